@@ -1,0 +1,68 @@
+"""Threads around plain steps.
+
+A step does one pass of its work and says in how many seconds it wants to be called again (None: only when
+woken). The worker owns the thread, the wait and the stop; tests call the step.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+log = logging.getLogger("finapi.background")
+
+# After a step that failed: long enough not to fill the log, short enough to be back before anyone asks.
+RETRY_SECONDS = 5.0
+
+Step = Callable[[], float | None]
+
+
+class Worker:
+    """A named thread that calls ``step`` until it is stopped; a step that fails is logged and tried again."""
+
+    def __init__(self, name: str, step: Step) -> None:
+        self.name = name
+        self._step = step
+        self._wake = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._loop, name=f"finapi-{name}", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Call the step now rather than when it asked for."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Let a running step finish, then end the thread."""
+        self._stopping = True
+        self._wake.set()
+        self._thread.join()
+
+    def _loop(self) -> None:
+        while not self._stopping:
+            try:
+                wait = self._step()
+            except Exception:
+                log.exception("%s failed, next try in %g s", self.name, RETRY_SECONDS)
+                wait = RETRY_SECONDS
+            self._wake.wait(wait)
+            self._wake.clear()
+
+
+@contextmanager
+def running(workers: Iterable[Worker]) -> Iterator[None]:
+    """Start the workers, and stop all of them when the block ends, in reverse order."""
+    started: list[Worker] = []
+    try:
+        for worker in workers:
+            worker.start()
+            started.append(worker)
+        yield
+    finally:
+        for worker in reversed(started):
+            worker.stop()

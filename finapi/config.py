@@ -1,0 +1,229 @@
+"""Every setting, its type, unit, default and reason; where each value came from; and the master secrets.
+
+Precedence (CONTRACT 12): flags over ``FINAPI_*`` over ``--config FILE`` (TOML) over the defaults here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from finapi.errors import UsageError
+
+PREFIX = "FINAPI_"
+MIB = 1024 * 1024
+
+
+def _setting(default: Any, help: str, *, secret: bool = False, least: float | None = None) -> Any:
+    return field(default=default, metadata={"help": help, "secret": secret, "least": least})
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings in force. Names are those of the flags and, upper-cased after ``FINAPI_``, the environment."""
+
+    # Loopback: a service that nobody configured is reachable by nobody else.
+    host: str = _setting("127.0.0.1", "address to listen on")
+    port: int = _setting(8000, "TCP port; 0 picks a free one", least=0)
+    data_dir: Path = _setting(Path("finapi-data"), "directory of the database, the secrets and the lock")
+    public_url: str = _setting("", "base URL that links and documents carry; empty: the listening address")
+    upgrade_url: str = _setting("", "where a 402 sends the caller; empty: {public_url}/plans")
+    secrets: str = _setting(
+        "", "master secrets, newest first, comma-separated hex; empty: the file in data_dir", secret=True
+    )
+
+    # The interpreter runs one thread at a time, so more threads only hide waiting on the disk.
+    threads: int = _setting(8, "threads that run handlers", least=1)
+    connection_limit: int = _setting(1000, "connections open at once", least=1)
+    # A request's head of a kilobyte takes longer than this only from a sender who wants it to.
+    header_timeout: float = _setting(15.0, "seconds for the head of a request to arrive", least=0.05)
+    channel_timeout: float = _setting(60.0, "seconds that an idle connection is kept", least=0.05)
+    body_limit: int = _setting(50 * MIB, "bytes of a request body (SPEC: 50 MB)", least=0)
+    server_timeout: float = _setting(300.0, "seconds that a call may take (SPEC: 300)", least=0.05)
+    queue_limit: int = _setting(512, "requests waiting for a thread before 503", least=1)
+    drain_timeout: float = _setting(5.0, "seconds that running calls are given at a stop", least=0)
+    trusted_proxies: tuple[str, ...] = _setting(
+        (), "addresses or CIDR ranges whose X-Forwarded-For is believed, comma-separated"
+    )
+
+    # FULL: a debit that was answered survives a power cut. NORMAL may lose the last commits of a crash of the
+    # machine (never of the process) and commits several times faster on slow disks.
+    synchronous: Literal["FULL", "NORMAL"] = _setting("FULL", "durability of a commit")
+
+    log_format: Literal["text", "json"] = _setting("text", "access and event log on stderr")
+    log_level: Literal["debug", "info", "warning", "error"] = _setting("info", "least level that is logged")
+
+    # SPEC "Limits"; nginx's limit_req with nodelay: rate a minute and burst.
+    xbrl_per_minute: int = _setting(120, "XBRL endpoints: requests a minute", least=1)
+    xbrl_burst: int = _setting(30, "XBRL endpoints: burst beyond the rate", least=0)
+    limit_keys: int = _setting(100_000, "callers that a limit remembers at once", least=16)
+
+    # CONTRACT 4: tokens of a plan's period.
+    free_tokens: int = _setting(2_000, "tokens a month of the plan free", least=0)
+    weekly_tokens: int = _setting(50_000, "tokens a week of the plan weekly", least=0)
+    monthly_tokens: int = _setting(200_000, "tokens a month of the plan monthly", least=0)
+    pro_tokens: int = _setting(500_000, "tokens a month of the plan pro", least=0)
+    yearly_tokens: int = _setting(2_400_000, "tokens a year of the plan yearly", least=0)
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            least = setting.metadata["least"]
+            if least is not None and getattr(self, setting.name) < least:
+                raise UsageError(f"setting {setting.name}: must be at least {least:g}")
+        if self.port > 65535:
+            raise UsageError("setting port: must be at most 65535")
+        for network in self.trusted_proxies:
+            _check_network(network)
+
+
+# Where a value came from, by setting name: "default", "file PATH", "environment", "flag".
+Origins = dict[str, str]
+
+
+def load(
+    flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
+) -> tuple[Config, Origins]:
+    """The settings in force and where each came from.
+
+    ``flags`` holds values already given on the command line (None: not given), ``config`` among them names a
+    TOML file; ``environ`` defaults to the process environment. Unknown names, in either, are a UsageError.
+    """
+    environ = os.environ if environ is None else environ
+    flags = {name: value for name, value in (flags or {}).items() if value is not None}
+    kinds = get_type_hints(Config)
+    values: dict[str, Any] = {}
+    origins: Origins = {setting.name: "default" for setting in fields(Config)}
+    path = flags.pop("config", None) or environ.get(PREFIX + "CONFIG")
+    if path:
+        for name, value in _read_file(Path(path)).items():
+            _accept(name, value, kinds, values, origins, f"file {path}", name)
+    for variable, text in sorted(environ.items()):
+        if variable.startswith(PREFIX) and variable != PREFIX + "CONFIG":
+            _accept(variable[len(PREFIX) :].lower(), text, kinds, values, origins, "environment", variable)
+    for name, value in flags.items():
+        _accept(name, value, kinds, values, origins, "flag", "--" + name.replace("_", "-"))
+    return Config(**values), origins
+
+
+def described(config: Config, origins: Origins) -> list[dict[str, str]]:
+    """Every setting as ``{name, value, origin, help}``, secrets masked, in the order of :class:`Config`."""
+    rows = []
+    for setting in fields(config):
+        value = getattr(config, setting.name)
+        shown = "********" if setting.metadata["secret"] and value else _as_text(value)
+        origin = origins.get(setting.name, "default")
+        rows.append(
+            {"name": setting.name, "value": shown, "origin": origin, "help": setting.metadata["help"]}
+        )
+    return rows
+
+
+def default_of(name: str) -> Any:
+    """The default of the setting ``name``."""
+    for setting in fields(Config):
+        if setting.name == name and setting.default is not MISSING:
+            return setting.default
+    raise KeyError(name)
+
+
+def master_secrets(config: Config) -> list[bytes]:
+    """The master secrets, newest first: from the setting, or from ``secrets`` in the data directory.
+
+    The file (mode 0600) is made with one fresh secret when it does not exist; a line each, in hex. Rotation
+    puts a new line on top: new things are derived from the first, old ones are still verified by the rest.
+    """
+    if config.secrets:
+        return _parse_secrets(config.secrets.split(","), "setting secrets")
+    path = config.data_dir / "secrets"
+    try:
+        # O_EXCL: of two first starts at once, one writes and the other reads.
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return _parse_secrets(path.read_text("ascii", errors="replace").split(), str(path))
+    with os.fdopen(handle, "w") as file:
+        file.write(secrets.token_hex(32) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return _parse_secrets(path.read_text("ascii").split(), str(path))
+
+
+def _accept(
+    name: str,
+    raw: Any,
+    kinds: dict[str, Any],
+    values: dict[str, Any],
+    origins: Origins,
+    origin: str,
+    said: str,
+) -> None:
+    if name not in kinds:
+        raise UsageError(f"unknown setting {said} ({origin}); see finapi config")
+    values[name] = _convert(raw, kinds[name], said)
+    origins[name] = origin
+
+
+def _convert(raw: Any, kind: Any, said: str) -> Any:
+    """``raw`` (text from flags and environment, typed from TOML) as ``kind``, or a UsageError that says why."""
+    if get_origin(kind) is Literal:
+        allowed = get_args(kind)
+        if raw not in allowed:
+            raise UsageError(f"{said}: must be one of {', '.join(allowed)}, not {raw!r}")
+        return raw
+    if get_origin(kind) is tuple:
+        parts = raw.split(",") if isinstance(raw, str) else raw
+        if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+            raise UsageError(f"{said}: must be a list of texts")
+        return tuple(part.strip() for part in parts if part.strip())
+    if kind is Path and isinstance(raw, str | Path):
+        return Path(raw).expanduser()
+    if kind is str and isinstance(raw, str):
+        return raw
+    if isinstance(raw, bool) or not isinstance(raw, str | int | float):
+        raise UsageError(f"{said}: must be {_KIND_NAMES[kind]}, not {raw!r}")
+    try:
+        number = kind(raw)
+    except ValueError:
+        raise UsageError(f"{said}: must be {_KIND_NAMES[kind]}, not {raw!r}") from None
+    if number != number or number in (float("inf"), float("-inf")) or (kind is int and number != float(raw)):
+        raise UsageError(f"{said}: must be {_KIND_NAMES[kind]}, not {raw!r}")
+    return number
+
+
+_KIND_NAMES = {int: "a whole number", float: "a number", str: "a text", Path: "a path"}
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def _as_text(value: Any) -> str:
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _check_network(text: str) -> None:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError as error:
+        raise UsageError(f"setting trusted_proxies: {error}") from None
+
+
+def _parse_secrets(lines: list[str], place: str) -> list[bytes]:
+    try:
+        parsed = [bytes.fromhex(line.strip()) for line in lines if line.strip()]
+    except ValueError:
+        raise UsageError(f"{place}: a master secret must be written in hex") from None
+    if not parsed or any(len(secret) < 32 for secret in parsed):
+        raise UsageError(f"{place}: needs at least one master secret of 32 bytes or more")
+    return parsed

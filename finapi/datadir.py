@@ -1,0 +1,146 @@
+"""The data directory: one process writes it, and other verbs hand their work to that process.
+
+SQLite before 3.51.3 can corrupt a WAL when two connections write at once (DESIGN "SQLite"), so the directory
+is locked by its one writer. Beside a running server a verb sends its words over a Unix socket in the
+directory, and the server does the work; what it would have printed comes back line by line.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal
+
+from finapi.errors import UsageError
+
+LOCK = "lock"
+SOCKET = "control.sock"
+MAX_REQUEST = 1 << 20  # bytes of one handed-over command
+CONNECT_SECONDS = 5.0
+
+Stream = Literal["out", "err", "progress"]
+Say = Callable[[Stream, str], None]
+
+# (words of the command, directory it was typed in, where to write) -> exit status
+Perform = Callable[[list[str], str, Say], int]
+
+
+class Busy(Exception):
+    """Another process holds the directory."""
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold the directory as its one writer; it is made (mode 0700) when it is not there. Busy when taken."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise UsageError(f"cannot use {directory} as data directory: {error.strerror}") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise Busy(str(directory)) from None
+    try:
+        yield
+    finally:
+        # The kernel frees the lock with the handle, and with the process when it is killed.
+        os.close(handle)
+
+
+def hand_over(directory: Path, words: list[str], say: Say) -> int:
+    """Let the process that holds the directory perform a command; its exit status."""
+    with _address(directory) as address, socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(CONNECT_SECONDS)
+        try:
+            connection.connect(address)
+        except OSError:
+            raise UsageError(f"{directory} is in use by another process that takes no commands") from None
+        connection.settimeout(None)  # an ingest takes as long as it takes
+        connection.sendall(json.dumps({"words": words, "cwd": os.getcwd()}).encode() + b"\n")
+        with connection.makefile("r", encoding="utf-8") as lines:
+            for line in lines:
+                message = json.loads(line)
+                if "exit" in message:
+                    return int(message["exit"])
+                for stream, text in message.items():
+                    say(stream, text)
+    raise UsageError("the server stopped before the command was done; it is safe to try again")
+
+
+class Door:
+    """The socket of a data directory, in a thread of its own; one command at a time."""
+
+    def __init__(self, directory: Path, perform: Perform) -> None:
+        self._directory = directory
+        self._perform = perform
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._stopping = False
+        self._current: socket.socket | None = None
+        self._thread = threading.Thread(target=self._serve, name="finapi-door", daemon=True)
+
+    def __enter__(self) -> Door:
+        with _address(self._directory) as address:
+            (self._directory / SOCKET).unlink(missing_ok=True)
+            self._socket.bind(address)
+        # Between bind and listen nobody can connect: the mode is set in time.
+        (self._directory / SOCKET).chmod(0o600)
+        self._socket.listen()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping = True
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes accept()
+        current = self._current
+        if current is not None:
+            with suppress(OSError):
+                current.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._socket.close()
+        (self._directory / SOCKET).unlink(missing_ok=True)
+
+    def _serve(self) -> None:
+        while not self._stopping:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return  # shut down by __exit__
+            with connection:
+                self._current = connection
+                # A client that goes away mid-command costs only its own output.
+                with suppress(OSError, ValueError):
+                    self._answer(connection)
+                self._current = None
+
+    def _answer(self, connection: socket.socket) -> None:
+        connection.settimeout(CONNECT_SECONDS)
+        with connection.makefile("rb") as stream:
+            request: Any = json.loads(stream.readline(MAX_REQUEST))
+        connection.settimeout(None)
+
+        def say(stream: Stream, text: str) -> None:
+            if self._stopping:
+                raise ConnectionAbortedError("the server is stopping")
+            connection.sendall(json.dumps({stream: text}).encode() + b"\n")
+
+        status = self._perform(list(request["words"]), str(request["cwd"]), say)
+        connection.sendall(json.dumps({"exit": status}).encode() + b"\n")
+
+
+@contextmanager
+def _address(directory: Path) -> Iterator[str]:
+    """The socket's address through a handle of its directory: a path of over 107 bytes cannot be bound."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{handle}/{SOCKET}"
+    finally:
+        os.close(handle)

@@ -1,0 +1,213 @@
+"""SQLite: one writer, readers beside it, migrations by ``user_version`` and queries by name.
+
+The only module that imports sqlite3. It knows nothing of users, filings or HTTP.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+Row = sqlite3.Row
+
+# The database refused: a UNIQUE, CHECK or FOREIGN KEY that the statement would have broken.
+Refused = sqlite3.IntegrityError
+
+# How long a statement waits for another process's lock. One process writes, so only a backup can be waited for.
+BUSY_SECONDS = 10.0
+
+
+class Transaction:
+    """One transaction on one connection; queries are called by their name in ``sql/queries``."""
+
+    __slots__ = ("_connection", "_queries")
+
+    def __init__(self, connection: sqlite3.Connection, queries: dict[str, str]) -> None:
+        self._connection = connection
+        self._queries = queries
+
+    def all(self, query: str, **values: Any) -> list[Row]:
+        """Every row of the query."""
+        return self._connection.execute(self._queries[query], values).fetchall()
+
+    def one(self, query: str, **values: Any) -> Row | None:
+        """The first row, or None."""
+        row: Row | None = self._connection.execute(self._queries[query], values).fetchone()
+        return row
+
+    def value(self, query: str, **values: Any) -> Any:
+        """The first column of the first row, or None when there is no row."""
+        row = self._connection.execute(self._queries[query], values).fetchone()
+        return None if row is None else row[0]
+
+    def run(self, query: str, **values: Any) -> int:
+        """Execute a statement; how many rows it changed."""
+        return self._connection.execute(self._queries[query], values).rowcount
+
+    def insert(self, query: str, **values: Any) -> int:
+        """Execute an INSERT; the rowid that it made."""
+        return self._connection.execute(self._queries[query], values).lastrowid or 0
+
+    def many(self, query: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Execute an INSERT once for each row.
+
+        These statements take their values by position: a dict for each of a million facts costs more than
+        the insert itself.
+        """
+        self._connection.executemany(self._queries[query], rows)
+
+
+class Database:
+    """An open database. ``write`` and ``read`` are the only two ways in.
+
+    A file is opened in WAL mode: one connection writes, behind a lock, and each thread has a read connection
+    of its own that cannot write. Without a path everything is in memory, on one connection behind the lock.
+    """
+
+    def __init__(self, path: Path | None, *, synchronous: str = "FULL") -> None:
+        self._path = path
+        self._queries = named_queries()
+        self._lock = threading.RLock()
+        self._local = threading.local()
+        self._readers: list[sqlite3.Connection] = []
+        self._writer = _connect(":memory:" if path is None else str(path))
+        if path is not None:
+            self._writer.execute("PRAGMA journal_mode=WAL")
+        self._writer.execute("PRAGMA foreign_keys=ON")
+        # Not a parameter: PRAGMA takes none. The configuration allows two words.
+        self._writer.execute(f"PRAGMA synchronous={synchronous}")
+        migrate(self._writer)
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """A write transaction: committed when the block ends, rolled back when it raises.
+
+        BEGIN IMMEDIATE, because a deferred one that must upgrade fails under contention instead of waiting.
+        A block inside another on the same thread would be half a transaction, and is refused.
+        """
+        with self._lock:
+            if self._writer.in_transaction:
+                raise RuntimeError("a write transaction inside another")
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield Transaction(self._writer, self._queries)
+            except BaseException:
+                self._writer.execute("ROLLBACK")
+                raise
+            self._writer.execute("COMMIT")
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """A read transaction: everything read in the block is of one moment."""
+        if self._path is None:
+            with self._lock:
+                yield Transaction(self._writer, self._queries)
+            return
+        connection = self._reader()
+        connection.execute("BEGIN")
+        try:
+            yield Transaction(connection, self._queries)
+        finally:
+            connection.execute("COMMIT")
+
+    def integrity(self) -> list[str]:
+        """What ``integrity_check`` and ``foreign_key_check`` find wrong; an empty list when all is well."""
+        with self._lock:
+            found = [row[0] for row in self._writer.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            rows = self._writer.execute("PRAGMA foreign_key_check").fetchall()
+        return found + [f"{row[0]} row {row[1]} refers to a missing {row[2]}" for row in rows]
+
+    def close(self) -> None:
+        """Close every connection; the last one folds the WAL into the file."""
+        with self._lock:
+            for connection in self._readers:
+                connection.close()
+            self._readers.clear()
+            self._writer.close()
+
+    def _reader(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            assert self._path is not None
+            connection = _connect(f"{self._path.resolve().as_uri()}?mode=ro", uri=True)
+            connection.execute("PRAGMA query_only=ON")
+            self._local.connection = connection
+            with self._lock:
+                self._readers.append(connection)
+        return connection
+
+
+def migrate(connection: sqlite3.Connection) -> int:
+    """Bring the schema up to date, each migration whole or not at all; the version it stands at.
+
+    A database made by a later finapi is refused (RuntimeError) rather than guessed at.
+    """
+    scripts = migrations()
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > len(scripts):
+        raise RuntimeError(
+            f"the database is of schema version {version}, this finapi knows {len(scripts)}: use a newer finapi"
+        )
+    for number in range(version + 1, len(scripts) + 1):
+        try:
+            connection.executescript(
+                f"BEGIN IMMEDIATE;\n{scripts[number - 1]}\nPRAGMA user_version={number};\nCOMMIT;"
+            )
+        except sqlite3.Error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+    return len(scripts)
+
+
+@cache
+def migrations() -> tuple[str, ...]:
+    """The migration scripts in order. A gap or a repeat in their numbers is a RuntimeError."""
+    files = sorted(_files("migrations"), key=lambda file: file.name)
+    for number, file in enumerate(files, 1):
+        if not file.name.startswith(f"{number:04}_"):
+            raise RuntimeError(f"migration {file.name} stands where number {number:04} belongs")
+    return tuple(file.read_text(encoding="utf-8") for file in files)
+
+
+@cache
+def named_queries() -> dict[str, str]:
+    """Every query of ``sql/queries`` by its name; a name used twice is a RuntimeError."""
+    queries: dict[str, str] = {}
+    for file in _files("queries"):
+        parts = re.split(r"^-- name: (\w+)\n", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        for name, text in zip(parts[1::2], parts[2::2], strict=True):
+            if name in queries:
+                raise RuntimeError(f"query {name} stands twice")
+            queries[name] = text.strip()
+    return queries
+
+
+def _files(folder: str) -> list[Any]:
+    packaged = resources.files("finapi").joinpath("sql")
+    root: Any = packaged if packaged.is_dir() else Path(__file__).parents[1] / "sql"
+    return [file for file in root.joinpath(folder).iterdir() if file.name.endswith(".sql")]
+
+
+def _connect(target: str, *, uri: bool = False) -> sqlite3.Connection:
+    # check_same_thread: the writer is used by many threads, one at a time behind the lock, and readers are
+    # closed by the thread that closes the database.
+    connection = sqlite3.connect(
+        target,
+        uri=uri,
+        isolation_level=None,
+        timeout=BUSY_SECONDS,
+        check_same_thread=False,
+        cached_statements=512,
+    )
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA trusted_schema=OFF")
+    connection.execute("PRAGMA mmap_size=0")
+    return connection

@@ -1,0 +1,90 @@
+"""Rate limits that decide and do not act: ``decide(limit, state, now) -> Decision``.
+
+The gateway zones (CONTRACT 5) behave as nginx's ``limit_req`` with ``nodelay``: a bucket that holds
+``burst`` requests beyond the one being served and leaks evenly at the rate. Every header that a response
+carries comes from the Decision.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """So many requests a period (seconds), with ``burst`` beyond the even rate."""
+
+    requests: int
+    period: float
+    burst: int
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What one key has used: ``excess`` requests above the even rate, as of ``at`` (monotonic seconds)."""
+
+    excess: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a request may pass, and what its headers say.
+
+    ``limit`` requests a period; ``remaining`` that would pass at once now; ``reset_after`` seconds until all
+    of the burst is free again; ``retry_after`` seconds until one request would pass (0 when this one did).
+    """
+
+    allowed: bool
+    limit: int
+    remaining: int
+    reset_after: float
+    retry_after: float
+
+
+def decide(limit: Limit, state: State | None, now: float) -> tuple[Decision, State | None]:
+    """The verdict on one request at ``now`` and the state after it; a refusal changes nothing.
+
+    A key never seen, or one whose excess has leaked away, starts empty and passes.
+    """
+    rate = limit.requests / limit.period
+    if state is None:
+        excess = 0.0
+    else:
+        # nginx: the new request counts as one, the time since the last as what leaked; never below empty.
+        excess = max(0.0, state.excess - rate * max(0.0, now - state.at) + 1)
+    # A hair of tolerance, so that exactly one period later counts as exactly one period in floating point.
+    if excess > limit.burst + 1e-9:
+        refused = Decision(False, limit.requests, 0, (excess - 1) / rate, (excess - limit.burst) / rate)
+        return refused, state
+    remaining = math.floor(limit.burst - excess + 1e-9)
+    return Decision(True, limit.requests, remaining, excess / rate, 0.0), State(excess, now)
+
+
+class Limiter:
+    """The states of one limit by caller, at most ``keys`` of them.
+
+    When it is full the caller longest unseen is forgotten. Its bucket has almost always leaked empty by
+    then; ``keys`` is so large that filling it costs more than waiting.
+    """
+
+    def __init__(self, limit: Limit, keys: int) -> None:
+        self.limit = limit
+        self._keys = keys
+        self._states: OrderedDict[Hashable, State] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, key: Hashable, now: float) -> Decision:
+        """Decide on a request of ``key`` at ``now`` (monotonic seconds) and remember what it used."""
+        with self._lock:
+            decision, state = decide(self.limit, self._states.get(key), now)
+            if decision.allowed and state is not None:
+                self._states[key] = state
+                self._states.move_to_end(key)
+                if len(self._states) > self._keys:
+                    self._states.popitem(last=False)
+        return decision
