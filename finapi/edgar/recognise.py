@@ -1,0 +1,233 @@
+"""What kind of document some bytes are, told from their beginning.
+
+People hand over folders and zips of anything, names get lost, and the SEC sends an error page where data was
+asked for: the content decides, and the name only where the content leaves a choice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+_PREFIX = 64 * 1024  # bytes looked at
+_JSON_PREFIX = 4 * 1024  # bytes; the first keys decide
+_LINKBASE_PREFIX = 256 * 1024  # bytes; hundreds of roleRef elements may stand before the first link
+
+KINDS = frozenset(
+    {
+        "xbrl-instance",
+        "xbrl-schema",
+        "xbrl-presentation",
+        "xbrl-calculation",
+        "xbrl-definition",
+        "xbrl-label",
+        "xbrl-linkbase",
+        "submissions",
+        "submissions-page",
+        "company-tickers",
+        "companyfacts",
+        "ownership",
+        "13f-cover",
+        "13f-table",
+        "full-submission",
+        "atom-feed",
+        "form-index",
+        "fsds-sub",
+        "fsds-num",
+        "fsds-tag",
+        "fsds-pre",
+        "filing-summary",
+        "metalinks",
+        "r-page",
+        "inline-html",
+        "directory-index",
+        "filing-index",
+        "sec-error-page",
+        "zip",
+        "gzip",
+        "pdf",
+        "image",
+        "empty",
+        "unknown",
+    }
+)
+
+_BLANK = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*")
+_ELEMENT = re.compile(rb"<(?:[\w.-]+:)?([A-Za-z_][\w.-]*)")
+_JSON_TOKEN = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}\[\]]', re.DOTALL)
+_SEC_TITLE = re.compile(rb"(?i)<title>\s*(?:SEC\.gov \||Access Denied)")
+
+_MAGIC = (
+    (b"PK\x03\x04", "zip"),
+    (b"PK\x05\x06", "zip"),
+    (b"\x1f\x8b", "gzip"),
+    (b"%PDF-", "pdf"),
+    (b"\x89PNG\r\n\x1a\n", "image"),
+    (b"\xff\xd8\xff", "image"),
+    (b"GIF8", "image"),
+)
+_LINKS = (
+    (b"presentation", "xbrl-presentation", "_pre"),
+    (b"calculation", "xbrl-calculation", "_cal"),
+    (b"definition", "xbrl-definition", "_def"),
+    (b"label", "xbrl-label", "_lab"),
+)
+# A member of the outermost object that only one kind has.
+_JSON_KEYS = {
+    b"entityType": "submissions",
+    b"sicDescription": "submissions",
+    b"filings": "submissions",
+    b"accessionNumber": "submissions-page",
+    b"acceptanceDateTime": "submissions-page",
+    b"entityName": "companyfacts",
+    b"facts": "companyfacts",
+    b"directory": "directory-index",
+    b"instance": "metalinks",
+    b"std_ref": "metalinks",
+}
+_TABLES = (
+    ({b"adsh", b"cik", b"form", b"filed"}, "fsds-sub"),
+    ({b"adsh", b"tag", b"ddate", b"value"}, "fsds-num"),
+    ({b"adsh", b"stmt", b"line", b"plabel"}, "fsds-pre"),
+    ({b"tag", b"version", b"custom", b"tlabel"}, "fsds-tag"),
+)
+
+
+def kind(data: bytes, name: str) -> str:
+    """Return one of :data:`KINDS` for a document; ``name`` is its file name, or empty.
+
+    At most the first 64 KB are looked at (256 KB of a linkbase), and nothing is parsed: a document of
+    a kind may still be broken. ``filing-index`` (a filing's page, or an SGML header without documents) and
+    ``directory-index`` are what :func:`finapi.edgar.identity.from_index` reads. Never raises.
+    """
+    for magic, found in _MAGIC:
+        if data.startswith(magic):
+            return found
+    front = data[:_PREFIX]
+    blank = _BLANK.match(front)
+    at = blank.end() if blank else 0
+    if at == len(data):
+        return "empty"
+    if front.startswith(b"{", at):
+        return _of_json(front[at : at + _JSON_PREFIX])
+    if front.startswith(b"<", at):
+        return _of_markup(data, front, at, name)
+    return _of_text(front, at)
+
+
+def _of_json(front: bytes) -> str:
+    depth = 0
+    for token in _JSON_TOKEN.finditer(front):
+        mark = token[0]
+        if mark in (b"{", b"["):
+            depth += 1
+        elif mark in (b"}", b"]"):
+            depth -= 1
+        elif depth == 1 and token[2] is not None:
+            key = token[1]
+            if key in _JSON_KEYS:
+                return _JSON_KEYS[key]
+            # Rows numbered "0", "1", ... or a table with a list of its fields.
+            if (key.isdigit() and b'"cik_str"' in front) or (key == b"fields" and b'"ticker"' in front):
+                return "company-tickers"
+    return "unknown"
+
+
+def _of_markup(data: bytes, front: bytes, at: int, name: str) -> str:
+    if front.startswith((b"<SEC-DOCUMENT>", b"<IMS-DOCUMENT>", b"<SUBMISSION>"), at):
+        return "full-submission"
+    if front.startswith((b"<SEC-HEADER>", b"<IMS-HEADER>"), at):
+        return "full-submission" if b"<DOCUMENT>" in front else "filing-index"
+    root = _root(front, at)
+    if root.lower() == b"html":
+        return _of_html(front)
+    if root == b"linkbase":
+        return _of_linkbase(data, name)
+    judge = _ROOTS.get(root)
+    return judge(front) if judge else "unknown"
+
+
+def _root(front: bytes, at: int) -> bytes:
+    """The local name of the first element, behind declarations and comments; empty if there is none."""
+    while True:
+        if front.startswith(b"<!--", at):
+            end = front.find(b"-->", at + 4) + 3
+        elif front.startswith(b"<?", at):
+            end = front.find(b"?>", at) + 2
+        elif front.startswith(b"<!", at):
+            end = front.find(b">", at) + 1
+        else:
+            element = _ELEMENT.match(front, at)
+            return element[1] if element else b""
+        if end <= at:
+            return b""
+        blank = _BLANK.match(front, end)
+        at = blank.end() if blank else end
+
+
+def _when(*marks: bytes, then: str) -> Callable[[bytes], str]:
+    """A judge that says ``then`` if one of the marks, or there are none, stands in the prefix."""
+    return lambda front: then if not marks or any(mark in front for mark in marks) else "unknown"
+
+
+_ROOTS = {
+    b"xbrl": _when(then="xbrl-instance"),
+    b"schema": _when(b"http://www.xbrl.org/", then="xbrl-schema"),
+    b"ownershipDocument": _when(then="ownership"),
+    # The same root serves other forms: D, N-PORT, 144, 13G.
+    b"edgarSubmission": _when(b"edgar/thirteenffiler", b"<submissionType>13F", then="13f-cover"),
+    b"informationTable": _when(then="13f-table"),
+    b"feed": _when(b"http://www.w3.org/2005/Atom", then="atom-feed"),
+    b"FilingSummary": _when(then="filing-summary"),
+    b"Error": _when(b"<Code>", then="sec-error-page"),  # what the SEC's storage answers
+}
+
+
+def _of_linkbase(data: bytes, name: str) -> str:
+    for window in (data[:_PREFIX], data[:_LINKBASE_PREFIX]):
+        present = _links(window)
+        if present:
+            return present.pop() if len(present) == 1 else "xbrl-linkbase"
+    stem = name.lower().removesuffix(".xml")
+    return next((found for _, found, ending in _LINKS if stem.endswith(ending)), "xbrl-linkbase")
+
+
+def _links(window: bytes) -> set[str]:
+    # With or without a prefix, and one document may do both: Toppan Merrill writes <link:linkbase> around
+    # <presentationLink xmlns=...>.
+    present: set[str] = set()
+    at = window.find(b"Link")
+    while at >= 0:
+        present.update(
+            found for word, found, _ in _LINKS if window.endswith((b"<" + word, b":" + word), 0, at)
+        )
+        at = window.find(b"Link", at + 4)
+    return present
+
+
+def _of_html(front: bytes) -> str:
+    if b"/inlineXBRL" in front:
+        return "inline-html"
+    if b'class="report"' in front and b"Show.js" in front:
+        return "r-page"
+    if b"SEC-HEADER" in front or b"EDGAR Filing Documents for" in front:
+        return "filing-index"
+    if b"infoHead" in front and b"Accession" in front:
+        return "filing-index"
+    if _SEC_TITLE.search(front) or b"Request Originates from an Undeclared Automated Tool" in front:
+        return "sec-error-page"
+    if b"Directory Listing for /Archives/edgar" in front or b"Index of /Archives/edgar" in front:
+        return "directory-index"
+    return "unknown"
+
+
+def _of_text(front: bytes, at: int) -> str:
+    if front.startswith(b"-----BEGIN PRIVACY-ENHANCED MESSAGE-----", at):
+        held = b"<SEC-DOCUMENT>" in front or b"<IMS-DOCUMENT>" in front
+        return "full-submission" if held else "unknown"
+    end = front.find(b"\n", at)
+    line = front[at : end if end >= 0 else len(front)].rstrip(b"\r")
+    if line.startswith(b"Description:") and b"Index of EDGAR" in line:
+        return "form-index"
+    columns = set(line.split(b"\t"))
+    return next((found for needed, found in _TABLES if needed <= columns), "unknown")

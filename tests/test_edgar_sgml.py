@@ -1,0 +1,556 @@
+"""The SGML header and the documents of a submission."""
+
+from __future__ import annotations
+
+import binascii
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from finapi.edgar.sgml import FormerName, Party, documents, header, iso_utc, utc_from_eastern
+from finapi.errors import ParseError
+
+SHARED = Path(__file__).parents[2] / "shared" / "edgar"
+
+TEXT = b"""<SEC-DOCUMENT>0001234567-24-000012.txt : 20240304
+<SEC-HEADER>0001234567-24-000012.hdr.sgml : 20240304
+<ACCEPTANCE-DATETIME>20240304173015
+ACCESSION NUMBER:\t\t0001234567-24-000012
+CONFORMED SUBMISSION TYPE:\t8-K
+PUBLIC DOCUMENT COUNT:\t\t2
+CONFORMED PERIOD OF REPORT:\t20240301
+ITEM INFORMATION:\t\tResults of Operations and Financial Condition
+ITEM INFORMATION:\t\tA Caption of the Future
+ITEM INFORMATION:\t\tFinancial Statements and Exhibits
+FILED AS OF DATE:\t\t20240304
+DATE AS OF CHANGE:\t\t20240304
+
+FILER:
+
+\tCOMPANY DATA:\t
+\t\tCOMPANY CONFORMED NAME:\t\t\tSMITH & JONES: MAKERS INC
+\t\tCENTRAL INDEX KEY:\t\t\t0000001750
+\t\tSTANDARD INDUSTRIAL CLASSIFICATION:\tAIRCRAFT & PARTS [3720]
+\t\tORGANIZATION NAME:
+\t\tSTATE OF INCORPORATION:\t\t\tDE
+\t\tFISCAL YEAR END:\t\t\t0531
+
+\tFILING VALUES:
+\t\tFORM TYPE:\t\t8-K
+\t\tSEC ACT:
+\t\tSEC FILE NUMBER:\t001-06263
+
+\tFORMER COMPANY:\t
+\t\tFORMER CONFORMED NAME:\tALLEN AIRCRAFT RADIO INC
+\t\tDATE OF NAME CHANGE:\t19700204
+
+\tFORMER COMPANY:\t
+\t\tFORMER CONFORMED NAME:\tOLDER STILL
+\t\tDATE OF NAME CHANGE:\t00000000
+</SEC-HEADER>
+<DOCUMENT>
+<TYPE>8-K
+<SEQUENCE>1
+<FILENAME>form8k.htm
+<DESCRIPTION>CURRENT REPORT <AMENDED>
+<TEXT>
+<XML>
+
+<?xml version="1.0"?>
+<a>1</a>
+</XML>
+</TEXT>
+</DOCUMENT>
+<DOCUMENT>
+<TYPE>EX-99
+<SEQUENCE>2
+<TEXT>
+
+  plain text
+</TEXT>
+</DOCUMENT>
+</SEC-DOCUMENT>
+"""
+
+TAGGED = b"""<SUBMISSION>
+<ACCESSION-NUMBER>0001234567-24-000012
+<TYPE>8-K
+<PUBLIC-DOCUMENT-COUNT>1
+<PERIOD>20240301
+<ITEMS>2.02
+<ITEMS>9.01
+<FILING-DATE>20240304
+<FILER>
+<COMPANY-DATA>
+<CONFORMED-NAME>SMITH & JONES: MAKERS INC
+<CIK>1750
+<ASSIGNED-SIC>3720
+<STATE-OF-INCORPORATION>DE
+<FISCAL-YEAR-END>0531
+</COMPANY-DATA>
+<FILING-VALUES>
+<FORM-TYPE>8-K
+<ACT>34
+<FILE-NUMBER>001-06263
+</FILING-VALUES>
+<FORMER-COMPANY>
+<FORMER-CONFORMED-NAME>ALLEN AIRCRAFT RADIO INC
+<DATE-CHANGED>19700204
+</FORMER-COMPANY>
+</FILER>
+<DOCUMENT>
+<TYPE>8-K
+<SEQUENCE>1
+<FILENAME>form8k.htm
+<TEXT>
+<HTML></HTML>
+</TEXT>
+</DOCUMENT>
+</SUBMISSION>
+"""
+
+
+def real(path: str) -> bytes:
+    if not (SHARED / path).exists():
+        pytest.skip(f"{SHARED / path} is not here")
+    return (SHARED / path).read_bytes()
+
+
+def changed(old: bytes, new: bytes, text: bytes = TEXT) -> bytes:
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+def read_whole(data: bytes) -> None:
+    header(data, "a")
+    list(documents(data, "a"))
+
+
+# --- the header
+
+
+def test_text_header_gives_the_filing_and_its_filer() -> None:
+    found = header(TEXT, "a.txt")
+    assert found.accession == "0001234567-24-000012"
+    assert (found.form, found.period, found.filed) == ("8-K", "2024-03-01", "2024-03-04")
+    assert found.accepted == "2024-03-04T22:30:15.000Z"
+    assert found.document_count == 2
+    assert found.parties == (
+        Party(
+            role="filer",
+            cik="0000001750",
+            name="SMITH & JONES: MAKERS INC",
+            sic="3720",
+            state="DE",
+            fiscal_year_end="0531",
+            form="8-K",
+            file_number="001-06263",
+            former_names=(
+                FormerName("ALLEN AIRCRAFT RADIO INC", "1970-02-04"),
+                FormerName("OLDER STILL", None),
+            ),
+        ),
+    )
+
+
+def test_tagged_header_gives_the_same_as_the_text_header() -> None:
+    text, tagged = header(TEXT, "a.txt"), header(TAGGED, "a.nc")
+    assert tagged.accession == text.accession
+    assert (tagged.form, tagged.period, tagged.filed) == (text.form, text.period, text.filed)
+    assert tagged.accepted is None
+    one, other = tagged.parties[0], text.parties[0]
+    assert (one.role, one.cik, one.name, one.sic) == (other.role, other.cik, other.name, other.sic)
+    assert one.former_names == other.former_names[:1]
+
+
+def test_items_are_numbers_in_both_dialects_and_an_unknown_caption_stays() -> None:
+    assert header(TEXT, "a.txt").items == ("2.02", "A Caption of the Future", "9.01")
+    assert header(TAGGED, "a.nc").items == ("2.02", "9.01")
+
+
+def test_items_before_the_renumbering_of_2004_have_the_old_numbers() -> None:
+    old = changed(b"FILED AS OF DATE:\t\t20240304", b"FILED AS OF DATE:\t\t20040820")
+    assert header(old, "a.txt").items == ("12", "A Caption of the Future", "7")
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\r"])
+def test_header_reads_the_same_with_other_line_ends(end: bytes) -> None:
+    assert header(TEXT.replace(b"\n", end), "a.txt") == header(TEXT, "a.txt")
+    assert header(TAGGED.replace(b"\n", end), "a.nc") == header(TAGGED, "a.nc")
+
+
+def test_header_reads_the_same_with_mixed_line_ends() -> None:
+    mixed = TEXT.replace(b"\nFILER", b"\r\nFILER").replace(b"\n\t\tSTATE", b"\r\t\tSTATE")
+    assert header(mixed, "a.txt") == header(TEXT, "a.txt")
+
+
+def test_ims_header_in_a_pem_wrapper_is_read() -> None:
+    old = TEXT.replace(b"SEC-DOCUMENT>", b"IMS-DOCUMENT>").replace(b"SEC-HEADER>", b"IMS-HEADER>")
+    pem = b"-----BEGIN PRIVACY-ENHANCED MESSAGE-----\nProc-Type: 2001,MIC-CLEAR\n\n" + old
+    assert header(pem, "a.txt") == header(TEXT, "a.txt")
+
+
+def test_latin_1_name_of_the_nineties_is_read() -> None:
+    old = changed(b"SMITH & JONES: MAKERS INC", b"SOCI\xc9T\xc9 G\xc9N\xc9RALE \x85")
+    assert header(old, "a.txt").parties[0].name == "SOCIÉTÉ GÉNÉRALE"
+
+
+def test_header_file_alone_is_read() -> None:
+    alone = b"<SEC-HEADER>0001234567-24-000012.hdr.sgml : 20240304\n" + TAGGED.split(b"<DOCUMENT>")[0][13:]
+    alone += b"</SEC-HEADER>\n"
+    assert header(alone, "a.hdr.sgml") == header(TAGGED, "a.nc")
+    assert list(documents(alone, "a.hdr.sgml")) == []
+
+
+def test_index_headers_page_is_read_from_its_comment_or_its_escaped_text() -> None:
+    escaped = TEXT.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b">", b"&gt;")
+    page = b"<HTML><BODY><PRE>" + escaped + b"</PRE></BODY></HTML>"
+    assert header(page, "a-index-headers.html") == header(TEXT, "a.txt")
+    comment = b"<!--\n<SEC-HEADER>x\n" + TAGGED.split(b"<DOCUMENT>")[0][13:] + b"</SEC-HEADER>\n-->\n"
+    assert header(b"<HTML>" + comment + page, "a-index-headers.html") == header(TAGGED, "a.nc")
+
+
+def test_sic_of_zeros_and_an_impossible_year_end_are_absent() -> None:
+    assert header(changed(b"<ASSIGNED-SIC>3720", b"<ASSIGNED-SIC>0000", TAGGED), "a").parties[0].sic is None
+    assert header(changed(b"PARTS [3720]", b" []"), "a").parties[0].sic is None
+    assert header(changed(b"0531", b"0000"), "a").parties[0].fiscal_year_end is None
+    assert header(changed(b"0531", b"1301"), "a").parties[0].fiscal_year_end is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "reason"),
+    [
+        (b"ACCESSION NUMBER:\t\t0001234567-24-000012", b"", "header", "has no accession"),
+        (
+            b"ER:\t\t0001234567-24-000012",
+            b"ER:\t\t000123456724000012",
+            "ACCESSION NUMBER",
+            "is not an accession",
+        ),
+        (b"CONFORMED SUBMISSION TYPE:\t8-K", b"", "header", "has no form"),
+        (b"FILED AS OF DATE:\t\t20240304", b"", "header", "has no filed"),
+        (b"FILED AS OF DATE:\t\t20240304", b"FILED AS OF DATE:\t\t20240230", "FILED AS OF DATE", "20240230"),
+        (b"REPORT:\t20240301", b"REPORT:\t2024-03-01", "PERIOD OF REPORT", "2024-03-01"),
+        (b"20240304173015", b"20240304253015", "ACCEPTANCE-DATETIME", "20240304253015"),
+        (b"20240304173015", b"19700101000000", "ACCEPTANCE-DATETIME", "19700101000000"),
+        (b"0000001750", b"ABC", "FILER", "'ABC' is not a CIK"),
+        (b"CENTRAL INDEX KEY:\t\t\t0000001750", b"", "FILER", "'' is not a CIK"),
+        (b"COMPANY CONFORMED NAME:", b"COMPANY:", "header", "has no name"),
+        (b"JONES", b"JO\0ES", "header", "holds a NUL byte"),
+        (b"<SEC-HEADER>", b"<HEADER>", "", "no <SEC-HEADER>, <IMS-HEADER> or <SUBMISSION>"),
+    ],
+)
+def test_broken_header_is_refused_with_its_place(old: bytes, new: bytes, place: str, reason: str) -> None:
+    with pytest.raises(ParseError) as raised:
+        header(changed(old, new), "a.txt")
+    assert raised.value.file == "a.txt"
+    assert raised.value.place == place
+    assert reason in raised.value.reason
+
+
+@pytest.mark.parametrize("text", [TEXT, TAGGED], ids=["text", "tagged"])
+def test_header_cut_off_at_any_offset_is_refused(text: bytes) -> None:
+    end = text.index(b"</SEC-HEADER>" if b"</SEC-HEADER>" in text else b"<DOCUMENT>")
+    for offset in range(end):
+        with pytest.raises(ParseError):
+            header(text[:offset], "a")
+
+
+@pytest.mark.parametrize("garbage", [b"", b"\0" * 1000, b"<" * 100_000, b"{}", bytes(range(256)) * 100])
+def test_garbage_is_refused(garbage: bytes) -> None:
+    with pytest.raises(ParseError):
+        header(garbage, "a")
+    with pytest.raises(ParseError):
+        list(documents(garbage, "a"))
+
+
+def test_header_that_never_ends_is_refused() -> None:
+    with pytest.raises(ParseError, match="cut off"):
+        header(b"<SEC-HEADER>" + b"GROUP MEMBERS:\t\tSOMEBODY\n" * 300_000 + b"</SEC-HEADER>", "a")
+
+
+# --- the documents
+
+
+def test_documents_come_in_order_with_their_declared_names() -> None:
+    one, two = documents(TEXT, "a.txt")
+    assert (one.type, one.sequence, one.filename) == ("8-K", 1, "form8k.htm")
+    assert one.description == "CURRENT REPORT <AMENDED>"
+    assert (two.type, two.sequence, two.filename, two.description) == ("EX-99", 2, None, None)
+
+
+def test_wrapper_and_its_blank_lines_are_removed_and_plain_text_is_kept() -> None:
+    one, two = documents(TEXT, "a.txt")
+    assert one.body == b'<?xml version="1.0"?>\n<a>1</a>'
+    assert two.body == b"\n  plain text"
+
+
+@pytest.mark.parametrize("wrapper", [b"XBRL", b"PDF"])
+def test_other_wrappers_are_removed_too(wrapper: bytes) -> None:
+    text = TEXT.replace(b"<XML>", b"<" + wrapper + b">").replace(b"</XML>", b"</" + wrapper + b">")
+    assert next(documents(text, "a.txt")).body == b'<?xml version="1.0"?>\n<a>1</a>'
+
+
+def uuencoded(content: bytes, end: bytes = b"\n") -> bytes:
+    lines = [binascii.b2a_uu(content[i : i + 45]).rstrip(b"\n") for i in range(0, len(content), 45)]
+    return end.join([b"begin 644 a.bin", *lines, b"`", b"end", b""])
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_uuencoded_attachment_is_decoded(end: bytes) -> None:
+    content = bytes(range(256)) * 7
+    text = changed(b"\n  plain text\n", b"<PDF>\n" + uuencoded(content, end) + b"</PDF>\n")
+    assert list(documents(text, "a.txt"))[1].body == content
+    text = changed(b"\n  plain text\n", uuencoded(content, end))
+    assert list(documents(text, "a.txt"))[1].body == content
+
+
+def test_uuencoded_lines_with_checksums_or_stripped_spaces_are_decoded() -> None:
+    text = changed(b"  plain text", b"begin 644 a\n#86)CX\n#\n`\nend")
+    assert list(documents(text, "a.txt"))[1].body == b"abc\0\0\0"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"begin 644 a\n#86)C\n", "uuencoded attachment without its end"),
+        (b"begin 644 a\n#8\x7f)C\n`\nend", "uuencoded line 2: Illegal char"),
+    ],
+)
+def test_broken_attachment_is_refused(body: bytes, reason: str) -> None:
+    with pytest.raises(ParseError) as raised:
+        list(documents(changed(b"  plain text", body), "a.txt"))
+    assert raised.value.place == "document 2"
+    assert raised.value.reason == reason
+
+
+def test_attachment_that_blows_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("finapi.edgar.sgml._BINARY_LIMIT", 1000)
+    text = changed(b"  plain text", b"begin 644 a\n" + b"M\n" * 100 + b"`\nend")
+    with pytest.raises(ParseError, match="attachment of more than 1000 bytes"):
+        list(documents(text, "a.txt"))
+
+
+def test_documents_before_a_broken_one_are_given_first() -> None:
+    broken = documents(changed(b"<SEQUENCE>2\n<TEXT>", b"<SEQUENCE>2\n"), "a.txt")
+    assert next(broken).type == "8-K"
+    with pytest.raises(ParseError, match="document 2: cut off"):
+        next(broken)
+
+
+def test_wrapper_that_does_not_close_is_refused() -> None:
+    with pytest.raises(ParseError, match="document 1: no </XML>"):
+        list(documents(changed(b"</XML>", b""), "a.txt"))
+
+
+def test_document_without_text_does_not_swallow_the_next() -> None:
+    text = TEXT.replace(b"<TEXT>\n<XML>", b"<XML>").replace(b"</XML>\n</TEXT>", b"</XML>")
+    with pytest.raises(ParseError, match="document 1: cut off"):
+        list(documents(text, "a.txt"))
+
+
+def test_submission_cut_off_at_any_offset_is_refused() -> None:
+    for text, last in ((TEXT, b"</SEC-DOCUMENT>"), (TAGGED, b"</SUBMISSION>")):
+        for offset in range(text.index(last) + len(last)):
+            with pytest.raises(ParseError):
+                read_whole(text[:offset])
+
+
+# --- real files
+
+REAL = [
+    ("sgml/0000912057-00-023442.txt", "10-Q", "2000-04-01", "2000-05-11", None, 5, ["filer"]),
+    (
+        "sgml/0000943374-24-000509.txt",
+        "8-K",
+        "2024-12-20",
+        "2024-12-27",
+        "2024-12-27T21:29:40.000Z",
+        12,
+        ["filer"],
+    ),
+    ("sgml/0000950129-95-001652.txt", "24F-2NT", "1995-10-31", "1995-12-28", None, 2, ["filer"]),
+    ("sgml/0001011438-98-000429.txt", "8-K", "1998-12-15", "1998-12-31", None, 2, ["filer"]),
+    (
+        "sgml/0001094891-00-000193.txt",
+        "4",
+        "2000-02-29",
+        "2000-03-14",
+        None,
+        1,
+        ["subject", "reporting_owner"],
+    ),
+    (
+        "sgml/0001104659-25-002604.nc",
+        "SC TO-T/A",
+        None,
+        "2025-01-10",
+        None,
+        2,
+        ["subject", "subject", "filed_by"],
+    ),
+    (
+        "sgml/0001104659-25-002604.txt",
+        "SC TO-T/A",
+        None,
+        "2025-01-10",
+        "2025-01-10T22:15:38.000Z",
+        2,
+        ["subject", "subject", "filed_by"],
+    ),
+    (
+        "ownership/form4_0000320193_adams_0000320193-22-000061.txt",
+        "4",
+        "2022-05-04",
+        "2022-05-06",
+        "2022-05-06T22:30:57.000Z",
+        1,
+        ["reporting_owner", "issuer"],
+    ),
+    (
+        "ownership/form4A_0000707549_ahmed_0000707549-25-000004.txt",
+        "4/A",
+        "2024-11-04",
+        "2025-01-21",
+        "2025-01-21T18:23:57.000Z",
+        1,
+        ["reporting_owner", "issuer"],
+    ),
+    (
+        "thirteenf/0001140361-23-013281.txt",
+        "13F-HR",
+        "2021-12-31",
+        "2023-03-23",
+        "2023-03-23T15:27:45.000Z",
+        2,
+        ["filer"],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "period", "filed", "accepted", "count", "roles"), REAL, ids=[row[0] for row in REAL]
+)
+def test_real_submission_is_read(
+    path: str, form: str, period: str | None, filed: str, accepted: str | None, count: int, roles: list[str]
+) -> None:
+    data = real(path)
+    found = header(data, path)
+    assert found.accession in path
+    assert (found.form, found.period, found.filed, found.accepted) == (form, period, filed, accepted)
+    assert [party.role for party in found.parties] == roles
+    assert len(list(documents(data, path))) == count
+
+
+def test_both_forms_of_a_real_submission_tell_of_the_same_parties() -> None:
+    text = header(real("sgml/0001104659-25-002604.txt"), "a.txt")
+    tagged = header(real("sgml/0001104659-25-002604.nc"), "a.nc")
+    assert text.parties == tagged.parties
+    assert [party.form for party in text.parties] == ["SC 13D/A", "SC TO-T/A", "SC TO-T/A"]
+    assert text.parties[2].name == "ICAHN ENTERPRISES HOLDINGS L.P."
+    assert text.parties[2].former_names == (FormerName("AMERICAN REAL ESTATE HOLDINGS L P", "1998-03-11"),)
+
+
+def test_real_apple_form_4_names_the_owner_and_the_issuer() -> None:
+    owner, issuer = header(real(REAL[7][0]), "a.txt").parties
+    assert (owner.cik, owner.name, owner.sic, owner.form) == ("0001462356", "Adams Katherine L.", None, "4")
+    assert (issuer.cik, issuer.name, issuer.sic, issuer.fiscal_year_end) == (
+        "0000320193",
+        "Apple Inc.",
+        "3571",
+        "0924",
+    )
+    assert issuer.former_names == (
+        FormerName("APPLE INC", "2007-01-09"),
+        FormerName("APPLE COMPUTER INC", "1997-08-08"),
+    )
+
+
+def test_real_8_k_has_its_item_and_its_attachments_decoded() -> None:
+    data = real("sgml/0000943374-24-000509.txt")
+    assert header(data, "a.txt").items == ("5.02",)
+    bodies = {document.filename: document.body for document in documents(data, "a.txt")}
+    assert bodies["Financial_Report.xlsx"].startswith(b"PK\x03\x04")
+    assert len(bodies["Financial_Report.xlsx"]) == 5751
+    assert len(bodies["0000943374-24-000509-xbrl.zip"]) == 9449
+    assert bodies["bcow-20241220.xsd"].startswith(b'<?xml version="1.0" encoding="us-ascii"?>')
+    assert bodies["form8k_122024_htm.xml"].endswith(b"</xbrl>")
+    assert bodies["MetaLinks.json"].startswith(b'{\n "version": "2.2"')
+
+
+def test_real_ownership_document_is_bare_xml() -> None:
+    (document,) = documents(real(REAL[7][0]), "a.txt")
+    assert document.body.startswith(b'<?xml version="1.0"?>\n<ownershipDocument>')
+    assert document.body.endswith(b"</ownershipDocument>")
+
+
+def test_real_submission_cut_off_anywhere_is_refused() -> None:
+    data = real("sgml/0000950129-95-001652.txt")
+    for offset in range(0, data.index(b"</SEC-DOCUMENT>"), 97):
+        with pytest.raises(ParseError):
+            read_whole(data[:offset])
+
+
+# --- US Eastern time
+
+
+@pytest.mark.parametrize(
+    ("local", "utc"),
+    [
+        ("2024-03-10T01:59:59", "2024-03-10T06:59:59.000Z"),  # the second Sunday of March, standard time
+        ("2024-03-10T02:30:00", "2024-03-10T07:30:00.000Z"),  # an hour that does not exist
+        ("2024-03-10T03:00:00", "2024-03-10T07:00:00.000Z"),
+        ("2024-11-03T01:59:59", "2024-11-03T05:59:59.000Z"),  # the first Sunday of November, first of two
+        ("2024-11-03T02:00:00", "2024-11-03T07:00:00.000Z"),
+        ("2007-03-11T03:00:00", "2007-03-11T07:00:00.000Z"),  # the first year of the later rule
+        ("2007-11-04T01:00:00", "2007-11-04T05:00:00.000Z"),
+        ("2006-03-12T12:00:00", "2006-03-12T17:00:00.000Z"),  # the last year of the earlier one
+        ("2006-04-02T03:00:00", "2006-04-02T07:00:00.000Z"),
+        ("2006-10-29T02:00:00", "2006-10-29T07:00:00.000Z"),
+        ("2006-11-01T12:00:00", "2006-11-01T17:00:00.000Z"),
+        ("1987-04-05T03:00:00", "1987-04-05T07:00:00.000Z"),
+        ("1999-12-31T23:59:59", "2000-01-01T04:59:59.000Z"),
+    ],
+)
+def test_eastern_time_at_the_edges_of_summer(local: str, utc: str) -> None:
+    assert iso_utc(utc_from_eastern(datetime.fromisoformat(local))) == utc
+
+
+def test_eastern_time_is_what_the_time_zone_data_say() -> None:
+    try:
+        zone = ZoneInfo("America/New_York")
+    except ZoneInfoNotFoundError:
+        pytest.skip("no time zone data on this host")
+    moment = datetime(1987, 1, 1)
+    while moment.year < 2040:
+        assert utc_from_eastern(moment) == moment.replace(tzinfo=zone).astimezone(UTC), moment
+        moment += timedelta(hours=5)
+
+
+def test_eastern_time_before_1987_is_refused() -> None:
+    with pytest.raises(ValueError, match="1986"):
+        utc_from_eastern(datetime(1986, 12, 31))
+
+
+# --- damaged files
+
+
+@settings(max_examples=300, deadline=None, database=None)
+@given(data=st.data())
+def test_damaged_submission_is_read_or_refused_and_never_raises_anything_else(data: st.DataObject) -> None:
+    text = bytearray(data.draw(st.sampled_from([TEXT, TAGGED])))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text) - 1))
+        length = data.draw(st.integers(0, 30))
+        piece = st.one_of(
+            st.binary(max_size=8), st.sampled_from([b"<TEXT>", b"</DOCUMENT>", b"begin 644 x\n", b"\r"])
+        )
+        text[at : at + length] = data.draw(piece)
+    for read in (lambda: header(bytes(text), "a"), lambda: list(documents(bytes(text), "a"))):
+        with suppress(ParseError):
+            read()

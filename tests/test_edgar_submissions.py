@@ -1,0 +1,438 @@
+"""Companies and their lists of filings, as data.sec.gov gives them."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from finapi.edgar.sgml import header
+from finapi.edgar.submissions import Filing, FormerName, Listing, company, older_page
+from finapi.errors import ParseError
+
+SHARED = Path(__file__).parents[2] / "shared" / "edgar"
+
+COLUMNS: dict[str, list[Any]] = {
+    "accessionNumber": ["0001234567-24-000012", "000123456724000011"],
+    "filingDate": ["2024-03-04", "2024-02-01"],
+    "reportDate": ["2024-03-01", ""],
+    "acceptanceDateTime": ["2024-03-04T22:30:15.000Z", "2024-02-01T23:31:00.000Z"],
+    "act": ["34", ""],
+    "form": ["8-K", "4"],
+    "fileNumber": ["001-06263", ""],
+    "filmNumber": ["24715301", ""],
+    "items": ["2.02,9.01", ""],
+    "core_type": ["8-K", "4"],
+    "size": [211124, 5753],
+    "isXBRL": [1, 0],
+    "isInlineXBRL": [1, 0],
+    "isXBRLNumeric": [None, None],
+    "primaryDocument": ["form8k.htm", "xslF345X05/form4.xml"],
+    "primaryDocDescription": ["8-K", ""],
+}
+COMPANY: dict[str, Any] = {
+    "cik": "0000001750",
+    "entityType": "operating",
+    "sic": "3720",
+    "sicDescription": "Aircraft & Parts",
+    "name": "AAR CORP",
+    "tickers": ["AIR", "air.w"],
+    "exchanges": ["NYSE", None],
+    "lei": None,
+    "fiscalYearEnd": "0531",
+    "stateOfIncorporation": "DE",
+    "formerNames": [
+        {
+            "name": "ALLEN AIRCRAFT RADIO INC",
+            "from": "1995-01-10T05:00:00.000Z",
+            "to": "1997-07-28T00:00:00.000Z",
+        }
+    ],
+    "filings": {
+        "recent": COLUMNS,
+        "files": [
+            {
+                "name": "CIK0000001750-submissions-001.json",
+                "filingCount": 7,
+                "filingFrom": "1994-01-26",
+                "filingTo": "2015-03-11",
+            }
+        ],
+    },
+}
+
+
+def text(document: Any) -> bytes:
+    return json.dumps(document).encode()
+
+
+def with_member(path: str, value: Any) -> bytes:
+    """The sample with one member replaced, or removed when the value is Ellipsis."""
+    document = json.loads(text(COMPANY))
+    *parents, last = path.split(".")
+    place = document
+    for name in parents:
+        place = place[name]
+    if value is ...:
+        del place[last]
+    else:
+        place[last] = value
+    return text(document)
+
+
+def real(path: str) -> bytes:
+    if not (SHARED / path).exists():
+        pytest.skip(f"{SHARED / path} is not here")
+    return (SHARED / path).read_bytes()
+
+
+# --- the sample
+
+
+def test_company_is_read() -> None:
+    found = company(text(COMPANY), "c.json")
+    assert (found.cik, found.name, found.entity_type) == ("0000001750", "AAR CORP", "operating")
+    assert (found.sic, found.sic_description, found.state) == ("3720", "Aircraft & Parts", "DE")
+    assert found.fiscal_year_end == "0531"
+    assert found.listings == (Listing("AIR", "NYSE"), Listing("AIR-W", None))
+    assert found.former_names == (FormerName("ALLEN AIRCRAFT RADIO INC", "1995-01-10", "1997-07-28"),)
+    assert found.older_pages == ("CIK0000001750-submissions-001.json",)
+
+
+def test_filings_are_read_row_by_row() -> None:
+    assert company(text(COMPANY), "c.json").filings == (
+        Filing(
+            accession="0001234567-24-000012",
+            form="8-K",
+            filed="2024-03-04",
+            report_date="2024-03-01",
+            accepted="2024-03-04T22:30:15.000Z",
+            primary_document="form8k.htm",
+            primary_description="8-K",
+            items=("2.02", "9.01"),
+            size=211124,
+            is_xbrl=True,
+            is_inline_xbrl=True,
+            act="34",
+            file_number="001-06263",
+            film_number="24715301",
+        ),
+        Filing(
+            accession="0001234567-24-000011",
+            form="4",
+            filed="2024-02-01",
+            report_date=None,
+            accepted="2024-02-01T23:31:00.000Z",
+            primary_document="xslF345X05/form4.xml",
+            primary_description=None,
+            items=(),
+            size=5753,
+            is_xbrl=False,
+            is_inline_xbrl=False,
+            act=None,
+            file_number=None,
+            film_number=None,
+        ),
+    )
+
+
+def test_older_page_gives_the_same_rows() -> None:
+    assert tuple(older_page(text(COLUMNS), "p.json")) == company(text(COMPANY), "c.json").filings
+
+
+@pytest.mark.parametrize("cik", ["1750", "0000001750", 1750])
+def test_cik_may_be_padded_bare_or_a_number(cik: str | int) -> None:
+    assert company(with_member("cik", cik), "c.json").cik == "0000001750"
+
+
+def test_person_without_tickers_year_end_or_former_names_is_read() -> None:
+    person: dict[str, Any] = {
+        "cik": "315090",
+        "name": "BUFFETT WARREN E",
+        "sic": "",
+        "fiscalYearEnd": None,
+        "tickers": [],
+    }
+    found = company(text({**person, "filings": {"recent": COLUMNS, "files": []}}), "c.json")
+    assert (found.sic, found.fiscal_year_end, found.entity_type, found.state) == (None, None, None, None)
+    assert (found.listings, found.former_names, found.older_pages) == ((), (), ())
+
+
+def test_exchanges_may_be_null_altogether() -> None:
+    found = company(with_member("exchanges", None), "c.json")
+    assert found.listings == (Listing("AIR", None), Listing("AIR-W", None))
+
+
+def test_descriptive_columns_may_be_missing() -> None:
+    few = {
+        name: column for name, column in COLUMNS.items() if name not in {"act", "fileNumber", "filmNumber"}
+    }
+    assert older_page(text(few), "p.json")[0].act is None
+
+
+def test_company_without_filings_is_read() -> None:
+    found = company(with_member("filings.recent", {name: [] for name in COLUMNS}), "c.json")
+    assert found.filings == ()
+    assert found.acceptance_clock == "unproven"
+
+
+# --- which clock the acceptance times are of
+
+
+def rows(*times: tuple[str, str, str]) -> bytes:
+    count = len(times)
+    table: dict[str, list[Any]] = {name: [column[1]] * count for name, column in COLUMNS.items()}
+    table["form"] = [form for form, _, _ in times]
+    table["filingDate"] = [day for _, day, _ in times]
+    table["acceptanceDateTime"] = [f"{time}.000Z" for _, _, time in times]
+    return text(table)
+
+
+def test_time_at_which_edgar_is_closed_shows_an_eastern_clock() -> None:
+    # Read as UTC the first would be 01:01 in New York.
+    page = rows(("10-Q", "2026-01-30", "2026-01-30T06:01:32"), ("8-K", "2025-07-31", "2025-07-31T16:30:00"))
+    assert [row.accepted for row in older_page(page, "p")] == [
+        "2026-01-30T11:01:32.000Z",
+        "2025-07-31T20:30:00.000Z",
+    ]
+
+
+def test_time_after_hours_shows_a_utc_clock() -> None:
+    # Read as Eastern, 21:11 would have been filed as of the next day.
+    page = rows(("10-Q", "2026-01-28", "2026-01-28T21:11:41"), ("4", "2026-01-28", "2026-01-28T15:00:00"))
+    assert [row.accepted for row in older_page(page, "p")] == [
+        "2026-01-28T21:11:41.000Z",
+        "2026-01-28T15:00:00.000Z",
+    ]
+
+
+def test_midnight_in_new_york_shows_a_utc_clock() -> None:
+    page = rows(
+        ("SC 13D", "1996-04-12", "1996-04-12T04:00:00"), ("SC 13G", "1996-02-12", "1996-02-12T05:00:00")
+    )
+    assert older_page(page, "p")[0].accepted == "1996-04-12T04:00:00.000Z"
+
+
+def test_papers_of_the_sec_itself_prove_nothing() -> None:
+    table = json.loads(rows(("EFFECT", "2024-05-06", "2024-05-06T04:15:33")))
+    table["accessionNumber"] = ["9999999995-24-001395"]
+    found = company(with_member("filings.recent", table), "c.json")
+    assert found.acceptance_clock == "unproven"
+    assert found.filings[0].accepted == "2024-05-06T04:15:33.000Z"
+
+
+def test_older_page_follows_the_clock_of_the_company() -> None:
+    page = rows(("4", "2024-02-01", "2024-02-01T15:00:00"))
+    assert older_page(page, "p")[0].accepted == "2024-02-01T15:00:00.000Z"
+    assert older_page(page, "p", "eastern")[0].accepted == "2024-02-01T20:00:00.000Z"
+    assert older_page(page, "p", "utc")[0].accepted == "2024-02-01T15:00:00.000Z"
+
+
+# --- refusals
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "place"),
+    [
+        ("cik", ..., "$.cik"),
+        ("cik", "12345678901", "$.cik"),
+        ("cik", True, "$.cik"),
+        ("cik", 0, "$.cik"),
+        ("cik", "CIK0000001750", "$.cik"),
+        ("name", ..., "$.name"),
+        ("name", 5, "$.name[0]"),
+        ("sic", 3720, "$.sic[0]"),
+        ("tickers", "AIR", "$.tickers"),
+        ("tickers", ["AIR", None], "$.tickers[1]"),
+        ("tickers", ["AIR", "A_B"], "$.tickers[1]"),
+        ("exchanges", ["NYSE"], "$.exchanges"),
+        ("exchanges", [1, 2], "$.exchanges[0]"),
+        ("formerNames", {}, "$.formerNames"),
+        ("formerNames", ["X"], "$.formerNames[0]"),
+        ("formerNames", [{"from": "1995-01-10"}], "$.formerNames[0].name"),
+        ("formerNames", [{"name": "X", "from": "10 January"}], "$.formerNames[0][0]"),
+        ("filings", ..., "$.filings"),
+        ("filings", [], "$.filings"),
+        ("filings.recent", ..., "$.filings.recent"),
+        ("filings.recent", [], "$.filings.recent"),
+        ("filings.recent.form", ..., "$.filings.recent.form"),
+        ("filings.recent.form", {"0": "8-K"}, "$.filings.recent.form"),
+        ("filings.recent.form", ["8-K"], "$.filings.recent.form"),
+        ("filings.recent.core_type", ["8-K"], "$.filings.recent.core_type"),
+        ("filings.recent.form", ["8-K", None], "$.filings.recent.form[1]"),
+        ("filings.recent.form", ["8-K", ""], "$.filings.recent.form[1]"),
+        ("filings.recent.act", None, "$.filings.recent.act"),
+        (
+            "filings.recent.accessionNumber",
+            ["0001234567-24-000012", "x"],
+            "$.filings.recent.accessionNumber[1]",
+        ),
+        ("filings.recent.filingDate", ["2024-03-04", "2024-02-30"], "$.filings.recent.filingDate[1]"),
+        ("filings.recent.filingDate", ["2024-03-04", "20240201"], "$.filings.recent.filingDate[1]"),
+        ("filings.recent.filingDate", ["2024-03-04", ""], "$.filings.recent.filingDate[1]"),
+        ("filings.recent.reportDate", ["2024-03-04", 0], "$.filings.recent.reportDate[1]"),
+        ("filings.recent.acceptanceDateTime", ["2024-03-04", ""], "$.filings.recent.acceptanceDateTime[0]"),
+        (
+            "filings.recent.acceptanceDateTime",
+            ["", "2024-03-04T25:00:00.000Z"],
+            "$.filings.recent.acceptanceDateTime[1]",
+        ),
+        ("filings.recent.size", [1, -1], "$.filings.recent.size[1]"),
+        ("filings.recent.size", [1, 1.5], "$.filings.recent.size[1]"),
+        ("filings.recent.size", [1, True], "$.filings.recent.size[1]"),
+        ("filings.recent.isXBRL", [1, 2], "$.filings.recent.isXBRL[1]"),
+        ("filings.recent.isInlineXBRL", [1, "0"], "$.filings.recent.isInlineXBRL[1]"),
+        ("filings.files", {}, "$.filings.files"),
+        ("filings.files", ["CIK0000001750-submissions-001.json"], "$.filings.files[0]"),
+        ("filings.files", [{"name": "../../etc/passwd"}], "$.filings.files[0].name"),
+        ("filings.files", [{"name": "CIK0000001750-submissions-001.json\n"}], "$.filings.files[0].name"),
+        ("filings.files", [{}], "$.filings.files[0].name"),
+    ],
+)
+def test_misshapen_member_is_refused_with_its_path(path: str, value: Any, place: str) -> None:
+    with pytest.raises(ParseError) as raised:
+        company(with_member(path, value), "c.json")
+    assert (raised.value.file, raised.value.place) == ("c.json", place)
+
+
+@pytest.mark.parametrize("value", ["0000", "1301", "0532", "12-31", "12311"])
+def test_year_end_that_is_no_day_is_absent(value: str) -> None:
+    assert company(with_member("fiscalYearEnd", value), "c.json").fiscal_year_end is None
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{",
+        b"\0",
+        b'{"cik":1,"cik":1}',
+        b'{"cik":NaN}',
+        b'{"cik":' + b"9" * 10_000 + b"}",
+        b"[" * 200_000,
+        b'{"a":' * 200_000,
+        b'{"cik":"\xff"}',
+        b'{"name":"\\ud800"}',
+        b'{"name":"\\u0000"}',
+    ],
+)
+def test_garbage_is_refused(garbage: bytes) -> None:
+    with pytest.raises(ParseError):
+        company(garbage, "c.json")
+    with pytest.raises(ParseError):
+        older_page(garbage, "p.json")
+
+
+def test_document_cut_off_at_any_offset_is_refused() -> None:
+    whole = text(COMPANY)
+    for offset in range(len(whole)):
+        with pytest.raises(ParseError):
+            company(whole[:offset], "c.json")
+
+
+# --- real files
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "filings", "tickers", "pages", "clock"),
+    [
+        ("submissions/CIK0000320193.json", "Apple Inc.", 1005, 1, 1, "eastern"),
+        ("submissions/CIK0000789019.json", "MICROSOFT CORP", 1002, 1, 2, "utc"),
+        ("submissions/CIK0001318605.json", "Tesla, Inc.", 1002, 1, 1, "utc"),
+        ("submissions/CIK0001465740.json", "TWO HARBORS INVESTMENT CORP.", 1000, 5, 1, "utc"),
+        ("submissions/CIK0001835632.json", "Marvell Technology, Inc.", 787, 1, 0, "utc"),
+        ("submissions/CIK0000315090.json", "BUFFETT WARREN E", 523, 0, 0, "utc"),
+        ("submissions/CIK0000940418.json", "SIEMENS AG", 31, 0, 0, "eastern"),
+        ("submissions_older_vintage/CIK0000320193.json", "Apple Inc.", 1000, 1, 1, "eastern"),
+        ("submissions_older_vintage/CIK0000789019.json", "MICROSOFT CORP", 1006, 1, 2, "utc"),
+    ],
+)
+def test_real_company_is_read(
+    path: str, name: str, filings: int, tickers: int, pages: int, clock: str
+) -> None:
+    found = company(real(path), path)
+    assert found.cik in path
+    assert found.name == name
+    assert (len(found.filings), len(found.listings), len(found.older_pages)) == (filings, tickers, pages)
+    assert found.acceptance_clock == clock
+
+
+def test_real_fannie_mae_has_sixteen_tickers() -> None:
+    found = company(real("submissions/CIK0000310522.json"), "c.json")
+    assert len(found.listings) == 16
+    assert found.listings[0] == Listing("FNMA", "OTC")
+    assert (found.cik, found.sic, found.fiscal_year_end, found.state) == ("0000310522", "6111", "1231", None)
+    assert found.former_names == (
+        FormerName("FEDERAL NATIONAL MORTGAGE ASSOCIATION", "1995-01-10", "2003-02-13"),
+    )
+    assert found.older_pages[0] == "CIK0000310522-submissions-001.json"
+
+
+def test_real_apple_rows_are_the_filings() -> None:
+    by_accession = {
+        row.accession: row for row in company(real("submissions/CIK0000320193.json"), "c").filings
+    }
+    report = by_accession["0000320193-25-000057"]
+    assert (report.form, report.filed, report.report_date) == ("10-Q", "2025-05-02", "2025-03-29")
+    assert (report.is_xbrl, report.is_inline_xbrl) == (True, True)
+    assert report.primary_document == "aapl-20250329.htm"
+
+
+def test_real_acceptance_time_of_apple_is_that_of_the_submission_header() -> None:
+    form_4 = header(real("ownership/form4_0000320193_adams_0000320193-22-000061.txt"), "a.txt")
+    for path in ("submissions/CIK0000320193.json", "submissions_older_vintage/CIK0000320193.json"):
+        rows_of = {row.accession: row.accepted for row in company(real(path), path).filings}
+        assert rows_of["0000320193-22-000061"] == form_4.accepted == "2022-05-06T22:30:57.000Z"
+
+
+def test_real_older_page_of_tesla_is_read() -> None:
+    found = older_page(real("submissions/CIK0001318605-submissions-001.json"), "p.json")
+    assert len(found) == 720
+    assert (found[0].accession, found[0].filed, found[0].form) == (
+        "0000950103-18-001851",
+        "2018-02-12",
+        "SC 13G/A",
+    )
+    assert found[0].accepted == "2018-02-12T11:01:27.000Z"
+    assert found[-1].filed == "2005-02-17"
+
+
+# --- damaged files
+
+SCALARS: st.SearchStrategy[Any] = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 10**12),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(),
+)
+ANYTHING: st.SearchStrategy[Any] = st.one_of(
+    SCALARS, st.lists(SCALARS, max_size=3), st.dictionaries(st.text(max_size=3), SCALARS, max_size=2)
+)
+PATHS = [
+    *COMPANY,
+    *(f"filings.{name}" for name in ("recent", "files")),
+    *(f"filings.recent.{name}" for name in COLUMNS),
+]
+
+
+@settings(max_examples=400, deadline=None, database=None)
+@given(st.sampled_from(PATHS), ANYTHING | st.tuples(ANYTHING, ANYTHING))
+def test_any_value_in_any_member_is_read_or_refused(path: str, value: Any) -> None:
+    with suppress(ParseError):
+        company(with_member(path, value), "c.json")
+
+
+@settings(max_examples=300, deadline=None, database=None)
+@given(st.integers(0, len(text(COMPANY))), st.integers(0, 20), st.binary(max_size=8))
+def test_damaged_document_is_read_or_refused(at: int, length: int, piece: bytes) -> None:
+    whole = text(COMPANY)
+    with suppress(ParseError):
+        company(whole[:at] + piece + whole[at + length :], "c.json")

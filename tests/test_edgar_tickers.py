@@ -1,0 +1,149 @@
+"""The SEC's lists of tickers, and how a ticker is folded."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from finapi.edgar.tickers import Ticker, company_tickers, fold
+from finapi.errors import ParseError
+
+SHARED = Path(__file__).parents[2] / "shared" / "edgar"
+
+LIST = b"""{"0":{"cik_str":1067983,"ticker":"BRK-B","title":"BERKSHIRE HATHAWAY INC"},
+            "1":{"cik_str":1067983,"ticker":"BRK-A","title":"BERKSHIRE HATHAWAY INC"}}"""
+TABLE = b"""{"fields":["cik","name","ticker","exchange"],
+             "data":[[1067983,"BERKSHIRE HATHAWAY INC","BRK-B","NYSE"],[1750,"AAR CORP","air",null]]}"""
+
+
+@pytest.mark.parametrize(
+    ("ticker", "folded"),
+    [
+        ("aapl", "AAPL"),
+        ("brk.b", "BRK-B"),
+        ("BRK/B", "BRK-B"),
+        ("brk b", "BRK-B"),
+        ("TWO-PC", "TWO-PC"),
+        ("0A5J", "0A5J"),
+    ],
+)
+def test_ticker_folds_case_and_separators(ticker: str, folded: str) -> None:
+    assert fold(ticker) == folded
+
+
+@pytest.mark.parametrize(
+    "ticker",
+    ["", "A" * 13, "AA\nPL", "AAPL\n", "AA_PL", "AÄPL", "ſ", "ı", "ß", "A\0", "ＡＡＰＬ", "'; --", "a:b"],
+)
+def test_what_is_no_ticker_is_refused(ticker: str) -> None:
+    with pytest.raises(ValueError, match="is not a ticker"):
+        fold(ticker)
+
+
+def test_list_gives_its_rows_in_order() -> None:
+    assert company_tickers(LIST, "company_tickers.json") == [
+        Ticker("0001067983", "BRK-B", "BERKSHIRE HATHAWAY INC", None),
+        Ticker("0001067983", "BRK-A", "BERKSHIRE HATHAWAY INC", None),
+    ]
+
+
+def test_table_with_exchanges_gives_its_rows_in_order() -> None:
+    assert company_tickers(TABLE, "company_tickers_exchange.json") == [
+        Ticker("0001067983", "BRK-B", "BERKSHIRE HATHAWAY INC", "NYSE"),
+        Ticker("0000001750", "AIR", "AAR CORP", None),
+    ]
+
+
+def test_columns_of_the_table_are_read_by_name() -> None:
+    table = b'{"data":[["Nasdaq","AAPL",320193,"Apple Inc."]],"fields":["exchange","ticker","cik","name"]}'
+    assert company_tickers(table, "t.json") == [Ticker("0000320193", "AAPL", "Apple Inc.", "Nasdaq")]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (b"[]", "$"),
+        (b'{"0":[]}', "$['0']"),
+        (b'{"0":{"ticker":"A","title":"A"}}', "$['0']"),
+        (b'{"0":{"cik_str":true,"ticker":"A","title":"A"}}', "$['0']"),
+        (b'{"0":{"cik_str":1.0,"ticker":"A","title":"A"}}', "$['0']"),
+        (b'{"0":{"cik_str":0,"ticker":"A","title":"A"}}', "$['0']"),
+        (b'{"0":{"cik_str":12345678901,"ticker":"A","title":"A"}}', "$['0']"),
+        (b'{"0":{"cik_str":1,"ticker":null,"title":"A"}}', "$['0']"),
+        (b'{"0":{"cik_str":1,"ticker":"A_B","title":"A"}}', "$['0']"),
+        (b'{"0":{"cik_str":1,"ticker":"A","title":null}}', "$['0']"),
+        (b'{"fields":"cik","data":[]}', "$.fields"),
+        (b'{"fields":["cik",1],"data":[]}', "$.fields"),
+        (b'{"fields":["cik","name","ticker"]}', "$.data"),
+        (b'{"fields":["cik","name","ticker"],"data":[[1,"A"]]}', "$.data[0]"),
+        (b'{"fields":["cik","seriesId","classId","symbol"],"data":[[1,"S1","C1","A"]]}', "$.data[0]"),
+        (b'{"fields":["cik","name","ticker","exchange"],"data":[[1,"A","A",5]]}', "$.data[0]"),
+    ],
+)
+def test_list_of_another_shape_is_refused_with_its_place(text: bytes, place: str) -> None:
+    with pytest.raises(ParseError) as raised:
+        company_tickers(text, "t.json")
+    assert (raised.value.file, raised.value.place) == ("t.json", place)
+
+
+def test_list_cut_off_at_any_offset_is_refused() -> None:
+    for text in (LIST, TABLE):
+        for offset in range(len(text)):
+            with pytest.raises(ParseError):
+                company_tickers(text[:offset], "t.json")
+
+
+def test_real_list_gives_9610_tickers() -> None:
+    path = SHARED / "company_tickers.json"
+    if not path.exists():
+        pytest.skip(f"{path} is not here")
+    rows = company_tickers(path.read_bytes(), "company_tickers.json")
+    assert len(rows) == 9610
+    assert rows[0] == Ticker("0000789019", "MSFT", "MICROSOFT CORP", None)
+    assert len({row.ticker for row in rows}) == 9610
+    assert len(rows) - len({row.cik for row in rows}) == 1691
+    assert {row.ticker: row.cik for row in rows}["BRK-B"] == "0001067983"
+
+
+@settings(max_examples=200, deadline=None, database=None)
+@given(st.text(max_size=15))
+def test_folded_ticker_folds_to_itself(text: str) -> None:
+    with suppress(ValueError):
+        assert fold(fold(text)) == fold(text)
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=200, deadline=None, database=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(["0", "fields", "data", "x"]),
+        JSON
+        | st.lists(JSON | st.just("ticker") | st.just("cik"))
+        | st.fixed_dictionaries({"cik_str": JSON, "ticker": JSON}),
+    )
+)
+def test_any_json_is_read_or_refused(document: object) -> None:
+    with suppress(ParseError):
+        company_tickers(json.dumps(document).encode(), "t.json")
+
+
+@settings(max_examples=200, deadline=None, database=None)
+@given(st.sampled_from([LIST, TABLE]), st.integers(0, 150), st.integers(0, 10), st.binary(max_size=6))
+def test_damaged_list_is_read_or_refused(text: bytes, at: int, length: int, piece: bytes) -> None:
+    with suppress(ParseError):
+        company_tickers(text[:at] + piece + text[at + length :], "t.json")
