@@ -1,0 +1,47 @@
+"""The XBRL of a filing, as values: instance, schema, linkbases, and what their names and roles mean.
+
+A filing is an instance (the facts), the filer's schema (sections and own elements) and linkbases that refer
+to elements by id; :func:`concept_name` leads from such an id to the concept of the facts. Sources: XBRL 2.1,
+XBRL Dimensions 1.0, the link role registry, and the EDGAR Filer Manual, volume II, chapter 6.
+"""
+
+from __future__ import annotations
+
+from finapi.edgar.xbrl_instance import TEXT_LIMIT, Context, Fact, Instance, instance
+from finapi.edgar.xbrl_linkbases import (
+    CalculationArc,
+    DefinitionArc,
+    PresentationArc,
+    calculation,
+    definition,
+    effective,
+    labels,
+    presentation,
+)
+from finapi.edgar.xbrl_names import STANDARD_LABEL, concept_name, is_negated, label_for, label_kind
+from finapi.edgar.xbrl_schema import Element, LinkbaseRef, Schema, schema
+
+__all__ = [
+    "STANDARD_LABEL",
+    "TEXT_LIMIT",
+    "CalculationArc",
+    "Context",
+    "DefinitionArc",
+    "Element",
+    "Fact",
+    "Instance",
+    "LinkbaseRef",
+    "PresentationArc",
+    "Schema",
+    "calculation",
+    "concept_name",
+    "definition",
+    "effective",
+    "instance",
+    "is_negated",
+    "label_for",
+    "label_kind",
+    "labels",
+    "presentation",
+    "schema",
+]
