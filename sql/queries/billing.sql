@@ -1,0 +1,27 @@
+-- name: take_tokens
+UPDATE userplans
+SET reach_limit_api = reach_limit_api + :cost, updated_at = :now
+WHERE user_id = :user_id AND total_limit_api - reach_limit_api >= :cost
+
+-- name: give_back_tokens
+UPDATE userplans
+SET reach_limit_api = reach_limit_api - :cost, updated_at = :now
+WHERE user_id = :user_id
+
+-- name: userplan
+SELECT plan, status, total_limit_api, reach_limit_api, current_period_end
+FROM userplans
+WHERE user_id = :user_id
+
+-- name: insert_ledger_row
+INSERT INTO ledger (user_id, delta, reason, endpoint, request_id, status, open, created_at)
+VALUES (:user_id, :delta, :reason, :endpoint, :request_id, :status, :open, :now)
+
+-- name: close_debit
+UPDATE ledger SET open = 0, status = :status WHERE id = :id AND open = 1
+
+-- name: open_debits
+SELECT id, user_id, -delta AS cost, endpoint, request_id FROM ledger WHERE open = 1
+
+-- name: ledger_sum
+SELECT coalesce(sum(delta), 0) FROM ledger WHERE user_id = :user_id
