@@ -1,0 +1,1 @@
+"""What finapi makes of the SEC's documents, and how it is stored and found."""

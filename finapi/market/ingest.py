@@ -1,0 +1,316 @@
+"""Documents into the store: recognised by content, parsed outside the transaction, stored filing by filing.
+
+A filing is stored whole or not at all; what cannot be read is reported with its reason and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from finapi.app import App
+from finapi.db import Transaction
+from finapi.edgar import identity, recognise, sgml, submissions, tickers, xbrl
+from finapi.errors import ParseError
+from finapi.market import companies, report, sources, store
+from finapi.market.sources import Entry, Group, Unreadable
+
+INSTANCE = "xbrl-instance"
+LINKBASES = ("xbrl-presentation", "xbrl-calculation", "xbrl-definition", "xbrl-label", "xbrl-linkbase")
+XBRL = (INSTANCE, "xbrl-schema", *LINKBASES)
+
+# Renderings and lists of what the other documents say: they lie in every filing's folder.
+COMPANIONS = (
+    "filing-summary",
+    "metalinks",
+    "r-page",
+    "inline-html",
+    "directory-index",
+    "filing-index",
+    "image",
+    "pdf",
+)
+
+_Arc = TypeVar("_Arc")
+
+Kind = Literal["ingested", "unchanged", "skipped", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one file. ``reason`` says why it was not ingested, or what to know of it."""
+
+    path: str
+    kind: str
+    outcome: Kind
+    reason: str | None = None
+    accession: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the operator said of the one filing that is ingested (``--accession``, ``--filed``)."""
+
+    accession: str | None = None
+    filed_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """An entry that has been read and recognised."""
+
+    entry: Entry
+    kind: str
+    data: bytes
+
+
+def run(app: App, paths: Iterable[Path], given: Given, tell: Callable[[Outcome], None]) -> dict[str, int]:
+    """Ingest everything that the paths hold; how many files had each outcome.
+
+    ``tell`` is called with each file's outcome as soon as it is known.
+    """
+    counts = {"ingested": 0, "unchanged": 0, "skipped": 0, "refused": 0}
+    for group in sources.groups(paths):
+        if isinstance(group, Unreadable):
+            outcomes: Iterable[Outcome] = [Outcome(group.path, "unknown", "refused", group.reason)]
+        else:
+            outcomes = _ingest_group(app, group, given)
+        for outcome in outcomes:
+            counts[outcome.outcome] += 1
+            tell(outcome)
+    return counts
+
+
+def _ingest_group(app: App, group: Group, given: Given) -> Iterator[Outcome]:
+    """One folder: documents that stand alone one by one, XBRL documents together."""
+    together: list[_Document] = []
+    beside: identity.Identity | None = None
+    for entry in group.entries:
+        try:
+            data = entry.read()
+        except ParseError as error:
+            yield Outcome(entry.path, "unknown", "refused", error.reason)
+            continue
+        kind = recognise.kind(data, entry.name)
+        if kind in XBRL:
+            together.append(_Document(entry, kind, data))
+            continue
+        if kind in ("directory-index", "filing-index"):
+            beside = beside or _identity(data, entry)
+        yield from _ingest_one(app, _Document(entry, kind, data), given)
+    for documents in _filings(together):
+        yield from _ingest_filing(app, documents, group.name, beside, given)
+
+
+def _ingest_one(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
+    path, kind = document.entry.path, document.kind
+    handler = _ALONE.get(kind)
+    try:
+        if handler is not None:
+            yield from handler(app, document, given)
+        elif kind in COMPANIONS:
+            yield Outcome(path, kind, "skipped", "says nothing that the filing's own documents do not say")
+        else:
+            yield Outcome(path, kind, "refused", _REFUSALS.get(kind, "is not a document that finapi reads"))
+    except ParseError as error:
+        yield Outcome(path, kind, "refused", _because(error))
+
+
+def _submissions(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
+    company = submissions.company(document.data, document.entry.path)
+    with app.db.write() as tx:
+        companies.put_submissions(tx, company)
+        store.settle_unfiled(tx, int(company.cik))
+        tx.run("bump_data_version")
+    yield Outcome(document.entry.path, document.kind, "ingested")
+
+
+def _company_tickers(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
+    listed = tickers.company_tickers(document.data, document.entry.path)
+    by_company: dict[int, list[tuple[str, str | None]]] = {}
+    with app.db.write() as tx:
+        for row in listed:
+            companies.put_name(tx, int(row.cik), row.name, companies.FROM_LIST_TITLE, "")
+            by_company.setdefault(int(row.cik), []).append((row.ticker, row.exchange))
+        for cik, theirs in by_company.items():
+            companies.put_tickers(tx, cik, theirs, companies.FROM_LIST)
+        tx.run("bump_data_version")
+    yield Outcome(document.entry.path, document.kind, "ingested")
+
+
+def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
+    """The XBRL exhibits inside a full submission, filed as its header says."""
+    path = document.entry.path
+    header = sgml.header(document.data, path)
+    inside = []
+    for exhibit in sgml.documents(document.data, path):
+        kind = recognise.kind(exhibit.body, exhibit.filename or "")
+        if kind in XBRL:
+            name = exhibit.filename or f"document {exhibit.sequence}"
+            inside.append(_Document(Entry(path, name, bytes), kind, exhibit.body))
+    if not any(one.kind == INSTANCE for one in inside):
+        yield Outcome(
+            path, document.kind, "refused", f"form {header.form} without XBRL documents", header.accession
+        )
+        return
+    outcomes = list(_ingest_filing(app, inside, "", identity.from_header(header), given))
+    worst = next((one for one in outcomes if one.outcome == "refused"), outcomes[0])
+    yield replace(worst, path=path, kind=document.kind)
+
+
+_ALONE: dict[str, Callable[[App, _Document, Given], Iterator[Outcome]]] = {
+    "submissions": _submissions,
+    "company-tickers": _company_tickers,
+    "full-submission": _full_submission,
+}
+
+_REFUSALS = {
+    "empty": "is empty",
+    "sec-error-page": "is an error page of the SEC, not a document",
+    "zip": "is a zip inside a zip",
+    "submissions-page": "is an older page of a submissions list, which this version does not read",
+    "companyfacts": "is a companyfacts document, which this version does not read",
+    "ownership": "is an ownership form, which this version does not read",
+    "13f-cover": "is the cover of a 13F report, which this version does not read",
+    "13f-table": "is the table of a 13F report, which this version does not read",
+    "atom-feed": "is an Atom feed, which this version does not read",
+    "form-index": "is an index of filings, which this version does not read",
+}
+
+
+def _filings(documents: list[_Document]) -> Iterator[list[_Document]]:
+    """The documents filing by filing: all of a folder, or by the schema that each of several instances names."""
+    instances = [document for document in documents if document.kind == INSTANCE]
+    if len(instances) < 2:
+        if documents:
+            yield documents
+        return
+    rest = [document for document in documents if document.kind != INSTANCE]
+    # The longest stem first: aapl-20240928x10ka is not aapl-20240928.
+    for instance in sorted(instances, key=lambda one: -len(_stem(one.entry.name))):
+        stem = _stem(instance.entry.name)
+        theirs = [document for document in rest if document.entry.name.startswith(stem)]
+        rest = [document for document in rest if document not in theirs]
+        yield [instance, *theirs]
+    if rest:
+        yield rest
+
+
+def _ingest_filing(
+    app: App, documents: list[_Document], folder: str, beside: identity.Identity | None, given: Given
+) -> Iterator[Outcome]:
+    try:
+        made = _assemble(documents)
+        with app.db.write() as tx:
+            filed = _filed(tx, made, documents, folder, beside, given)
+            stored = store.put(tx, made, filed)
+    except ParseError as error:
+        for document in documents:
+            at_fault = error.file == document.entry.path
+            reason = _because(error) if at_fault else f"its filing was refused: {error}"
+            yield Outcome(document.entry.path, document.kind, "refused", reason)
+        return
+    note = None
+    if not stored:
+        note = "the same documents are held already"
+    elif filed.filed_at is None:
+        note = "the filing date is not known: sorted last and invisible to as_of"
+    for document in documents:
+        yield Outcome(
+            document.entry.path, document.kind, "ingested" if stored else "unchanged", note, filed.accession
+        )
+
+
+def _assemble(documents: list[_Document]) -> report.Report:
+    """The report that a filing's documents make; each is parsed once."""
+    instances = [document for document in documents if document.kind == INSTANCE]
+    if not instances:
+        raise ParseError(documents[0].entry.path, "", "an XBRL filing without its instance document")
+    presentation: dict[str, list[xbrl.PresentationArc]] = {}
+    calculation: dict[str, list[xbrl.CalculationArc]] = {}
+    definition: dict[str, list[xbrl.DefinitionArc]] = {}
+    labels: dict[str, dict[str, str]] = {}
+    schema = None
+    for document in documents:
+        data, path = document.data, document.entry.path
+        if document.kind == "xbrl-schema":
+            schema = xbrl.schema(data, path)
+        # A schema may hold its linkbases inside, and one linkbase document several kinds of links.
+        if _holds(document, "presentation"):
+            _extend(presentation, xbrl.presentation(data, path))
+        if _holds(document, "calculation"):
+            _extend(calculation, xbrl.calculation(data, path))
+        if _holds(document, "definition"):
+            _extend(definition, xbrl.definition(data, path))
+        if _holds(document, "label"):
+            for element, texts in xbrl.labels(data, path).items():
+                labels.setdefault(element, {}).update(texts)
+    instance = xbrl.instance(instances[0].data, instances[0].entry.path)
+    digests = sorted(hashlib.sha256(document.data).digest() for document in documents)
+    return report.assemble(
+        report.Documents(
+            instances[0].entry.path, instance, schema, presentation, calculation, definition, labels
+        ),
+        sha256=hashlib.sha256(b"".join(digests)).digest(),
+        count=len(documents),
+    )
+
+
+def _holds(document: _Document, links: str) -> bool:
+    if document.kind == f"xbrl-{links}":
+        return True
+    return document.kind in ("xbrl-schema", "xbrl-linkbase") and f"{links}Link ".encode() in document.data
+
+
+def _extend(into: dict[str, list[_Arc]], found: dict[str, list[_Arc]]) -> None:
+    for role, arcs in found.items():
+        into.setdefault(role, []).extend(arcs)
+
+
+def _filed(
+    tx: Transaction,
+    made: report.Report,
+    documents: list[_Document],
+    folder: str,
+    beside: identity.Identity | None,
+    given: Given,
+) -> store.Filed:
+    """Accession and filing date from the first source that tells, in the order of CONTRACT 6."""
+    cover = made.cover
+    if beside is not None and beside.ciks and f"{cover.cik:010}" not in beside.ciks:
+        beside = None
+    if beside and given.accession and given.accession != beside.accession:
+        raise ParseError(
+            documents[0].entry.path,
+            "",
+            f"the index beside it says {beside.accession}, --accession {given.accession}",
+        )
+    listed = store.like(tx, cover.cik, cover.form, cover.period_of_report)
+    names = [folder, *(document.entry.name for document in documents)]
+    accession = (
+        (beside and beside.accession)
+        or given.accession
+        or (listed and listed.accession)
+        or next(filter(None, map(identity.accession_in_name, names)), None)
+        or store.UNFILED + made.sha256.hex()[:16]
+    )
+    filed_at = (beside and beside.filed) or given.filed_at or tx.value("filing_date", accession=accession)
+    return store.Filed(accession, filed_at, accepted_at=beside.accepted if beside else None)
+
+
+def _identity(data: bytes, entry: Entry) -> identity.Identity | None:
+    try:
+        return identity.from_index(data, entry.path)
+    except ParseError:
+        return None  # an index that cannot be read tells nothing; the documents themselves may still be whole
+
+
+def _stem(name: str) -> str:
+    return name.partition(".")[0].removesuffix("_htm")
+
+
+def _because(error: ParseError) -> str:
+    return f"{error.place}: {error.reason}" if error.place else error.reason

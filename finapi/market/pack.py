@@ -1,0 +1,234 @@
+"""Packs: stored reports in one compact file of our own, for the data that finapi carries with it.
+
+A line of magic, then a zlib stream of JSON lines, a report each: the values of ``report.py`` with every text
+that repeats replaced by its place in a list. Loading goes through ``store.put``, as an ingest does.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from finapi.app import App
+from finapi.db import Transaction
+from finapi.errors import ParseError
+from finapi.market import layout, store
+from finapi.market.report import Context, Cover, Fact, Line, Report, Section, Sum
+
+MAGIC = b"finapi-pack 1\n"
+MAX_UNPACKED = 512 * 1024 * 1024  # bytes; a pack is embedded data, not an archive
+
+
+def held(tx: Transaction) -> Iterator[tuple[Report, store.Filed]]:
+    """Every stored report with its filing, in the order of accession numbers and contents."""
+    for row in tx.all("pack_reports"):
+        yield (
+            _report(tx, row),
+            store.Filed(
+                row["accession"],
+                row["filed_at"],
+                row["accepted_at"],
+                row["filing_form"],
+                row["filing_period"],
+            ),
+        )
+
+
+def dump(reports: Iterable[tuple[Report, store.Filed]]) -> bytes:
+    """A pack of the reports; the same reports make the same bytes."""
+    packer = zlib.compressobj(9)
+    parts = [MAGIC]
+    for report, filed in reports:
+        line = json.dumps(_packed(report, filed), ensure_ascii=False, separators=(",", ":"))
+        parts.append(packer.compress(line.encode() + b"\n"))
+    parts.append(packer.flush())
+    return b"".join(parts)
+
+
+def parse(data: bytes, file: str) -> Iterator[tuple[Report, store.Filed]]:
+    """The reports of a pack; ParseError when it is not one."""
+    if not data.startswith(MAGIC):
+        raise ParseError(file, "", "is not a finapi pack of version 1")
+    unpacker = zlib.decompressobj()
+    try:
+        text = unpacker.decompress(data[len(MAGIC) :], MAX_UNPACKED)
+    except zlib.error as error:
+        raise ParseError(file, "", f"cannot be unpacked: {error}") from None
+    if not unpacker.eof:
+        raise ParseError(file, "", "is cut short or unpacks to too much")
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            yield _unpacked(json.loads(line))
+        except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
+            raise ParseError(file, f"line {number}", f"is not a report: {type(error).__name__}") from None
+
+
+def load(app: App, data: bytes, file: str) -> int:
+    """Store the reports of a pack, each in a transaction of its own; how many were new."""
+    stored = 0
+    for report, filed in parse(data, file):
+        with app.db.write() as tx:
+            stored += store.put(tx, report, filed)
+    return stored
+
+
+def _packed(report: Report, filed: store.Filed) -> dict[str, Any]:
+    texts: dict[str | None, int] = {}
+
+    def place(text: str | None) -> int:
+        return texts.setdefault(text, len(texts))
+
+    sections = [
+        [
+            place(section.role_uri),
+            place(section.definition),
+            section.kind,
+            [
+                [
+                    place(line.concept),
+                    line.depth,
+                    line.nature,
+                    place(line.label),
+                    place(line.label_role),
+                    line.placement,
+                    int(line.negated),
+                    line.balance,
+                ]
+                for line in section.lines
+            ],
+            [[column.context_seq, column.start, column.end, column.dims] for column in section.columns],
+            [[place(one.total), place(one.item), one.weight] for one in section.sums],
+        ]
+        for section in report.sections
+    ]
+    facts = [
+        [place(fact.concept), fact.context, place(fact.unit), fact.value, fact.decimals]
+        for fact in report.facts
+    ]
+    cover = report.cover
+    return {
+        "cover": [
+            cover.cik,
+            cover.name,
+            cover.form,
+            cover.period_of_report,
+            cover.fiscal_year,
+            cover.fiscal_period,
+            cover.tickers,
+        ],
+        "filed": [filed.accession, filed.filed_at, filed.accepted_at, filed.form, filed.period],
+        "report": [report.source, report.sha256.hex(), report.documents],
+        "contexts": report.contexts,
+        "facts": facts,
+        "sections": sections,
+        "texts": list(texts),
+    }
+
+
+def _unpacked(packed: Any) -> tuple[Report, store.Filed]:
+    texts: list[Any] = packed["texts"]
+    cik, name, form, period, fiscal_year, fiscal_period, tickers = packed["cover"]
+    source, sha256, documents = packed["report"]
+    sections = [
+        Section(
+            texts[role],
+            texts[definition],
+            kind,
+            [
+                Line(
+                    texts[concept],
+                    depth,
+                    nature,
+                    texts[label],
+                    texts[label_role],
+                    placement,
+                    bool(negated),
+                    balance,
+                )
+                for concept, depth, nature, label, label_role, placement, negated, balance in lines
+            ],
+            [layout.Column(seq, start, end, _dims(dims)) for seq, start, end, dims in columns],
+            [Sum(texts[total], texts[item], weight) for total, item, weight in sums],
+        )
+        for role, definition, kind, lines, columns, sums in packed["sections"]
+    ]
+    report = Report(
+        cover=Cover(cik, name, form, period, fiscal_year, fiscal_period, tuple(tickers)),
+        source=source,
+        sha256=bytes.fromhex(sha256),
+        documents=documents,
+        contexts=[Context(seq, start, end, _dims(dims)) for seq, start, end, dims in packed["contexts"]],
+        facts=[
+            Fact(texts[concept], context, texts[unit], value, decimals)
+            for concept, context, unit, value, decimals in packed["facts"]
+        ],
+        sections=sections,
+    )
+    return report, store.Filed(*packed["filed"])
+
+
+def _dims(pairs: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((axis, member) for axis, member in pairs)
+
+
+def _report(tx: Transaction, row: Any) -> Report:
+    """A report read back from its rows."""
+    contexts: list[Context] = []
+    place: dict[int, int] = {}
+    for context in tx.all("pack_contexts", report_id=row["id"]):
+        place[context["id"]] = len(contexts)
+        dims = tuple(json.loads(context["members"]).items())
+        contexts.append(Context(context["seq"], context["start_date"], context["end_date"], dims))
+    facts = [
+        Fact(fact["concept"], place[fact["context_id"]], fact["unit"], fact["value"], fact["decimals"])
+        for fact in tx.all("pack_facts", report_id=row["id"])
+    ]
+    tickers = tuple(ticker["ticker"] for ticker in tx.all("pack_tickers", cik=row["cik"]))
+    return Report(
+        cover=Cover(
+            row["cik"],
+            row["name"],
+            row["form"],
+            row["period_of_report"],
+            row["fiscal_year"],
+            row["fiscal_period"],
+            tickers,
+        ),
+        source=row["source"],
+        sha256=row["sha256"],
+        documents=row["documents"],
+        contexts=contexts,
+        facts=facts,
+        sections=[_section(tx, section) for section in tx.all("pack_sections", report_id=row["id"])],
+    )
+
+
+def _section(tx: Transaction, row: Any) -> Section:
+    lines = [
+        Line(
+            line["concept"],
+            line["depth"],
+            line["nature"],
+            line["label"],
+            line["label_role"],
+            line["placement"],
+            bool(line["negated"]),
+            line["balance"],
+        )
+        for line in tx.all("pack_lines", section_id=row["id"])
+    ]
+    columns = [
+        layout.Column(
+            column["context_seq"],
+            column["start_date"],
+            column["end_date"],
+            tuple(json.loads(column["members"]).items()),
+        )
+        for column in tx.all("statement_columns", section_id=row["id"], dimensioned=True)
+    ]
+    sums = [
+        Sum(one["total"], one["item"], one["weight"]) for one in tx.all("section_sums", section_id=row["id"])
+    ]
+    return Section(row["role_uri"], row["definition"], row["kind"], lines, columns, sums)

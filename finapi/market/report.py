@@ -1,0 +1,336 @@
+"""A report as values: what one set of XBRL documents says, ready to be stored.
+
+``assemble`` makes it from documents; the embedded packs are another spelling of the same values, and
+``store.put`` takes both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+from finapi.edgar import tickers, xbrl
+from finapi.errors import ParseError
+from finapi.market import kinds, layout
+
+# A presentation network that repeats a subtree can unfold without end; real sections have up to 700 lines.
+MAX_LINES = 20_000
+MAX_DEPTH = 100
+
+ITEM, HEADING, STRUCTURE = 0, 1, 2
+AS_IT_IS, OPENS, CLOSES = 0, 1, 2
+
+_PLACEMENT = {"periodStart": OPENS, "periodEnd": CLOSES}
+_STRUCTURE_NAMES = re.compile(r"(Table|Axis|Domain|Member|LineItems)$")
+_HEADING_NAMES = re.compile(r"(Abstract|RollForward)$")
+
+Dimensions = tuple[tuple[str, str], ...]
+
+
+class Context(NamedTuple):
+    """A period (``start`` None: an instant) and dimensions; ``seq`` is its place in the instance, from 1."""
+
+    seq: int
+    start: str | None
+    end: str
+    dims: Dimensions
+
+
+class Fact(NamedTuple):
+    """A value as tagged, None for nil; ``context`` is an index into the report's contexts."""
+
+    concept: str
+    context: int
+    unit: str
+    value: str | None
+    decimals: str | None
+
+
+class Line(NamedTuple):
+    """A line of the presentation tree; ``nature`` says whether it can hold figures."""
+
+    concept: str
+    depth: int
+    nature: int
+    label: str | None
+    label_role: str | None
+    placement: int
+    negated: bool
+    balance: str | None
+
+
+class Sum(NamedTuple):
+    """``total`` is the sum of ``weight`` times ``item`` over its sums."""
+
+    total: str
+    item: str
+    weight: str
+
+
+class Section(NamedTuple):
+    """A role of the filing: ``kind`` is None unless it is a statement, and only statements have columns."""
+
+    role_uri: str
+    definition: str
+    kind: str | None
+    lines: Sequence[Line]
+    columns: Sequence[layout.Column]
+    sums: Sequence[Sum]
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """What the documents say of themselves (the dei elements)."""
+
+    cik: int
+    name: str
+    form: str
+    period_of_report: str
+    fiscal_year: int | None
+    fiscal_period: str | None
+    tickers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One set of XBRL documents as values. ``sha256`` is over the documents' contents."""
+
+    cover: Cover
+    source: str
+    sha256: bytes
+    documents: int
+    contexts: Sequence[Context]
+    facts: Sequence[Fact]
+    sections: Sequence[Section] = field(default_factory=tuple)
+
+
+class Documents(NamedTuple):
+    """The parsed documents of a filing; all but the instance may be missing."""
+
+    file: str
+    instance: xbrl.Instance
+    schema: xbrl.Schema | None
+    presentation: Mapping[str, Sequence[xbrl.PresentationArc]]
+    calculation: Mapping[str, Sequence[xbrl.CalculationArc]]
+    definition: Mapping[str, Sequence[xbrl.DefinitionArc]]
+    labels: Mapping[str, Mapping[str, str]]
+
+
+def assemble(documents: Documents, *, sha256: bytes, count: int) -> Report:
+    """The report that the documents make; ParseError when they do not say whose or of when they are."""
+    contexts, index_of = _merge_contexts(documents.instance)
+    facts = _merge_facts(documents.instance, index_of)
+    names = _Names(documents)
+    sections = _sections(documents, names)
+    by_concept: dict[str, list[int]] = {}
+    for fact in facts:
+        if fact.unit:
+            by_concept.setdefault(fact.concept, []).append(fact.context)
+    defaults = {
+        names.concept(arc.source): names.concept(arc.target)
+        for arcs in documents.definition.values()
+        for arc in arcs
+        if arc.arcrole == "dimension-default"
+    }
+    columns = layout.columns(sections, contexts, by_concept, defaults)
+    return Report(
+        cover=_cover(documents, contexts, facts),
+        source="xbrl",
+        sha256=sha256,
+        documents=count,
+        contexts=contexts,
+        facts=facts,
+        sections=[
+            section._replace(columns=chosen) for section, chosen in zip(sections, columns, strict=True)
+        ],
+    )
+
+
+@cache
+def us_gaap_balances() -> Mapping[str, str]:
+    """The balance attribute of us-gaap elements by local name; filings do not repeat the taxonomy."""
+    text = (resources.files("finapi") / "market" / "balances.tsv").read_text(encoding="utf-8")
+    return dict(line.split("\t") for line in text.splitlines() if not line.startswith("#"))
+
+
+def _merge_contexts(instance: xbrl.Instance) -> tuple[list[Context], dict[str, int]]:
+    """Contexts without repeats, and the index of each context id: old filings repeat one period many times."""
+    contexts: list[Context] = []
+    seen: dict[tuple[str | None, str, Dimensions], int] = {}
+    index_of: dict[str, int] = {}
+    for seq, context in enumerate(instance.contexts.values(), 1):
+        key = (context.start, context.end, context.dims)
+        index = seen.get(key)
+        if index is None:
+            index = seen[key] = len(contexts)
+            contexts.append(Context(seq, *key))
+        index_of[context.id] = index
+    return contexts, index_of
+
+
+def _merge_facts(instance: xbrl.Instance, index_of: Mapping[str, int]) -> list[Fact]:
+    """One fact for each concept, context and unit: a value before a nil, then the most decimals (EDGAR.md)."""
+    best: dict[tuple[str, int, str], Fact] = {}
+    for concept, context, unit, decimals, value, *_ in instance.facts:
+        key = (concept, index_of[context], unit or "")
+        fact = Fact(*key, value, decimals)
+        other = best.get(key)
+        if other is None or _precision(fact) > _precision(other):
+            best[key] = fact
+    return list(best.values())
+
+
+def _precision(fact: Fact) -> float:
+    if fact.value is None:
+        return float("-inf")
+    if fact.decimals is None or fact.decimals == "INF":
+        return float("inf")
+    return int(fact.decimals)
+
+
+class _Names:
+    """Concept names by element id, and what the filing's own schema says of its elements."""
+
+    def __init__(self, documents: Documents) -> None:
+        schema = documents.schema
+        self._elements = schema.elements if schema else {}
+        self._prefixes = documents.instance.namespaces.keys()
+        self._by_id: dict[str, str] = {}
+        self._balances = us_gaap_balances()
+
+    def concept(self, element_id: str) -> str:
+        name = self._by_id.get(element_id)
+        if name is None:
+            name = xbrl.concept_name(element_id, self._prefixes, self._elements)
+            self._by_id[element_id] = name
+        return name
+
+    def nature(self, element_id: str) -> int:
+        element = self._elements.get(element_id)
+        if element is not None:
+            if element.substitution in ("hypercubeItem", "dimensionItem") or element.type == "domainItemType":
+                return STRUCTURE
+            if element.abstract:
+                return STRUCTURE if element_id.endswith("LineItems") else HEADING
+            return ITEM
+        # The standard taxonomies name their elements by what they are; a filer's schema may be missing.
+        if _STRUCTURE_NAMES.search(element_id):
+            return STRUCTURE
+        return HEADING if _HEADING_NAMES.search(element_id) else ITEM
+
+    def balance(self, element_id: str) -> str | None:
+        element = self._elements.get(element_id)
+        if element is not None:
+            return element.balance
+        prefix, _, local = element_id.partition("_")
+        return self._balances.get(local) if prefix == "us-gaap" else None
+
+
+def _sections(documents: Documents, names: _Names) -> list[Section]:
+    """Every role with lines or sums, in the order of the definitions, as the SEC numbers its pages."""
+    roles = dict(documents.schema.roles) if documents.schema else {}
+    sections = []
+    for role in {**documents.presentation, **documents.calculation}:
+        definition = " ".join(roles.get(role, "").split())
+        lines = _lines(documents, role, names)
+        sums = [
+            Sum(names.concept(arc.source), names.concept(arc.target), str(arc.weight))
+            for arc in sorted(documents.calculation.get(role, ()), key=lambda arc: arc.order)
+        ]
+        concepts = {line.concept for line in lines}
+        root = lines[0].concept.rpartition(":")[2] if lines else ""
+        kind = kinds.kind_of(role, definition, root, concepts) if lines else None
+        sections.append(Section(role, definition, kind, lines, (), sums))
+    # Without definitions every key is the same and the documents' order stands: sorting is stable.
+    sections.sort(key=lambda section: section.definition)
+    return sections
+
+
+def _lines(documents: Documents, role: str, names: _Names) -> list[Line]:
+    """The presentation tree of a role, flattened in the order in which it is read."""
+    arcs = documents.presentation.get(role, ())
+    children: dict[str, list[xbrl.PresentationArc]] = {}
+    for arc in arcs:
+        children.setdefault(arc.source, []).append(arc)
+    targets = {arc.target for arc in arcs}
+    for siblings in children.values():
+        siblings.sort(key=lambda arc: arc.order)
+    lines: list[Line] = []
+    # (element, preferred label, depth shown, ancestors): a stack, because a hostile tree is deep.
+    stack: list[tuple[str, str | None, int, tuple[str, ...]]] = [
+        (source, None, 0, ()) for source in reversed(children) if source not in targets
+    ]
+    while stack:
+        element, preferred, depth, above = stack.pop()
+        if element in above or len(above) > MAX_DEPTH or len(lines) >= MAX_LINES:
+            reason = "repeats itself" if element in above else "is deeper or longer than any statement"
+            raise ParseError(documents.file, f"role {role}", f"the presentation tree {reason} at {element}")
+        below = children.get(element, ())
+        line = _line(documents, names, element, preferred, depth)
+        lines.append(line)
+        deeper = depth if line.nature == STRUCTURE else depth + 1
+        stack.extend((arc.target, arc.preferred_label, deeper, (*above, element)) for arc in reversed(below))
+    return lines
+
+
+def _line(documents: Documents, names: _Names, element: str, preferred: str | None, depth: int) -> Line:
+    kind = xbrl.label_kind(preferred) if preferred else "standard"
+    return Line(
+        concept=names.concept(element),
+        depth=depth,
+        nature=names.nature(element),
+        label=xbrl.label_for(documents.labels.get(element, {}), preferred),
+        label_role=preferred,
+        placement=_PLACEMENT.get(kind, AS_IT_IS),
+        negated=xbrl.is_negated(preferred),
+        balance=names.balance(element),
+    )
+
+
+def _cover(documents: Documents, contexts: Sequence[Context], facts: Collection[Fact]) -> Cover:
+    said: dict[str, list[tuple[int, str]]] = {}
+    for fact in facts:
+        if fact.concept.startswith("dei:") and fact.value is not None:
+            said.setdefault(fact.concept[4:], []).append((len(contexts[fact.context].dims), fact.value))
+
+    def first(name: str) -> str:
+        values = said.get(name)
+        return " ".join(min(values)[1].split()) if values else ""
+
+    cik = first("EntityCentralIndexKey") or next(iter(documents.instance.contexts.values())).cik
+    if not re.fullmatch(r"[0-9]{1,10}", cik):
+        raise ParseError(documents.file, "dei:EntityCentralIndexKey", f"{cik[:40]!r} is not a CIK")
+    period = first("DocumentPeriodEndDate")
+    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", period):
+        raise ParseError(documents.file, "dei:DocumentPeriodEndDate", "the period of the report is missing")
+    form = first("DocumentType")
+    if not form:
+        raise ParseError(documents.file, "dei:DocumentType", "the form type is missing")
+    year = first("DocumentFiscalYearFocus")
+    return Cover(
+        cik=int(cik),
+        name=first("EntityRegistrantName") or f"CIK {int(cik):010}",
+        form=form,
+        period_of_report=period,
+        fiscal_year=int(year) if re.fullmatch(r"[0-9]{4}", year) else None,
+        fiscal_period=first("DocumentFiscalPeriodFocus") or None,
+        tickers=_tickers(
+            value for _, value in sorted(said.get("TradingSymbol", ()), key=lambda pair: pair[0])
+        ),
+    )
+
+
+def _tickers(symbols: Iterable[str]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for symbol in symbols:
+        try:
+            folded = tickers.fold(symbol.strip())
+        except ValueError:
+            continue  # "N/A", "None (see below)": a cover page without a symbol
+        if folded not in ("NONE", "N-A", "NA"):
+            found[folded] = None
+    return tuple(found)

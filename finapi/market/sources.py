@@ -1,0 +1,182 @@
+"""What a path holds: files, folders and zips as groups of entries that are read within bounds.
+
+A group is what lies in one folder (or one folder of a zip): the documents of one filing lie together.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from finapi.errors import ParseError
+
+MIB = 1024 * 1024
+MAX_DOCUMENT = 256 * MIB  # the largest instances on EDGAR are about 100 MB
+MAX_ARCHIVE = 4096 * MIB  # all of a zip unpacked; the SEC's companyfacts.zip unpacks to more and is streamed
+MAX_ENTRIES = 200_000  # entries of a zip
+# DEFLATE cannot do better than 1032:1, and XBRL does about 20:1: what claims more is a bomb.
+MAX_RATIO = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One document: ``path`` is what a report calls it, ``name`` its last part. ``read`` raises ParseError."""
+
+    path: str
+    name: str
+    read: Callable[[], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The documents of one folder; ``name`` is the folder's (an accession number may stand in it)."""
+
+    name: str
+    entries: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A path that could not be read at all, and why."""
+
+    path: str
+    reason: str
+
+
+def groups(paths: Iterable[Path]) -> Iterator[Group | Unreadable]:
+    """What the paths hold, folder by folder, in the order of their names; zips are looked into once.
+
+    Files that are named one by one belong together when they lie in one folder.
+    """
+    # In the order given: a list of filings named first tells of the filings that follow.
+    loose: dict[Path, list[Path]] = {}
+    for path in paths:
+        try:
+            mode = path.stat().st_mode
+        except OSError as error:
+            yield Unreadable(str(path), error.strerror or "cannot be read")
+            continue
+        if stat.S_ISREG(mode):
+            loose.setdefault(path.parent, []).append(path)
+            continue
+        yield from _loose(loose)
+        if stat.S_ISDIR(mode):
+            yield from _folder(path)
+        else:
+            yield Unreadable(str(path), "is neither a file nor a folder")
+    yield from _loose(loose)
+
+
+def _loose(files_by_folder: dict[Path, list[Path]]) -> Iterator[Group | Unreadable]:
+    for parent, files in files_by_folder.items():
+        yield from _files(parent, files)
+    files_by_folder.clear()
+
+
+def _folder(folder: Path) -> Iterator[Group | Unreadable]:
+    failed: list[OSError] = []
+    for place, folders, names in os.walk(folder, onerror=failed.append):
+        folders.sort()
+        yield from _files(Path(place), [Path(place) / name for name in sorted(names)])
+    for error in failed:
+        yield Unreadable(str(error.filename), error.strerror or "cannot be read")
+
+
+def _files(parent: Path, files: list[Path]) -> Iterator[Group | Unreadable]:
+    entries = []
+    for file in files:
+        if not file.is_file():
+            # A socket or a pipe would be waited for without end.
+            yield Unreadable(str(file), "is not a regular file")
+        elif _is_zip(file):
+            yield from _zip(file)
+        else:
+            entries.append(Entry(str(file), file.name, _file_reader(file)))
+    if entries:
+        yield Group(parent.resolve().name, entries)
+
+
+def _is_zip(file: Path) -> bool:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+    except OSError:
+        return False  # reading it as a file says what is wrong with it
+
+
+def _file_reader(file: Path) -> Callable[[], bytes]:
+    def read() -> bytes:
+        try:
+            if file.stat().st_size > MAX_DOCUMENT:
+                raise ParseError(str(file), "", f"is larger than {MAX_DOCUMENT // MIB} MiB")
+            return file.read_bytes()
+        except OSError as error:
+            raise ParseError(str(file), "", error.strerror or "cannot be read") from None
+
+    return read
+
+
+def _zip(file: Path) -> Iterator[Group | Unreadable]:
+    try:
+        archive = zipfile.ZipFile(file)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        yield Unreadable(str(file), f"is not a readable zip: {error}")
+        return
+    with archive:
+        members = [info for info in archive.infolist() if not info.is_dir()]
+        reason = _bomb(members)
+        if reason:
+            yield Unreadable(str(file), reason)
+            return
+        folders: dict[str, list[zipfile.ZipInfo]] = {}
+        for info in members:
+            folders.setdefault(info.filename.rpartition("/")[0], []).append(info)
+        for folder, infos in sorted(folders.items()):
+            entries = [
+                Entry(
+                    f"{file}!{info.filename}",
+                    info.filename.rpartition("/")[2],
+                    _member_reader(archive, file, info),
+                )
+                for info in sorted(infos, key=lambda info: info.filename)
+            ]
+            # The folder inside names the filing better than the archive; at its top the archive does.
+            yield Group(folder.rpartition("/")[2] or file.stem, entries)
+
+
+def _bomb(members: list[zipfile.ZipInfo]) -> str | None:
+    """Why a zip is not to be unpacked, or None."""
+    if len(members) > MAX_ENTRIES:
+        return f"holds more than {MAX_ENTRIES} entries"
+    if sum(info.file_size for info in members) > MAX_ARCHIVE:
+        return f"unpacks to more than {MAX_ARCHIVE // MIB} MiB"
+    for info in members:
+        if info.file_size > MIB and info.file_size > MAX_RATIO * max(1, info.compress_size):
+            return f"{info.filename} unpacks to more than {MAX_RATIO} times its size"
+    return None
+
+
+def _member_reader(archive: zipfile.ZipFile, file: Path, info: zipfile.ZipInfo) -> Callable[[], bytes]:
+    path = f"{file}!{info.filename}"
+
+    def read() -> bytes:
+        if info.file_size > MAX_DOCUMENT:
+            raise ParseError(path, "", f"is larger than {MAX_DOCUMENT // MIB} MiB")
+        try:
+            with archive.open(info) as stream:
+                # The size in the directory is a claim: never read past it.
+                data = stream.read(info.file_size + 1)
+        except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError) as error:
+            raise ParseError(path, "", f"cannot be unpacked: {error}") from None
+        except Exception as error:
+            # zlib.error, lzma.LZMAError: each compression has its own.
+            raise ParseError(path, "", f"cannot be unpacked: {type(error).__name__}") from None
+        if len(data) != info.file_size:
+            raise ParseError(path, "", "is not as long as the zip says")
+        return data
+
+    return read

@@ -1,0 +1,210 @@
+"""Reports into rows: the one way in, for an ingest and for an embedded pack alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from finapi.db import Transaction
+from finapi.market import companies
+from finapi.market.report import Dimensions, Report
+
+UNFILED = "unfiled-"
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """Under which accession number a report was filed, and when; the day is None when nothing tells."""
+
+    accession: str
+    filed_at: str | None
+    accepted_at: str | None = None
+    form: str | None = None
+    period: str | None = None
+
+
+def put(tx: Transaction, report: Report, filed: Filed) -> bool:
+    """Store a report under its filing; False when the same documents are there already.
+
+    Everything happens in the caller's transaction: the filing is stored whole or not at all.
+    """
+    cover = report.cover
+    known = None if filed.accession.startswith(UNFILED) else filed.accession
+    if tx.one("report_by_content", cik=cover.cik, sha256=report.sha256, accession=known) is not None:
+        return False
+    as_of = filed.filed_at or cover.period_of_report
+    companies.put_name(tx, cover.cik, cover.name, companies.FROM_COVER, as_of)
+    companies.put_tickers(tx, cover.cik, [(ticker, None) for ticker in cover.tickers], companies.FROM_COVER)
+    report_id = _insert_report(tx, report, _put_filing(tx, report, filed))
+    ids = _Ids(tx, report)
+    base = tx.value("last_context_id") + 1
+    tx.many(
+        "insert_contexts",
+        [
+            (
+                base + index,
+                report_id,
+                context.seq,
+                context.start,
+                context.end,
+                ids.dimensions[_key(context.dims)],
+            )
+            for index, context in enumerate(report.contexts)
+        ],
+    )
+    tx.many(
+        "insert_facts",
+        sorted(
+            # Sorted by key: the table is clustered by it, so that every row is appended.
+            (
+                report_id,
+                ids.concepts[fact.concept],
+                base + fact.context,
+                ids.units[fact.unit],
+                fact.value,
+                fact.decimals,
+            )
+            for fact in report.facts
+        ),
+    )
+    _insert_sections(tx, report, report_id, ids)
+    tx.run("bump_data_version")
+    return True
+
+
+def settle_unfiled(tx: Transaction, cik: int) -> int:
+    """Give reports whose filing was unknown the filing that a list now tells of; how many were settled."""
+    settled = 0
+    for row in tx.all("unfiled", cik=cik):
+        known = like(tx, cik, row["form"], row["period_of_report"])
+        if known is not None:
+            filing_id = tx.value("filing_id", accession=known.accession)
+            tx.run("move_reports", filing_id=filing_id, unfiled_id=row["id"])
+            tx.run("delete_filing", id=row["id"])
+            settled += 1
+    return settled
+
+
+def like(tx: Transaction, cik: int, form: str, period: str) -> Filed | None:
+    """The one listed filing of this company, form and period; None when there is none, or more than one."""
+    rows = tx.all("filings_like", cik=cik, form=form, period=period)
+    return Filed(rows[0]["accession"], rows[0]["filed_at"]) if len(rows) == 1 else None
+
+
+def _put_filing(tx: Transaction, report: Report, filed: Filed) -> int:
+    tx.run(
+        "put_filing",
+        accession=filed.accession,
+        cik=report.cover.cik,
+        form=filed.form or report.cover.form,
+        filed_at=filed.filed_at,
+        accepted_at=filed.accepted_at,
+        period=filed.period or report.cover.period_of_report,
+        primary_document=None,
+        items=None,
+        size=None,
+        is_xbrl=1,
+        is_inline_xbrl=None,
+    )
+    filing_id: int = tx.value("filing_id", accession=filed.accession)
+    return filing_id
+
+
+def _insert_report(tx: Transaction, report: Report, filing_id: int) -> int:
+    cover = report.cover
+    return tx.insert(
+        "insert_report",
+        filing_id=filing_id,
+        sha256=report.sha256,
+        form=cover.form,
+        period=cover.period_of_report,
+        fiscal_year=cover.fiscal_year,
+        fiscal_period=cover.fiscal_period,
+        statements=sum(1 for section in report.sections if section.columns),
+        documents=report.documents,
+        source=report.source,
+    )
+
+
+def _insert_sections(tx: Transaction, report: Report, report_id: int, ids: _Ids) -> None:
+    lines: list[tuple[object, ...]] = []
+    columns: list[tuple[object, ...]] = []
+    sums: list[tuple[object, ...]] = []
+    for seq, section in enumerate(report.sections, 1):
+        section_id = tx.insert(
+            "insert_section",
+            report_id=report_id,
+            seq=seq,
+            role_uri=section.role_uri,
+            definition=section.definition,
+            kind=section.kind,
+        )
+        lines.extend(
+            (
+                section_id,
+                place,
+                ids.concepts[line.concept],
+                line.depth,
+                line.nature,
+                line.label,
+                ids.label_roles.get(line.label_role or ""),
+                line.placement,
+                line.negated,
+                line.balance,
+            )
+            for place, line in enumerate(section.lines, 1)
+        )
+        columns.extend(
+            (
+                section_id,
+                place,
+                column.context_seq,
+                column.start,
+                column.end,
+                ids.dimensions[_key(column.dims)],
+            )
+            for place, column in enumerate(section.columns, 1)
+        )
+        sums.extend(
+            (section_id, ids.concepts[sum.total], place, ids.concepts[sum.item], sum.weight)
+            for place, sum in enumerate(section.sums, 1)
+        )
+    tx.many("insert_lines", lines)
+    tx.many("insert_columns", columns)
+    tx.many("insert_sums", sums)
+
+
+class _Ids:
+    """The ids of the names that a report uses, made where they are new."""
+
+    def __init__(self, tx: Transaction, report: Report) -> None:
+        concepts = {fact.concept for fact in report.facts}
+        roles: set[str] = set()
+        for section in report.sections:
+            for line in section.lines:
+                concepts.add(line.concept)
+                if line.label_role is not None:
+                    roles.add(line.label_role)
+            for sum in section.sums:
+                concepts.update((sum.total, sum.item))
+        dims = {_key(context.dims) for context in report.contexts}
+        self.concepts = _ids(tx, "concept", concepts)
+        self.units = _ids(tx, "unit", {fact.unit for fact in report.facts})
+        self.dimensions = _ids(tx, "dimension", dims)
+        self.label_roles = _ids(tx, "label_role", roles)
+
+
+def _ids(tx: Transaction, table: str, names: Iterable[str]) -> dict[str, int]:
+    wanted = json.dumps(sorted(names))
+    known: dict[str, int] = {row[0]: row[1] for row in tx.all(f"{table}_ids", names=wanted)}
+    missing = [(name,) for name in sorted(names) if name not in known]
+    if missing:
+        tx.many(f"insert_{table}s", missing)
+        known.update((row[0], row[1]) for row in tx.all(f"{table}_ids", names=wanted))
+    return known
+
+
+def _key(dims: Dimensions) -> str:
+    """Dimensions as the text by which they are one row: a JSON object in the order of its axes."""
+    return json.dumps(dict(dims), separators=(",", ":"))

@@ -1,0 +1,47 @@
+-- name: pack_reports
+SELECT reports.id, filings.cik, filings.accession, filings.filed_at, filings.accepted_at,
+    filings.form AS filing_form, filings.period_of_report AS filing_period, companies.name, reports.form,
+    reports.period_of_report, reports.fiscal_year, reports.fiscal_period, reports.source, reports.sha256,
+    reports.documents
+FROM reports
+JOIN filings ON filings.id = reports.filing_id
+JOIN companies ON companies.cik = filings.cik
+ORDER BY filings.accession, reports.sha256
+
+-- name: pack_tickers
+SELECT ticker FROM tickers WHERE cik = :cik ORDER BY source DESC, position, ticker
+
+-- name: pack_contexts
+SELECT contexts.id, contexts.seq, contexts.start_date, contexts.end_date, dimensions.members
+FROM contexts
+JOIN dimensions ON dimensions.id = contexts.dimension_id
+WHERE contexts.report_id = :report_id
+ORDER BY contexts.id
+
+-- name: pack_facts
+SELECT concepts.name AS concept, facts.context_id, units.name AS unit, facts.value, facts.decimals
+FROM facts
+JOIN concepts ON concepts.id = facts.concept_id
+JOIN units ON units.id = facts.unit_id
+WHERE facts.report_id = :report_id
+ORDER BY concepts.name, facts.context_id, units.name
+
+-- name: pack_sections
+SELECT id, role_uri, definition, kind FROM sections WHERE report_id = :report_id ORDER BY seq
+
+-- name: pack_lines
+SELECT concepts.name AS concept, lines.depth, lines.nature, lines.label, label_roles.uri AS label_role,
+    lines.placement, lines.negated, lines.balance
+FROM lines
+JOIN concepts ON concepts.id = lines.concept_id
+LEFT JOIN label_roles ON label_roles.id = lines.label_role_id
+WHERE lines.section_id = :section_id
+ORDER BY lines.seq
+
+-- name: section_sums
+SELECT total.name AS total, item.name AS item, sums.weight
+FROM sums
+JOIN concepts AS total ON total.id = sums.total_id
+JOIN concepts AS item ON item.id = sums.item_id
+WHERE sums.section_id = :section_id
+ORDER BY sums.seq

@@ -1,0 +1,64 @@
+-- name: data_version
+SELECT version FROM data_version
+
+-- name: bump_data_version
+UPDATE data_version SET version = version + 1
+
+-- name: report_by_content
+SELECT reports.id
+FROM reports
+JOIN filings ON filings.id = reports.filing_id
+WHERE filings.cik = :cik AND reports.sha256 = :sha256 AND (:accession IS NULL OR filings.accession = :accession)
+
+-- name: insert_report
+INSERT INTO reports (filing_id, sha256, form, period_of_report, fiscal_year, fiscal_period, statements, documents,
+    source)
+VALUES (:filing_id, :sha256, :form, :period, :fiscal_year, :fiscal_period, :statements, :documents, :source)
+
+-- name: concept_ids
+SELECT name, id FROM concepts WHERE name IN (SELECT value FROM json_each(:names))
+
+-- name: insert_concepts
+INSERT INTO concepts (name) VALUES (?)
+
+-- name: unit_ids
+SELECT name, id FROM units WHERE name IN (SELECT value FROM json_each(:names))
+
+-- name: insert_units
+INSERT INTO units (name) VALUES (?)
+
+-- name: dimension_ids
+SELECT members, id FROM dimensions WHERE members IN (SELECT value FROM json_each(:names))
+
+-- name: insert_dimensions
+INSERT INTO dimensions (members) VALUES (?)
+
+-- name: label_role_ids
+SELECT uri, id FROM label_roles WHERE uri IN (SELECT value FROM json_each(:names))
+
+-- name: insert_label_roles
+INSERT INTO label_roles (uri) VALUES (?)
+
+-- name: last_context_id
+SELECT coalesce(max(id), 0) FROM contexts
+
+-- name: insert_contexts
+INSERT INTO contexts (id, report_id, seq, start_date, end_date, dimension_id) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: insert_facts
+INSERT INTO facts (report_id, concept_id, context_id, unit_id, value, decimals) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: insert_section
+INSERT INTO sections (report_id, seq, role_uri, definition, kind)
+VALUES (:report_id, :seq, :role_uri, :definition, :kind)
+
+-- name: insert_lines
+INSERT INTO lines (section_id, seq, concept_id, depth, nature, label, label_role_id, placement, negated, balance)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: insert_columns
+INSERT INTO section_columns (section_id, seq, context_seq, start_date, end_date, dimension_id)
+VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: insert_sums
+INSERT INTO sums (section_id, total_id, seq, item_id, weight) VALUES (?, ?, ?, ?, ?)

@@ -1,0 +1,71 @@
+-- name: select_report
+-- The latest period that fits; of its filings the last or the first; one filed on an unknown day comes last
+-- and is invisible to as_of. Of one filing ingested twice, the fuller set of documents.
+SELECT reports.id, filings.cik, filings.accession, filings.filed_at, reports.form, reports.period_of_report,
+    reports.fiscal_year, reports.fiscal_period, reports.source
+FROM reports
+JOIN filings ON filings.id = reports.filing_id
+WHERE filings.cik = :cik
+    AND reports.statements > 0
+    AND reports.form IN (SELECT value FROM json_each(:forms))
+    AND (:year IS NULL OR coalesce(reports.fiscal_year, CAST(substr(reports.period_of_report, 1, 4) AS INTEGER)) = :year)
+    AND (:as_of IS NULL OR filings.filed_at <= :as_of)
+ORDER BY reports.period_of_report DESC,
+    filings.filed_at IS NULL,
+    CASE :basis WHEN 'original' THEN filings.filed_at END,
+    CASE :basis WHEN 'latest' THEN filings.filed_at END DESC,
+    CASE :basis WHEN 'original' THEN filings.accession END,
+    CASE :basis WHEN 'latest' THEN filings.accession END DESC,
+    reports.documents DESC,
+    reports.sha256 DESC
+LIMIT 1
+
+-- name: report_of_filing
+SELECT reports.id, filings.cik, filings.accession, filings.filed_at, reports.form, reports.period_of_report,
+    reports.fiscal_year, reports.fiscal_period, reports.source
+FROM reports
+JOIN filings ON filings.id = reports.filing_id
+WHERE filings.accession = :accession
+ORDER BY reports.documents DESC, reports.sha256 DESC
+LIMIT 1
+
+-- name: periods_held
+SELECT DISTINCT reports.form, reports.period_of_report
+FROM reports
+JOIN filings ON filings.id = reports.filing_id
+WHERE filings.cik = :cik AND reports.statements > 0
+ORDER BY reports.period_of_report DESC
+LIMIT 20
+
+-- name: statement_sections
+SELECT id, role_uri, definition, kind
+FROM sections
+WHERE report_id = :report_id AND kind IS NOT NULL
+ORDER BY seq
+
+-- name: statement_lines
+SELECT lines.seq, lines.concept_id, concepts.name AS concept, lines.depth, lines.nature, lines.label,
+    label_roles.uri AS label_role, lines.placement, lines.negated, lines.balance
+FROM lines
+JOIN concepts ON concepts.id = lines.concept_id
+LEFT JOIN label_roles ON label_roles.id = lines.label_role_id
+WHERE lines.section_id = :section_id AND lines.nature < 2
+ORDER BY lines.seq
+
+-- name: statement_columns
+SELECT section_columns.context_seq, section_columns.start_date, section_columns.end_date,
+    section_columns.dimension_id, dimensions.members
+FROM section_columns
+JOIN dimensions ON dimensions.id = section_columns.dimension_id
+WHERE section_columns.section_id = :section_id AND (:dimensioned OR section_columns.dimension_id = 0)
+ORDER BY section_columns.seq
+
+-- name: statement_facts
+SELECT facts.concept_id, contexts.start_date, contexts.end_date, contexts.dimension_id,
+    units.name AS unit, facts.value, facts.decimals
+FROM facts
+JOIN contexts ON contexts.id = facts.context_id
+JOIN units ON units.id = facts.unit_id
+WHERE facts.report_id = :report_id
+    AND facts.concept_id IN (SELECT concept_id FROM lines WHERE section_id = :section_id AND nature = 0)
+    AND (:dimensioned OR contexts.dimension_id = 0)
