@@ -1,0 +1,681 @@
+"""The HTTP server: waitress, made strict, bounded in every direction, and stoppable.
+
+waitress keeps the socket loop, the buffers that spool to disk and the WSGI task. Replaced here: how a request
+is read (RFC 9112 to the letter, since every leniency is a way to smuggle), how long a client may take, the
+threads, and the stop. An answer that is not the application's comes from the caller's ``error_response``, so
+that this module knows nothing of its shape.
+
+The loop's thread owns every connection and alone closes it; a task thread only appends to its output.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import socket
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from math import inf
+from queue import SimpleQueue
+from typing import Any
+from urllib.parse import unquote_to_bytes
+from wsgiref.types import WSGIApplication, WSGIEnvironment
+
+from waitress import wasyncore
+from waitress.adjustments import Adjustments
+from waitress.buffers import OverflowableBuffer
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser
+from waitress.receiver import ChunkedReceiver, FixedStreamReceiver
+from waitress.server import TcpWSGIServer
+from waitress.task import ErrorTask, WSGITask
+from waitress.utilities import build_http_date, logger
+
+# (status, a fixed sentence) -> (headers, body). Length, date, Connection and Retry-After are added to the
+# headers here. It runs in the loop and must be quick.
+ErrorResponse = Callable[[int, str], tuple[list[tuple[str, str]], bytes]]
+
+REQUEST_LINE_LIMIT = 8_192  # bytes; RFC 9112 section 3 asks for 8,000 at least
+CHUNK_LINE_LIMIT = 4_096  # bytes of a chunk's size with its extensions, or of a trailer field
+FRAMING_LIMIT = 1_048_576  # bytes of all such lines in a body; one-byte chunks would hold the loop a minute
+PIPELINE_LIMIT = 32  # requests taken in behind one; a client repeats the rest (RFC 9112 section 9.3.2)
+LINGER_SECONDS = 5.0  # for the client to read the last answer and close; as nginx's lingering_timeout
+RECEIVE_BYTES = 65_536  # per read: with waitress's 8,192 a full body takes 6,400 rounds of the loop
+
+TCHAR = rb"!#$%&'*+\-.^_`|~0-9A-Z"  # RFC 9110 section 5.6.2, without a-z
+# Lower-case methods are refused because waitress hands them on in upper case.
+REQUEST_LINE = re.compile(rb"([" + TCHAR + rb"]+) ([!\"$-~]+) HTTP/([0-9]\.[0-9])")
+# Blanks around the value are stripped later: waitress's pattern skips them and is quadratic in their number.
+FIELD = re.compile(rb"([" + TCHAR + rb"a-z]+):([\t -~\x80-\xff]*)")
+CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})(?:;[\t -~\x80-\xff]*)?")
+HOST = re.compile(r"(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?")
+ABSOLUTE_FORM = re.compile(r"https?://([^/?]*)([^?]*)\??(.*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ListenSettings:
+    """What the server allows: times in seconds of a monotonic clock, sizes in bytes."""
+
+    host: str = "127.0.0.1"  # an address or a name of one; "::" takes IPv4 as well
+    port: int = 8000  # 0: a free one, told by Listener.port
+    threads: int = 8  # requests executed at once; more only fight for the interpreter lock
+    queue_limit: int = 512  # requests waiting for a thread; above it 503, rather than an answer after minutes
+    connection_limit: int = 1000  # when reached, the longest idle connection makes room for a new one
+    backlog: int = 1024  # connections that the kernel holds until they are accepted
+    channel_timeout: float = 60.0  # idle between requests, or reading nothing of the answer
+    header_timeout: float = 15.0  # from the first byte of a head to its last; without a byte of a body
+    min_rate: int = 500  # bytes a second of a body, on average; Apache's RequestReadTimeout has the same
+    server_timeout: float = 300.0  # from the end of the request to the beginning of the answer (SPEC: 300)
+    header_limit: int = 65_536  # request line and header fields together
+    body_limit: int = 52_428_800  # after chunks are joined (SPEC: 50 MB)
+
+
+class _Refusal(Exception):
+    """Why a request is not passed on: a status and a sentence, under the names of waitress's own errors."""
+
+    def __init__(self, code: int, body: str) -> None:
+        super().__init__(body)
+        self.code = code
+        self.body = body
+
+
+class _ChunkedBody(ChunkedReceiver):  # type: ignore[misc]
+    """Joins the chunks of a body (RFC 9112 section 7.1) and drops the trailer.
+
+    waitress's own takes ``5 LF CR LF`` for a size, blank lines between chunks, and a line of any length.
+    """
+
+    def __init__(self, buffer: OverflowableBuffer, limit: int) -> None:
+        super().__init__(buffer)
+        self.limit = limit
+        self.left = 0  # bytes of the current chunk still to come
+        self.line = b""
+        self.framing = 0  # bytes that were not data
+        self.next_line = self._size
+
+    def received(self, data: bytes) -> int:
+        """Take what belongs to the body out of ``data``; returns how many bytes that was."""
+        at = 0
+        while at < len(data) and not self.completed:
+            end = at + self.left if self.left else data.find(b"\n", at) + 1 or len(data)
+            piece = data[at:end]
+            at += len(piece)
+            if self.left:
+                self.buf.append(piece)
+                self.left -= len(piece)
+                continue
+            self.line += piece
+            self.framing += len(piece)
+            if len(self.line) > CHUNK_LINE_LIMIT or self.framing > FRAMING_LIMIT:
+                raise _Refusal(400, "The chunked body carries too much beside its data.")
+            if piece.endswith(b"\n"):
+                line, self.line = self.line, b""
+                if not line.endswith(b"\r\n"):
+                    raise _Refusal(400, "A line of the chunked body ends in a bare LF.")
+                self.next_line(line[:-2])
+        return at
+
+    def _size(self, line: bytes) -> None:
+        size = CHUNK_SIZE.fullmatch(line)
+        if size is None:
+            raise _Refusal(400, "A chunk of the body has an invalid size or extension.")
+        self.left = int(size[1], 16)
+        if len(self.buf) + self.left > self.limit:
+            raise _Refusal(413, f"The request body is larger than {self.limit} bytes.")
+        self.next_line = self._end_of_data if self.left else self._trailer
+
+    def _end_of_data(self, line: bytes) -> None:
+        if line:
+            raise _Refusal(400, "A chunk of the body is longer than its size.")
+        self.next_line = self._size
+
+    def _trailer(self, line: bytes) -> None:
+        if line and not FIELD.fullmatch(line):
+            raise _Refusal(400, "A trailer field is malformed.")
+        self.completed = not line
+
+
+class _Parser(HTTPRequestParser):  # type: ignore[misc]
+    """A request as it comes in: waitress's attributes, read without any of its leniency."""
+
+    path = ""  # waitress logs it, of a refused request too
+    header_plus: bytes
+    headers_finished: bool
+
+    def received(self, data: bytes) -> int:
+        """Take the head, or else a piece of the body, out of ``data``; returns how many bytes that was."""
+        try:
+            return self._read_body(data) if self.headers_finished else self._read_head(data)
+        except _Refusal as refusal:
+            self.error, self.completed = refusal, True
+            return len(data)
+
+    def _read_head(self, data: bytes) -> int:
+        seen = len(self.header_plus)
+        # RFC 9112 section 2.2: empty lines before a request line are skipped.
+        head = self.header_plus + data if seen else data.lstrip(b"\r\n")
+        end = head.find(b"\r\n\r\n", max(seen - 3, 0))
+        size = end + 4 if end >= 0 else len(head)
+        self.header_plus = head[:size]
+        if re.match(rb"[^" + TCHAR + rb"]", head):  # TLS, most likely: waiting for the rest helps nobody
+            raise _Refusal(400, "The request line is malformed.")
+        if size > REQUEST_LINE_LIMIT and head.find(b"\r\n", 0, REQUEST_LINE_LIMIT + 2) < 0:
+            raise _Refusal(414, f"The request line is longer than {REQUEST_LINE_LIMIT} bytes.")
+        if size > self.adj.max_request_header_size:
+            raise _Refusal(431, f"The request head is larger than {self.adj.max_request_header_size} bytes.")
+        if end >= 0:
+            self._parse_head(head[:end])
+            self.headers_finished = True
+            self.completed = self.body_rcv is None
+        return len(data) - (len(head) - size)
+
+    def _read_body(self, data: bytes) -> int:
+        taken: int = self.body_rcv.received(data)
+        self.completed = self.body_rcv.completed
+        if self.completed:
+            self.headers["CONTENT_LENGTH"] = str(len(self.body_rcv))  # of joined chunks, as waitress does
+        return taken
+
+    def _parse_head(self, head: bytes) -> None:
+        line, *lines = head.split(b"\r\n")
+        request_line = REQUEST_LINE.fullmatch(line)
+        if request_line is None:
+            raise _Refusal(400, "The request line is malformed.")
+        self.command, self.request_uri, self.version = (part.decode() for part in request_line.groups())
+        if self.version not in ("1.0", "1.1"):
+            raise _Refusal(505, "This server speaks HTTP/1.0 and HTTP/1.1.")
+        fields: defaultdict[str, list[str]] = defaultdict(list)
+        for line in lines:
+            field = FIELD.fullmatch(line)  # refuses obs-fold, a blank before the colon, bare CR and LF, NUL
+            if field is None:
+                raise _Refusal(400, "A header field is malformed.")
+            name, value = field[1].decode(), field[2].strip(b" \t").decode("latin-1")
+            if "_" not in name:  # dropped, as by nginx: X_Api_Key would stand for X-Api-Key in the environ
+                fields[name.upper().replace("-", "_")].append(value)
+        self.headers = {name: ", ".join(values) for name, values in fields.items()}
+        self._set_target(fields["HOST"])
+        self._set_framing(fields["TRANSFER_ENCODING"], fields["CONTENT_LENGTH"])
+        if self.version == "1.1" and "EXPECT" in self.headers:  # RFC 9110 section 10.1.1
+            if self.headers["EXPECT"].lower() != "100-continue":
+                raise _Refusal(417, "The only expectation that can be met is 100-continue.")
+            self.expect_continue = self.body_rcv is not None
+
+    def _set_target(self, hosts: list[str]) -> None:
+        if len(hosts) > 1 or (self.version == "1.1" and not hosts):
+            raise _Refusal(400, "The request needs exactly one Host header.")
+        absolute = ABSOLUTE_FORM.fullmatch(self.request_uri)
+        if absolute:
+            authority, path, self.query = absolute.groups()
+            hosts = [*hosts, authority]
+            self.headers["HOST"] = authority  # RFC 9112 section 3.2.2: in place of the header's
+        elif self.request_uri.startswith("/"):
+            path, _, self.query = self.request_uri.partition("?")
+        elif self.request_uri == "*" and self.command == "OPTIONS":
+            path, self.query = "/", ""
+        else:
+            raise _Refusal(400, "The request target is neither a path nor an http URL.")
+        if not all(HOST.fullmatch(host) for host in hosts):
+            raise _Refusal(400, "The Host header or the authority of the request target is invalid.")
+        self.path = unquote_to_bytes(path or "/").decode("latin-1")
+        self.url_scheme = self.adj.url_scheme
+
+    def _set_framing(self, codings: list[str], lengths: list[str]) -> None:
+        """RFC 9112 section 6, where a body whose end two readers could see in two places is refused."""
+        limit = self.adj.max_request_body_size
+        buffer = OverflowableBuffer(self.adj.inbuf_overflow)
+        if codings:
+            if lengths or self.version == "1.0" or [coding.lower() for coding in codings] != ["chunked"]:
+                raise _Refusal(400, "Transfer-Encoding must be chunked, in HTTP/1.1, without Content-Length.")
+            del self.headers["TRANSFER_ENCODING"]
+            self.body_rcv = _ChunkedBody(buffer, limit)
+        elif lengths:
+            if len(lengths) > 1 or not re.fullmatch("[0-9]+", lengths[0]):
+                raise _Refusal(400, "Content-Length must be one decimal number.")
+            if len(lengths[0]) > 18 or int(lengths[0]) > limit:  # int() refuses thousands of digits
+                raise _Refusal(413, f"The request body is larger than {limit} bytes.")
+            self.content_length = int(lengths[0])
+            if self.content_length:
+                self.body_rcv = FixedStreamReceiver(self.content_length, buffer)
+
+
+class _Task(WSGITask):  # type: ignore[misc]
+    """A call of the application."""
+
+    chunked_response: bool
+
+    def service(self) -> None:
+        # waitress's own swallows an OSError for the client's, but here only the application raises any.
+        self.start()
+        self.execute()
+        self.finish()
+
+    def get_environment(self) -> WSGIEnvironment:
+        environ: WSGIEnvironment = super().get_environment()
+        environ["SERVER_SOFTWARE"] = "finapi"  # a str by PEP 3333; waitress has None for an absent ident
+        environ["finapi.deadline"] = self.channel.deadline
+        return environ
+
+    def build_response_header(self) -> bytes:
+        self.channel.answering = True
+        # A list (RFC 9110 section 7.6.1); waitress looks for a single word.
+        options = re.split("[ \t,]+", self.request.headers.get("CONNECTION", "").lower())
+        if "close" in options or self.channel.server.stopping:
+            self.set_close_on_finish()
+        header: bytes = super().build_response_header()
+        return header
+
+    def write(self, data: bytes) -> None:
+        body = self.request.command != "HEAD"
+        super().write(data if body else b"")
+        self.chunked_response = self.chunked_response and body  # else finish() writes the last chunk
+
+
+class _ErrorTask(ErrorTask):  # type: ignore[misc]
+    """A refusal that waits behind pipelined requests, or the 500 of an application that raised."""
+
+    def execute(self) -> None:
+        error, channel = self.request.error, self.channel
+        self.wrote_header = self.close_on_finish = True
+        # channel.requests[0], as self.request is an empty one that waitress made for the 500.
+        channel.write_soon(channel.server.error_bytes(channel.requests[0], error.code, error.body))
+
+
+class _Pool:
+    """The task threads. One that does not come back is replaced, since Python cannot end it.
+
+    There are at most twice ``size``; when all are stuck, the queue fills and the loop answers 504 and 503.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.queue: SimpleQueue[_Channel | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._threads: set[threading.Thread] = set()
+        self._serving: dict[threading.Thread, _Channel] = {}
+        self._stuck: set[_Channel] = set()
+
+    def start(self) -> None:
+        for _ in range(self.size):
+            self._add_thread()
+
+    def add_task(self, channel: _Channel) -> None:
+        self.queue.put(channel)
+
+    def give_up(self, channel: _Channel) -> None:
+        """Replace the thread that serves ``channel``, if one does."""
+        with self._lock:
+            if channel in self._serving.values() and channel not in self._stuck:
+                self._stuck.add(channel)
+                logger.warning("a call has overrun its time; %d of them are still running", len(self._stuck))
+                if len(self._threads) < 2 * self.size:
+                    self._add_thread()
+
+    def stop(self, timeout: float) -> int:
+        """End and join the threads; returns how many are still in a call after ``timeout`` seconds."""
+        with self._lock:
+            threads = list(self._threads)
+        for _ in threads:
+            self.queue.put(None)
+        until = time.monotonic() + timeout
+        for thread in threads:
+            thread.join(max(until - time.monotonic(), 0.0))
+        return sum(thread.is_alive() for thread in threads)
+
+    def _add_thread(self) -> None:
+        thread = threading.Thread(target=self._work, name="finapi-http", daemon=True)
+        self._threads.add(thread)
+        thread.start()
+
+    def _work(self) -> None:
+        this = threading.current_thread()
+        while (channel := self.queue.get()) is not None:
+            with self._lock:
+                self._serving[this] = channel
+            try:
+                channel.service()
+            except BaseException:  # a SystemExit of the application, say, which waitress lets through
+                logger.exception("exception while serving %r", channel)
+                channel.will_close = True
+                channel.server.pull_trigger()
+            with self._lock:
+                del self._serving[this]
+                if channel in self._stuck:
+                    self._stuck.remove(channel)
+                    if len(self._threads) - len(self._stuck) > self.size:
+                        self._threads.remove(this)
+                        return
+
+
+class _Channel(HTTPChannel):  # type: ignore[misc]
+    """A connection, in turn waiting for a head, a body, a thread's answer, its reader, the client's close."""
+
+    task_class = _Task
+    error_task_class = _ErrorTask
+    parser_class = _Parser
+    request: _Parser | None
+    answering = False  # the application's answer has begun: too late for another
+    drain: int | None = None  # once lingering: bytes that may still come in, and are dropped
+
+    def __init__(self, server: _Server, sock: socket.socket, addr: Any, adj: Adjustments, map: Any) -> None:
+        self.settings = server.settings
+        self.now = server.monotonic
+        self.deadline = self.now() + self.settings.header_timeout  # of whatever it waits for; see expire()
+        super().__init__(server, sock, addr, adj, map=map)
+
+    def readable(self) -> bool:
+        return self.drain is not None or super().readable()
+
+    def handle_read(self) -> None:
+        if self.drain is None:
+            super().handle_read()
+            return
+        try:
+            self.drain -= len(self.recv(RECEIVE_BYTES))  # at the client's end recv() closes
+        except OSError:
+            self.drain = -1
+        if self.drain < 0:
+            self.handle_close()
+
+    def received(self, data: bytes) -> None:
+        """Take the requests out of ``data`` and start the first."""
+        with self.requests_lock:
+            while data and self.connected and not self.close_when_flushed:
+                if self.request is None:
+                    self.request = _Parser(self.adj)
+                    self._wait(self.settings.header_timeout)
+                request, in_body = self.request, self.request.headers_finished
+                taken = request.received(data)
+                data = data[taken:]
+                if request.completed:
+                    self.request, self.sent_continue = None, False
+                    self.requests.append(request)
+                    if len(self.requests) == 1:
+                        self._start(request)
+                    elif len(self.requests) > PIPELINE_LIMIT:
+                        request.headers["CONNECTION"] = "close"
+                        return
+                    if request.error:
+                        return  # waitress would go on to read what follows
+                elif in_body:  # every byte buys time, up to the full measure
+                    left = self.deadline - self.now() + taken / self.settings.min_rate
+                    self._wait(min(left, self.settings.header_timeout))
+                elif request.headers_finished:
+                    self._wait(self.settings.header_timeout)
+                    if request.expect_continue and not self.requests:
+                        self.send_continue()
+
+    def _start(self, request: _Parser) -> None:
+        refusal = request.error
+        if not refusal and self.server.task_dispatcher.queue.qsize() >= self.settings.queue_limit:
+            refusal = _Refusal(503, "The server is busy.")
+        if not refusal:
+            self.server.add_task(self)
+            return
+        self._refuse(request, refusal.code, refusal.body)
+        self.drop_requests()
+
+    def drop_requests(self) -> None:
+        for request in self.requests:
+            request.close()  # the temporary file of its body
+        self.requests.clear()
+
+    def _wait(self, seconds: float) -> None:
+        if not self.requests:  # else the deadline is that of the running call
+            self.deadline = self.now() + seconds
+
+    def service(self) -> None:
+        super().service()
+        with self.requests_lock:
+            if self.drain is None:
+                self._wait(self.settings.header_timeout if self.request else self.settings.channel_timeout)
+
+    def writable(self) -> bool:
+        return self.drain is None and bool(super().writable())
+
+    def handle_write(self) -> None:
+        before = self.total_outbufs_len
+        self._flush_exception(self._flush_some_if_lockable)
+        if self.will_close:
+            self.handle_close()
+        elif self.total_outbufs_len:
+            if self.total_outbufs_len < before:
+                self._wait(self.settings.channel_timeout)
+        elif self.close_when_flushed and self.socket is not None:
+            self._linger()
+
+    def handle_expt(self) -> None:
+        self.handle_close()  # TCP urgent data: no part of HTTP, and poll() would report it for ever
+
+    def expire(self) -> None:
+        """End what has lasted until the deadline."""
+        if self.requests:
+            self.server.task_dispatcher.give_up(self)
+        with self.outbuf_lock:  # else an answer may begin between the look at it and the refusal
+            ending = self.close_when_flushed or self.drain is not None
+            if self.total_outbufs_len or ending or (self.requests and self.answering):
+                self.handle_close()  # nobody reads, or closes, or an answer has stopped half-way
+            elif self.requests:
+                self._refuse(self.requests[0], 504, "The call took too long and was given up.")
+            elif self.request:
+                self._refuse(self.request, 408, "The request did not arrive in time.")
+            else:
+                self.handle_close()
+
+    def _refuse(self, request: _Parser, status: int, reason: str) -> None:
+        """Answer from the loop, in the application's place, and close."""
+        payload = self.server.error_bytes(request, status, reason)
+        with self.outbuf_lock:
+            self.connected = False  # write_soon() raises ClientDisconnected for a late answer from now on
+            self.outbufs[-1].append(payload)
+            self.total_outbufs_len += len(payload)
+            self.close_when_flushed = True
+        self.deadline = self.now() + self.settings.channel_timeout
+
+    def _linger(self) -> None:
+        """Send FIN and drop what still comes, within bounds.
+
+        RFC 9112 section 9.6: closing with input unread resets the connection, and the answer may be lost.
+        """
+        try:
+            self.socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.handle_close()
+            return
+        with self.requests_lock:
+            self.drain = 2 * self.settings.body_limit  # a body up to that is sent to its end
+            self.deadline = self.now() + LINGER_SECONDS
+
+    def handle_close(self) -> None:
+        super().handle_close()
+        if self.request is not None:
+            self.request.close()
+
+    @property
+    def idle(self) -> bool:
+        """Whether it may make room for another: no answer is on its way, and no body either."""
+        in_body = self.request is not None and self.request.headers_finished
+        return not (self.requests or self.total_outbufs_len or in_body)
+
+    @property
+    def settled(self) -> bool:
+        """Whether it may be closed at a stop: no answer is being made or sent."""
+        return not self.total_outbufs_len and not (self.requests and self.connected)
+
+
+class _Server(TcpWSGIServer):  # type: ignore[misc]
+    """The listening socket, its connections and their deadlines."""
+
+    stopping = False
+    stop_by = inf
+    accept_from = 0.0
+    next_sweep = 0.0
+
+    def __init__(
+        self,
+        app: WSGIApplication,
+        sock: socket.socket,
+        settings: ListenSettings,
+        error_response: ErrorResponse,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self.settings = settings
+        self.error_response = error_response
+        self.monotonic = monotonic
+        # Deadlines are looked at this often: a quarter of the shortest, a second at most.
+        timeouts = (settings.channel_timeout, settings.header_timeout, settings.server_timeout)
+        self.tick = min(1.0, *(seconds / 4 for seconds in timeouts))
+        self.trigger_lock = threading.RLock()  # re-entrant: a signal handler may interrupt pull_trigger()
+        adj = Adjustments(
+            ident="",
+            server_name=settings.host,
+            backlog=settings.backlog,
+            recv_bytes=RECEIVE_BYTES,
+            max_request_header_size=settings.header_limit,
+            max_request_body_size=settings.body_limit,
+            outbuf_high_watermark=2**62,  # no thread waits for a reader: waitress spools to disk above 1 MB
+            log_socket_errors=False,  # a client's reset is no event
+            clear_untrusted_proxy_headers=False,  # the application decides whose X-Forwarded-For it believes
+        )
+        sockinfo = (sock.family, sock.type, sock.proto, sock.getsockname())
+        pool = _Pool(settings.threads)
+        # The map of sockets is its own, so that several servers live in one process.
+        super().__init__(app, {}, True, sock, dispatcher=pool, adj=adj, sockinfo=sockinfo, bind_socket=False)
+
+    def error_bytes(self, request: _Parser, status: int, reason: str) -> bytes:
+        """The whole of an answer that ends the connection, without its body for a HEAD request."""
+        headers, body = self.error_response(status, reason)
+        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]
+        lines += [f"{name}: {value}" for name, value in headers]
+        lines += ["Connection: close", f"Content-Length: {len(body)}"]
+        lines += [f"Date: {build_http_date(time.time())}"]
+        lines += ["Retry-After: 1"] if status == 503 else []
+        head = "\r\n".join([*lines, "", ""]).encode("latin-1")
+        return head if request.header_plus.startswith(b"HEAD ") else head + body
+
+    def readable(self) -> bool:
+        channels = self.active_channels
+        room = len(channels) < self.settings.connection_limit or any(one.idle for one in channels.values())
+        return self.accepting and room and self.monotonic() >= self.accept_from
+
+    def handle_accept(self) -> None:
+        if len(self.active_channels) >= self.settings.connection_limit:
+            idle = (channel for channel in self.active_channels.values() if channel.idle)
+            min(idle, key=lambda channel: channel.last_activity).handle_close()
+        try:
+            sock, addr = self.socket.accept()
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                logger.warning("cannot accept a connection: %s", error)
+                self.accept_from = self.monotonic() + self.tick  # else the loop would spin
+            return
+        try:
+            self.set_socket_options(sock)
+        except OSError:  # the client has gone already
+            sock.close()
+            return
+        _Channel(self, sock, addr, self.adj, self._map)
+
+    def add_task(self, channel: _Channel) -> None:
+        """Queue the channel's first request and start its clock.
+
+        Called in the loop or, for a pipelined request, in the thread that has answered the one before. If
+        that answer has not left yet, the rest is dropped and the connection closed after it: else a client
+        that sends requests and reads nothing could have any number of answers spooled.
+        """
+        if channel.total_outbufs_len:
+            channel.drop_requests()
+            channel.close_when_flushed = True
+            return
+        channel.answering = False
+        channel.deadline = self.monotonic() + self.settings.server_timeout
+        super().add_task(channel)
+
+    def sweep(self) -> None:
+        """End the connections that are overdue or, at a stop, settled."""
+        now = self.monotonic()
+        if now < self.next_sweep and not self.stopping:
+            return
+        self.next_sweep = now + self.tick
+        for channel in list(self.active_channels.values()):
+            if self.stopping and channel.settled:
+                channel.handle_close()
+            elif now >= channel.deadline:
+                channel.expire()
+
+    def pull_trigger(self) -> None:
+        """Wake the loop; nothing after close(), when the pipe's number may be that of another file."""
+        with self.trigger_lock:
+            if not self.trigger._closed:
+                super().pull_trigger()
+
+    def close(self) -> None:
+        with self.trigger_lock:
+            self.trigger.close()
+        wasyncore.dispatcher.close(self)
+
+
+class Listener:
+    """A bound server, made by :func:`listen`. Run it in one thread, stop it from any."""
+
+    def __init__(self, server: _Server) -> None:
+        self._server = server
+        self.host: str = server.effective_host
+        self.port = int(server.effective_port)
+        self.url = f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+    def run(self) -> None:
+        """Serve until :meth:`stop`, then release everything but a thread that is stuck in a call."""
+        server = self._server
+        server.task_dispatcher.start()
+        try:
+            while not server.stopping:
+                wasyncore.loop(server.tick, use_poll=True, map=server._map, count=1)
+                server.sweep()
+            wasyncore.dispatcher.close(server)  # the listening socket only
+            server.sweep()
+            while server.active_channels and server.monotonic() < server.stop_by:
+                wasyncore.loop(min(server.tick, 0.05), use_poll=True, map=server._map, count=1)
+                server.sweep()
+        finally:
+            self.close()
+
+    def stop(self, grace: float = 5.0) -> None:
+        """Make :meth:`run` return; from any thread, or from a signal handler.
+
+        Nothing more is accepted and idle connections are closed at once; requests that have come in whole
+        have ``grace`` seconds to be answered.
+        """
+        self._server.stop_by = self._server.monotonic() + grace
+        self._server.stopping = True
+        self._server.pull_trigger()
+
+    def close(self) -> None:
+        """Release everything, as :meth:`run` does at its end; for a listener that was never run."""
+        for channel in list(self._server.active_channels.values()):
+            channel.handle_close()
+        self._server.close()
+        left = self._server.task_dispatcher.stop(timeout=0.2)
+        if left:
+            logger.warning("%d request threads are still in a call", left)
+
+
+def listen(
+    app: WSGIApplication,
+    settings: ListenSettings,
+    error_response: ErrorResponse,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> Listener:
+    """A listener for ``app``, bound and not yet running; OSError if the address cannot be bound.
+
+    The application finds ``finapi.deadline``, a time of ``monotonic``, in its environ: from then on the
+    client has been answered 504 and what the application returns is dropped.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    both = settings.host == "::" and socket.has_dualstack_ipv6()
+    # Bound here and not by waitress, which loses a pipe when that fails.
+    sock = socket.create_server((settings.host, settings.port), family=family, dualstack_ipv6=both)
+    return Listener(_Server(app, sock, settings, error_response, monotonic))

@@ -1,0 +1,116 @@
+"""A running finapi: the data directory held, the socket served, the workers at work; all of it in one ``with``.
+
+The only place that starts threads.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from finapi import app as apps
+from finapi import billing, datadir
+from finapi.app import App
+from finapi.background import Worker
+from finapi.background import running as workers_running
+from finapi.clock import Clock
+from finapi.config import Config
+from finapi.errors import UsageError
+from finapi.listen import Listener, ListenSettings, listen
+from finapi.web.wsgi import WsgiApp
+
+log = logging.getLogger("finapi.server")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that answers at ``url``; ``app`` is its state."""
+
+    app: App
+    url: str
+    port: int
+
+
+# Performs a handed-over command: (app, words, directory, say) -> exit status.
+PerformWith = Callable[[App, list[str], str, datadir.Say], int]
+
+
+@contextmanager
+def opened(config: Config, clock: Clock | None = None) -> Iterator[App]:
+    """The App of a data directory, held as its one writer; ``datadir.Busy`` when another process holds it.
+
+    What a crash left open is refunded before anything else happens.
+    """
+    with datadir.locked(config.data_dir):
+        app = apps.on_disk(config, clock)
+        try:
+            refunded = billing.refund_open(app, app.clock.now())
+            if refunded:
+                log.warning("refunded %d calls that a crash cut off", refunded)
+            yield app
+        finally:
+            billing.close_kept(app)
+            app.db.close()
+
+
+@contextmanager
+def running(
+    config: Config,
+    perform: PerformWith,
+    *,
+    clock: Clock | None = None,
+    prepare: Callable[[App], None] | None = None,
+) -> Iterator[Server]:
+    """Serve ``config`` until the block ends: answering from the first line of the block on.
+
+    ``perform`` does the work of commands that are handed over; ``prepare`` runs before the first request.
+    A socket that cannot be had is a UsageError.
+    """
+    with opened(config, clock) as opened_app:
+        if prepare is not None:
+            prepare(opened_app)
+        application = WsgiApp(opened_app)
+        listener = _listen(config, application)
+        # Documents carry the address that really listens, unless the operator named another.
+        url = config.public_url or _url(config.host, listener.port)
+        app = application.app = replace(
+            opened_app, config=replace(config, port=listener.port, public_url=url)
+        )
+        loop = threading.Thread(target=listener.run, name="finapi-loop", daemon=True)
+        loop.start()
+        try:
+            with (
+                datadir.Door(config.data_dir, lambda words, cwd, say: perform(app, words, cwd, say)),
+                workers_running([Worker("close-debits", lambda: billing.close_kept(app))]),
+            ):
+                yield Server(app, _url(config.host, listener.port), listener.port)
+        finally:
+            listener.stop(config.drain_timeout)
+            loop.join()
+
+
+def _listen(config: Config, application: WsgiApp) -> Listener:
+    settings = ListenSettings(
+        host=config.host,
+        port=config.port,
+        threads=config.threads,
+        queue_limit=config.queue_limit,
+        connection_limit=config.connection_limit,
+        channel_timeout=config.channel_timeout,
+        header_timeout=config.header_timeout,
+        server_timeout=config.server_timeout,
+        body_limit=config.body_limit,
+    )
+    try:
+        return listen(application, settings, application.error_response)
+    except OSError as error:
+        raise UsageError(f"cannot listen on {config.host}:{config.port}: {error.strerror or error}") from None
+
+
+def _url(host: str, port: int) -> str:
+    # An address of "all interfaces" is none to connect to.
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{shown}:{port}"

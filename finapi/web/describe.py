@@ -1,0 +1,14 @@
+"""The API's description of itself."""
+
+from __future__ import annotations
+
+from finapi.web.call import Call
+from finapi.web.http import Response, dumps
+
+
+def openapi(call: Call) -> Response:
+    """The OpenAPI document of the route table."""
+    # Imported late: the document is made from the table that names this handler.
+    from finapi.web.openapi import document
+
+    return Response(200, dumps(document(call.app.config.public_url)))

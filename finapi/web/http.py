@@ -1,0 +1,166 @@
+"""Requests and responses as values, between WSGI and the handlers; nothing here knows a route or a user."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote
+
+from finapi.errors import ApiError
+
+GZIP_FROM = 1024  # bytes; CONTRACT 2
+GZIP_LEVEL = 5  # statements shrink to a tenth; higher levels cost twice the time for two per cent
+
+# More pairs than any route has names; beyond them a query is an attack on the parser.
+MAX_QUERY_FIELDS = 100
+
+_CALLER_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,191}")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request. ``path`` is the raw, still encoded path; header names are lower-case."""
+
+    method: str
+    path: str
+    segments: tuple[str, ...]
+    query: Mapping[str, list[str]]
+    headers: Mapping[str, str]
+    address: str
+    deadline: float | None
+
+    @property
+    def wants_gzip(self) -> bool:
+        """Whether the caller takes gzip (RFC 9110 12.5.3; ``q=0`` is a refusal)."""
+        for choice in self.headers.get("accept-encoding", "").split(","):
+            name, _, parameters = choice.partition(";")
+            if name.strip().lower() in ("gzip", "*"):
+                return not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", parameters)
+        return False
+
+
+@dataclass(slots=True)
+class Response:
+    """Status, body and headers; ``headers`` are added to those that every response carries."""
+
+    status: int
+    body: bytes
+    content_type: str = "application/json; charset=utf-8"
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def read_request(environ: Mapping[str, Any], trusted_proxies: Sequence[str] = ()) -> Request:
+    """The request of a WSGI environ; BAD_REQUEST when its path or query is not UTF-8 or is beyond all use."""
+    # The raw target where the server gives it: an encoded slash inside a segment is not a separator.
+    raw = environ.get("REQUEST_URI") or quote(environ.get("PATH_INFO", "").encode("latin-1"))
+    path = raw.partition("?")[0]
+    if not path.startswith("/"):
+        path = "/" + path.partition("://")[2].partition("/")[2]
+    headers = {
+        name[5:].replace("_", "-").lower(): value
+        for name, value in environ.items()
+        if name.startswith("HTTP_")
+    }
+    for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+        if environ.get(name):
+            headers[name.replace("_", "-").lower()] = environ[name]
+    return Request(
+        method=environ["REQUEST_METHOD"],
+        path=path,
+        segments=_segments(path),
+        query=_query(environ.get("QUERY_STRING", "")),
+        headers=headers,
+        address=client_address(
+            environ.get("REMOTE_ADDR", ""), headers.get("x-forwarded-for", ""), trusted_proxies
+        ),
+        deadline=environ.get("finapi.deadline"),
+    )
+
+
+def client_address(peer: str, forwarded: str, trusted_proxies: Sequence[str]) -> str:
+    """Whom a limit charges: the peer, or what a trusted proxy says of it; IPv6 as its /64 (CONTRACT 5).
+
+    ``X-Forwarded-For`` is read from the right, skipping trusted proxies: what stands further left is what
+    the caller claims of itself.
+    """
+    networks = [ipaddress.ip_network(text) for text in trusted_proxies]
+    for hop in [peer, *reversed(forwarded.split(","))]:
+        address = _address(hop.strip())
+        if address is None:
+            break
+        peer = hop.strip()
+        if not any(address in network for network in networks):
+            break
+    address = _address(peer)
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return str(address) if address else peer
+
+
+def dumps(value: Any) -> bytes:
+    """JSON as finapi writes it: UTF-8, compact, no NaN."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def caller_request_id(request: Request) -> str | None:
+    """The caller's ``X-Request-ID`` if it may be repeated (1-191 visible ASCII characters), else None."""
+    said = request.headers.get("x-request-id", "")
+    return said if _CALLER_REQUEST_ID.fullmatch(said) else None
+
+
+def gzip(body: bytes) -> bytes:
+    """``body`` compressed; the same bytes give the same bytes (no time in the gzip header)."""
+    packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31)
+    return packer.compress(body) + packer.flush()
+
+
+def etag_matches(header: str, tag: str) -> bool:
+    """Whether an ``If-None-Match`` names ``tag`` (opaque, unquoted), in any content coding.
+
+    Comparison is weak, as RFC 9110 13.1.2 asks; the coding is a suffix (see :func:`coded_etag`).
+    """
+    if header.strip() == "*":
+        return True
+    offered = re.findall(r'"([^"]*)"', header)
+    return tag in offered or f"{tag}-gzip" in offered
+
+
+def coded_etag(tag: str, *, gzipped: bool) -> str:
+    """The ``ETag`` header for ``tag``: a strong tag must differ between content codings (RFC 9110 8.8.3.3)."""
+    return f'"{tag}-gzip"' if gzipped else f'"{tag}"'
+
+
+def _segments(path: str) -> tuple[str, ...]:
+    try:
+        parts = tuple(unquote(part, errors="strict") for part in path[1:].split("/"))
+    except UnicodeDecodeError:
+        raise ApiError("BAD_REQUEST", "The path is not UTF-8.") from None
+    # A final slash names the same resource: the spec writes /user/ with one.
+    return parts[:-1] if len(parts) > 1 and parts[-1] == "" else parts
+
+
+def _query(text: str) -> dict[str, list[str]]:
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_QUERY_FIELDS)
+    except UnicodeDecodeError:
+        raise ApiError("BAD_REQUEST", "The query is not UTF-8.") from None
+    except ValueError:
+        raise ApiError("BAD_REQUEST", f"The query has more than {MAX_QUERY_FIELDS} fields.") from None
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    return values
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    # ::ffff:192.0.2.1 is the IPv4 address that it maps, whoever listens on both.
+    return getattr(address, "ipv4_mapped", None) or address

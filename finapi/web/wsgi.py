@@ -1,0 +1,281 @@
+"""The WSGI application: one call from its environ to its response, and the only place that answers errors."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import logging
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from finapi import __version__, accounts, billing
+from finapi.accounts import Caller
+from finapi.app import App
+from finapi.clock import iso
+from finapi.errors import ApiError
+from finapi.limits import Decision
+from finapi.web.call import Call, Route
+from finapi.web.http import (
+    GZIP_FROM,
+    Request,
+    Response,
+    caller_request_id,
+    coded_etag,
+    dumps,
+    etag_matches,
+    gzip,
+    read_request,
+)
+from finapi.web.params import read_all
+from finapi.web.routes import ROUTES, Match, Router
+
+log = logging.getLogger("finapi.access")
+
+# What a browser's script may read of a response, and send with a request (Fetch standard, CORS).
+EXPOSED = (
+    "X-API-Version, X-Request-ID, X-Tokens-Charged, X-RateLimit-Limit, X-RateLimit-Remaining, "
+    "X-RateLimit-Reset, Retry-After, ETag"
+)
+ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type"
+
+StartResponse = Callable[[str, list[tuple[str, str]]], Any]
+
+
+class Exchange:
+    """What becomes known of a call while it runs, for its headers and its line in the log."""
+
+    __slots__ = ("caller", "charged", "decision", "request", "request_id", "route", "tag")
+
+    def __init__(self, request_id: str) -> None:
+        self.request_id = request_id
+        self.request: Request | None = None
+        self.route: Route | None = None
+        self.caller: Caller | None = None
+        self.decision: Decision | None = None
+        self.tag: str | None = None
+        self.charged = 0
+
+
+class WsgiApp:
+    """finapi as a WSGI callable (PEP 3333). ``app`` may be replaced before the first call, not after."""
+
+    def __init__(self, app: App, routes: Iterable[Route] = ROUTES) -> None:
+        self.app = app
+        self._router = Router(routes)
+
+    def __call__(self, environ: Mapping[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        started = self.app.clock.monotonic()
+        exchange = Exchange(self.app.new_uuid())
+        try:
+            request = exchange.request = read_request(environ, self.app.config.trusted_proxies)
+            response = self._answer(request, exchange)
+        except ApiError as error:
+            response = self._error(exchange, error)
+        except Exception:
+            log.exception("request %s failed", exchange.request_id)
+            unknown = ApiError("INTERNAL", "Something went wrong here. The failure has been logged.")
+            response = self._error(exchange, unknown)
+        status, headers, body = self._finish(response, exchange)
+        self._log(environ, exchange, response.status, len(body), started)
+        start_response(status, headers)
+        return [body]
+
+    def error_response(self, status: int, reason: str) -> tuple[list[tuple[str, str]], bytes]:
+        """Headers and body for an error that the server answers before any request exists."""
+        exchange = Exchange(self.app.new_uuid())
+        code = _CODE_OF_STATUS.get(status, "BAD_REQUEST" if status < 500 else "INTERNAL")
+        response = self._error(exchange, ApiError(code, reason))
+        _, headers, body = self._finish(response, exchange)
+        self._log({}, exchange, status, len(body), self.app.clock.monotonic())
+        return [(name, value) for name, value in headers if name != "Content-Length"], body
+
+    def _answer(self, request: Request, exchange: Exchange) -> Response:
+        match = self._router.match(request.segments)
+        if match is None:
+            raise ApiError("NOT_FOUND", "There is nothing at this path.")
+        # HEAD is GET without the body: the same route, the same cost.
+        method = "GET" if request.method == "HEAD" else request.method
+        exchange.route = match.by_method.get(method) or next(iter(match.by_method.values()))
+        if request.method == "OPTIONS":
+            return _options(match)
+        if method not in match.by_method:
+            raise ApiError(
+                "METHOD_NOT_ALLOWED",
+                f"{request.method} is not served here.",
+                headers={"Allow": _allow(match)},
+            )
+        return self._call(request, exchange.route, match.path_params, exchange)
+
+    def _call(
+        self, request: Request, route: Route, path_params: Mapping[str, str], exchange: Exchange
+    ) -> Response:
+        app = self.app
+        now = app.clock.now()
+        caller, data_version = self._authenticate(request, route)
+        exchange.caller = caller
+        self._limit(request, route, exchange)
+        if route.auth == "key" and caller is None:
+            raise ApiError("UNAUTHORIZED", "A valid API key is needed, in X-API-Key or apiKey.")
+        params, wrong = _read(route, path_params, request)
+        if route.cacheable and wrong is None:
+            exchange.tag = _tag(route, params, data_version)
+            if etag_matches(request.headers.get("if-none-match", ""), exchange.tag):
+                return Response(304, b"")
+        call = Call(app, route, request, exchange.request_id, now, caller, params)
+        with billing.charged(app, caller.id if caller else 0, _name(route), route.cost, exchange.request_id):
+            # Inside the charge: a balance below the cost is 402 whatever else is wrong (CONTRACT 4).
+            if wrong is not None:
+                raise wrong
+            response = route.handler(call)
+            if request.deadline is not None and app.clock.monotonic() > request.deadline:
+                raise ApiError("TIMEOUT", "The call took longer than the server allows.")
+        exchange.charged = route.cost
+        return response
+
+    def _authenticate(self, request: Request, route: Route) -> tuple[Caller | None, int]:
+        if route.auth == "none":
+            return None, 0
+        key = request.headers.get("x-api-key") or request.query.get("apiKey", [""])[0]
+        with self.app.db.read() as tx:
+            return accounts.by_api_key(tx, key), tx.value("data_version")
+
+    def _limit(self, request: Request, route: Route, exchange: Exchange) -> None:
+        if route.zone is None:
+            return
+        # An unverified caller is charged to its address, so that inventing keys buys no fresh bucket.
+        key = ("user", exchange.caller.id) if exchange.caller else ("address", request.address)
+        decision = self.app.limiters[route.zone].take(key, self.app.clock.monotonic())
+        if not decision.allowed:
+            # The gateway zones carry no rate-limit headers on a 429 (SPEC "Errors" 1).
+            raise ApiError("RATE_LIMIT_EXCEEDED", "Too many requests. Try again later.")
+        exchange.decision = decision
+
+    def _error(self, exchange: Exchange, error: ApiError) -> Response:
+        body: dict[str, Any] = {
+            "status": "error",
+            "error": error.code,
+            "code": error.code,
+            "message": error.message,
+        }
+        if error.details is not None:
+            body["details"] = error.details
+        body.update(error.beside)
+        body["request_id"] = exchange.request_id
+        body["timestamp"] = iso(self.app.clock.now())
+        return Response(error.status, dumps(body), headers=dict(error.headers))
+
+    def _finish(self, response: Response, exchange: Exchange) -> tuple[str, list[tuple[str, str]], bytes]:
+        """Status line, every header, and the bytes to send."""
+        request, route = exchange.request, exchange.route
+        keyed = route is not None and route.auth == "key"
+        headers = {
+            "X-API-Version": __version__,
+            "X-Request-ID": (request and caller_request_id(request)) or exchange.request_id,
+            "X-Content-Type-Options": "nosniff",
+            # Private and to be asked again each time: a 304 costs nothing, a stale figure might.
+            "Cache-Control": "private, no-cache" if exchange.tag and response.status < 400 else "no-store",
+            **response.headers,
+        }
+        if keyed:
+            headers["Access-Control-Allow-Origin"] = "*"
+            headers["Access-Control-Expose-Headers"] = EXPOSED
+        if route is not None and route.cost and request is not None and request.method != "OPTIONS":
+            headers["X-Tokens-Charged"] = str(exchange.charged)
+        if exchange.decision is not None and response.status < 300:
+            headers.update(self._rate_limit_headers(exchange.decision))
+        body = response.body
+        gzipped = request is not None and request.wants_gzip and len(body) > GZIP_FROM
+        if len(body) > GZIP_FROM:
+            headers["Vary"] = "Accept-Encoding"
+        if gzipped:
+            body = gzip(body)
+            headers["Content-Encoding"] = "gzip"
+        if exchange.tag and response.status in (200, 304):
+            headers["ETag"] = coded_etag(exchange.tag, gzipped=gzipped)
+        if response.status not in (204, 304):
+            headers["Content-Type"] = response.content_type
+            headers["Content-Length"] = str(len(body))
+        if request is not None and request.method == "HEAD":
+            body = b""
+        phrase = http.client.responses.get(response.status, "")
+        return f"{response.status} {phrase}", list(headers.items()), body
+
+    def _rate_limit_headers(self, decision: Decision) -> dict[str, str]:
+        reset = self.app.clock.now().timestamp() + decision.reset_after
+        return {
+            "X-RateLimit-Limit": str(decision.limit),
+            "X-RateLimit-Remaining": str(decision.remaining),
+            "X-RateLimit-Reset": str(math.ceil(reset)),
+        }
+
+    def _log(
+        self, environ: Mapping[str, Any], exchange: Exchange, status: int, size: int, started: float
+    ) -> None:
+        request = exchange.request
+        log.info(
+            "request",
+            extra={
+                "fields": {
+                    "method": environ.get("REQUEST_METHOD", ""),
+                    # Without the query, which may hold a key.
+                    "path": request.path[:200] if request else "",
+                    "status": status,
+                    "bytes": size,
+                    "ms": round((self.app.clock.monotonic() - started) * 1000, 2),
+                    "address": request.address if request else environ.get("REMOTE_ADDR", ""),
+                    "user": exchange.caller.uuid if exchange.caller else None,
+                    "tokens": exchange.charged,
+                    "request_id": exchange.request_id,
+                }
+            },
+        )
+
+
+_CODE_OF_STATUS = {
+    408: "REQUEST_TIMEOUT",
+    413: "PAYLOAD_TOO_LARGE",
+    414: "URI_TOO_LONG",
+    417: "EXPECTATION_FAILED",
+    431: "HEADERS_TOO_LARGE",
+    501: "NOT_IMPLEMENTED",
+    503: "UNAVAILABLE",
+    504: "TIMEOUT",
+    505: "HTTP_VERSION_NOT_SUPPORTED",
+}
+
+
+def _read(
+    route: Route, path_params: Mapping[str, str], request: Request
+) -> tuple[dict[str, Any], ApiError | None]:
+    try:
+        return read_all(route.params, path_params, request.query), None
+    except ApiError as error:
+        return {}, error
+
+
+def _tag(route: Route, params: Mapping[str, Any], data_version: int) -> str:
+    parts = json.dumps([__version__, data_version, route.path, params], sort_keys=True)
+    return hashlib.sha256(parts.encode()).hexdigest()[:32]
+
+
+def _name(route: Route) -> str:
+    return f"{route.method} {route.path}"
+
+
+def _allow(match: Match) -> str:
+    methods = set(match.by_method) | {"OPTIONS"}
+    if "GET" in methods:
+        methods.add("HEAD")
+    return ", ".join(sorted(methods))
+
+
+def _options(match: Match) -> Response:
+    allow = _allow(match)
+    headers = {"Allow": allow}
+    if any(route.auth == "key" for route in match.by_method.values()):
+        headers["Access-Control-Allow-Methods"] = allow
+        headers["Access-Control-Allow-Headers"] = ALLOWED_HEADERS
+        headers["Access-Control-Max-Age"] = "86400"
+    return Response(204, b"", headers=headers)
