@@ -1,0 +1,15 @@
+"""Loads the embedded data through the same code that stores an ingest."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from finapi.app import App
+from finapi.market import pack
+
+FILE = "companies.pack"
+
+
+def load(app: App) -> int:
+    """Store every embedded report; how many were new."""
+    return pack.load(app, (resources.files("finapi.demo") / FILE).read_bytes(), FILE)
