@@ -1,0 +1,64 @@
+"""Fixtures: an App in memory under a fixed clock, and an in-process caller of its WSGI application."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from finapi import accounts
+from finapi import app as apps
+from finapi.app import App
+from finapi.clock import FixedClock
+from finapi.config import Config
+from tests.client import Client
+
+NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
+
+SHARED = Path(__file__).parents[2] / "shared"
+
+needs_shared = pytest.mark.skipif(
+    not (SHARED / "edgar").is_dir(), reason="the SEC's own documents (../shared/edgar) are not here"
+)
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock(NOW)
+
+
+@pytest.fixture
+def make_app(clock: FixedClock) -> Iterator[Callable[..., App]]:
+    """Makes Apps in memory with the settings given; their uuids count up from 1."""
+    made: list[App] = []
+
+    def make(**settings: object) -> App:
+        numbers = itertools.count(1)
+        app = apps.in_memory(
+            Config(**settings), clock, new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}"
+        )
+        made.append(app)
+        return app
+
+    yield make
+    for app in made:
+        app.db.close()
+
+
+@pytest.fixture
+def app(make_app: Callable[..., App]) -> App:
+    return make_app()
+
+
+@pytest.fixture
+def user(app: App) -> accounts.NewUser:
+    """A user on the plan pro."""
+    return accounts.create(app, "ann@example.com", "pro", NOW)
+
+
+@pytest.fixture
+def client(app: App) -> Client:
+    return Client(app)
