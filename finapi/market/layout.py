@@ -161,14 +161,13 @@ class _Grid:
         Dimensioned columns follow the order in which their members are presented.
         """
         position = {line.concept: place for place, line in reversed(list(enumerate(self.section.lines)))}
-        found: dict[tuple[Period, Dimensions], int] = {}
+        found: dict[tuple[Period, Dimensions], tuple[bool, int]] = {}
         for period, facts in periods.items():
             for _, index in facts:
                 context = self._contexts[index]
                 key = (period, context.dims)
                 # The context of the column's own period where there is one; else one that stands in it.
-                exact = (context.start, context.end) == period
-                rank = context.seq if exact else context.seq + len(self._contexts) + 1
+                rank = ((context.start, context.end) != period, context.seq)
                 found[key] = min(found.get(key, rank), rank)
         ordered = sorted(
             found,
@@ -178,8 +177,7 @@ class _Grid:
                 _by_length_then_latest(key[0]),
             ),
         )
-        past = len(self._contexts) + 1
-        return [Column((found[key] - 1) % past + 1, *key[0], key[1]) for key in ordered]
+        return [Column(found[key][1], *key[0], key[1]) for key in ordered]
 
 
 def months(period: Period) -> int:

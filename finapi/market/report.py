@@ -176,7 +176,7 @@ def _merge_facts(instance: xbrl.Instance, index_of: Mapping[str, int]) -> list[F
     """One fact for each concept, context and unit: a value before a nil, then the most decimals (EDGAR.md)."""
     best: dict[tuple[str, int, str], Fact] = {}
     for concept, context, unit, decimals, value, *_ in instance.facts:
-        key = (concept, index_of[context], unit or "")
+        key = (concept, index_of[context], instance.units[unit] if unit else "")
         fact = Fact(*key, value, decimals)
         other = best.get(key)
         if other is None or _precision(fact) > _precision(other):

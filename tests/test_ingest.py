@@ -1,0 +1,512 @@
+"""Documents into the store: what is made of them, under which filing, and what is refused with which reason."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi.app import App
+from finapi.market import companies, ingest, pack, sources, statements
+from finapi.market.ingest import Given, Outcome
+
+FILING = Path(__file__).parent / "filings" / "nflx-10q-20100930"
+ACCESSION = "0001193125-10-999999"
+
+SUBMISSIONS = {
+    "cik": "0001065280",
+    "name": "NETFLIX INC",
+    "entityType": "operating",
+    "sic": "7841",
+    "sicDescription": "Services-Video Tape Rental",
+    "fiscalYearEnd": "1231",
+    "stateOfIncorporation": "DE",
+    "tickers": ["NFLX"],
+    "exchanges": ["Nasdaq"],
+    "formerNames": [
+        {"name": "NETFLIX COM INC", "from": "2000-04-18T04:00:00.000Z", "to": "2002-05-16T04:00:00.000Z"}
+    ],
+    "filings": {
+        "recent": {
+            "accessionNumber": [ACCESSION],
+            "filingDate": ["2010-10-27"],
+            "reportDate": ["2010-09-30"],
+            "acceptanceDateTime": ["2010-10-27T16:02:11.000Z"],
+            "act": ["34"],
+            "form": ["10-Q"],
+            "fileNumber": ["000-49802"],
+            "filmNumber": ["101145678"],
+            "items": [""],
+            "size": [1000],
+            "isXBRL": [1],
+            "isInlineXBRL": [0],
+            "primaryDocument": ["d10q.htm"],
+            "primaryDocDescription": ["10-Q"],
+        },
+        "files": [],
+    },
+}
+
+
+def run(app: App, *paths: Path, given: Given | None = None) -> dict[str, Outcome]:
+    outcomes: list[Outcome] = []
+    counts = ingest.run(app, paths, given or Given(), outcomes.append)
+    assert sum(counts.values()) == len(outcomes)
+    return {Path(outcome.path).name: outcome for outcome in outcomes}
+
+
+def quarter(app: App, **question: Any) -> statements.Report | None:
+    with app.db.read() as tx:
+        return statements.find_report(tx, 1065280, period="Q", **question)
+
+
+def count(app: App, query: str) -> Any:
+    with app.db.read() as tx:
+        return tx.value(query)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Callable[..., Path]:
+    """Copies the filing into a folder of the name given, with changes: file name -> (old, new) or None to leave out."""
+
+    def make(name: str = "filing", **changes: tuple[str, str] | None) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        for file in FILING.iterdir():
+            change: tuple[str, str] | None = changes.get(
+                file.stem[13:].strip("_") or file.suffix[1:], ("", "")
+            )
+            if change is None:
+                continue
+            text = file.read_text()
+            assert change[0] in text
+            (folder / file.name).write_text(text.replace(*change) if change[0] else text)
+        return folder
+
+    return make
+
+
+def test_a_filing_is_stored_with_what_it_says_of_itself(app: App) -> None:
+    outcomes = run(app, FILING)
+    assert {name: outcome.outcome for name, outcome in outcomes.items()} == {
+        "nflx-20100930.xml": "ingested",
+        "nflx-20100930.xsd": "ingested",
+        "nflx-20100930_cal.xml": "ingested",
+        "nflx-20100930_lab.xml": "ingested",
+        "nflx-20100930_pre.xml": "ingested",
+    }
+    report = quarter(app)
+    assert report is not None
+    assert (report.form, report.period_of_report, report.fiscal_year, report.fiscal_period) == (
+        "10-Q", "2010-09-30", 2010, "Q3",
+    )  # fmt: skip
+    with app.db.read() as tx:
+        company = companies.find(tx, "nflx")
+    assert (company.padded_cik, company.name, company.ticker) == ("0001065280", "NETFLIX INC", "NFLX")
+
+
+def test_the_negated_role_of_2010_is_shown_and_the_value_stays_as_tagged(app: App) -> None:
+    run(app, FILING)
+    report = quarter(app)
+    assert report is not None
+    with app.db.read() as tx:
+        income = statements.of_report(tx, report, ["income"])["income"]
+    row = next(row for row in income["rows"] if row["concept"] == "us-gaap:InterestExpense")
+    assert row == {
+        "concept": "us-gaap:InterestExpense",
+        "label": "Interest expense",
+        "depth": 2,
+        "balance": "debit",
+        "preferred_label": "http://xbrl.us/us-gaap/role/label/negated",
+        "negated": True,
+        "abstract": False,
+        "unit": "USD",
+        "decimals": -3,
+        "values": ["4945000", "674000", "14797000"],
+        "marks": [None, None, None],
+    }
+
+
+def test_of_two_values_for_one_cell_the_more_precise_is_served(app: App) -> None:
+    run(app, FILING)
+    report = quarter(app)
+    assert report is not None
+    with app.db.read() as tx:
+        income = statements.of_report(tx, report, ["income"])["income"]
+    assert income["rows"][1]["values"] == ["553219000", "423120000", "1566703000"]
+
+
+def test_empty_cells_say_why_they_are_empty(app: App) -> None:
+    run(app, FILING)
+    report = quarter(app)
+    assert report is not None
+    with app.db.read() as tx:
+        balance = statements.of_report(tx, report, ["balance"])["balance"]
+    row = balance["rows"][-1]
+    assert (row["label"], row["values"]) == ("Commitments and contingencies", [None, None])
+    assert row["marks"] == [
+        {"status": "nil", "reason": "reported_nil"},
+        {"status": "absent", "reason": "not_reported"},
+    ]
+
+
+def test_opening_and_closing_cash_stand_in_the_column_that_they_open_and_close(app: App) -> None:
+    run(app, FILING)
+    report = quarter(app)
+    assert report is not None
+    with app.db.read() as tx:
+        cash = statements.of_report(tx, report, ["cash-flow"])["cash-flow"]
+    assert [(column["start_date"], column["end_date"]) for column in cash["columns"]] == [
+        ("2010-01-01", "2010-09-30")
+    ]
+    assert [row["values"] for row in cash["rows"]] == [[], ["-21116000"], ["134224000"], ["113108000"]]
+
+
+def test_headings_without_figures_below_them_are_left_out(app: App) -> None:
+    run(app, FILING)
+    report = quarter(app)
+    assert report is not None
+    with app.db.read() as tx:
+        income = statements.of_report(tx, report, ["income"])["income"]
+    assert [row["concept"] for row in income["rows"] if row["abstract"]] == [
+        "us-gaap:IncomeStatementAbstract",
+        "us-gaap:NonoperatingIncomeExpenseAbstract",
+    ]
+
+
+def test_the_same_documents_again_change_nothing(app: App) -> None:
+    run(app, FILING)
+    version = count(app, "data_version")
+    outcomes = run(app, FILING)
+    assert {outcome.outcome for outcome in outcomes.values()} == {"unchanged"}
+    assert count(app, "data_version") == version
+
+
+def test_the_same_documents_in_another_folder_are_the_same_filing(
+    app: App, copy: Callable[..., Path]
+) -> None:
+    run(app, FILING)
+    assert {outcome.outcome for outcome in run(app, copy("elsewhere")).values()} == {"unchanged"}
+
+
+# ---- accession and filing date (CONTRACT 6)
+
+
+def test_without_any_source_the_filing_is_unfiled_and_invisible_to_as_of(app: App) -> None:
+    outcome = run(app, FILING)["nflx-20100930.xml"]
+    assert outcome.accession is not None
+    assert outcome.accession.startswith("unfiled-")
+    assert outcome.reason == "the filing date is not known: sorted last and invisible to as_of"
+    report = quarter(app)
+    assert report is not None
+    assert report.filed_at is None
+    assert quarter(app, as_of="2026-01-01") is None
+
+
+def test_the_folder_name_tells_the_accession(app: App, copy: Callable[..., Path]) -> None:
+    assert run(app, copy("000119312510888888"))["nflx-20100930.xml"].accession == "0001193125-10-888888"
+
+
+def test_the_options_tell_accession_and_date(app: App) -> None:
+    run(app, FILING, given=Given("0001193125-10-777777", "2010-10-28"))
+    report = quarter(app, as_of="2010-10-28")
+    assert report is not None
+    assert (report.accession, report.filed_at) == ("0001193125-10-777777", "2010-10-28")
+    assert quarter(app, as_of="2010-10-27") is None
+
+
+def test_submissions_tell_accession_and_date_whichever_comes_first(
+    make_app: Callable[..., App], tmp_path: Path
+) -> None:
+    listed = tmp_path / "CIK0001065280.json"
+    listed.write_text(json.dumps(SUBMISSIONS))
+    for order in ([listed, FILING], [FILING, listed]):
+        app = make_app()
+        for path in order:
+            run(app, path)
+        report = quarter(app)
+        assert report is not None
+        assert (report.accession, report.filed_at) == (ACCESSION, "2010-10-27")
+        assert run(app, FILING)["nflx-20100930.xml"].outcome == "unchanged"
+
+
+def test_an_index_beside_the_documents_goes_before_everything_else(
+    app: App, copy: Callable[..., Path]
+) -> None:
+    folder = copy("000119312510888888")
+    (folder / "0001193125-10-238044-index.htm").write_text(
+        "<html><title>EDGAR Filing Documents for 0001193125-10-238044</title><body>"
+        '<div id="formName"><strong>Form 10-Q</strong> - Quarterly report</div>'
+        '<div id="secNum"><strong>SEC Accession <acronym title="Number">No.</acronym></strong> 0001193125-10-238044</div>'
+        '<div class="infoHead">Filing Date</div><div class="info">2010-10-27</div>'
+        '<div class="infoHead">Period of Report</div><div class="info">2010-09-30</div>'
+        "</body></html>"
+    )
+    outcomes = run(app, folder)
+    assert outcomes["0001193125-10-238044-index.htm"].outcome == "skipped"
+    report = quarter(app)
+    assert report is not None
+    assert (report.accession, report.filed_at) == ("0001193125-10-238044", "2010-10-27")
+
+
+def test_an_option_that_contradicts_the_index_is_refused(app: App, copy: Callable[..., Path]) -> None:
+    folder = copy()
+    (folder / "index.json").write_text(
+        json.dumps({"directory": {"name": "/Archives/edgar/data/1065280/000119312510238044", "item": [],
+                                  "parent-dir": "/Archives/edgar/data/1065280"}})
+    )  # fmt: skip
+    outcome = run(app, folder, given=Given("0001193125-10-777777"))["nflx-20100930.xml"]
+    assert outcome.outcome == "refused"
+    assert outcome.reason == "the index beside it says 0001193125-10-238044, --accession 0001193125-10-777777"
+
+
+# ---- amendments and repeats
+
+
+def test_an_amendment_is_kept_beside_the_first_and_basis_and_as_of_choose(
+    app: App, copy: Callable[..., Path]
+) -> None:
+    amended = copy("amended", xml=(">10-Q<", ">10-Q/A<"))
+    run(app, FILING, given=Given("0001193125-10-000001", "2010-10-27"))
+    run(app, amended, given=Given("0001193125-10-000002", "2010-12-01"))
+    found = {
+        "latest": quarter(app),
+        "original": quarter(app, basis="original"),
+        "before": quarter(app, as_of="2010-11-30"),
+        "too early": quarter(app, as_of="2010-10-26"),
+        "by form": quarter(app, form="10-q/a", basis="original"),
+    }
+    assert {question: report and report.accession for question, report in found.items()} == {
+        "latest": "0001193125-10-000002",
+        "original": "0001193125-10-000001",
+        "before": "0001193125-10-000001",
+        "too early": None,
+        "by form": "0001193125-10-000002",
+    }
+
+
+def test_of_one_filing_ingested_in_two_states_the_fuller_is_served_in_either_order(
+    make_app: Callable[..., App], copy: Callable[..., Path]
+) -> None:
+    without_schema = copy("less", xsd=None)
+    filed = Given("0001193125-10-000001", "2010-10-27")
+    for order in ([FILING, without_schema], [without_schema, FILING]):
+        app = make_app()
+        for path in order:
+            run(app, path, given=filed)
+        report = quarter(app)
+        assert report is not None
+        with app.db.read() as tx:
+            income = statements.of_report(tx, report, ["income"])["income"]
+        assert income["definition"] == "103 - Statement - Consolidated Statements of Operations"
+
+
+# ---- refusals: each names the file and the reason, and the rest is ingested
+
+
+def test_a_broken_document_refuses_its_filing_and_nothing_else(app: App, copy: Callable[..., Path]) -> None:
+    broken = copy("broken", pre=("</link:linkbase>", ""))
+    outcomes = run(app, broken)
+    assert {outcome.outcome for outcome in outcomes.values()} == {"refused"}
+    fault = outcomes["nflx-20100930_pre.xml"].reason
+    assert fault is not None
+    assert fault.startswith("line ")
+    other = outcomes["nflx-20100930.xml"].reason
+    assert other is not None
+    assert other.startswith("its filing was refused: ")
+    assert "nflx-20100930_pre.xml" in other
+    assert quarter(app) is None
+    assert {outcome.outcome for outcome in run(app, FILING).values()} == {"ingested"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (
+            "DocumentPeriodEndDate contextRef",
+            "AmendmentDescription contextRef",
+            "the period of the report is missing",
+        ),
+        (">0001065280</dei:", ">Netflix</dei:", "'Netflix' is not a CIK"),
+        ("<dei:DocumentType ", "<dei:DocumentTypo ", "line"),
+    ],
+)
+def test_a_cover_that_does_not_say_what_it_is_of_is_refused(
+    app: App, copy: Callable[..., Path], old: str, new: str, reason: str
+) -> None:
+    text = (FILING / "nflx-20100930.xml").read_text()
+    if "Amendment" in new:
+        new = new.replace("AmendmentDescription", "AmendmentDescription")
+        text = text.replace(
+            ">2010-09-30</dei:DocumentPeriodEndDate>", ">2010-09-30</dei:AmendmentDescription>"
+        )
+    folder = copy()
+    assert old in text
+    (folder / "nflx-20100930.xml").write_text(text.replace(old, new))
+    outcome = run(app, folder)["nflx-20100930.xml"]
+    assert outcome.outcome == "refused"
+    assert outcome.reason is not None
+    assert reason in outcome.reason
+
+
+def test_a_presentation_tree_that_contains_itself_is_refused(app: App, copy: Callable[..., Path]) -> None:
+    loop = (
+        '<link:presentationArc xlink:type="arc" xlink:arcrole="http://www.xbrl.org/2003/arcrole/parent-child" '
+        'xlink:from="us-gaap_AssetsCurrent" xlink:to="us-gaap_AssetsCurrentAbstract" order="9"/>'
+    )
+    arc = 'xlink:to="us-gaap_CommitmentsAndContingencies2009" order="2"/>'
+    outcome = run(app, copy(pre=(arc, arc + loop)))["nflx-20100930.xml"]
+    assert outcome.outcome == "refused"
+    assert outcome.reason is not None
+    assert "the presentation tree repeats itself at us-gaap_AssetsCurrentAbstract" in outcome.reason
+
+
+def test_linkbases_without_their_instance_are_refused(app: App, copy: Callable[..., Path]) -> None:
+    outcomes = run(app, copy(xml=None))
+    assert outcomes["nflx-20100930.xsd"].reason == "an XBRL filing without its instance document"
+    assert {outcome.outcome for outcome in outcomes.values()} == {"refused"}
+
+
+def test_what_is_no_document_of_the_sec_is_named_and_the_rest_goes_on(
+    app: App, tmp_path: Path, copy: Callable[..., Path]
+) -> None:
+    copy("good")
+    (tmp_path / "garbage.bin").write_bytes(bytes(range(256)) * 40)
+    (tmp_path / "empty.xml").write_bytes(b"")
+    (tmp_path / "table.xml").write_text(
+        '<?xml version="1.0"?><informationTable xmlns="http://www.sec.gov/edgar/document/thirteenf/informationtable"/>'
+    )
+    (tmp_path / "nested.zip").write_bytes(zipped({"inner.zip": zipped({"a.txt": b"x"})}))
+    outcomes = run(app, tmp_path, tmp_path / "nowhere")
+    assert outcomes["nflx-20100930.xml"].outcome == "ingested"
+    refused = {name: outcome.reason for name, outcome in outcomes.items() if outcome.outcome == "refused"}
+    assert refused == {
+        "garbage.bin": "is not a document that finapi reads",
+        "empty.xml": "is empty",
+        "table.xml": "is the table of a 13F report, which this version does not read",
+        "nested.zip!inner.zip": "is a zip inside a zip",
+        "nowhere": "No such file or directory",
+    }
+
+
+def test_a_zip_is_ingested_as_its_folder_would_be(app: App, tmp_path: Path) -> None:
+    archive = tmp_path / "filings.zip"
+    files = {f"000119312510888888/{file.name}": file.read_bytes() for file in FILING.iterdir()}
+    archive.write_bytes(zipped(files))
+    outcomes = run(app, archive)
+    assert {outcome.outcome for outcome in outcomes.values()} == {"ingested"}
+    assert {outcome.accession for outcome in outcomes.values()} == {"0001193125-10-888888"}
+
+
+def test_two_filings_in_one_folder_are_two_filings(app: App, copy: Callable[..., Path]) -> None:
+    folder = copy()
+    for file in list(folder.iterdir()):
+        text = (
+            file.read_text()
+            .replace("nflx-20100930", "nflx-20100630")
+            .replace(">2010-09-30</dei:", ">2010-06-30</dei:")
+        )
+        (folder / file.name.replace("20100930", "20100630")).write_text(text)
+    assert {outcome.outcome for outcome in run(app, folder).values()} == {"ingested"}
+    with app.db.read() as tx:
+        held = statements.periods_held(tx, 1065280)
+    assert held == [
+        {"form_type": "10-Q", "period_of_report": "2010-09-30"},
+        {"form_type": "10-Q", "period_of_report": "2010-06-30"},
+    ]
+
+
+def test_company_tickers_name_companies_and_better_sources_win(app: App, tmp_path: Path) -> None:
+    listed = tmp_path / "company_tickers.json"
+    rows = [("NFLX", "NETFLIX INC CAPITALS"), ("NFLX-W", "NETFLIX INC CAPITALS")]
+    listed.write_text(
+        json.dumps(
+            {str(n): {"cik_str": 1065280, "ticker": t, "title": name} for n, (t, name) in enumerate(rows)}
+        )
+    )
+    run(app, listed)
+    run(app, FILING)
+    run(app, listed)
+    with app.db.read() as tx:
+        company = companies.find(tx, "nflx.w")
+    assert (company.cik, company.name) == (1065280, "NETFLIX INC")
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+# ---- sources
+
+
+def test_a_zip_bomb_is_refused_unread(tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb.zip"
+    bomb.write_bytes(zipped({"zeros.xml": b"\0" * 8_000_000}))
+    assert list(sources.groups([bomb])) == [
+        sources.Unreadable(str(bomb), "zeros.xml unpacks to more than 200 times its size")
+    ]
+
+
+def test_a_zip_whose_directory_understates_a_size_is_refused(tmp_path: Path) -> None:
+    data = bytearray(zipped({"a.txt": bytes(range(256)) * 16}))
+    place = data.index(b"PK\x01\x02") + 24
+    data[place : place + 4] = (100).to_bytes(4, "little")
+    lying = tmp_path / "lying.zip"
+    lying.write_bytes(data)
+    (group,) = sources.groups([lying])
+    assert isinstance(group, sources.Group)
+    with pytest.raises(ValueError, match=r"cannot be unpacked|not as long"):
+        group.entries[0].read()
+
+
+# ---- packs
+
+
+def test_a_pack_holds_everything_and_loads_into_the_same_answers(make_app: Callable[..., App]) -> None:
+    first, second = make_app(), make_app()
+    run(first, FILING, given=Given("0001193125-10-000001", "2010-10-27"))
+    with first.db.read() as tx:
+        data = pack.dump(pack.held(tx))
+    assert pack.load(second, data, "a.pack") == 1
+    assert pack.load(second, data, "a.pack") == 0
+    answers = []
+    for app in (first, second):
+        report = quarter(app)
+        assert report is not None
+        with app.db.read() as tx:
+            answers.append(
+                (report.accession, report.filed_at, statements.of_report(tx, report, consolidated_only=False))
+            )
+        with app.db.read() as tx:
+            assert pack.dump(pack.held(tx)) == data
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "is not a finapi pack of version 1"),
+        (b"finapi-pack 2\n", "is not a finapi pack of version 1"),
+        (pack.MAGIC, "is cut short or unpacks to too much"),
+        (pack.MAGIC + b"nonsense", "cannot be unpacked"),
+    ],
+)
+def test_what_is_no_pack_is_refused(app: App, data: bytes, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        pack.load(app, data, "a.pack")
+
+
+def test_a_pack_with_a_line_that_is_no_report_is_refused(app: App) -> None:
+    import zlib
+
+    with pytest.raises(ValueError, match=r"a\.pack: line 1: is not a report: KeyError"):
+        pack.load(app, pack.MAGIC + zlib.compress(b"{}\n"), "a.pack")
