@@ -35,8 +35,8 @@ from waitress.server import TcpWSGIServer
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import build_http_date, logger
 
-# (status, a fixed sentence) -> (headers, body). Length, date, Connection and Retry-After are added to the
-# headers here. It runs in the loop and must be quick.
+# (status, a fixed sentence) -> (headers, body). Content-Length, Date, Connection and Retry-After are added to
+# the headers here. It is called in the loop and must be quick.
 ErrorResponse = Callable[[int, str], tuple[list[tuple[str, str]], bytes]]
 
 REQUEST_LINE_LIMIT = 8_192  # bytes; RFC 9112 section 3 asks for 8,000 at least
@@ -202,7 +202,7 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc]
         if self.version == "1.1" and "EXPECT" in self.headers:  # RFC 9110 section 10.1.1
             if self.headers["EXPECT"].lower() != "100-continue":
                 raise _Refusal(417, "The only expectation that can be met is 100-continue.")
-            self.expect_continue = self.body_rcv is not None
+            self.expect_continue = True
 
     def _set_target(self, hosts: list[str]) -> None:
         if len(hosts) > 1 or (self.version == "1.1" and not hosts):
@@ -279,7 +279,7 @@ class _ErrorTask(ErrorTask):  # type: ignore[misc]
 
     def execute(self) -> None:
         error, channel = self.request.error, self.channel
-        self.wrote_header = self.close_on_finish = True
+        self.wrote_header = self.close_on_finish = channel.answering = True
         # channel.requests[0], as self.request is an empty one that waitress made for the 500.
         channel.write_soon(channel.server.error_bytes(channel.requests[0], error.code, error.body))
 
@@ -398,14 +398,12 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
                     elif len(self.requests) > PIPELINE_LIMIT:
                         request.headers["CONNECTION"] = "close"
                         return
-                    if request.error:
-                        return  # waitress would go on to read what follows
                 elif in_body:  # every byte buys time, up to the full measure
                     left = self.deadline - self.now() + taken / self.settings.min_rate
                     self._wait(min(left, self.settings.header_timeout))
                 elif request.headers_finished:
                     self._wait(self.settings.header_timeout)
-                    if request.expect_continue and not self.requests:
+                    if request.expect_continue and not self.requests:  # else service() does it
                         self.send_continue()
 
     def _start(self, request: _Parser) -> None:
@@ -537,7 +535,7 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
             max_request_header_size=settings.header_limit,
             max_request_body_size=settings.body_limit,
             outbuf_high_watermark=2**62,  # no thread waits for a reader: waitress spools to disk above 1 MB
-            log_socket_errors=False,  # a client's reset is no event
+            log_socket_errors=False,  # a client that is gone is no event
             clear_untrusted_proxy_headers=False,  # the application decides whose X-Forwarded-For it believes
         )
         sockinfo = (sock.family, sock.type, sock.proto, sock.getsockname())
@@ -563,7 +561,9 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
 
     def handle_accept(self) -> None:
         if len(self.active_channels) >= self.settings.connection_limit:
-            idle = (channel for channel in self.active_channels.values() if channel.idle)
+            idle = [channel for channel in self.active_channels.values() if channel.idle]
+            if not idle:  # any more, in this round of the loop
+                return
             min(idle, key=lambda channel: channel.last_activity).handle_close()
         try:
             sock, addr = self.socket.accept()
@@ -574,10 +574,9 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
             return
         try:
             self.set_socket_options(sock)
+            _Channel(self, sock, addr, self.adj, self._map)
         except OSError:  # the client has gone already
             sock.close()
-            return
-        _Channel(self, sock, addr, self.adj, self._map)
 
     def add_task(self, channel: _Channel) -> None:
         """Queue the channel's first request and start its clock.
@@ -604,7 +603,10 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
             if self.stopping and channel.settled:
                 channel.handle_close()
             elif now >= channel.deadline:
-                channel.expire()
+                try:
+                    channel.expire()
+                except Exception:  # of error_response: it may cost the connection, but not the loop
+                    channel.handle_error()
 
     def pull_trigger(self) -> None:
         """Wake the loop; nothing after close(), when the pipe's number may be that of another file."""

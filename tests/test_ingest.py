@@ -242,7 +242,8 @@ def test_an_index_beside_the_documents_goes_before_everything_else(
     (folder / "0001193125-10-238044-index.htm").write_text(
         "<html><title>EDGAR Filing Documents for 0001193125-10-238044</title><body>"
         '<div id="formName"><strong>Form 10-Q</strong> - Quarterly report</div>'
-        '<div id="secNum"><strong>SEC Accession <acronym title="Number">No.</acronym></strong> 0001193125-10-238044</div>'
+        '<div id="secNum"><strong>SEC Accession <acronym title="SEC Accession Number">No.</acronym></strong>'
+        " 0001193125-10-238044</div>"
         '<div class="infoHead">Filing Date</div><div class="info">2010-10-27</div>'
         '<div class="infoHead">Period of Report</div><div class="info">2010-09-30</div>'
         "</body></html>"

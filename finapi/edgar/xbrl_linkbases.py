@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
+from itertools import product
 from typing import Generic, NamedTuple, TypeVar
 
 from finapi.edgar.xbrl_names import LINK, NUMBER, STANDARD_LABEL, XLINK
 from finapi.edgar.xml import Attributes, Opened, Reader
 
-# Arcs that one document may make. The largest filings have some 50,000; the limit is for locators that share
-# a label, of which a few thousand would make a billion.
-MAX_ARCS = 1_000_000
+# Arcs of one document beyond one for each that is written. An arc goes from all locators that share a label to
+# all locators or resources that share another; of 3,000 each that would make nine million. Labels do share
+# one in earnest, a handful for each concept.
+MAX_SHARED = 100_000
 
 _XS = "http://www.w3.org/2001/XMLSchema"
 _XBRLDT = "http://xbrl.org/2005/xbrldt"
@@ -142,7 +144,7 @@ class _LinkReader(Reader):
         super().__init__(file)
         self.role = ""
         self.locs: dict[str, list[str]] = {}
-        self._made = 0
+        self._shared = 0
         self._orders: dict[str, float] = {}
         self.opens = {f"{LINK} linkbase": self._open_root, f"{_XS} schema": self._open_root}
         self._outside: dict[str, Opened] = {f"{LINK} {kind}Link": self._open_link}
@@ -173,15 +175,18 @@ class _LinkReader(Reader):
         """All of a link has been read."""
         raise NotImplementedError
 
-    def ends(self, label: str, known: Mapping[str, list[_T]]) -> list[_T]:
-        """What an arc's end stands for: nearly always one thing."""
-        found = known.get(label)
-        if found is None:
-            raise self.refusal(f"link {self.role[:200]} has no locator or label {label[:200]!r}")
-        self._made += len(found)
-        if self._made > MAX_ARCS:
-            raise self.refusal(f"more than {MAX_ARCS} arcs")
-        return found
+    def ends(self, start: str, end: str, targets: Mapping[str, list[_T]]) -> Iterable[tuple[str, _T]]:
+        """The pairs that an arc between two labels makes: nearly always one."""
+        sources, found = self.locs.get(start), targets.get(end)
+        if sources is None or found is None:
+            label = start if sources is None else end
+            raise self.refusal(f"link {self.role[:200]} has nothing with the label {label[:200]!r}")
+        self._shared += len(sources) * len(found) - 1
+        if self._shared > MAX_SHARED:
+            raise self.refusal(
+                f"labels shared by so many that they make {MAX_SHARED} arcs more than are written"
+            )
+        return product(sources, found)
 
     def order(self, attributes: Attributes) -> float:
         """XBRL's default is 1."""
@@ -220,10 +225,8 @@ class _ArcReader(_LinkReader, Generic[_T]):
     def close_link(self) -> None:
         make, section = self._make, self.found.setdefault(self.role, [])
         for start, end, rest in self._arcs:
-            targets = self.ends(end, self.locs)
-            for source in self.ends(start, self.locs):
-                for target in targets:
-                    section.append(make((source, target, *rest)))
+            for source, target in self.ends(start, end, self.locs):
+                section.append(make((source, target, *rest)))
         self._arcs = []
 
 
@@ -300,8 +303,6 @@ class _LabelReader(_LinkReader):
         if any(arc.prohibited for arc in arcs):
             arcs = effective(arcs)
         for arc in arcs:
-            texts = self.ends(arc.target, self._resources)
-            for element_id in self.ends(arc.source, self.locs):
-                for shelf, role, text in texts:
-                    shelf.setdefault(element_id, {}).setdefault(role, text)
+            for element_id, (shelf, role, text) in self.ends(arc.source, arc.target, self._resources):
+                shelf.setdefault(element_id, {}).setdefault(role, text)
         self._label_arcs, self._resources = [], {}

@@ -212,7 +212,7 @@ class Reader:
         if self._room >= 0:
             self._text += piece
         elif self._long is None:
-            raise self.refusal("a text longer than is read")
+            raise self.refusal("a text longer than any that is read here")
         else:
             self._text = ""
 
