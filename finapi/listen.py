@@ -1,9 +1,8 @@
 """The HTTP server: waitress, made strict, bounded in every direction, and stoppable.
 
-waitress keeps the socket loop, the buffers that spool to disk and the WSGI task. Replaced here: how a request
-is read (RFC 9112 to the letter, since every leniency is a way to smuggle), how long a client may take, the
-threads, and the stop. An answer that is not the application's comes from the caller's ``error_response``, so
-that this module knows nothing of its shape.
+waitress keeps the socket loop, the buffers that spool to disk and the WSGI task. Replaced are how a request is
+read (``wire.py``) and, here, how long a client may take, the threads, and the stop. An answer that is not the
+application's comes from the caller's ``error_response``, so that this module knows nothing of its shape.
 
 The loop's thread owns every connection and alone closes it; a task thread only appends to its output.
 """
@@ -15,45 +14,30 @@ import re
 import socket
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from math import inf
 from queue import SimpleQueue
 from typing import Any
-from urllib.parse import unquote_to_bytes
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
-from waitress.buffers import OverflowableBuffer
 from waitress.channel import HTTPChannel
-from waitress.parser import HTTPRequestParser
-from waitress.receiver import ChunkedReceiver, FixedStreamReceiver
 from waitress.server import TcpWSGIServer
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import build_http_date, logger
+
+from finapi.wire import Refusal, RequestParser
 
 # (status, a fixed sentence) -> (headers, body). Content-Length, Date, Connection and Retry-After are added to
 # the headers here. It is called in the loop and must be quick.
 ErrorResponse = Callable[[int, str], tuple[list[tuple[str, str]], bytes]]
 
-REQUEST_LINE_LIMIT = 8_192  # bytes; RFC 9112 section 3 asks for 8,000 at least
-CHUNK_LINE_LIMIT = 4_096  # bytes of a chunk's size with its extensions, or of a trailer field
-FRAMING_LIMIT = 1_048_576  # bytes of all such lines in a body; one-byte chunks would hold the loop a minute
 PIPELINE_LIMIT = 32  # requests taken in behind one; a client repeats the rest (RFC 9112 section 9.3.2)
 LINGER_SECONDS = 5.0  # for the client to read the last answer and close; as nginx's lingering_timeout
 RECEIVE_BYTES = 65_536  # per read: with waitress's 8,192 a full body takes 6,400 rounds of the loop
-
-TCHAR = rb"!#$%&'*+\-.^_`|~0-9A-Z"  # RFC 9110 section 5.6.2, without a-z
-# Lower-case methods are refused because waitress hands them on in upper case.
-REQUEST_LINE = re.compile(rb"([" + TCHAR + rb"]+) ([!\"$-~]+) HTTP/([0-9]\.[0-9])")
-# Blanks around the value are stripped later: waitress's pattern skips them and is quadratic in their number.
-FIELD = re.compile(rb"([" + TCHAR + rb"a-z]+):([\t -~\x80-\xff]*)")
-CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})(?:;[\t -~\x80-\xff]*)?")
-HOST = re.compile(r"(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?")
-ABSOLUTE_FORM = re.compile(r"https?://([^/?]*)([^?]*)\??(.*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,174 +56,6 @@ class ListenSettings:
     server_timeout: float = 300.0  # from the end of the request to the beginning of the answer (SPEC: 300)
     header_limit: int = 65_536  # request line and header fields together
     body_limit: int = 52_428_800  # after chunks are joined (SPEC: 50 MB)
-
-
-class _Refusal(Exception):
-    """Why a request is not passed on: a status and a sentence, under the names of waitress's own errors."""
-
-    def __init__(self, code: int, body: str) -> None:
-        super().__init__(body)
-        self.code = code
-        self.body = body
-
-
-class _ChunkedBody(ChunkedReceiver):  # type: ignore[misc]
-    """Joins the chunks of a body (RFC 9112 section 7.1) and drops the trailer.
-
-    waitress's own takes ``5 LF CR LF`` for a size, blank lines between chunks, and a line of any length.
-    """
-
-    def __init__(self, buffer: OverflowableBuffer, limit: int) -> None:
-        super().__init__(buffer)
-        self.limit = limit
-        self.left = 0  # bytes of the current chunk still to come
-        self.line = b""
-        self.framing = 0  # bytes that were not data
-        self.next_line = self._size
-
-    def received(self, data: bytes) -> int:
-        """Take what belongs to the body out of ``data``; returns how many bytes that was."""
-        at = 0
-        while at < len(data) and not self.completed:
-            end = at + self.left if self.left else data.find(b"\n", at) + 1 or len(data)
-            piece = data[at:end]
-            at += len(piece)
-            if self.left:
-                self.buf.append(piece)
-                self.left -= len(piece)
-                continue
-            self.line += piece
-            self.framing += len(piece)
-            if len(self.line) > CHUNK_LINE_LIMIT or self.framing > FRAMING_LIMIT:
-                raise _Refusal(400, "The chunked body carries too much beside its data.")
-            if piece.endswith(b"\n"):
-                line, self.line = self.line, b""
-                if not line.endswith(b"\r\n"):
-                    raise _Refusal(400, "A line of the chunked body ends in a bare LF.")
-                self.next_line(line[:-2])
-        return at
-
-    def _size(self, line: bytes) -> None:
-        size = CHUNK_SIZE.fullmatch(line)
-        if size is None:
-            raise _Refusal(400, "A chunk of the body has an invalid size or extension.")
-        self.left = int(size[1], 16)
-        if len(self.buf) + self.left > self.limit:
-            raise _Refusal(413, f"The request body is larger than {self.limit} bytes.")
-        self.next_line = self._end_of_data if self.left else self._trailer
-
-    def _end_of_data(self, line: bytes) -> None:
-        if line:
-            raise _Refusal(400, "A chunk of the body is longer than its size.")
-        self.next_line = self._size
-
-    def _trailer(self, line: bytes) -> None:
-        if line and not FIELD.fullmatch(line):
-            raise _Refusal(400, "A trailer field is malformed.")
-        self.completed = not line
-
-
-class _Parser(HTTPRequestParser):  # type: ignore[misc]
-    """A request as it comes in: waitress's attributes, read without any of its leniency."""
-
-    path = ""  # waitress logs it, of a refused request too
-    header_plus: bytes
-    headers_finished: bool
-
-    def received(self, data: bytes) -> int:
-        """Take the head, or else a piece of the body, out of ``data``; returns how many bytes that was."""
-        try:
-            return self._read_body(data) if self.headers_finished else self._read_head(data)
-        except _Refusal as refusal:
-            self.error, self.completed = refusal, True
-            return len(data)
-
-    def _read_head(self, data: bytes) -> int:
-        seen = len(self.header_plus)
-        # RFC 9112 section 2.2: empty lines before a request line are skipped.
-        head = self.header_plus + data if seen else data.lstrip(b"\r\n")
-        end = head.find(b"\r\n\r\n", max(seen - 3, 0))
-        size = end + 4 if end >= 0 else len(head)
-        self.header_plus = head[:size]
-        if re.match(rb"[^" + TCHAR + rb"]", head):  # TLS, most likely: waiting for the rest helps nobody
-            raise _Refusal(400, "The request line is malformed.")
-        if size > REQUEST_LINE_LIMIT and head.find(b"\r\n", 0, REQUEST_LINE_LIMIT + 2) < 0:
-            raise _Refusal(414, f"The request line is longer than {REQUEST_LINE_LIMIT} bytes.")
-        if size > self.adj.max_request_header_size:
-            raise _Refusal(431, f"The request head is larger than {self.adj.max_request_header_size} bytes.")
-        if end >= 0:
-            self._parse_head(head[:end])
-            self.headers_finished = True
-            self.completed = self.body_rcv is None
-        return len(data) - (len(head) - size)
-
-    def _read_body(self, data: bytes) -> int:
-        taken: int = self.body_rcv.received(data)
-        self.completed = self.body_rcv.completed
-        if self.completed:
-            self.headers["CONTENT_LENGTH"] = str(len(self.body_rcv))  # of joined chunks, as waitress does
-        return taken
-
-    def _parse_head(self, head: bytes) -> None:
-        line, *lines = head.split(b"\r\n")
-        request_line = REQUEST_LINE.fullmatch(line)
-        if request_line is None:
-            raise _Refusal(400, "The request line is malformed.")
-        self.command, self.request_uri, self.version = (part.decode() for part in request_line.groups())
-        if self.version not in ("1.0", "1.1"):
-            raise _Refusal(505, "This server speaks HTTP/1.0 and HTTP/1.1.")
-        fields: defaultdict[str, list[str]] = defaultdict(list)
-        for line in lines:
-            field = FIELD.fullmatch(line)  # refuses obs-fold, a blank before the colon, bare CR and LF, NUL
-            if field is None:
-                raise _Refusal(400, "A header field is malformed.")
-            name, value = field[1].decode(), field[2].strip(b" \t").decode("latin-1")
-            if "_" not in name:  # dropped, as by nginx: X_Api_Key would stand for X-Api-Key in the environ
-                fields[name.upper().replace("-", "_")].append(value)
-        self.headers = {name: ", ".join(values) for name, values in fields.items()}
-        self._set_target(fields["HOST"])
-        self._set_framing(fields["TRANSFER_ENCODING"], fields["CONTENT_LENGTH"])
-        if self.version == "1.1" and "EXPECT" in self.headers:  # RFC 9110 section 10.1.1
-            if self.headers["EXPECT"].lower() != "100-continue":
-                raise _Refusal(417, "The only expectation that can be met is 100-continue.")
-            self.expect_continue = True
-
-    def _set_target(self, hosts: list[str]) -> None:
-        if len(hosts) > 1 or (self.version == "1.1" and not hosts):
-            raise _Refusal(400, "The request needs exactly one Host header.")
-        absolute = ABSOLUTE_FORM.fullmatch(self.request_uri)
-        if absolute:
-            authority, path, self.query = absolute.groups()
-            hosts = [*hosts, authority]
-            self.headers["HOST"] = authority  # RFC 9112 section 3.2.2: in place of the header's
-        elif self.request_uri.startswith("/"):
-            path, _, self.query = self.request_uri.partition("?")
-        elif self.request_uri == "*" and self.command == "OPTIONS":
-            path, self.query = "/", ""
-        else:
-            raise _Refusal(400, "The request target is neither a path nor an http URL.")
-        if not all(HOST.fullmatch(host) for host in hosts):
-            raise _Refusal(400, "The Host header or the authority of the request target is invalid.")
-        self.path = unquote_to_bytes(path or "/").decode("latin-1")
-        self.url_scheme = self.adj.url_scheme
-
-    def _set_framing(self, codings: list[str], lengths: list[str]) -> None:
-        """RFC 9112 section 6, where a body whose end two readers could see in two places is refused."""
-        limit = self.adj.max_request_body_size
-        buffer = OverflowableBuffer(self.adj.inbuf_overflow)
-        if codings:
-            if lengths or self.version == "1.0" or [coding.lower() for coding in codings] != ["chunked"]:
-                raise _Refusal(400, "Transfer-Encoding must be chunked, in HTTP/1.1, without Content-Length.")
-            del self.headers["TRANSFER_ENCODING"]
-            self.body_rcv = _ChunkedBody(buffer, limit)
-        elif lengths:
-            if len(lengths) > 1 or not re.fullmatch("[0-9]+", lengths[0]):
-                raise _Refusal(400, "Content-Length must be one decimal number.")
-            if len(lengths[0]) > 18 or int(lengths[0]) > limit:  # int() refuses thousands of digits
-                raise _Refusal(413, f"The request body is larger than {limit} bytes.")
-            self.content_length = int(lengths[0])
-            if self.content_length:
-                self.body_rcv = FixedStreamReceiver(self.content_length, buffer)
 
 
 class _Task(WSGITask):  # type: ignore[misc]
@@ -355,8 +171,8 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
 
     task_class = _Task
     error_task_class = _ErrorTask
-    parser_class = _Parser
-    request: _Parser | None
+    parser_class = RequestParser
+    request: RequestParser | None
     answering = False  # the application's answer has begun: too late for another
     drain: int | None = None  # once lingering: bytes that may still come in, and are dropped
 
@@ -385,7 +201,7 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
         with self.requests_lock:
             while data and self.connected and not self.close_when_flushed:
                 if self.request is None:
-                    self.request = _Parser(self.adj)
+                    self.request = RequestParser(self.adj)
                     self._wait(self.settings.header_timeout)
                 request, in_body = self.request, self.request.headers_finished
                 taken = request.received(data)
@@ -406,10 +222,10 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
                     if request.expect_continue and not self.requests:  # else service() does it
                         self.send_continue()
 
-    def _start(self, request: _Parser) -> None:
+    def _start(self, request: RequestParser) -> None:
         refusal = request.error
         if not refusal and self.server.task_dispatcher.queue.qsize() >= self.settings.queue_limit:
-            refusal = _Refusal(503, "The server is busy.")
+            refusal = Refusal(503, "The server is busy.")
         if not refusal:
             self.server.add_task(self)
             return
@@ -463,7 +279,7 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
             else:
                 self.handle_close()
 
-    def _refuse(self, request: _Parser, status: int, reason: str) -> None:
+    def _refuse(self, request: RequestParser, status: int, reason: str) -> None:
         """Answer from the loop, in the application's place, and close."""
         payload = self.server.error_bytes(request, status, reason)
         with self.outbuf_lock:
@@ -543,7 +359,7 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
         # The map of sockets is its own, so that several servers live in one process.
         super().__init__(app, {}, True, sock, dispatcher=pool, adj=adj, sockinfo=sockinfo, bind_socket=False)
 
-    def error_bytes(self, request: _Parser, status: int, reason: str) -> bytes:
+    def error_bytes(self, request: RequestParser, status: int, reason: str) -> bytes:
         """The whole of an answer that ends the connection, without its body for a HEAD request."""
         headers, body = self.error_response(status, reason)
         lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]

@@ -6,6 +6,7 @@ The only place that starts threads.
 from __future__ import annotations
 
 import logging
+import resource
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -76,20 +77,26 @@ def running(
         listener = _listen(config, application)
         # Documents carry the address that really listens, unless the operator named another.
         url = config.public_url or _url(config.host, listener.port)
-        app = application.app = replace(
-            opened_app, config=replace(config, port=listener.port, public_url=url)
-        )
-        loop = threading.Thread(target=listener.run, name="finapi-loop", daemon=True)
-        loop.start()
-        try:
-            with (
-                datadir.Door(config.data_dir, lambda words, cwd, say: perform(app, words, cwd, say)),
-                workers_running([Worker("close-debits", lambda: billing.close_kept(app))]),
-            ):
-                yield Server(app, _url(config.host, listener.port), listener.port)
-        finally:
-            listener.stop(config.drain_timeout)
-            loop.join()
+        app = replace(opened_app, config=replace(config, port=listener.port, public_url=url))
+        application.app = app
+        workers = [Worker("close-debits", lambda: billing.close_kept(app))]
+        with (
+            _looping(listener, config.drain_timeout),
+            datadir.Door(config.data_dir, lambda words, cwd, say: perform(app, words, cwd, say)),
+            workers_running(workers),
+        ):
+            yield Server(app, _url(config.host, listener.port), listener.port)
+
+
+@contextmanager
+def _looping(listener: Listener, drain_timeout: float) -> Iterator[None]:
+    loop = threading.Thread(target=listener.run, name="finapi-loop", daemon=True)
+    loop.start()
+    try:
+        yield
+    finally:
+        listener.stop(drain_timeout)
+        loop.join()
 
 
 def _listen(config: Config, application: WsgiApp) -> Listener:
@@ -104,6 +111,11 @@ def _listen(config: Config, application: WsgiApp) -> Listener:
         server_timeout=config.server_timeout,
         body_limit=config.body_limit,
     )
+    # A connection takes up to three handles: its socket and two buffers that have grown into files.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 3 * config.connection_limit + 100
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard) if hard >= 0 else wanted, hard))
     try:
         return listen(application, settings, application.error_response)
     except OSError as error:

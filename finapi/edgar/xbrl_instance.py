@@ -22,7 +22,7 @@ _NIL = f"{XSI} nil"
 _TRUE = frozenset({"true", "1"})
 _XBRLDI = "http://xbrl.org/2006/xbrldi"
 _DECIMALS = re.compile(r"INF|[+-]?[0-9]{1,4}")
-_PRECISION = re.compile(r"[0-9]{1,4}")
+_PRECISION = re.compile(r"INF|[0-9]{1,4}")
 _MOMENT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:T(00|24):00:00(?:\.0+)?)?")
 _CIK_SCHEME = "http://www.sec.gov/CIK"
 _CIK = re.compile(r"[0-9]{1,10}")
@@ -127,6 +127,7 @@ def _decimals_of(value: str, precision: str) -> str | None:
 class _InstanceReader(Reader):
     def __init__(self, file: str) -> None:
         super().__init__(file)
+        self.opens = _ROOT
         self.names = Names(self)
         self.contexts: dict[str, Context] = {}
         self.units: dict[str, str] = {}
@@ -152,35 +153,6 @@ class _InstanceReader(Reader):
         self._decimals: dict[str | None, str] = {}
         self._days: dict[tuple[str, bool], str] = {}
 
-        self.opens = {f"{XBRLI} xbrl": self._open_root}
-        self._at_root: dict[str, Opened] = {
-            f"{XBRLI} context": self._open_context,
-            f"{XBRLI} unit": self._open_unit,
-            f"{LINK} schemaRef": self._open_schema_ref,
-            f"{LINK} linkbaseRef": self._open_unwanted,
-            f"{LINK} roleRef": self._open_unwanted,
-            f"{LINK} arcroleRef": self._open_unwanted,
-            f"{LINK} footnoteLink": self._open_unwanted,
-        }
-        self._in_context: dict[str, Opened] = {
-            f"{XBRLI} entity": self._open_wrapper,
-            f"{XBRLI} identifier": self._open_identifier,
-            f"{XBRLI} segment": self._open_wrapper,
-            f"{XBRLI} scenario": self._open_wrapper,
-            f"{XBRLI} period": self._open_wrapper,
-            f"{XBRLI} startDate": self._open_start,
-            f"{XBRLI} endDate": self._open_end,
-            f"{XBRLI} instant": self._open_end,
-            f"{_XBRLDI} explicitMember": self._open_explicit,
-            f"{_XBRLDI} typedMember": self._open_typed,
-        }
-        self._in_unit: dict[str, Opened] = {
-            f"{XBRLI} divide": self._open_wrapper,
-            f"{XBRLI} unitNumerator": self._open_wrapper,
-            f"{XBRLI} unitDenominator": self._open_denominator,
-            f"{XBRLI} measure": self._open_measure,
-        }
-
     def check_references(self) -> None:
         self._check("context", self._context_refs, self.contexts)
         self._check("unit", self._unit_refs, self.units)
@@ -190,21 +162,21 @@ class _InstanceReader(Reader):
             if ref not in known:
                 raise ParseError(self.file, place, f"there is no {kind} {ref[:80]!r}")
 
-    def _open_root(self, name: str, attributes: Attributes) -> None:
-        self.opens = self._at_root
+    def open_root(self, name: str, attributes: Attributes) -> None:
+        self.opens = _AT_ROOT
 
-    def _open_wrapper(self, name: str, attributes: Attributes) -> None:
+    def open_wrapper(self, name: str, attributes: Attributes) -> None:
         pass
 
-    def _open_unwanted(self, name: str, attributes: Attributes) -> None:
+    def open_unwanted(self, name: str, attributes: Attributes) -> None:
         self.skip()
 
-    def _open_schema_ref(self, name: str, attributes: Attributes) -> None:
+    def open_schema_ref(self, name: str, attributes: Attributes) -> None:
         self.schema_refs.append(self.required(attributes, f"{XLINK} href"))
         self.skip()
 
     def other(self, name: str, attributes: Attributes) -> None:
-        if self.opens is not self._at_root:
+        if self.opens is not _AT_ROOT:
             raise self.refusal(f"element {local(name)[:80]} inside a context or unit")
         if "contextRef" not in attributes:
             raise self.refusal(f"element {local(name)[:80]} is not a fact (tuples are not read)")
@@ -256,11 +228,11 @@ class _InstanceReader(Reader):
 
     # Contexts.
 
-    def _open_context(self, name: str, attributes: Attributes) -> None:
+    def open_context(self, name: str, attributes: Attributes) -> None:
         self._id = self._new_id(attributes, self.contexts)
         self._cik = self._start_day = self._end_day = None
         self._dims = []
-        self.opens = self._in_context
+        self.opens = _IN_CONTEXT
         self.on_close(self._close_context)
 
     def _new_id(self, attributes: Attributes, known: Container[str]) -> str:
@@ -270,7 +242,7 @@ class _InstanceReader(Reader):
         return new
 
     def _close_context(self) -> None:
-        self.opens = self._at_root
+        self.opens = _AT_ROOT
         if self._cik is None or self._end_day is None:
             raise self.refusal(f"context {self._id[:80]!r} has no identifier or no period with an end")
         if self._start_day is not None and self._start_day > self._end_day:
@@ -280,7 +252,7 @@ class _InstanceReader(Reader):
         dims = tuple(sorted(self._dims))
         self.contexts[self._id] = Context(self._id, self._cik, self._start_day, self._end_day, dims)
 
-    def _open_identifier(self, name: str, attributes: Attributes) -> None:
+    def open_identifier(self, name: str, attributes: Attributes) -> None:
         self._scheme = attributes.get("scheme", "")
         self.collect(self._close_identifier)
 
@@ -288,13 +260,13 @@ class _InstanceReader(Reader):
         text = text.strip(_SPACE)
         self._cik = text.zfill(10) if self._scheme == _CIK_SCHEME and _CIK.fullmatch(text) else text
 
-    def _open_start(self, name: str, attributes: Attributes) -> None:
+    def open_start(self, name: str, attributes: Attributes) -> None:
         self.collect(self._close_start)
 
     def _close_start(self, text: str) -> None:
         self._start_day = self._date(text, begins=True)
 
-    def _open_end(self, name: str, attributes: Attributes) -> None:
+    def open_end(self, name: str, attributes: Attributes) -> None:
         self.collect(self._close_end)
 
     def _close_end(self, text: str) -> None:
@@ -309,14 +281,14 @@ class _InstanceReader(Reader):
             self._days[text, begins] = day
         return day
 
-    def _open_explicit(self, name: str, attributes: Attributes) -> None:
+    def open_explicit(self, name: str, attributes: Attributes) -> None:
         self._axis = self._qname(self.required(attributes, "dimension"))
         self.collect(self._close_explicit)
 
     def _close_explicit(self, text: str) -> None:
         self._dims.append((self._axis, self._qname(text)))
 
-    def _open_typed(self, name: str, attributes: Attributes) -> None:
+    def open_typed(self, name: str, attributes: Attributes) -> None:
         self._axis = self._qname(self.required(attributes, "dimension"))
         self.collect(self._close_typed, mixed=True)
 
@@ -331,25 +303,56 @@ class _InstanceReader(Reader):
 
     # Units.
 
-    def _open_unit(self, name: str, attributes: Attributes) -> None:
+    def open_unit(self, name: str, attributes: Attributes) -> None:
         self._id = self._new_id(attributes, self.units)
         self._measures = ([], [])
         self._below = 0
-        self.opens = self._in_unit
+        self.opens = _IN_UNIT
         self.on_close(self._close_unit)
 
-    def _open_denominator(self, name: str, attributes: Attributes) -> None:
+    def open_denominator(self, name: str, attributes: Attributes) -> None:
         self._below = 1
 
-    def _open_measure(self, name: str, attributes: Attributes) -> None:
+    def open_measure(self, name: str, attributes: Attributes) -> None:
         self.collect(self._close_measure)
 
     def _close_measure(self, text: str) -> None:
         self._measures[self._below].append(self._qname(text).rpartition(":")[2])
 
     def _close_unit(self) -> None:
-        self.opens = self._at_root
+        self.opens = _AT_ROOT
         above, below = self._measures
         if not above or bool(below) != bool(self._below):
             raise self.refusal(f"unit {self._id[:80]!r} lacks a measure")
         self.units[self._id] = "/".join("*".join(part) for part in (above, below) if part)
+
+
+# What may stand where.
+_ROOT: dict[str, Opened] = {f"{XBRLI} xbrl": _InstanceReader.open_root}
+_AT_ROOT: dict[str, Opened] = {
+    f"{XBRLI} context": _InstanceReader.open_context,
+    f"{XBRLI} unit": _InstanceReader.open_unit,
+    f"{LINK} schemaRef": _InstanceReader.open_schema_ref,
+    f"{LINK} linkbaseRef": _InstanceReader.open_unwanted,
+    f"{LINK} roleRef": _InstanceReader.open_unwanted,
+    f"{LINK} arcroleRef": _InstanceReader.open_unwanted,
+    f"{LINK} footnoteLink": _InstanceReader.open_unwanted,
+}
+_IN_CONTEXT: dict[str, Opened] = {
+    f"{XBRLI} entity": _InstanceReader.open_wrapper,
+    f"{XBRLI} identifier": _InstanceReader.open_identifier,
+    f"{XBRLI} segment": _InstanceReader.open_wrapper,
+    f"{XBRLI} scenario": _InstanceReader.open_wrapper,
+    f"{XBRLI} period": _InstanceReader.open_wrapper,
+    f"{XBRLI} startDate": _InstanceReader.open_start,
+    f"{XBRLI} endDate": _InstanceReader.open_end,
+    f"{XBRLI} instant": _InstanceReader.open_end,
+    f"{_XBRLDI} explicitMember": _InstanceReader.open_explicit,
+    f"{_XBRLDI} typedMember": _InstanceReader.open_typed,
+}
+_IN_UNIT: dict[str, Opened] = {
+    f"{XBRLI} divide": _InstanceReader.open_wrapper,
+    f"{XBRLI} unitNumerator": _InstanceReader.open_wrapper,
+    f"{XBRLI} unitDenominator": _InstanceReader.open_denominator,
+    f"{XBRLI} measure": _InstanceReader.open_measure,
+}

@@ -146,20 +146,21 @@ class _LinkReader(Reader):
         self.locs: dict[str, list[str]] = {}
         self._shared = 0
         self._orders: dict[str, float] = {}
-        self.opens = {f"{LINK} linkbase": self._open_root, f"{_XS} schema": self._open_root}
-        self._outside: dict[str, Opened] = {f"{LINK} {kind}Link": self._open_link}
-        self.inside: dict[str, Opened] = {f"{LINK} loc": self._open_loc, f"{LINK} {kind}Arc": self.open_arc}
+        here = type(self)
+        self.opens = {f"{LINK} linkbase": here.open_root, f"{_XS} schema": here.open_root}
+        self._outside: dict[str, Opened] = {f"{LINK} {kind}Link": here.open_link}
+        self.inside: dict[str, Opened] = {f"{LINK} loc": here.open_loc, f"{LINK} {kind}Arc": here.open_arc}
 
-    def _open_root(self, name: str, attributes: Attributes) -> None:
+    def open_root(self, name: str, attributes: Attributes) -> None:
         self.opens = self._outside
 
-    def _open_link(self, name: str, attributes: Attributes) -> None:
+    def open_link(self, name: str, attributes: Attributes) -> None:
         self.role = self.required(attributes, _ROLE)
         self.locs = {}
         self.opens = self.inside
         self.on_close(self._close_link)
 
-    def _open_loc(self, name: str, attributes: Attributes) -> None:
+    def open_loc(self, name: str, attributes: Attributes) -> None:
         element_id = self.required(attributes, _HREF).rpartition("#")[2]
         self.locs.setdefault(self.required(attributes, _LABEL), []).append(element_id)
 
@@ -202,10 +203,12 @@ class _LinkReader(Reader):
 
     def strength(self, attributes: Attributes) -> tuple[int, bool]:
         """Priority, 0 when not given, and whether the arc is prohibited."""
-        text = attributes.get("priority", "0")
-        if _PRIORITY.fullmatch(text) is None:
-            raise self.refusal(f"priority is not a number: {text[:40]!r}")
-        return int(text), attributes.get("use") == "prohibited"
+        priority, text = 0, attributes.get("priority")
+        if text is not None:
+            if _PRIORITY.fullmatch(text) is None:
+                raise self.refusal(f"priority is not a number: {text[:40]!r}")
+            priority = int(text)
+        return priority, attributes.get("use") == "prohibited"
 
 
 class _ArcReader(_LinkReader, Generic[_T]):
@@ -272,13 +275,13 @@ class _LabelReader(_LinkReader):
         # By xlink:label, which several labels may share: which of the two it goes to, its role, its text.
         self._resources: dict[str, list[tuple[_Shelf, str, str]]] = {}
         self._label: tuple[list[tuple[_Shelf, str, str]], _Shelf, str] = ([], {}, "")
-        self.inside[f"{LINK} label"] = self._open_label
+        self.inside[f"{LINK} label"] = _LabelReader.open_label
 
     def open_arc(self, name: str, attributes: Attributes) -> None:
         ends = self.required(attributes, _FROM), self.required(attributes, _TO)
         self._label_arcs.append(_LabelArc(*ends, self.order(attributes), *self.strength(attributes)))
 
-    def _open_label(self, name: str, attributes: Attributes) -> None:
+    def open_label(self, name: str, attributes: Attributes) -> None:
         texts = self._resources.setdefault(self.required(attributes, _LABEL), [])
         language = attributes.get(_XML_LANG, "en")
         shelf = self.found if language == "en-US" else self._shelf(language)

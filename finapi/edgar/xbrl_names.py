@@ -82,9 +82,9 @@ class Names:
         return self._texts[text]
 
     def _resolved(self, text: str) -> str | None:
-        prefix, _, local = text.strip(" \t\r\n").rpartition(":")
+        prefix, colon, local = text.strip(" \t\r\n").rpartition(":")
         scope = self._scopes.get(prefix)
-        if len(local.split()) != 1 or (prefix and not scope):
+        if len(local.split()) != 1 or (colon and not (prefix and scope)):
             return None
         return self.of_element(f"{scope[-1] if scope else ''} {local}")
 

@@ -82,20 +82,14 @@ class _SchemaReader(Reader):
         self.elements: dict[str, Element] = {}
         self.linkbase_refs: list[LinkbaseRef] = []
         self._role = ""
-        self.opens = {f"{_XS} schema": self._open_root}
-        self._at_root: dict[str, Opened] = {
-            f"{_XS} element": self._open_element,
-            f"{LINK} roleType": self._open_role_type,
-            f"{LINK} linkbaseRef": self._open_linkbase_ref,
-        }
-        self._in_role_type: dict[str, Opened] = {f"{LINK} definition": self._open_definition}
+        self.opens = _ROOT
 
-    def _open_root(self, name: str, attributes: Attributes) -> None:
-        self.opens = self._at_root
+    def open_root(self, name: str, attributes: Attributes) -> None:
+        self.opens = _AT_ROOT
         self.namespace = attributes.get("targetNamespace", "")
         self.prefix = self.names.prefix(self.namespace)
 
-    def _open_element(self, name: str, attributes: Attributes) -> None:
+    def open_element(self, name: str, attributes: Attributes) -> None:
         element_id = attributes.get("id")
         # Deeper ones are parts of complex types; those without an id cannot be the target of a locator.
         if self.depth != 2 or element_id is None:
@@ -116,21 +110,31 @@ class _SchemaReader(Reader):
             substitution=attributes.get("substitutionGroup", "").rpartition(":")[2],
         )
 
-    def _open_role_type(self, name: str, attributes: Attributes) -> None:
+    def open_role_type(self, name: str, attributes: Attributes) -> None:
         self._role = self.required(attributes, "roleURI")
         self.roles[self._role] = ""
-        self.opens = self._in_role_type
+        self.opens = _IN_ROLE_TYPE
         self.on_close(self._close_role_type)
 
     def _close_role_type(self) -> None:
-        self.opens = self._at_root
+        self.opens = _AT_ROOT
 
-    def _open_definition(self, name: str, attributes: Attributes) -> None:
+    def open_definition(self, name: str, attributes: Attributes) -> None:
         self.collect(self._close_definition, mixed=True)
 
     def _close_definition(self, text: str) -> None:
         self.roles[self._role] = " ".join(text.split())
 
-    def _open_linkbase_ref(self, name: str, attributes: Attributes) -> None:
+    def open_linkbase_ref(self, name: str, attributes: Attributes) -> None:
         href = self.required(attributes, f"{XLINK} href")
         self.linkbase_refs.append(LinkbaseRef(href, attributes.get(f"{XLINK} role", "")))
+
+
+# What is looked at where.
+_ROOT: dict[str, Opened] = {f"{_XS} schema": _SchemaReader.open_root}
+_AT_ROOT: dict[str, Opened] = {
+    f"{_XS} element": _SchemaReader.open_element,
+    f"{LINK} roleType": _SchemaReader.open_role_type,
+    f"{LINK} linkbaseRef": _SchemaReader.open_linkbase_ref,
+}
+_IN_ROLE_TYPE: dict[str, Opened] = {f"{LINK} definition": _SchemaReader.open_definition}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pyexpat import ErrorString, ExpatError, ParserCreate
+from typing import Any
 
 from finapi.errors import ParseError
 
@@ -20,8 +21,7 @@ MAX_BYTES = 256_000_000
 MAX_DEPTH = 100
 
 # Bytes of one tag, comment or processing instruction. Expat before 2.6 reads an unfinished one again from its
-# start with every chunk (CVE-2023-52425), which is quadratic in this number. The root tag of an instance,
-# the longest real one, has about 5,000.
+# start with every chunk (CVE-2023-52425), which is quadratic in this number. Real tags stay below 5,000.
 MAX_TAG = 1_000_000
 
 # Bytes before the root element: XML declaration and comments, a few hundred in real documents.
@@ -44,7 +44,9 @@ TEXT_BUFFER = 2_048
 ENCODINGS = frozenset({"UTF-8", "UTF-16", "UTF-16LE", "UTF-16BE", "US-ASCII", "ISO-8859-1"})
 
 Attributes = dict[str, str]
-Opened = Callable[[str, Attributes], None]
+# A method of a reader, taken from its class: a table of bound methods would keep the reader, and what it has
+# read, in memory until the garbage collector comes by.
+Opened = Callable[[Any, str, Attributes], None]
 
 
 def local(name: str) -> str:
@@ -52,13 +54,17 @@ def local(name: str) -> str:
     return name.rpartition(" ")[2]
 
 
+def _nowhere(text: str) -> None:
+    """Where a text goes that nobody collects."""
+
+
 class Reader:
     """Reads one document, calling a method for each element that the format listens to.
 
-    ``opens`` maps expanded names (``"URI local"``, or the bare name without a namespace) to methods that get
-    the name and the attributes; at first it lists the root elements that are accepted. An element not in it
-    goes to :meth:`other`. ``depth`` counts the open elements, 1 at the root. The methods may replace
-    ``opens``, and call :meth:`on_close`, :meth:`collect` or :meth:`skip` for the element being opened.
+    ``opens`` maps expanded names (``"URI local"``, or the bare name without a namespace) to methods of the
+    class, which get the name and the attributes; at first it lists the root elements that are accepted. An
+    element not in it goes to :meth:`other`. ``depth`` counts the open elements, 1 at the root. The methods may
+    replace ``opens``, and call :meth:`on_close`, :meth:`collect` or :meth:`skip` for the element being opened.
     """
 
     def __init__(self, file: str) -> None:
@@ -70,7 +76,7 @@ class Reader:
         self._text = ""
         self._room = 0
         self._leaf = 0
-        self._then: Callable[[str], None]
+        self._then: Callable[[str], None] = _nowhere
         self._long: Callable[[], None] | None = None
         self.parser = ParserCreate(None, " ")
         self.parser.buffer_size = TEXT_BUFFER
@@ -95,12 +101,10 @@ class Reader:
         except ExpatError as error:
             place = f"line {error.lineno}, column {error.offset + 1}"
             raise ParseError(self.file, place, ErrorString(error.code) or "not XML") from None
-        except UnicodeError:
-            # An unpaired UTF-16 surrogate passes expat and fails in pyexpat.
-            raise self.refusal("not a Unicode character") from None
         finally:
-            # The parser's handlers are methods of this object: without this, both would stay in memory until
-            # the garbage collector comes by.
+            # The same for these: the parser's handlers are methods of this object.
+            self._closes.clear()
+            self._then, self._long = _nowhere, None
             del self.parser
 
     def _feed(self, data: bytes) -> None:
@@ -186,7 +190,7 @@ class Reader:
         if opened is None:
             self.other(name, attributes)
         else:
-            opened(name, attributes)
+            opened(self, name, attributes)
 
     def _end(self, name: str) -> None:
         closed = self._closes.pop(self.depth, None)

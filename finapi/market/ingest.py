@@ -34,7 +34,7 @@ COMPANIONS = (
     "pdf",
 )
 
-_Arc = TypeVar("_Arc")
+_Arc = TypeVar("_Arc", xbrl.PresentationArc, xbrl.CalculationArc, xbrl.DefinitionArc)
 
 Kind = Literal["ingested", "unchanged", "skipped", "refused"]
 
@@ -147,10 +147,10 @@ def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Ou
     header = sgml.header(document.data, path)
     inside = []
     for exhibit in sgml.documents(document.data, path):
-        kind = recognise.kind(exhibit.body, exhibit.filename or "")
+        kind = recognise.kind(exhibit.body.lstrip(), exhibit.filename or "")
         if kind in XBRL:
             name = exhibit.filename or f"document {exhibit.sequence}"
-            inside.append(_Document(Entry(path, name, bytes), kind, exhibit.body))
+            inside.append(_Document(Entry(path, name, bytes), kind, exhibit.body.lstrip()))
     if not any(one.kind == INSTANCE for one in inside):
         yield Outcome(
             path, document.kind, "refused", f"form {header.form} without XBRL documents", header.accession
@@ -252,11 +252,22 @@ def _assemble(documents: list[_Document]) -> report.Report:
     digests = sorted(hashlib.sha256(document.data).digest() for document in documents)
     return report.assemble(
         report.Documents(
-            instances[0].entry.path, instance, schema, presentation, calculation, definition, labels
+            instances[0].entry.path,
+            instance,
+            schema,
+            _effective(presentation),
+            _effective(calculation),
+            _effective(definition),
+            labels,
         ),
         sha256=hashlib.sha256(b"".join(digests)).digest(),
         count=len(documents),
     )
+
+
+def _effective(links: dict[str, list[_Arc]]) -> dict[str, list[_Arc]]:
+    """Arcs without those that a later document prohibits (XBRL 2.1, 3.5.3.9.7.5)."""
+    return {role: xbrl.effective(arcs) for role, arcs in links.items()}
 
 
 def _holds(document: _Document, links: str) -> bool:

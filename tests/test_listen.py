@@ -1,0 +1,1072 @@
+"""The HTTP server over real sockets: what it refuses, how long it waits, what it bounds, how it stops."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import resource
+import socket
+import struct
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+import pytest
+
+from finapi.listen import PIPELINE_LIMIT, Listener, ListenSettings, listen
+
+GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+THREAD = "finapi-http"
+
+
+def error_response(status: int, reason: str) -> tuple[list[tuple[str, str]], bytes]:
+    code = HTTPStatus(status).name
+    body = {"status": "error", "error": code, "code": code, "message": reason}
+    return [("Content-Type", "application/json"), ("X-API-Version", "1.2.3")], json.dumps(body).encode()
+
+
+class Clock:
+    """A monotonic clock that stands still until it is told."""
+
+    def __init__(self) -> None:
+        self.now = 5000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class App:
+    """Answers with what it was sent; paths name other behaviours. Keeps the environs and bodies."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[WSGIEnvironment, bytes]] = []
+        self.entered = threading.Semaphore(0)
+        self.release = threading.Semaphore(0)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        body = environ["wsgi.input"].read()
+        self.calls.append((environ, body))
+        path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
+        if path == "/raise":
+            raise {"os": OSError, "value": ValueError, "exit": SystemExit}[query](
+                "a mistake of the application"
+            )
+        if path in ("/wait", "/half"):
+            if path == "/half":
+                start_response("200 OK", [("Content-Length", "8")])(b"half")
+            self.entered.release()
+            assert self.release.acquire(timeout=10)
+            if path == "/half":
+                return [b"half"]
+        if path == "/bytes":
+            start_response("200 OK", [("Content-Length", query)])
+            return (b"x" * min(1_000_000, int(query) - at) for at in range(0, int(query), 1_000_000))
+        if path == "/stream":
+            start_response("200 OK", [])
+            return iter([b"one", b"two"])
+        answer = b"%s %d" % (path.encode("latin-1"), len(body))
+        start_response("200 OK", [("Content-Length", str(len(answer)))])
+        return [answer]
+
+
+class Answer:
+    """A response read off the wire."""
+
+    def __init__(self, stream: Any, head: bool = False) -> None:
+        line = stream.readline()
+        assert line.startswith(b"HTTP/1."), line
+        self.version, status, self.phrase = line.decode().rstrip("\r\n").split(" ", 2)
+        self.status = int(status)
+        self.headers: dict[str, str] = {}
+        while (line := stream.readline()) not in (b"\r\n", b""):
+            name, value = line.decode("latin-1").rstrip("\r\n").split(": ", 1)
+            assert name.lower() not in self.headers
+            self.headers[name.lower()] = value
+        self.body = b""
+        if not head and self.status != 100:
+            length = self.headers.get("content-length")
+            self.body = stream.read(int(length)) if length else stream.read()
+
+    @property
+    def error(self) -> str:
+        """The code of a refusal, which also must be whole, in shape and the last on its connection."""
+        assert self.version == "HTTP/1.1"
+        assert self.headers["connection"] == "close"
+        assert self.headers["x-api-version"] == "1.2.3"
+        assert "date" in self.headers
+        assert int(self.headers["content-length"]) == len(self.body)
+        shape = json.loads(self.body)
+        assert shape["code"] == HTTPStatus(self.status).name
+        assert shape["message"]
+        return str(shape["code"])
+
+
+class Client:
+    """A raw connection."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.socket = socket.create_connection(address, timeout=10)
+        self.stream = self.socket.makefile("rb")
+
+    def send(self, data: bytes) -> Client:
+        self.socket.sendall(data)
+        return self
+
+    def answer(self, head: bool = False) -> Answer:
+        return Answer(self.stream, head)
+
+    def at_end(self) -> bool:
+        """Whether the server has closed, in good order, without another byte."""
+        return bool(self.stream.read(1) == b"")
+
+    def is_silent(self) -> bool:
+        """Whether neither a byte nor an end has come."""
+        self.socket.settimeout(0)
+        try:
+            self.socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        finally:
+            self.socket.settimeout(10)
+        return False
+
+    def close(self) -> None:
+        self.stream.close()
+        self.socket.close()
+
+
+class Running:
+    """A listener in a thread of its own, and its clients."""
+
+    def __init__(self, app: App, clock: Callable[[], float] = time.monotonic, **settings: Any) -> None:
+        settings = {"host": "127.0.0.1", "port": 0, "threads": 2, **settings}
+        self.app = app
+        self.clock = clock
+        self.clients: list[Client] = []
+        self.listener: Listener = listen(app, ListenSettings(**settings), error_response, clock)
+        self.thread = threading.Thread(target=self.listener.run)
+        self.thread.start()
+
+    def connect(self) -> Client:
+        client = Client((self.listener.host, self.listener.port))
+        self.clients.append(client)
+        return client
+
+    def ask(self, data: bytes = GET, head: bool = False) -> Answer:
+        client = self.connect().send(data)
+        answer = client.answer(head)
+        client.close()
+        return answer
+
+    def settle(self) -> None:
+        """Return when the loop has read what was sent before and ended what was overdue; needs no thread."""
+        assert self.ask(b"\x16\x03\x01").error == "BAD_REQUEST"
+
+    def later(self, seconds: float) -> None:
+        """Return when that much of the stopped clock's time has passed and the loop has acted on it."""
+        assert isinstance(self.clock, Clock)
+        self.settle()
+        self.clock.now += seconds
+        self.settle()
+
+    def connections(self) -> int:
+        return len(self.listener._server.active_channels)
+
+    def wait_for_call(self) -> None:
+        assert self.app.entered.acquire(timeout=10)
+
+    def stop(self, grace: float = 5.0) -> None:
+        self.listener.stop(grace)
+        self.thread.join(10)
+        assert not self.thread.is_alive()
+        for client in self.clients:
+            client.close()
+
+
+@pytest.fixture
+def app() -> App:
+    return App()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def start(app: App) -> Iterator[Callable[..., Running]]:
+    """Starts listeners for ``app``; at the end they are stopped and no thread may be left."""
+    started: list[Running] = []
+
+    def starting(*args: Any, **settings: Any) -> Running:
+        started.append(Running(app, *args, **settings))
+        return started[-1]
+
+    yield starting
+    for running in started:
+        running.stop(grace=0)
+    app.release.release(100)
+    eventually(lambda: not task_threads())
+
+
+def task_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == THREAD]
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def eventually(holds: Callable[[], object]) -> None:
+    until = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+# What is refused. Each is answered in shape, and the connection ends; the application hears of none of them.
+
+BAD_REQUESTS = {
+    # Request line
+    "no version": b"GET /\r\n\r\n",
+    "no target": b"GET HTTP/1.1\r\nHost: a\r\n\r\n",
+    "two blanks": b"GET  / HTTP/1.1\r\nHost: a\r\n\r\n",
+    "tab for a blank": b"GET\t/ HTTP/1.1\r\nHost: a\r\n\r\n",
+    "blank after the version": b"GET / HTTP/1.1 \r\nHost: a\r\n\r\n",
+    "blank before the method": b" GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+    "method not a token": b"G(T / HTTP/1.1\r\nHost: a\r\n\r\n",
+    "lower-case method": b"get / HTTP/1.1\r\nHost: a\r\n\r\n",
+    "lower-case protocol": b"GET / http/1.1\r\nHost: a\r\n\r\n",
+    "version with two digits": b"GET / HTTP/1.10\r\nHost: a\r\n\r\n",
+    "TLS handshake": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    # Target
+    "NUL in the target": b"GET /\x00 HTTP/1.1\r\nHost: a\r\n\r\n",
+    "bare CR in the target": b"GET /\rx HTTP/1.1\r\nHost: a\r\n\r\n",
+    "raw UTF-8 in the target": "GET /é HTTP/1.1\r\nHost: a\r\n\r\n".encode(),
+    "fragment in the target": b"GET /#a HTTP/1.1\r\nHost: a\r\n\r\n",
+    "relative target": b"GET a/b HTTP/1.1\r\nHost: a\r\n\r\n",
+    "asterisk for GET": b"GET * HTTP/1.1\r\nHost: a\r\n\r\n",
+    "authority form": b"CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n",
+    "absolute form of another scheme": b"GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n",
+    "absolute form with userinfo": b"GET http://u:p@a/ HTTP/1.1\r\nHost: a\r\n\r\n",
+    "absolute form without authority": b"GET http:///x HTTP/1.1\r\nHost: a\r\n\r\n",
+    "absolute form with half an IPv6 address": b"GET http://[x HTTP/1.1\r\nHost: a\r\n\r\n",
+    "absolute form with an invalid Host": b"GET http://a/ HTTP/1.1\r\nHost: b@c\r\n\r\n",
+    "absolute form without Host": b"GET http://a/ HTTP/1.1\r\n\r\n",
+    # Host
+    "no Host": b"GET / HTTP/1.1\r\n\r\n",
+    "two Hosts": b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
+    "two Hosts in HTTP/1.0": b"GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n",
+    "empty Host": b"GET / HTTP/1.1\r\nHost:\r\n\r\n",
+    "Host with userinfo": b"GET / HTTP/1.1\r\nHost: u@a\r\n\r\n",
+    "Host with a blank": b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
+    "Host list": b"GET / HTTP/1.1\r\nHost: a, b\r\n\r\n",
+    "Host with a path": b"GET / HTTP/1.1\r\nHost: a/b\r\n\r\n",
+    "Host with a letter in the port": b"GET / HTTP/1.1\r\nHost: a:8x\r\n\r\n",
+    # Fields
+    "folded line": b"GET / HTTP/1.1\r\nHost: a\r\nX: b\r\n c\r\n\r\n",
+    "folded first line": b"GET / HTTP/1.1\r\n Host: a\r\n\r\n",
+    "blank before the colon": b"GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+    "no colon": b"GET / HTTP/1.1\r\nHost: a\r\nX\r\n\r\n",
+    "empty name": b"GET / HTTP/1.1\r\nHost: a\r\n: x\r\n\r\n",
+    "name not a token": b"GET / HTTP/1.1\r\nHost: a\r\nX(y): z\r\n\r\n",
+    "name with a byte above ASCII": b"GET / HTTP/1.1\r\nHost: a\r\nX\xe9: z\r\n\r\n",
+    "bare CR in a value": b"GET / HTTP/1.1\r\nHost: a\r\nX: y\rz\r\n\r\n",
+    "bare LF in a value": b"GET / HTTP/1.1\r\nHost: a\r\nX: y\nZ: z\r\n\r\n",
+    "NUL in a value": b"GET / HTTP/1.1\r\nHost: a\r\nX: y\x00\r\n\r\n",
+    "DEL in a value": b"GET / HTTP/1.1\r\nHost: a\r\nX: y\x7f\r\n\r\n",
+    # Framing
+    "Content-Length and Transfer-Encoding": CHUNKED[:-2] + b"Content-Length: 5\r\n\r\n0\r\n\r\n",
+    "Transfer-Encoding twice": CHUNKED[:-2] + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "Transfer-Encoding list": POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "chunked twice in a list": POST + b"Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
+    "Transfer-Encoding identity": POST + b"Transfer-Encoding: identity\r\n\r\n",
+    "Transfer-Encoding empty": POST + b"Transfer-Encoding:\r\n\r\n",
+    "Transfer-Encoding with a comma before": POST + b"Transfer-Encoding: ,chunked\r\n\r\n0\r\n\r\n",
+    "Transfer-Encoding with a vertical tab": POST + b"Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n",
+    "Transfer-Encoding with a no-break space": POST + b"Transfer-Encoding: \xa0chunked\r\n\r\n0\r\n\r\n",
+    "Transfer-Encoding in HTTP/1.0": b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "equal Content-Lengths": POST + b"Content-Length: 1\r\nContent-Length: 1\r\n\r\nx",
+    "Content-Length list": POST + b"Content-Length: 1, 1\r\n\r\nx",
+    "Content-Length empty": POST + b"Content-Length:\r\n\r\n",
+    "Content-Length with a plus": POST + b"Content-Length: +1\r\n\r\nx",
+    "Content-Length negative": POST + b"Content-Length: -1\r\n\r\nx",
+    "Content-Length hexadecimal": POST + b"Content-Length: 0x1\r\n\r\nx",
+    "Content-Length with an underscore": POST + b"Content-Length: 1_0\r\n\r\nxxxxxxxxxx",
+    "Content-Length in another script": POST + "Content-Length: ١\r\n\r\nx".encode(),
+    # Chunks
+    "chunk size with a plus": CHUNKED + b"+1\r\nx\r\n0\r\n\r\n",
+    "chunk size negative": CHUNKED + b"-1\r\nx\r\n0\r\n\r\n",
+    "chunk size with 0x": CHUNKED + b"0x1\r\nx\r\n0\r\n\r\n",
+    "chunk size with an underscore": CHUNKED + b"0_1\r\nx\r\n0\r\n\r\n",
+    "chunk size after a blank": CHUNKED + b" 1\r\nx\r\n0\r\n\r\n",
+    "chunk size before a blank": CHUNKED + b"1 \r\nx\r\n0\r\n\r\n",
+    "chunk size of 17 digits": CHUNKED + b"00000000000000001\r\nx\r\n0\r\n\r\n",
+    "chunk size empty": CHUNKED + b"\r\n0\r\n\r\n",
+    "chunk size with a bare LF": CHUNKED + b"1\nx\r\n0\r\n\r\n",
+    "chunk size with LF CR LF": CHUNKED + b"1\n\r\nx\r\n0\r\n\r\n",
+    "chunk longer than its size": CHUNKED + b"1\r\nxy\r\n0\r\n\r\n",
+    "chunk shorter than its size": CHUNKED + b"3\r\nx\r\n0\r\n\r\n",
+    "chunk extension with a control character": CHUNKED + b"1;a=\x01\r\nx\r\n0\r\n\r\n",
+    "chunk extension of 5 KB": CHUNKED + b"1;a=" + b"b" * 5000 + b"\r\nx\r\n0\r\n\r\n",
+    "chunk extension without an end": CHUNKED + b"1;a=" + b"b" * 5000,
+    "a megabyte of chunk extensions": CHUNKED + (b"1;a=" + b"b" * 4000 + b"\r\nx\r\n") * 300,
+    "trailer with a blank before the colon": CHUNKED + b"0\r\nX : y\r\n\r\n",
+    "trailer without an end": CHUNKED + b"0\r\nX: " + b"y" * 5000,
+}
+
+OTHER_REFUSALS = {
+    "HTTP/2 preface": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
+    "HTTP/2 in a request": (b"GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505),
+    "HTTP/1.2": (b"GET / HTTP/1.2\r\nHost: a\r\n\r\n", 505),
+    "HTTP/0.9": (b"GET / HTTP/0.9\r\n\r\n", 505),
+    "unknown expectation": (POST + b"Expect: 200-ok\r\nContent-Length: 1\r\n\r\nx", 417),
+    "two expectations": (POST + b"Expect: 100-continue, x\r\nContent-Length: 1\r\n\r\nx", 417),
+    "target over 8 KB": (b"GET /" + b"a" * 8192 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414),
+    "target without an end": (b"GET /" + b"a" * 9000, 414),
+    "head over 64 KB": (GET[:-2] + b"X: " + b"y" * 65_536 + b"\r\n\r\n", 431),
+    "head without an end": (GET[:-2] + b"X: y\r\n" * 11_000, 431),
+    "Content-Length over the limit": (POST + b"Content-Length: 1001\r\n\r\n", 413),
+    "Content-Length of 5,000 digits": (POST + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n", 413),
+    "Content-Length over the limit with Expect": (
+        POST + b"Expect: 100-continue\r\nContent-Length: 1001\r\n\r\n",
+        413,
+    ),
+    "chunks over the limit": (CHUNKED + b"1f4\r\n" + b"x" * 500 + b"\r\n1f5\r\n", 413),
+    "one chunk over the limit": (CHUNKED + b"fffffffffffffff\r\n", 413),
+}
+REFUSALS = {name: (data, 400) for name, data in BAD_REQUESTS.items()} | OTHER_REFUSALS
+
+
+@pytest.mark.parametrize(("data", "status"), REFUSALS.values(), ids=REFUSALS.keys())
+def test_refused_in_shape_and_closed(
+    start: Callable[..., Running], app: App, data: bytes, status: int
+) -> None:
+    client = start(body_limit=1000).connect().send(data)
+    answer = client.answer()
+    assert answer.status == status
+    assert answer.error == HTTPStatus(status).name
+    assert client.at_end()
+    assert app.calls == []
+
+
+def test_what_follows_a_refused_request_is_never_read_as_another(
+    start: Callable[..., Running], app: App
+) -> None:
+    client = start().connect().send(CHUNKED[:-2] + b"Content-Length: 3\r\n\r\n0\r\n\r\n" + GET)
+    assert client.answer().status == 400
+    assert client.at_end()
+    assert app.calls == []
+
+
+@pytest.mark.parametrize("data", [b"HEAD / HTTP/1.1\r\n\r\n", b"HEAD http://[ HTTP/1.1\r\nHost: a\r\n\r\n"])
+def test_a_refused_head_request_gets_no_body(start: Callable[..., Running], data: bytes) -> None:
+    client = start().connect().send(data)
+    answer = client.answer(head=True)
+    assert answer.status == 400
+    assert int(answer.headers["content-length"]) > 0
+    assert client.at_end()
+
+
+# What is served.
+
+SERVED = {
+    "plain": (GET, {"PATH_INFO": "/", "HTTP_HOST": "a", "SERVER_PROTOCOL": "HTTP/1.1", "QUERY_STRING": ""}),
+    "escapes and a query": (
+        b"GET /a%2Fb%20c?x=%41&y HTTP/1.1\r\nHost: a\r\n\r\n",
+        {"PATH_INFO": "/a/b c", "QUERY_STRING": "x=%41&y", "REQUEST_URI": "/a%2Fb%20c?x=%41&y"},
+    ),
+    "two slashes": (b"GET //b/c HTTP/1.1\r\nHost: a\r\n\r\n", {"PATH_INFO": "/b/c", "HTTP_HOST": "a"}),
+    "empty lines before": (b"\r\n\r\n" + GET, {"PATH_INFO": "/"}),
+    "absolute form": (
+        b"GET http://b:81/c?d HTTP/1.1\r\nHost: a\r\n\r\n",
+        {"PATH_INFO": "/c", "QUERY_STRING": "d", "HTTP_HOST": "b:81"},
+    ),
+    "absolute form without a path": (b"GET HTTP://a?b HTTP/1.1\r\nHost: a\r\n\r\n", {"PATH_INFO": "/"}),
+    "asterisk for OPTIONS": (
+        b"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
+        {"PATH_INFO": "/", "REQUEST_URI": "*"},
+    ),
+    "IPv6 Host": (b"GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", {"HTTP_HOST": "[::1]:80"}),
+    "HTTP/1.0 without Host": (b"GET / HTTP/1.0\r\n\r\n", {"SERVER_PROTOCOL": "HTTP/1.0"}),
+    "target of 8 KB": (b"GET /" + b"a" * 8176 + b" HTTP/1.1\r\nHost: a\r\n\r\n", {"HTTP_HOST": "a"}),
+    "60 KB of blanks": (GET[:-2] + b"X:" + b" " * 60_000 + b"y\r\n\r\n", {"HTTP_X": "y"}),
+    "blanks and bytes above ASCII": (GET[:-2] + b"X:\t \xe9 b \t\r\n\r\n", {"HTTP_X": "\xe9 b"}),
+    "a field twice": (GET[:-2] + b"X: a\r\nx: b\r\n\r\n", {"HTTP_X": "a, b"}),
+    "underscore in a name": (
+        GET[:-2] + b"X_Api_Key: bad\r\nX-Api-Key: good\r\n\r\n",
+        {"HTTP_X_API_KEY": "good"},
+    ),
+    "underscore in a framing name": (GET[:-2] + b"Content_Length: 5\r\n\r\n", {"PATH_INFO": "/"}),
+    "forwarded for": (
+        GET[:-2] + b"X-Forwarded-For: 192.0.2.1\r\n\r\n",
+        {"HTTP_X_FORWARDED_FOR": "192.0.2.1"},
+    ),
+    "Content-Length": (POST + b"Content-Length: 3\r\n\r\nabc", {"CONTENT_LENGTH": "3", "body": b"abc"}),
+    "Content-Length zero": (POST + b"Content-Length: 0\r\n\r\n", {"CONTENT_LENGTH": "0", "body": b""}),
+    "body of the limit": (POST + b"Content-Length: 1000\r\n\r\n" + b"x" * 1000, {"body": b"x" * 1000}),
+    "chunks of the limit": (CHUNKED + b"3e8\r\n" + b"x" * 1000 + b"\r\n0\r\n\r\n", {"body": b"x" * 1000}),
+    "chunks, extensions and trailers": (
+        CHUNKED + b'00003;a;b="c d"\r\nabc\r\nA\r\n0123456789\r\n0\r\nX-Trailer: y\r\n\r\n',
+        {"CONTENT_LENGTH": "13", "body": b"abc0123456789"},
+    ),
+    "Chunked in capitals": (POST + b"Transfer-Encoding: CHUNKED\r\n\r\n0\r\n\r\n", {"CONTENT_LENGTH": "0"}),
+    "expectation without a body": (GET[:-2] + b"Expect: 100-continue\r\n\r\n", {"PATH_INFO": "/"}),
+    "expectation in HTTP/1.0": (b"GET / HTTP/1.0\r\nExpect: x\r\n\r\n", {"PATH_INFO": "/"}),
+}
+
+
+@pytest.mark.parametrize("piece", [1_000_000, 1], ids=["at once", "byte by byte"])
+@pytest.mark.parametrize(("data", "expected"), SERVED.values(), ids=SERVED.keys())
+def test_served(
+    start: Callable[..., Running], app: App, data: bytes, expected: dict[str, Any], piece: int
+) -> None:
+    client = start(body_limit=1000).connect()
+    if len(data) > 5000:
+        piece *= 997
+    for at in range(0, len(data), piece):
+        client.send(data[at : at + piece])
+    assert client.answer().status == 200
+    ((environ, body),) = app.calls
+    seen = {"body": body, **environ}
+    assert {name: seen[name] for name in expected} == expected
+    assert not {"HTTP_TRANSFER_ENCODING", "HTTP_X_TRAILER", "HTTP_CONTENT_LENGTH"} & environ.keys()
+
+
+def test_the_environ_names_the_peer_the_server_and_the_deadline(
+    start: Callable[..., Running], app: App, clock: Clock
+) -> None:
+    running = start(clock, server_timeout=300)
+    client = running.connect().send(GET)
+    client.answer()
+    environ, _ = app.calls[0]
+    assert environ["REMOTE_ADDR"] == "127.0.0.1"
+    assert environ["REMOTE_PORT"] == str(client.socket.getsockname()[1])
+    assert environ["SERVER_PORT"] == str(running.listener.port)
+    assert environ["SERVER_SOFTWARE"] == "finapi"
+    assert environ["finapi.deadline"] == clock.now + 300
+
+
+def test_no_header_tells_the_software(start: Callable[..., Running]) -> None:
+    headers = start().ask().headers
+    assert headers.keys() == {"content-length", "date"}
+
+
+# Keep-alive, pipelines, HEAD
+
+PERSISTENCE = {
+    "HTTP/1.1": (GET, True),
+    "HTTP/1.1 close": (GET[:-2] + b"Connection: close\r\n\r\n", False),
+    "HTTP/1.1 close in a list": (GET[:-2] + b"Connection: TE, Close\r\n\r\n", False),
+    "HTTP/1.0": (b"GET / HTTP/1.0\r\n\r\n", False),
+    "HTTP/1.0 keep-alive": (b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", True),
+}
+
+
+@pytest.mark.parametrize(("data", "stays"), PERSISTENCE.values(), ids=PERSISTENCE.keys())
+def test_the_connection_stays(start: Callable[..., Running], data: bytes, stays: bool) -> None:
+    client = start().connect().send(data)
+    answer = client.answer()
+    assert (answer.headers.get("connection") == "close") is not stays
+    if stays:
+        assert client.send(data).answer().status == 200
+    else:
+        assert client.at_end()
+
+
+def test_pipelined_requests_are_answered_in_order(start: Callable[..., Running]) -> None:
+    requests = [
+        b"POST /%d HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (n, n) + b"x" * n for n in range(20)
+    ]
+    client = start(threads=4).connect().send(b"".join(requests))
+    assert [client.answer().body for _ in requests] == [b"/%d %d" % (n, n) for n in range(20)]
+
+
+def test_a_refusal_waits_for_the_answers_before_it(start: Callable[..., Running], app: App) -> None:
+    client = start().connect().send(GET + GET + b"GET / HTTP/1.1\r\n\r\n" + GET)
+    assert [client.answer().status for _ in range(2)] == [200, 200]
+    assert client.answer().error == "BAD_REQUEST"
+    assert client.at_end()
+    assert len(app.calls) == 2
+
+
+def test_a_long_pipeline_is_answered_in_part(start: Callable[..., Running]) -> None:
+    client = start().connect().send(GET * 100)
+    answers = [client.answer() for _ in range(PIPELINE_LIMIT + 1)]
+    assert [answer.headers.get("connection") for answer in answers] == [None] * PIPELINE_LIMIT + ["close"]
+    assert client.at_end()
+
+
+def test_a_pipeline_whose_answers_are_not_read_stops_at_the_first(
+    start: Callable[..., Running], app: App
+) -> None:
+    large = b"GET /bytes?20000000 HTTP/1.1\r\nHost: a\r\n\r\n"
+    running = start(threads=1)
+    client = running.connect().send(large * 3)
+    eventually(lambda: len(app.calls) == 1)
+    running.ask()  # the thread has finished
+    assert len(client.answer().body) == 20_000_000
+    assert client.at_end()
+    assert len(app.calls) == 2
+
+
+@pytest.mark.parametrize("path", [b"/bytes?10", b"/stream"])
+def test_an_answer_to_head_has_no_body(start: Callable[..., Running], path: bytes) -> None:
+    client = start().connect().send(b"HEAD %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" % path)
+    assert client.answer(head=True).status == 200
+    assert client.at_end()
+
+
+@pytest.mark.parametrize("kind", [b"os", b"value"])
+def test_an_error_of_the_application_is_a_500_in_shape(start: Callable[..., Running], kind: bytes) -> None:
+    client = start().connect().send(b"GET /raise?%s HTTP/1.1\r\nHost: a\r\n\r\n" % kind)
+    answer = client.answer()
+    assert answer.error == "INTERNAL_SERVER_ERROR"
+    assert b"mistake" not in answer.body
+    assert client.at_end()
+
+
+def test_a_500_to_head_has_no_body(start: Callable[..., Running]) -> None:
+    client = start().connect().send(b"HEAD /raise?value HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert client.answer(head=True).status == 500
+    assert client.at_end()
+
+
+def test_an_exit_of_the_application_costs_the_connection_and_no_thread(start: Callable[..., Running]) -> None:
+    running = start(threads=1)
+    client = running.connect().send(b"GET /raise?exit HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert client.at_end()
+    assert running.ask().status == 200
+
+
+# Bodies
+
+
+def test_a_client_that_sends_all_of_a_refused_body_reads_the_answer(start: Callable[..., Running]) -> None:
+    client = start(body_limit=4_000_000).connect()
+    client.send(POST + b"Content-Length: 7000000\r\n\r\n" + b"x" * 7_000_000)  # more than socket buffers hold
+    assert client.answer().error == "REQUEST_ENTITY_TOO_LARGE"
+    assert client.at_end()
+
+
+def test_draining_a_refused_body_has_an_end(start: Callable[..., Running]) -> None:
+    client = start(body_limit=1000).connect().send(POST + b"Content-Length: 1001\r\n\r\n")
+    assert client.answer().status == 413
+    with pytest.raises(ConnectionError):
+        client.send(b"x" * 100_000_000)
+
+
+def test_draining_has_a_time(start: Callable[..., Running], clock: Clock) -> None:
+    running = start(clock)
+    client = running.connect().send(b"GET / HTTP/1.1\r\n\r\n")
+    assert client.answer().status == 400
+    assert client.at_end()
+    assert running.connections() == 1
+    running.later(6)
+    eventually(lambda: running.connections() == 0)
+
+
+def test_expect_continue_is_answered_before_the_body(start: Callable[..., Running], app: App) -> None:
+    client = start().connect().send(POST + b"Expect: 100-continue\r\nContent-Length: 3\r\n\r\n")
+    assert client.answer().status == 100
+    assert client.send(b"abc").answer().body == b"/ 3"
+
+
+def test_expect_continue_waits_for_the_answer_before(start: Callable[..., Running], app: App) -> None:
+    running = start()
+    head = POST + b"Expect: 100-continue\r\nContent-Length: 3\r\n\r\n"
+    client = running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n" + head)
+    running.wait_for_call()
+    running.settle()
+    assert client.is_silent()
+    app.release.release()
+    assert client.answer().body == b"/wait 0"
+    assert client.answer().status == 100
+    assert client.send(b"abc").answer().body == b"/ 3"
+
+
+def test_a_large_body_is_spooled_to_a_file_that_is_gone(
+    start: Callable[..., Running], app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    running = start()
+    before = descriptors()
+    client = running.connect().send(POST + b"Content-Length: 8000000\r\n\r\n" + b"x" * 4_000_000)
+    eventually(lambda: descriptors() > before + 2)  # the two ends of the connection, and the file
+    assert list(tmp_path.iterdir()) == []
+    assert client.send(b"x" * 4_000_000).answer().body == b"/ 8000000"
+    assert len(app.calls[-1][1]) == 8_000_000
+    eventually(lambda: descriptors() == before + 2)
+    half = running.connect().send(POST + b"Content-Length: 8000000\r\n\r\n" + b"x" * 4_000_000)
+    eventually(lambda: descriptors() > before + 4)
+    half.close()
+    client.close()
+    app.calls.clear()
+    eventually(lambda: descriptors() == before)
+
+
+# Clients that take their time. The clock stands still: what passes is said.
+
+
+@pytest.mark.parametrize(
+    "sent", [b"G", GET[:-2], b"\r\n", POST + b"Content-Length: 9\r\n\r\nx", CHUNKED + b"5\r\nab"]
+)
+def test_half_a_request_is_answered_408_at_its_deadline(
+    start: Callable[..., Running], clock: Clock, sent: bytes
+) -> None:
+    running = start(clock, header_timeout=15)
+    client = running.connect().send(sent)
+    running.later(14)
+    assert client.is_silent()
+    running.later(1.5)
+    assert client.answer().error == "REQUEST_TIMEOUT"
+    assert client.at_end()
+
+
+def test_a_head_that_drips_gets_no_more_time(start: Callable[..., Running], clock: Clock) -> None:
+    running = start(clock, header_timeout=15)
+    client = running.connect()
+    for byte in GET[:15]:
+        client.send(bytes([byte]))
+        running.later(1)
+    assert client.answer().error == "REQUEST_TIMEOUT"
+
+
+def test_a_late_head_to_head_times_out_without_a_body(start: Callable[..., Running], clock: Clock) -> None:
+    running = start(clock)
+    client = running.connect().send(b"HEAD / HTTP")
+    running.later(20)
+    assert client.answer(head=True).status == 408
+    assert client.at_end()
+
+
+def test_a_client_that_never_sends_anything_is_closed(start: Callable[..., Running], clock: Clock) -> None:
+    running = start(clock, header_timeout=15)
+    client = running.connect()
+    running.later(16)
+    assert client.at_end()
+
+
+def test_a_body_slower_than_the_least_rate_is_cut(start: Callable[..., Running], clock: Clock) -> None:
+    running = start(clock, header_timeout=15, min_rate=500)
+    client = running.connect().send(POST + b"Content-Length: 100000\r\n\r\n")
+    for _ in range(20):  # 250 bytes a second: half of each second is lost
+        client.send(b"x" * 250)
+        running.settle()
+        assert client.is_silent()
+        running.later(1)
+    running.later(12)
+    assert client.answer().error == "REQUEST_TIMEOUT"
+
+
+def test_a_slow_body_above_the_least_rate_is_served(start: Callable[..., Running], clock: Clock) -> None:
+    running = start(clock, header_timeout=15, min_rate=500)
+    client = running.connect().send(POST + b"Content-Length: 24000\r\n\r\n")
+    for _ in range(40):
+        client.send(b"x" * 600)
+        running.later(1)
+    assert client.answer().body == b"/ 24000"
+
+
+def test_an_idle_connection_is_closed_at_its_time(start: Callable[..., Running], clock: Clock) -> None:
+    running = start(clock, channel_timeout=60, threads=1)
+    client = running.connect()
+    for _ in range(3):
+        assert client.send(GET).answer().status == 200
+        running.ask()  # the thread has finished, and the time begins anew
+        running.later(58)
+        assert client.is_silent()
+    running.later(4)
+    assert client.at_end()
+
+
+def test_a_failure_to_word_a_refusal_costs_only_its_connection(
+    start: Callable[..., Running], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = start(clock)
+    client = running.connect().send(b"GET")
+    running.settle()
+    monkeypatch.setattr(running.listener._server, "error_response", lambda status, reason: 1 / 0)
+    clock.now += 16
+    assert client.at_end()
+    assert running.ask().status == 200
+
+
+def test_deadlines_pass_on_the_real_clock_too(start: Callable[..., Running]) -> None:
+    running = start(header_timeout=0.1, channel_timeout=0.2)
+    half, idle = running.connect().send(b"GET"), running.connect().send(GET)
+    assert idle.answer().status == 200
+    assert half.answer().error == "REQUEST_TIMEOUT"
+    assert idle.at_end()
+
+
+def test_a_client_that_does_not_read_holds_no_thread_and_is_cut(
+    start: Callable[..., Running], clock: Clock
+) -> None:
+    running = start(clock, threads=1, channel_timeout=60)
+    client = running.connect().send(b"GET /bytes?40000000 HTTP/1.1\r\nHost: a\r\n\r\n")
+    eventually(lambda: len(running.app.calls) == 1)
+    assert running.ask().status == 200
+    running.later(62)
+    eventually(lambda: running.connections() == 0)
+    with contextlib.suppress(ConnectionResetError):
+        assert len(client.answer().body) < 40_000_000
+
+
+def test_a_client_that_reads_late_gets_all(start: Callable[..., Running], clock: Clock) -> None:
+    running = start(clock, channel_timeout=60)
+    client = running.connect().send(b"GET /bytes?20000000 HTTP/1.1\r\nHost: a\r\n\r\n")
+    running.later(50)
+    assert len(client.answer().body) == 20_000_000
+
+
+# Calls that take too long
+
+
+def waiting(running: Running, path: bytes = b"/wait") -> Client:
+    client = running.connect().send(b"GET %s HTTP/1.1\r\nHost: a\r\n\r\n" % path)
+    running.wait_for_call()
+    return client
+
+
+def test_a_call_over_its_time_is_answered_504_and_its_answer_dropped(
+    start: Callable[..., Running], clock: Clock, app: App
+) -> None:
+    running = start(clock, threads=1, server_timeout=300)
+    client = running.connect().send(GET)
+    assert client.answer().status == 200  # an answer before does not count
+    client.send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+    running.wait_for_call()
+    running.later(298)
+    assert client.is_silent()
+    running.later(3)
+    assert client.answer().error == "GATEWAY_TIMEOUT"
+    app.release.release()
+    assert client.at_end()
+
+
+def test_an_answer_that_comes_with_the_504_is_dropped(
+    start: Callable[..., Running], clock: Clock, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overtaken(status: int, reason: str) -> tuple[list[tuple[str, str]], bytes]:
+        if status == 504:
+            app.release.release()
+            time.sleep(0.05)  # the application begins to answer meanwhile
+        return error_response(status, reason)
+
+    running = start(clock)
+    monkeypatch.setattr(running.listener._server, "error_response", overtaken)
+    client = waiting(running)
+    running.later(301)
+    assert client.answer().error == "GATEWAY_TIMEOUT"
+    assert client.at_end()
+
+
+def test_a_stuck_thread_is_replaced_and_ends_when_it_comes_back(
+    start: Callable[..., Running], clock: Clock, app: App
+) -> None:
+    running = start(clock, threads=2)
+    clients = [waiting(running), waiting(running)]
+    running.later(301)
+    assert [client.answer().status for client in clients] == [504, 504]
+    assert [running.ask().status for _ in range(5)] == [200] * 5
+    assert len(task_threads()) == 4
+    app.release.release(2)
+    eventually(lambda: len(task_threads()) == 2)
+    assert [running.ask().status for _ in range(5)] == [200] * 5
+
+
+def test_a_stuck_thread_is_replaced_once(start: Callable[..., Running], clock: Clock, app: App) -> None:
+    running = start(clock, threads=2)
+    client = waiting(running)
+    running.later(301)
+    assert client.answer().status == 504
+    running.later(10)  # the client has not closed, and is closed
+    assert len(task_threads()) == 3
+    app.release.release()
+
+
+def test_threads_are_replaced_up_to_a_bound_and_then_requests_wait_in_vain(
+    start: Callable[..., Running], clock: Clock, app: App
+) -> None:
+    running = start(clock, threads=1)
+    for _ in range(2):
+        client = waiting(running)
+        running.later(301)
+        assert client.answer().status == 504
+    assert len(task_threads()) == 2
+    queued = running.connect().send(GET)
+    running.later(301)
+    assert queued.answer().error == "GATEWAY_TIMEOUT"
+    calls = len(app.calls)
+    app.release.release(2)
+    eventually(lambda: len(task_threads()) == 1)
+    assert running.ask().status == 200
+    assert len(app.calls) == calls + 1  # the one given up in the queue was never made
+
+
+def test_an_answer_that_stops_half_way_is_cut(start: Callable[..., Running], clock: Clock, app: App) -> None:
+    running = start(clock, threads=1)
+    client = waiting(running, b"/half")
+    running.later(301)
+    answer = client.answer()
+    assert (answer.status, answer.body) == (200, b"half")
+    assert running.ask().status == 200
+    app.release.release()
+
+
+def test_the_second_request_of_a_connection_has_its_own_time(
+    start: Callable[..., Running], clock: Clock, app: App
+) -> None:
+    running = start(clock, channel_timeout=1000)
+    client = running.connect().send(GET)
+    client.answer()
+    running.later(290)
+    client.send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+    running.wait_for_call()
+    running.later(290)
+    app.release.release()
+    assert client.answer().body == b"/wait 0"
+
+
+def test_half_a_request_behind_a_running_one_does_not_shorten_its_time(
+    start: Callable[..., Running], clock: Clock, app: App
+) -> None:
+    running = start(clock, header_timeout=15)
+    client = running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n" + GET[:10])
+    running.wait_for_call()
+    running.later(100)
+    app.release.release()
+    assert client.answer().body == b"/wait 0"
+    assert client.send(GET[10:]).answer().body == b"/ 0"
+
+
+def test_a_request_beyond_the_queue_is_answered_503(start: Callable[..., Running], app: App) -> None:
+    running = start(threads=1, queue_limit=1)
+    served = waiting(running)
+    queued = running.connect().send(GET)
+    running.settle()
+    answer = running.ask()
+    assert answer.error == "SERVICE_UNAVAILABLE"
+    assert answer.headers["retry-after"] == "1"
+    app.release.release()
+    assert [served.answer().status, queued.answer().status] == [200, 200]
+
+
+# Many connections
+
+
+def test_a_full_house_closes_the_longest_idle(start: Callable[..., Running]) -> None:
+    running = start(connection_limit=3)
+    clients = [running.connect() for _ in range(3)]
+    for client in (*clients, clients[0]):
+        client.send(GET).answer()
+        running.listener._server.pull_trigger()
+        time.sleep(0.01)  # waitress notes the time of use on the wall clock
+    newcomer = running.connect().send(GET)
+    assert newcomer.answer().status == 200
+    assert clients[1].at_end()
+    assert [clients[n].send(GET).answer().status for n in (0, 2)] == [200, 200]
+
+
+def test_half_sent_heads_do_not_lock_others_out(start: Callable[..., Running]) -> None:
+    running = start(connection_limit=3)
+    for _ in range(3):
+        running.connect().send(b"GET / HT")
+    assert running.ask().status == 200
+
+
+def test_a_full_house_of_running_calls_lets_the_next_wait(start: Callable[..., Running], app: App) -> None:
+    running = start(connection_limit=2, threads=2)
+    clients = [waiting(running), waiting(running)]
+    newcomer = running.connect().send(GET)
+    time.sleep(0.05)
+    assert len(app.calls) == 2
+    app.release.release(2)
+    assert newcomer.answer().status == 200
+    assert clients[0].answer().status == 200
+
+
+def test_more_than_1024_connections_are_served(start: Callable[..., Running]) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 4096:
+        pytest.skip(f"the hard limit of open files is {hard}; this needs 4,096")
+    if soft < 4096:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (4096, hard))
+    try:
+        running = start(connection_limit=2000)
+        clients = [running.connect() for _ in range(1100)]
+        assert clients[-1].socket.fileno() > 1024
+        assert clients[-1].send(GET).answer().status == 200
+        assert clients[0].send(GET).answer().status == 200
+        running.stop()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_without_a_free_descriptor_the_server_waits_and_does_not_spin(
+    start: Callable[..., Running], caplog: pytest.LogCaptureFixture
+) -> None:
+    running = start(channel_timeout=0.4)  # which makes it try again every 0.1 s
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, hard))  # one more: the client's end
+    try:
+        client = running.connect()
+        eventually(lambda: caplog.records)
+        time.sleep(0.05)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert client.send(GET).answer().status == 200
+    assert "cannot accept" in caplog.text
+    assert len(caplog.records) < 10
+
+
+def test_a_reset_by_the_client_is_no_event(
+    start: Callable[..., Running],
+    app: App,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    caplog.set_level(logging.WARNING)
+    running = start()
+    for data in (
+        b"",
+        b"GET / HT",
+        POST + b"Content-Length: 9\r\n\r\nx",
+        b"GET /bytes?20000000 HTTP/1.1\r\nHost: a\r\n\r\n",
+    ):
+        client = running.connect().send(data)
+        running.settle()
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+    client = waiting(running)
+    client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    app.release.release()
+    assert running.ask().status == 200
+    running.stop()
+    assert caplog.records == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_urgent_data_closes(start: Callable[..., Running]) -> None:
+    client = start().connect()
+    client.socket.send(b"x", socket.MSG_OOB)
+    with pytest.raises(ConnectionResetError):
+        client.at_end()
+
+
+# Stopping
+
+
+def test_stop_is_quick_among_idle_clients_and_half_requests(start: Callable[..., Running]) -> None:
+    running = start()
+    clients = [running.connect().send(GET) for _ in range(50)]
+    assert {client.answer().status for client in clients} == {200}
+    clients += [
+        running.connect().send(b"GET / HT"),
+        running.connect().send(POST + b"Content-Length: 9\r\n\r\nx"),
+    ]
+    running.settle()
+    began = time.monotonic()
+    running.listener.stop()
+    running.thread.join(10)
+    assert time.monotonic() - began < 1
+    assert all(client.at_end() for client in clients)
+    with pytest.raises(ConnectionRefusedError):
+        running.connect()
+
+
+def test_a_running_call_is_answered_whole_before_the_stop(start: Callable[..., Running], app: App) -> None:
+    running = start()
+    client = waiting(running)
+    large = running.connect().send(b"GET /bytes?20000000 HTTP/1.1\r\nHost: a\r\n\r\n")
+    eventually(lambda: len(app.calls) == 2)
+    running.listener.stop()
+    time.sleep(0.05)
+    assert running.thread.is_alive()
+    assert len(large.answer().body) == 20_000_000
+    app.release.release()
+    answer = client.answer()
+    assert (answer.body, answer.headers["connection"]) == (b"/wait 0", "close")
+    assert client.at_end()
+    running.thread.join(10)
+    assert not running.thread.is_alive()
+
+
+def test_a_call_beyond_the_grace_is_left_behind(start: Callable[..., Running], app: App) -> None:
+    running = start(threads=2)
+    client = waiting(running)
+    running.stop(grace=0.05)
+    assert len(task_threads()) == 1
+    app.release.release()
+    eventually(lambda: not task_threads())
+    del client
+
+
+def test_twenty_starts_and_stops_leave_no_thread_and_no_descriptor(app: App) -> None:
+    Running(app).stop()
+    threads, files = threading.enumerate(), descriptors()
+    for _ in range(20):
+        running = Running(app)
+        running.connect().send(b"GET / HT")
+        running.connect().send(GET).answer()
+        assert running.ask().status == 200
+        running.stop()
+    assert threading.enumerate() == threads
+    assert descriptors() == files
+
+
+def test_a_stop_before_the_run_ends_it_at_once(app: App) -> None:
+    listener = listen(app, ListenSettings(port=0), error_response)
+    listener.stop()
+    listener.run()
+    listener.stop()
+    assert task_threads() == []
+
+
+def test_a_listener_that_never_ran_is_closed(app: App) -> None:
+    files = descriptors()
+    listen(app, ListenSettings(port=0), error_response).close()
+    assert descriptors() == files
+
+
+def test_a_taken_port_is_an_oserror_and_leaks_nothing(start: Callable[..., Running], app: App) -> None:
+    port = start().listener.port
+    files = descriptors()
+    with pytest.raises(OSError, match="in use"):
+        listen(app, ListenSettings(port=port), error_response)
+    assert descriptors() == files
+
+
+def test_two_listeners_live_in_one_process(start: Callable[..., Running]) -> None:
+    first, second = start(), start()
+    first.stop()
+    assert second.ask().status == 200
+
+
+def test_the_url_tells_the_real_port(start: Callable[..., Running]) -> None:
+    listener = start().listener
+    assert listener.port > 0
+    assert listener.url == f"http://127.0.0.1:{listener.port}"
+
+
+def test_ipv6(start: Callable[..., Running]) -> None:
+    try:
+        running = start(host="::1")
+    except OSError as error:
+        pytest.skip(f"no IPv6 here: {error}")
+    assert running.listener.url == f"http://[::1]:{running.listener.port}"
+    assert running.ask().status == 200
+    assert running.app.calls[0][0]["REMOTE_ADDR"] == "::1"
