@@ -115,7 +115,7 @@ def test_the_negated_role_of_2010_is_shown_and_the_value_stays_as_tagged(app: Ap
     report = quarter(app)
     assert report is not None
     with app.db.read() as tx:
-        income = statements.of_report(tx, report, ["income"])["income"]
+        income = statements.of_report(tx, report, ["income"])[0]["income"]
     row = next(row for row in income["rows"] if row["concept"] == "us-gaap:InterestExpense")
     assert row == {
         "concept": "us-gaap:InterestExpense",
@@ -137,7 +137,7 @@ def test_of_two_values_for_one_cell_the_more_precise_is_served(app: App) -> None
     report = quarter(app)
     assert report is not None
     with app.db.read() as tx:
-        income = statements.of_report(tx, report, ["income"])["income"]
+        income = statements.of_report(tx, report, ["income"])[0]["income"]
     assert income["rows"][1]["values"] == ["553219000", "423120000", "1566703000"]
 
 
@@ -146,7 +146,7 @@ def test_empty_cells_say_why_they_are_empty(app: App) -> None:
     report = quarter(app)
     assert report is not None
     with app.db.read() as tx:
-        balance = statements.of_report(tx, report, ["balance"])["balance"]
+        balance = statements.of_report(tx, report, ["balance"])[0]["balance"]
     row = balance["rows"][-1]
     assert (row["label"], row["values"]) == ("Commitments and contingencies", [None, None])
     assert row["marks"] == [
@@ -160,7 +160,7 @@ def test_opening_and_closing_cash_stand_in_the_column_that_they_open_and_close(a
     report = quarter(app)
     assert report is not None
     with app.db.read() as tx:
-        cash = statements.of_report(tx, report, ["cash-flow"])["cash-flow"]
+        cash = statements.of_report(tx, report, ["cash-flow"])[0]["cash-flow"]
     assert [(column["start_date"], column["end_date"]) for column in cash["columns"]] == [
         ("2010-01-01", "2010-09-30")
     ]
@@ -172,7 +172,7 @@ def test_headings_without_figures_below_them_are_left_out(app: App) -> None:
     report = quarter(app)
     assert report is not None
     with app.db.read() as tx:
-        income = statements.of_report(tx, report, ["income"])["income"]
+        income = statements.of_report(tx, report, ["income"])[0]["income"]
     assert [row["concept"] for row in income["rows"] if row["abstract"]] == [
         "us-gaap:IncomeStatementAbstract",
         "us-gaap:NonoperatingIncomeExpenseAbstract",
@@ -303,7 +303,7 @@ def test_of_one_filing_ingested_in_two_states_the_fuller_is_served_in_either_ord
         report = quarter(app)
         assert report is not None
         with app.db.read() as tx:
-            income = statements.of_report(tx, report, ["income"])["income"]
+            income = statements.of_report(tx, report, ["income"])[0]["income"]
         assert income["definition"] == "103 - Statement - Consolidated Statements of Operations"
 
 

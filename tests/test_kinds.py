@@ -20,49 +20,71 @@ from finapi.market import kinds
         ("CONSOLIDATED STATEMENTS OF CASH FLOWS", "cash-flow"),
         ("Consolidated Statements of Shareholders' Equity", "equity"),
         ("CONSOLIDATED STATEMENTS OF CONVERTIBLE PREFERRED STOCK AND STOCKHOLDERS' DEFICIT", "equity"),
+        ("Statements of Operations and Comprehensive Loss", "income"),
+        ("Statements of Operations and Comprehensive Loss (Parenthetical)", "income-parenthetical"),
+        ("Statements of Operations and Changes in Net Assets", "income"),
+        ("Consolidated Statements of Profit or Loss and Other Comprehensive Income", "income"),
+        ("Balance Sheets - Liabilities and Stockholders' Equity", "balance"),
+        ("Statements of Assets, Liabilities and Members' Equity", "balance"),
+        ("Statements of Net Assets Available for Benefits", "balance"),
+        ("Statements of Condition", "balance"),
+        ("Statements of Changes in Net Assets (Unaudited)", "equity"),
+        ("Statements of Changes in Trust Corpus", "equity"),
+        ("Statements of Retained Earnings", "equity"),
+        ("Statements of Partners' Capital", "equity"),
         ("Consolidated Schedule of Something Else", "other"),
     ],
 )
 def test_the_title_in_the_definition_names_the_kind(title: str, kind: str) -> None:
-    assert kinds.kind_of("http://x.com/role/R2", f"0000003 - Statement - {title}", "Abstract", ()) == kind
+    assert kinds.kind_of("http://x.com/role/R2", f"0000003 - Statement - {title}", "Abstract") == kind
 
 
-def test_operations_with_comprehensive_loss_is_the_income_statement() -> None:
-    concepts = {"us-gaap:OperatingExpenses", "us-gaap:ComprehensiveIncomeNetOfTax"}
-    definition = "00200 - Statement - STATEMENTS OF OPERATIONS AND COMPREHENSIVE LOSS"
-    assert kinds.kind_of("http://x.com/role/R4", definition, "Abstract", concepts) == "income"
+@pytest.mark.parametrize(
+    "definition", ["0002 -Statement- Balance Sheets", "0002 \u2013 statement \u2013 BALANCE SHEETS"]
+)
+def test_blanks_dashes_and_capitals_of_a_definition_do_not_matter(definition: str) -> None:
+    assert kinds.kind_of("http://x.com/role/R2", definition, "Abstract") == "balance"
+
+
+def test_the_only_statement_of_a_filer_is_the_income_statement_whatever_it_is_called() -> None:
+    everything = {"ifrs-full:Revenue", "ifrs-full:ComprehensiveIncome"}
+    rest = {"us-gaap:ComprehensiveIncomeNetOfTax", "us-gaap:NetIncomeLoss"}
+    assert kinds.settled([("comprehensive-income", everything), (None, ())]) == ["income", None]
+    assert kinds.settled([("comprehensive-income", rest)]) == ["comprehensive-income"]
+    assert kinds.settled([("income", everything), ("comprehensive-income", everything)]) == [
+        "income",
+        "comprehensive-income",
+    ]
 
 
 @pytest.mark.parametrize(
     "definition", ["0000014 - Disclosure - Balance Sheet Details", "0001 - Document - Cover"]
 )
 def test_notes_and_covers_are_no_statements(definition: str) -> None:
-    assert kinds.kind_of("http://x.com/role/BalanceSheets", definition, "Abstract", ()) is None
+    assert kinds.kind_of("http://x.com/role/BalanceSheets", definition, "Abstract") is None
 
 
 @pytest.mark.parametrize(
     ("uri", "root", "kind"),
     [
-        (
-            "http://www.apple.com/role/CONSOLIDATEDSTATEMENTSOFCASHFLOWS",
-            "StatementOfCashFlowsAbstract",
-            "cash-flow",
-        ),
-        ("http://www.apple.com/role/CONSOLIDATEDBALANCESHEETSParenthetical", "", "balance-parenthetical"),
-        ("http://upxi.com/role/ConsoldiatedBalanceSheetsParenthetical", "", "balance-parenthetical"),
-        ("http://upxi.com/role/ConsolidatedStatementsOfStockholdersEquity", "", "equity"),
-        ("http://x.com/role/R4", "IncomeStatementAbstract", "income"),
-        ("http://www.apple.com/role/ConsolidatedFinancialStatementDetails", "Abstract", None),
-        (
-            "http://www.apple.com/role/DebtSummaryofCashFlowsAssociatedwithCommercialPaperDetails",
-            "Abstract",
-            None,
-        ),
-        ("http://upxi.com/role/EquityTransactions", "EquityAbstract", None),
+        ("www.apple.com/role/CONSOLIDATEDSTATEMENTSOFCASHFLOWS", "StatementOfCashFlowsAbstract", "cash-flow"),
+        ("www.apple.com/role/CONSOLIDATEDBALANCESHEETSParenthetical", "", "balance-parenthetical"),
+        ("upxi.com/role/ConsoldiatedBalanceSheetsParenthetical", "", "balance-parenthetical"),
+        ("upxi.com/role/ConsolidatedStatementsOfStockholdersEquity", "", "equity"),
+        ("x.com/role/R4", "IncomeStatementAbstract", "income"),
+        ("x.com/role/CONDENSEDSTATEMENTSOFOPERATIONSANDCOMPREHENSIVELOSS", "Abstract", "income"),
+        ("x.com/role/INCOMESTATEMENTS", "xAbstract", "income"),
+        ("x.com/role/BALANCE_SHEETS", "xAbstract", "balance"),
+        ("www.apple.com/role/ConsolidatedFinancialStatementDetails", "Abstract", None),
+        ("www.apple.com/role/DebtSummaryofCashFlowsAssociatedwithCommercialPaperDetails", "Abstract", None),
+        ("upxi.com/role/EquityTransactions", "EquityAbstract", None),
+        ("x.com/role/BalanceSheetComponents", "Abstract", None),
+        ("x.com/role/SupplementalBalanceSheetInformation", "Abstract", None),
+        ("x.com/role/AccumulatedOtherComprehensiveLoss", "Abstract", None),
     ],
 )
 def test_without_a_schema_the_uri_and_the_root_tell(uri: str, root: str, kind: str | None) -> None:
-    assert kinds.kind_of(uri, "", root, ()) == kind
+    assert kinds.kind_of(f"http://{uri}", "", root) == kind
 
 
 def test_slots_are_named_after_the_statement() -> None:

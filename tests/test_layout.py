@@ -112,13 +112,28 @@ def test_a_short_period_with_few_lines_is_a_stray_in_cash_flows() -> None:
     assert columns(cash, facts=facts) == [periods(NINE_MONTHS)]
 
 
-def test_a_period_without_balances_is_a_stray_in_changes_in_equity() -> None:
-    equity = statement("equity", line("Equity", placement=OPENS), line("Issued"))
+def test_a_period_without_both_balances_is_a_stray_in_changes_in_equity() -> None:
+    equity = statement(
+        "equity", line("Equity", placement=OPENS), line("Equity", placement=CLOSES), line("Issued")
+    )
+    since_2008: Period = ("2008-02-01", "2010-09-30")
     facts = {
-        "Equity": periods((None, "2009-12-31")),
-        "Issued": periods(NINE_MONTHS, ("2010-02-01", "2010-02-03")),
+        "Equity": periods((None, "2009-12-31"), (None, "2010-09-30")),
+        "Issued": periods(NINE_MONTHS, since_2008, ("2010-02-01", "2010-02-03")),
     }
     assert columns(equity, facts=facts) == [periods(NINE_MONTHS)]
+
+
+def test_parentheses_to_equity_keep_every_period() -> None:
+    equity = statement("equity-parenthetical", line("Dividends"), line("Other"))
+    facts = {"Dividends": periods(NINE_MONTHS, Q3_BEFORE), "Other": periods((None, "2010-09-30"))}
+    assert columns(equity, facts=facts) == [periods(Q3_BEFORE, NINE_MONTHS)]
+
+
+def test_an_instant_that_closes_no_duration_stands_after_them() -> None:
+    cash = statement("cash-flow", line("Change"), line("Cash"))
+    facts = {"Change": periods(NINE_MONTHS), "Cash": periods((None, "2009-12-31"))}
+    assert columns(cash, facts=facts) == [periods(NINE_MONTHS, (None, "2009-12-31"))]
 
 
 def table(*members: str) -> list[Line]:

@@ -1,40 +1,48 @@
 """Which sections of a filing are statements, and of which kind (CONTRACT 6).
 
 The kind follows from the title in the role's definition ("0000003 - Statement - CONSOLIDATED BALANCE
-SHEETS"); where no schema gives one, from the last part of the role's URI and from the root concept.
+SHEETS"); where no schema gives one, from the last part of the role's URI and from the root concept. Titles
+are compared without blanks and punctuation, because a URI has none.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-# The base kinds in the order in which they are tried; a title that names two is the first.
-_TITLES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("cash-flow", re.compile(r"cash ?flow")),
+# The word that stands first in a title names its kind: "Statements of Operations and Comprehensive Loss" is
+# the income statement carried on, "Balance Sheets - Liabilities and Stockholders' Equity" a balance sheet.
+_WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("cash-flow", re.compile(r"cashflow")),
+    (
+        "balance",
+        re.compile(
+            r"balancesheet|financial(position|condition)|statements?ofcondition|assets(and)?liabilities"
+            r"|(?<!changesin)netassets"
+        ),
+    ),
     (
         "equity",
         re.compile(
-            r"(changes|statements?) (in|of) .*(equity|deficit|deficiency|capital\b)|(share|stock)holders?.? ?"
-            r"(equity|deficit|deficiency)|(partners|members)[’']? ?(capital|equity|deficit)|net assets$"
+            r"changesin|(share|stock|unit)holders|(partners|members|owners)(equity|capital|deficit|interest)"
+            r"|equity|deficit|deficiency|retainedearnings"
         ),
     ),
     ("comprehensive-income", re.compile(r"comprehensive")),
-    ("balance", re.compile(r"balance sheet|financial (position|condition)|assets and liabilities")),
-    (
-        "income",
-        re.compile(r"operations|income|earnings|profit|loss|revenues? and expenses"),
-    ),
+    ("income", re.compile(r"operations|income|earnings|profit|loss|revenues?andexpenses")),
 )
+
+_DEFINITION = re.compile(r"\s*[^\s-]*\s*[-–—]\s*statement\s*[-–—]\s*(.*)", re.IGNORECASE | re.DOTALL)
 
 # A statement without a schema has no definition, so that its URI must look like the title of one.
 _STATEMENT_URI = re.compile(
-    r"balance ?sheets?|financial (position|condition)|statements? (of|in)|comprehensive (income|loss)$"
+    r"balancesheet|financial(position|condition)|statements?(of|in)|(income|cashflows?)statements?"
+    r"|(?<!accumulatedother)comprehensive(income|loss)$"
 )
-_NOT_A_STATEMENT = re.compile(r"\b(details?|tables?|polic(y|ies)|narrative|text block|disclosure)\b")
-
-# "Statements of Operations and Comprehensive Loss" is the income statement, carried on to the total.
-_COMBINED = re.compile(r"(operations|income|earnings|loss|profit).* and .*comprehensive")
+_NOTE_URI = re.compile(
+    r"(details?|detailsnarrative|tables?|polic(y|ies)|narrative|textblock|disclosures?|components?|information)"
+    r"[a-z]?[0-9]*$"
+)
 
 _ROOTS = {
     "IncomeStatementAbstract": "income",
@@ -45,6 +53,12 @@ _ROOTS = {
     "StatementOfOtherComprehensiveIncomeAbstract": "comprehensive-income",
     "StatementOfIncomeAndComprehensiveIncomeAbstract": "comprehensive-income",
 }
+
+# Lines that only an income statement has, by the beginning of their local names.
+_INCOME_LINES = re.compile(
+    r"(Revenue|SalesRevenue|OperatingIncomeLoss|OperatingExpenses|IncomeTaxExpense|EarningsPerShare"
+    r"|EarningsLossPerShare|BasicEarningsLossPerShare|IncomeLossPerShare)"
+)
 
 SLOTS = {
     "income": "StatementsOfIncome",
@@ -60,26 +74,39 @@ PARENTHETICAL = "-parenthetical"
 KINDS = tuple(SLOTS) + tuple(kind + PARENTHETICAL for kind in SLOTS)
 
 
-def title(role_uri: str, definition: str) -> str:
-    """What a section is called, in lower case and with spaces: from its definition or its role URI."""
-    named = definition or _words(role_uri.rstrip("/").rpartition("/")[2])
-    return " ".join(named.rpartition(" - Statement - ")[2].lower().split())
-
-
-def kind_of(role_uri: str, definition: str, root: str, concepts: Collection[str]) -> str | None:
+def kind_of(role_uri: str, definition: str, root: str) -> str | None:
     """The kind of statement that a section is, or None for a cover page or a note.
 
-    ``definition`` is empty without a schema; ``root`` is the local name of the first concept and
-    ``concepts`` the names of all of them.
+    ``definition`` is empty without a schema; ``root`` is the local name of the section's first concept.
     """
-    name = title(role_uri, definition)
     if definition:
-        if " - statement - " not in f" {definition.lower()} ":
+        found = _DEFINITION.fullmatch(definition)
+        if found is None:
             return None
-    elif _NOT_A_STATEMENT.search(name) or not (_STATEMENT_URI.search(name) or root in _ROOTS):
-        return None
-    suffix = PARENTHETICAL if "parenthetical" in name else ""
-    return _base_kind(name.replace("(parenthetical)", "").strip(), root, concepts) + suffix
+        title = _squeezed(found[1])
+    else:
+        title = _squeezed(role_uri.rstrip("/").rpartition("/")[2])
+        if _NOTE_URI.search(title) or not (_STATEMENT_URI.search(title) or root in _ROOTS):
+            return None
+    base = title.removesuffix("parenthetical").removesuffix("parentheticals")
+    matches = [(found.start(), kind) for kind, words in _WORDS if (found := words.search(base))]
+    kind = min(matches)[1] if matches else _ROOTS.get(root, "other")
+    return kind + (PARENTHETICAL if "parenthetical" in title else "")
+
+
+def settled(sections: Sequence[tuple[str | None, Collection[str]]]) -> list[str | None]:
+    """The kinds of a filing's sections, given with their concepts, once all of them are known.
+
+    A filer with one statement for everything may call it "of comprehensive income": when no section is the
+    income statement, the one that reports revenue, tax or earnings per share is.
+    """
+    kinds = [kind for kind, _ in sections]
+    if "income" in kinds:
+        return kinds
+    return [
+        "income" if kind == "comprehensive-income" and _reports_income(concepts) else kind
+        for kind, concepts in sections
+    ]
 
 
 def slot_of(kind: str) -> str:
@@ -88,33 +115,9 @@ def slot_of(kind: str) -> str:
     return SLOTS[base] + ("Parenthetical" if base != kind else "")
 
 
-def _base_kind(name: str, root: str, concepts: Collection[str]) -> str:
-    if _COMBINED.search(name) and root != "us-gaap:ComprehensiveIncomeNetOfTax":
-        return "income" if _reports_income(concepts) else "comprehensive-income"
-    for kind, pattern in _TITLES:
-        if pattern.search(name):
-            return kind
-    return _ROOTS.get(root, "other")
+def _squeezed(title: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", title.lower())
 
 
 def _reports_income(concepts: Collection[str]) -> bool:
-    """Whether an income statement's own lines are there, and not the net income that opens the other one."""
-    return any(
-        concept.rpartition(":")[2].startswith(("Revenue", "OperatingIncomeLoss", "OperatingExpenses"))
-        or "EarningsPerShare" in concept
-        or "IncomeTaxExpense" in concept
-        for concept in concepts
-    )
-
-
-def _words(name: str) -> str:
-    """``CONSOLIDATEDBALANCESHEETSParenthetical`` and ``StatementOfIncome`` as words, as far as case tells."""
-    spaced = re.sub(r"([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])", r"\1\3 \2\4", name)
-    spaced = re.sub(r"[_\-]+", " ", spaced)
-    # Capitals without spaces: split at the words that titles of statements are made of.
-    return re.sub(
-        r"(?i)(consolidated|condensed|statements?(?=of|in)|balance|sheets?|cash|flows?|shareholders|stockholders"
-        r"|comprehensive|income(?=and)|operations(?=and)|(?<=statements)of|(?<=statement)of)(?=[a-z])",
-        r"\1 ",
-        spaced,
-    )
+    return any(_INCOME_LINES.match(concept.rpartition(":")[2]) for concept in concepts)

@@ -13,7 +13,7 @@ two. The rules that the renderer applies (EDGAR Filer Manual 6.24-6.26 and the p
 5. a period in which every concept is also shown by other sections only flowed through from there
    (statements of changes in equity excepted);
 6. in a statement of cash flows a shorter period with less than a quarter of the lines is a stray;
-7. in a statement of changes in equity so is a period without an opening and a closing balance.
+7. in a statement of changes in equity so is a period without both an opening and a closing balance.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class _Grid:
         """The columns of this statement, given how many sections show each concept and member."""
         periods = self._placed()
         _drop_repeated(periods)
-        if (self.section.kind or "").startswith("equity"):
-            _drop(periods, [period for period, facts in periods.items() if not self._moves(facts)])
+        if self.section.kind == "equity":
+            _drop(periods, [period for period, facts in periods.items() if not self._moves(period, facts)])
         else:
             _drop(periods, [period for period in periods if self._flowed_through(periods[period], shown)])
         if self.section.kind == "cash-flow":
@@ -152,11 +152,13 @@ class _Grid:
             things.update((concept, member) for _, member in self._contexts[index].dims)
         return all(shown[thing] > 1 for thing in things)
 
-    def _moves(self, facts: Collection[tuple[str, int]]) -> bool:
-        return any(self._contexts[index].start is None for _, index in facts)
+    def _moves(self, period: Period, facts: Collection[tuple[str, int]]) -> bool:
+        """Whether a period leads from a balance that is there to a balance that is there."""
+        balances = {self._contexts[index].end for _, index in facts if self._contexts[index].start is None}
+        return period[0] is not None and {day_before(period[0]), period[1]} <= balances
 
     def _in_order(self, periods: Mapping[Period, set[tuple[str, int]]]) -> list[Column]:
-        """Shorter periods first, in one length the later first; dimensioned columns after the others.
+        """Shorter durations first, in one length the later first, then instants; dimensioned columns last.
 
         Dimensioned columns follow the order in which their members are presented.
         """
@@ -231,9 +233,10 @@ def _strays(periods: Mapping[Period, set[tuple[str, int]]]) -> list[Period]:
     ]
 
 
-def _by_length_then_latest(period: Period) -> tuple[int, int, int]:
+def _by_length_then_latest(period: Period) -> tuple[bool, int, int, int]:
     start, end = period
     return (
+        start is None,
         months(period),
         -date.fromisoformat(end).toordinal(),
         -date.fromisoformat(start).toordinal() if start else 0,

@@ -201,6 +201,10 @@ class _Names:
         self._prefixes = documents.instance.namespaces.keys()
         self._by_id: dict[str, str] = {}
         self._balances = us_gaap_balances()
+        # Members need not be called so: country:US is one where a context says that it is.
+        self._in_contexts = {
+            name for context in documents.instance.contexts.values() for pair in context.dims for name in pair
+        }
 
     def concept(self, element_id: str) -> str:
         name = self._by_id.get(element_id)
@@ -210,6 +214,8 @@ class _Names:
         return name
 
     def nature(self, element_id: str) -> int:
+        if self.concept(element_id) in self._in_contexts:
+            return STRUCTURE
         element = self._elements.get(element_id)
         if element is not None:
             if element.substitution in ("hypercubeItem", "dimensionItem") or element.type == "domainItemType":
@@ -241,13 +247,12 @@ def _sections(documents: Documents, names: _Names) -> list[Section]:
             Sum(names.concept(arc.source), names.concept(arc.target), str(arc.weight))
             for arc in sorted(documents.calculation.get(role, ()), key=lambda arc: arc.order)
         ]
-        concepts = {line.concept for line in lines}
-        root = lines[0].concept.rpartition(":")[2] if lines else ""
-        kind = kinds.kind_of(role, definition, root, concepts) if lines else None
+        kind = kinds.kind_of(role, definition, lines[0].concept.rpartition(":")[2]) if lines else None
         sections.append(Section(role, definition, kind, lines, (), sums))
     # Without definitions every key is the same and the documents' order stands: sorting is stable.
     sections.sort(key=lambda section: section.definition)
-    return sections
+    named = kinds.settled([(section.kind, {line.concept for line in section.lines}) for section in sections])
+    return [section._replace(kind=kind) for section, kind in zip(sections, named, strict=True)]
 
 
 def _lines(documents: Documents, role: str, names: _Names) -> list[Line]:

@@ -79,18 +79,28 @@ def periods_held(tx: Transaction, cik: int) -> list[dict[str, str]]:
 
 def of_report(
     tx: Transaction, held: Report, wanted: Sequence[str] = (), *, consolidated_only: bool = True
-) -> dict[str, Any]:
-    """The statements of a report by kind, in the filing's order; only those ``wanted`` when any are named.
+) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """The statements of a report by kind, in the filing's order, and what is absent with its reason.
 
-    A second statement of a kind is keyed ``income-2``. Shapes are those of CONTRACT 6.
+    Only those ``wanted`` when any are named. A second statement of a kind is keyed ``income-2``. Shapes are
+    those of CONTRACT 6.
     """
     statements: dict[str, Any] = {}
-    for section in tx.all("statement_sections", report_id=held.id):
+    absent: list[dict[str, str]] = []
+    sections = tx.all("statement_sections", report_id=held.id)
+    for section in sections:
         if not wanted or section["kind"] in wanted:
             statement = _statement(tx, held.id, section, dimensioned=not consolidated_only)
             if statement["rows"]:
                 statements[_key(section["kind"], statements)] = statement
-    return statements
+            else:
+                reason = "only_with_dimensions" if consolidated_only else "no_figures_in_filing"
+                absent.append({"statement": section["kind"], "status": "absent", "reason": reason})
+    kinds_held = {section["kind"] for section in sections}
+    for kind in dict.fromkeys(wanted):
+        if kind not in kinds_held:
+            absent.append({"statement": kind, "status": "absent", "reason": "not_in_filing"})
+    return statements, absent
 
 
 def _statement(tx: Transaction, report_id: int, section: Row, *, dimensioned: bool) -> dict[str, Any]:
@@ -156,20 +166,24 @@ def _item_rows(line: Row, columns: Sequence[Row], facts: _Facts) -> list[dict[st
 
 def _item(line: Row, unit: str, cells: Sequence[Row | None]) -> dict[str, Any]:
     values = [cell["value"] if cell is not None else None for cell in cells]
-    decimals = next(
-        (cell["decimals"] for cell in cells if cell is not None and cell["decimals"] is not None), None
-    )
+    decimals = [cell["decimals"] for cell in cells if cell is not None and cell["decimals"] is not None]
     return {
         **_described(line),
         "abstract": False,
         "unit": unit or None,
-        "decimals": decimals if decimals is None or decimals == "INF" else int(decimals),
+        "decimals": _least(decimals),
         "values": values,
         "marks": [
             None if value is not None else NOT_REPORTED if cell is None else REPORTED_NIL
             for cell, value in zip(cells, values, strict=True)
         ],
     }
+
+
+def _least(decimals: Sequence[str]) -> int | str | None:
+    """The precision that every value of a row has; "INF" when all are exact, None when none tells."""
+    rounded = [int(one) for one in decimals if one != "INF"]
+    return min(rounded) if rounded else "INF" if decimals else None
 
 
 def _heading(line: Row) -> dict[str, Any]:

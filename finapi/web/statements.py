@@ -102,7 +102,9 @@ def of_filing(call: Call) -> Response:
 
 def _answer(call: Call, company: companies.Company, report: statements.Report, tx: Any) -> Response:
     wanted = call.params["statement"]
-    held = statements.of_report(tx, report, wanted, consolidated_only=call.params["consolidated_only"])
+    held, absent = statements.of_report(
+        tx, report, wanted, consolidated_only=call.params["consolidated_only"]
+    )
     data = {
         "kind": "as_filed",
         "ticker": company.ticker,
@@ -127,11 +129,7 @@ def _answer(call: Call, company: companies.Company, report: statements.Report, t
         "engine_version": statements.ENGINE_VERSION,
         "generated_at": iso(call.now),
         "statement_count": len(held),
-        "absent": [
-            {"statement": kind, "status": "absent", "reason": "not_in_filing"}
-            for kind in wanted
-            if kind not in held
-        ],
+        "absent": absent,
     }
     return call.success(data, meta)
 

@@ -1,0 +1,151 @@
+"""Tests on the SEC's own documents (../shared/edgar): filings are ingested and asked for through the API."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from finapi import accounts
+from finapi import app as apps
+from finapi.app import App
+from finapi.clock import FixedClock
+from finapi.config import Config
+from finapi.market import ingest
+from tests.client import Client
+from tests.conftest import NOW, SHARED
+
+EDGAR = SHARED / "edgar"
+
+AAPL_2023 = "aapl-10k-20230930_0000320193-23-000106"
+AAPL_2024 = "aapl-10k-20240928_0000320193-24-000123"
+AAPL_Q2_2025 = "aapl-10q-20250329_0000320193-25-000057"
+AEON = "aeon-10q-20230930"
+NFLX_2010 = "nflx-10q-20100930"
+NFLX_2024 = "nflx-10q-20240331"
+UPXI = "upxi-10k-20240630_0001477932-24-008123"
+
+JSON = dict[str, Any]
+
+PERIOD_START = "http://www.xbrl.org/2003/role/periodStartLabel"
+PERIOD_END = "http://www.xbrl.org/2003/role/periodEndLabel"
+
+
+@dataclass
+class Service:
+    """A service that holds filings; ``accessions`` are by the name of the filing's folder."""
+
+    app: App
+    client: Client
+    accessions: dict[str, str]
+    _answers: dict[tuple[str, bool], JSON] = field(default_factory=dict)
+
+    def statements(self, folder: str, *, dimensioned: bool = False) -> dict[str, JSON]:
+        """The statements of a filing by kind, as served; each question is asked once."""
+        key = (folder, dimensioned)
+        if key not in self._answers:
+            path = f"/api/v1/xbrl/filing/{self.accessions[folder]}/statements"
+            answer = self.client.get(path, query={"consolidated_only": str(not dimensioned).lower()})
+            assert answer.status == 200, answer.body
+            self._answers[key] = answer.json["data"]["statements"]
+        return self._answers[key]
+
+
+@contextmanager
+def service(*folders: str) -> Iterator[Service]:
+    """A service that has ingested these folders of ../shared/edgar/xbrl, with a caller on the plan pro."""
+    numbers = itertools.count(1)
+    app = apps.in_memory(
+        Config(), FixedClock(NOW), new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}"
+    )
+    try:
+        user = accounts.create(app, "ann@example.com", "pro", NOW)
+        outcomes: list[ingest.Outcome] = []
+        ingest.run(app, [EDGAR / "xbrl" / folder for folder in folders], ingest.Given(), outcomes.append)
+        assert [outcome for outcome in outcomes if outcome.outcome == "refused"] == []
+        accessions = {
+            folder: outcome.accession
+            for folder in folders
+            for outcome in outcomes
+            if Path(outcome.path).parent.name == Path(folder).name and outcome.accession
+        }
+        yield Service(app, Client(app, user.api_key), accessions)
+    finally:
+        app.db.close()
+
+
+class Cell(NamedTuple):
+    """A value that is served, and where: its row's place, and the period of the fact itself."""
+
+    row: int
+    concept: str
+    label: str
+    negated: bool
+    unit: str | None
+    start: str | None
+    end: str
+    dims: tuple[tuple[str, str], ...]
+    value: str | None
+    status: str | None
+
+    @property
+    def shown(self) -> Decimal:
+        """The number with the sign in which the filing prints it."""
+        assert self.value is not None
+        return -Decimal(self.value) if self.negated else Decimal(self.value)
+
+
+def cells(statement: JSON) -> Iterator[Cell]:
+    """Every cell of a statement, by row and column; an instant in a duration column has its own day."""
+    for place, row in enumerate(statement["rows"]):
+        if row["abstract"]:
+            continue
+        marks = [mark and mark["status"] for mark in row["marks"]]
+        for column, value, status in zip(statement["columns"], row["values"], marks, strict=True):
+            start: str | None = column["start_date"]
+            end: str = column["end_date"]
+            if start is not None and row["preferred_label"] == PERIOD_START:
+                end, start = day_before(start), None
+            elif row["preferred_label"] == PERIOD_END:
+                start = None
+            yield Cell(
+                place,
+                row["concept"],
+                row["label"],
+                row["negated"],
+                row["unit"],
+                start,
+                end,
+                tuple((column["dims"] or {}).items()),
+                value,
+                status,
+            )
+
+
+def items(statement: JSON) -> list[JSON]:
+    """The rows that can hold values."""
+    return [row for row in statement["rows"] if not row["abstract"]]
+
+
+def periods(statement: JSON) -> list[tuple[str | None, str]]:
+    """The periods of the columns without dimensions, in order."""
+    return [
+        (column["start_date"], column["end_date"])
+        for column in statement["columns"]
+        if column["dims"] is None
+    ]
+
+
+def day_before(day: str) -> str:
+    return (date.fromisoformat(day) - timedelta(days=1)).isoformat()
+
+
+def one(found: Iterable[Any]) -> Any:
+    """The only element."""
+    (only,) = found
+    return only
