@@ -7,6 +7,7 @@ Exit status: 0 done, 1 not all done, 2 a mistake in the words or the settings. E
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import signal
@@ -53,6 +54,21 @@ class _Verb:
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; its exit status."""
     words = list(sys.argv[1:] if words is None else words)
+    _prepare_streams()
+    try:
+        status = _main(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of our output has gone; the interpreter must not fail on it a second time at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _complain(error.strerror or str(error), 1)
+    return status
+
+
+def _main(words: list[str]) -> int:
     try:
         args = _parser().parse_args(words or ["demo"])
         verb: _Verb = args.verb
@@ -61,32 +77,51 @@ def main(words: Sequence[str] | None = None) -> int:
             return verb.run(args, config, origins)
         return _work(verb, args, words, config)
     except UsageError as error:
-        print(f"finapi: {error}", file=sys.stderr)
-        return 2
-    except (ApiError, ParseError) as error:
-        print(f"finapi: {error}", file=sys.stderr)
-        return 1
+        return _complain(str(error), 2)
+    except (ApiError, ParseError, datadir.Interrupted) as error:
+        return _complain(str(error), 1)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # The reader of our output has gone; closing stdout quietly is all that is left to do.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except SystemExit as done:
+        # argparse, after --help and --version.
+        return int(done.code or 0)
+
+
+def _complain(text: str, status: int) -> int:
+    """Say what is wrong in one line; the exit status."""
+    print(_one_line(f"finapi: {text}"), file=sys.stderr)
+    return status
+
+
+def _one_line(text: str) -> str:
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def _prepare_streams() -> None:
+    """Streams that take every file name, and that exist: a closed one would be replaced by the next file opened."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (for the life of the process)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def perform(app: App, words: list[str], directory: str, say: Say) -> int:
     """Do the work of a handed-over command in this process; its exit status. Errors go to ``say``."""
     try:
+        # argparse would print it here, and leave.
+        if {"--help", "-h", "--version"} & set(words):
+            raise UsageError("help is not handed to a server")
         args = _parser().parse_args(words)
         verb: _Verb = args.verb
         if verb.work is None:
             raise UsageError(f"{args.name} cannot be handed to a server")
         return verb.work(app, args, directory, say)
     except UsageError as error:
-        say("err", f"finapi: {error}")
+        say("err", _one_line(f"finapi: {error}"))
         return 2
     except (ApiError, ParseError) as error:
-        say("err", f"finapi: {error}")
+        say("err", _one_line(f"finapi: {error}"))
         return 1
 
 
@@ -125,6 +160,7 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins) -
     from finapi import accounts
     from finapi.demo import data as demo_data
 
+    stop = _stop_signals()
     if origins["port"] == "default" and _taken(config.host, config.port):
         config = replace(config, port=0)
     if origins["log_level"] == "default":
@@ -141,12 +177,12 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins) -
                 ready["email"] = user.email
 
     with _directory(config, origins) as config:
-        return _serve_until_stopped(args, config, prepare, ready, _demo_text)
+        return _serve_until_stopped(args, config, prepare, ready, _demo_text, stop)
 
 
 def _serve(args: argparse.Namespace, config: Config, origins: settings.Origins) -> int:
     return _serve_until_stopped(
-        args, config, None, {}, lambda url, ready: f"finapi {__version__} listens at {url}"
+        args, config, None, {}, lambda url, ready: f"finapi {__version__} listens at {url}", _stop_signals()
     )
 
 
@@ -156,13 +192,11 @@ def _serve_until_stopped(
     prepare: Callable[[App], None] | None,
     ready: dict[str, Any],
     text: Callable[[str, dict[str, Any]], str],
+    stop: threading.Event,
 ) -> int:
     from finapi import server
 
     _configure_log(config)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
     try:
         with server.running(config, perform, prepare=prepare) as running:
             if args.ready == "json":
@@ -176,6 +210,14 @@ def _serve_until_stopped(
             f"{config.data_dir} is held by another finapi; stop it or name another --data-dir"
         ) from None
     return 0
+
+
+def _stop_signals() -> threading.Event:
+    """Set by SIGTERM and SIGINT: asked for before anything is made that a stop has to take away again."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
 
 
 def _demo_text(url: str, ready: dict[str, Any]) -> str:
@@ -225,7 +267,7 @@ def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
 
     def tell(outcome: ingest.Outcome) -> None:
         outcomes.append(outcome)
-        say("progress", f"{len(outcomes)} files, {outcome.path}")
+        say("progress", _one_line(f"{len(outcomes)} files, {outcome.path}"))
         if not args.json:
             line = _outcome_line(outcome)
             say("progress", "")
@@ -265,7 +307,8 @@ def _outcome_line(outcome: Any) -> str:
     parts = [f"{outcome.outcome:9}", outcome.path, f"({outcome.kind})"]
     if outcome.accession:
         parts.append(outcome.accession)
-    return " ".join(parts) + (f": {outcome.reason}" if outcome.reason else "")
+    # Names come from files: they must not write to the terminal.
+    return _one_line(" ".join(parts) + (f": {outcome.reason}" if outcome.reason else ""))
 
 
 def _path(directory: str, path: str) -> Path:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import ipaddress
 import os
 import secrets
+import tempfile
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -141,16 +143,23 @@ def master_secrets(config: Config) -> list[bytes]:
     if config.secrets:
         return _parse_secrets(config.secrets.split(","), "setting secrets")
     path = config.data_dir / "secrets"
+    if not path.exists():
+        _write_first_secret(path)
+    return _parse_secrets(path.read_text("ascii", errors="replace").split(), str(path))
+
+
+def _write_first_secret(path: Path) -> None:
+    """Write a fresh secret to ``path`` unless another start is first: it appears whole, and once."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix="secrets-")  # mode 0600
     try:
-        # O_EXCL: of two first starts at once, one writes and the other reads.
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return _parse_secrets(path.read_text("ascii", errors="replace").split(), str(path))
-    with os.fdopen(handle, "w") as file:
-        file.write(secrets.token_hex(32) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    return _parse_secrets(path.read_text("ascii").split(), str(path))
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_hex(32) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            os.link(name, path)
+    finally:
+        os.unlink(name)
 
 
 def _accept(
@@ -181,16 +190,20 @@ def _convert(raw: Any, kind: Any, said: str) -> Any:
             raise UsageError(f"{said}: must be a list of texts")
         return tuple(part.strip() for part in parts if part.strip())
     if kind is Path and isinstance(raw, str | Path):
-        return Path(raw).expanduser()
+        try:
+            return Path(raw).expanduser()
+        except RuntimeError as error:
+            raise UsageError(f"{said}: {error}") from None
     if kind is str and isinstance(raw, str):
         return raw
-    if isinstance(raw, bool) or not isinstance(raw, str | int | float):
+    if kind not in (int, float) or isinstance(raw, bool) or not isinstance(raw, str | int | float):
         raise UsageError(f"{said}: must be {_KIND_NAMES[kind]}, not {raw!r}")
     try:
         number = kind(raw)
-    except ValueError:
+        fraction = float(raw)
+    except (ValueError, OverflowError):
         raise UsageError(f"{said}: must be {_KIND_NAMES[kind]}, not {raw!r}") from None
-    if number != number or number in (float("inf"), float("-inf")) or (kind is int and number != float(raw)):
+    if number != number or number in (float("inf"), float("-inf")) or (kind is int and number != fraction):
         raise UsageError(f"{said}: must be {_KIND_NAMES[kind]}, not {raw!r}")
     return number
 
@@ -204,7 +217,7 @@ def _read_file(path: Path) -> dict[str, Any]:
             return tomllib.load(file)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # not TOML, not UTF-8, a number too long to read
         raise UsageError(f"{path}: {error}") from None
 
 

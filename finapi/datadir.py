@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from finapi.errors import UsageError
+
+log = logging.getLogger("finapi.datadir")
 
 LOCK = "lock"
 SOCKET = "control.sock"
 MAX_REQUEST = 1 << 20  # bytes of one handed-over command
 CONNECT_SECONDS = 5.0
+STOP_SECONDS = 5.0  # that a running command is given to end when the server stops
 
 Stream = Literal["out", "err", "progress"]
 Say = Callable[[Stream, str], None]
@@ -33,6 +37,10 @@ Perform = Callable[[list[str], str, Say], int]
 
 class Busy(Exception):
     """Another process holds the directory."""
+
+
+class Interrupted(Exception):
+    """The process that did the work went away before it was done."""
 
 
 @contextmanager
@@ -64,15 +72,18 @@ def hand_over(directory: Path, words: list[str], say: Say) -> int:
         except OSError:
             raise UsageError(f"{directory} is in use by another process that takes no commands") from None
         connection.settimeout(None)  # an ingest takes as long as it takes
-        connection.sendall(json.dumps({"words": words, "cwd": os.getcwd()}).encode() + b"\n")
-        with connection.makefile("r", encoding="utf-8") as lines:
-            for line in lines:
-                message = json.loads(line)
-                if "exit" in message:
-                    return int(message["exit"])
-                for stream, text in message.items():
-                    say(stream, text)
-    raise UsageError("the server stopped before the command was done; it is safe to try again")
+        request = json.dumps({"words": words, "cwd": os.getcwd()}).encode() + b"\n"
+        # However the connection ends without an exit status, the command was cut off.
+        with suppress(ConnectionError):
+            connection.sendall(request)
+            with connection.makefile("r", encoding="utf-8") as lines:
+                for line in lines:
+                    message = json.loads(line)
+                    if "exit" in message:
+                        return int(message["exit"])
+                    for stream, text in message.items():
+                        say(stream, text)
+    raise Interrupted("the server stopped before the command was done; it is safe to try again")
 
 
 class Door:
@@ -87,26 +98,31 @@ class Door:
         self._thread = threading.Thread(target=self._serve, name="finapi-door", daemon=True)
 
     def __enter__(self) -> Door:
-        with _address(self._directory) as address:
-            (self._directory / SOCKET).unlink(missing_ok=True)
-            self._socket.bind(address)
-        # Between bind and listen nobody can connect: the mode is set in time.
-        (self._directory / SOCKET).chmod(0o600)
-        self._socket.listen()
+        try:
+            with _address(self._directory) as address:
+                (self._directory / SOCKET).unlink(missing_ok=True)
+                self._socket.bind(address)
+            # Between bind and listen nobody can connect: the mode is set in time.
+            (self._directory / SOCKET).chmod(0o600)
+            self._socket.listen()
+        except OSError as error:
+            self._socket.close()
+            raise UsageError(f"cannot take commands in {self._directory}: {error.strerror}") from None
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stopping = True
+        (self._directory / SOCKET).unlink(missing_ok=True)
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # wakes accept()
         current = self._current
         if current is not None:
             with suppress(OSError):
                 current.shutdown(socket.SHUT_RDWR)
-        self._thread.join()
+        # A command that hangs is left behind: its thread ends with the process.
+        self._thread.join(STOP_SECONDS)
         self._socket.close()
-        (self._directory / SOCKET).unlink(missing_ok=True)
 
     def _serve(self) -> None:
         while not self._stopping:
@@ -117,23 +133,46 @@ class Door:
             with connection:
                 self._current = connection
                 # A client that goes away mid-command costs only its own output.
-                with suppress(OSError, ValueError):
+                with suppress(OSError):
                     self._answer(connection)
                 self._current = None
 
     def _answer(self, connection: socket.socket) -> None:
-        connection.settimeout(CONNECT_SECONDS)
-        with connection.makefile("rb") as stream:
-            request: Any = json.loads(stream.readline(MAX_REQUEST))
-        connection.settimeout(None)
-
         def say(stream: Stream, text: str) -> None:
             if self._stopping:
                 raise ConnectionAbortedError("the server is stopping")
             connection.sendall(json.dumps({stream: text}).encode() + b"\n")
 
-        status = self._perform(list(request["words"]), str(request["cwd"]), say)
+        connection.settimeout(CONNECT_SECONDS)
+        with connection.makefile("rb") as stream:
+            command = _command(stream.readline(MAX_REQUEST))
+        connection.settimeout(None)
+        status = 2
+        if command is None:
+            say("err", "finapi: the server did not understand the command")
+        else:
+            try:
+                status = self._perform(*command, say)
+            except OSError:
+                raise
+            except Exception:
+                log.exception("a command that was handed over failed")
+                say("err", "finapi: the command failed in the server; its log says why")
+                status = 1
         connection.sendall(json.dumps({"exit": status}).encode() + b"\n")
+
+
+def _command(line: bytes) -> tuple[list[str], str] | None:
+    """The words of a command and the directory that it was typed in; None for anything else."""
+    try:
+        request = json.loads(line)
+        words, directory = request["words"], request["cwd"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    texts = [directory, *words] if isinstance(words, list) else [None]
+    if not words or not all(isinstance(text, str) and "\0" not in text for text in texts):
+        return None
+    return words, directory
 
 
 @contextmanager

@@ -15,6 +15,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from finapi.errors import UsageError
+
 Row = sqlite3.Row
 
 # The database refused: a UNIQUE, CHECK or FOREIGN KEY that the statement would have broken.
@@ -78,12 +80,19 @@ class Database:
         self._local = threading.local()
         self._readers: list[sqlite3.Connection] = []
         self._writer = _connect(":memory:" if path is None else str(path))
-        if path is not None:
-            self._writer.execute("PRAGMA journal_mode=WAL")
-        self._writer.execute("PRAGMA foreign_keys=ON")
-        # Not a parameter: PRAGMA takes none. The configuration allows two words.
-        self._writer.execute(f"PRAGMA synchronous={synchronous}")
-        migrate(self._writer)
+        try:
+            if path is not None:
+                self._writer.execute("PRAGMA journal_mode=WAL")
+            self._writer.execute("PRAGMA foreign_keys=ON")
+            # Not a parameter: PRAGMA takes none. The configuration allows two words.
+            self._writer.execute(f"PRAGMA synchronous={synchronous}")
+            migrate(self._writer)
+        except sqlite3.DatabaseError as error:
+            self._writer.close()
+            raise UsageError(f"{path} cannot be used as a database: {error}") from None
+        except UsageError:
+            self._writer.close()
+            raise
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
@@ -139,20 +148,20 @@ class Database:
             connection = _connect(f"{self._path.resolve().as_uri()}?mode=ro", uri=True)
             connection.execute("PRAGMA query_only=ON")
             self._local.connection = connection
-            with self._lock:
-                self._readers.append(connection)
+            # Not behind the writer's lock: a reader never waits for a write.
+            self._readers.append(connection)
         return connection
 
 
 def migrate(connection: sqlite3.Connection) -> int:
     """Bring the schema up to date, each migration whole or not at all; the version it stands at.
 
-    A database made by a later finapi is refused (RuntimeError) rather than guessed at.
+    A database made by a later finapi is refused (UsageError) rather than guessed at.
     """
     scripts = migrations()
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > len(scripts):
-        raise RuntimeError(
+        raise UsageError(
             f"the database is of schema version {version}, this finapi knows {len(scripts)}: use a newer finapi"
         )
     for number in range(version + 1, len(scripts) + 1):

@@ -11,6 +11,9 @@ from collections.abc import Callable
 
 _PREFIX = 64 * 1024  # bytes looked at
 _JSON_PREFIX = 4 * 1024  # bytes; the first keys decide
+# The most that :func:`kind` looks at, for callers that need not read the rest of what they do not want.
+ENOUGH = 256 * 1024  # bytes
+
 _LINKBASE_PREFIX = 256 * 1024  # bytes; hundreds of roleRef elements may stand before the first link
 
 KINDS = frozenset(

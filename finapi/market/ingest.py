@@ -34,6 +34,8 @@ COMPANIONS = (
     "pdf",
 )
 
+READ = (*XBRL, "submissions", "company-tickers", "full-submission", "directory-index", "filing-index")
+
 _Arc = TypeVar("_Arc", xbrl.PresentationArc, xbrl.CalculationArc, xbrl.DefinitionArc)
 
 Kind = Literal["ingested", "unchanged", "skipped", "refused"]
@@ -90,11 +92,12 @@ def _ingest_group(app: App, group: Group, given: Given) -> Iterator[Outcome]:
     beside: identity.Identity | None = None
     for entry in group.entries:
         try:
-            data = entry.read()
+            kind = recognise.kind(entry.read(recognise.ENOUGH), entry.name)
+            # What is not read further is not held in memory either.
+            data = entry.read(None) if kind in READ else b""
         except ParseError as error:
             yield Outcome(entry.path, "unknown", "refused", error.reason)
             continue
-        kind = recognise.kind(data, entry.name)
         if kind in XBRL:
             together.append(_Document(entry, kind, data))
             continue
@@ -150,7 +153,7 @@ def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Ou
         kind = recognise.kind(exhibit.body.lstrip(), exhibit.filename or "")
         if kind in XBRL:
             name = exhibit.filename or f"document {exhibit.sequence}"
-            inside.append(_Document(Entry(path, name, bytes), kind, exhibit.body.lstrip()))
+            inside.append(_Document(Entry(path, name, lambda size: b""), kind, exhibit.body.lstrip()))
     if not any(one.kind == INSTANCE for one in inside):
         yield Outcome(
             path, document.kind, "refused", f"form {header.form} without XBRL documents", header.accession

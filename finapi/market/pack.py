@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from finapi.app import App
-from finapi.db import Transaction
+from finapi.db import Refused, Transaction
 from finapi.errors import ParseError
 from finapi.market import layout, store
 from finapi.market.report import Context, Cover, Fact, Line, Report, Section, Sum
@@ -68,9 +68,12 @@ def parse(data: bytes, file: str) -> Iterator[tuple[Report, store.Filed]]:
 def load(app: App, data: bytes, file: str) -> int:
     """Store the reports of a pack, each in a transaction of its own; how many were new."""
     stored = 0
-    for report, filed in parse(data, file):
-        with app.db.write() as tx:
-            stored += store.put(tx, report, filed)
+    for number, (report, filed) in enumerate(parse(data, file), 1):
+        try:
+            with app.db.write() as tx:
+                stored += store.put(tx, report, filed)
+        except (Refused, TypeError) as error:
+            raise ParseError(file, f"line {number}", f"is not a report: {error}") from None
     return stored
 
 

@@ -306,7 +306,8 @@ def _cover(documents: Documents, contexts: Sequence[Context], facts: Collection[
         values = said.get(name)
         return " ".join(min(values)[1].split()) if values else ""
 
-    cik = first("EntityCentralIndexKey") or next(iter(documents.instance.contexts.values())).cik
+    of_contexts = next((context.cik for context in documents.instance.contexts.values()), "")
+    cik = first("EntityCentralIndexKey") or of_contexts
     if not re.fullmatch(r"[0-9]{1,10}", cik):
         raise ParseError(documents.file, "dei:EntityCentralIndexKey", f"{cik[:40]!r} is not a CIK")
     period = first("DocumentPeriodEndDate")

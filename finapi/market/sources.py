@@ -24,11 +24,14 @@ MAX_RATIO = 200
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One document: ``path`` is what a report calls it, ``name`` its last part. ``read`` raises ParseError."""
+    """One document: ``path`` is what a report calls it, ``name`` its last part.
+
+    ``read(n)`` gives its first ``n`` bytes and ``read(None)`` all of it; both raise ParseError.
+    """
 
     path: str
     name: str
-    read: Callable[[], bytes]
+    read: Callable[[int | None], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +82,13 @@ def _loose(files_by_folder: dict[Path, list[Path]]) -> Iterator[Group | Unreadab
 
 def _folder(folder: Path) -> Iterator[Group | Unreadable]:
     failed: list[OSError] = []
+    empty = True
     for place, folders, names in os.walk(folder, onerror=failed.append):
         folders.sort()
+        empty = empty and not names
         yield from _files(Path(place), [Path(place) / name for name in sorted(names)])
+    if empty and not failed:
+        yield Unreadable(str(folder), "holds no documents")
     for error in failed:
         yield Unreadable(str(error.filename), error.strerror or "cannot be read")
 
@@ -108,12 +115,13 @@ def _is_zip(file: Path) -> bool:
         return False  # reading it as a file says what is wrong with it
 
 
-def _file_reader(file: Path) -> Callable[[], bytes]:
-    def read() -> bytes:
+def _file_reader(file: Path) -> Callable[[int | None], bytes]:
+    def read(size: int | None) -> bytes:
         try:
             if file.stat().st_size > MAX_DOCUMENT:
                 raise ParseError(str(file), "", f"is larger than {MAX_DOCUMENT // MIB} MiB")
-            return file.read_bytes()
+            with file.open("rb") as stream:
+                return stream.read(-1 if size is None else size)
         except OSError as error:
             raise ParseError(str(file), "", error.strerror or "cannot be read") from None
 
@@ -128,7 +136,7 @@ def _zip(file: Path) -> Iterator[Group | Unreadable]:
         return
     with archive:
         members = [info for info in archive.infolist() if not info.is_dir()]
-        reason = _bomb(members)
+        reason = _bomb(members) if members else "holds no documents"
         if reason:
             yield Unreadable(str(file), reason)
             return
@@ -160,22 +168,26 @@ def _bomb(members: list[zipfile.ZipInfo]) -> str | None:
     return None
 
 
-def _member_reader(archive: zipfile.ZipFile, file: Path, info: zipfile.ZipInfo) -> Callable[[], bytes]:
+def _member_reader(
+    archive: zipfile.ZipFile, file: Path, info: zipfile.ZipInfo
+) -> Callable[[int | None], bytes]:
     path = f"{file}!{info.filename}"
 
-    def read() -> bytes:
+    def read(size: int | None) -> bytes:
+        if info.flag_bits & 1:
+            raise ParseError(path, "", "is encrypted")
         if info.file_size > MAX_DOCUMENT:
             raise ParseError(path, "", f"is larger than {MAX_DOCUMENT // MIB} MiB")
         try:
             with archive.open(info) as stream:
                 # The size in the directory is a claim: never read past it.
-                data = stream.read(info.file_size + 1)
+                data = stream.read(info.file_size + 1 if size is None else size)
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError) as error:
             raise ParseError(path, "", f"cannot be unpacked: {error}") from None
         except Exception as error:
             # zlib.error, lzma.LZMAError: each compression has its own.
             raise ParseError(path, "", f"cannot be unpacked: {type(error).__name__}") from None
-        if len(data) != info.file_size:
+        if size is None and len(data) != info.file_size:
             raise ParseError(path, "", "is not as long as the zip says")
         return data
 

@@ -86,20 +86,23 @@ def of_report(
     those of CONTRACT 6.
     """
     statements: dict[str, Any] = {}
-    absent: list[dict[str, str]] = []
-    sections = tx.all("statement_sections", report_id=held.id)
-    for section in sections:
-        if not wanted or section["kind"] in wanted:
-            statement = _statement(tx, held.id, section, dimensioned=not consolidated_only)
-            if statement["rows"]:
-                statements[_key(section["kind"], statements)] = statement
-            else:
-                reason = "only_with_dimensions" if consolidated_only else "no_figures_in_filing"
-                absent.append({"statement": section["kind"], "status": "absent", "reason": reason})
-    kinds_held = {section["kind"] for section in sections}
-    for kind in dict.fromkeys(wanted):
-        if kind not in kinds_held:
-            absent.append({"statement": kind, "status": "absent", "reason": "not_in_filing"})
+    reasons: dict[str, str] = {}
+    for section in tx.all("statement_sections", report_id=held.id):
+        kind = section["kind"]
+        if wanted and kind not in wanted:
+            continue
+        statement = _statement(tx, held.id, section, dimensioned=not consolidated_only)
+        if statement["rows"]:
+            statements[_key(kind, statements)] = statement
+        else:
+            reasons[kind] = "only_with_dimensions" if section["columns"] else "no_figures_in_filing"
+    for kind in wanted:
+        reasons.setdefault(kind, "not_in_filing")
+    absent = [
+        {"statement": kind, "status": "absent", "reason": reason}
+        for kind, reason in reasons.items()
+        if kind not in statements
+    ]
     return statements, absent
 
 

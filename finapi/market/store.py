@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from finapi.db import Transaction
+from finapi.db import Row, Transaction
 from finapi.market import companies
 from finapi.market.report import Dimensions, Report
 
@@ -25,14 +25,14 @@ class Filed:
 
 
 def put(tx: Transaction, report: Report, filed: Filed) -> bool:
-    """Store a report under its filing; False when the same documents are there already.
+    """Store a report under its filing; False when the same documents are there already and nothing new is told.
 
     Everything happens in the caller's transaction: the filing is stored whole or not at all.
     """
     cover = report.cover
-    known = None if filed.accession.startswith(UNFILED) else filed.accession
-    if tx.one("report_by_content", cik=cover.cik, sha256=report.sha256, accession=known) is not None:
-        return False
+    held = _held(tx, report, filed)
+    if held is not None:
+        return _tell(tx, report, filed, held)
     as_of = filed.filed_at or cover.period_of_report
     companies.put_name(tx, cover.cik, cover.name, companies.FROM_COVER, as_of)
     companies.put_tickers(tx, cover.cik, [(ticker, None) for ticker in cover.tickers], companies.FROM_COVER)
@@ -69,6 +69,30 @@ def put(tx: Transaction, report: Report, filed: Filed) -> bool:
         ),
     )
     _insert_sections(tx, report, report_id, ids)
+    tx.run("bump_data_version")
+    return True
+
+
+def _held(tx: Transaction, report: Report, filed: Filed) -> Row | None:
+    """The filing under which the same documents are stored: this one, or one that was not known then."""
+    rows = tx.all("filings_of_content", cik=report.cover.cik, sha256=report.sha256)
+    if filed.accession.startswith(UNFILED):
+        return rows[0] if rows else None
+    same = [row for row in rows if row["accession"] == filed.accession]
+    return next(iter(same + [row for row in rows if row["accession"].startswith(UNFILED)]), None)
+
+
+def _tell(tx: Transaction, report: Report, filed: Filed, held: Row) -> bool:
+    """Take over what is now known of a filing that is held; whether that was anything new."""
+    if filed.accession.startswith(UNFILED):
+        return False
+    if held["accession"] == filed.accession:
+        if filed.filed_at is None or filed.filed_at == held["filed_at"]:
+            return False
+        _put_filing(tx, report, filed)
+    else:
+        tx.run("move_reports", filing_id=_put_filing(tx, report, filed), unfiled_id=held["id"])
+        tx.run("delete_filing", id=held["id"])
     tx.run("bump_data_version")
     return True
 

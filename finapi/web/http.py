@@ -24,7 +24,10 @@ _CALLER_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,191}")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request. ``path`` is the raw, still encoded path; header names are lower-case."""
+    """One HTTP request. ``path`` is the raw, still encoded path; header names are lower-case.
+
+    ``wrong`` is the BAD_REQUEST that its path or query calls for; ``segments`` and ``query`` are empty then.
+    """
 
     method: str
     path: str
@@ -33,6 +36,7 @@ class Request:
     headers: Mapping[str, str]
     address: str
     deadline: float | None
+    wrong: ApiError | None
 
     @property
     def wants_gzip(self) -> bool:
@@ -55,7 +59,7 @@ class Response:
 
 
 def read_request(environ: Mapping[str, Any], trusted_proxies: Sequence[str] = ()) -> Request:
-    """The request of a WSGI environ; BAD_REQUEST when its path or query is not UTF-8 or is beyond all use."""
+    """The request of a WSGI environ. What cannot be read of it is told by ``wrong``: it is answered all the same."""
     # The raw target where the server gives it: an encoded slash inside a segment is not a separator.
     raw = environ.get("REQUEST_URI") or quote(environ.get("PATH_INFO", "").encode("latin-1"))
     path = raw.partition("?")[0]
@@ -69,16 +73,24 @@ def read_request(environ: Mapping[str, Any], trusted_proxies: Sequence[str] = ()
     for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
         if environ.get(name):
             headers[name.replace("_", "-").lower()] = environ[name]
+    segments: tuple[str, ...] = ()
+    query: dict[str, list[str]] = {}
+    wrong = None
+    try:
+        segments, query = _segments(path), _query(environ.get("QUERY_STRING", ""))
+    except ApiError as error:
+        wrong = error
     return Request(
         method=environ["REQUEST_METHOD"],
         path=path,
-        segments=_segments(path),
-        query=_query(environ.get("QUERY_STRING", "")),
+        segments=segments,
+        query=query,
         headers=headers,
         address=client_address(
             environ.get("REMOTE_ADDR", ""), headers.get("x-forwarded-for", ""), trusted_proxies
         ),
         deadline=environ.get("finapi.deadline"),
+        wrong=wrong,
     )
 
 
@@ -119,15 +131,14 @@ def gzip(body: bytes) -> bytes:
     return packer.compress(body) + packer.flush()
 
 
-def etag_matches(header: str, tag: str) -> bool:
-    """Whether an ``If-None-Match`` names ``tag`` (opaque, unquoted), in any content coding.
+def held_etag(header: str, tag: str) -> str | None:
+    """The ``ETag`` among those of an ``If-None-Match`` that is ``tag`` in some content coding, or None.
 
-    Comparison is weak, as RFC 9110 13.1.2 asks; the coding is a suffix (see :func:`coded_etag`).
+    Comparison is weak, as RFC 9110 13.1.2 asks. ``*`` is none of them: whether there is an answer at all is
+    not known before the work.
     """
-    if header.strip() == "*":
-        return True
     offered = re.findall(r'"([^"]*)"', header)
-    return tag in offered or f"{tag}-gzip" in offered
+    return next((f'"{held}"' for held in offered if held in (tag, f"{tag}-gzip")), None)
 
 
 def coded_etag(tag: str, *, gzipped: bool) -> str:

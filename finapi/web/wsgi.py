@@ -24,8 +24,8 @@ from finapi.web.http import (
     caller_request_id,
     coded_etag,
     dumps,
-    etag_matches,
     gzip,
+    held_etag,
     read_request,
 )
 from finapi.web.params import read_all
@@ -70,6 +70,8 @@ class WsgiApp:
         exchange = Exchange(self.app.new_uuid())
         try:
             request = exchange.request = read_request(environ, self.app.config.trusted_proxies)
+            if request.wrong is not None:
+                raise request.wrong
             response = self._answer(request, exchange)
         except ApiError as error:
             response = self._error(exchange, error)
@@ -121,8 +123,9 @@ class WsgiApp:
         params, wrong = _read(route, path_params, request)
         if route.cacheable and wrong is None:
             exchange.tag = _tag(route, params, data_version)
-            if etag_matches(request.headers.get("if-none-match", ""), exchange.tag):
-                return Response(304, b"")
+            held = held_etag(request.headers.get("if-none-match", ""), exchange.tag)
+            if held is not None:
+                return Response(304, b"", headers={"ETag": held, "Vary": "Accept-Encoding"})
         call = Call(app, route, request, exchange.request_id, now, caller, params)
         with billing.charged(app, caller.id if caller else 0, _name(route), route.cost, exchange.request_id):
             # Inside the charge: a balance below the cost is 402 whatever else is wrong (CONTRACT 4).
@@ -187,12 +190,12 @@ class WsgiApp:
             headers.update(self._rate_limit_headers(exchange.decision))
         body = response.body
         gzipped = request is not None and request.wants_gzip and len(body) > GZIP_FROM
-        if len(body) > GZIP_FROM:
+        if len(body) > GZIP_FROM or exchange.tag:
             headers["Vary"] = "Accept-Encoding"
         if gzipped:
             body = gzip(body)
             headers["Content-Encoding"] = "gzip"
-        if exchange.tag and response.status in (200, 304):
+        if exchange.tag and response.status == 200:
             headers["ETag"] = coded_etag(exchange.tag, gzipped=gzipped)
         if response.status not in (204, 304):
             headers["Content-Type"] = response.content_type

@@ -4,11 +4,12 @@ SELECT version FROM data_version
 -- name: bump_data_version
 UPDATE data_version SET version = version + 1
 
--- name: report_by_content
-SELECT reports.id
+-- name: filings_of_content
+SELECT filings.id, filings.accession, filings.filed_at
 FROM reports
 JOIN filings ON filings.id = reports.filing_id
-WHERE filings.cik = :cik AND reports.sha256 = :sha256 AND (:accession IS NULL OR filings.accession = :accession)
+WHERE filings.cik = :cik AND reports.sha256 = :sha256
+ORDER BY filings.accession
 
 -- name: insert_report
 INSERT INTO reports (filing_id, sha256, form, period_of_report, fiscal_year, fiscal_period, statements, documents,

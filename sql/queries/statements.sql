@@ -38,7 +38,8 @@ ORDER BY reports.period_of_report DESC
 LIMIT 20
 
 -- name: statement_sections
-SELECT id, role_uri, definition, kind
+SELECT id, role_uri, definition, kind,
+    (SELECT count(*) FROM section_columns WHERE section_columns.section_id = sections.id) AS columns
 FROM sections
 WHERE report_id = :report_id AND kind IS NOT NULL
 ORDER BY seq
