@@ -1,17 +1,58 @@
-"""Keys derived from the master secrets, so that the database holds none that can be used.
+"""Keys and tokens made from the master secrets, so that the database holds none that can be used.
 
 DESIGN "Secrets": a credential is HMAC(master secret, purpose, what it belongs to). It can be shown again to
-its owner while the database holds its SHA-256 only. The list of secrets is newest first: new credentials
-come from the first, and because they are found by their hash, old ones go on working.
+its owner while the database holds its SHA-256 only, or nothing. The list of secrets is newest first: new
+credentials come from the first, and old ones go on working, because keys are found by their hash and tokens
+are compared with every secret.
+
+The only module that imports jwt, and not before a token is made or read (DESIGN "Start-up").
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
 
 API_KEY_LENGTH = 32
+
+# Bytes of randomness in a session id: 192 bits, and 32 characters without padding.
+SESSION_ID_BYTES = 24
+
+AUDIENCE = "finapi"
+ALGORITHM = "HS256"
+INVITE_LIFETIME = 15 * 60  # seconds (CONTRACT 3)
+
+# Seconds that a token may seem to come from the future: what a clock that is set back by NTP makes of it.
+MAX_SKEW = 60
+
+# Ours have under 400 characters. What is longer is not hashed, decoded or parsed.
+MAX_TOKEN_LENGTH = 4096
+
+# An HMAC-SHA-256 in base64url without padding: 43 characters, the last of which carries 4 bits. Decoders, that of
+# older PyJWT among them, ignore the other 2, and four texts would pass for one signature; only the canonical may.
+_MAC = r"[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]"
+_JWT = re.compile(rf"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.{_MAC}")
+
+TokenType = Literal["session", "invite"]
+
+LinkKind = Literal["verify", "reset"]
+_LINK_PREFIX: dict[LinkKind, str] = {"verify": "v", "reset": "r"}
+_LINK = re.compile(rf"([a-z])([1-9][0-9]{{0,18}})\.({_MAC})")
+_MAX_ROW_ID = 2**63 - 1  # SQLite's largest rowid
+
+
+@dataclass(frozen=True, slots=True)
+class SessionClaims:
+    """What a genuine session token says: the user's uuid and the session, which may have ended since."""
+
+    sub: str
+    session_id: str
 
 
 def api_key(secrets: Sequence[bytes], user_uuid: str, key_uuid: str) -> str:
@@ -30,6 +71,156 @@ def fingerprint(credential: str) -> bytes:
 def looks_like_api_key(text: str) -> bool:
     """Whether ``text`` could be an API key at all, so that nonsense costs no look-up."""
     return len(text) == API_KEY_LENGTH and text.isascii() and all(c in "0123456789abcdef" for c in text)
+
+
+def new_session_id(random_bytes: Callable[[int], bytes]) -> str:
+    """A fresh session id, 32 characters; the database keeps its :func:`fingerprint`.
+
+    ``random_bytes`` is ``os.urandom``, or a seeded source where runs must repeat.
+    """
+    return _base64url(random_bytes(SESSION_ID_BYTES))
+
+
+def session_token(
+    secrets: Sequence[bytes], *, sub: str, session_id: str, now: datetime, lifetime: int
+) -> str:
+    """The JWT of a login: user uuid as ``sub``, ``session_id``, good for ``lifetime`` seconds."""
+    return _signed(secrets, "session", {"sub": sub, "session_id": session_id}, now, lifetime)
+
+
+def read_session_token(secrets: Sequence[bytes], token: str, now: datetime) -> SessionClaims | None:
+    """What a session token says, or None for anything that is not one of ours in force at ``now``."""
+    claims = _verified(secrets, "session", token, now)
+    if claims is None or not _are_texts(claims, "sub", "session_id"):
+        return None
+    return SessionClaims(claims["sub"], claims["session_id"])
+
+
+def invite_token(
+    secrets: Sequence[bytes], code_id: int, now: datetime, lifetime: int = INVITE_LIFETIME
+) -> str:
+    """The JWT for a redeemed invite code, by the id of its row. The row decides; this only leads to it."""
+    return _signed(secrets, "invite", {"code_id": code_id}, now, lifetime)
+
+
+def read_invite_token(secrets: Sequence[bytes], token: str, now: datetime) -> int | None:
+    """The id of the invite code that a token stands for, or None as for session tokens."""
+    claims = _verified(secrets, "invite", token, now)
+    if claims is None or not _are_whole(claims, "code_id"):
+        return None
+    code_id: int = claims["code_id"]
+    return code_id
+
+
+def link_token(secrets: Sequence[bytes], kind: LinkKind, row_id: int, row_uuid: str) -> str:
+    """The token in a mailed link, made again from its row whenever a mail is sent.
+
+    The row holds a random uuid and the expiry; without a master secret it yields no token. The text is a
+    letter for the kind, the row id, a dot and the HMAC, and needs no quoting in a URL.
+    """
+    return f"{_LINK_PREFIX[kind]}{row_id}.{_link_mac(secrets[0], kind, row_id, row_uuid)}"
+
+
+def read_link_token(kind: LinkKind, token: str) -> int | None:
+    """The row id that a link token names, or None for what cannot be a token of this kind.
+
+    Nothing is proven yet: find the row, then ask :func:`link_token_matches`.
+    """
+    parts = _link_parts(kind, token)
+    return None if parts is None else parts[0]
+
+
+def link_token_matches(
+    secrets: Sequence[bytes], kind: LinkKind, token: str, row_id: int, row_uuid: str
+) -> bool:
+    """Whether ``token`` was made for this row, under any of the secrets; in time that tells nothing of it."""
+    parts = _link_parts(kind, token)
+    if parts is None or parts[0] != row_id:
+        return False
+    found = [hmac.compare_digest(parts[1], _link_mac(secret, kind, row_id, row_uuid)) for secret in secrets]
+    return any(found)
+
+
+def _signed(
+    secrets: Sequence[bytes], typ: TokenType, claims: dict[str, Any], now: datetime, lifetime: int
+) -> str:
+    import jwt
+
+    issued = int(now.timestamp())
+    payload = {**claims, "typ": typ, "aud": AUDIENCE, "iat": issued, "exp": issued + lifetime}
+    return jwt.encode(payload, _token_key(secrets[0], typ), algorithm=ALGORITHM)
+
+
+def _verified(secrets: Sequence[bytes], typ: TokenType, token: str, now: datetime) -> dict[str, Any] | None:
+    """The claims of a token of this type that one of the secrets signed and that is in force, else None."""
+    if len(token) > MAX_TOKEN_LENGTH or _JWT.fullmatch(token) is None:
+        return None
+    # Every secret in turn: which one signed is never taken from the token (no ``kid``).
+    for secret in secrets:
+        claims = _decoded(token, _token_key(secret, typ))
+        if claims is not None:
+            return claims if _in_force(claims, typ, now) else None
+    return None
+
+
+def _decoded(token: str, key: bytes) -> dict[str, Any] | None:
+    import jwt
+
+    try:
+        # Only the signature is PyJWT's to judge: for times it reads a clock of its own, and an audience it
+        # finds in lists too. Older ones let deeply nested JSON through as a RecursionError.
+        return jwt.decode(
+            token,
+            key,
+            algorithms=[ALGORITHM],
+            options={
+                "verify_exp": False,
+                "verify_nbf": False,
+                "verify_iat": False,
+                "verify_aud": False,
+                "verify_iss": False,
+                "verify_sub": False,
+                "verify_jti": False,
+            },
+        )
+    except (jwt.PyJWTError, ValueError, RecursionError):
+        return None
+
+
+def _in_force(claims: dict[str, Any], typ: TokenType, now: datetime) -> bool:
+    if claims.get("typ") != typ or claims.get("aud") != AUDIENCE or not _are_whole(claims, "iat", "exp"):
+        return False
+    moment = now.timestamp()
+    return bool(claims["iat"] <= moment + MAX_SKEW and moment < claims["exp"])
+
+
+def _are_whole(claims: dict[str, Any], *names: str) -> bool:
+    # ``type``, not isinstance: true is no number here.
+    return all(type(claims.get(name)) is int for name in names)
+
+
+def _are_texts(claims: dict[str, Any], *names: str) -> bool:
+    return all(isinstance(claims.get(name), str) and claims[name] for name in names)
+
+
+def _link_parts(kind: LinkKind, token: str) -> tuple[int, str] | None:
+    match = _LINK.fullmatch(token)
+    if match is None or match[1] != _LINK_PREFIX[kind] or int(match[2]) > _MAX_ROW_ID:
+        return None
+    return int(match[2]), match[3]
+
+
+def _link_mac(secret: bytes, kind: LinkKind, row_id: int, row_uuid: str) -> str:
+    return _base64url(_derive(secret, "link", kind, str(row_id), row_uuid))
+
+
+def _token_key(secret: bytes, typ: TokenType) -> bytes:
+    """The signing key of one type of token: a signature of one is no signature of the other."""
+    return _derive(secret, "token", typ)
+
+
+def _base64url(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
 def _derive(secret: bytes, purpose: str, *parts: str) -> bytes:

@@ -1,0 +1,501 @@
+"""The login lockout: what each failure brings, what is forgotten, and that guesses at once gain nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from finapi.errors import ApiError
+from finapi.lockout import Attempt, Lockouts, State, after_failure, key_of, locked
+
+HOUR, DAY = 3600.0, 24 * 3600.0
+ANN, BOB, CAY, DAN = (key_of(f"{name}@example.com") for name in ("ann", "bob", "cay", "dan"))
+
+
+def begun(lockouts: Lockouts, key: bytes, now: float) -> Attempt:
+    attempt = lockouts.begin(key, now)
+    assert isinstance(attempt, Attempt)
+    return attempt
+
+
+def fail(lockouts: Lockouts, key: bytes, now: float) -> int | None:
+    """One wrong password; the seconds of a 429, or None for a 401."""
+    attempt = lockouts.begin(key, now)
+    if isinstance(attempt, int):
+        return attempt
+    with attempt:
+        return attempt.failed()
+
+
+def fail_times(lockouts: Lockouts, key: bytes, count: int, now: float) -> float:
+    """That many failures, waiting through the locks that they bring; the time after them."""
+    for _ in range(count):
+        now += lockouts.check(key, now)
+        fail(lockouts, key, now)
+    return now
+
+
+# ---- the table
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "seconds"),
+    [
+        (None, 1, None),
+        (1, 2, None),
+        (2, 3, None),
+        (3, 4, None),
+        (4, 5, 60),
+        (5, 6, None),
+        (8, 9, None),
+        (9, 10, 300),
+        (10, 11, None),
+        (18, 19, None),
+        (19, 20, 3600),
+        (20, 20, 3600),  # every further one
+    ],
+)
+def test_the_failure_that_meets_a_step_locks(before: int | None, after: int, seconds: int | None) -> None:
+    state = None if before is None else State(before, 1000.0)
+    assert after_failure(state, 1000.0 + HOUR) == (State(after, 1000.0 + HOUR), seconds)
+
+
+@pytest.mark.parametrize(
+    ("failures", "elapsed", "left"),
+    [
+        (4, 0, 0),
+        (5, 0, 60),
+        (5, 0.001, 60),
+        (5, 1, 59),
+        (5, 59, 1),
+        (5, 59.999, 1),
+        (5, 60, 0),
+        (5, 3600, 0),
+        (6, 0, 0),
+        (10, 0, 300),
+        (10, 299.5, 1),
+        (10, 300, 0),
+        (15, 0, 0),
+        (20, 0, 3600),
+        (20, 3599.001, 1),
+        (20, 3600, 0),
+        (5, -0.5, 60),  # another thread read its clock a moment later
+    ],
+)
+def test_a_lock_lasts_its_seconds_counted_in_whole_ones(failures: int, elapsed: float, left: int) -> None:
+    for start in (0.0, 16.1, 98765432.1):  # 16.1 + 59 - 16.1 is a hair less than 59
+        assert locked(State(failures, start), start + elapsed) == left
+
+
+def test_an_email_without_failures_is_not_locked() -> None:
+    assert locked(None, 0.0) == 0
+
+
+@pytest.mark.parametrize(("failures", "left"), [(5, 20), (10, 260), (20, 3560)])
+def test_a_failure_during_a_lock_changes_nothing(failures: int, left: int) -> None:
+    state = State(failures, 1000.0)
+    assert after_failure(state, 1040.0) == (state, left)
+
+
+def test_a_counter_is_forgotten_after_24_hours_without_a_failure() -> None:
+    for count in (1, 4, 9, 19, 20):
+        state = State(count, 1000.0)
+        assert after_failure(state, 1000.0 + DAY) == (State(1, 1000.0 + DAY), None)
+        assert after_failure(state, 999.9 + DAY)[0].failures == min(count + 1, 20)
+
+
+def test_a_failure_told_late_does_not_turn_time_back() -> None:
+    assert after_failure(State(4, 1000.0), 999.0) == (State(5, 1000.0), 60)
+
+
+# ---- the key of an email
+
+
+def test_a_key_is_16_bytes_of_the_sha256_of_the_lower_cased_email() -> None:
+    assert key_of("ann@example.com") == hashlib.sha256(b"ann@example.com").digest()[:16]
+    assert len(key_of("x" * 1_000_000)) == 16
+
+
+@pytest.mark.parametrize("email", ["Ann@Example.COM", " ann@example.com", "ann@example.com\n"])
+def test_spellings_of_one_account_share_a_key(email: str) -> None:
+    assert key_of(email) == ANN
+
+
+@pytest.mark.parametrize(
+    "email", ["", "\0", "\ud800", "ann@example.com\0", "a nn@example.com", "änn@example.com"]
+)
+def test_any_text_has_a_key_of_its_own(email: str) -> None:
+    assert key_of(email) != ANN
+
+
+# ---- one login after the other
+
+
+def test_the_fifth_wrong_password_locks_for_sixty_seconds() -> None:
+    lockouts = Lockouts(16)
+    assert [fail(lockouts, ANN, 0.0) for _ in range(5)] == [None, None, None, None, 60]
+    assert lockouts.begin(ANN, 0.0) == 60
+    assert lockouts.begin(ANN, 59.001) == 1
+    assert lockouts.check(ANN, 59.001) == 1
+    with begun(lockouts, ANN, 60.0):
+        assert lockouts.check(ANN, 60.0) == 0
+
+
+def test_twenty_three_failures_lock_as_the_specification_says() -> None:
+    lockouts = Lockouts(16)
+    now, answers = 0.0, []
+    for _ in range(23):
+        answers.append(fail(lockouts, ANN, now))
+        now += answers[-1] or 0
+    none = [None] * 4
+    assert answers == [*none, 60, *none, 300, *none, *none, None, 3600, 3600, 3600, 3600]
+
+
+def test_attempts_while_locked_do_not_count() -> None:
+    lockouts = Lockouts(16)
+    fail_times(lockouts, ANN, 5, 0.0)
+    assert {fail(lockouts, ANN, 10.0) for _ in range(100)} == {50}
+    assert [fail(lockouts, ANN, 60.0) for _ in range(5)] == [None, None, None, None, 300]
+
+
+@pytest.mark.parametrize("before", [4, 5, 9, 15, 20, 25])
+def test_a_success_resets_the_counter(before: int) -> None:
+    lockouts = Lockouts(16)
+    now = fail_times(lockouts, ANN, before, 0.0)
+    now += lockouts.check(ANN, now)
+    with begun(lockouts, ANN, now) as attempt:
+        attempt.succeeded()
+    assert len(lockouts) == 0
+    assert [fail(lockouts, ANN, now) for _ in range(5)] == [None, None, None, None, 60]
+
+
+def test_a_reset_lifts_a_lock() -> None:
+    lockouts = Lockouts(16)
+    fail_times(lockouts, ANN, 5, 0.0)
+    lockouts.reset(ANN)
+    lockouts.reset(BOB)
+    assert (lockouts.check(ANN, 0.0), len(lockouts)) == (0, 0)
+
+
+def test_one_email_does_not_lock_another() -> None:
+    lockouts = Lockouts(16)
+    fail_times(lockouts, ANN, 5, 0.0)
+    assert (lockouts.check(ANN, 0.0), lockouts.check(BOB, 0.0)) == (60, 0)
+    assert fail(lockouts, BOB, 0.0) is None
+
+
+def test_an_attempt_without_an_outcome_counts_nothing_and_gives_its_place_back() -> None:
+    lockouts = Lockouts(16, wait_seconds=0)
+    for _ in range(20):
+        with pytest.raises(OSError, match="disk"), begun(lockouts, ANN, 0.0):
+            raise OSError("disk")
+    assert len(lockouts) == 0
+
+
+def test_an_attempt_has_one_outcome() -> None:
+    lockouts = Lockouts(16)
+    with begun(lockouts, ANN, 0.0) as attempt:
+        attempt.failed()
+        for again in (attempt.failed, attempt.succeeded):
+            with pytest.raises(RuntimeError):
+                again()
+    with begun(lockouts, ANN, 0.0) as attempt:
+        attempt.succeeded()
+    with pytest.raises(RuntimeError):
+        attempt.failed()
+
+
+# ---- many logins at once
+
+
+def storm(
+    lockouts: Lockouts, key: bytes, now: float, count: int, right: bool = False
+) -> tuple[Counter[object], int]:
+    """``count`` logins in as many threads; their answers, and how many passwords were tried."""
+    answers: list[object] = []
+    tried: list[int] = []
+    start = threading.Barrier(count)
+
+    def login() -> None:
+        start.wait()
+        attempt = lockouts.begin(key, now)
+        if isinstance(attempt, int):
+            answers.append(attempt)
+            return
+        with attempt:
+            tried.append(1)
+            time.sleep(0.002)  # the hash
+            answers.append("in" if right else attempt.failed())
+            if right:
+                attempt.succeeded()
+
+    threads = [threading.Thread(target=login) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return Counter(answers), len(tried)
+
+
+def test_fifty_guesses_at_once_are_five_guesses() -> None:
+    lockouts = Lockouts(16)
+    assert storm(lockouts, ANN, 0.0, 50) == ({None: 4, 60: 46}, 5)
+    assert storm(lockouts, ANN, 59.0, 50) == ({1: 50}, 0)
+    assert storm(lockouts, ANN, 60.0, 50) == ({None: 4, 300: 46}, 5)
+    assert storm(lockouts, ANN, 360.0, 50) == ({None: 9, 3600: 41}, 10)
+    assert storm(lockouts, ANN, 3960.0, 50) == ({3600: 50}, 1)
+    assert storm(lockouts, ANN, 7560.0, 50) == ({3600: 50}, 1)
+
+
+def test_fifty_right_passwords_at_once_are_all_let_in() -> None:
+    lockouts = Lockouts(16)
+    fail_times(lockouts, ANN, 4, 0.0)
+    assert storm(lockouts, ANN, 0.0, 50, right=True) == ({"in": 50}, 50)
+    assert len(lockouts) == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "at_once"), [(0, 5), (1, 4), (4, 1), (5, 5), (8, 2), (10, 5), (16, 4), (20, 1), (21, 1)]
+)
+def test_no_more_are_in_hand_than_may_all_fail(before: int, at_once: int) -> None:
+    lockouts = Lockouts(16, wait_seconds=0.01)
+    now = fail_times(lockouts, ANN, before, 0.0)
+    now += lockouts.check(ANN, now)
+    for _ in range(at_once):
+        begun(lockouts, ANN, now)
+    with pytest.raises(ApiError, match="Too many passwords to check at once") as refused:
+        lockouts.begin(ANN, now)
+    assert (refused.value.code, dict(refused.value.headers)) == ("UNAVAILABLE", {"Retry-After": "1"})
+    begun(lockouts, BOB, now)
+
+
+def test_a_success_among_guesses_in_hand_buys_no_further_guess() -> None:
+    lockouts = Lockouts(16)
+    now = fail_times(lockouts, ANN, 11, 0.0)
+    now += lockouts.check(ANN, now)
+    attempts = [begun(lockouts, ANN, now) for _ in range(5)]
+    attempts[0].succeeded()
+    assert [attempt.failed() for attempt in attempts[1:]] == [None] * 4
+    assert fail(lockouts, ANN, now) == 60
+
+
+@pytest.mark.parametrize(
+    ("outcome", "answer"),
+    [
+        (lambda lockouts, attempt: attempt.failed(), 60),
+        (lambda lockouts, attempt: attempt.succeeded(), "begun"),
+        (lambda lockouts, attempt: attempt.__exit__(None, None, None), "begun"),
+        (lambda lockouts, attempt: lockouts.reset(ANN), "begun"),
+    ],
+    ids=["failure", "success", "no outcome", "reset"],
+)
+def test_who_waits_learns_the_outcome(outcome: Callable[[Lockouts, Attempt], object], answer: object) -> None:
+    lockouts = Lockouts(16, wait_seconds=60)
+    fail_times(lockouts, ANN, 4, 0.0)
+    first = begun(lockouts, ANN, 0.0)
+    answers: list[object] = []
+
+    def second() -> None:
+        attempt = lockouts.begin(ANN, 0.0)
+        answers.append("begun" if isinstance(attempt, Attempt) else attempt)
+
+    thread = threading.Thread(target=second, daemon=True)
+    thread.start()
+    thread.join(0.02)
+    assert answers == []
+    outcome(lockouts, first)
+    thread.join(10)
+    assert answers == [answer]
+
+
+# ---- when the table is full
+
+
+def test_the_table_never_grows_beyond_its_capacity() -> None:
+    lockouts = Lockouts(100)
+    for number in range(1000):
+        fail(lockouts, key_of(f"{number}@example.com"), float(number))
+        assert len(lockouts) == min(number + 1, 100)
+
+
+def test_the_lowest_count_goes_first() -> None:
+    lockouts = Lockouts(3)
+    for key, count in ((ANN, 2), (BOB, 1), (CAY, 3)):
+        fail_times(lockouts, key, count, 0.0)
+    fail(lockouts, DAN, 1.0)  # in the place of BOB
+    assert [fail(lockouts, key, 2.0) for key in (ANN, ANN, ANN)] == [None, None, 60]
+    assert [fail(lockouts, CAY, 2.0) for _ in range(2)] == [None, 60]
+
+
+def test_of_equal_counts_the_longest_unseen_goes_first() -> None:
+    lockouts = Lockouts(2)
+    for key, count in ((ANN, 4), (BOB, 4), (CAY, 1)):
+        fail_times(lockouts, key, count, 0.0)
+    assert fail(lockouts, BOB, 0.0) == 60
+    assert fail(lockouts, ANN, 0.0) is None
+
+
+def test_a_counter_due_to_be_forgotten_goes_before_a_lower_one() -> None:
+    lockouts = Lockouts(2)
+    fail_times(lockouts, ANN, 4, 0.0)
+    fail_times(lockouts, BOB, 3, DAY - 1)
+    fail(lockouts, CAY, DAY)
+    assert [fail(lockouts, BOB, DAY) for _ in range(2)] == [None, 60]
+
+
+def test_a_lock_in_force_never_goes() -> None:
+    lockouts = Lockouts(2)
+    for key in (ANN, BOB):
+        fail_times(lockouts, key, 5, 0.0)
+    for number in range(10):
+        assert fail(lockouts, key_of(str(number)), 1.0) is None
+    assert (lockouts.check(ANN, 1.0), lockouts.check(BOB, 1.0), len(lockouts)) == (59, 59, 2)
+    fail(lockouts, CAY, 60.0)
+    assert len(lockouts) == 2
+
+
+def test_a_known_email_needs_no_room() -> None:
+    lockouts = Lockouts(1)
+    assert [fail(lockouts, ANN, 0.0) for _ in range(5)] == [None, None, None, None, 60]
+
+
+# ---- against a model
+
+
+@dataclass
+class Entry:
+    """A counter of the model: as many failures as there were, when the last was, and in which order."""
+
+    count: int
+    last: float
+    order: int
+
+    def lock(self) -> float:
+        return 3600 if self.count >= 20 else {5: 60, 10: 300}.get(self.count, 0)
+
+
+class Against(RuleBasedStateMachine):
+    """Lockouts beside dictionaries that do the same in the plainest way."""
+
+    capacity = 1000
+    held = True  # attempts may stay in hand while others begin and time passes
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lockouts = Lockouts(self.capacity, wait_seconds=0)
+        self.now, self.order = 0.0, 0
+        self.entries: dict[bytes, Entry] = {}
+        self.hands: list[tuple[bytes, float, Attempt]] = []
+
+    def left(self, key: bytes) -> float:
+        entry = self.entries.get(key)
+        return max(0.0, entry.last + entry.lock() - self.now) if entry else 0.0
+
+    def may_begin(self, key: bytes) -> bool:
+        entry = self.entries.get(key)
+        count = entry.count if entry and self.now < entry.last + DAY else 0
+        in_hand = sum(1 for other, _, _ in self.hands if other == key)
+        to_next_lock = 1
+        while count + to_next_lock < 20 and count + to_next_lock not in (5, 10):
+            to_next_lock += 1
+        return in_hand < min(5, 1 if count >= 20 else to_next_lock)
+
+    def count_failure(self, key: bytes, now: float) -> float | None:
+        entry = self.entries.pop(key, None)
+        if entry is None and len(self.entries) == self.capacity and not self.made_room():
+            return None
+        if entry is None or now >= entry.last + DAY:
+            entry = Entry(0, now, 0)
+        self.order += 1
+        self.entries[key] = Entry(entry.count + 1, max(now, entry.last), self.order)
+        return self.entries[key].lock() or None
+
+    def made_room(self) -> bool:
+        old = [key for key, entry in self.entries.items() if self.now >= entry.last + DAY]
+        free = [key for key in self.entries if not self.left(key)]
+        if not old and not free:
+            return False
+        del self.entries[
+            min(old or free, key=lambda key: (min(self.entries[key].count, 20), self.entries[key].order))
+        ]
+        return True
+
+    @rule(key=st.sampled_from([ANN, BOB, CAY, DAN]))
+    def begins(self, key: bytes) -> None:
+        expected = self.left(key)
+        if expected:
+            assert self.lockouts.begin(key, self.now) == expected
+        elif self.may_begin(key):
+            self.hands.append((key, self.now, begun(self.lockouts, key, self.now)))
+            if not self.held:
+                self.fails(0)
+        else:
+            with pytest.raises(ApiError):
+                self.lockouts.begin(key, self.now)
+
+    @precondition(lambda self: self.hands)
+    @rule(place=st.integers(0, 9))
+    def fails(self, place: int) -> None:
+        key, now, attempt = self.hands.pop(place % len(self.hands))
+        with attempt:
+            assert attempt.failed() == self.count_failure(key, now)
+
+    @rule(key=st.sampled_from([ANN, BOB]), times=st.integers(2, 21))
+    def fails_often(self, key: bytes, times: int) -> None:
+        for _ in range(times):
+            if self.may_begin(key):
+                self.now += self.left(key)
+                attempt = begun(self.lockouts, key, self.now)
+                with attempt:
+                    assert attempt.failed() == self.count_failure(key, self.now)
+
+    @precondition(lambda self: self.hands)
+    @rule(place=st.integers(0, 9))
+    def succeeds(self, place: int) -> None:
+        key, _, attempt = self.hands.pop(place % len(self.hands))
+        with attempt:
+            attempt.succeeded()
+        self.entries.pop(key, None)
+
+    @precondition(lambda self: self.hands)
+    @rule(place=st.integers(0, 9))
+    def gives_up(self, place: int) -> None:
+        with self.hands.pop(place % len(self.hands))[2]:
+            pass
+
+    @rule(key=st.sampled_from([ANN, BOB]))
+    def resets(self, key: bytes) -> None:
+        self.lockouts.reset(key)
+        self.entries.pop(key, None)
+
+    @rule(seconds=st.sampled_from([1, 59, 60, 240, 300, 3540, 3600, DAY - 1, DAY]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @invariant()
+    def they_agree(self) -> None:
+        assert len(self.lockouts) == len(self.entries) <= self.capacity
+        for key in (ANN, BOB, CAY, DAN):
+            assert self.lockouts.check(key, self.now) == self.left(key)
+
+
+class AgainstWhenFull(Against):
+    """The same with room for two, and no attempt in hand for long: counters come in the order of their times."""
+
+    capacity = 2
+    held = False
+
+
+TestAgainstTheModel = Against.TestCase
+TestAgainstTheModelWhenFull = AgainstWhenFull.TestCase
+TestAgainstTheModel.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestAgainstTheModelWhenFull.settings = TestAgainstTheModel.settings

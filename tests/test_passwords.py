@@ -1,0 +1,340 @@
+"""Which passwords may be chosen, what is stored of them, and how much hashing runs at once."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from importlib import resources
+
+import argon2
+import pytest
+from argon2.exceptions import InvalidHashError
+
+from finapi.errors import ApiError
+from finapi.passwords import PROFILES, Hasher, check_new
+
+
+@pytest.fixture
+def hasher() -> Hasher:
+    return Hasher("cheap")
+
+
+def refusal(password: str) -> ApiError:
+    with pytest.raises(ApiError) as refused:
+        check_new(password, "newpassword")
+    return refused.value
+
+
+def common() -> list[str]:
+    return resources.files("finapi").joinpath("common_passwords.txt").read_text("ascii").splitlines()
+
+
+# ---- what may be chosen
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        "kvxqzjwp",  # 8
+        "é" * 8,
+        "\N{PILE OF POO}" * 8,
+        "k" * 1024,
+        "\N{PILE OF POO}" * 1024,  # 4,096 bytes
+        "        ",
+        "a\0bcdefg",
+        "password of mine",
+        "12345678 ",
+    ],
+)
+def test_eight_to_1024_characters_may_be_chosen(password: str) -> None:
+    check_new(password, "password")
+
+
+@pytest.mark.parametrize(
+    "password", ["", "kvxqzjw", "é" * 7, "\N{PILE OF POO}" * 7, "k" * 1025, "k" * 100_000]
+)
+def test_fewer_than_eight_or_more_than_1024_characters_are_refused(password: str) -> None:
+    error = refusal(password)
+    assert (error.code, error.status) == ("INVALID_PARAM", 400)
+    assert error.message == "The password must have 8 to 1024 characters"
+    assert error.details == {"param": "newpassword", "expected": "8 to 1024 characters"}
+
+
+@pytest.mark.parametrize("password", ["kvxqzjwp\ud800", "\udfff" * 8])
+def test_half_a_surrogate_pair_is_refused(password: str) -> None:
+    error = refusal(password)
+    assert error.message == "The password contains half a surrogate pair"
+    assert error.details == {"param": "newpassword", "expected": "Unicode characters"}
+
+
+@pytest.mark.parametrize(
+    "password", ["password", "12345678", "password123", "qwertyuiop", "PASSWORD", "Password1", "LetMeIn1"]
+)
+def test_a_common_password_is_refused_in_any_case(password: str) -> None:
+    error = refusal(password)
+    assert error.message == "The password is one of the most common"
+    assert error.details == {"param": "newpassword", "expected": "a password that is not in common use"}
+
+
+@pytest.mark.parametrize(
+    "password", [" password", "password\n", "pass word", "passwordpassword1", "p\0assword"]
+)
+def test_a_common_password_inside_a_longer_one_is_no_reason(password: str) -> None:
+    check_new(password, "password")
+
+
+def test_the_list_has_3000_lower_case_passwords_of_eight_characters_or_more() -> None:
+    words = common()
+    assert len(words) == len(set(words)) == 3000
+    assert words[:5] == ["password", "12345678", "123456789", "baseball", "football"]
+    assert all(len(word) >= 8 and word == word.lower().strip() for word in words)
+
+
+def test_every_password_of_the_list_is_refused() -> None:
+    for word in common():
+        assert refusal(word).message == "The password is one of the most common"
+
+
+def test_a_refusal_does_not_repeat_the_password() -> None:
+    for password in ("hunter2", "sunshine", "kvxqzjwp\ud800"):
+        error = refusal(password)
+        assert password not in f"{error.message} {error.details}"
+
+
+# ---- what is stored
+
+
+@pytest.mark.parametrize(
+    "password", ["kvxqzjwp", "a\0bcdefg", "\0" * 8, "é" * 8, "\N{PILE OF POO}" * 1024, " padded ", "x"]
+)
+def test_the_password_itself_is_right(hasher: Hasher, password: str) -> None:
+    assert hasher.verify(hasher.hash(password), password) is True
+
+
+@pytest.mark.parametrize(
+    ("chosen", "tried"),
+    [
+        ("kvxqzjwp", "kvxqzjwq"),
+        ("kvxqzjwp", "Kvxqzjwp"),
+        ("kvxqzjwp", "kvxqzjwp "),
+        ("kvxqzjwp", " kvxqzjwp"),
+        ("kvxqzjwp", ""),
+        ("kvxqzjwp", "kvxqzjwp\0"),
+        ("kvxq\0jwp", "kvxq\0jwq"),
+        ("kvxq\0jwp", "kvxq"),
+        ("caf\u00e9 noir", "cafe\u0301 noir"),  # the same to read, other code points
+        ("\ufb01nance", "finance"),  # a ligature
+        ("k" * 1024, "k" * 1023),
+        ("k" * 1023 + "a", "k" * 1023 + "b"),
+        ("k" * 1024, "k" * 1025),
+        ("kvxqzjwp", "kvxqzjwp\ud800"),
+    ],
+)
+def test_anything_else_is_wrong(hasher: Hasher, chosen: str, tried: str) -> None:
+    assert hasher.verify(hasher.hash(chosen), tried) is False
+
+
+@pytest.mark.parametrize("password", ["k" * 1025, "kvxqzjwp\ud800"])
+def test_a_password_that_cannot_be_stored_is_not_hashed(hasher: Hasher, password: str) -> None:
+    with pytest.raises(ValueError, match="not a password that can be stored"):
+        hasher.hash(password)
+
+
+def test_equal_passwords_have_different_hashes(hasher: Hasher) -> None:
+    assert hasher.hash("kvxqzjwp") != hasher.hash("kvxqzjwp")
+
+
+def test_an_unknown_user_has_no_right_password(hasher: Hasher) -> None:
+    assert hasher.verify(None, "kvxqzjwp") is False
+
+
+def test_a_damaged_hash_is_an_error_and_not_a_wrong_password(hasher: Hasher) -> None:
+    with pytest.raises(InvalidHashError):
+        hasher.verify("damaged", "kvxqzjwp")
+
+
+@pytest.mark.parametrize(
+    ("profile", "form"),
+    [
+        ("default", "$argon2id$v=19$m=19456,t=2,p=1$"),
+        ("library", "$argon2id$v=19$m=65536,t=3,p=4$"),
+        ("cheap", "$argon2id$v=19$m=8,t=1,p=1$"),
+    ],
+)
+def test_a_hash_is_argon2id_with_the_cost_of_its_profile(profile: str, form: str) -> None:
+    assert Hasher(profile).hash("kvxqzjwp").startswith(form)
+
+
+def test_the_profiles_are_what_argon2_cffi_calls_them() -> None:
+    for name, theirs in [
+        ("library", argon2.profiles.RFC_9106_LOW_MEMORY),
+        ("cheap", argon2.profiles.CHEAPEST),
+    ]:
+        ours = PROFILES[name]
+        assert (ours.passes, ours.memory_kib, ours.lanes, ours.salt_length, ours.digest_length) == (
+            theirs.time_cost,
+            theirs.memory_cost,
+            theirs.parallelism,
+            theirs.salt_len,
+            theirs.hash_len,
+        )
+    assert argon2.PasswordHasher()._parameters == argon2.profiles.RFC_9106_LOW_MEMORY
+
+
+def test_a_hash_of_another_profile_is_verified_and_needs_a_new_one(hasher: Hasher) -> None:
+    costly = Hasher("default")
+    stored = hasher.hash("kvxqzjwp")
+    assert (hasher.needs_rehash(stored), costly.needs_rehash(stored)) == (False, True)
+    assert costly.verify(stored, "kvxqzjwp") is True
+    assert costly.needs_rehash(costly.hash("kvxqzjwp")) is False
+
+
+# ---- the work
+
+
+class Recorder:
+    """Stands where argon2's hasher does; keeps what it is asked, and holds every call until it is let go."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.running = self.most = 0
+        self.release = threading.Event()
+        self._lock = threading.Lock()
+
+    def verify(self, stored: str, secret: bytes) -> bool:
+        with self._lock:
+            self.asked.append(stored)
+            self.running += 1
+            self.most = max(self.most, self.running)
+        assert self.release.wait(10)
+        with self._lock:
+            self.running -= 1
+        return True
+
+
+def recorded(hasher: Hasher) -> Recorder:
+    recorder = Recorder()
+    vars(hasher)["_argon2"] = recorder
+    return recorder
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("profile", list(PROFILES))
+def test_an_unknown_user_costs_what_a_known_one_costs(profile: str) -> None:
+    hasher = Hasher(profile)
+    stored = hasher.hash("kvxqzjwp")
+    recorder = recorded(hasher)
+    recorder.release.set()
+    assert hasher.verify(stored, "kvxqzjwp") is True
+    assert hasher.verify(None, "kvxqzjwp") is False
+    known, unknown = map(argon2.extract_parameters, recorder.asked)
+    assert known == unknown
+    assert len(recorder.asked[0]) == len(recorder.asked[1])
+
+
+def test_the_hash_of_nobody_is_made_once_for_each_hasher() -> None:
+    made = []
+    for _ in range(2):
+        hasher = Hasher("cheap")
+        recorder = recorded(hasher)
+        recorder.release.set()
+        hasher.verify(None, "kvxqzjwp")
+        hasher.verify(None, "kvxqzjwq")
+        assert recorder.asked[0] == recorder.asked[1]
+        made.append(recorder.asked[0])
+    assert made[0] != made[1]
+
+
+@pytest.mark.parametrize("password", ["k" * 1025, "kvxqzjwp\ud800"])
+@pytest.mark.parametrize("stored", [None, "a hash"])
+def test_what_nobody_can_have_chosen_costs_nothing(password: str, stored: str | None) -> None:
+    hasher = Hasher("cheap")
+    recorder = recorded(hasher)
+    assert hasher.verify(stored, password) is False
+    assert recorder.asked == []
+
+
+def test_200_logins_at_once_hash_two_at_a_time_and_refuse_what_cannot_wait() -> None:
+    hasher = Hasher("cheap", at_once=2, waiting=16, wait_seconds=10)
+    recorder = recorded(hasher)
+    answers: list[object] = []
+
+    def login() -> None:
+        try:
+            answers.append(hasher.verify("a hash", "kvxqzjwp"))
+        except ApiError as error:
+            answers.append((error.code, error.status, dict(error.headers)))
+
+    threads = [threading.Thread(target=login) for _ in range(200)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(answers) == 182)
+    assert recorder.running == 2
+    recorder.release.set()
+    for thread in threads:
+        thread.join()
+    assert recorder.most == 2
+    assert answers.count(True) == 18
+    assert answers.count(("UNAVAILABLE", 503, {"Retry-After": "1"})) == 182
+
+
+def test_a_turn_that_does_not_come_in_time_is_unavailable_and_leaves_no_trace() -> None:
+    hasher = Hasher("cheap", at_once=1, waiting=1, wait_seconds=0.01)
+    recorder = recorded(hasher)
+    first = threading.Thread(target=hasher.verify, args=("a hash", "kvxqzjwp"))
+    first.start()
+    wait_until(lambda: recorder.running == 1)
+    for _ in range(3):  # a place that was not given back would be missing the second time
+        with pytest.raises(ApiError, match="Too many passwords to check at once"):
+            hasher.verify("a hash", "kvxqzjwp")
+    recorder.release.set()
+    first.join()
+    assert hasher.verify("a hash", "kvxqzjwp") is True
+
+
+def test_an_error_gives_its_turn_back() -> None:
+    hasher = Hasher("cheap", at_once=1, waiting=0, wait_seconds=0.01)
+    for _ in range(3):
+        with pytest.raises(InvalidHashError):
+            hasher.verify("damaged", "kvxqzjwp")
+    assert hasher.verify(hasher.hash("kvxqzjwp"), "kvxqzjwp") is True
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the habit that is tested is glibc's")
+def test_many_threads_cost_the_memory_of_the_hashes_that_run_at_once() -> None:
+    script = """
+import resource, threading
+from finapi.passwords import Hasher
+
+hasher = Hasher("default", at_once=2, waiting=100, wait_seconds=60)
+stored = hasher.hash("kvxqzjwp")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+threads = [threading.Thread(target=hasher.verify, args=(stored, "kvxqzjwq")) for _ in range(30)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    # One hash of 19 MiB ran before, a second beside it since; the rest is for the threads.
+    assert int(done.stdout) / 1024 < 19 + 10
+
+
+def test_argon2_and_the_list_are_not_loaded_before_the_first_password() -> None:
+    script = (
+        "import sys; from finapi import passwords; passwords.Hasher('default'); "
+        "print('argon2' in sys.modules, passwords._common.cache_info().currsize)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "False 0\n"
