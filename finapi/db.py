@@ -79,6 +79,7 @@ class Database:
         self._lock = threading.RLock()
         self._local = threading.local()
         self._readers: list[sqlite3.Connection] = []
+        self._closed = False
         self._writer = _connect(":memory:" if path is None else str(path))
         try:
             if path is not None:
@@ -87,11 +88,12 @@ class Database:
             # Not a parameter: PRAGMA takes none. The configuration allows two words.
             self._writer.execute(f"PRAGMA synchronous={synchronous}")
             migrate(self._writer)
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UsageError) as error:
             self._writer.close()
-            raise UsageError(f"{path} cannot be used as a database: {error}") from None
-        except UsageError:
-            self._writer.close()
+            if (
+                type(error) is sqlite3.DatabaseError
+            ):  # "file is not a database", "malformed"; not its subclasses
+                raise UsageError(f"{path} cannot be used as a database: {error}") from None
             raise
 
     @contextmanager
@@ -107,24 +109,35 @@ class Database:
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield Transaction(self._writer, self._queries)
+                self._writer.execute("COMMIT")
             except BaseException:
-                self._writer.execute("ROLLBACK")
+                # A full disk ends the transaction by itself.
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
                 raise
-            self._writer.execute("COMMIT")
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """A read transaction: everything read in the block is of one moment."""
+        """A read transaction: everything read in the block is of one moment. One inside another is refused."""
         if self._path is None:
-            with self._lock:
+            with self._lock, self._reading(self._writer):
                 yield Transaction(self._writer, self._queries)
-            return
-        connection = self._reader()
+        else:
+            connection = self._reader()
+            with self._reading(connection):
+                yield Transaction(connection, self._queries)
+
+    @contextmanager
+    def _reading(self, connection: sqlite3.Connection) -> Iterator[None]:
+        if connection.in_transaction:
+            raise RuntimeError("a read transaction inside another")
+        connection.execute("PRAGMA query_only=ON")
         connection.execute("BEGIN")
         try:
-            yield Transaction(connection, self._queries)
+            yield
         finally:
             connection.execute("COMMIT")
+            connection.execute("PRAGMA query_only=OFF")
 
     def integrity(self) -> list[str]:
         """What ``integrity_check`` and ``foreign_key_check`` find wrong; an empty list when all is well."""
@@ -136,6 +149,7 @@ class Database:
     def close(self) -> None:
         """Close every connection; the last one folds the WAL into the file."""
         with self._lock:
+            self._closed = True
             for connection in self._readers:
                 connection.close()
             self._readers.clear()
@@ -145,8 +159,9 @@ class Database:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             assert self._path is not None
+            if self._closed:
+                raise sqlite3.ProgrammingError("the database is closed")
             connection = _connect(f"{self._path.resolve().as_uri()}?mode=ro", uri=True)
-            connection.execute("PRAGMA query_only=ON")
             self._local.connection = connection
             # Not behind the writer's lock: a reader never waits for a write.
             self._readers.append(connection)

@@ -62,7 +62,9 @@ def decide(limit: Limit, state: State | None, now: float) -> tuple[Decision, Sta
         refused = Decision(False, limit.requests, 0, (excess - 1) / rate, (excess - limit.burst) / rate)
         return refused, state
     remaining = math.floor(limit.burst - excess + 1e-9)
-    return Decision(True, limit.requests, remaining, excess / rate, 0.0), State(excess, now)
+    # A clock that was read a little earlier by another thread must not leak the same time twice.
+    at = now if state is None else max(now, state.at)
+    return Decision(True, limit.requests, remaining, excess / rate, 0.0), State(excess, at)
 
 
 class Limiter:

@@ -37,7 +37,7 @@ class JsonFormatter(_Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as JSON text without a line break."""
-        return json.dumps(self._parts(record), ensure_ascii=False, default=str)
+        return json.dumps(self._parts(record), default=str)
 
 
 class TextFormatter(_Formatter):
@@ -51,7 +51,8 @@ class TextFormatter(_Formatter):
         line = " ".join([head, *(f"{name}={_shown(value)}" for name, value in parts.items())])
         # A message with a line break in it must not look like a second record.
         line = line.encode("unicode_escape").decode("ascii") if not line.isprintable() else line
-        return f"{line}\n{error}" if error else line
+        # Indented, so that no line of it can pass for a record.
+        return "\n  ".join([line, *error.splitlines()]) if error else line
 
 
 def configure(format: str, level: str, stream: TextIO | None = None, clock: Clock | None = None) -> None:

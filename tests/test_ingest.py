@@ -466,7 +466,7 @@ def test_a_zip_whose_directory_understates_a_size_is_refused(tmp_path: Path) -> 
     (group,) = sources.groups([lying])
     assert isinstance(group, sources.Group)
     with pytest.raises(ValueError, match=r"cannot be unpacked|not as long"):
-        group.entries[0].read()
+        group.entries[0].read(None)
 
 
 # ---- packs

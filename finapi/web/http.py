@@ -41,11 +41,12 @@ class Request:
     @property
     def wants_gzip(self) -> bool:
         """Whether the caller takes gzip (RFC 9110 12.5.3; ``q=0`` is a refusal)."""
+        taken: dict[str, bool] = {}
         for choice in self.headers.get("accept-encoding", "").split(","):
             name, _, parameters = choice.partition(";")
-            if name.strip().lower() in ("gzip", "*"):
-                return not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", parameters)
-        return False
+            taken[name.strip().lower()] = not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", parameters)
+        # What is said of gzip counts before what is said of everything else.
+        return taken.get("gzip", taken.get("*", False))
 
 
 @dataclass(slots=True)

@@ -81,11 +81,12 @@ def _integer(param: Param, text: str) -> int:
         raise invalid_param(param.name, f"{param.name} must be a whole number.", expected="integer")
     number = int(text)
     if (param.least is not None and number < param.least) or (param.most is not None and number > param.most):
-        raise invalid_param(
-            param.name,
-            f"{param.name} must be from {param.least} to {param.most}.",
-            expected=f"integer from {param.least} to {param.most}",
+        bounds = "".join(
+            f" {word} {bound}"
+            for word, bound in (("from", param.least), ("to", param.most))
+            if bound is not None
         )
+        raise invalid_param(param.name, f"{param.name} must be{bounds}.", expected=f"integer{bounds}")
     return number
 
 

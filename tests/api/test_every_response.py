@@ -1,0 +1,539 @@
+"""What every response carries, whatever its status: headers, the shape of errors, HEAD, gzip and ETags."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from finapi import __version__, accounts
+from finapi import app as apps
+from finapi.app import App
+from finapi.clock import FixedClock
+from finapi.config import Config
+from finapi.errors import STATUS_OF
+from finapi.web.call import Call, Route
+from finapi.web.http import Response
+from finapi.web.wsgi import WsgiApp
+from tests.api import COMPANY, FILING, balance, client_of, ledger, put, report
+from tests.client import Answer, Client
+from tests.conftest import NOW
+
+OURS = re.compile(r"00000000-0000-4000-8000-[0-9]{12}")
+STAMP = "2026-01-31T12:00:00.000Z"
+SECRET_TEXT = "the password is swordfish"
+
+
+def explode(call: Call) -> Response:
+    raise RuntimeError(SECRET_TEXT)
+
+
+EXPLODING = Route("GET", "/api/v1/explode", explode, "key", 10, "xbrl", "It fails")
+
+
+@pytest.fixture
+def client(app: App, user: accounts.NewUser) -> Client:
+    """A caller with a key, and one report in the store."""
+    put(app, report())
+    return Client(app, user.api_key)
+
+
+def with_status(status: int, make_app: Callable[..., App], method: str = "GET", **headers: str) -> Answer:
+    """A response of this status, of a key route where the status allows; ``headers`` are sent along."""
+    app = make_app(free_tokens=0 if status == 402 else 100, xbrl_burst=0 if status == 429 else 30)
+    put(app, report())
+    key = accounts.create(app, "bob@example.com", "free", NOW).api_key
+    client = client_of(app, key, EXPLODING) if status == 500 else Client(app, key)
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    path, environ = COMPANY, {}
+    if status == 204:
+        method = "OPTIONS"
+    elif status == 304:
+        sent["If-None-Match"] = client.get(COMPANY).headers["etag"]
+    elif status == 400:
+        path += "?period=X"
+    elif status == 401:
+        sent["X-API-Key"] = "nonsense"
+    elif status == 404:
+        path = "/api/v1/nothing"
+    elif status == 405:
+        method = "POST"
+    elif status == 429:
+        client.get(COMPANY)
+    elif status == 500:
+        path = EXPLODING.path
+    elif status == 504:
+        environ = {"finapi.deadline": -1.0}
+    answer = client.call(method, path, headers=sent, environ=environ)
+    assert answer.status == status
+    return answer
+
+
+STATUSES = [200, 204, 304, 400, 401, 402, 404, 405, 429, 500, 504]
+ERRORS = [status for status in STATUSES if status >= 400]
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL)
+
+
+# ---- headers
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_every_response_carries_version_request_id_cache_control_and_nosniff(
+    make_app: Callable[..., App], status: int
+) -> None:
+    headers = with_status(status, make_app).headers
+    assert headers["x-api-version"] == __version__ == "0.1.0"
+    assert OURS.fullmatch(headers["x-request-id"])
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == ("private, no-cache" if status in (200, 304) else "no-store")
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/openapi.json"])
+def test_a_route_without_a_key_carries_them_too(client: Client, path: str) -> None:
+    headers = client.get(path).headers
+    assert (headers["x-api-version"], headers["cache-control"]) == ("0.1.0", "no-store")
+    assert (headers["x-content-type-options"], headers["content-type"]) == (
+        "nosniff",
+        "application/json; charset=utf-8",
+    )
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_good_request_id_is_repeated_but_ours_stands_in_the_body(
+    make_app: Callable[..., App], status: int
+) -> None:
+    answer = with_status(status, make_app, X_Request_ID="their-id~1")
+    assert answer.headers["x-request-id"] == "their-id~1"
+    if status not in (204, 304):
+        assert OURS.fullmatch(answer.json["request_id"])
+
+
+@pytest.mark.parametrize("said", ["", " ", "a b", "a" * 192, "\x7f", "é"])
+def test_a_bad_request_id_is_replaced_by_ours(client: Client, said: str) -> None:
+    answer = client.get(COMPANY, headers={"X-Request-ID": said})
+    assert answer.headers["x-request-id"] == answer.json["request_id"]
+    assert OURS.fullmatch(answer.json["request_id"])
+
+
+def test_every_call_has_a_request_id_of_its_own(client: Client) -> None:
+    ids = {client.get(COMPANY, headers={"X-Request-ID": "same"}).json["request_id"] for _ in range(5)}
+    assert len(ids) == 5
+
+
+@pytest.mark.parametrize("target", ["/livez?a=%FF", "/%FF", "/livez?" + "&" * 200])
+def test_a_request_that_cannot_be_read_is_answered_like_any_other(client: Client, target: str) -> None:
+    answer = client.get(target)
+    assert (answer.status, answer.json["code"]) == (400, "BAD_REQUEST")
+    assert (answer.headers["x-api-version"], answer.headers["cache-control"]) == ("0.1.0", "no-store")
+    assert answer.headers["x-request-id"] == answer.json["request_id"]
+
+
+def test_a_request_that_cannot_be_read_has_its_request_id_repeated(client: Client) -> None:
+    assert client.get("/livez?a=%FF", headers={"X-Request-ID": "theirs"}).headers["x-request-id"] == "theirs"
+
+
+def test_the_head_of_a_request_that_cannot_be_read_has_no_body(client: Client) -> None:
+    assert client.call("HEAD", "/livez?a=%FF").body == b""
+
+
+# ---- errors
+
+
+@pytest.mark.parametrize("status", ERRORS)
+def test_every_error_has_one_shape(make_app: Callable[..., App], status: int) -> None:
+    body = with_status(status, make_app).json
+    assert (body["status"], body["timestamp"]) == ("error", STAMP)
+    assert body["error"] == body["code"]
+    assert STATUS_OF[body["code"]] == status
+    assert body["message"].endswith(".")
+    beside = {"current_balance", "required_cost", "next_refill_at", "plan", "upgrade_url"}
+    expected = {"status", "error", "code", "message", "request_id", "timestamp"}
+    expected |= {400: {"details"}, 402: beside}.get(status, set())
+    assert set(body) == expected
+
+
+@pytest.mark.parametrize("status", [status for status in ERRORS if status != 404])
+def test_every_failure_of_a_metered_route_charges_nothing(make_app: Callable[..., App], status: int) -> None:
+    assert with_status(status, make_app).headers["x-tokens-charged"] == "0"
+
+
+def test_an_unexpected_failure_says_nothing_of_itself(app: App, user: accounts.NewUser) -> None:
+    answer = client_of(app, user.api_key, EXPLODING).get(EXPLODING.path)
+    assert answer.status == 500
+    assert answer.json == {
+        "status": "error",
+        "error": "INTERNAL",
+        "code": "INTERNAL",
+        "message": "Something went wrong here. The failure has been logged.",
+        "request_id": answer.json["request_id"],
+        "timestamp": STAMP,
+    }
+    whole = answer.body.decode() + str(answer.headers)
+    for leak in (SECRET_TEXT, "Traceback", "RuntimeError", ".py", "explode("):
+        assert leak not in whole
+
+
+def test_an_unexpected_failure_is_logged_under_its_request_id_and_refunded(
+    app: App, user: accounts.NewUser, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
+    with caplog.at_level(logging.ERROR, "finapi.access"):
+        answer = client_of(app, user.api_key, EXPLODING).get(EXPLODING.path)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"request {answer.json['request_id']} failed"
+    ]
+    assert caplog.records[0].exc_info is not None
+    assert str(caplog.records[0].exc_info[1]) == SECRET_TEXT
+    assert balance(app, user.id) == 500_000
+
+
+def test_the_servers_own_errors_have_the_same_shape_and_headers(app: App) -> None:
+    for status, code in [(400, "BAD_REQUEST"), (413, "PAYLOAD_TOO_LARGE"), (431, "HEADERS_TOO_LARGE")]:
+        fields, body = WsgiApp(app).error_response(status, "Too much.")
+        document, headers = json.loads(body), dict(fields)
+        assert (document["status"], document["error"], document["code"]) == ("error", code, code)
+        assert (document["message"], document["timestamp"]) == ("Too much.", STAMP)
+        assert headers["X-Request-ID"] == document["request_id"]
+        assert (headers["X-API-Version"], headers["Cache-Control"]) == ("0.1.0", "no-store")
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Content-Type"] == "application/json; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(408, "REQUEST_TIMEOUT"), (414, "URI_TOO_LONG"), (503, "UNAVAILABLE"), (418, "BAD_REQUEST")],
+)
+def test_the_servers_own_errors_have_codes_of_the_table(app: App, status: int, code: str) -> None:
+    assert json.loads(WsgiApp(app).error_response(status, "No.")[1])["code"] == code
+
+
+# ---- methods
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE"])
+@pytest.mark.parametrize("path", [COMPANY, FILING, "/livez"])
+def test_another_method_is_405_with_those_that_are_allowed(client: Client, method: str, path: str) -> None:
+    answer = client.call(method, path)
+    assert (answer.status, answer.json["code"]) == (405, "METHOD_NOT_ALLOWED")
+    assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
+    assert answer.json["message"] == f"{method} is not served here."
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "HEAD"])
+def test_a_path_that_is_not_there_is_404_for_every_method(client: Client, method: str) -> None:
+    assert client.call(method, "/api/v1/nothing").status == 404
+
+
+@pytest.mark.parametrize("path", [COMPANY, "/livez"])
+def test_options_says_what_is_allowed_without_a_body(app: App, path: str) -> None:
+    answer = Client(app).call("OPTIONS", path)
+    assert (answer.status, answer.body) == (204, b"")
+    assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
+    assert "content-type" not in answer.headers
+    assert "x-tokens-charged" not in answer.headers
+
+
+def test_options_of_a_path_with_several_methods_lists_them(app: App) -> None:
+    def answer(call: Call) -> Response:
+        return Response(200, b"{}")
+
+    table = [Route(method, "/x", answer, "none", 0, None, "x") for method in ("PUT", "GET", "DELETE")]
+    assert (
+        client_of(app, None, *table).call("OPTIONS", "/x").headers["allow"]
+        == "DELETE, GET, HEAD, OPTIONS, PUT"
+    )
+
+
+def test_a_route_without_get_has_no_head(app: App) -> None:
+    route = Route("POST", "/x", lambda call: Response(200, b"{}"), "none", 0, None, "x")
+    client = client_of(app, None, route)
+    assert client.call("HEAD", "/x").status == 405
+    assert client.call("OPTIONS", "/x").headers["allow"] == "OPTIONS, POST"
+
+
+@pytest.mark.parametrize(
+    "path", [COMPANY, FILING, COMPANY + "?period=X", "/livez", "/openapi.json", "/api/v1/nothing"]
+)
+def test_head_has_the_headers_of_get_and_no_body(client: Client, path: str) -> None:
+    got, head = client.get(path), client.call("HEAD", path)
+    differs = {"x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset"}
+    assert head.body == b""
+    assert head.status == got.status
+    assert {name: value for name, value in head.headers.items() if name not in differs} == {
+        name: value for name, value in got.headers.items() if name not in differs
+    }
+    assert head.headers["content-length"] == str(len(got.body))
+
+
+# ---- CORS
+
+
+@pytest.mark.parametrize("status", [status for status in STATUSES if status != 404])
+def test_a_key_route_may_be_read_by_any_page(make_app: Callable[..., App], status: int) -> None:
+    headers = with_status(status, make_app).headers
+    assert headers["access-control-allow-origin"] == "*"
+    assert "X-Tokens-Charged" in headers["access-control-expose-headers"]
+    assert "access-control-allow-credentials" not in headers
+
+
+@pytest.mark.parametrize("method", ["GET", "OPTIONS", "POST"])
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/openapi.json", "/api/v1/nothing"])
+def test_no_other_route_may(client: Client, method: str, path: str) -> None:
+    answer = client.call(method, path, headers={"Origin": "https://evil.example"})
+    assert [name for name in answer.headers if name.startswith("access-control")] == []
+
+
+def test_a_preflight_allows_the_headers_that_a_call_needs(app: App) -> None:
+    asked = {"Origin": "https://app.example", "Access-Control-Request-Method": "GET"}
+    headers = Client(app).call("OPTIONS", COMPANY, headers=asked).headers
+    assert headers["access-control-allow-methods"] == "GET, HEAD, OPTIONS"
+    assert headers["access-control-allow-headers"] == "X-API-Key, X-Request-ID, If-None-Match, Content-Type"
+    assert headers["access-control-max-age"] == "86400"
+
+
+# ---- gzip
+
+ZIP = {"Accept-Encoding": "gzip"}
+
+
+def test_a_long_body_is_gzipped_when_asked_for(client: Client) -> None:
+    plain, zipped = client.get(COMPANY), client.get(COMPANY, headers=ZIP)
+    assert "content-encoding" not in plain.headers
+    assert zipped.headers["content-encoding"] == "gzip"
+    assert zipped.headers["content-length"] == str(len(zipped.body))
+    assert len(zipped.body) < len(plain.body) / 2
+    assert json.loads(gzip.decompress(zipped.body))["data"] == plain.json["data"]
+    assert plain.headers["vary"] == zipped.headers["vary"] == "Accept-Encoding"
+
+
+def test_each_coding_has_a_strong_etag_of_its_own(client: Client) -> None:
+    plain, zipped = client.get(COMPANY), client.get(COMPANY, headers=ZIP)
+    assert re.fullmatch(r'"[0-9a-f]{32}"', plain.headers["etag"])
+    assert zipped.headers["etag"] == plain.headers["etag"][:-1] + '-gzip"'
+
+
+@pytest.mark.parametrize(("size", "zipped"), [(0, False), (1023, False), (1024, False), (1025, True)])
+def test_a_body_over_one_kibibyte_is_gzipped(app: App, size: int, zipped: bool) -> None:
+    route = Route("GET", "/x", lambda call: Response(200, b"x" * size), "none", 0, None, "x")
+    answer = client_of(app, None, route).get("/x", headers=ZIP)
+    assert ("content-encoding" in answer.headers, "vary" in answer.headers) == (zipped, zipped)
+    assert (gzip.decompress(answer.body) if zipped else answer.body) == b"x" * size
+
+
+def test_an_error_is_gzipped_by_the_same_rule(client: Client) -> None:
+    answer = client.get(COMPANY + "?period=X", headers=ZIP)
+    assert (answer.status, "content-encoding" in answer.headers) == (400, False)
+
+
+# ---- ETag
+
+
+def tag_of(client: Client, path: str) -> str:
+    answer = client.get(path)
+    assert answer.status == 200
+    return answer.headers["etag"]
+
+
+def test_a_known_answer_is_304_for_nothing(app: App, client: Client) -> None:
+    tag = tag_of(client, COMPANY)
+    before = ledger(app), balance(app, 1)
+    answer = client.get(COMPANY, headers={"If-None-Match": tag})
+    assert (answer.status, answer.body) == (304, b"")
+    assert answer.headers["etag"] == tag
+    assert answer.headers["x-tokens-charged"] == "0"
+    assert "content-type" not in answer.headers
+    assert "content-length" not in answer.headers
+    assert (ledger(app), balance(app, 1)) == before
+
+
+@pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', '{}, "other"'])
+def test_if_none_match_may_be_weak_or_a_list(client: Client, form: str) -> None:
+    tag = tag_of(client, COMPANY)
+    assert client.get(COMPANY, headers={"If-None-Match": form.format(tag)}).status == 304
+
+
+def test_the_tag_of_one_coding_is_known_in_the_other(client: Client) -> None:
+    plain, zipped = tag_of(client, COMPANY), client.get(COMPANY, headers=ZIP).headers["etag"]
+    assert client.get(COMPANY, headers={"If-None-Match": zipped}).status == 304
+    assert client.get(COMPANY, headers={"If-None-Match": plain, **ZIP}).status == 304
+
+
+def test_a_304_repeats_the_tag_of_the_answer_that_is_held(client: Client) -> None:
+    zipped = client.get(COMPANY, headers=ZIP).headers["etag"]
+    answer = client.get(COMPANY, headers={"If-None-Match": zipped, **ZIP})
+    assert (answer.status, answer.headers["etag"]) == (304, zipped)
+
+
+def test_a_304_varies_as_the_answer_does(client: Client) -> None:
+    answer = client.get(COMPANY, headers={"If-None-Match": tag_of(client, COMPANY)})
+    assert answer.headers["vary"] == "Accept-Encoding"
+
+
+def test_a_known_answer_is_304_even_with_an_empty_balance(make_app: Callable[..., App]) -> None:
+    app = make_app(free_tokens=25)
+    put(app, report())
+    client = Client(app, accounts.create(app, "bob@example.com", "free", NOW).api_key)
+    tag = tag_of(client, COMPANY)
+    assert client.get(COMPANY).status == 402
+    assert client.get(COMPANY, headers={"If-None-Match": tag}).status == 304
+    assert client.get(COMPANY, headers={"If-None-Match": '"other"'}).status == 402
+
+
+def test_a_known_answer_still_needs_a_key_and_passes_the_limit(make_app: Callable[..., App]) -> None:
+    app = make_app(xbrl_burst=1)
+    put(app, report())
+    client = Client(app, accounts.create(app, "bob@example.com", "free", NOW).api_key)
+    held = {"If-None-Match": tag_of(client, COMPANY)}
+    assert Client(app).get(COMPANY, headers=held).status == 401
+    assert [client.get(COMPANY, headers=held).status for _ in range(2)] == [304, 429]
+
+
+def test_a_304_has_no_limit_headers(client: Client) -> None:
+    answer = client.get(COMPANY, headers={"If-None-Match": tag_of(client, COMPANY)})
+    assert [name for name in answer.headers if name.startswith("x-ratelimit")] == []
+
+
+def test_a_head_of_a_known_answer_is_304(client: Client) -> None:
+    answer = client.call("HEAD", COMPANY, headers={"If-None-Match": tag_of(client, COMPANY)})
+    assert (answer.status, answer.headers["x-tokens-charged"]) == (304, "0")
+
+
+def test_the_tag_stays_while_nothing_changes(app: App, client: Client, clock: FixedClock) -> None:
+    tag = tag_of(client, COMPANY)
+    clock.advance(86_400)
+    other = Client(app, accounts.create(app, "bob@example.com", "free", NOW).api_key)
+    assert [tag_of(client, COMPANY), tag_of(other, COMPANY)] == [tag, tag]
+
+
+def test_the_tag_changes_when_data_arrives(app: App, client: Client) -> None:
+    tag = tag_of(client, COMPANY)
+    with app.db.write() as tx:
+        tx.run("bump_data_version")
+    answer = client.get(COMPANY, headers={"If-None-Match": tag})
+    assert answer.status == 200
+    assert answer.headers["etag"] != tag
+
+
+def test_the_tag_depends_on_every_parameter_and_on_the_route(client: Client) -> None:
+    paths = [
+        COMPANY,
+        COMPANY.replace("BRK-B", "BRK-A"),
+        COMPANY + "?year=2024",
+        COMPANY + "?form_type=10-K",
+        COMPANY + "?as_of=2025-06-01",
+        COMPANY + "?as_of=2025-06-02",
+        COMPANY + "?basis=original",
+        COMPANY + "?consolidated_only=false",
+        COMPANY + "?statement=income",
+        COMPANY + "?statement=income&statement=balance",
+        FILING,
+        FILING + "?statement=income",
+    ]
+    assert len({tag_of(client, path) for path in paths}) == len(paths)
+
+
+def test_two_routes_with_the_same_parameters_have_tags_of_their_own(app: App, user: accounts.NewUser) -> None:
+    def answer(call: Call) -> Response:
+        return Response(200, b"{}")
+
+    table = [Route("GET", path, answer, "key", 1, "xbrl", "x", cacheable=True) for path in ("/x", "/y")]
+    client = client_of(app, user.api_key, *table)
+    assert tag_of(client, "/x") != tag_of(client, "/y")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "year=2024&basis=latest",
+        "basis=latest&year=2024",
+        "year=2024",
+        "year=2024&period=A&consolidated_only=true",
+        "year=2024&colour=red",
+        "colour=red&&year=2024&",
+        "%79ear=2024",
+    ],
+)
+def test_the_tag_does_not_depend_on_how_the_same_question_is_written(client: Client, query: str) -> None:
+    assert tag_of(client, f"{COMPANY}?{query}") == tag_of(client, COMPANY + "?year=2024")
+
+
+def test_the_tag_does_not_depend_on_where_the_key_stands(
+    app: App, user: accounts.NewUser, client: Client
+) -> None:
+    assert tag_of(Client(app), f"{COMPANY}?apiKey={user.api_key}") == tag_of(client, COMPANY)
+
+
+@pytest.mark.parametrize("status", [status for status in STATUSES if status not in (200, 304)])
+def test_nothing_but_an_answer_has_a_tag(make_app: Callable[..., App], status: int) -> None:
+    assert "etag" not in with_status(status, make_app).headers
+
+
+def test_a_wrong_parameter_is_400_whatever_tag_is_held(client: Client) -> None:
+    assert client.get(COMPANY + "?period=X", headers={"If-None-Match": "*"}).status == 400
+
+
+@pytest.mark.parametrize(("ticker", "status"), [("BRK-B", 200), ("NONE", 404)])
+def test_any_tag_at_all_is_no_condition(client: Client, ticker: str, status: int) -> None:
+    """Whether there is an answer is not known before the work, so that it cannot be told without it."""
+    path = f"/api/v1/xbrl/companies/{ticker}/statements"
+    assert client.get(path, headers={"If-None-Match": "*"}).status == status
+
+
+# ---- anything at all
+
+
+@pytest.fixture(scope="module")
+def anybody() -> Iterator[Client]:
+    """A caller of a server without limits to run into, for many calls."""
+    app = apps.in_memory(Config(xbrl_burst=10_000_000), FixedClock(NOW))
+    put(app, report())
+    yield Client(app, accounts.create(app, "bob@example.com", "yearly", NOW).api_key)
+    app.db.close()
+
+
+VISIBLE = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E, exclude_characters="?#"), max_size=40)
+PREFIXES = st.sampled_from(
+    ["/", "/api/v1/xbrl/companies/", "/api/v1/xbrl/filing/", COMPANY + "?", FILING + "?", "/livez?"]
+)
+NAMES = st.sampled_from(
+    ["period=", "year=", "as_of=", "basis=", "statement=", "consolidated_only=", "form_type=", ""]
+)
+HEADERS = st.dictionaries(
+    st.sampled_from(["If-None-Match", "Accept-Encoding", "X-Request-ID", "X-Forwarded-For", "X-API-Key"]),
+    st.text(st.characters(min_codepoint=0x20, max_codepoint=0xFF), max_size=60),
+    max_size=3,
+)
+
+
+@given(
+    prefix=PREFIXES,
+    middle=VISIBLE,
+    name=NAMES,
+    value=VISIBLE,
+    headers=HEADERS,
+    method=st.sampled_from(["GET", "HEAD", "OPTIONS", "POST"]),
+)
+@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_request_is_an_unexpected_failure(
+    anybody: Client, prefix: str, middle: str, name: str, value: str, headers: dict[str, str], method: str
+) -> None:
+    answer = anybody.call(method, f"{prefix}{middle}&{name}{value}", headers=headers)
+    assert answer.status in (200, 204, 304, 400, 401, 404, 405)
+    assert answer.headers["x-api-version"] == "0.1.0"
+    assert answer.headers["x-request-id"]
+    if answer.body:
+        body: Any = answer.json
+        assert isinstance(body, dict)
+        if answer.status >= 400:
+            assert (body["status"], STATUS_OF[body["code"]]) == ("error", answer.status)

@@ -1,0 +1,370 @@
+"""What a call costs and when it is refused: tokens, refunds and the limit of the XBRL zone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from finapi import accounts, billing
+from finapi.app import App
+from finapi.clock import FixedClock
+from finapi.errors import ApiError
+from finapi.web.call import Call, Route
+from finapi.web.http import Response
+from tests.api import COMPANY, FILING, balance, client_of, ledger, put, report
+from tests.client import Answer, Client
+from tests.conftest import NOW
+
+ENDPOINT = "GET /api/v1/xbrl/companies/{ticker}/statements"
+NO_SUCH = "/api/v1/xbrl/companies/NONE/statements"
+RATE_LIMIT_HEADERS = {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
+
+EPOCH = int(NOW.timestamp())
+
+
+@pytest.fixture
+def client(app: App, user: accounts.NewUser) -> Client:
+    """A caller with 500,000 tokens, and one report in the store."""
+    put(app, report())
+    return Client(app, user.api_key)
+
+
+@pytest.fixture
+def poor(make_app: Callable[..., App]) -> Client:
+    """A caller with 60 tokens, enough for two calls, and one report in the store."""
+    app = make_app(free_tokens=60, public_url="https://api.example.com")
+    put(app, report())
+    return Client(app, accounts.create(app, "bob@example.com", "free", NOW).api_key)
+
+
+def charged(answer: Answer) -> str:
+    return answer.headers["x-tokens-charged"]
+
+
+# ---- tokens
+
+
+@pytest.mark.parametrize("path", [COMPANY, FILING])
+def test_a_call_that_succeeds_costs_25_tokens(app: App, client: Client, path: str) -> None:
+    answer = client.get(path)
+    assert (answer.status, charged(answer)) == (200, "25")
+    assert balance(app, 1) == 499_975
+
+
+def test_the_ledger_names_the_route_and_our_request_id(app: App, client: Client) -> None:
+    answer = client.get(COMPANY, headers={"X-Request-ID": "theirs"})
+    billing.close_kept(app)
+    assert ledger(app) == [(-25, "debit", ENDPOINT, 200)]
+    with app.db.write() as tx:
+        ids = [
+            row[0] for row in tx._connection.execute("SELECT request_id FROM ledger WHERE reason = 'debit'")
+        ]
+    assert ids == [answer.json["request_id"]]
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        (NO_SUCH, 404),
+        (COMPANY + "?period=Q", 404),
+        (COMPANY + "?period=X", 400),
+        ("/api/v1/xbrl/companies/A_B/statements", 400),
+        ("/api/v1/xbrl/filing/0000000000-00-000000/statements", 404),
+        ("/api/v1/xbrl/filing/nonsense/statements", 400),
+    ],
+)
+def test_a_call_that_fails_is_refunded(app: App, client: Client, path: str, status: int) -> None:
+    answer = client.get(path)
+    assert (answer.status, charged(answer)) == (status, "0")
+    assert [row[:2] for row in ledger(app)] == [(-25, "debit"), (25, "4xx_refund")]
+    assert [row[3] for row in ledger(app)] == [status, status]
+    assert balance(app, 1) == 500_000
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_reading_only_the_head_costs_the_same(app: App, client: Client, method: str) -> None:
+    assert charged(client.call(method, COMPANY)) == "25"
+    assert balance(app, 1) == 499_975
+
+
+def test_a_key_in_the_query_pays_like_one_in_the_header(
+    app: App, user: accounts.NewUser, client: Client
+) -> None:
+    answer = Client(app).get(f"{COMPANY}?apiKey={user.api_key}")
+    assert (answer.status, charged(answer)) == (200, "25")
+    assert balance(app, 1) == 499_975
+
+
+def test_the_header_comes_before_the_query(app: App, user: accounts.NewUser, client: Client) -> None:
+    assert client.get(f"{COMPANY}?apiKey=nonsense").status == 200
+    assert client.get(f"{COMPANY}?apiKey={user.api_key}", headers={"X-API-Key": "nonsense"}).status == 401
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "POST", "DELETE"])
+def test_a_call_that_runs_nothing_costs_nothing(app: App, client: Client, method: str) -> None:
+    client.call(method, COMPANY)
+    assert ledger(app) == []
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/openapi.json"])
+def test_a_free_route_says_nothing_of_tokens_or_limits(app: App, client: Client, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status == 200
+    assert {name for name in answer.headers if name.startswith(("x-tokens", "x-ratelimit"))} == set()
+    assert ledger(app) == []
+
+
+def test_callers_pay_from_their_own_balance(app: App, client: Client) -> None:
+    bob = accounts.create(app, "bob@example.com", "free", NOW)
+    assert Client(app, bob.api_key).get(COMPANY).status == 200
+    assert (balance(app, 1), balance(app, bob.id)) == (500_000, 1_975)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "reason"),
+    [
+        (ApiError("NOT_FOUND", "m"), 404, "4xx_refund"),
+        (ApiError("UNAVAILABLE", "m", headers={"Retry-After": "5"}), 503, "5xx_refund"),
+        (RuntimeError("m"), 500, "5xx_refund"),
+    ],
+)
+def test_a_handler_that_fails_is_refunded_by_its_class(
+    app: App, user: accounts.NewUser, error: Exception, status: int, reason: str
+) -> None:
+    def handler(call: Call) -> Response:
+        raise error
+
+    route = Route("GET", "/x", handler, "key", 10, "xbrl", "It fails")
+    answer = client_of(app, user.api_key, route).get("/x")
+    assert (answer.status, charged(answer)) == (status, "0")
+    assert ledger(app) == [(-10, "debit", "GET /x", status), (10, reason, "GET /x", status)]
+    assert balance(app, 1) == 500_000
+
+
+def test_an_answer_after_the_deadline_is_a_refunded_timeout(
+    app: App, client: Client, clock: FixedClock
+) -> None:
+    clock.advance(300.0)
+    answer = client.get(COMPANY, environ={"finapi.deadline": 299.9})
+    assert (answer.status, answer.json["code"], charged(answer)) == (504, "TIMEOUT", "0")
+    assert [row[1] for row in ledger(app)] == ["debit", "5xx_refund"]
+    assert balance(app, 1) == 500_000
+
+
+def test_an_answer_just_in_time_is_kept(app: App, client: Client, clock: FixedClock) -> None:
+    clock.advance(300.0)
+    assert client.get(COMPANY, environ={"finapi.deadline": 300.0}).status == 200
+    assert balance(app, 1) == 499_975
+
+
+# ---- a balance that is too low
+
+
+def test_a_balance_below_the_cost_is_402_with_its_five_fields(poor: Client) -> None:
+    assert [poor.get(COMPANY).status for _ in range(2)] == [200, 200]
+    answer = poor.get(COMPANY)
+    assert (answer.status, charged(answer)) == (402, "0")
+    body = answer.json
+    assert body == {
+        "status": "error",
+        "error": "insufficient_tokens",
+        "code": "insufficient_tokens",
+        "message": "The token balance is below the cost of this call.",
+        "current_balance": 10,
+        "required_cost": 25,
+        "next_refill_at": "2026-02-28T12:00:00.000Z",
+        "plan": "free",
+        "upgrade_url": "https://api.example.com/plans",
+        "request_id": body["request_id"],
+        "timestamp": "2026-01-31T12:00:00.000Z",
+    }
+
+
+def test_a_402_changes_neither_balance_nor_ledger(poor: Client) -> None:
+    for _ in range(2):
+        poor.get(COMPANY)
+    before = balance(poor.app, 1), len(ledger(poor.app))
+    for _ in range(5):
+        assert poor.get(COMPANY).status == 402
+    assert (balance(poor.app, 1), len(ledger(poor.app))) == before == (10, 2)
+
+
+@pytest.mark.parametrize("path", [COMPANY + "?period=X", NO_SUCH, "/api/v1/xbrl/companies/%00/statements"])
+def test_a_balance_below_the_cost_is_402_whatever_else_is_wrong(
+    make_app: Callable[..., App], path: str
+) -> None:
+    app = make_app(free_tokens=0)
+    client = Client(app, accounts.create(app, "bob@example.com", "free", NOW).api_key)
+    assert client.get(path).status == 402
+
+
+def test_a_402_is_after_401_and_429(make_app: Callable[..., App]) -> None:
+    app = make_app(free_tokens=0, xbrl_burst=0)
+    client = Client(app, accounts.create(app, "bob@example.com", "free", NOW).api_key)
+    assert client.get(COMPANY, headers={"X-API-Key": "nonsense"}).status == 401
+    assert [client.get(COMPANY).status for _ in range(2)] == [402, 429]
+
+
+# ---- the limit
+
+
+def test_31_calls_pass_at_once_and_the_next_is_429(client: Client) -> None:
+    assert [client.get(COMPANY).status for _ in range(33)] == [200] * 31 + [429] * 2
+
+
+def test_after_that_one_passes_each_half_second(client: Client, clock: FixedClock) -> None:
+    for _ in range(31):
+        client.get(COMPANY)
+    for _ in range(3):
+        clock.advance(0.5)
+        assert [client.get(COMPANY).status for _ in range(2)] == [200, 429]
+
+
+def test_a_429_of_the_gateway_carries_no_limit_headers(client: Client) -> None:
+    for _ in range(31):
+        client.get(COMPANY)
+    answer = client.get(COMPANY)
+    assert answer.status == 429
+    assert RATE_LIMIT_HEADERS & set(answer.headers) == set()
+    assert "retry-after" not in answer.headers
+    assert charged(answer) == "0"
+    assert (answer.json["error"], answer.json["status"]) == ("RATE_LIMIT_EXCEEDED", "error")
+
+
+def test_a_429_changes_neither_balance_nor_bucket(app: App, client: Client, clock: FixedClock) -> None:
+    for _ in range(31):
+        client.get(COMPANY)
+    for _ in range(50):
+        assert client.get(COMPANY).status == 429
+    assert balance(app, 1) == 500_000 - 31 * 25
+    assert len(ledger(app)) == 31
+    clock.advance(0.5)
+    assert client.get(COMPANY).status == 200
+
+
+def test_a_success_says_what_is_left_of_the_limit(client: Client, clock: FixedClock) -> None:
+    def said(answer: Answer) -> list[int]:
+        names = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
+        return [int(answer.headers[name]) for name in names]
+
+    assert said(client.get(COMPANY)) == [120, 30, EPOCH]
+    assert said(client.get(COMPANY)) == [120, 29, EPOCH + 1]  # half a second, rounded up
+    assert said(client.get(COMPANY)) == [120, 28, EPOCH + 1]
+    assert said(client.get(FILING)) == [120, 27, EPOCH + 2]
+    clock.advance(60)
+    assert said(client.get(COMPANY)) == [120, 30, EPOCH + 60]
+
+
+@pytest.mark.parametrize("path", [NO_SUCH, COMPANY + "?period=X"])
+def test_a_failure_says_nothing_of_the_limit_but_counts(client: Client, path: str) -> None:
+    answer = client.get(path)
+    assert RATE_LIMIT_HEADERS & set(answer.headers) == set()
+    assert client.get(COMPANY).headers["x-ratelimit-remaining"] == "29"
+
+
+def test_both_routes_of_the_zone_share_its_limit(client: Client) -> None:
+    statuses = [client.get(path).status for _ in range(16) for path in (COMPANY, FILING)]
+    assert statuses == [200] * 31 + [429]
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/openapi.json", "/api/v1/nothing"])
+def test_other_paths_have_no_limit(client: Client, path: str) -> None:
+    assert len({client.get(path).status for _ in range(100)}) == 1
+
+
+def test_the_limit_is_a_setting(make_app: Callable[..., App]) -> None:
+    app = make_app(xbrl_per_minute=60, xbrl_burst=2)
+    put(app, report())
+    client = Client(app, accounts.create(app, "bob@example.com", "pro", NOW).api_key)
+    answers = [client.get(COMPANY) for _ in range(4)]
+    assert [answer.status for answer in answers] == [200, 200, 200, 429]
+    assert answers[0].headers["x-ratelimit-limit"] == "60"
+    assert [answer.headers.get("x-ratelimit-remaining") for answer in answers] == ["2", "1", "0", None]
+
+
+# ---- whom it charges
+
+
+def test_each_verified_key_has_a_bucket_of_its_own(app: App, client: Client) -> None:
+    bob = Client(app, accounts.create(app, "bob@example.com", "pro", NOW).api_key)
+    for _ in range(31):
+        client.get(COMPANY)
+    assert (client.get(COMPANY).status, bob.get(COMPANY).status) == (429, 200)
+
+
+def test_a_key_has_one_bucket_from_every_address(client: Client) -> None:
+    statuses = [client.get(COMPANY, environ={"REMOTE_ADDR": f"192.0.2.{n}"}).status for n in range(32)]
+    assert statuses == [200] * 31 + [429]
+
+
+def test_invented_keys_share_the_bucket_of_their_address(app: App, client: Client) -> None:
+    def status(key: str, address: str = "192.0.2.1") -> int:
+        return Client(app, key).get(COMPANY, environ={"REMOTE_ADDR": address}).status
+
+    assert [status(f"{number:032x}") for number in range(33)] == [401] * 31 + [429] * 2
+    assert status("not even a key") == 429
+    assert Client(app).get(COMPANY).status == 429
+    assert status("0" * 32, "192.0.2.2") == 401
+    assert client.get(COMPANY).status == 200
+
+
+def test_a_verified_key_does_not_pay_for_failures_at_its_address(app: App, client: Client) -> None:
+    for _ in range(40):
+        Client(app, "0" * 32).get(COMPANY)
+    assert client.get(COMPANY).headers["x-ratelimit-remaining"] == "30"
+
+
+def test_addresses_of_one_ipv6_network_share_a_bucket(app: App) -> None:
+    def status(address: str) -> int:
+        return Client(app).get(COMPANY, environ={"REMOTE_ADDR": address}).status
+
+    assert [status(f"2001:db8:1:2::{number:x}") for number in range(32)] == [401] * 31 + [429]
+    assert status("2001:db8:1:3::1") == 401
+
+
+def test_a_forwarded_address_counts_only_behind_a_trusted_proxy(make_app: Callable[..., App]) -> None:
+    def statuses(app: App) -> list[int]:
+        return [
+            Client(app)
+            .get(COMPANY, headers={"X-Forwarded-For": f"198.51.100.{n}"}, environ={"REMOTE_ADDR": "10.0.0.1"})
+            .status
+            for n in range(32)
+        ]
+
+    assert statuses(make_app()) == [401] * 31 + [429]
+    assert statuses(make_app(trusted_proxies=("10.0.0.0/8",))) == [401] * 32
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"X-API-Key": ""},
+        {"X-API-Key": "0" * 32},
+        {"X-API-Key": "nonsense"},
+        {"Authorization": "Bearer eyJhbGciOiJIUzI1NiJ9.e30.x"},
+        {"Authorization": "Basic YTpi"},
+    ],
+)
+def test_without_a_valid_key_it_is_401_and_nothing_is_charged(
+    app: App, client: Client, headers: dict[str, str]
+) -> None:
+    answer = Client(app).get(COMPANY, headers=headers)
+    assert (answer.status, answer.json["code"], charged(answer)) == (401, "UNAUTHORIZED", "0")
+    assert RATE_LIMIT_HEADERS & set(answer.headers) == set()
+    assert ledger(app) == []
+
+
+def test_a_401_is_the_same_whether_the_company_is_there_or_not(app: App, client: Client) -> None:
+    there, not_there = (Client(app).get(path).json for path in (COMPANY, NO_SUCH))
+    assert {**there, "request_id": ""} == {**not_there, "request_id": ""}
+
+
+def test_a_refill_is_named_at_the_anniversary(make_app: Callable[..., App]) -> None:
+    app = make_app(yearly_tokens=0)
+    born = datetime(2024, 2, 29, 8, 30, tzinfo=UTC)
+    client = Client(app, accounts.create(app, "bob@example.com", "yearly", born).api_key)
+    body = client.get(COMPANY).json
+    assert (body["next_refill_at"], body["plan"]) == ("2025-02-28T08:30:00.000Z", "yearly")

@@ -1,0 +1,680 @@
+"""Statements over HTTP: the exact JSON of a report, which report a question resolves to, and its errors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from finapi import accounts
+from finapi.app import App
+from finapi.market import companies
+from finapi.market.report import Section
+from tests.api import (
+    ACCESSION,
+    COMMON,
+    COMPANY,
+    EQUITY_AXIS,
+    FILING,
+    INCOME,
+    LABELS,
+    NEGATED,
+    ROLE,
+    item,
+    ledger,
+    put,
+    report,
+)
+from tests.client import Answer, Client
+
+STAMP = "2026-01-31T12:00:00.000Z"
+
+ABSENT = {"status": "absent", "reason": "not_reported"}
+NIL = {"status": "nil", "reason": "reported_nil"}
+
+YEAR_2024 = {
+    "context_seq": 1,
+    "period_type": "D",
+    "start_date": "2024-01-01",
+    "end_date": "2024-12-31",
+    "dims": None,
+}
+YEAR_2023 = {
+    "context_seq": 2,
+    "period_type": "D",
+    "start_date": "2023-01-01",
+    "end_date": "2023-12-31",
+    "dims": None,
+}
+
+
+@pytest.fixture
+def client(app: App, user: accounts.NewUser) -> Client:
+    """A caller with a key, and one annual report in the store."""
+    put(app, report())
+    return Client(app, user.api_key)
+
+
+def ok(answer: Answer) -> Any:
+    assert answer.status == 200, answer.body
+    return answer.json
+
+
+def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
+    """The details of an error, which cost nothing."""
+    assert answer.status == status, answer.body
+    body = answer.json
+    assert (body["status"], body["error"], body["code"]) == ("error", code, code)
+    assert answer.headers["x-tokens-charged"] == "0"
+    return dict(body.get("details", {}))
+
+
+def row(
+    concept: str, label: str, values: list[str | None], marks: list[Any] | None = None, **changes: Any
+) -> dict[str, Any]:
+    """A row of figures in dollars to the thousand, with these changes."""
+    return {
+        "concept": f"us-gaap:{concept}",
+        "label": label,
+        "depth": 0,
+        "abstract": False,
+        "balance": None,
+        "unit": "USD",
+        "decimals": -3,
+        "preferred_label": None,
+        "negated": False,
+        "values": values,
+        "marks": marks or [None] * len(values),
+        **changes,
+    }
+
+
+def heading(concept: str, label: str, depth: int) -> dict[str, Any]:
+    return row(concept, label, [], [], abstract=True, unit=None, decimals=None, depth=depth)
+
+
+def revenue_of(answer: Answer) -> Any:
+    return ok(answer)["data"]["statements"]["income"]["rows"][1]["values"][0]
+
+
+# ---- the JSON
+
+
+def test_the_envelope_and_meta_say_which_filing_answered(client: Client) -> None:
+    body = ok(client.get(COMPANY))
+    assert list(body) == ["status", "data", "meta", "request_id", "timestamp"]
+    assert body["status"] == "success"
+    assert body["timestamp"] == STAMP
+    assert body["meta"] == {
+        "resolved_accession": ACCESSION,
+        "accession": ACCESSION,
+        "period_of_report": "2024-12-31",
+        "form_type": "10-K",
+        "filed_at": "2025-02-01",
+        "fiscal_year": 2024,
+        "fiscal_period": "FY",
+        "cik": "0001234567",
+        "ticker": "BRK-B",
+        "company_name": "Brook Lamps Inc.",
+        "covered": True,
+        "source": "xbrl",
+        "view": "consolidated",
+        "engine_version": 1,
+        "generated_at": STAMP,
+        "statement_count": 3,
+        "absent": [{"statement": "equity", "status": "absent", "reason": "only_with_dimensions"}],
+    }
+
+
+def test_the_data_names_the_company_and_holds_its_statements_in_the_filings_order(client: Client) -> None:
+    data = ok(client.get(COMPANY))["data"]
+    assert {name: value for name, value in data.items() if name != "statements"} == {
+        "kind": "as_filed",
+        "ticker": "BRK-B",
+        "cik": "0001234567",
+        "company_name": "Brook Lamps Inc.",
+    }
+    assert list(data["statements"]) == ["income", "balance", "cash-flow"]
+
+
+def test_an_income_statement_is_as_filed(client: Client) -> None:
+    statement = ok(client.get(COMPANY))["data"]["statements"]["income"]
+    assert statement == {
+        "slot": "StatementsOfIncome",
+        "role_uri": ROLE + "Income",
+        "definition": "0000002 - Statement - CONSOLIDATED STATEMENTS OF OPERATIONS",
+        "columns": [YEAR_2024, YEAR_2023],
+        "rows": [
+            heading("IncomeStatementAbstract", "Income Statement [Abstract]", 0),
+            row("Revenues", "Net sales", ["1000000", "900000"], depth=1, balance="credit"),
+            row(
+                "CostOfRevenue",
+                "Cost of sales",
+                ["600000", "550000"],
+                depth=1,
+                balance="debit",
+                preferred_label=NEGATED,
+                negated=True,
+            ),
+            heading("NonoperatingIncomeExpenseAbstract", "Other:", 1),
+            row(
+                "InterestExpense",
+                "Interest",
+                [None, "-12.50"],
+                [NIL, None],
+                depth=2,
+                balance="debit",
+                decimals=2,
+            ),
+            row(
+                "OtherNonoperatingIncomeExpense",
+                "Other",
+                ["0", None],
+                [None, ABSENT],
+                depth=2,
+                balance="credit",
+            ),
+            row(
+                "NetIncomeLoss",
+                "Net income",
+                ["400000", "349987.50"],
+                depth=1,
+                balance="credit",
+                preferred_label=LABELS + "totalLabel",
+            ),
+            row(
+                "EarningsPerShareBasic", "Per share", ["0.40", "0.35"], depth=1, unit="USD/shares", decimals=2
+            ),
+        ],
+    }
+
+
+def test_a_balance_sheet_has_instants_for_columns(client: Client) -> None:
+    statement = ok(client.get(COMPANY))["data"]["statements"]["balance"]
+    assert statement == {
+        "slot": "StatementsOfFinancialPosition",
+        "role_uri": ROLE + "Balance",
+        "definition": "0000003 - Statement - CONSOLIDATED BALANCE SHEETS",
+        "columns": [
+            {
+                "context_seq": 5,
+                "period_type": "I",
+                "start_date": None,
+                "end_date": "2024-12-31",
+                "dims": None,
+            },
+            {
+                "context_seq": 6,
+                "period_type": "I",
+                "start_date": None,
+                "end_date": "2023-12-31",
+                "dims": None,
+            },
+        ],
+        "rows": [
+            heading("AssetsAbstract", "ASSETS", 0),
+            row("Cash", "Cash", ["125000", "100000"], depth=1, balance="debit"),
+            row("StockholdersEquity", "Equity", ["125000", "100000"], balance="credit"),
+        ],
+    }
+
+
+def test_cash_stands_in_the_column_that_it_opens_and_in_the_one_that_it_closes(client: Client) -> None:
+    statement = ok(client.get(COMPANY))["data"]["statements"]["cash-flow"]
+    assert statement == {
+        "slot": "StatementsOfCashFlows",
+        "role_uri": ROLE + "CashFlow",
+        "definition": "0000004 - Statement - CONSOLIDATED STATEMENTS OF CASH FLOWS",
+        "columns": [YEAR_2024, YEAR_2023],
+        "rows": [
+            row(
+                "Cash",
+                "Cash, beginning",
+                ["100000", "80000"],
+                balance="debit",
+                preferred_label=LABELS + "periodStartLabel",
+            ),
+            row("CashPeriodIncrease", "Increase", ["25000", "20000"], balance="debit"),
+            row(
+                "Cash",
+                "Cash, end",
+                ["125000", "100000"],
+                balance="debit",
+                preferred_label=LABELS + "periodEndLabel",
+            ),
+        ],
+    }
+
+
+def test_dimensioned_columns_follow_when_asked_for(client: Client) -> None:
+    body = ok(client.get(COMPANY, query={"consolidated_only": "false"}))
+    assert (body["meta"]["view"], body["meta"]["statement_count"]) == ("all", 4)
+    income = body["data"]["statements"]["income"]
+    lamps = {**YEAR_2024, "context_seq": 3, "dims": {"srt:ProductOrServiceAxis": "brk:LampsMember"}}
+    shades = {**YEAR_2024, "context_seq": 4, "dims": {"srt:ProductOrServiceAxis": "brk:ShadesMember"}}
+    assert income["columns"] == [YEAR_2024, YEAR_2023, lamps, shades]
+    assert income["rows"][1] == row(
+        "Revenues", "Net sales", ["1000000", "900000", "700000", "300000"], depth=1, balance="credit"
+    )
+    assert income["rows"][4]["values"] == [None, "-12.50", None, None]
+    assert income["rows"][4]["marks"] == [NIL, None, ABSENT, ABSENT]
+
+
+def test_a_statement_of_dimensioned_figures_is_there_when_asked_for(client: Client) -> None:
+    body = ok(client.get(COMPANY, query={"consolidated_only": "false", "statement": "equity"}))
+    assert body["data"]["statements"] == {
+        "equity": {
+            "slot": "StatementsOfStockholdersEquity",
+            "role_uri": ROLE + "Equity",
+            "definition": "0000005 - Statement - CONSOLIDATED STATEMENTS OF EQUITY",
+            "columns": [{**YEAR_2024, "context_seq": 8, "dims": {EQUITY_AXIS: COMMON}}],
+            "rows": [row("StockIssued", "Stock issued", ["5000"], balance="credit")],
+        }
+    }
+    assert body["meta"]["absent"] == []
+
+
+def test_every_row_has_a_value_and_a_mark_for_each_column_or_is_a_heading(client: Client) -> None:
+    statements = ok(client.get(COMPANY, query={"consolidated_only": "false"}))["data"]["statements"]
+    for statement in statements.values():
+        for one in statement["rows"]:
+            width = 0 if one["abstract"] else len(statement["columns"])
+            assert (len(one["values"]), len(one["marks"])) == (width, width)
+            for value, mark in zip(one["values"], one["marks"], strict=True):
+                assert (value is None) == (mark is not None)
+
+
+def test_a_line_in_two_units_is_two_rows(app: App, client: Client) -> None:
+    made = report(documents=9)
+    euros = made.facts[0]._replace(unit="EUR", value="910000")
+    put(app, replace(made, facts=[*made.facts, euros]))
+    rows = ok(client.get(COMPANY, query={"statement": "income"}))["data"]["statements"]["income"]["rows"]
+    assert sorted((one["unit"], *one["values"]) for one in rows if one["concept"] == "us-gaap:Revenues") == [
+        ("EUR", "910000", None),
+        ("USD", "1000000", "900000"),
+    ]
+
+
+def test_a_second_statement_of_a_kind_has_a_number(app: App, client: Client) -> None:
+    made = report(documents=9)
+    parent = INCOME._replace(role_uri=ROLE + "ParentIncome", lines=[item("us-gaap:NetIncomeLoss", 0, "Net")])
+    put(app, replace(made, sections=[*made.sections, parent]))
+    body = ok(client.get(COMPANY, query={"statement": "income"}))
+    assert list(body["data"]["statements"]) == ["income", "income-2"]
+    assert body["data"]["statements"]["income-2"]["role_uri"] == ROLE + "ParentIncome"
+    assert body["meta"]["statement_count"] == 2
+
+
+# ---- which statements
+
+
+def test_only_the_statements_that_were_asked_for_are_given(client: Client) -> None:
+    body = ok(client.get(COMPANY, query={"statement": ["cash-flow", "income"]}))
+    assert list(body["data"]["statements"]) == ["income", "cash-flow"]
+    assert (body["meta"]["statement_count"], body["meta"]["absent"]) == (2, [])
+
+
+def test_a_statement_that_the_filing_lacks_is_absent_with_a_reason(client: Client) -> None:
+    body = ok(client.get(COMPANY, query={"statement": ["income", "comprehensive-income"]}))
+    assert list(body["data"]["statements"]) == ["income"]
+    assert body["meta"]["absent"] == [
+        {"statement": "comprehensive-income", "status": "absent", "reason": "not_in_filing"}
+    ]
+
+
+def test_a_statement_whose_figures_all_have_dimensions_is_absent_for_that_reason(client: Client) -> None:
+    body = ok(client.get(COMPANY, query={"statement": "equity"}))
+    assert body["data"]["statements"] == {}
+    assert body["meta"]["absent"] == [
+        {"statement": "equity", "status": "absent", "reason": "only_with_dimensions"}
+    ]
+
+
+@pytest.mark.parametrize("consolidated_only", ["true", "false"])
+def test_a_statement_without_any_figure_is_absent_for_that_reason(
+    app: App, client: Client, consolidated_only: str
+) -> None:
+    made = report(documents=9)
+    empty = Section(
+        ROLE + "Empty",
+        "0000006 - Statement - COMPREHENSIVE INCOME",
+        "comprehensive-income",
+        [item("us-gaap:OtherComprehensiveIncome", 0, "Never reported")],
+        (),
+        (),
+    )
+    put(app, replace(made, sections=[*made.sections, empty]))
+    query = {"statement": "comprehensive-income", "consolidated_only": consolidated_only}
+    body = ok(client.get(COMPANY, query=query))
+    assert body["meta"]["absent"] == [
+        {"statement": "comprehensive-income", "status": "absent", "reason": "no_figures_in_filing"}
+    ]
+
+
+def test_a_statement_that_is_given_is_not_called_absent(app: App, client: Client) -> None:
+    made = report(documents=9)
+    # A second income statement, of the parent alone: every figure of it has a dimension.
+    parent = INCOME._replace(role_uri=ROLE + "ParentIncome", columns=INCOME.columns[2:])
+    put(app, replace(made, sections=[*made.sections, parent]))
+    body = ok(client.get(COMPANY, query={"statement": "income"}))
+    assert list(body["data"]["statements"]) == ["income"]
+    assert "income" not in [one["statement"] for one in body["meta"]["absent"]]
+
+
+# ---- which company
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    ["BRK-B", "brk-b", "brk.b", "BRK.B", "BRK%2FB", "brk%2fb", "brk%20b", "BRK-A", "1234567", "0001234567"],
+)
+def test_a_company_is_found_in_any_spelling(client: Client, spelled: str) -> None:
+    meta = ok(client.get(f"/api/v1/xbrl/companies/{spelled}/statements"))["meta"]
+    assert (meta["cik"], meta["company_name"]) == ("0001234567", "Brook Lamps Inc.")
+    assert meta["ticker"] == ("BRK-A" if spelled == "BRK-A" else "BRK-B")
+
+
+@pytest.mark.parametrize(
+    "unknown", ["NONE", "BRK", "1234568", "0", "9999999999", "12345678901", "brk-b-", "BRK--B"]
+)
+def test_an_unknown_ticker_or_cik_is_404(app: App, client: Client, unknown: str) -> None:
+    answer = client.get(f"/api/v1/xbrl/companies/{unknown}/statements")
+    assert refused(answer, 404, "UNKNOWN_TICKER") == {}
+    assert [one[:2] for one in ledger(app)] == [(-25, "debit"), (25, "4xx_refund")]
+
+
+@pytest.mark.parametrize(
+    "ticker", ["", "A_B", "TOOLONGTICKER", "%00", "BRK%0AB", "%C3%84", "a%3Ab", "%F0%9F%92%A1"]
+)
+def test_what_is_no_ticker_is_a_wrong_parameter(client: Client, ticker: str) -> None:
+    answer = client.get(f"/api/v1/xbrl/companies/{ticker}/statements")
+    assert refused(answer, 400, "INVALID_PARAM")["param"] == "ticker"
+
+
+def test_a_ticker_that_moved_is_the_company_that_has_it_now(app: App, client: Client) -> None:
+    with app.db.write() as tx:
+        companies.put_name(tx, 7654321, "River Lamps Inc.", companies.FROM_LIST_TITLE, "")
+        companies.put_tickers(tx, 7654321, [("BRK-A", "NYSE")], companies.FROM_LIST)
+    details = refused(client.get("/api/v1/xbrl/companies/BRK-A/statements"), 404, "NOT_COVERED")
+    assert details == {"cik": "0007654321", "covered_periods": []}
+    assert ok(client.get(COMPANY))["meta"]["cik"] == "0001234567"
+
+
+# ---- which filing
+
+AMENDMENT = "0001234567-25-000009"
+
+
+def put_amendment(app: App) -> None:
+    put(app, report(form="10-K/A", revenue="1100000"), AMENDMENT, "2025-06-01")
+
+
+def put_year(app: App, year: int, revenue: str) -> None:
+    made = report(period_of_report=f"{year}-12-31", fiscal_year=year, revenue=revenue)
+    put(app, made, f"0001234567-{year - 1999:02}-000001", f"{year + 1}-02-01")
+
+
+def resolved(answer: Answer) -> tuple[str, str, str]:
+    meta = ok(answer)["meta"]
+    return meta["resolved_accession"], meta["form_type"], revenue_of(answer)
+
+
+def test_the_latest_period_answers(app: App, client: Client) -> None:
+    put_year(app, 2023, "900000")
+    put_year(app, 2022, "800000")
+    assert resolved(client.get(COMPANY)) == (ACCESSION, "10-K", "1000000")
+
+
+@pytest.mark.parametrize(("year", "revenue"), [(2022, "800000"), (2023, "900000"), (2024, "1000000")])
+def test_a_year_selects_its_report(app: App, client: Client, year: int, revenue: str) -> None:
+    put_year(app, 2023, "900000")
+    put_year(app, 2022, "800000")
+    assert revenue_of(client.get(COMPANY, query={"year": year})) == revenue
+
+
+def test_a_year_is_the_fiscal_year_as_the_company_names_it(app: App, client: Client) -> None:
+    put(
+        app,
+        report(period_of_report="2026-01-25", fiscal_year=2025, revenue="7"),
+        "0001234567-26-000001",
+        "2026-03-01",
+    )
+    assert revenue_of(client.get(COMPANY, query={"year": 2025})) == "7"
+    refused(client.get(COMPANY, query={"year": 2026}), 404, "NOT_COVERED")
+
+
+def test_a_report_that_names_no_fiscal_year_has_that_of_its_period(app: App, client: Client) -> None:
+    put(
+        app,
+        report(period_of_report="2020-12-31", fiscal_year=None, revenue="7"),
+        "0001234567-21-000001",
+        "2021-02-01",
+    )
+    assert revenue_of(client.get(COMPANY, query={"year": 2020})) == "7"
+
+
+def test_the_latest_filing_of_a_period_answers_and_the_original_when_asked_for(
+    app: App, client: Client
+) -> None:
+    put_amendment(app)
+    assert resolved(client.get(COMPANY)) == (AMENDMENT, "10-K/A", "1100000")
+    assert resolved(client.get(COMPANY, query={"basis": "latest"})) == (AMENDMENT, "10-K/A", "1100000")
+    assert resolved(client.get(COMPANY, query={"basis": "original"})) == (ACCESSION, "10-K", "1000000")
+
+
+@pytest.mark.parametrize(
+    ("as_of", "accession"),
+    [
+        ("2025-02-01", ACCESSION),
+        ("2025-05-31", ACCESSION),
+        ("2025-06-01", AMENDMENT),
+        ("2030-01-01", AMENDMENT),
+    ],
+)
+def test_as_of_hides_what_was_filed_later(app: App, client: Client, as_of: str, accession: str) -> None:
+    put_amendment(app)
+    assert resolved(client.get(COMPANY, query={"as_of": as_of}))[0] == accession
+
+
+def test_as_of_before_the_first_filing_is_not_covered(app: App, client: Client) -> None:
+    put_amendment(app)
+    answer = client.get(COMPANY, query={"as_of": "2025-01-31"})
+    details = refused(answer, 404, "NOT_COVERED")
+    assert details["cik"] == "0001234567"
+    assert sorted(tuple(one.values()) for one in details["covered_periods"]) == [
+        ("10-K", "2024-12-31"),
+        ("10-K/A", "2024-12-31"),
+    ]
+    assert answer.json["message"] == "No annual report filed by 2025-01-31 of Brook Lamps Inc. is held."
+
+
+def test_a_form_selects_among_the_filings_of_a_period(app: App, client: Client) -> None:
+    put_amendment(app)
+    for form, accession in (("10-K", ACCESSION), ("10-k", ACCESSION), ("10-K/A", AMENDMENT)):
+        assert resolved(client.get(COMPANY, query={"form_type": form}))[0] == accession
+
+
+def test_an_unfiled_report_comes_after_a_filed_one_of_its_period(app: App, client: Client) -> None:
+    put(app, report(revenue="7"), "unfiled-0123456789abcdef", None)
+    for basis in ("latest", "original"):
+        assert resolved(client.get(COMPANY, query={"basis": basis}))[0] == ACCESSION
+
+
+def test_an_unfiled_report_of_a_later_period_answers_but_not_as_of_any_day(app: App, client: Client) -> None:
+    put(
+        app,
+        report(period_of_report="2025-12-31", fiscal_year=2025, revenue="7"),
+        "unfiled-0123456789abcdef",
+        None,
+    )
+    answer = client.get(COMPANY)
+    assert resolved(answer) == ("unfiled-0123456789abcdef", "10-K", "7")
+    assert answer.json["meta"]["filed_at"] is None
+    assert resolved(client.get(COMPANY, query={"as_of": "2100-01-01"}))[0] == ACCESSION
+
+
+@pytest.mark.parametrize("form", ["10-K", "10-KT", "10-K405", "20-F", "40-F", "20-F/A", "40-F/A", "10-KT/A"])
+def test_an_annual_report_is_of_any_annual_form(app: App, client: Client, form: str) -> None:
+    put(
+        app,
+        report(form=form, period_of_report="2025-12-31", revenue="7"),
+        "0001234567-26-000001",
+        "2026-01-20",
+    )
+    assert resolved(client.get(COMPANY, query={"period": "A"})) == ("0001234567-26-000001", form, "7")
+
+
+@pytest.mark.parametrize("form", ["10-Q", "10-Q/A", "10-QT", "10-QT/A"])
+def test_a_quarterly_report_is_of_any_quarterly_form(app: App, client: Client, form: str) -> None:
+    put(
+        app,
+        report(form=form, period_of_report="2025-03-31", revenue="7"),
+        "0001234567-25-000005",
+        "2025-05-01",
+    )
+    assert resolved(client.get(COMPANY, query={"period": "Q"})) == ("0001234567-25-000005", form, "7")
+    assert resolved(client.get(COMPANY))[0] == ACCESSION
+
+
+def test_a_report_of_another_form_is_neither_annual_nor_quarterly(app: App, client: Client) -> None:
+    put(app, report(form="8-K", period_of_report="2025-05-31"), "0001234567-25-000006", "2025-06-01")
+    assert resolved(client.get(COMPANY))[0] == ACCESSION
+    refused(client.get(COMPANY, query={"period": "Q"}), 404, "NOT_COVERED")
+
+
+def test_an_amendment_without_statements_does_not_hide_the_original(app: App, client: Client) -> None:
+    put(app, replace(report(form="10-K/A"), sections=()), AMENDMENT, "2025-06-01")
+    assert resolved(client.get(COMPANY))[0] == ACCESSION
+
+
+@pytest.mark.parametrize("first", [1, 9])
+def test_of_one_filing_stored_twice_the_fuller_set_of_documents_answers(
+    app: App, client: Client, first: int
+) -> None:
+    for documents in (first, 10 - first):
+        put(
+            app, report(documents=documents, revenue=f"{documents}", period_of_report="2025-12-31"), AMENDMENT
+        )
+    assert revenue_of(client.get(COMPANY)) == "9"
+    assert revenue_of(client.get(f"/api/v1/xbrl/filing/{AMENDMENT}/statements")) == "9"
+
+
+def test_the_same_documents_stored_again_change_nothing(app: App, client: Client) -> None:
+    tag = client.get(COMPANY).headers["etag"]
+    assert put(app, report()) is False
+    assert client.get(COMPANY).headers["etag"] == tag
+    assert put(app, report(revenue="7"), AMENDMENT) is True
+    assert client.get(COMPANY).headers["etag"] != tag
+
+
+def test_what_is_not_covered_is_said_with_what_is(app: App, client: Client) -> None:
+    put_year(app, 2023, "900000")
+    answer = client.get(COMPANY, query={"period": "Q", "year": 2021, "form_type": "10-Q"})
+    assert refused(answer, 404, "NOT_COVERED") == {
+        "cik": "0001234567",
+        "covered_periods": [
+            {"form_type": "10-K", "period_of_report": "2024-12-31"},
+            {"form_type": "10-K", "period_of_report": "2023-12-31"},
+        ],
+    }
+    assert answer.json["message"] == (
+        "No quarterly report on form 10-Q for fiscal year 2021 of Brook Lamps Inc. is held."
+    )
+
+
+# ---- wrong parameters
+
+
+@pytest.mark.parametrize(
+    ("query", "details"),
+    [
+        ("period=X", {"param": "period", "allowed": ["A", "Q"]}),
+        ("period=a", {"param": "period", "allowed": ["A", "Q"]}),
+        ("period=", {"param": "period", "allowed": ["A", "Q"]}),
+        ("period=A&period=Q", {"param": "period", "expected": "one value"}),
+        ("year=abc", {"param": "year", "expected": "integer"}),
+        ("year=", {"param": "year", "expected": "integer"}),
+        ("year=2024.0", {"param": "year", "expected": "integer"}),
+        ("year=1899", {"param": "year", "expected": "integer from 1900 to 2200"}),
+        ("year=2201", {"param": "year", "expected": "integer from 1900 to 2200"}),
+        ("as_of=2025-02-30", {"param": "as_of", "expected": "date YYYY-MM-DD"}),
+        ("as_of=20250201", {"param": "as_of", "expected": "date YYYY-MM-DD"}),
+        ("as_of=today", {"param": "as_of", "expected": "date YYYY-MM-DD"}),
+        ("basis=newest", {"param": "basis", "allowed": ["latest", "original"]}),
+        ("consolidated_only=yes", {"param": "consolidated_only", "allowed": ["true", "false"]}),
+        ("form_type=", {"param": "form_type", "expected": "text"}),
+        ("form_type=%00", {"param": "form_type", "expected": "text"}),
+        (f"form_type={'1' * 1001}", {"param": "form_type", "expected": "text"}),
+    ],
+)
+def test_a_wrong_parameter_is_named_with_what_it_expects(
+    client: Client, query: str, details: dict[str, Any]
+) -> None:
+    assert refused(client.get(f"{COMPANY}?{query}"), 400, "INVALID_PARAM") == details
+
+
+@pytest.mark.parametrize("path", [COMPANY, FILING])
+@pytest.mark.parametrize("value", ["", "Income", "incomes", "income,balance", "income-2"])
+def test_a_statement_that_is_no_kind_is_refused_with_the_kinds(client: Client, path: str, value: str) -> None:
+    details = refused(client.get(path, query={"statement": ["income", value]}), 400, "INVALID_PARAM")
+    assert details["param"] == "statement"
+    assert details["allowed"][:5] == ["income", "balance", "cash-flow", "comprehensive-income", "equity"]
+    assert "balance-parenthetical" in details["allowed"]
+
+
+def test_unknown_query_names_are_ignored(client: Client) -> None:
+    assert resolved(client.get(COMPANY, query={"colour": "red", "Period": "Q"}))[0] == ACCESSION
+
+
+# ---- one filing
+
+
+@pytest.mark.parametrize("spelled", [ACCESSION, "000123456725000001"])
+def test_a_filing_is_found_with_dashes_and_without(client: Client, spelled: str) -> None:
+    meta = ok(client.get(f"/api/v1/xbrl/filing/{spelled}/statements"))["meta"]
+    assert (meta["accession"], meta["resolved_accession"]) == (ACCESSION, ACCESSION)
+
+
+def test_a_filing_answers_as_its_company_does(client: Client) -> None:
+    of_filing, of_company = ok(client.get(FILING)), ok(client.get(COMPANY))
+    assert of_filing["data"] == of_company["data"]
+    assert of_filing["meta"] == of_company["meta"]
+
+
+def test_a_filing_takes_the_same_choice_of_statements(client: Client) -> None:
+    body = ok(client.get(FILING, query={"statement": "equity", "consolidated_only": "false"}))
+    assert list(body["data"]["statements"]) == ["equity"]
+
+
+def test_an_older_filing_answers_though_a_later_one_is_held(app: App, client: Client) -> None:
+    put_amendment(app)
+    assert resolved(client.get(FILING)) == (ACCESSION, "10-K", "1000000")
+
+
+def test_an_unfiled_report_is_found_by_its_name(app: App, client: Client) -> None:
+    put(app, report(revenue="7"), "unfiled-0123456789abcdef", None)
+    answer = client.get("/api/v1/xbrl/filing/unfiled-0123456789abcdef/statements")
+    assert resolved(answer)[0] == "unfiled-0123456789abcdef"
+
+
+@pytest.mark.parametrize("accession", ["0001234567-25-000002", "000000000000000000", "unfiled-00"])
+def test_a_filing_that_is_not_held_is_404(app: App, client: Client, accession: str) -> None:
+    answer = client.get(f"/api/v1/xbrl/filing/{accession}/statements")
+    assert refused(answer, 404, "NOT_FOUND") == {}
+    assert [one[:2] for one in ledger(app)] == [(-25, "debit"), (25, "4xx_refund")]
+
+
+@pytest.mark.parametrize(
+    "accession",
+    ["", "12", "0001234567-25-00001", "0001234567-25-0000011", "0001234567_25_000001", "%00", "%E2%91%A0"],
+)
+def test_what_is_no_accession_number_is_a_wrong_parameter(client: Client, accession: str) -> None:
+    details = refused(client.get(f"/api/v1/xbrl/filing/{accession}/statements"), 400, "INVALID_PARAM")
+    assert details["param"] == "accession"
+
+
+def test_the_company_behind_a_filing_is_the_one_that_filed_it(app: App, client: Client) -> None:
+    put(app, report(cik=7654321, name="River Lamps Inc.", tickers=(), revenue="7"), "0007654321-25-000001")
+    data = ok(client.get("/api/v1/xbrl/filing/0007654321-25-000001/statements"))["data"]
+    assert (data["cik"], data["company_name"], data["ticker"]) == ("0007654321", "River Lamps Inc.", None)

@@ -1,0 +1,370 @@
+"""finapi as its users run it: ``python run.py`` in a process of its own; and small filings to give it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+COMMAND = [sys.executable, "run.py"]
+SECONDS = 30.0  # longer than anything here takes on a busy machine
+
+# Runs the command behind its first argument and writes the most memory that it held, in KiB, to that file.
+# In between, because a child starts with the peak of the process that it was forked from.
+MEASURE = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[2:])
+_, status, used = os.wait4(process.pid, 0)
+open(sys.argv[1], "w").write(str(used.ru_maxrss))
+os._exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A command that has ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What was printed, which must be one JSON document on one line."""
+        assert self.out.count("\n") == 1, self
+        return json.loads(self.out)
+
+    @property
+    def complaint(self) -> str:
+        """The one line on stderr, which must be all that was said."""
+        assert self.out == "", self
+        assert self.err.startswith("finapi: "), self
+        assert self.err.endswith("\n"), self
+        assert self.err.count("\n") == 1, self
+        return self.err[len("finapi: ") : -1]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response; header names are lower-case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+def environment(**settings: str) -> dict[str, str]:
+    """This process's environment without what it says of finapi and to the interpreter."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("FINAPI_", "PYTHON"))}
+    return {**kept, **settings}
+
+
+def finapi(*words: object, env: dict[str, str] | None = None, **options: Any) -> Finished:
+    """Run a command to its end."""
+    done = subprocess.run(
+        [*COMMAND, *map(str, words)],
+        cwd=ROOT,
+        env=env or environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=2 * SECONDS,
+        **options,
+    )
+    return Finished(done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr))
+
+
+def measured(*words: object) -> tuple[Finished, int]:
+    """Run a command to its end; the most memory that it held, in bytes."""
+    with tempfile.NamedTemporaryFile() as peak:
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE, peak.name, *COMMAND, *map(str, words)],
+            cwd=ROOT,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=2 * SECONDS,
+        )
+        held = int(Path(peak.name).read_text()) * 1024
+    return Finished(done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr)), held
+
+
+class Running:
+    """A server that has printed its ready line, which is ``ready``."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.process = process
+        self.pid = process.pid
+        self._log = log
+        self.ready: Any = json.loads(self._first_line())
+        self.url: str = self.ready["url"]
+        self.address = ("127.0.0.1", int(self.ready["port"]))
+        self.rest = b""
+
+    @property
+    def log(self) -> str:
+        """What has been written to stderr so far."""
+        return self._log.read_text()
+
+    def get(self, path: str, key: str | None = None) -> Answer:
+        """One call on a connection of its own."""
+        return get(self.address, path, key)
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(self.address, timeout=SECONDS)
+
+    def send(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def wait(self, seconds: float = SECONDS) -> int:
+        """Its exit status, and whatever it printed behind the ready line in ``rest``."""
+        assert self.process.stdout is not None
+        status = self.process.wait(seconds)
+        self.rest += self.process.stdout.read()
+        return status
+
+    def stop(self, number: int = signal.SIGTERM, seconds: float = 10.0) -> int:
+        """Send a signal; the exit status, which must come within the time that the contract allows."""
+        self.send(number)
+        return self.wait(seconds)
+
+    def peak(self) -> int:
+        """The most memory that it has held, in bytes."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return next(int(line.split()[1]) for line in status.splitlines() if "VmHWM" in line) * 1024
+
+    def _first_line(self) -> bytes:
+        assert self.process.stdout is not None
+        line = b""
+        until = time.monotonic() + SECONDS
+        while not line.endswith(b"\n"):
+            # Byte by byte, so that what stands behind the line stays in the pipe.
+            readable, _, _ = select.select([self.process.stdout], [], [], until - time.monotonic())
+            byte = os.read(self.process.stdout.fileno(), 1) if readable else b""
+            assert byte, f"no ready line but {line!r} and {self.log!r}"
+            line += byte
+        return line
+
+
+@contextmanager
+def running(*words: object, env: dict[str, str] | None = None) -> Iterator[Running]:
+    """Start ``serve`` or ``demo`` and wait until it is ready; killed at the end if it is still there."""
+    with tempfile.TemporaryDirectory(prefix="finapi-test-log-") as place:
+        log = Path(place) / "stderr"
+        with log.open("wb") as stderr:
+            process = subprocess.Popen(
+                [*COMMAND, *map(str, words), "--ready", "json"],
+                cwd=ROOT,
+                env=env or environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+            )
+        with process:
+            try:
+                yield Running(process, log)
+            finally:
+                if process.poll() is None:
+                    process.kill()
+
+
+def serve(data_dir: Path, *words: object, env: dict[str, str] | None = None) -> Any:
+    """``serve`` on a free port."""
+    return running("serve", "--port", 0, "--data-dir", data_dir, *words, env=env)
+
+
+def get(address: tuple[str, int], path: str, key: str | None = None, *, seconds: float = SECONDS) -> Answer:
+    """One call on a connection of its own."""
+    connection = http.client.HTTPConnection(*address, timeout=seconds)
+    try:
+        connection.request("GET", path, headers={"X-API-Key": key} if key else {})
+        answer = connection.getresponse()
+        fields = {name.lower(): value for name, value in answer.getheaders()}
+        return Answer(answer.status, fields, answer.read())
+    finally:
+        connection.close()
+
+
+def eventually(holds: Callable[[], object], seconds: float = SECONDS) -> None:
+    """Return when ``holds()`` does."""
+    until = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until, holds
+        time.sleep(0.01)
+
+
+# Filings, written by hand: the parts of a real one, with three lines of income.
+
+CIK = 1_999_999
+SCHEMA_OF = {
+    "us-gaap": "http://xbrl.fasb.org/us-gaap/2024/elts/us-gaap-2024.xsd",
+    "dei": "https://xbrl.sec.gov/dei/2024/dei-2024.xsd",
+}
+XBRL = (
+    'xmlns:xbrli="http://www.xbrl.org/2003/instance" xmlns:link="http://www.xbrl.org/2003/linkbase" '
+    'xmlns:xlink="http://www.w3.org/1999/xlink"'
+)
+ROLE = "http://tiny.example/role/STATEMENTSOFINCOME"
+STANDARD = "http://www.xbrl.org/2003/role/label"
+ARCROLES = "http://www.xbrl.org/2003/arcrole"
+INCOME = {
+    "us-gaap_IncomeStatementAbstract": "Income Statement [Abstract]",
+    "us-gaap_Revenues": "Net sales",
+    "us-gaap_CostOfRevenue": "Cost of sales",
+    "us-gaap_GrossProfit": "Gross margin",
+}
+
+
+def filing(
+    cik: int = CIK, year: int = 2024, revenue: int = 1_000, name: str = "Tiny Corp", extra: int = 0
+) -> dict[str, bytes]:
+    """The documents of a 10-K by file name: sales, their cost (400) and the margin of one year.
+
+    ``extra`` facts in contexts of their own stand beside them.
+    """
+    stem = f"tiny{cik}-{year}1231"
+    return {
+        f"{stem}.xml": _instance(stem, cik, year, revenue, name, extra),
+        f"{stem}.xsd": _schema(stem),
+        f"{stem}_cal.xml": _linkbase("calculation", _calculation()),
+        f"{stem}_lab.xml": _linkbase("label", _labels()),
+        f"{stem}_pre.xml": _linkbase("presentation", _presentation()),
+    }
+
+
+def write(folder: Path, documents: dict[str, bytes]) -> Path:
+    """Write documents into a folder, which is made; the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in documents.items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def kinds(folder: Path) -> list[tuple[Path, str]]:
+    """The documents of a written filing in the order of an ingest, and what each is recognised as."""
+    endings = {
+        ".xml": "xbrl-instance",
+        ".xsd": "xbrl-schema",
+        "_cal.xml": "xbrl-calculation",
+        "_lab.xml": "xbrl-label",
+        "_pre.xml": "xbrl-presentation",
+    }
+    (stem,) = (path.name.removesuffix(".xsd") for path in folder.glob("*.xsd"))
+    return [(folder / f"{stem}{ending}", kind) for ending, kind in endings.items()]
+
+
+def accession(number: int) -> str:
+    """The accession number of the filing with this number."""
+    return f"0001999999-25-{number:06}"
+
+
+def figures(answer: Answer) -> dict[str, list[str]]:
+    """The values of the income statement by label."""
+    assert answer.status == 200, answer
+    rows = answer.json["data"]["statements"]["income"]["rows"]
+    return {row["label"]: row["values"] for row in rows if not row["abstract"]}
+
+
+def _instance(stem: str, cik: int, year: int, revenue: int, name: str, extra: int) -> bytes:
+    entity = f'<xbrli:entity><xbrli:identifier scheme="http://www.sec.gov/CIK">{cik:010}</xbrli:identifier>'
+    cover = {
+        "EntityRegistrantName": name,
+        "EntityCentralIndexKey": f"{cik:010}",
+        "DocumentType": "10-K",
+        "DocumentPeriodEndDate": f"{year}-12-31",
+        "DocumentFiscalYearFocus": str(year),
+        "DocumentFiscalPeriodFocus": "FY",
+    }
+    money = {"Revenues": revenue, "CostOfRevenue": 400, "GrossProfit": revenue - 400}
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<xbrli:xbrl {XBRL} xmlns:us-gaap="http://fasb.org/us-gaap/2024" '
+        'xmlns:dei="http://xbrl.sec.gov/dei/2024" xmlns:iso4217="http://www.xbrl.org/2003/iso4217">',
+        f'<link:schemaRef xlink:href="{stem}.xsd" xlink:type="simple"/>',
+        f'<xbrli:context id="y">{entity}</xbrli:entity><xbrli:period><xbrli:startDate>{year}-01-01'
+        f"</xbrli:startDate><xbrli:endDate>{year}-12-31</xbrli:endDate></xbrli:period></xbrli:context>",
+        '<xbrli:unit id="usd"><xbrli:measure>iso4217:USD</xbrli:measure></xbrli:unit>',
+        *(f'<dei:{tag} contextRef="y">{text}</dei:{tag}>' for tag, text in cover.items()),
+        *(
+            f'<us-gaap:{tag} contextRef="y" unitRef="usd" decimals="0">{value}</us-gaap:{tag}>'
+            for tag, value in money.items()
+        ),
+    ]
+    for number in range(extra):
+        day = f"{1900 + number // 28}-01-{1 + number % 28:02}"
+        lines.append(
+            f'<xbrli:context id="x{number}">{entity}</xbrli:entity><xbrli:period><xbrli:instant>{day}'
+            "</xbrli:instant></xbrli:period></xbrli:context>"
+            f'<us-gaap:Assets contextRef="x{number}" unitRef="usd" decimals="0">{number}</us-gaap:Assets>'
+        )
+    return "\n".join([*lines, "</xbrli:xbrl>", ""]).encode()
+
+
+def _schema(stem: str) -> bytes:
+    return (
+        f'<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" {XBRL} targetNamespace="http://tiny.example/'
+        f'{stem}"><xs:annotation><xs:appinfo><link:roleType id="r" roleURI="{ROLE}"><link:definition>'
+        "0000002 - Statement - STATEMENTS OF INCOME</link:definition>"
+        "<link:usedOn>link:presentationLink</link:usedOn></link:roleType></xs:appinfo></xs:annotation></xs:schema>"
+    ).encode()
+
+
+def _linkbase(kind: str, parts: Iterable[str]) -> bytes:
+    role = "http://www.xbrl.org/2003/role/link" if kind == "label" else ROLE
+    opened = f'<link:{kind}Link xlink:type="extended" xlink:role="{role}">'
+    lines = [f"<link:linkbase {XBRL}>", opened, *parts, f"</link:{kind}Link>", "</link:linkbase>", ""]
+    return "\n".join(lines).encode()
+
+
+def _locators(elements: Iterable[str]) -> list[str]:
+    return [
+        f'<link:loc xlink:type="locator" xlink:label="{element}" '
+        f'xlink:href="{SCHEMA_OF[element.partition("_")[0]]}#{element}"/>'
+        for element in elements
+    ]
+
+
+def _presentation() -> list[str]:
+    top, *items = INCOME
+    return _locators(INCOME) + [
+        f'<link:presentationArc xlink:type="arc" xlink:arcrole="{ARCROLES}/parent-child" '
+        f'xlink:from="{top}" xlink:to="{item}" order="{order}"/>'
+        for order, item in enumerate(items, 1)
+    ]
+
+
+def _calculation() -> list[str]:
+    _, revenue, cost, margin = INCOME
+    return _locators([revenue, cost, margin]) + [
+        f'<link:calculationArc xlink:type="arc" xlink:arcrole="{ARCROLES}/summation-item" '
+        f'xlink:from="{margin}" xlink:to="{item}" order="{order}" weight="{weight}"/>'
+        for order, (item, weight) in enumerate([(revenue, 1), (cost, -1)], 1)
+    ]
+
+
+def _labels() -> list[str]:
+    lines = _locators(INCOME)
+    for element, text in INCOME.items():
+        lines += [
+            f'<link:label xlink:type="resource" xlink:label="{element}_text" xlink:role="{STANDARD}" '
+            f'xml:lang="en-US">{text}</link:label>',
+            f'<link:labelArc xlink:type="arc" xlink:arcrole="{ARCROLES}/concept-label" '
+            f'xlink:from="{element}" xlink:to="{element}_text"/>',
+        ]
+    return lines

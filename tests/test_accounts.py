@@ -1,0 +1,119 @@
+"""Users: how one is made, and by what it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from finapi import accounts, credentials
+from finapi.accounts import Caller, NewUser
+from finapi.app import App
+from finapi.errors import ApiError
+
+NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
+
+
+def rows(app: App, sql: str) -> list[tuple[object, ...]]:
+    with app.db.write() as tx:
+        return [tuple(row) for row in tx._connection.execute(sql)]
+
+
+def caller_of(app: App, key: str) -> Caller | None:
+    with app.db.read() as tx:
+        return accounts.by_api_key(tx, key)
+
+
+def test_a_new_user_has_its_email_in_lower_case_and_a_key(app: App) -> None:
+    user = accounts.create(app, " Ann@Example.COM ", "pro", NOW)
+    uuid = "00000000-0000-4000-8000-000000000001"
+    key = credentials.api_key(app.secrets, uuid, "00000000-0000-4000-8000-000000000002")
+    assert user == NewUser(1, uuid, "ann@example.com", key)
+    assert rows(app, "SELECT id, uuid, email, usertype, created_at, updated_at FROM users") == [
+        (1, uuid, "ann@example.com", "user", "2026-01-31T12:00:00.000Z", "2026-01-31T12:00:00.000Z")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("plan", "tokens", "period_end"),
+    [
+        ("free", 2_000, "2026-02-28T12:00:00.000Z"),
+        ("weekly", 50_000, "2026-02-07T12:00:00.000Z"),
+        ("monthly", 200_000, "2026-02-28T12:00:00.000Z"),
+        ("pro", 500_000, "2026-02-28T12:00:00.000Z"),
+        ("yearly", 2_400_000, "2027-01-31T12:00:00.000Z"),
+    ],
+)
+def test_a_new_user_has_the_first_period_of_its_plan(
+    app: App, plan: str, tokens: int, period_end: str
+) -> None:
+    user = accounts.create(app, "ann@example.com", plan, NOW)
+    assert rows(app, "SELECT * FROM userplans") == [
+        (1, user.id, plan, "active", tokens, 0, period_end, *["2026-01-31T12:00:00.000Z"] * 2)
+    ]
+
+
+def test_a_new_users_ledger_sums_to_its_balance(app: App, user: NewUser) -> None:
+    with app.db.read() as tx:
+        assert tx.value("ledger_sum", user_id=user.id) == 500_000
+    assert rows(app, "SELECT user_id, delta, reason, endpoint, request_id, status, open FROM ledger") == [
+        (user.id, 500_000, "refill", None, None, None, 0)
+    ]
+
+
+def test_tokens_of_a_plan_are_a_setting(make_app: Callable[..., App]) -> None:
+    app = make_app(free_tokens=7)
+    user = accounts.create(app, "ann@example.com", "free", NOW)
+    with app.db.read() as tx:
+        assert tx.value("ledger_sum", user_id=user.id) == 7
+
+
+@pytest.mark.parametrize("email", ["ann@example.com", "ANN@EXAMPLE.COM", " ann@example.com"])
+def test_a_taken_email_is_a_conflict_and_leaves_nothing(app: App, user: NewUser, email: str) -> None:
+    with pytest.raises(ApiError, match=r"a user with the email ann@example\.com exists already") as refusal:
+        accounts.create(app, email, "pro", NOW)
+    assert (refusal.value.code, refusal.value.status) == ("CONFLICT", 409)
+    for table in ("users", "api_keys", "userplans", "ledger"):
+        assert rows(app, f"SELECT count(*) FROM {table}") == [(1,)]
+
+
+def test_an_unknown_plan_leaves_no_user_behind(app: App) -> None:
+    with pytest.raises(Exception, match="gold"):
+        accounts.create(app, "ann@example.com", "gold", NOW)
+    assert rows(app, "SELECT count(*) FROM users") == [(0,)]
+
+
+def test_the_database_holds_no_key(app: App, user: NewUser) -> None:
+    with app.db.write() as tx:
+        dump = "\n".join(tx._connection.iterdump())
+    assert user.uuid in dump
+    assert user.api_key not in dump
+    assert credentials.fingerprint(user.api_key).hex().upper() in dump.upper()
+
+
+def test_a_user_is_known_by_its_key(app: App, user: NewUser) -> None:
+    bob = accounts.create(app, "bob@example.com", "free", NOW)
+    assert caller_of(app, user.api_key) == Caller(user.id, user.uuid, "ann@example.com", "pro")
+    assert caller_of(app, bob.api_key) == Caller(bob.id, bob.uuid, "bob@example.com", "free")
+
+
+@pytest.mark.parametrize("key", ["", "0" * 32, "not a key", "' OR 1=1 --", "\0" * 32])
+def test_nobody_is_known_by_another_text(app: App, user: NewUser, key: str) -> None:
+    assert caller_of(app, key) is None
+
+
+def test_a_key_in_capitals_is_another_text(app: App, user: NewUser) -> None:
+    assert caller_of(app, user.api_key.upper()) is None
+
+
+def test_a_user_without_a_plan_is_known_without_one(app: App, user: NewUser) -> None:
+    rows(app, "DELETE FROM userplans")
+    assert caller_of(app, user.api_key) == Caller(user.id, user.uuid, "ann@example.com", None)
+
+
+def test_an_older_key_is_known_after_the_secrets_were_rotated(app: App, user: NewUser) -> None:
+    app.secrets.insert(0, b"\xff" * 32)  # type: ignore[attr-defined]
+    bob = accounts.create(app, "bob@example.com", "free", NOW)
+    known = [caller_of(app, key) for key in (user.api_key, bob.api_key)]
+    assert [caller.id for caller in known if caller] == [user.id, bob.id]

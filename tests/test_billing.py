@@ -1,0 +1,386 @@
+"""Tokens: a call is paid before it runs and refunded when it fails, whatever happens in between."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from finapi import accounts, billing, server
+from finapi import app as apps
+from finapi.app import App
+from finapi.clock import FixedClock
+from finapi.config import Config
+from finapi.errors import ApiError
+from tests.conftest import NOW
+
+ROOT = Path(__file__).parents[1]
+REFILL = (500_000, "refill", None, None, None, 0)
+
+
+def ledger(app: App) -> list[tuple[object, ...]]:
+    """The rows of the ledger: delta, reason, endpoint, request_id, status, open."""
+    with app.db.write() as tx:
+        sql = "SELECT delta, reason, endpoint, request_id, status, open FROM ledger ORDER BY id"
+        return [tuple(row) for row in tx._connection.execute(sql)]
+
+
+def balance(app: App, user_id: int = 1) -> int:
+    """A user's balance, which is the sum of its ledger in every test that asks."""
+    with app.db.read() as tx:
+        plan = tx.one("userplan", user_id=user_id)
+        assert plan is not None
+        left = int(plan["total_limit_api"] - plan["reach_limit_api"])
+        assert tx.value("ledger_sum", user_id=user_id) == left
+    return left
+
+
+def spend(app: App, cost: int = 25, request_id: str = "r1", user_id: int = 1) -> None:
+    with billing.charged(app, user_id, "GET /x", cost, request_id):
+        pass
+
+
+# ---- the period
+
+
+@pytest.mark.parametrize(
+    ("start", "plan", "end"),
+    [
+        ("2026-01-15", "free", "2026-02-15"),
+        ("2026-01-31", "free", "2026-02-28"),
+        ("2028-01-31", "free", "2028-02-29"),
+        ("2026-01-28", "monthly", "2026-02-28"),
+        ("2026-03-31", "monthly", "2026-04-30"),
+        ("2026-02-28", "pro", "2026-03-28"),
+        ("2026-12-31", "pro", "2027-01-31"),
+        ("2026-11-30", "pro", "2026-12-30"),
+        ("2026-01-31", "weekly", "2026-02-07"),
+        ("2026-12-29", "weekly", "2027-01-05"),
+        ("2026-01-31", "yearly", "2027-01-31"),
+        ("2028-02-29", "yearly", "2029-02-28"),
+        ("2027-02-28", "yearly", "2028-02-28"),
+        ("2099-12-31", "yearly", "2100-12-31"),
+    ],
+)
+def test_a_period_ends_on_the_same_day_or_the_last_of_the_month(start: str, plan: str, end: str) -> None:
+    moment = datetime.fromisoformat(f"{start}T23:59:59.999+00:00")
+    assert billing.period_end(moment, plan) == datetime.fromisoformat(f"{end}T23:59:59.999+00:00")
+
+
+def test_every_plan_has_a_period_and_tokens() -> None:
+    assert set(billing.PERIOD_MONTHS) == {"free", "weekly", "monthly", "pro", "yearly"}
+    assert all(hasattr(Config(), f"{plan}_tokens") for plan in billing.PERIOD_MONTHS)
+
+
+# ---- a call that succeeds
+
+
+def test_a_call_is_paid_before_it_runs(app: App, user: accounts.NewUser) -> None:
+    with billing.charged(app, user.id, "GET /x", 25, "r1"):
+        assert balance(app) == 499_975
+        assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", None, 1)]
+
+
+def test_a_call_that_succeeds_keeps_its_debit(app: App, user: accounts.NewUser) -> None:
+    spend(app)
+    assert balance(app) == 499_975
+    assert billing.close_kept(app) == 0.5
+    assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", 200, 0)]
+
+
+def test_a_kept_debit_is_closed_by_the_next_one(app: App, user: accounts.NewUser) -> None:
+    spend(app, request_id="r1")
+    spend(app, request_id="r2")
+    assert ledger(app) == [
+        REFILL,
+        (-25, "debit", "GET /x", "r1", 200, 0),
+        (-25, "debit", "GET /x", "r2", None, 1),
+    ]
+
+
+def test_a_kept_debit_is_closed_by_a_refused_one_too(app: App, user: accounts.NewUser) -> None:
+    spend(app, request_id="r1")
+    with pytest.raises(ApiError, match="below the cost"):
+        spend(app, cost=500_000, request_id="r2")
+    assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", 200, 0)]
+
+
+def test_closing_with_nothing_kept_changes_nothing(app: App, user: accounts.NewUser) -> None:
+    assert billing.close_kept(app) == 0.5
+    assert ledger(app) == [REFILL]
+
+
+def test_a_call_that_costs_nothing_leaves_no_row(app: App, user: accounts.NewUser) -> None:
+    spend(app, cost=0)
+    with pytest.raises(KeyError), billing.charged(app, user.id, "GET /x", 0, "r2"):
+        raise KeyError
+    assert ledger(app) == [REFILL]
+
+
+def test_a_debit_whose_ledger_row_cannot_be_written_takes_nothing(app: App, user: accounts.NewUser) -> None:
+    with pytest.raises(sqlite3.Error):
+        spend(app, request_id=object())  # type: ignore[arg-type]
+    assert balance(app) == 500_000
+    assert ledger(app) == [REFILL]
+
+
+def test_a_free_call_needs_no_user(app: App) -> None:
+    spend(app, cost=0, user_id=0)
+    assert ledger(app) == []
+
+
+def test_the_whole_balance_can_be_spent(make_app: Callable[..., App]) -> None:
+    app = make_app(free_tokens=50)
+    accounts.create(app, "ann@example.com", "free", NOW)
+    spend(app)
+    spend(app)
+    assert balance(app) == 0
+
+
+# ---- a call that fails
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "status"),
+    [
+        (ApiError("INVALID_PARAM", "m"), "4xx_refund", 400),
+        (ApiError("UNKNOWN_TICKER", "m"), "4xx_refund", 404),
+        (ApiError("RATE_LIMIT_EXCEEDED", "m"), "4xx_refund", 429),
+        (ApiError("INTERNAL", "m"), "5xx_refund", 500),
+        (ApiError("UNAVAILABLE", "m"), "5xx_refund", 503),
+        (ApiError("TIMEOUT", "m"), "5xx_refund", 504),
+        (ValueError("m"), "5xx_refund", 500),
+        (KeyboardInterrupt("m"), "5xx_refund", 500),
+    ],
+)
+def test_a_call_that_fails_is_refunded_in_full(
+    app: App, user: accounts.NewUser, error: BaseException, reason: str, status: int
+) -> None:
+    with pytest.raises(type(error)) as raised, billing.charged(app, user.id, "GET /x", 25, "r1"):
+        raise error
+    assert raised.value is error
+    assert balance(app) == 500_000
+    assert ledger(app) == [
+        REFILL,
+        (-25, "debit", "GET /x", "r1", status, 0),
+        (25, reason, "GET /x", "r1", status, 0),
+    ]
+    assert list(app.kept_debits) == []
+
+
+def test_a_refund_stands_at_its_own_time(app: App, user: accounts.NewUser, clock: FixedClock) -> None:
+    def call() -> None:
+        with billing.charged(app, user.id, "GET /x", 25, "r1"):
+            clock.advance(3.25)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        call()
+    with app.db.write() as tx:
+        times = [row[0] for row in tx._connection.execute("SELECT created_at FROM ledger ORDER BY id")]
+    assert times == ["2026-01-31T12:00:00.000Z", "2026-01-31T12:00:00.000Z", "2026-01-31T12:00:03.250Z"]
+
+
+def test_a_debit_is_refunded_once_whoever_refunds_it_first(
+    app: App, user: accounts.NewUser, clock: FixedClock
+) -> None:
+    def call() -> None:
+        with billing.charged(app, user.id, "GET /x", 25, "r1"):
+            assert billing.refund_open(app, clock.now()) == 1
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        call()
+    assert balance(app) == 500_000
+    assert [row[1] for row in ledger(app)] == ["refill", "debit", "crash_refund"]
+
+
+def test_a_debit_that_was_refunded_is_not_kept_afterwards(
+    app: App, user: accounts.NewUser, clock: FixedClock
+) -> None:
+    with billing.charged(app, user.id, "GET /x", 25, "r1"):
+        billing.refund_open(app, clock.now())
+    billing.close_kept(app)
+    assert ledger(app)[1] == (-25, "debit", "GET /x", "r1", 500, 0)
+    assert balance(app) == 500_000
+
+
+# ---- a balance that is too low
+
+
+def test_a_balance_below_the_cost_is_refused_with_its_five_fields(make_app: Callable[..., App]) -> None:
+    app = make_app(free_tokens=24, public_url="https://api.example.com")
+    accounts.create(app, "ann@example.com", "free", NOW)
+    with pytest.raises(ApiError) as refusal, billing.charged(app, 1, "GET /x", 25, "r1"):
+        raise AssertionError("the call must not run")
+    assert (refusal.value.code, refusal.value.status) == ("insufficient_tokens", 402)
+    assert refusal.value.beside == {
+        "current_balance": 24,
+        "required_cost": 25,
+        "next_refill_at": "2026-02-28T12:00:00.000Z",
+        "plan": "free",
+        "upgrade_url": "https://api.example.com/plans",
+    }
+
+
+def test_a_refused_call_changes_neither_balance_nor_ledger(make_app: Callable[..., App]) -> None:
+    app = make_app(free_tokens=24)
+    accounts.create(app, "ann@example.com", "free", NOW)
+    for _ in range(3):
+        with pytest.raises(ApiError):
+            spend(app)
+    assert balance(app) == 24
+    assert ledger(app) == [(24, "refill", None, None, None, 0)]
+
+
+def test_where_to_upgrade_is_a_setting(make_app: Callable[..., App]) -> None:
+    app = make_app(free_tokens=0, upgrade_url="https://example.com/buy", public_url="https://api.example.com")
+    accounts.create(app, "ann@example.com", "free", NOW)
+    with pytest.raises(ApiError) as refusal:
+        spend(app)
+    assert refusal.value.beside["upgrade_url"] == "https://example.com/buy"
+
+
+def test_a_user_without_a_plan_has_nothing_to_spend(app: App, user: accounts.NewUser) -> None:
+    with app.db.write() as tx:
+        tx._connection.execute("DELETE FROM userplans")
+    with pytest.raises(ApiError) as refusal:
+        spend(app)
+    assert refusal.value.beside == {
+        "current_balance": 0,
+        "required_cost": 25,
+        "next_refill_at": None,
+        "plan": None,
+        "upgrade_url": "/plans",
+    }
+
+
+@pytest.fixture(params=["memory", "file"])
+def fifty_tokens(
+    request: pytest.FixtureRequest, make_app: Callable[..., App], tmp_path: Path
+) -> Iterator[App]:
+    """An App whose one user has 50 tokens."""
+    if request.param == "memory":
+        app = make_app(free_tokens=50)
+    else:
+        app = apps.on_disk(Config(free_tokens=50, data_dir=tmp_path), FixedClock(NOW))
+    accounts.create(app, "ann@example.com", "free", NOW)
+    yield app
+    app.db.close()
+
+
+def test_eight_threads_that_spend_the_last_tokens_spend_no_more_than_there_are(fifty_tokens: App) -> None:
+    outcomes: list[str] = []
+
+    def work() -> None:
+        for _ in range(25):
+            try:
+                spend(fifty_tokens)
+                outcomes.append("paid")
+            except ApiError as error:
+                outcomes.append(error.code)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (outcomes.count("paid"), outcomes.count("insufficient_tokens")) == (2, 198)
+    assert balance(fifty_tokens) == 0
+    billing.close_kept(fifty_tokens)
+    assert [row[0] for row in ledger(fifty_tokens)] == [50, -25, -25]
+
+
+def test_eight_threads_that_fail_give_everything_back(fifty_tokens: App) -> None:
+    def work() -> None:
+        for _ in range(25):
+            try:
+                with billing.charged(fifty_tokens, 1, "GET /x", 25, "r"):
+                    raise KeyError
+            except (KeyError, ApiError):
+                pass
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert balance(fifty_tokens) == 50
+    assert all(row[5] == 0 for row in ledger(fifty_tokens))
+
+
+# ---- a crash
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from finapi import accounts, app as apps, billing
+from finapi.config import Config
+
+app = apps.on_disk(Config(data_dir=Path(sys.argv[1])))
+accounts.create(app, "ann@example.com", "pro", app.clock.now())
+with billing.charged(app, 1, "GET /x", 25, "kept"):
+    pass
+with billing.charged(app, 1, "GET /x", 25, "cut off"):
+    with billing.charged(app, 1, "GET /y", 5, "cut off too"):
+        os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Path:
+    """The data directory of a process that was killed in the middle of two calls and after another."""
+    run = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, check=False)
+    assert run.returncode == -9
+    return tmp_path
+
+
+def test_calls_that_a_crash_cut_off_are_refunded_once_at_the_next_start(killed: Path) -> None:
+    clock = FixedClock(datetime(2026, 2, 1, tzinfo=UTC))
+    app = apps.on_disk(Config(data_dir=killed), clock)
+    assert balance(app) == 499_945
+    assert billing.refund_open(app, clock.now()) == 2
+    assert balance(app) == 499_975
+    after = ledger(app)
+    assert after == [
+        REFILL,
+        (-25, "debit", "GET /x", "kept", 200, 0),
+        (-25, "debit", "GET /x", "cut off", 500, 0),
+        (-5, "debit", "GET /y", "cut off too", 500, 0),
+        (25, "crash_refund", "GET /x", "cut off", 500, 0),
+        (5, "crash_refund", "GET /y", "cut off too", 500, 0),
+    ]
+    assert billing.refund_open(app, clock.now()) == 0
+    assert ledger(app) == after
+    assert app.db.integrity() == []
+    app.db.close()
+
+
+def test_opening_a_data_directory_refunds_what_a_crash_cut_off(
+    killed: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
+    with caplog.at_level(logging.WARNING, "finapi.server"), server.opened(Config(data_dir=killed)) as app:
+        assert balance(app) == 499_975
+    assert [record.getMessage() for record in caplog.records] == ["refunded 2 calls that a crash cut off"]
+    with server.opened(Config(data_dir=killed)) as app:
+        assert balance(app) == 499_975
+
+
+def test_closing_a_data_directory_closes_what_was_kept(tmp_path: Path) -> None:
+    config = Config(data_dir=tmp_path / "new")
+    with server.opened(config) as app:
+        accounts.create(app, "ann@example.com", "pro", NOW)
+        spend(app)
+    with server.opened(config) as app:
+        assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", 200, 0)]
+    assert os.stat(tmp_path / "new").st_mode & 0o777 == 0o700
+    assert os.stat(tmp_path / "new" / "finapi.db").st_mode & 0o777 == 0o600

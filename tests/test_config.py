@@ -1,0 +1,432 @@
+"""Settings: where a value comes from, what is refused, and the master secrets."""
+
+from __future__ import annotations
+
+import secrets as stdlib_secrets
+import stat
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi.config import Config, default_of, described, load, master_secrets
+from finapi.errors import UsageError
+
+A, B = "aa" * 32, "bb" * 32
+
+
+def toml(tmp_path: Path, text: str) -> str:
+    file = tmp_path / "finapi.toml"
+    file.write_text(text)
+    return str(file)
+
+
+def value(name: str, text: str) -> Any:
+    """What the environment variable of a setting makes of ``text``."""
+    return getattr(load({}, {f"FINAPI_{name.upper()}": text})[0], name)
+
+
+def from_file(tmp_path: Path, line: str) -> Config:
+    return load({"config": toml(tmp_path, line)}, {})[0]
+
+
+# ---- precedence and origins
+
+
+def test_nothing_given_is_the_defaults() -> None:
+    settings, origins = load({}, {})
+    assert settings == Config()
+    assert set(origins.values()) == {"default"}
+    assert set(origins) == {setting.name for setting in fields(Config)}
+
+
+def test_defaults_are_those_of_the_spec() -> None:
+    settings = Config()
+    assert (settings.host, settings.port) == ("127.0.0.1", 8000)
+    assert (settings.xbrl_per_minute, settings.xbrl_burst) == (120, 30)
+    assert (settings.body_limit, settings.server_timeout) == (52_428_800, 300.0)
+    assert (settings.free_tokens, settings.weekly_tokens, settings.monthly_tokens) == (2_000, 50_000, 200_000)
+    assert (settings.pro_tokens, settings.yearly_tokens) == (500_000, 2_400_000)
+    assert settings.synchronous == "FULL"
+
+
+def test_flags_come_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
+    file = toml(tmp_path, "threads = 1\nport = 1\nhost = '192.0.2.1'\n")
+    environ = {"FINAPI_PORT": "2", "FINAPI_HOST": "192.0.2.2"}
+    settings, origins = load({"config": file, "host": "192.0.2.3"}, environ)
+    assert (settings.threads, settings.port, settings.host) == (1, 2, "192.0.2.3")
+    assert (origins["threads"], origins["port"], origins["host"]) == (f"file {file}", "environment", "flag")
+    assert origins["xbrl_burst"] == "default"
+
+
+def test_environment_may_name_the_file(tmp_path: Path) -> None:
+    settings, origins = load({}, {"FINAPI_CONFIG": toml(tmp_path, "port = 81")})
+    assert settings.port == 81
+    assert "config" not in origins
+
+
+def test_a_file_named_by_a_flag_replaces_that_of_the_environment(tmp_path: Path) -> None:
+    file = toml(tmp_path, "port = 81")
+    assert load({"config": file}, {"FINAPI_CONFIG": "/does/not/exist"})[0].port == 81
+
+
+def test_a_flag_that_was_not_given_overrides_nothing() -> None:
+    assert load({"port": None, "config": None}, {"FINAPI_PORT": "82"})[0].port == 82
+
+
+def test_variables_of_other_programs_are_not_read() -> None:
+    assert load({}, {"PORT": "1", "finapi_port": "2", "MY_FINAPI_PORT": "3"})[0].port == 8000
+
+
+def test_process_environment_is_read_when_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FINAPI_PORT", "8123")
+    settings, origins = load()
+    assert (settings.port, origins["port"]) == (8123, "environment")
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Config().port = 1  # type: ignore[misc]
+
+
+# ---- unknown names
+
+
+def test_unknown_name_in_the_environment_is_named() -> None:
+    with pytest.raises(UsageError, match=r"unknown setting FINAPI_PROT \(environment\)"):
+        load({}, {"FINAPI_PROT": "1"})
+
+
+def test_unknown_name_in_the_file_is_named_with_the_file(tmp_path: Path) -> None:
+    file = toml(tmp_path, "prot = 1")
+    with pytest.raises(UsageError, match=rf"unknown setting prot \(file {file}\)"):
+        load({"config": file}, {})
+
+
+def test_unknown_flag_is_named() -> None:
+    with pytest.raises(UsageError, match=r"unknown setting --log-colour \(flag\)"):
+        load({"log_colour": "red"}, {})
+
+
+def test_a_file_cannot_name_another_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="unknown setting config"):
+        load({"config": toml(tmp_path, "config = 'other.toml'")}, {})
+
+
+def test_a_table_in_the_file_is_an_unknown_name(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="unknown setting server"):
+        load({"config": toml(tmp_path, "[server]\nport = 1")}, {})
+
+
+# ---- types
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("port", "0", 0),
+        ("port", "65535", 65535),
+        ("header_timeout", "1.5", 1.5),
+        ("header_timeout", "2", 2.0),
+        ("header_timeout", "1e2", 100.0),
+        ("log_format", "json", "json"),
+        ("synchronous", "NORMAL", "NORMAL"),
+        ("data_dir", "/srv/finapi", Path("/srv/finapi")),
+        ("host", "", ""),
+        ("trusted_proxies", "10.0.0.1, 2001:db8::/32 ,", ("10.0.0.1", "2001:db8::/32")),
+        ("trusted_proxies", "", ()),
+    ],
+)
+def test_text_becomes_the_type_of_its_setting(name: str, text: str, expected: object) -> None:
+    got = value(name, text)
+    assert got == expected
+    assert type(got) is type(expected)
+
+
+def test_a_tilde_is_the_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    assert value("data_dir", "~/finapi") == Path("/home/ann/finapi")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("port", "1.5", "must be a whole number, not '1.5'"),
+        ("port", "", "must be a whole number, not ''"),
+        ("port", "eighty", "must be a whole number, not 'eighty'"),
+        ("port", "nan", "must be a whole number, not 'nan'"),
+        ("port", "inf", "must be a whole number, not 'inf'"),
+        ("port", "true", "must be a whole number, not 'true'"),
+        ("threads", "9" * 400, "must be a whole number"),
+        ("threads", "9" * 5000, "must be a whole number"),
+        ("header_timeout", "nan", "must be a number, not 'nan'"),
+        ("header_timeout", "inf", "must be a number, not 'inf'"),
+        ("header_timeout", "-inf", "must be a number, not '-inf'"),
+        ("header_timeout", "1e999", "must be a number, not '1e999'"),
+        ("header_timeout", "15s", "must be a number, not '15s'"),
+        ("log_format", "xml", "must be one of text, json, not 'xml'"),
+        ("log_format", "JSON", "must be one of text, json, not 'JSON'"),
+        ("synchronous", "OFF", "must be one of FULL, NORMAL, not 'OFF'"),
+    ],
+)
+def test_text_of_another_type_is_refused(name: str, text: str, reason: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        value(name, text)
+    assert str(refusal.value).startswith(f"FINAPI_{name.upper()}: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "expected"),
+    [
+        ("port = 81", "port", 81),
+        ("port = 81.0", "port", 81),
+        ("port = '81'", "port", 81),
+        ("header_timeout = 2", "header_timeout", 2.0),
+        ("trusted_proxies = ['10.0.0.1', '10.0.0.2']", "trusted_proxies", ("10.0.0.1", "10.0.0.2")),
+        ("trusted_proxies = '10.0.0.1,10.0.0.2'", "trusted_proxies", ("10.0.0.1", "10.0.0.2")),
+        ("trusted_proxies = []", "trusted_proxies", ()),
+        ("data_dir = 'd'", "data_dir", Path("d")),
+    ],
+)
+def test_toml_value_becomes_the_type_of_its_setting(
+    tmp_path: Path, line: str, name: str, expected: object
+) -> None:
+    got = getattr(from_file(tmp_path, line), name)
+    assert got == expected
+    assert type(got) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("port = true", "port: must be a whole number, not True"),
+        ("port = 1.5", "port: must be a whole number, not 1.5"),
+        ("port = nan", "port: must be a whole number, not nan"),
+        ("port = [1]", "port: must be a whole number, not [1]"),
+        ("port = 2026-01-01", "port: must be a whole number, not datetime.date(2026, 1, 1)"),
+        ("header_timeout = true", "header_timeout: must be a number, not True"),
+        ("header_timeout = inf", "header_timeout: must be a number, not inf"),
+        ("host = true", "host: must be a text, not True"),
+        ("host = ['a']", "host: must be a text, not ['a']"),
+        ("data_dir = false", "data_dir: must be a path, not False"),
+        ("log_format = 1", "log_format: must be one of text, json, not 1"),
+        ("log_format = ['json']", "log_format: must be one of text, json, not ['json']"),
+        ("trusted_proxies = 1", "trusted_proxies: must be a list of texts"),
+        ("trusted_proxies = [1]", "trusted_proxies: must be a list of texts"),
+        ("trusted_proxies = true", "trusted_proxies: must be a list of texts"),
+    ],
+)
+def test_toml_value_of_another_type_is_refused(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        from_file(tmp_path, line)
+    assert str(refusal.value) == message
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("port = inf", "port: must be a whole number, not inf"),
+        ("port = -inf", "port: must be a whole number, not -inf"),
+        ("host = 5", "host: must be a text, not 5"),
+        ("public_url = 1.5", "public_url: must be a text, not 1.5"),
+        ("data_dir = 5", "data_dir: must be a path, not 5"),
+    ],
+)
+def test_toml_number_in_the_wrong_place_is_refused(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        from_file(tmp_path, line)
+    assert str(refusal.value) == message
+
+
+def test_toml_number_beyond_all_use_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="threads: must be a whole number"):
+        from_file(tmp_path, "threads = " + "9" * 400)
+
+
+def test_home_of_an_unknown_user_is_refused() -> None:
+    with pytest.raises(UsageError, match="FINAPI_DATA_DIR"):
+        value("data_dir", "~no-such-user-here/finapi")
+
+
+# ---- bounds
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("port", "-1", "setting port: must be at least 0"),
+        ("port", "65536", "setting port: must be at most 65535"),
+        ("threads", "0", "setting threads: must be at least 1"),
+        ("header_timeout", "0", "setting header_timeout: must be at least 0.05"),
+        ("drain_timeout", "-1", "setting drain_timeout: must be at least 0"),
+        ("xbrl_per_minute", "0", "setting xbrl_per_minute: must be at least 1"),
+        ("xbrl_burst", "-1", "setting xbrl_burst: must be at least 0"),
+        ("limit_keys", "15", "setting limit_keys: must be at least 16"),
+        ("free_tokens", "-1", "setting free_tokens: must be at least 0"),
+    ],
+)
+def test_value_beyond_its_bound_is_refused(name: str, text: str, message: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        value(name, text)
+    assert str(refusal.value) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("port", "0"), ("threads", "1"), ("xbrl_burst", "0"), ("limit_keys", "16")]
+)
+def test_bound_itself_is_allowed(name: str, text: str) -> None:
+    assert value(name, text) == int(text)
+
+
+@pytest.mark.parametrize("text", ["proxy.example.com", "10.0.0.1/8", "10.0.0.0/33", "10.0.0"])
+def test_proxy_that_is_no_address_or_range_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="setting trusted_proxies: "):
+        value("trusted_proxies", text)
+
+
+# ---- files
+
+
+@pytest.mark.parametrize(
+    "content", [b"port", b"port = ", b"port = 1\nport = 2", b"\xff\xfe", b"[", b'host = "a\nb"', b"port = 0x"]
+)
+def test_file_that_is_not_toml_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "finapi.toml"
+    file.write_bytes(content)
+    with pytest.raises(UsageError) as refusal:
+        load({"config": str(file)}, {})
+    assert str(refusal.value).startswith(f"{file}: ")
+
+
+def test_file_with_a_number_too_long_to_read_is_refused_by_name(tmp_path: Path) -> None:
+    file = toml(tmp_path, "threads = " + "9" * 5000)
+    with pytest.raises(UsageError) as refusal:
+        load({"config": file}, {})
+    assert str(refusal.value).startswith(f"{file}: ")
+
+
+def test_file_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as refusal:
+        load({"config": str(tmp_path / "none.toml")}, {})
+    assert str(refusal.value) == f"cannot read {tmp_path}/none.toml: No such file or directory"
+
+
+def test_folder_in_place_of_a_file_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as refusal:
+        load({"config": str(tmp_path)}, {})
+    assert str(refusal.value) == f"cannot read {tmp_path}: Is a directory"
+
+
+# ---- what is shown
+
+
+def test_described_shows_every_setting_with_its_origin_and_reason() -> None:
+    settings, origins = load({"trusted_proxies": "10.0.0.1,10.0.0.2"}, {"FINAPI_PORT": "81"})
+    rows = described(settings, origins)
+    assert [row["name"] for row in rows] == [setting.name for setting in fields(Config)]
+    by_name = {row["name"]: row for row in rows}
+    assert by_name["port"] == {
+        "name": "port",
+        "value": "81",
+        "origin": "environment",
+        "help": "TCP port; 0 picks a free one",
+    }
+    assert by_name["trusted_proxies"]["value"] == "10.0.0.1,10.0.0.2"
+    assert by_name["trusted_proxies"]["origin"] == "flag"
+    assert all(row["help"] for row in rows)
+
+
+def test_described_masks_secrets() -> None:
+    settings, origins = load({}, {"FINAPI_SECRETS": f"{A},{B}"})
+    rows = described(settings, origins)
+    assert [row["value"] for row in rows if row["name"] == "secrets"] == ["********"]
+    assert A not in str(rows)
+    assert B not in str(rows)
+
+
+def test_described_shows_that_no_secret_is_set() -> None:
+    assert [row["value"] for row in described(*load({}, {})) if row["name"] == "secrets"] == [""]
+
+
+def test_default_of_a_setting_is_known_by_name() -> None:
+    assert default_of("xbrl_burst") == 30
+    with pytest.raises(KeyError):
+        default_of("nothing")
+
+
+# ---- master secrets
+
+
+def test_first_start_makes_one_secret_that_only_the_owner_reads(tmp_path: Path) -> None:
+    made = master_secrets(Config(data_dir=tmp_path))
+    file = tmp_path / "secrets"
+    assert len(made) == 1
+    assert len(made[0]) == 32
+    assert file.read_text() == made[0].hex() + "\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["secrets"]
+
+
+def test_second_start_reads_the_same_secret(tmp_path: Path) -> None:
+    settings = Config(data_dir=tmp_path)
+    assert master_secrets(settings) == master_secrets(settings)
+
+
+def test_two_directories_have_different_secrets(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    assert master_secrets(Config(data_dir=tmp_path / "a")) != master_secrets(Config(data_dir=tmp_path / "b"))
+
+
+def test_lines_of_the_file_are_secrets_newest_first(tmp_path: Path) -> None:
+    (tmp_path / "secrets").write_text(f"{B}\n\n  {A}\n")
+    assert master_secrets(Config(data_dir=tmp_path)) == [b"\xbb" * 32, b"\xaa" * 32]
+
+
+def test_setting_comes_before_the_file_and_makes_none(tmp_path: Path) -> None:
+    settings = Config(data_dir=tmp_path, secrets=f"{A}, {B}")
+    assert master_secrets(settings) == [b"\xaa" * 32, b"\xbb" * 32]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["aa" * 31, f"{A},{'bb' * 31}", ",", "a" * 63 + ","])
+def test_setting_with_a_short_secret_is_refused_without_showing_it(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match=r"^setting secrets: ") as refusal:
+        master_secrets(Config(data_dir=tmp_path, secrets=text))
+    assert "aa" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("content", ["", "\n", "aa" * 31, A + "\n" + "bb" * 31])
+def test_file_without_a_whole_secret_is_refused_by_name(tmp_path: Path, content: str) -> None:
+    (tmp_path / "secrets").write_text(content)
+    with pytest.raises(UsageError) as refusal:
+        master_secrets(Config(data_dir=tmp_path))
+    assert str(refusal.value) == f"{tmp_path}/secrets: needs at least one master secret of 32 bytes or more"
+
+
+@pytest.mark.parametrize("content", [b"z" * 64, b"\xff" * 64, b"0x" + b"a" * 64])
+def test_file_that_is_not_hex_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "secrets").write_bytes(content)
+    with pytest.raises(UsageError) as refusal:
+        master_secrets(Config(data_dir=tmp_path))
+    assert str(refusal.value) == f"{tmp_path}/secrets: a master secret must be written in hex"
+
+
+def test_two_first_starts_at_once_agree_on_one_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Config(data_dir=tmp_path)
+    others: list[list[bytes]] = []
+
+    def token_hex(size: int) -> str:
+        # The other start runs from beginning to end while this one is in the middle.
+        if not others:
+            others.append([])
+            others[0] = master_secrets(settings)
+        return stdlib_secrets.token_bytes(size).hex()
+
+    monkeypatch.setattr("finapi.config.secrets.token_hex", token_hex)
+    mine = master_secrets(settings)
+    assert others[0] == mine
+    assert len(mine) == 1

@@ -1,0 +1,475 @@
+"""The data directory: one writer, and the others hand it their work."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import stat
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from finapi import datadir, server
+from finapi.cli import perform
+from finapi.config import Config
+from finapi.datadir import Busy, Door, hand_over, locked
+from tests import process
+from tests.process import CIK, COMMAND, ROOT, Running, environment, eventually, figures, filing, finapi, write
+
+STATEMENTS = f"/api/v1/xbrl/companies/{CIK}/statements"
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@contextlib.contextmanager
+def client_of(data_dir: Path) -> Iterator[socket.socket]:
+    """A raw connection to the server's socket."""
+    folder = os.open(data_dir, os.O_RDONLY)
+    try:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(process.SECONDS)
+            client.connect(f"/proc/self/fd/{folder}/{datadir.SOCKET}")
+            yield client
+    finally:
+        os.close(folder)
+
+
+def said_to(client: socket.socket) -> bytes:
+    """Everything that comes until the end of the connection."""
+    parts = []
+    while part := client.recv(65536):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def heard(directory: Path, *words: str) -> tuple[int, list[tuple[str, str]]]:
+    """Exit status and output of a command that is handed over from this process."""
+    said: list[tuple[str, str]] = []
+    return hand_over(directory, list(words), lambda *line: said.append(line)), said
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Running]]:
+    """A server and its data directory, which no test stops."""
+    data_dir = tmp_path_factory.mktemp("running") / "data"
+    with process.serve(data_dir) as running:
+        yield data_dir, running
+
+
+def make(data_dir: Path) -> Path:
+    data_dir.mkdir()
+    return data_dir
+
+
+def works(data_dir: Path) -> bool:
+    """Whether the server still takes commands; a complaint about the words is an answer."""
+    with client_of(data_dir) as client:
+        client.settimeout(1.5)
+        client.sendall(b'{"words": ["user", "add", "nonsense"], "cwd": "/"}\n')
+        try:
+            return said_to(client).endswith(b'{"exit": 2}\n')
+        except TimeoutError:
+            return False
+
+
+# ---- The lock
+
+
+def test_the_directory_is_made_with_its_parents_for_the_owner_alone(tmp_path: Path) -> None:
+    directory = tmp_path / "a" / "b"
+    with locked(directory):
+        assert mode(directory) == 0o700
+        assert mode(directory / "lock") == 0o600
+
+
+def test_a_second_holder_is_busy_until_the_first_lets_go(tmp_path: Path) -> None:
+    with locked(tmp_path):
+        for _ in range(2):
+            with pytest.raises(Busy, match=str(tmp_path)), locked(tmp_path):
+                raise AssertionError
+    with locked(tmp_path):
+        pass
+
+
+def test_the_lock_is_let_go_when_the_block_raises(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), locked(tmp_path):
+        raise KeyError
+    with locked(tmp_path):
+        pass
+
+
+def test_the_lock_keeps_no_file_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    with locked(tmp_path), pytest.raises(Busy), locked(tmp_path):
+        raise AssertionError
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_file_in_the_place_of_the_directory_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file")
+    done = finapi("user", "add", "ann@example.com", "--data-dir", tmp_path / "data")
+    assert done.status == 2
+    assert done.complaint == f"cannot use {tmp_path / 'data'} as data directory: File exists"
+    below = finapi("user", "add", "ann@example.com", "--data-dir", tmp_path / "data" / "below")
+    assert below.status == 2
+    assert below.complaint == f"cannot use {tmp_path / 'data' / 'below'} as data directory: Not a directory"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root ignores modes")
+def test_a_directory_that_may_not_be_written_is_one_line(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    done = finapi("user", "add", "ann@example.com", "--data-dir", tmp_path)
+    assert done.status == 2
+    assert done.complaint == f"cannot use {tmp_path} as data directory: Permission denied"
+
+
+def test_everything_that_a_server_makes_is_the_owners_alone(running: tuple[Path, Running]) -> None:
+    data_dir, _ = running
+    assert mode(data_dir) == 0o700
+    assert {name: oct(mode(data_dir / name)) for name in os.listdir(data_dir)} == dict.fromkeys(
+        ("control.sock", "finapi.db", "finapi.db-shm", "finapi.db-wal", "lock", "secrets"), "0o600"
+    )
+
+
+def test_an_umask_of_0_opens_nothing(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with server.running(Config(port=0, data_dir=tmp_path / "data"), perform):
+            assert mode(tmp_path / "data") == 0o700
+            assert {mode(path) for path in (tmp_path / "data").iterdir()} == {0o600}
+    finally:
+        os.umask(before)
+
+
+# ---- Work done by the server
+
+
+def test_an_ingest_beside_a_server_is_served_at_once(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    folder = write(tmp_path / process.accession(1), filing())
+    with process.serve(data_dir) as running:
+        key = finapi("user", "add", "ann@example.com", "--json", "--data-dir", data_dir).json["api_key"]
+        before = running.get(STATEMENTS, key)
+        assert (before.status, before.json["code"]) == (404, "UNKNOWN_TICKER")
+        done = finapi("ingest", folder, "--filed", "2025-02-14", "--data-dir", data_dir)
+        assert (done.status, done.err) == (0, "")
+        assert done.out == (
+            "".join(
+                f"ingested  {path} ({kind}) {process.accession(1)}\n" for path, kind in process.kinds(folder)
+            )
+            + "5 ingested, 0 unchanged, 0 skipped, 0 refused\n"
+        )
+        after = running.get(STATEMENTS, key)
+        assert figures(after) == {
+            "Net sales": ["1000"],
+            "Cost of sales": ["400"],
+            "Gross margin": ["600"],
+        }
+        assert after.json["meta"]["filed_at"] == "2025-02-14"
+        assert running.get("/readyz").json["data_version"] == 1
+        assert running.stop() == 0
+        assert running.rest == b"", "the server printed what belongs to the command"
+
+
+def test_output_and_status_are_those_of_the_verb_alone(tmp_path: Path) -> None:
+    folder = write(tmp_path / "in", {**filing(), "note.txt": b"hello"})
+    words = ("ingest", folder, "--accession", process.accession(7))
+    alone = finapi(*words, "--data-dir", tmp_path / "alone")
+    with process.serve(tmp_path / "data"):
+        beside = finapi(*words, "--data-dir", tmp_path / "data")
+        again = finapi(*words, "--json", "--data-dir", tmp_path / "data")
+    assert alone == beside
+    assert alone.status == 1
+    assert alone.err.startswith(f"refused   {folder / 'note.txt'} (unknown): ")
+    assert again.json["counts"] == {"ingested": 0, "unchanged": 5, "skipped": 0, "refused": 1}
+
+
+def test_a_command_that_fails_beside_a_server_is_one_line(running: tuple[Path, Running]) -> None:
+    data_dir, _ = running
+    assert finapi("user", "add", "twice@example.com", "--data-dir", data_dir).status == 0
+    twice = finapi("user", "add", "twice@example.com", "--data-dir", data_dir)
+    assert twice.status == 1
+    assert twice.complaint == "a user with the email twice@example.com exists already"
+    wrong = finapi("ingest", "x", "--filed", "yesterday", "--data-dir", data_dir)
+    assert wrong.status == 2
+    assert wrong.complaint == "--filed: 'yesterday' is not a date (YYYY-MM-DD)"
+
+
+def test_paths_are_those_of_the_directory_that_the_command_was_typed_in(
+    running: tuple[Path, Running], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data_dir, _ = running
+    write(tmp_path / "in", {"note.txt": b"hello"})
+    monkeypatch.chdir(tmp_path)
+    status, said = heard(data_dir, "ingest", "--json", "in/../in/note.txt")
+    assert status == 1
+    assert [stream for stream, _ in said if stream != "progress"] == ["out"]
+    report = json.loads(said[-1][1])
+    assert [file["path"] for file in report["files"]] == [str(tmp_path / "in" / "note.txt")]
+
+
+def test_a_name_that_is_not_utf8_goes_through(running: tuple[Path, Running], tmp_path: Path) -> None:
+    data_dir, _ = running
+    name = os.fsdecode(b"caf\xe9.txt")
+    write(tmp_path, {name: b"hello"})
+    status, said = heard(data_dir, "ingest", "--json", str(tmp_path / name))
+    assert status == 1
+    assert json.loads(said[-1][1])["files"][0]["path"] == str(tmp_path / name)
+
+
+def test_two_commands_at_once_are_done_one_after_the_other(running: tuple[Path, Running]) -> None:
+    data_dir, _ = running
+    statuses = []
+    words = [("user", "add", f"at-once-{number}@example.com") for number in range(6)]
+    threads = [threading.Thread(target=lambda w=w: statuses.append(heard(data_dir, *w)[0])) for w in words]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert statuses == [0] * 6
+
+
+def test_a_verb_that_serves_is_not_handed_over(running: tuple[Path, Running]) -> None:
+    data_dir, _ = running
+    assert heard(data_dir, "serve") == (2, [("err", "finapi: serve cannot be handed to a server")])
+
+
+def test_a_path_longer_than_a_socket_address_may_be(tmp_path: Path) -> None:
+    data_dir = tmp_path / ("long" * 30) / ("longer" * 20) / "data"
+    assert len(str(data_dir)) > 108
+    with process.serve(data_dir) as running:
+        assert mode(data_dir / "control.sock") == 0o600
+        assert finapi("user", "add", "ann@example.com", "--data-dir", data_dir).status == 0
+        assert running.stop() == 0
+    assert not (data_dir / "control.sock").exists()
+
+
+def test_a_data_directory_behind_a_symbolic_link_is_the_same_one(
+    running: tuple[Path, Running], tmp_path: Path
+) -> None:
+    data_dir, _ = running
+    (tmp_path / "link").symlink_to(data_dir)
+    assert finapi("user", "add", "link@example.com", "--data-dir", tmp_path / "link").status == 0
+
+
+# ---- What a crash leaves
+
+
+def test_a_socket_left_by_kill_9_is_in_nobodys_way(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    with process.serve(data_dir) as running:
+        running.stop(signal.SIGKILL)
+    assert (data_dir / "control.sock").exists()
+    assert finapi("user", "add", "ann@example.com", "--data-dir", data_dir).status == 0
+    with process.serve(data_dir) as running:
+        assert running.get("/livez").status == 200
+        assert finapi("user", "add", "bob@example.com", "--data-dir", data_dir).status == 0
+        assert running.stop() == 0
+    assert not (data_dir / "control.sock").exists()
+
+
+def test_a_holder_that_takes_no_commands_is_one_line(tmp_path: Path) -> None:
+    with locked(tmp_path / "data"):
+        done = finapi("user", "add", "ann@example.com", "--data-dir", tmp_path / "data")
+    assert done.status == 2
+    assert done.complaint == f"{tmp_path / 'data'} is in use by another process that takes no commands"
+
+
+# ---- Clients that mean harm, or nothing
+
+
+GARBAGE = {
+    "nothing": b"",
+    "no line": b"hello",
+    "not JSON": b"hello\n",
+    "not UTF-8": b"\xff\xfe\n",
+    "a list": b"[]\n",
+    "null": b"null\n",
+    "no words": b"{}\n",
+    "no directory": b'{"words": ["user", "add", "x@example.com"]}\n',
+    "words of no length": b'{"words": 1, "cwd": "/"}\n',
+    "words that are numbers": b'{"words": [1], "cwd": "/"}\n',
+    "no word": b'{"words": [], "cwd": "/"}\n',
+    "an unknown verb": b'{"words": ["fly"], "cwd": "/"}\n',
+    "a call for help": b'{"words": ["ingest", "--help"], "cwd": "/"}\n',
+    "a question for the version": b'{"words": ["--version"], "cwd": "/"}\n',
+    "a NUL in the directory": b'{"words": ["ingest", "x"], "cwd": "\\u0000"}\n',
+    "a long line": b"x" * (2 << 20) + b"\n",
+    "a deep line": b"[" * 200_000 + b"\n",
+    "half a surrogate pair": b'{"words": ["ingest", "\\ud800"], "cwd": "/"}\n',
+}
+
+
+@pytest.mark.parametrize("case", GARBAGE)
+def test_garbage_on_the_socket_does_no_harm(
+    tmp_path: Path, case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with server.running(Config(port=0, data_dir=tmp_path / "data"), perform) as serving:
+        with client_of(tmp_path / "data") as client, contextlib.suppress(ConnectionError):
+            client.sendall(GARBAGE[case])
+            client.shutdown(socket.SHUT_WR)
+            said_to(client)
+        assert works(tmp_path / "data"), "the server takes no more commands"
+        assert process.get(("127.0.0.1", serving.port), "/livez").status == 200
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_command_that_breaks_is_not_taken_for_a_stop_of_the_server(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> int:
+        raise RuntimeError("a mistake in a verb")
+
+    with Door(make(tmp_path / "data"), broken):
+        status, said = heard(tmp_path / "data", "ingest", "x")
+    assert status == 1
+    assert [stream for stream, _ in said] == ["err"]
+    assert "a mistake in a verb" not in said[0][1], "what goes wrong inside is for the log"
+    assert "a mistake in a verb" in caplog.text
+
+
+def test_a_client_that_says_nothing_holds_up_the_others_for_five_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert datadir.CONNECT_SECONDS == 5.0
+    monkeypatch.setattr(datadir, "CONNECT_SECONDS", 0.2)
+    with Door(make(tmp_path / "data"), lambda words, cwd, say: 0), client_of(tmp_path / "data") as silent:
+        assert heard(tmp_path / "data", "user") == (0, [])
+        assert said_to(silent) == b""
+
+
+def test_a_client_that_hangs_up_costs_only_its_own_command(tmp_path: Path) -> None:
+    reached: list[str] = []
+    hung_up = threading.Event()
+
+    def chatty(words: list[str], cwd: str, say: datadir.Say) -> int:
+        say("out", words[0])
+        assert hung_up.wait(process.SECONDS)
+        for _ in range(100):
+            say("out", "x" * 10_000)
+        reached.append(words[0])
+        return 0
+
+    with Door(make(tmp_path / "data"), chatty):
+        with client_of(tmp_path / "data") as client:
+            client.sendall(b'{"words": ["first"], "cwd": "/"}\n')
+            assert client.recv(100) == b'{"out": "first"}\n'
+        hung_up.set()
+        status, said = heard(tmp_path / "data", "second")
+    assert (status, len(said)) == (0, 101)
+    assert reached == ["second"]
+
+
+def test_an_ingest_whose_client_is_killed_leaves_the_server_and_whole_filings(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    for number in range(1, 61):
+        write(tmp_path / "in" / process.accession(number), filing(year=1960 + number))
+    with process.serve(data_dir) as running:
+        key = finapi("user", "add", "ann@example.com", "--json", "--data-dir", data_dir).json["api_key"]
+        with subprocess.Popen(
+            [*COMMAND, "ingest", str(tmp_path / "in"), "--data-dir", str(data_dir)],
+            cwd=ROOT,
+            env=environment(),
+            stdout=subprocess.PIPE,
+        ) as client:
+            assert client.stdout is not None
+            assert client.stdout.readline().startswith(b"ingested  ")
+            client.kill()
+        done = finapi("ingest", tmp_path / "in", "--json", "--data-dir", data_dir)
+        assert done.status == 0
+        counts = done.json["counts"]
+        assert counts["unchanged"] >= 5, "the first filing was finished"
+        assert counts["ingested"] + counts["unchanged"] == 300
+        assert figures(running.get(f"{STATEMENTS}?year=1961", key))["Net sales"] == ["1000"]
+        assert running.stop() == 0
+        assert "Traceback" not in running.log
+
+
+# ---- Stopping
+
+
+def test_a_stop_while_a_command_runs_ends_both_and_the_command_can_be_repeated(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    for number in range(1, 151):
+        write(tmp_path / "in" / process.accession(number), filing(cik=number, extra=50))
+    with (
+        process.serve(data_dir) as running,
+        subprocess.Popen(
+            [*COMMAND, "ingest", str(tmp_path / "in"), "--data-dir", str(data_dir)],
+            cwd=ROOT,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as client,
+    ):
+        assert client.stdout is not None
+        assert client.stdout.readline().startswith(b"ingested  ")
+        assert running.stop(signal.SIGTERM, 10.0) == 0
+        out, err = client.communicate(timeout=process.SECONDS)
+        assert err == b"finapi: the server stopped before the command was done; it is safe to try again\n"
+        assert client.returncode == 1, "not all was done, and the words were right"
+        finished = 1 + out.count(b"\n")
+        assert finished < 750
+        assert "Traceback" not in running.log
+    again = finapi("ingest", tmp_path / "in", "--json", "--data-dir", data_dir)
+    assert again.status == 0
+    assert again.json["counts"]["unchanged"] >= finished
+    assert again.json["counts"]["ingested"] + again.json["counts"]["unchanged"] == 750
+
+
+def test_a_command_that_waits_its_turn_at_a_stop_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    connected = threading.Event()
+
+    def directory() -> str:
+        connected.set()  # asked for when the words are put together
+        return "/"
+
+    def wait_in_line() -> None:
+        try:
+            told.append(str(heard(tmp_path / "data", "user")))
+        except Exception as error:
+            told.append(f"{type(error).__name__}: {error}")
+
+    monkeypatch.setattr(os, "getcwd", directory)
+    waiting = threading.Thread(target=wait_in_line)
+    with contextlib.ExitStack() as stack, Door(make(tmp_path / "data"), lambda words, cwd, say: 0):
+        stack.enter_context(client_of(tmp_path / "data"))  # says nothing, and so has the door to itself
+        waiting.start()
+        assert connected.wait(process.SECONDS)
+    waiting.join(process.SECONDS)
+    assert len(told) == 1
+    assert "the server stopped before the command was done; it is safe to try again" in told[0]
+
+
+def test_a_command_that_hangs_does_not_keep_the_server_from_stopping(tmp_path: Path) -> None:
+    data_dir, pipe = tmp_path / "data", tmp_path / "pipe"
+    os.mkfifo(pipe)
+    opened: list[int] = []
+
+    def begun() -> bool:
+        """Whether the server reads the pipe, which is then held open; or has answered that it does not."""
+        with contextlib.suppress(OSError):
+            opened.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(opened or select.select([client], [], [], 0)[0])
+
+    with process.serve(data_dir) as running, client_of(data_dir) as client:
+        words = {"words": ["pack", "load", str(pipe)], "cwd": "/"}
+        client.sendall(json.dumps(words).encode() + b"\n")
+        eventually(begun)
+        try:
+            assert running.stop(signal.SIGTERM, 10.0) == 0
+        finally:
+            for handle in opened:
+                os.close(handle)

@@ -1,0 +1,489 @@
+"""The database: migrations, one writer, readers of one moment, and what is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from finapi import db
+from finapi.db import Database, Refused, Transaction
+from finapi.errors import UsageError
+
+NOW = "2026-01-31T12:00:00.000Z"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "finapi.db"
+
+
+@pytest.fixture(params=["file", "memory"])
+def database(request: pytest.FixtureRequest, path: Path) -> Iterator[Database]:
+    opened = Database(path if request.param == "file" else None)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def on_file(path: Path) -> Iterator[Database]:
+    opened = Database(path)
+    yield opened
+    opened.close()
+
+
+def add_user(tx: Transaction, number: int) -> int:
+    return tx.insert(
+        "insert_user", uuid=f"u{number}", email=f"u{number}@example.com", usertype="user", now=NOW
+    )
+
+
+def count(tx: Transaction) -> None:
+    """The smallest write: the number in the one row of data_version goes up by one."""
+    tx.run("bump_data_version")
+
+
+def counted(database: Database) -> int:
+    """How often ``count`` was committed, as a read transaction sees it."""
+    with database.read() as tx:
+        return int(tx.value("data_version"))
+
+
+def write(database: Database, *steps: Callable[[Transaction], object]) -> None:
+    """One write transaction of these steps."""
+    with database.write() as tx:
+        for step in steps:
+            step(tx)
+
+
+def fails(error: BaseException) -> Callable[[Transaction], None]:
+    """A step that raises."""
+
+    def step(tx: Transaction) -> None:
+        raise error
+
+    return step
+
+
+def in_threads(number_of_threads: int, work: Callable[[int], None]) -> None:
+    """Run ``work(number)`` in so many threads and raise what one of them raised."""
+    failures: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            work(number)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(number_of_threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+# ---- migrations
+
+
+def schema(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
+    return [
+        tuple(row) for row in connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY name")
+    ]
+
+
+def test_migrations_make_an_empty_file_current(path: Path) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    assert db.migrate(connection) == len(db.migrations())
+    assert connection.execute("PRAGMA user_version").fetchone()[0] == len(db.migrations())
+    tables = {row[1] for row in schema(connection) if row[0] == "table"}
+    assert {"users", "api_keys", "userplans", "ledger", "companies", "filings", "reports", "facts"} <= tables
+    connection.close()
+
+
+def test_migrating_twice_changes_nothing(path: Path) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    db.migrate(connection)
+    first = schema(connection)
+    assert db.migrate(connection) == len(db.migrations())
+    assert schema(connection) == first
+    connection.close()
+
+
+def test_an_older_database_gets_what_it_lacks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripts = db.migrations()
+    connection = sqlite3.connect(path, isolation_level=None)
+    monkeypatch.setattr(db, "migrations", lambda: scripts[:1])
+    assert db.migrate(connection) == 1
+    connection.execute(f"INSERT INTO users VALUES (1, 'u', 'u@example.com', 'user', '{NOW}', '{NOW}')")
+    monkeypatch.setattr(db, "migrations", lambda: scripts)
+    assert db.migrate(connection) == len(scripts)
+    assert connection.execute("SELECT count(*) FROM users").fetchone()[0] == 1
+    assert connection.execute("SELECT count(*) FROM companies").fetchone()[0] == 0
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "CREATE TABLE half (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1);",
+        "CREATE TABLE half (x); CREATE",
+    ],
+)
+def test_a_migration_that_breaks_half_way_leaves_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    scripts = db.migrations()
+    Database(path).close()
+    monkeypatch.setattr(db, "migrations", lambda: (*scripts, broken))
+    with pytest.raises(sqlite3.OperationalError):
+        Database(path)
+    monkeypatch.setattr(db, "migrations", lambda: scripts)
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA user_version").fetchone()[0] == len(scripts)
+    assert "half" not in {row[1] for row in schema(connection)}
+    connection.close()
+    Database(path).close()
+
+
+def test_a_broken_migration_keeps_those_before_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripts = db.migrations()
+    monkeypatch.setattr(db, "migrations", lambda: (*scripts, "INSERT INTO nowhere VALUES (1);"))
+    connection = sqlite3.connect(path, isolation_level=None)
+    with pytest.raises(sqlite3.OperationalError):
+        db.migrate(connection)
+    assert not connection.in_transaction
+    assert connection.execute("PRAGMA user_version").fetchone()[0] == len(scripts)
+    connection.close()
+
+
+def test_a_database_of_a_later_finapi_is_refused_and_left_alone(path: Path) -> None:
+    Database(path).close()
+    later = len(db.migrations()) + 1
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version={later}")
+    connection.close()
+    with pytest.raises(UsageError, match=f"of schema version {later}, this finapi knows {later - 1}"):
+        Database(path)
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA user_version").fetchone()[0] == later
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "names", [["0001_a.sql", "0003_b.sql"], ["0001_a.sql", "0001_b.sql"], ["0000_a.sql"]]
+)
+def test_numbers_of_migrations_without_gap_or_repeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str]
+) -> None:
+    files = [tmp_path / name for name in names]
+    for file in files:
+        file.write_text("SELECT 1;")
+    monkeypatch.setattr(db, "_files", lambda folder: files)
+    with pytest.raises(RuntimeError, match="stands where number"):
+        db.migrations.__wrapped__()
+
+
+def test_a_query_name_that_stands_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.sql"
+    file.write_text("-- name: one\nSELECT 1\n\n-- name: one\nSELECT 2\n")
+    monkeypatch.setattr(db, "_files", lambda folder: [file])
+    with pytest.raises(RuntimeError, match="query one stands twice"):
+        db.named_queries.__wrapped__()
+
+
+# ---- writing
+
+
+def test_what_a_write_did_is_there_afterwards(database: Database) -> None:
+    with database.write() as tx:
+        count(tx)
+        count(tx)
+    assert counted(database) == 2
+
+
+def test_a_write_that_raises_is_rolled_back_whole(database: Database) -> None:
+    with pytest.raises(KeyError, match="gone"):
+        write(database, count, fails(KeyError("gone")))
+    assert counted(database) == 0
+
+
+def test_a_write_that_is_interrupted_is_rolled_back_whole(database: Database) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        write(database, count, fails(KeyboardInterrupt()))
+    assert counted(database) == 0
+
+
+def test_a_write_after_one_that_failed_works(database: Database) -> None:
+    with contextlib.suppress(ValueError):
+        write(database, count, fails(ValueError()))
+    write(database, count)
+    assert counted(database) == 1
+
+
+def test_a_write_inside_a_write_is_refused_and_the_outer_one_goes_on(database: Database) -> None:
+    with database.write() as tx:
+        count(tx)
+        with pytest.raises(RuntimeError, match="a write transaction inside another"), database.write():
+            pass
+        count(tx)
+    assert counted(database) == 2
+
+
+def test_a_write_holds_the_file_from_its_beginning(on_file: Database, path: Path) -> None:
+    other = sqlite3.connect(path, timeout=0, isolation_level=None)
+    with on_file.write(), pytest.raises(sqlite3.OperationalError, match="database is locked"):
+        other.execute("BEGIN IMMEDIATE")
+    other.execute("BEGIN IMMEDIATE")
+    other.close()
+
+
+def test_a_repeated_unique_value_is_refused(database: Database) -> None:
+    twice = [lambda tx: add_user(tx, 1)] * 2
+    with pytest.raises(Refused, match=r"UNIQUE constraint failed: users\.email"):
+        write(database, count, *twice)
+    assert counted(database) == 0
+
+
+def test_a_reference_to_nothing_is_refused(database: Database) -> None:
+    with pytest.raises(Refused, match="FOREIGN KEY"), database.write() as tx:
+        tx.run("insert_api_key", user_id=99, uuid="k", fingerprint=b"f", now=NOW)
+
+
+def test_a_value_of_another_type_is_refused(database: Database) -> None:
+    with pytest.raises(Refused, match="cannot store TEXT value in BLOB column"), database.write() as tx:
+        tx.run("insert_api_key", user_id=add_user(tx, 1), uuid="k", fingerprint="text", now=NOW)
+
+
+def test_a_commit_that_is_refused_ends_its_transaction(database: Database) -> None:
+    def key_of_nobody(tx: Transaction) -> None:
+        # Checked at COMMIT then, which fails as it would on a full disk.
+        tx._connection.execute("PRAGMA defer_foreign_keys=ON")
+        tx.run("insert_api_key", user_id=99, uuid="k", fingerprint=b"f", now=NOW)
+
+    with pytest.raises(Refused, match="FOREIGN KEY"):
+        write(database, key_of_nobody)
+    write(database, count)
+    assert counted(database) == 1
+
+
+def test_an_error_that_ended_the_transaction_is_the_one_that_is_raised(database: Database) -> None:
+    # As SQLite does by itself on a full disk or a failed read: the transaction is gone before the block ends.
+    again = "INSERT OR ROLLBACK INTO users (uuid, email, created_at, updated_at) VALUES ('u1', 'e', '', '')"
+    with pytest.raises(Refused, match=r"UNIQUE constraint failed: users\.uuid"):
+        write(database, count, lambda tx: add_user(tx, 1), lambda tx: tx._connection.execute(again))
+    assert counted(database) == 0
+
+
+def test_eight_threads_that_write_lose_nothing(database: Database) -> None:
+    def work(number: int) -> None:
+        for row in range(200):
+            with database.write() as tx:
+                add_user(tx, number * 1000 + row)
+                count(tx)
+
+    in_threads(8, work)
+    assert counted(database) == 1600
+    with database.write() as tx:
+        assert add_user(tx, 9999) == 1601
+
+
+def test_a_reader_sees_whole_writes_only(database: Database) -> None:
+    seen: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(50):
+            if number:
+                seen.append(counted(database))
+            else:
+                with database.write() as tx:
+                    count(tx)
+                    count(tx)
+
+    in_threads(4, work)
+    assert len(seen) == 150
+    assert all(number % 2 == 0 for number in seen)
+    assert counted(database) == 100
+
+
+# ---- reading
+
+
+def test_a_query_gives_rows_a_row_or_a_value(database: Database) -> None:
+    with database.write() as tx:
+        user_id = add_user(tx, 1)
+        tx.run("insert_userplan", user_id=user_id, plan="free", tokens=5, period_end=NOW, now=NOW)
+    with database.read() as tx:
+        row = tx.one("userplan", user_id=user_id)
+        assert row is not None
+        assert tuple(row) == ("free", "active", 5, 0, NOW)
+        assert row["plan"] == "free"
+        assert tx.all("userplan", user_id=user_id) == [row]
+        assert tx.value("userplan", user_id=user_id) == "free"
+
+
+def test_a_query_without_rows_gives_none(database: Database) -> None:
+    with database.read() as tx:
+        assert tx.one("userplan", user_id=1) is None
+        assert tx.value("userplan", user_id=1) is None
+        assert tx.all("userplan", user_id=1) == []
+
+
+def test_a_statement_tells_how_many_rows_it_changed(database: Database) -> None:
+    with database.write() as tx:
+        assert tx.run("bump_data_version") == 1
+        assert tx.run("close_debit", id=1, status=200) == 0
+
+
+def test_many_rows_go_in_by_position(database: Database) -> None:
+    with database.write() as tx:
+        tx.many("insert_concepts", [("a",), ("b",)])
+        assert [tuple(row) for row in tx.all("concept_ids", names='["a","b","c"]')] == [("a", 1), ("b", 2)]
+
+
+def test_a_query_that_is_not_there_is_a_key_error(database: Database) -> None:
+    with database.read() as tx, pytest.raises(KeyError, match="no_such_query"):
+        tx.all("no_such_query")
+
+
+def test_a_read_transaction_cannot_write(database: Database) -> None:
+    with pytest.raises(sqlite3.OperationalError, match="readonly"), database.read() as tx:
+        count(tx)
+    assert counted(database) == 0
+
+
+def test_a_read_transaction_sees_one_moment(on_file: Database) -> None:
+    with on_file.read() as tx:
+        assert tx.value("data_version") == 0
+        with on_file.write() as writing:
+            count(writing)
+        assert tx.value("data_version") == 0
+    assert counted(on_file) == 1
+
+
+def test_a_reader_does_not_see_what_is_not_committed(on_file: Database) -> None:
+    with on_file.write() as tx:
+        count(tx)
+        assert counted(on_file) == 0
+
+
+def test_a_read_that_raised_leaves_its_connection_usable(database: Database) -> None:
+    def read_and_fail() -> None:
+        with database.read() as tx:
+            tx.value("data_version")
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        read_and_fail()
+    assert counted(database) == 0
+
+
+def test_a_read_inside_a_read_is_the_same_on_file_and_in_memory(on_file: Database) -> None:
+    in_memory = Database(None)
+    outcomes = []
+    for database in (on_file, in_memory):
+        try:
+            with database.read(), database.read() as tx:
+                outcomes.append(f"reads {tx.value('data_version')}")
+        except Exception as error:
+            outcomes.append(f"raises {type(error).__name__}")
+    in_memory.close()
+    assert outcomes[0] == outcomes[1]
+
+
+# ---- the file
+
+
+def test_the_file_is_in_wal_mode_with_foreign_keys_and_full_commits(on_file: Database) -> None:
+    writer = on_file._writer
+    assert writer.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    assert writer.execute("PRAGMA foreign_keys").fetchone()[0] == 1
+    assert writer.execute("PRAGMA synchronous").fetchone()[0] == 2
+    assert writer.execute("PRAGMA trusted_schema").fetchone()[0] == 0
+
+
+def test_durability_is_a_setting(path: Path) -> None:
+    database = Database(path, synchronous="NORMAL")
+    assert database._writer.execute("PRAGMA synchronous").fetchone()[0] == 1
+    database.close()
+
+
+def test_a_path_with_special_characters_is_readable(tmp_path: Path) -> None:
+    place = tmp_path / "a b?c#d%41"
+    place.mkdir()
+    database = Database(place / "finapi.db")
+    with database.write() as tx:
+        count(tx)
+    assert counted(database) == 1
+    database.close()
+    assert [file.name for file in place.iterdir()] == ["finapi.db"]
+
+
+def test_what_was_written_is_there_after_opening_again(path: Path) -> None:
+    database = Database(path)
+    with database.write() as tx:
+        count(tx)
+    database.close()
+    database = Database(path)
+    assert counted(database) == 1
+    database.close()
+
+
+def test_closing_folds_the_log_into_the_file(path: Path) -> None:
+    database = Database(path)
+    with database.write() as tx:
+        count(tx)
+    seen: list[int] = []
+    in_threads(3, lambda number: seen.append(counted(database)))
+    assert seen == [1, 1, 1]
+    database.close()
+    assert [file.name for file in path.parent.iterdir()] == ["finapi.db"]
+
+
+def test_a_closed_database_answers_nothing(database: Database) -> None:
+    assert counted(database) == 0
+    database.close()
+    with pytest.raises(sqlite3.ProgrammingError), database.write():
+        pass
+    with pytest.raises(sqlite3.ProgrammingError):
+        counted(database)
+
+
+def test_a_closed_database_opens_no_reader_for_another_thread(path: Path) -> None:
+    database = Database(path)
+    database.close()
+    seen: list[int] = []
+    with pytest.raises(sqlite3.ProgrammingError):
+        in_threads(1, lambda number: seen.append(counted(database)))
+    assert [file.name for file in path.parent.iterdir()] == ["finapi.db"]
+
+
+def test_a_sound_database_has_nothing_to_report(database: Database) -> None:
+    with database.write() as tx:
+        add_user(tx, 1)
+    assert database.integrity() == []
+
+
+def test_a_row_that_refers_to_nothing_is_reported(path: Path) -> None:
+    Database(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute("INSERT INTO ledger (user_id, delta, reason, created_at) VALUES (7, 1, 'grant', '')")
+    connection.commit()
+    connection.close()
+    database = Database(path)
+    assert database.integrity() == ["ledger row 1 refers to a missing users"]
+    database.close()
+
+
+def test_memory_databases_are_apart() -> None:
+    first, second = Database(None), Database(None)
+    with first.write() as tx:
+        count(tx)
+    assert (counted(first), counted(second)) == (1, 0)
+    first.close()
+    second.close()

@@ -1,0 +1,355 @@
+"""Requests and responses as values."""
+
+from __future__ import annotations
+
+import gzip as stdlib_gzip
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from finapi.errors import ApiError
+from finapi.web import http
+from finapi.web.http import (
+    MAX_QUERY_FIELDS,
+    Request,
+    caller_request_id,
+    client_address,
+    coded_etag,
+    dumps,
+    gzip,
+    held_etag,
+    read_request,
+)
+
+
+def request(target: str = "/", query: str | None = None, **environ: Any) -> Request:
+    """The request for a raw target; ``query`` where the environ splits it off otherwise than the target does."""
+    made = read_request(
+        {
+            "REQUEST_METHOD": "GET",
+            "REQUEST_URI": target,
+            "QUERY_STRING": target.partition("?")[2] if query is None else query,
+            "REMOTE_ADDR": "192.0.2.1",
+            **environ,
+        }
+    )
+    if made.wrong is not None:
+        raise made.wrong
+    return made
+
+
+# ---- the target
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "segments"),
+    [
+        ("/", "/", ("",)),
+        ("/a/b", "/a/b", ("a", "b")),
+        ("/a/b/", "/a/b/", ("a", "b")),
+        ("/a/b//", "/a/b//", ("a", "b", "")),
+        ("//a", "//a", ("", "a")),
+        ("/a%2Fb/c", "/a%2Fb/c", ("a/b", "c")),
+        ("/a%20b+c", "/a%20b+c", ("a b+c",)),
+        ("/%C3%A9", "/%C3%A9", ("é",)),
+        ("/%00", "/%00", ("\0",)),
+        ("/100%", "/100%", ("100%",)),
+        ("/%zz", "/%zz", ("%zz",)),
+        ("/a?b/c", "/a", ("a",)),
+        ("http://example.com/a/b?c", "/a/b", ("a", "b")),
+        ("HTTP://example.com:80/a", "/a", ("a",)),
+        ("http://example.com", "/", ("",)),
+        ("*", "/", ("",)),
+    ],
+)
+def test_a_target_is_split_before_it_is_decoded(target: str, path: str, segments: tuple[str, ...]) -> None:
+    read = request(target)
+    assert (read.path, read.segments) == (path, segments)
+
+
+def test_a_server_that_gives_no_raw_target_is_served_too() -> None:
+    read = read_request({"REQUEST_METHOD": "GET", "PATH_INFO": "/a b/\xc3\xa9", "QUERY_STRING": "x=1"})
+    assert (read.path, read.segments) == ("/a%20b/%C3%A9", ("a b", "é"))
+    assert read.query == {"x": ["1"]}
+
+
+@pytest.mark.parametrize("target", ["/%FF", "/a/%C3", "/%ED%A0%80", "/%C0%AF", "/a%80b"])
+def test_a_path_that_is_not_utf8_is_refused(target: str) -> None:
+    with pytest.raises(ApiError, match=r"^The path is not UTF-8\.$") as raised:
+        request(target)
+    assert raised.value.code == "BAD_REQUEST"
+
+
+@pytest.mark.parametrize(
+    ("query", "values"),
+    [
+        ("", {}),
+        ("a=1", {"a": ["1"]}),
+        ("a=1&b=2&a=3", {"a": ["1", "3"], "b": ["2"]}),
+        ("a", {"a": [""]}),
+        ("a=", {"a": [""]}),
+        ("a==", {"a": ["="]}),
+        ("=a", {"": ["a"]}),
+        ("a=b+c%20d%2B", {"a": ["b c d+"]}),
+        ("%61=%C3%A9", {"a": ["é"]}),
+        ("a=%00", {"a": ["\0"]}),
+        ("a=1;b=2", {"a": ["1;b=2"]}),
+        ("&&a=1&&", {"a": ["1"]}),
+        ("a=%", {"a": ["%"]}),
+        ("a=?b", {"a": ["?b"]}),
+    ],
+)
+def test_a_query_is_names_with_lists_of_values(query: str, values: dict[str, list[str]]) -> None:
+    assert request(query=query).query == values
+
+
+@pytest.mark.parametrize("query", ["a=%FF", "%FF=1", "a=%C3", "a=1&b=%ED%A0%80", "a=%c0%80"])
+def test_a_query_that_is_not_utf8_is_refused(query: str) -> None:
+    with pytest.raises(ApiError, match=r"^The query is not UTF-8\.$") as raised:
+        request(query=query)
+    assert raised.value.code == "BAD_REQUEST"
+
+
+def test_a_query_has_a_bounded_number_of_fields() -> None:
+    assert len(request(query="&".join(f"a{n}=1" for n in range(MAX_QUERY_FIELDS))).query) == 100
+    for query in ("&".join(["a=1"] * 101), "a=1" + "&" * 100, "&" * 100_000):
+        with pytest.raises(ApiError, match=r"^The query has more than 100 fields\.$") as raised:
+            request(query=query)
+        assert raised.value.code == "BAD_REQUEST"
+
+
+@given(
+    st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E)), st.text(st.characters(max_codepoint=0x7E))
+)
+def test_any_target_is_read_or_refused(target: str, query: str) -> None:
+    try:
+        outcome = request(target, query).path[0]
+    except ApiError as error:
+        outcome = error.code
+    assert outcome in ("/", "BAD_REQUEST")
+
+
+# ---- the rest of a request
+
+
+def test_headers_are_named_in_lower_case() -> None:
+    read = request(
+        HTTP_X_API_KEY="k", HTTP_IF_NONE_MATCH='"t"', CONTENT_TYPE="application/json", CONTENT_LENGTH="2"
+    )
+    assert read.headers == {
+        "x-api-key": "k",
+        "if-none-match": '"t"',
+        "content-type": "application/json",
+        "content-length": "2",
+    }
+
+
+def test_empty_content_headers_are_none() -> None:
+    assert request(CONTENT_TYPE="", CONTENT_LENGTH="").headers == {}
+
+
+def test_a_deadline_is_what_the_server_says() -> None:
+    assert (
+        read_request({"REQUEST_METHOD": "GET", "REQUEST_URI": "/", "finapi.deadline": 12.5}).deadline == 12.5
+    )
+    assert request().deadline is None
+
+
+@pytest.mark.parametrize(
+    ("said", "repeated"),
+    [
+        ("a", True),
+        ("a" * 191, True),
+        ("!~", True),
+        ("0000-1111", True),
+        ("", False),
+        ("a" * 192, False),
+        ("a b", False),
+        ("a\tb", False),
+        ("a\n", False),
+        ("\x7f", False),
+        ("é", False),
+        ("\0", False),
+    ],
+)
+def test_a_callers_request_id_is_repeated_if_it_is_visible_ascii(said: str, repeated: bool) -> None:
+    assert caller_request_id(request(HTTP_X_REQUEST_ID=said)) == (said if repeated else None)
+
+
+def test_a_request_without_an_id_has_none() -> None:
+    assert caller_request_id(request()) is None
+
+
+# ---- whom a limit charges
+
+PROXY, OTHER_PROXY, CLIENT = "10.0.0.1", "10.0.0.2", "203.0.113.9"
+TRUSTED = ("10.0.0.0/8", "fd00::/8")
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "trusted", "address"),
+    [
+        # Nobody is trusted: the peer is charged, whatever it says.
+        (CLIENT, "", (), CLIENT),
+        (CLIENT, "198.51.100.7", (), CLIENT),
+        (PROXY, CLIENT, (), PROXY),
+        # A peer that is no proxy is not believed.
+        (CLIENT, "198.51.100.7", TRUSTED, CLIENT),
+        # A proxy is believed of its peer, and of nothing further left.
+        (PROXY, CLIENT, TRUSTED, CLIENT),
+        (PROXY, f" {CLIENT} ", TRUSTED, CLIENT),
+        (PROXY, f"198.51.100.7, {CLIENT}", TRUSTED, CLIENT),
+        (PROXY, f"10.9.9.9, 198.51.100.7,{CLIENT}", TRUSTED, CLIENT),
+        (PROXY, f"{CLIENT}, {OTHER_PROXY}", TRUSTED, CLIENT),
+        (PROXY, f"198.51.100.7, {CLIENT}, {OTHER_PROXY}, 10.0.0.3", TRUSTED, CLIENT),
+        # Nothing but proxies: the furthest of them.
+        (PROXY, OTHER_PROXY, TRUSTED, OTHER_PROXY),
+        (PROXY, "", TRUSTED, PROXY),
+        # What is no address ends the chain.
+        (PROXY, "unknown", TRUSTED, PROXY),
+        (PROXY, f"{CLIENT}, unknown", TRUSTED, PROXY),
+        (PROXY, f"{CLIENT}, , {OTHER_PROXY}", TRUSTED, OTHER_PROXY),
+        (PROXY, f"{CLIENT}:1234", TRUSTED, PROXY),
+        (PROXY, "_hidden, for=1.2.3.4", TRUSTED, PROXY),
+        # One address as a network of its own.
+        (PROXY, CLIENT, (PROXY,), CLIENT),
+        (OTHER_PROXY, CLIENT, (PROXY,), OTHER_PROXY),
+        # IPv6 is charged by its /64.
+        ("2001:db8:1:2:3:4:5:6", "", (), "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::1", "", (), "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::1", "", (), "2001:db8:1:3::/64"),
+        ("fd00::1", "2001:db8:1:2::9", TRUSTED, "2001:db8:1:2::/64"),
+        ("fd00::1", CLIENT, TRUSTED, CLIENT),
+        ("::1", "", (), "::/64"),
+        ("fe80::1%eth0", "", (), "fe80::/64"),
+        # An IPv4 address that IPv6 maps is that IPv4 address.
+        ("::ffff:203.0.113.9", "", (), CLIENT),
+        ("::FFFF:cb00:7109", "", (), CLIENT),
+        ("::ffff:10.0.0.1", "::ffff:203.0.113.9", TRUSTED, CLIENT),
+        # A Unix socket has no address.
+        ("", "", (), ""),
+        ("", CLIENT, TRUSTED, ""),
+    ],
+)
+def test_a_limit_charges_the_nearest_address_that_is_not_ours(
+    peer: str, forwarded: str, trusted: tuple[str, ...], address: str
+) -> None:
+    assert client_address(peer, forwarded, trusted) == address
+
+
+def test_a_caller_cannot_choose_its_address_by_adding_to_the_header() -> None:
+    spoofed = {
+        client_address(PROXY, f"{claim}, {CLIENT}", TRUSTED)
+        for claim in ("1.1.1.1", "10.0.0.1", "::1", "x" * 10_000, ",,,,", "127.0.0.1, 10.0.0.1")
+    }
+    assert spoofed == {CLIENT}
+
+
+def test_a_request_carries_the_address_that_is_charged() -> None:
+    environ = {
+        "REQUEST_METHOD": "GET",
+        "REQUEST_URI": "/",
+        "REMOTE_ADDR": PROXY,
+        "HTTP_X_FORWARDED_FOR": CLIENT,
+    }
+    assert read_request(environ, TRUSTED).address == CLIENT
+    assert read_request(environ).address == PROXY
+
+
+# ---- responses
+
+
+@pytest.mark.parametrize(
+    ("accepts", "wants"),
+    [
+        ("gzip", True),
+        ("GZIP", True),
+        ("gzip, deflate, br", True),
+        ("deflate, gzip;q=0.5", True),
+        ("br;q=1.0, gzip;q=0.8, *;q=0.1", True),
+        ("gzip ; q=1", True),
+        ("*", True),
+        ("*;q=0.1", True),
+        ("", False),
+        ("identity", False),
+        ("deflate, br", False),
+        ("gzip;q=0", False),
+        ("gzip;q=0.0", False),
+        ("gzip; q=0.000", False),
+        ("gzip ; q = 0", False),
+        ("*;q=0", False),
+        ("xgzip", False),
+        ("gzip2", False),
+        ("identity;q=1, *;q=0", False),
+        ("gzip;q=0, *", False),
+    ],
+)
+def test_gzip_is_sent_to_those_who_take_it(accepts: str, wants: bool) -> None:
+    assert request(HTTP_ACCEPT_ENCODING=accepts).wants_gzip is wants
+
+
+@pytest.mark.parametrize(
+    ("accepts", "wants"), [("*;q=0, gzip", True), ("*, gzip;q=0", False), ("*;q=0, gzip;q=0.5", True)]
+)
+def test_what_is_said_of_gzip_counts_before_what_is_said_of_the_rest(accepts: str, wants: bool) -> None:
+    assert request(HTTP_ACCEPT_ENCODING=accepts).wants_gzip is wants
+
+
+def test_a_caller_that_says_nothing_takes_no_gzip() -> None:
+    assert request().wants_gzip is False
+
+
+def test_gzip_gives_the_same_bytes_for_the_same_bytes() -> None:
+    body = b"finapi " * 1_000
+    packed = gzip(body)
+    assert packed == gzip(body)
+    assert stdlib_gzip.decompress(packed) == body
+    assert packed[:4] == b"\x1f\x8b\x08\x00"
+    assert packed[4:8] == b"\0\0\0\0"  # no time
+    assert len(packed) < 100
+
+
+@pytest.mark.parametrize(
+    ("header", "held"),
+    [
+        ('"t"', '"t"'),
+        ('W/"t"', '"t"'),
+        ('"t-gzip"', '"t-gzip"'),
+        ('W/"t-gzip"', '"t-gzip"'),
+        ('"a", "t"', '"t"'),
+        ('"a","t-gzip" , "b"', '"t-gzip"'),
+        ("*", None),
+        ("", None),
+        ("t", None),
+        ('"a"', None),
+        ('"T"', None),
+        ('"tt"', None),
+        ('"t-br"', None),
+        ('"t', None),
+        ('"a, t"', None),
+        ('"*"', None),
+    ],
+)
+def test_if_none_match_names_the_tag_in_any_coding(header: str, held: str | None) -> None:
+    assert held_etag(header, "t") == held
+
+
+def test_each_coding_has_a_strong_tag_of_its_own() -> None:
+    assert coded_etag("t", gzipped=False) == '"t"'
+    assert coded_etag("t", gzipped=True) == '"t-gzip"'
+    for gzipped in (False, True):
+        tag = coded_etag("t", gzipped=gzipped)
+        assert held_etag(tag, "t") == tag
+
+
+def test_json_is_compact_utf8_without_nan() -> None:
+    assert dumps({"a": [1, None, True], "ñ": "€"}) == '{"a":[1,null,true],"ñ":"€"}'.encode()
+    for number in (float("nan"), float("inf"), float("-inf")):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            dumps([number])
+
+
+def test_json_is_gzipped_from_a_kibibyte_on() -> None:
+    assert http.GZIP_FROM == 1024

@@ -1,0 +1,268 @@
+"""Log lines: one record a line that nobody can forge, and no key in any of them."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from finapi import accounts, logs
+from finapi.app import App
+from finapi.clock import FixedClock
+from tests.client import Client
+from tests.conftest import NOW
+
+STAMP = "2026-01-31T12:00:00.000Z"
+
+Configure = Callable[..., io.StringIO]
+
+
+@pytest.fixture
+def configure() -> Iterator[Configure]:
+    """``logs.configure`` to a text that is returned; the loggers are put back afterwards."""
+    loggers = [logging.getLogger(name) for name in ("finapi", "waitress")]
+    before = [(logger.handlers[:], logger.propagate, logger.level) for logger in loggers]
+
+    def make(format: str, level: str = "info") -> io.StringIO:
+        stream = io.StringIO()
+        logs.configure(format, level, stream, FixedClock(NOW))
+        return stream
+
+    yield make
+    for logger, (handlers, propagate, level) in zip(loggers, before, strict=True):
+        logger.handlers[:], logger.propagate = handlers, propagate
+        logger.setLevel(level)
+
+
+def log(message: str, *args: object, fields: dict[str, Any] | None = None) -> None:
+    logging.getLogger("finapi.test").info(message, *args, extra={"fields": fields} if fields else None)
+
+
+def log_error(message: str) -> None:
+    """Log an exception that says ``message``."""
+    try:
+        raise ValueError(message)
+    except ValueError:
+        logging.getLogger("finapi.test").exception("it failed")
+
+
+# ---- text
+
+
+def test_a_text_line_says_time_level_logger_message_and_fields(configure: Configure) -> None:
+    stream = configure("text")
+    log("request %d", 7, fields={"status": 200, "user": None, "path": "/livez"})
+    assert stream.getvalue() == f"{STAMP} info    finapi.test: request 7 status=200 user=- path=/livez\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("a b", '"a b"'),
+        ("a=b", '"a=b"'),
+        ('a"b', '"a\\"b"'),
+        ("Ñandú", "Ñandú"),
+        ("Ñan dú", '"Ñan dú"'),
+        (1.5, "1.5"),
+    ],
+)
+def test_a_value_that_could_be_misread_is_quoted(configure: Configure, value: object, shown: str) -> None:
+    stream = configure("text")
+    log("m", fields={"name": value})
+    assert stream.getvalue() == f"{STAMP} info    finapi.test: m name={shown}\n"
+
+
+FORGED = [
+    f"\n{STAMP} info    finapi.access: request status=200",
+    f"\r\n{STAMP} info    finapi.access: request status=200",
+    f"\r{STAMP} info    finapi.access: request status=200",
+    f"\x0b{STAMP} info    finapi.access: request status=200",
+    f"\x85{STAMP} info    finapi.access: request status=200",
+    f"\u2028{STAMP} info    finapi.access: request status=200",
+    "\x1b[2J\x1b[1;1H",
+    "\x9b2J",
+    "\x00\x07\x08\x7f",
+]
+
+
+@pytest.mark.parametrize("text", FORGED)
+def test_no_text_makes_a_second_line(configure: Configure, text: str) -> None:
+    stream = configure("text")
+    log("m %s", text, fields={"path": text})
+    line = stream.getvalue()
+    assert line.endswith("\n")
+    assert len(line.splitlines()) == 1
+    assert line[:-1].isprintable()
+
+
+@pytest.mark.parametrize("text", FORGED[:6])
+def test_no_exception_makes_a_second_record(configure: Configure, text: str) -> None:
+    stream = configure("text")
+    log_error(f"bad value {text}")
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == f"{STAMP} error   finapi.test: it failed"
+    assert [line for line in lines[1:] if line.startswith(STAMP)] == []
+
+
+def test_an_exception_stands_below_its_line(configure: Configure) -> None:
+    stream = configure("text")
+    log_error("no luck")
+    text = stream.getvalue()
+    assert text.startswith(f"{STAMP} error   finapi.test: it failed\n")
+    assert "Traceback (most recent call last):" in text
+    assert "ValueError: no luck" in text
+
+
+# ---- JSON
+
+
+def test_a_json_line_is_one_object_with_the_fields_beside_the_message(configure: Configure) -> None:
+    stream = configure("json")
+    log("request %d", 7, fields={"status": 200, "user": None, "path": "/Ñ"})
+    text = stream.getvalue()
+    assert text.count("\n") == 1
+    assert json.loads(text) == {
+        "time": STAMP,
+        "level": "info",
+        "logger": "finapi.test",
+        "message": "request 7",
+        "status": 200,
+        "user": None,
+        "path": "/Ñ",
+    }
+
+
+def test_every_json_line_is_an_object_of_its_own(configure: Configure) -> None:
+    stream = configure("json")
+    for number in range(3):
+        log(f"m{number}")
+    assert [json.loads(line)["message"] for line in stream.getvalue().splitlines()] == ["m0", "m1", "m2"]
+
+
+@pytest.mark.parametrize("text", FORGED)
+def test_no_text_breaks_a_json_line(configure: Configure, text: str) -> None:
+    stream = configure("json")
+    log("m %s", text, fields={"path": text})
+    assert stream.getvalue().count("\n") == 1
+    record = json.loads(stream.getvalue())
+    assert (record["message"], record["path"]) == (f"m {text}", text)
+
+
+@pytest.mark.parametrize("text", FORGED)
+def test_no_text_reaches_a_terminal_through_a_json_line(configure: Configure, text: str) -> None:
+    stream = configure("json")
+    log(text)
+    assert stream.getvalue()[:-1].isprintable()
+
+
+def test_an_exception_is_one_field_of_a_json_line(configure: Configure) -> None:
+    stream = configure("json")
+    log_error("no\nluck")
+    record = json.loads(stream.getvalue())
+    assert (record["level"], record["message"]) == ("error", "it failed")
+    assert record["error"].endswith("ValueError: no\nluck")
+
+
+def test_a_value_that_is_no_json_is_written_as_text(configure: Configure) -> None:
+    stream = configure("json")
+    log("m", fields={"at": NOW, "raw": b"\xff"})
+    record = json.loads(stream.getvalue())
+    assert (record["at"], record["raw"]) == ("2026-01-31 12:00:00+00:00", "b'\\xff'")
+
+
+# ---- which records
+
+
+def test_records_below_the_level_are_not_written(configure: Configure) -> None:
+    stream = configure("text", "warning")
+    log("quiet")
+    logging.getLogger("finapi.test").warning("loud")
+    assert stream.getvalue() == f"{STAMP} warning finapi.test: loud\n"
+
+
+def test_records_of_the_http_server_are_written_too(configure: Configure) -> None:
+    stream = configure("text")
+    logging.getLogger("waitress.queue").warning("Task queue depth is 1")
+    assert stream.getvalue() == f"{STAMP} warning waitress.queue: Task queue depth is 1\n"
+
+
+def test_configuring_again_replaces_the_stream(configure: Configure) -> None:
+    first, second = configure("text"), configure("json")
+    log("m")
+    assert first.getvalue() == ""
+    assert json.loads(second.getvalue())["message"] == "m"
+
+
+def test_records_do_not_reach_the_root_logger(configure: Configure, caplog: pytest.LogCaptureFixture) -> None:
+    configure("text")
+    log("m")
+    assert caplog.records == []
+
+
+# ---- requests
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+@pytest.mark.parametrize("valid", [True, False])
+@pytest.mark.parametrize("way", ["header", "query", "both", "path"])
+def test_a_key_is_in_no_line_whichever_way_it_was_sent(
+    app: App, user: accounts.NewUser, configure: Configure, format: str, valid: bool, way: str
+) -> None:
+    key = user.api_key if valid else "f" * 32
+    stream = configure(format, "debug")
+    path = "/api/v1/xbrl/companies/NONE/statements"
+    if way in ("query", "both"):
+        path += f"?apiKey={key}&year=nonsense"
+    if way == "path":
+        path = f"/api/v1/nothing?x=1&apiKey={key}"
+    answer = Client(app).get(path, headers={"X-API-Key": key} if way in ("header", "both") else None)
+    assert answer.status in (400, 401, 404)
+    assert stream.getvalue() != ""
+    assert key not in stream.getvalue()
+
+
+def test_a_request_is_one_line_with_what_it_cost(
+    app: App, user: accounts.NewUser, configure: Configure
+) -> None:
+    stream = configure("json")
+    answer = Client(app, user.api_key).get("/api/v1/xbrl/companies/NONE/statements?period=Q")
+    record = json.loads(stream.getvalue())
+    assert record == {
+        "time": STAMP,
+        "level": "info",
+        "logger": "finapi.access",
+        "message": "request",
+        "method": "GET",
+        "path": "/api/v1/xbrl/companies/NONE/statements",
+        "status": 404,
+        "bytes": len(answer.body),
+        "ms": 0.0,
+        "address": "192.0.2.1",
+        "user": user.uuid,
+        "tokens": 0,
+        "request_id": answer.json["request_id"],
+    }
+
+
+def test_a_path_cannot_forge_a_line(app: App, configure: Configure) -> None:
+    stream = configure("text")
+    Client(app).get("/a%0A2026-01-31T12:00:00.000Z%20info%20finapi.access:%20request")
+    assert len(stream.getvalue().splitlines()) == 1
+
+
+def test_a_long_path_is_cut(app: App, configure: Configure) -> None:
+    stream = configure("json")
+    Client(app).get("/" + "a" * 5_000)
+    assert json.loads(stream.getvalue())["path"] == "/" + "a" * 199
+
+
+def test_a_callers_own_request_id_is_not_logged_as_ours(app: App, configure: Configure) -> None:
+    stream = configure("json")
+    Client(app).get("/livez", headers={"X-Request-ID": "mine"})
+    assert re.fullmatch("[0-9a-f-]{36}", json.loads(stream.getvalue())["request_id"])
+    assert "mine" not in stream.getvalue()

@@ -1,0 +1,202 @@
+"""Parameters: what each kind takes, and that a refusal names the parameter and what it expects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from finapi.errors import ApiError
+from finapi.web.params import MAX_LENGTH, Param, read_all
+
+TEXT = Param("name")
+COUNT = Param("count", "integer", least=1, most=90)
+ANY_INTEGER = Param("number", "integer")
+FLAG = Param("flag", "boolean")
+DAY = Param("day", "date")
+BASIS = Param("basis", allowed=("latest", "original"))
+KINDS = Param("kind", allowed=("income", "balance"), repeatable=True)
+
+
+def refusal(param: Param, text: str) -> dict[str, Any]:
+    """The details of the INVALID_PARAM that ``text`` is answered with; its message names the parameter."""
+    with pytest.raises(ApiError) as raised:
+        param.read(text)
+    assert (raised.value.code, raised.value.status) == ("INVALID_PARAM", 400)
+    assert raised.value.message.startswith(param.name)
+    assert raised.value.details is not None
+    return dict(raised.value.details)
+
+
+@pytest.mark.parametrize(
+    ("param", "text", "value"),
+    [
+        (TEXT, "a", "a"),
+        (TEXT, " a ", " a "),
+        (TEXT, "Ñ", "Ñ"),
+        (TEXT, "a\nb", "a\nb"),
+        (TEXT, "x" * MAX_LENGTH, "x" * MAX_LENGTH),
+        (COUNT, "1", 1),
+        (COUNT, "90", 90),
+        (COUNT, "007", 7),
+        (ANY_INTEGER, "-5", -5),
+        (ANY_INTEGER, "999999999", 999_999_999),
+        (FLAG, "true", True),
+        (FLAG, "false", False),
+        (DAY, "2025-12-31", "2025-12-31"),
+        (DAY, "2024-02-29", "2024-02-29"),
+        (DAY, "0001-01-01", "0001-01-01"),
+        (BASIS, "latest", "latest"),
+        (KINDS, "balance", "balance"),
+    ],
+)
+def test_text_becomes_a_value(param: Param, text: str, value: object) -> None:
+    got = param.read(text)
+    assert got == value
+    assert type(got) is type(value)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\t\n", "\u3000"])
+def test_an_empty_text_is_refused(text: str) -> None:
+    assert refusal(TEXT, text) == {"param": "name", "expected": "text"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "1.0", "1e3", "0x1", " 1", "1 ", "+1", "--1", "1_0", "١", "１", "1\n", "9" * 10, "9" * 999],
+)
+def test_what_is_no_whole_number_is_refused(text: str) -> None:
+    assert refusal(COUNT, text) == {"param": "count", "expected": "integer"}
+
+
+@pytest.mark.parametrize("text", ["0", "91", "-1", "999999999", "-999999999"])
+def test_a_number_beyond_its_bounds_is_refused(text: str) -> None:
+    assert refusal(COUNT, text) == {"param": "count", "expected": "integer from 1 to 90"}
+
+
+@pytest.mark.parametrize(
+    ("param", "text", "expected"),
+    [
+        (Param("days", "integer", least=1), "0", "integer from 1"),
+        (Param("days", "integer", most=9), "10", "integer to 9"),
+    ],
+)
+def test_a_number_with_one_bound_says_only_that(param: Param, text: str, expected: str) -> None:
+    assert refusal(param, text) == {"param": "days", "expected": expected}
+
+
+@pytest.mark.parametrize("text", ["", "True", "TRUE", "1", "0", "yes", "on", " true", "true\n"])
+def test_what_is_neither_true_nor_false_is_refused(text: str) -> None:
+    assert refusal(FLAG, text) == {"param": "flag", "allowed": ["true", "false"]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "20251231",
+        "2025-W52-3",
+        "2025-1-1",
+        "2025-02-30",
+        "2025-13-01",
+        "2023-02-29",
+        "0000-01-01",
+        "31-12-2025",
+        "2025-12-31T00:00:00",
+        "2025-12-31\n",
+        " 2025-12-31",
+        "２０２５-12-31",
+        "10000-01-01",
+    ],
+)
+def test_what_is_no_date_is_refused(text: str) -> None:
+    assert refusal(DAY, text) == {"param": "day", "expected": "date YYYY-MM-DD"}
+
+
+@pytest.mark.parametrize("text", ["", "newest", "LATEST", " latest", "latest,original"])
+def test_what_is_not_in_the_list_is_refused_with_the_list(text: str) -> None:
+    assert refusal(BASIS, text) == {"param": "basis", "allowed": ["latest", "original"]}
+
+
+@pytest.mark.parametrize("param", [TEXT, COUNT, FLAG, DAY, BASIS, KINDS], ids=lambda param: param.name)
+@pytest.mark.parametrize("text", ["x" * (MAX_LENGTH + 1), "1" * 100_000, "\0", "a\0b", "true\0"])
+def test_what_is_too_long_or_holds_a_nul_is_refused(param: Param, text: str) -> None:
+    assert refusal(param, text) == {"param": param.name, "expected": param.kind}
+
+
+def test_a_refusal_never_repeats_a_long_text() -> None:
+    for param in (TEXT, COUNT, FLAG, DAY, BASIS):
+        with pytest.raises(ApiError) as raised:
+            param.read("<script>" * 1_000)
+        assert "<script>" not in raised.value.message
+        assert "<script>" not in str(raised.value.details)
+
+
+@given(st.sampled_from([TEXT, COUNT, ANY_INTEGER, FLAG, DAY, BASIS, KINDS]), st.text())
+def test_any_text_is_a_value_or_a_refusal(param: Param, text: str) -> None:
+    code = None
+    try:
+        param.read(text)
+    except ApiError as error:
+        code = error.code
+    assert code in (None, "INVALID_PARAM")
+
+
+# ---- all of a route's
+
+
+def read(params: list[Param], query: dict[str, list[str]], **path: str) -> dict[str, Any]:
+    return read_all(params, path, query)
+
+
+def test_what_is_not_given_is_its_default() -> None:
+    params = [Param("a"), Param("b", "integer", default=30), Param("c", repeatable=True), FLAG]
+    assert read(params, {}) == {"a": None, "b": 30, "c": (), "flag": None}
+
+
+def test_what_is_given_replaces_the_default() -> None:
+    assert read([Param("b", "integer", default=30)], {"b": ["7"]}) == {"b": 7}
+
+
+def test_unknown_names_are_ignored() -> None:
+    assert read([DAY], {"day": ["2025-01-01"], "dya": ["x"], "Day": ["y"]}) == {"day": "2025-01-01"}
+
+
+def test_path_and_query_are_not_mixed_up() -> None:
+    params = [Param("name", place="path", required=True), Param("day", "date")]
+    assert read(params, {"name": ["from query"]}, name="from path", day="x") == {
+        "name": "from path",
+        "day": None,
+    }
+
+
+def test_a_required_parameter_that_is_missing_is_named() -> None:
+    with pytest.raises(ApiError) as raised:
+        read([Param("name", required=True)], {})
+    assert raised.value.details == {"param": "name", "expected": "text"}
+
+
+def test_a_repeatable_parameter_is_a_tuple_in_the_order_given() -> None:
+    assert read([KINDS], {"kind": ["income", "balance", "income"]}) == {
+        "kind": ("income", "balance", "income")
+    }
+
+
+def test_one_wrong_value_of_a_repeatable_parameter_is_refused() -> None:
+    with pytest.raises(ApiError) as raised:
+        read([KINDS], {"kind": ["income", "equity"]})
+    assert raised.value.details == {"param": "kind", "allowed": ["income", "balance"]}
+
+
+def test_a_parameter_that_is_given_twice_is_refused() -> None:
+    with pytest.raises(ApiError) as raised:
+        read([BASIS], {"basis": ["latest", "latest"]})
+    assert raised.value.details == {"param": "basis", "expected": "one value"}
+
+
+def test_the_first_wrong_parameter_in_the_order_of_the_route_is_named() -> None:
+    with pytest.raises(ApiError) as raised:
+        read([DAY, COUNT], {"count": ["x"], "day": ["x"]})
+    assert raised.value.details == {"param": "day", "expected": "date YYYY-MM-DD"}

@@ -1,0 +1,161 @@
+"""The route table, and the look-up in it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from finapi.web.call import Call, Route
+from finapi.web.http import Response, read_request
+from finapi.web.routes import ROUTES, Match, Router
+
+
+def answer(call: Call) -> Response:
+    return Response(200, b"{}")
+
+
+def route(method: str, path: str) -> Route:
+    return Route(method, path, answer, "none", 0, None, path)
+
+
+TABLE = [
+    route("GET", "/things"),
+    route("POST", "/things"),
+    route("GET", "/things/{name}"),
+    route("GET", "/things/latest"),
+    route("GET", "/things/{name}/parts/{part}"),
+    route("GET", "/things/{name}/parts/all"),
+    route("GET", "/things/latest/parts/{part}"),
+    route("GET", "/user/"),
+]
+
+
+def match(target: str, table: list[Route] = TABLE) -> Match | None:
+    request = read_request({"REQUEST_METHOD": "GET", "REQUEST_URI": target})
+    return Router(table).match(request.segments)
+
+
+def path_of(found: Match | None) -> str | None:
+    return None if found is None else next(iter(found.by_method.values())).path
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "params"),
+    [
+        ("/things", "/things", {}),
+        ("/things/", "/things", {}),
+        ("/things?name=x", "/things", {}),
+        ("/things/7", "/things/{name}", {"name": "7"}),
+        ("/things/7/", "/things/{name}", {"name": "7"}),
+        ("/things/latest", "/things/latest", {}),
+        ("/things/l%61test", "/things/latest", {}),
+        ("/things/7/parts/8", "/things/{name}/parts/{part}", {"name": "7", "part": "8"}),
+        ("/things/7/parts/all", "/things/{name}/parts/all", {"name": "7"}),
+        ("/things/latest/parts/8", "/things/latest/parts/{part}", {"part": "8"}),
+        ("/things/latest/parts/all", "/things/latest/parts/{part}", {"part": "all"}),
+        ("/things/BRK%2FB", "/things/{name}", {"name": "BRK/B"}),
+        ("/things/BRK%2fB/parts/a%20b", "/things/{name}/parts/{part}", {"name": "BRK/B", "part": "a b"}),
+        ("/things/a+b", "/things/{name}", {"name": "a+b"}),
+        ("/things/%C3%91", "/things/{name}", {"name": "Ñ"}),
+        ("/things/%2E%2E", "/things/{name}", {"name": ".."}),
+        ("/things/%7Bname%7D", "/things/{name}", {"name": "{name}"}),
+        ("http://example.com/things/7?x", "/things/{name}", {"name": "7"}),
+        ("/user/", "/user/", {}),
+        ("/user", "/user/", {}),
+    ],
+)
+def test_a_path_finds_its_route(target: str, path: str, params: dict[str, str]) -> None:
+    found = match(target)
+    assert path_of(found) == path
+    assert found is not None
+    assert found.path_params == params
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/",
+        "",
+        "//",
+        "/thing",
+        "/Things",
+        "//things",
+        "/things/7/parts",
+        "/things/7/parts/",
+        "/things/7/8/9",
+        "/things/7/parts/8/9",
+        "/things%2F7%2Fparts%2F8",
+        "/api/v1/things",
+        "http://example.com",
+        "*",
+    ],
+)
+def test_a_path_that_is_not_there_finds_nothing(target: str) -> None:
+    assert match(target) is None
+
+
+def test_an_empty_segment_is_an_empty_parameter() -> None:
+    found = match("/things//parts/8")
+    assert found is not None
+    assert found.path_params == {"name": "", "part": "8"}  # which its reader refuses by name
+
+
+def test_a_path_knows_all_its_methods() -> None:
+    found = match("/things")
+    assert found is not None
+    assert set(found.by_method) == {"GET", "POST"}
+
+
+def test_the_order_of_the_table_does_not_matter() -> None:
+    for table in (TABLE, TABLE[::-1]):
+        assert path_of(match("/things/latest", table)) == "/things/latest"
+        assert path_of(match("/things/7/parts/all", table)) == "/things/{name}/parts/all"
+
+
+def test_a_table_without_routes_finds_nothing() -> None:
+    assert match("/things", []) is None
+
+
+# ---- the table of finapi
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "auth", "cost", "zone", "cacheable"),
+    [
+        ("GET", "/livez", "none", 0, None, False),
+        ("GET", "/readyz", "none", 0, None, False),
+        ("GET", "/openapi.json", "none", 0, None, False),
+        ("GET", "/api/v1/xbrl/companies/{ticker}/statements", "key", 25, "xbrl", True),
+        ("GET", "/api/v1/xbrl/filing/{accession}/statements", "key", 25, "xbrl", True),
+    ],
+)
+def test_a_route_of_the_contract_is_in_the_table(
+    method: str, path: str, auth: str, cost: int, zone: str | None, cacheable: bool
+) -> None:
+    found = [one for one in ROUTES if (one.method, one.path) == (method, path)]
+    assert len(found) == 1
+    assert (found[0].auth, found[0].cost, found[0].zone, found[0].cacheable) == (auth, cost, zone, cacheable)
+
+
+def test_no_method_and_path_stand_twice() -> None:
+    pairs = [(one.method, one.path) for one in ROUTES]
+    assert len(pairs) == len(set(pairs))
+
+
+@pytest.mark.parametrize("one", ROUTES, ids=lambda one: f"{one.method} {one.path}")
+def test_a_route_declares_its_path_parameters(one: Route) -> None:
+    in_path = re.findall(r"\{(\w+)\}", one.path)
+    assert sorted(in_path) == sorted(param.name for param in one.params if param.place == "path")
+    assert all(param.required for param in one.params if param.place == "path")
+    assert one.method in ("GET", "POST", "PUT", "DELETE")
+    assert one.path.startswith("/")
+    assert one.summary
+
+
+@pytest.mark.parametrize("one", ROUTES, ids=lambda one: f"{one.method} {one.path}")
+def test_a_route_that_costs_has_a_key_and_a_limit(one: Route) -> None:
+    if one.cost:
+        assert (one.auth, one.zone is not None) == ("key", True)
+    if one.cacheable:
+        assert (one.method, one.auth) == ("GET", "key")
