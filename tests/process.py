@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,7 +112,9 @@ class Running:
         self.process = process
         self.pid = process.pid
         self._log = log
-        self.ready: Any = json.loads(self._first_line())
+        line = next_line(process)
+        assert line.endswith(b"\n"), f"no ready line but {line!r} and {self.log!r}"
+        self.ready: Any = json.loads(line)
         self.url: str = self.ready["url"]
         self.address = ("127.0.0.1", int(self.ready["port"]))
         self.rest = b""
@@ -149,44 +151,71 @@ class Running:
         status = Path(f"/proc/{self.pid}/status").read_text()
         return next(int(line.split()[1]) for line in status.splitlines() if "VmHWM" in line) * 1024
 
-    def _first_line(self) -> bytes:
-        assert self.process.stdout is not None
-        line = b""
-        until = time.monotonic() + SECONDS
-        while not line.endswith(b"\n"):
-            # Byte by byte, so that what stands behind the line stays in the pipe.
-            readable, _, _ = select.select([self.process.stdout], [], [], until - time.monotonic())
-            byte = os.read(self.process.stdout.fileno(), 1) if readable else b""
-            assert byte, f"no ready line but {line!r} and {self.log!r}"
-            line += byte
-        return line
+
+@contextmanager
+def child(
+    *words: object,
+    command: list[str] = COMMAND,
+    env: dict[str, str] | None = None,
+    stdout: Any = subprocess.PIPE,
+    stderr: Any = subprocess.PIPE,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A command that runs meanwhile; killed at the end if it is still there."""
+    with subprocess.Popen(
+        [*command, *map(str, words)],
+        cwd=ROOT,
+        env=env or environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+    ) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def next_line(process: subprocess.Popen[bytes]) -> bytes:
+    """The next line of a process's stdout; what there is of one at the end, or after ``SECONDS``."""
+    assert process.stdout is not None
+    line = b""
+    until = time.monotonic() + SECONDS
+    while not line.endswith(b"\n"):
+        left = max(until - time.monotonic(), 0.0)
+        readable, _, _ = select.select([process.stdout], [], [], left)
+        # Byte by byte, so that what stands behind the line stays in the pipe.
+        byte = os.read(process.stdout.fileno(), 1) if readable else b""
+        if not byte:
+            break
+        line += byte
+    return line
 
 
 @contextmanager
-def running(*words: object, env: dict[str, str] | None = None) -> Iterator[Running]:
-    """Start ``serve`` or ``demo`` and wait until it is ready; killed at the end if it is still there."""
+def running(*words: object, **options: Any) -> Iterator[Running]:
+    """Start ``serve`` or ``demo`` and wait until it is ready; options as for :func:`start`."""
+    with start(*words, **options) as started:
+        yield Running(*started)
+
+
+@contextmanager
+def start(
+    *words: object, env: dict[str, str] | None = None, command: list[str] = COMMAND
+) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """Start ``serve`` or ``demo``: the process and its log; killed at the end if it is still there."""
     with tempfile.TemporaryDirectory(prefix="finapi-test-log-") as place:
         log = Path(place) / "stderr"
-        with log.open("wb") as stderr:
-            process = subprocess.Popen(
-                [*COMMAND, *map(str, words), "--ready", "json"],
-                cwd=ROOT,
-                env=env or environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-            )
-        with process:
-            try:
-                yield Running(process, log)
-            finally:
-                if process.poll() is None:
-                    process.kill()
+        with (
+            log.open("wb") as stderr,
+            child(*words, "--ready", "json", command=command, env=env, stderr=stderr) as process,
+        ):
+            yield process, log
 
 
-def serve(data_dir: Path, *words: object, env: dict[str, str] | None = None) -> Any:
+def serve(data_dir: Path, *words: object, **options: Any) -> AbstractContextManager[Running]:
     """``serve`` on a free port."""
-    return running("serve", "--port", 0, "--data-dir", data_dir, *words, env=env)
+    return running("serve", "--port", 0, "--data-dir", data_dir, *words, **options)
 
 
 def get(address: tuple[str, int], path: str, key: str | None = None, *, seconds: float = SECONDS) -> Answer:

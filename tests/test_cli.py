@@ -1050,9 +1050,7 @@ def test_demo_serves_from_a_directory_that_goes_away_again(tmp_path: Path, numbe
 
 def test_demo_that_is_stopped_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
     place, env = temporary(tmp_path)
-    with subprocess.Popen(
-        [*COMMAND, "demo", "--port", "0"], cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as starting:
+    with process.child("demo", "--port", "0", env=env) as starting:
         eventually(lambda: any(place.glob("finapi-demo-*")))
         starting.send_signal(signal.SIGTERM)
         starting.communicate(timeout=process.SECONDS)
@@ -1081,22 +1079,14 @@ def test_demo_into_a_pipe_that_nobody_reads_ends_quietly(tmp_path: Path) -> None
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not here")
 def test_the_line_that_demo_prints_works_when_pasted(tmp_path: Path) -> None:
     place, env = temporary(tmp_path)
-    with subprocess.Popen(
-        [*COMMAND, "demo", "--port", "0"],
-        cwd=ROOT,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as demo:
-        try:
-            assert demo.stdout is not None
-            said = [demo.stdout.readline().decode()]
-            while "curl" not in said[-1]:
-                said.append(demo.stdout.readline().decode())
-            pasted = subprocess.run(["sh", "-c", said[-1]], capture_output=True, timeout=process.SECONDS)
-        finally:
-            demo.terminate()
-            assert demo.wait(10.0) == 0
+    with process.child("demo", "--port", "0", env=env) as demo:
+        said = [process.next_line(demo).decode()]
+        while "curl" not in said[-1]:
+            said.append(process.next_line(demo).decode())
+            assert said[-1], said
+        pasted = subprocess.run(["sh", "-c", said[-1]], capture_output=True, timeout=process.SECONDS)
+        demo.terminate()
+        assert demo.wait(10.0) == 0
     assert re.match(rf"finapi {re.escape(__version__)} listens at http://127\.0\.0\.1:\d+ ", said[0])
     assert (pasted.returncode, pasted.stderr) == (0, b"")
     answer = json.loads(pasted.stdout)
@@ -1144,13 +1134,10 @@ def test_demo_keeps_a_named_directory_and_starts_again_in_it(tmp_path: Path) -> 
 
 def test_without_a_word_it_is_the_demo(tmp_path: Path) -> None:
     place, env = temporary(tmp_path)
-    with subprocess.Popen(
-        COMMAND, cwd=ROOT, env={**env, "FINAPI_PORT": "0"}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as demo:
-        assert demo.stdout is not None
-        assert b"with a few real companies' filings" in demo.stdout.readline()
+    with process.child(env={**env, "FINAPI_PORT": "0"}) as demo:
+        assert b"with a few real companies' filings" in process.next_line(demo)
         assert [path.name[:12] for path in place.iterdir()] == ["finapi-demo-"]
         demo.terminate()
-        demo.communicate(timeout=process.SECONDS)
+        demo.communicate(timeout=10.0)
         assert demo.returncode == 0
     assert list(place.iterdir()) == []

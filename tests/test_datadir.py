@@ -9,7 +9,6 @@ import select
 import signal
 import socket
 import stat
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ from finapi.cli import perform
 from finapi.config import Config
 from finapi.datadir import Busy, Door, hand_over, locked
 from tests import process
-from tests.process import CIK, COMMAND, ROOT, Running, environment, eventually, figures, filing, finapi, write
+from tests.process import CIK, Running, eventually, figures, filing, finapi, write
 
 STATEMENTS = f"/api/v1/xbrl/companies/{CIK}/statements"
 
@@ -375,14 +374,8 @@ def test_an_ingest_whose_client_is_killed_leaves_the_server_and_whole_filings(tm
         write(tmp_path / "in" / process.accession(number), filing(year=1960 + number))
     with process.serve(data_dir) as running:
         key = finapi("user", "add", "ann@example.com", "--json", "--data-dir", data_dir).json["api_key"]
-        with subprocess.Popen(
-            [*COMMAND, "ingest", str(tmp_path / "in"), "--data-dir", str(data_dir)],
-            cwd=ROOT,
-            env=environment(),
-            stdout=subprocess.PIPE,
-        ) as client:
-            assert client.stdout is not None
-            assert client.stdout.readline().startswith(b"ingested  ")
+        with process.child("ingest", tmp_path / "in", "--data-dir", data_dir) as client:
+            assert process.next_line(client).startswith(b"ingested  ")
             client.kill()
         done = finapi("ingest", tmp_path / "in", "--json", "--data-dir", data_dir)
         assert done.status == 0
@@ -403,16 +396,9 @@ def test_a_stop_while_a_command_runs_ends_both_and_the_command_can_be_repeated(t
         write(tmp_path / "in" / process.accession(number), filing(cik=number, extra=50))
     with (
         process.serve(data_dir) as running,
-        subprocess.Popen(
-            [*COMMAND, "ingest", str(tmp_path / "in"), "--data-dir", str(data_dir)],
-            cwd=ROOT,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as client,
+        process.child("ingest", tmp_path / "in", "--data-dir", data_dir) as client,
     ):
-        assert client.stdout is not None
-        assert client.stdout.readline().startswith(b"ingested  ")
+        assert process.next_line(client).startswith(b"ingested  ")
         assert running.stop(signal.SIGTERM, 10.0) == 0
         out, err = client.communicate(timeout=process.SECONDS)
         assert err == b"finapi: the server stopped before the command was done; it is safe to try again\n"

@@ -383,6 +383,18 @@ def test_a_read_that_raised_leaves_its_connection_usable(database: Database) -> 
     assert counted(database) == 0
 
 
+def test_an_error_that_ended_a_read_is_the_one_that_is_raised_and_writing_goes_on(database: Database) -> None:
+    def read_and_fail() -> None:
+        with database.read() as tx:
+            tx._connection.execute("ROLLBACK")  # as SQLite does by itself when a page cannot be read
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        read_and_fail()
+    write(database, count)
+    assert counted(database) == 1
+
+
 def test_a_read_inside_a_read_is_the_same_on_file_and_in_memory(on_file: Database) -> None:
     in_memory = Database(None)
     outcomes = []

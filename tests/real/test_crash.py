@@ -1,0 +1,341 @@
+"""kill -9 at any moment: what was done stays, what was half done is gone, and nobody pays for it."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi import server
+from finapi.config import Config
+from finapi.market import pack
+from tests import process
+from tests.process import CIK, Running, accession, filing, finapi, write
+
+pytestmark = pytest.mark.slow
+
+SEED = 20260131
+KILLS = 25
+FILINGS = 150
+EXTRA = 40  # facts of a filing beside its nine
+COST = 25
+
+# What every stored filing of filing(extra=EXTRA) has, table by table.
+PARTS = {
+    "contexts": ("report_id", 1 + EXTRA),
+    "facts": ("report_id", 9 + EXTRA),
+    "sections": ("report_id", 1),
+    "lines": ("section_id", 4),
+    "section_columns": ("section_id", 1),
+    "sums": ("section_id", 2),
+}
+
+# Runs the command behind its arguments, but dies right before the n-th time that it opens, makes, renames or
+# removes something in the directory, or writes to a file that it has just made there.
+DIE = """
+import os, runpy, signal, sys
+n, directory = int(sys.argv[1]), sys.argv[2]
+seen = 0
+def hook(event, args):
+    global seen
+    if event not in ("open", "os.mkdir", "os.chmod", "os.remove", "os.rename", "os.link", "sqlite3.connect"):
+        return
+    touched = [os.fspath(a) for a in args[:2] if isinstance(a, (str, bytes, os.PathLike))]
+    touched += [os.readlink(f"/proc/self/fd/{a}") for a in args[:1] if isinstance(a, int) and event == "open"]
+    if any(directory in str(path) for path in touched):
+        seen += 1
+        if seen == n:
+            os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(hook)
+sys.argv = sys.argv[3:]
+runpy.run_path("run.py", run_name="__main__")
+"""
+
+
+def query(data_dir: Path, sql: str) -> list[Any]:
+    with contextlib.closing(sqlite3.connect(data_dir / "finapi.db")) as db:
+        return db.execute(sql).fetchall()
+
+
+def check_accounts(data_dir: Path) -> None:
+    """Every balance is the sum of its ledger, and nothing is open."""
+    assert query(data_dir, "SELECT * FROM ledger WHERE open = 1") == []
+    wrong = query(
+        data_dir,
+        "SELECT user_id, total_limit_api - reach_limit_api AS balance, "
+        "(SELECT sum(delta) FROM ledger WHERE ledger.user_id = userplans.user_id) AS sum "
+        "FROM userplans WHERE balance IS NOT sum",
+    )
+    assert wrong == []
+
+
+def check_filings(data_dir: Path) -> set[str]:
+    """Every filing that is there is whole; their accession numbers."""
+    stored = dict(
+        query(data_dir, "SELECT reports.id, accession FROM reports JOIN filings ON filings.id = filing_id")
+    )
+    assert len(set(stored.values())) == len(stored)
+    assert query(data_dir, "SELECT count(*) FROM filings") == [(len(stored),)]
+    assert query(data_dir, "SELECT version FROM data_version") == [(len(stored),)]
+    sections = dict(query(data_dir, "SELECT id, report_id FROM sections"))
+    for table, (owner, number) in PARTS.items():
+        counts = dict(query(data_dir, f"SELECT {owner}, count(*) FROM {table} GROUP BY {owner}"))
+        owners = stored if owner == "report_id" else sections
+        assert counts == dict.fromkeys(owners, number), table
+    return set(stored.values())
+
+
+def start_again(data_dir: Path) -> None:
+    """The next start: what it has to put in order, and what must then be so."""
+    with server.opened(Config(data_dir=data_dir)) as app:
+        assert app.db.integrity() == []
+    check_accounts(data_dir)
+
+
+def packed(data_dir: Path) -> bytes:
+    """Everything that is stored of filings, as one comparable value."""
+    with server.opened(Config(data_dir=data_dir)) as app, app.db.read() as tx:
+        return pack.dump(pack.held(tx))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Many small filings."""
+    place = tmp_path_factory.mktemp("filings")
+    for number in range(1, FILINGS + 1):
+        documents = filing(cik=CIK - number % 7, year=1900 + number, revenue=number * 1000, extra=EXTRA)
+        write(place / accession(number), documents)
+    return place
+
+
+@pytest.fixture(scope="module")
+def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, float]:
+    """What an ingest that nobody kills stores, and the seconds that it takes."""
+    data_dir = tmp_path_factory.mktemp("whole") / "data"
+    started = time.monotonic()
+    done = finapi("ingest", folder, "--data-dir", data_dir)
+    took = time.monotonic() - started
+    assert done.status == 0
+    assert check_filings(data_dir) == {accession(number) for number in range(1, FILINGS + 1)}
+    return packed(data_dir), took
+
+
+def killed_ingest(folder: Path, data_dir: Path, delay: float) -> tuple[int, set[str]]:
+    """Ingest, but not for longer than ``delay``; the exit status and the filings that were reported."""
+    with process.child("ingest", folder, "--data-dir", data_dir) as running:
+        timer = threading.Timer(delay, running.kill)
+        timer.start()
+        out, err = running.communicate()
+        timer.cancel()
+        timer.join()
+    assert err == b""
+    reported = re.findall(r"^(?:ingested|unchanged) .* \(xbrl-instance\) (\S+)", out.decode(), re.MULTILINE)
+    return running.returncode, {number.rstrip(":") for number in reported}
+
+
+def test_an_ingest_killed_at_any_moment_keeps_whole_filings_and_can_be_repeated(
+    folder: Path, whole: tuple[bytes, float], tmp_path: Path
+) -> None:
+    expected, took = whole
+    dice = random.Random(SEED)
+    kills, life, cut_off = 0, 0, 0
+    data_dir = tmp_path / "0"
+    while kills < KILLS:
+        # From before the directory is made to the last filing; a killed ingest goes on where it was.
+        delay = dice.uniform(0.05, took)
+        moment = f"seed {SEED}, life {life}, kill {kills} after {delay:.4f} s"
+        status, reported = killed_ingest(folder, data_dir, delay)
+        start_again(data_dir)
+        stored = check_filings(data_dir)
+        assert reported <= stored, moment
+        if status == -signal.SIGKILL:
+            kills += 1
+            cut_off += len(stored) < FILINGS
+        else:
+            assert (status, len(stored)) == (0, FILINGS), moment
+            assert packed(data_dir) == expected, moment
+            life += 1
+            data_dir = tmp_path / str(life)
+    assert cut_off >= KILLS // 2, f"most kills came too late to show anything: {cut_off}"
+    again = finapi("ingest", folder, "--json", "--data-dir", data_dir)
+    assert again.status == 0
+    assert again.json["counts"]["ingested"] + again.json["counts"]["unchanged"] == 5 * FILINGS
+    assert packed(data_dir) == expected
+
+
+class Load:
+    """Four clients of two accounts that call until the server is gone, and what they were answered."""
+
+    def __init__(self, running: Running, keys: list[str], seed: int) -> None:
+        self.answers: list[tuple[int, str, int]] = []  # status, request id, tokens charged
+        self._running = running
+        self._threads = [
+            threading.Thread(target=self._call, args=(keys[number % 2], random.Random(seed + number)))
+            for number in range(4)
+        ]
+
+    def kill_after(self, seconds: float) -> None:
+        """Call for so long; then the server is killed."""
+        killer = threading.Timer(seconds, self._running.process.kill)
+        for thread in [killer, *self._threads]:
+            thread.start()
+        for thread in [killer, *self._threads]:
+            thread.join()
+
+    def _call(self, key: str, dice: random.Random) -> None:
+        paths = [f"{CIK - number}/statements" for number in range(7)]
+        paths += ["NOBODY/statements", f"{CIK}/statements?period=X"]
+        connection = http.client.HTTPConnection(*self._running.address, timeout=process.SECONDS)
+        with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+            while True:
+                path = f"/api/v1/xbrl/companies/{dice.choice(paths)}"
+                connection.request("GET", path, headers={"X-API-Key": key})
+                answer = connection.getresponse()
+                body = json.loads(answer.read())
+                charged = int(answer.headers["X-Tokens-Charged"])
+                self.answers.append((answer.status, body["request_id"], charged))
+
+
+Ledger = dict[str, Counter[str]]
+
+
+def ledger(data_dir: Path) -> Ledger:
+    """How many rows of each reason every call has."""
+    found: Ledger = {}
+    for request_id, reason in query(
+        data_dir, "SELECT request_id, reason FROM ledger WHERE endpoint IS NOT NULL"
+    ):
+        found.setdefault(request_id, Counter())[reason] += 1
+    return found
+
+
+def at_death(data_dir: Path, copy: Path) -> tuple[set[str], Ledger]:
+    """Which calls were open when the process died, and the ledger of then; read from a copy."""
+    shutil.copytree(data_dir, copy, ignore=lambda *_: ["control.sock"])
+    opened = {row[0] for row in query(copy, "SELECT request_id FROM ledger WHERE open = 1")}
+    before = ledger(copy)
+    shutil.rmtree(copy)
+    return opened, before
+
+
+def check_bills(answers: list[tuple[int, str, int]], opened: set[str], before: Ledger, now: Ledger) -> None:
+    """Each call is in the ledger as it was answered; what was open at the death, and no more, was given back."""
+    for call, rows in now.items():
+        expected = before[call] + Counter(["crash_refund"] if call in opened else [])
+        assert rows == expected, call
+        assert rows["debit"] == 1, call
+        assert rows["4xx_refund"] + rows["5xx_refund"] + rows["crash_refund"] <= 1, call
+    assert set(now) == set(before)
+    for status, call, charged in answers:
+        found = dict(now.get(call, {}))
+        if status == 200:
+            assert charged == COST
+            # An answer does not wait until the end of its call is written: then it was for nothing.
+            assert found == ({"debit": 1, "crash_refund": 1} if call in opened else {"debit": 1})
+        elif status == 402:
+            assert (charged, found) == (0, {})
+        else:
+            assert (status, charged, found) in [
+                (code, 0, {"debit": 1, "4xx_refund": 1}) for code in (400, 404)
+            ]
+
+
+def test_calls_killed_at_any_moment_are_paid_for_once_or_given_back(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    held = batch(tmp_path / "first", 1, 14)
+    assert finapi("ingest", tmp_path / "first", "--data-dir", data_dir).status == 0
+    keys = [
+        finapi("user", "add", email, "--plan", plan, "--json", "--data-dir", data_dir).json["api_key"]
+        for email, plan in [("rich@example.com", "yearly"), ("poor@example.com", "free")]
+    ]
+    dice = random.Random(SEED)
+    seen: Counter[int] = Counter()
+    given_back = 0
+    for kill in range(KILLS):
+        delay = dice.uniform(0.02, 0.8)
+        print(f"seed {SEED}, kill {kill} after {delay:.4f} s")  # shown when something fails
+        with (
+            process.serve(data_dir, "--xbrl-burst", 10**6, "--log-level", "warning") as running,
+            contextlib.ExitStack() as stack,
+        ):
+            if kill % 2:  # an ingest is under way, too
+                held |= batch(tmp_path / str(kill), 1000 * kill, 40)
+                said = stack.enter_context((tmp_path / "said").open("w+b"))
+                words = ("ingest", tmp_path / str(kill), "--data-dir", data_dir)
+                client = stack.enter_context(process.child(*words, stdout=said, stderr=said))
+                process.eventually((tmp_path / "said").read_bytes)
+            load = Load(running, keys, SEED + 10 * kill)
+            load.kill_after(delay)
+            assert running.wait() == -signal.SIGKILL
+            assert "Traceback" not in running.log
+            if kill % 2:
+                client.wait(process.SECONDS)
+                said.seek(0)
+                assert b"Traceback" not in said.read()
+        opened, before = at_death(data_dir, tmp_path / "copy")
+        start_again(data_dir)
+        check_bills(load.answers, opened, before, ledger(data_dir))
+        assert check_filings(data_dir) <= held
+        seen.update(status for status, _, _ in load.answers)
+        given_back += len(opened)
+    assert min(seen[200], seen[400], seen[402], seen[404], given_back) > 0, (seen, given_back)
+    for place in tmp_path.iterdir():
+        if place.name.isdigit():
+            assert finapi("ingest", place, "--data-dir", data_dir).status == 0
+    start_again(data_dir)
+    assert check_filings(data_dir) == held
+
+
+def batch(place: Path, first: int, number: int) -> set[str]:
+    """Some filings of seven companies; their accession numbers."""
+    made = set()
+    for index in range(first, first + number):
+        documents = filing(cik=CIK - index % 7, revenue=index, extra=EXTRA)
+        write(place / accession(index), documents)
+        made.add(accession(index))
+    return made
+
+
+# ---- The first start, step by step
+
+
+FIRST_STARTS = {
+    "user": ("user", "add", "ann@example.com"),
+    "ingest": ("ingest", "{folder}"),
+    "serve": ("serve", "--port", "0"),
+}
+
+
+@pytest.mark.parametrize("verb", FIRST_STARTS)
+def test_a_first_start_killed_between_any_two_steps_is_followed_by_another(verb: str, tmp_path: Path) -> None:
+    write(tmp_path / "in" / accession(1), filing(extra=EXTRA))
+    words = [word.format(folder=tmp_path / "in") for word in FIRST_STARTS[verb]]
+    for step in range(1, 100):
+        data_dir = tmp_path / f"data{step}"
+        command = [sys.executable, "-c", DIE, str(step), str(data_dir), "run.py"]
+        with process.child(*words, "--data-dir", data_dir, command=command) as dying:
+            process.next_line(dying)
+            dying.terminate()
+            dying.communicate(timeout=process.SECONDS)
+        if dying.returncode != -signal.SIGKILL:
+            break
+        after = finapi("ingest", tmp_path / "in", "--json", "--data-dir", data_dir)
+        assert (after.status, after.err) == (0, ""), f"killed before step {step}"
+        made = finapi("user", "add", "bob@example.com", "--data-dir", data_dir)
+        assert (made.status, made.err) == (0, ""), f"killed before step {step}"
+        start_again(data_dir)
+        assert check_filings(data_dir) == {accession(1)}
+    assert step > 5
