@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from finapi import mail
 from finapi.clock import Clock, SystemClock
 from finapi.config import Config, master_secrets
 from finapi.db import Database
 from finapi.limits import Limit, Limiter
+from finapi.lockout import Lockouts
+from finapi.mail import Post, Transport
+from finapi.passwords import Hasher
 
 
 def random_uuid() -> str:
@@ -28,28 +33,83 @@ class App:
     db: Database
     secrets: Sequence[bytes]
     new_uuid: Callable[[], str]
+    random_bytes: Callable[[int], bytes]
     limiters: Mapping[str, Limiter]
+    lockouts: Lockouts
+    hasher: Hasher
+    post: Post
+    # Callers that wait for a mail server: never so many that no thread is left for anybody else.
+    waiting_for_mail: threading.Semaphore
     kept_debits: deque[tuple[int, int]] = field(default_factory=deque)
 
 
-def in_memory(config: Config, clock: Clock, *, new_uuid: Callable[[], str] = random_uuid) -> App:
+def in_memory(
+    config: Config,
+    clock: Clock,
+    *,
+    new_uuid: Callable[[], str] = random_uuid,
+    transport: Transport | None = None,
+) -> App:
     """An App over a database in memory with a fixed master secret: for tests."""
-    return App(config, clock, Database(None), [b"\x00" * 32], new_uuid, limiters(config))
+    return _app(config, clock, Database(None), [b"\x00" * 32], new_uuid, transport or mail.Memory())
 
 
 def on_disk(config: Config, clock: Clock | None = None) -> App:
-    """An App over ``finapi.db`` in the data directory, which is made (mode 0700) when it is not there.
+    """An App over ``finapi.db`` in the data directory.
 
-    The caller holds the lock of the directory (``datadir.locked``).
+    The caller holds the directory (``datadir.locked``), which makes it when it is not there.
     """
     path = config.data_dir / "finapi.db"
     # Made here so that it is the owner's alone; SQLite gives its WAL the same mode.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     db = Database(path, synchronous=config.synchronous)
-    return App(config, clock or SystemClock(), db, master_secrets(config), random_uuid, limiters(config))
+    mails = f"dir:{config.mail_dir or config.data_dir / 'mail'}"
+    where = mails if config.mail_dir or not config.smtp_url else config.smtp_url
+    clock = clock or SystemClock()
+    return _app(config, clock, db, master_secrets(config), random_uuid, mail.transport(where, clock))
+
+
+def _app(
+    config: Config,
+    clock: Clock,
+    db: Database,
+    secrets: Sequence[bytes],
+    new_uuid: Callable[[], str],
+    transport: Transport,
+) -> App:
+    return App(
+        config=config,
+        clock=clock,
+        db=db,
+        secrets=secrets,
+        new_uuid=new_uuid,
+        random_bytes=os.urandom,
+        limiters=limiters(config),
+        lockouts=Lockouts(config.lockout_emails, config.hash_wait),
+        hasher=Hasher(
+            config.password_profile, config.hashes_at_once, config.hashes_waiting, config.hash_wait
+        ),
+        post=Post(transport, config.mail_from, config.mail_timeout),
+        waiting_for_mail=threading.Semaphore(max(1, config.threads // 2)),
+    )
 
 
 def limiters(config: Config) -> dict[str, Limiter]:
-    """One limiter for each zone of CONTRACT 5 that has routes."""
-    xbrl = Limit(config.xbrl_per_minute, 60.0, config.xbrl_burst)
-    return {"xbrl": Limiter(xbrl, config.limit_keys)}
+    """One limiter for each zone of CONTRACT 5 that has routes; buckets hold what may pass at once less one."""
+    hour = 3600.0
+
+    def hourly(requests: int) -> Limiter:
+        return Limiter(Limit(requests, hour, requests - 1), keys=config.limit_keys)
+
+    return {
+        "xbrl": Limiter(Limit(config.xbrl_per_minute, 60.0, config.xbrl_burst), keys=config.limit_keys),
+        "app": Limiter(
+            Limit(config.app_per_minute, 60.0, config.app_per_minute - 1),
+            Limit(config.app_per_hour, hour, config.app_per_hour - 1),
+            keys=config.limit_keys,
+        ),
+        "register": hourly(config.register_per_hour_per_ip),
+        "register_email": hourly(config.register_per_hour_per_email),
+        "resend": hourly(config.resend_per_hour_per_ip),
+        "resend_email": hourly(config.resend_per_hour_per_email),
+    }

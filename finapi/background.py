@@ -22,9 +22,10 @@ Step = Callable[[], float | None]
 class Worker:
     """A named thread that calls ``step`` until it is stopped; a step that fails is logged and tried again."""
 
-    def __init__(self, name: str, step: Step) -> None:
+    def __init__(self, name: str, step: Step, *, interrupt: Callable[[], None] | None = None) -> None:
         self.name = name
         self._step = step
+        self._interrupt = interrupt
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._loop, name=f"finapi-{name}", daemon=True)
@@ -38,8 +39,10 @@ class Worker:
         self._wake.set()
 
     def stop(self) -> None:
-        """Let a running step finish, then end the thread."""
+        """Let a running step finish, broken off by ``interrupt`` where it can be, then end the thread."""
         self._stopping = True
+        if self._interrupt is not None:
+            self._interrupt()
         self._wake.set()
         self._thread.join()
 

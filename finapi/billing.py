@@ -29,6 +29,33 @@ def open_plan(tx: Transaction, config: Config, user_id: int, plan: str, now: dat
     _ledger_row(tx, user_id, tokens, "refill", now=stamp)
 
 
+def change_plan(app: App, user_id: int, plan: str, now: datetime) -> None:
+    """Put a user on a plan from now on: a fresh period with its quota, what was left of the old one gone."""
+    quota: int = getattr(app.config, f"{plan}_tokens")
+    with app.db.write() as tx:
+        row = tx.one("userplan", user_id=user_id)
+        if row is None:
+            open_plan(tx, app.config, user_id, plan, now)
+            return
+        left = row["total_limit_api"] - row["reach_limit_api"]
+        tx.run(
+            "set_userplan",
+            user_id=user_id,
+            plan=plan,
+            tokens=quota,
+            period_end=iso(period_end(now, plan)),
+            now=iso(now),
+        )
+        _ledger_row(tx, user_id, quota - left, "refill", now=iso(now))
+
+
+def grant(app: App, user_id: int, tokens: int, now: datetime) -> None:
+    """Add tokens to a user's balance."""
+    with app.db.write() as tx:
+        tx.run("add_tokens", user_id=user_id, tokens=tokens, now=iso(now))
+        _ledger_row(tx, user_id, tokens, "grant", now=iso(now))
+
+
 def period_end(start: datetime, plan: str) -> datetime:
     """When the period of ``plan`` that begins at ``start`` ends: the same day of a later month.
 

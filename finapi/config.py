@@ -35,6 +35,7 @@ class Config:
     port: int = _setting(8000, "TCP port; 0 picks a free one", least=0)
     data_dir: Path = _setting(Path("finapi-data"), "directory of the database, the secrets and the lock")
     public_url: str = _setting("", "base URL that links and documents carry; empty: the listening address")
+    frontend_url: str = _setting("", "base URL of the pages that links end on; empty: public_url")
     upgrade_url: str = _setting("", "where a 402 sends the caller; empty: {public_url}/plans")
     secrets: str = _setting(
         "", "master secrets, newest first, comma-separated hex; empty: the file in data_dir", secret=True
@@ -58,12 +59,38 @@ class Config:
     # machine (never of the process) and commits several times faster on slow disks.
     synchronous: Literal["FULL", "NORMAL"] = _setting("FULL", "durability of a commit")
 
+    smtp_url: str = _setting(
+        "", "smtp://[USER:PASSWORD@]HOST or smtps://...; empty: mails become .eml files", secret=True
+    )
+    mail_dir: str = _setting("", "directory of .eml files, instead of sending; empty: mail/ in data_dir")
+    mail_timeout: float = _setting(10.0, "seconds that the sending of one mail may take", least=0.05)
+    mail_from: str = _setting("finapi <finapi@localhost>", "sender of mails")
+
+    # OWASP's least memory for argon2id; "library" is argon2-cffi's own, "cheap" is for tests.
+    password_profile: Literal["default", "library", "cheap"] = _setting("default", "cost of a password hash")
+    hashes_at_once: int = _setting(2, "password hashes computed at once (19 MiB each)", least=1)
+    # With those computed fewer than the threads, so that logins cannot hold every one of them.
+    hashes_waiting: int = _setting(4, "password hashes waiting before 503", least=0)
+    hash_wait: float = _setting(5.0, "seconds that a login waits for its turn", least=0)
+    session_lifetime: int = _setting(3600, "seconds that a session token lives (SPEC: 1 hour)", least=1)
+    device_limit: int = _setting(2, "sessions of a user at once (SPEC: 2)", least=1)
+    verification_lifetime: int = _setting(86_400, "seconds that a verification link lives", least=1)
+    reset_lifetime: int = _setting(86_400, "seconds that a reset token lives (SPEC: 24 h)", least=1)
+    invite_token_lifetime: int = _setting(900, "seconds that an invite token lives", least=1)
+    lockout_emails: int = _setting(100_000, "emails whose failed logins are counted at once", least=16)
+
     log_format: Literal["text", "json"] = _setting("text", "access and event log on stderr")
     log_level: Literal["debug", "info", "warning", "error"] = _setting("info", "least level that is logged")
 
     # SPEC "Limits"; nginx's limit_req with nodelay: rate a minute and burst.
     xbrl_per_minute: int = _setting(120, "XBRL endpoints: requests a minute", least=1)
     xbrl_burst: int = _setting(30, "XBRL endpoints: burst beyond the rate", least=0)
+    app_per_minute: int = _setting(60, "every other endpoint: requests a minute", least=1)
+    app_per_hour: int = _setting(1_000, "every other endpoint: requests an hour", least=1)
+    register_per_hour_per_ip: int = _setting(5, "registrations an hour per address", least=1)
+    register_per_hour_per_email: int = _setting(3, "registrations an hour per email", least=1)
+    resend_per_hour_per_ip: int = _setting(5, "calls of resend-verification an hour per address", least=1)
+    resend_per_hour_per_email: int = _setting(3, "verification mails an hour per email", least=1)
     limit_keys: int = _setting(100_000, "callers that a limit remembers at once", least=16)
 
     # CONTRACT 4: tokens of a plan's period.

@@ -60,6 +60,12 @@ def api_key(secrets: Sequence[bytes], user_uuid: str, key_uuid: str) -> str:
     return _derive(secrets[0], "api-key", user_uuid, key_uuid).hex()[:API_KEY_LENGTH]
 
 
+def invite_code(secrets: Sequence[bytes], invite_uuid: str) -> str:
+    """The invite code of an invite's row: 80 bits as ``XXXX-XXXX-XXXX-XXXX`` in base32 (RFC 4648, A-Z and 2-7)."""
+    text = base64.b32encode(_derive(secrets[0], "invite-code", invite_uuid)[:10]).decode()
+    return "-".join(text[place : place + 4] for place in range(0, 16, 4))
+
+
 def fingerprint(credential: str) -> bytes:
     """The SHA-256 by which a credential is stored and found.
 

@@ -35,8 +35,8 @@ class State:
 class Decision:
     """Whether a request may pass, and what its headers say.
 
-    ``limit`` requests a period; ``remaining`` that would pass at once now; ``reset_after`` seconds until all
-    of the burst is free again; ``retry_after`` seconds until one request would pass (0 when this one did).
+    ``limit`` requests a period; ``remaining`` that would pass at once now; ``reset_after`` seconds until
+    everything is free again; ``retry_after`` seconds until one request would pass (0 when this one did).
     """
 
     allowed: bool
@@ -59,34 +59,41 @@ def decide(limit: Limit, state: State | None, now: float) -> tuple[Decision, Sta
         excess = max(0.0, state.excess - rate * max(0.0, now - state.at) + 1)
     # A hair of tolerance, so that exactly one period later counts as exactly one period in floating point.
     if excess > limit.burst + 1e-9:
-        refused = Decision(False, limit.requests, 0, (excess - 1) / rate, (excess - limit.burst) / rate)
+        refused = Decision(False, limit.requests, 0, excess / rate, (excess - limit.burst) / rate)
         return refused, state
     remaining = math.floor(limit.burst - excess + 1e-9)
     # A clock that was read a little earlier by another thread must not leak the same time twice.
     at = now if state is None else max(now, state.at)
-    return Decision(True, limit.requests, remaining, excess / rate, 0.0), State(excess, at)
+    return Decision(True, limit.requests, remaining, (excess + 1) / rate, 0.0), State(excess, at)
 
 
 class Limiter:
-    """The states of one limit by caller, at most ``keys`` of them.
+    """The states of one or more limits by caller, at most ``keys`` callers; a request must pass every limit.
 
-    When it is full the caller longest unseen is forgotten. Its bucket has almost always leaked empty by
-    then; ``keys`` is so large that filling it costs more than waiting.
+    The decision told is the refusal, or the one that leaves least. When the table is full the caller longest
+    unseen is forgotten. Its buckets have almost always leaked empty by then; ``keys`` is so large that
+    filling it costs more than waiting.
     """
 
-    def __init__(self, limit: Limit, keys: int) -> None:
-        self.limit = limit
+    def __init__(self, *limits: Limit, keys: int) -> None:
+        self.limits = limits
         self._keys = keys
-        self._states: OrderedDict[Hashable, State] = OrderedDict()
+        self._states: OrderedDict[Hashable, list[State | None]] = OrderedDict()
         self._lock = threading.Lock()
 
     def take(self, key: Hashable, now: float) -> Decision:
-        """Decide on a request of ``key`` at ``now`` (monotonic seconds) and remember what it used."""
+        """Decide on a request of ``key`` at ``now`` (monotonic seconds) and remember what it used.
+
+        A refusal by one limit uses nothing of the others.
+        """
         with self._lock:
-            decision, state = decide(self.limit, self._states.get(key), now)
-            if decision.allowed and state is not None:
-                self._states[key] = state
-                self._states.move_to_end(key)
-                if len(self._states) > self._keys:
-                    self._states.popitem(last=False)
-        return decision
+            states = self._states.get(key) or [None] * len(self.limits)
+            verdicts = [decide(limit, state, now) for limit, state in zip(self.limits, states, strict=True)]
+            refusals = [decision for decision, _ in verdicts if not decision.allowed]
+            if refusals:
+                return max(refusals, key=lambda decision: decision.retry_after)
+            self._states[key] = [state for _, state in verdicts]
+            self._states.move_to_end(key)
+            if len(self._states) > self._keys:
+                self._states.popitem(last=False)
+        return min((decision for decision, _ in verdicts), key=lambda decision: decision.remaining)

@@ -149,7 +149,9 @@ def check_new(password: str, param: str) -> None:
     # The list is of lower-case spellings, and capitals are the first thing that a guesser varies.
     if password.lower() in _common():
         raise invalid_param(
-            param, "The password is one of the most common", expected="a password that is not in common use"
+            param,
+            "The password is one of the most common ones. Choose one that nobody would guess.",
+            expected="a password that is not in common use",
         )
 
 

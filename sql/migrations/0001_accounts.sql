@@ -1,12 +1,27 @@
 -- Users, their keys, their plan, and the token ledger.
 
 CREATE TABLE users (
-    id         INTEGER PRIMARY KEY,
-    uuid       TEXT NOT NULL UNIQUE,
-    email      TEXT NOT NULL UNIQUE CHECK (email = lower(email)),
-    usertype   TEXT NOT NULL DEFAULT 'user' CHECK (usertype IN ('user', 'admin')),
-    created_at TEXT NOT NULL,
-    updated_at TEXT NOT NULL
+    id             INTEGER PRIMARY KEY,
+    uuid           TEXT NOT NULL UNIQUE,
+    email          TEXT NOT NULL UNIQUE CHECK (email = lower(email)),
+    usertype       TEXT NOT NULL DEFAULT 'user' CHECK (usertype IN ('user', 'admin')),
+    -- argon2id in its own text form; NULL: no password login.
+    password       TEXT,
+    -- Counts the passwords chosen; a hash brought up to date does not move it.
+    password_serial INTEGER NOT NULL DEFAULT 0,
+    verify_email   INTEGER NOT NULL DEFAULT 0 CHECK (verify_email IN (0, 1)),
+    has_uat_access INTEGER NOT NULL DEFAULT 0 CHECK (has_uat_access IN (0, 1)),
+    billing_admin  INTEGER NOT NULL DEFAULT 1 CHECK (billing_admin IN (0, 1)),
+    credit_cents   INTEGER NOT NULL DEFAULT 0 CHECK (credit_cents >= 0),
+    notify_email   INTEGER NOT NULL DEFAULT 1 CHECK (notify_email IN (0, 1)),
+    notify_browser INTEGER NOT NULL DEFAULT 1 CHECK (notify_browser IN (0, 1)),
+    webhook_url    TEXT,
+    webhook_topics TEXT NOT NULL DEFAULT '[]',
+    device_limit   INTEGER CHECK (device_limit > 0),
+    -- Set by the operator: neither key nor password opens the account.
+    locked_at      TEXT,
+    created_at     TEXT NOT NULL,
+    updated_at     TEXT NOT NULL
 ) STRICT;
 
 -- A key is derived from the master secret, the user's uuid and its own; only its SHA-256 is kept.

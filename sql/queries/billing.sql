@@ -25,3 +25,11 @@ SELECT id, user_id, -delta AS cost, endpoint, request_id FROM ledger WHERE open 
 
 -- name: ledger_sum
 SELECT coalesce(sum(delta), 0) FROM ledger WHERE user_id = :user_id
+
+-- name: set_userplan
+UPDATE userplans
+SET plan = :plan, total_limit_api = :tokens, reach_limit_api = 0, current_period_end = :period_end, updated_at = :now
+WHERE user_id = :user_id
+
+-- name: add_tokens
+UPDATE userplans SET total_limit_api = total_limit_api + :tokens, updated_at = :now WHERE user_id = :user_id

@@ -34,7 +34,7 @@ SELECT DISTINCT reports.form, reports.period_of_report
 FROM reports
 JOIN filings ON filings.id = reports.filing_id
 WHERE filings.cik = :cik AND reports.statements > 0
-ORDER BY reports.period_of_report DESC
+ORDER BY reports.period_of_report DESC, reports.form
 LIMIT 20
 
 -- name: statement_sections
