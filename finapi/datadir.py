@@ -31,8 +31,8 @@ STOP_SECONDS = 5.0  # that a running command is given to end when the server sto
 Stream = Literal["out", "err", "progress"]
 Say = Callable[[Stream, str], None]
 
-# (words of the command, directory it was typed in, where to write) -> exit status
-Perform = Callable[[list[str], str, Say], int]
+# (words of the command, directory it was typed in, what came on its standard input, where to write) -> exit status
+Perform = Callable[[list[str], str, str, Say], int]
 
 
 class Busy(Exception):
@@ -63,7 +63,7 @@ def locked(directory: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def hand_over(directory: Path, words: list[str], say: Say) -> int:
+def hand_over(directory: Path, words: list[str], say: Say, stdin: str = "") -> int:
     """Let the process that holds the directory perform a command; its exit status."""
     with _address(directory) as address, socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(CONNECT_SECONDS)
@@ -72,7 +72,7 @@ def hand_over(directory: Path, words: list[str], say: Say) -> int:
         except OSError:
             raise UsageError(f"{directory} is in use by another process that takes no commands") from None
         connection.settimeout(None)  # an ingest takes as long as it takes
-        request = json.dumps({"words": words, "cwd": os.getcwd()}).encode() + b"\n"
+        request = json.dumps({"words": words, "cwd": os.getcwd(), "stdin": stdin}).encode() + b"\n"
         # However the connection ends without an exit status, the command was cut off.
         with suppress(ConnectionError):
             connection.sendall(request)
@@ -162,17 +162,17 @@ class Door:
         connection.sendall(json.dumps({"exit": status}).encode() + b"\n")
 
 
-def _command(line: bytes) -> tuple[list[str], str] | None:
-    """The words of a command and the directory that it was typed in; None for anything else."""
+def _command(line: bytes) -> tuple[list[str], str, str] | None:
+    """The words of a command, the directory that it was typed in and its input; None for anything else."""
     try:
         request = json.loads(line)
-        words, directory = request["words"], request["cwd"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        words, directory, stdin = request["words"], request["cwd"], request.get("stdin", "")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    texts = [directory, *words] if isinstance(words, list) else [None]
+    texts = [directory, stdin, *words] if isinstance(words, list) else [None]
     if not words or not all(isinstance(text, str) and "\0" not in text for text in texts):
         return None
-    return words, directory
+    return words, directory, stdin
 
 
 @contextmanager

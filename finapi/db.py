@@ -132,11 +132,13 @@ class Database:
         if connection.in_transaction:
             raise RuntimeError("a read transaction inside another")
         connection.execute("PRAGMA query_only=ON")
-        connection.execute("BEGIN")
         try:
+            connection.execute("BEGIN")
             yield
         finally:
-            connection.execute("COMMIT")
+            # A failed read may have ended the transaction by itself.
+            if connection.in_transaction:
+                connection.execute("COMMIT")
             connection.execute("PRAGMA query_only=OFF")
 
     def integrity(self) -> list[str]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from finapi import app as apps
-from finapi import billing, datadir
+from finapi import billing, datadir, recovery
 from finapi.app import App
 from finapi.background import Worker
 from finapi.background import running as workers_running
@@ -25,6 +25,8 @@ from finapi.web.wsgi import WsgiApp
 
 log = logging.getLogger("finapi.server")
 
+MAIL_SECONDS = 1.0  # between looks at the mail queue
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -35,8 +37,8 @@ class Server:
     port: int
 
 
-# Performs a handed-over command: (app, words, directory, say) -> exit status.
-PerformWith = Callable[[App, list[str], str, datadir.Say], int]
+# Performs a handed-over command: (app, words, directory, standard input, say) -> exit status.
+PerformWith = Callable[[App, list[str], str, str, datadir.Say], int]
 
 
 @contextmanager
@@ -71,19 +73,30 @@ def running(
     A socket that cannot be had is a UsageError.
     """
     with opened(config, clock) as opened_app:
-        if prepare is not None:
-            prepare(opened_app)
         application = WsgiApp(opened_app)
+        # Before anything is prepared: a first start that cannot listen has not been one.
         listener = _listen(config, application)
+        try:
+            if prepare is not None:
+                prepare(opened_app)
+        except BaseException:
+            listener.close()
+            raise
         # Documents carry the address that really listens, unless the operator named another.
         url = config.public_url or _url(config.host, listener.port)
         app = replace(opened_app, config=replace(config, port=listener.port, public_url=url))
         application.app = app
-        workers = [Worker("close-debits", lambda: billing.close_kept(app))]
+        workers = [
+            Worker("close-debits", lambda: billing.close_kept(app)),
+            Worker("mail", lambda: _mail_step(app), interrupt=app.post.transport.close),
+        ]
+        # Left in the opposite order: calls are drained while the workers still work.
         with (
-            _looping(listener, config.drain_timeout),
-            datadir.Door(config.data_dir, lambda words, cwd, say: perform(app, words, cwd, say)),
             workers_running(workers),
+            datadir.Door(
+                config.data_dir, lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say)
+            ),
+            _looping(listener, config.drain_timeout),
         ):
             yield Server(app, _url(config.host, listener.port), listener.port)
 
@@ -97,6 +110,11 @@ def _looping(listener: Listener, drain_timeout: float) -> Iterator[None]:
     finally:
         listener.stop(drain_timeout)
         loop.join()
+
+
+def _mail_step(app: App) -> float:
+    # Asked for again soon whatever the queue says: what is queued later by a request wakes nobody.
+    return min(recovery.send_due(app) or MAIL_SECONDS, MAIL_SECONDS)
 
 
 def _listen(config: Config, application: WsgiApp) -> Listener:

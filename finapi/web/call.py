@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
+from urllib.parse import urlencode
 
 from finapi.accounts import Caller
 from finapi.app import App
 from finapi.clock import iso
 from finapi.web.http import Request, Response, dumps
-from finapi.web.params import Param
+from finapi.web.params import Field, Param
+
+# Who may call (CONTRACT 4): nobody in particular, a key (all data), a session (the account itself).
+Auth = Literal["none", "key", "session"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +29,17 @@ class Route:
     method: str
     path: str
     handler: Callable[[Call], Response]
-    auth: Literal["none", "key"]
+    auth: Auth
     cost: int
     zone: str | None
     summary: str
     params: tuple[Param, ...] = ()
+    body: tuple[Field, ...] | None = None
+    # The limit that is charged to the email in the body, beside the zone's.
+    email_limit: str | None = None
     cacheable: bool = False
+    # For people and not for clients: left out of the OpenAPI document.
+    page: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,7 @@ class Call:
     now: datetime
     caller: Caller | None
     params: Mapping[str, Any]
+    body: Mapping[str, Any]
 
     def success(self, data: Any, meta: Mapping[str, Any]) -> Response:
         """The envelope of a data endpoint (CONTRACT 2)."""
@@ -55,3 +65,13 @@ class Call:
             "timestamp": iso(self.now),
         }
         return Response(200, dumps(envelope))
+
+    def plain(self, answer: Mapping[str, Any]) -> Response:
+        """A bare object, as auth, user and account endpoints answer."""
+        return Response(200, dumps(answer))
+
+    def redirect(self, page: str, **query: str) -> Response:
+        """302 to a page of the frontend: the configured one, never an address that the caller named."""
+        base = self.app.config.frontend_url or self.app.config.public_url
+        target = f"{base}{page}" + (f"?{urlencode(query)}" if query else "")
+        return Response(302, b"", headers={"Location": target, "Referrer-Policy": "no-referrer"})

@@ -7,7 +7,7 @@ from typing import Any
 
 from finapi import __version__
 from finapi.web.call import Route
-from finapi.web.params import MAX_LENGTH, Param
+from finapi.web.params import MAX_LENGTH, MAX_TEXT, MAX_URL, Field, Param
 from finapi.web.routes import ROUTES
 
 _TYPES: dict[str, dict[str, Any]] = {
@@ -17,20 +17,36 @@ _TYPES: dict[str, dict[str, Any]] = {
     "date": {"type": "string", "format": "date"},
 }
 
-_ERRORS = {
-    400: "A parameter is wrong; details name it.",
-    401: "No valid API key.",
+_FIELDS: dict[str, dict[str, Any]] = {
+    "text": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
+    "email": {"type": "string", "format": "email"},
+    "new_password": {"type": "string", "minLength": 8, "maxLength": 1024},
+    "boolean": {"type": "boolean"},
+    "url": {"type": "string", "format": "uri", "maxLength": MAX_URL},
+    "texts": {"type": "array", "items": {"type": "string"}},
+}
+
+# Which errors an operation can answer, by what it does.
+_ALWAYS = {
+    405: "Not a method of this path.",
+    500: "An unexpected failure; a metered call was refunded.",
+    503: "The server is busy; Retry-After says when to come back.",
+    504: "The call took longer than the server allows; a metered call was refunded.",
+}
+_WITH_INPUT = {400: "A parameter or the body is wrong; details name what."}
+_WITH_BODY = {413: "The body is too large.", 415: "The body is not application/json."}
+_AUTHENTICATED = {401: "No valid credential."}
+_METERED = {
     402: "The token balance is below the cost of the call.",
     404: "There is no such company, filing or report.",
-    429: "Too many requests.",
-    500: "An unexpected failure; the call was refunded.",
 }
+_LIMITED = {429: "Too many requests."}
 
 
 def document(public_url: str) -> dict[str, Any]:
     """The document of every route, as JSON values; ``public_url`` is its server, "/" when empty."""
     paths: dict[str, dict[str, Any]] = {}
-    for route in ROUTES:
+    for route in (route for route in ROUTES if not route.page):
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.0",
@@ -46,6 +62,7 @@ def document(public_url: str) -> dict[str, Any]:
             "securitySchemes": {
                 "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
                 "keyInQuery": {"type": "apiKey", "in": "query", "name": "apiKey"},
+                "session": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
             },
             "schemas": {"Envelope": _ENVELOPE, "Error": _ERROR},
         },
@@ -53,25 +70,66 @@ def document(public_url: str) -> dict[str, Any]:
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    keyed = route.auth == "key"
-    success = {"$ref": "#/components/schemas/Envelope"} if keyed else {"type": "object"}
+    success = {"$ref": "#/components/schemas/Envelope"} if route.auth == "key" else {"type": "object"}
     operation: dict[str, Any] = {
         "operationId": re.sub(
             r"\W+", "_", f"{route.method.lower()}{route.path.removeprefix('/api/v1')}"
         ).strip("_"),
         "summary": route.summary,
-        "security": [{"key": []}, {"keyInQuery": []}] if keyed else [],
+        "security": _SECURITY[route.auth],
         "x-token-cost": route.cost,
         "responses": {
             "200": {"description": route.summary, "content": {"application/json": {"schema": success}}},
-            **{str(status): _error_response(_ERRORS[status]) for status in (_ERRORS if keyed else (500,))},
+            **{str(status): _error_response(text) for status, text in sorted(_errors(route).items())},
         },
     }
     if route.params:
         operation["parameters"] = [_parameter(param) for param in route.params]
+    if route.body is not None:
+        operation["requestBody"] = _body(route.body)
     if route.cacheable:
         operation["responses"]["304"] = {"description": "What If-None-Match names is still the answer; free."}
     return operation
+
+
+_SECURITY: dict[str, list[dict[str, list[str]]]] = {
+    "none": [],
+    "key": [{"key": []}, {"keyInQuery": []}],
+    "session": [{"session": []}],
+}
+
+
+def _errors(route: Route) -> dict[int, str]:
+    errors = dict(_ALWAYS)
+    if route.params or route.body is not None:
+        errors |= _WITH_INPUT
+    if route.body is not None:
+        errors |= _WITH_BODY
+    if route.auth != "none":
+        errors |= _AUTHENTICATED
+    if route.cost:
+        errors |= _METERED
+    if route.zone is not None:
+        errors |= _LIMITED
+    return errors
+
+
+def _body(fields: tuple[Field, ...]) -> dict[str, Any]:
+    properties = {}
+    for field in fields:
+        schema = dict(_FIELDS[field.kind])
+        if field.allowed:
+            schema["items"] = {"type": "string", "enum": list(field.allowed)}
+        if field.nullable:
+            schema["type"] = [schema["type"], "null"]
+        if field.help:
+            schema["description"] = field.help
+        if field.example:
+            schema["examples"] = [field.example == "true" if field.kind == "boolean" else field.example]
+        properties[field.name] = schema
+    required = [field.name for field in fields if field.required]
+    schema = {"type": "object", "properties": properties, **({"required": required} if required else {})}
+    return {"required": bool(required), "content": {"application/json": {"schema": schema}}}
 
 
 def _parameter(param: Param) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
+from finapi import mail, passwords
 from finapi.errors import invalid_param
 
 # The longest value that any parameter can need; the rest is somebody's experiment.
@@ -109,3 +111,108 @@ def _date(param: Param, text: str) -> str:
 
 
 _READERS: dict[Kind, Any] = {"text": _text, "integer": _integer, "boolean": _boolean, "date": _date}
+
+
+# ---- bodies
+
+FieldKind = Literal["text", "email", "new_password", "boolean", "url", "texts"]
+
+# Longer than any token or password that can be right; what is longer is refused before it is looked at.
+MAX_TEXT = 10_000
+MAX_URL = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A member of a JSON body; unknown members are ignored."""
+
+    name: str
+    kind: FieldKind
+    required: bool = False
+    nullable: bool = False
+    allowed: tuple[str, ...] = ()
+    help: str = ""
+    example: str = ""
+
+    def read(self, value: Any) -> Any:
+        """``value`` as this field's type, or INVALID_PARAM that names it and what was expected."""
+        if value is None and self.nullable:
+            return None
+        return _FIELD_READERS[self.kind](self, value)
+
+
+def read_body(fields: Sequence[Field], body: Mapping[str, Any]) -> dict[str, Any]:
+    """Every declared field that was given, by name; INVALID_PARAM for the first that is wrong or missing."""
+    values: dict[str, Any] = {}
+    for field in fields:
+        if field.name in body:
+            values[field.name] = field.read(body[field.name])
+        elif field.required:
+            raise invalid_param(field.name, f"{field.name} is required.", expected=field.kind)
+    return values
+
+
+def _body_text(field: Field, value: Any) -> str:
+    if not isinstance(value, str) or not value or len(value) > MAX_TEXT:
+        raise invalid_param(field.name, f"{field.name} must be a text that is not empty.", expected="text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise invalid_param(field.name, f"{field.name} is not valid Unicode.", expected="text") from None
+    return value
+
+
+def _body_email(field: Field, value: Any) -> str:
+    text = _body_text(field, value).strip().lower()
+    try:
+        # What no mail can be sent to is no email: the sender's own rule decides.
+        mail.address(text)
+    except mail.MailError:
+        raise invalid_param(field.name, f"{field.name} must be an email address.", expected="email") from None
+    return text
+
+
+def _body_new_password(field: Field, value: Any) -> str:
+    text = _body_text(field, value)
+    passwords.check_new(text, field.name)
+    return text
+
+
+def _body_boolean(field: Field, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise invalid_param(field.name, f"{field.name} must be true or false.", expected="boolean")
+    return value
+
+
+def _body_url(field: Field, value: Any) -> str:
+    text = _body_text(field, value)
+    try:
+        parts = urlsplit(text)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None
+        fits = fits and (parts.port is None or parts.port > 0)
+    except ValueError:
+        fits = False
+    if not fits or len(text) > MAX_URL or not re.fullmatch(r"[\x21-\x7e]+", text):
+        raise invalid_param(field.name, f"{field.name} must be an http or https URL.", expected="url")
+    return text
+
+
+def _body_texts(field: Field, value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(
+        isinstance(item, str) and item in field.allowed for item in value
+    ):
+        listed = list(field.allowed)
+        raise invalid_param(
+            field.name, f"{field.name} must be a list of {', '.join(listed)}.", allowed=listed
+        )
+    return value
+
+
+_FIELD_READERS: dict[FieldKind, Any] = {
+    "text": _body_text,
+    "email": _body_email,
+    "new_password": _body_new_password,
+    "boolean": _body_boolean,
+    "url": _body_url,
+    "texts": _body_texts,
+}

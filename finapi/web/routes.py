@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from finapi.web import describe, health, statements
+from finapi.web import auth, describe, health, pages, statements, user
 from finapi.web.call import Route
 
 API = "/api/v1"
@@ -19,6 +19,37 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/livez", health.livez, "none", 0, None, "Whether the process answers"),
     Route("GET", "/readyz", health.readyz, "none", 0, None, "Whether the store answers too"),
     Route("GET", "/openapi.json", describe.openapi, "none", 0, None, "This document"),
+    Route("GET", "/reset-password", pages.reset_password, "none", 0, None,
+          "The page for a new password", page=True),
+    Route("POST", "/reset-password", pages.set_password, "none", 0, "app",
+          "The form of that page", page=True),
+    Route("GET", "/email-verified", pages.email_verified, "none", 0, None,
+          "The page after the activation link", page=True),
+    Route("GET", "/style.css", pages.style, "none", 0, None, "The stylesheet of the pages", page=True),
+    Route("POST", API + "/auth/redeem-invite", auth.redeem_invite, "none", 0, "app",
+          "An invite token for an invite code", body=auth.REDEEM_BODY),
+    Route("POST", API + "/auth/register", auth.register, "none", 0, "register",
+          "Make an account", body=auth.REGISTER_BODY, email_limit="register_email"),
+    Route("GET", API + "/auth/verifyEmail", auth.verify_email, "none", 0, "app",
+          "Follow the activation link", auth.TOKEN_PARAMS),
+    Route("POST", API + "/auth/resend-verification", auth.resend_verification, "none", 0, "resend",
+          "Send the activation link again", body=auth.EMAIL_BODY),
+    Route("POST", API + "/auth/login", auth.login, "none", 0, "app",
+          "Open a session", body=auth.LOGIN_BODY),
+    Route("POST", API + "/auth/logout", auth.logout, "session", 0, "app",
+          "End this session"),
+    Route("POST", API + "/auth/forgetpassword", auth.forget_password, "none", 0, "app",
+          "Ask for a link to set a new password", body=auth.EMAIL_BODY),
+    Route("GET", API + "/auth/verifyPasswordLink", auth.verify_password_link, "none", 0, "app",
+          "Follow the password link to its page"),
+    Route("PUT", API + "/auth/newpassword", auth.new_password, "none", 0, "app",
+          "Set a new password by a reset token", body=auth.NEW_PASSWORD_BODY),
+    Route("GET", API + "/user/", user.show, "session", 0, "app",
+          "The caller's account"),
+    Route("PUT", API + "/user/", user.update, "session", 0, "app",
+          "Change the caller's account", body=user.UPDATE_BODY),
+    Route("POST", API + "/user/api-key/rotate", user.rotate_key, "session", 0, "app",
+          "Replace the API key"),
     Route("GET", API + "/xbrl/companies/{ticker}/statements", statements.of_company, "key", 25, "xbrl",
           "A company's statements as filed", statements.COMPANY_PARAMS, cacheable=True),
     Route("GET", API + "/xbrl/filing/{accession}/statements", statements.of_filing, "key", 25, "xbrl",

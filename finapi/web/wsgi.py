@@ -8,6 +8,7 @@ import json
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from finapi import __version__, accounts, billing
@@ -28,12 +29,19 @@ from finapi.web.http import (
     held_etag,
     read_request,
 )
-from finapi.web.params import read_all
+from finapi.web.params import read_all, read_body
 from finapi.web.routes import ROUTES, Match, Router
 
 log = logging.getLogger("finapi.access")
 
 # What a browser's script may read of a response, and send with a request (Fetch standard, CORS).
+GATEWAY_ZONES = ("xbrl",)
+
+_NEEDED = {
+    "key": "A valid API key is needed, in X-API-Key or apiKey.",
+    "session": "A valid session token is needed, as Authorization: Bearer.",
+}
+
 EXPOSED = (
     "X-API-Version, X-Request-ID, X-Tokens-Charged, X-RateLimit-Limit, X-RateLimit-Remaining, "
     "X-RateLimit-Reset, Retry-After, ETag"
@@ -115,18 +123,22 @@ class WsgiApp:
     ) -> Response:
         app = self.app
         now = app.clock.now()
-        caller, data_version = self._authenticate(request, route)
+        caller, data_version = self._authenticate(request, route, now)
         exchange.caller = caller
-        self._limit(request, route, exchange)
-        if route.auth == "key" and caller is None:
-            raise ApiError("UNAUTHORIZED", "A valid API key is needed, in X-API-Key or apiKey.")
+        if route.zone is not None:
+            # An unverified caller is charged to its address, so that inventing keys buys no fresh bucket.
+            key = ("user", caller.id) if caller else ("address", request.address)
+            exchange.decision = self._take(route.zone, key)
+        if route.auth != "none" and caller is None:
+            raise ApiError("UNAUTHORIZED", _NEEDED[route.auth])
         params, wrong = _read(route, path_params, request)
         if route.cacheable and wrong is None:
             exchange.tag = _tag(route, params, data_version)
             held = held_etag(request.headers.get("if-none-match", ""), exchange.tag)
             if held is not None:
                 return Response(304, b"", headers={"ETag": held, "Vary": "Accept-Encoding"})
-        call = Call(app, route, request, exchange.request_id, now, caller, params)
+        body = self._read_body(request, route) if route.body is not None else {}
+        call = Call(app, route, request, exchange.request_id, now, caller, params, body)
         with billing.charged(app, caller.id if caller else 0, _name(route), route.cost, exchange.request_id):
             # Inside the charge: a balance below the cost is 402 whatever else is wrong (CONTRACT 4).
             if wrong is not None:
@@ -137,23 +149,35 @@ class WsgiApp:
         exchange.charged = route.cost
         return response
 
-    def _authenticate(self, request: Request, route: Route) -> tuple[Caller | None, int]:
+    def _authenticate(self, request: Request, route: Route, now: datetime) -> tuple[Caller | None, int]:
         if route.auth == "none":
             return None, 0
-        key = request.headers.get("x-api-key") or request.query.get("apiKey", [""])[0]
         with self.app.db.read() as tx:
+            if route.auth == "session":
+                scheme, _, token = request.headers.get("authorization", "").partition(" ")
+                if scheme.lower() != "bearer":
+                    return None, 0
+                return accounts.by_session(self.app, tx, token.strip(), now), 0
+            key = request.headers.get("x-api-key") or request.query.get("apiKey", [""])[0]
             return accounts.by_api_key(tx, key), tx.value("data_version")
 
-    def _limit(self, request: Request, route: Route, exchange: Exchange) -> None:
-        if route.zone is None:
-            return
-        # An unverified caller is charged to its address, so that inventing keys buys no fresh bucket.
-        key = ("user", exchange.caller.id) if exchange.caller else ("address", request.address)
-        decision = self.app.limiters[route.zone].take(key, self.app.clock.monotonic())
-        if not decision.allowed:
-            # The gateway zones carry no rate-limit headers on a 429 (SPEC "Errors" 1).
-            raise ApiError("RATE_LIMIT_EXCEEDED", "Too many requests. Try again later.")
-        exchange.decision = decision
+    def _take(self, name: str, key: object) -> Decision:
+        """Take from a limit, or raise the 429; its headers come from the decision."""
+        decision = self.app.limiters[name].take(key, self.app.clock.monotonic())
+        if decision.allowed:
+            return decision
+        headers = {}
+        # The gateway zones carry no rate-limit headers on a 429 (SPEC "Errors" 1).
+        if name not in GATEWAY_ZONES:
+            headers = self._rate_limit_headers(decision)
+            headers["Retry-After"] = str(math.ceil(decision.retry_after))
+        raise ApiError("RATE_LIMIT_EXCEEDED", "Too many requests. Try again later.", headers=headers)
+
+    def _read_body(self, request: Request, route: Route) -> dict[str, Any]:
+        body = read_body(route.body or (), request.read_json())
+        if route.email_limit is not None:
+            self._take(route.email_limit, ("email", body["email"]))
+        return body
 
     def _error(self, exchange: Exchange, error: ApiError) -> Response:
         body: dict[str, Any] = {

@@ -1,0 +1,108 @@
+"""Registration, verification, login and passwords, over HTTP (SPEC "Endpoints", CONTRACT 3)."""
+
+from __future__ import annotations
+
+from finapi import invites, recovery, sessions
+from finapi.errors import ApiError, invalid_param
+from finapi.web import pages
+from finapi.web.call import Call
+from finapi.web.http import Response
+from finapi.web.params import Field, Param
+
+GENERIC_RESET = "If the email is registered, a link to set a new password has been sent."
+GENERIC_RESEND = "If the email waits for its verification, a new link has been sent."
+
+EMAIL = Field("email", "email", required=True, example="ann@example.com")
+# Where an unknown or malformed email simply fails, as an unknown one does.
+ANY_EMAIL = Field("email", "text", required=True, example="ann@example.com")
+REDEEM_BODY = (
+    Field("invite_code", "text", example="K7QF-2M9D-XW4T-8HNB"),
+    Field("code", "text", help="Another name of invite_code."),
+)
+REGISTER_BODY = (
+    EMAIL,
+    Field("password", "new_password", required=True, example="correct horse battery"),
+    Field("invite_token", "text", required=True, example="eyJ..."),
+)
+LOGIN_BODY = (ANY_EMAIL, Field("password", "text", required=True, example="correct horse battery"))
+EMAIL_BODY = (ANY_EMAIL,)
+NEW_PASSWORD_BODY = (
+    Field("token", "text", required=True, example="12.x"),
+    Field("newpassword", "text", required=True, example="correct horse battery"),
+)
+TOKEN_PARAMS = (Param("token", required=True, help="The token of the link.", example="v1.x"),)
+
+
+def redeem_invite(call: Call) -> Response:
+    """An invite token for an invite code."""
+    code = call.body.get("invite_code") or call.body.get("code")
+    if code is None:
+        raise invalid_param("invite_code", "invite_code is required.", expected="text")
+    with call.app.db.read() as tx:
+        token = invites.redeem(call.app, tx, code, call.now)
+    lifetime = call.app.config.invite_token_lifetime
+    return call.plain({"message": "Invite code accepted.", "invite_token": token, "expires_in": lifetime})
+
+
+def register(call: Call) -> Response:
+    """An account, not yet verified."""
+    body = call.body
+    sessions.register(call.app, body["email"], body["password"], body["invite_token"], call.now)
+    return call.plain(
+        {
+            "message": "Register user successful",
+            "linkMsg": "A verification link has been sent to your email address.",
+        }
+    )
+
+
+def verify_email(call: Call) -> Response:
+    """The activation link; a browser is taken to a page."""
+    browser = "text/html" in call.request.headers.get("accept", "")
+    try:
+        # A HEAD has no effect; mail scanners send them.
+        recovery.verify(call.app, call.params["token"], call.now, follow=call.request.method != "HEAD")
+    except ApiError as error:
+        if browser and error.status < 500:
+            return pages.not_verified(error)
+        raise
+    if browser:
+        return call.redirect("/email-verified")
+    return call.plain({"message": "Email verified successfully."})
+
+
+def resend_verification(call: Call) -> Response:
+    """The verification mail again."""
+    recovery.resend_verification(call.app, call.body["email"], call.now)
+    return call.plain({"message": GENERIC_RESEND})
+
+
+def login(call: Call) -> Response:
+    """A session token and the user."""
+    opened = sessions.login(call.app, call.body["email"], call.body["password"], call.now)
+    return call.plain({"message": "User login successfully.", "user": opened.user, "token": opened.token})
+
+
+def logout(call: Call) -> Response:
+    """The end of this session."""
+    assert call.caller is not None
+    assert call.caller.session is not None
+    sessions.logout(call.app, call.caller.session)
+    return call.plain({"message": "User logout successfully."})
+
+
+def forget_password(call: Call) -> Response:
+    """The same answer whatever the email is."""
+    recovery.forget_password(call.app, call.body["email"], call.now)
+    return call.plain({"message": GENERIC_RESET})
+
+
+def verify_password_link(call: Call) -> Response:
+    """On to the page that asks for the new password, whatever the token; never anywhere else."""
+    return call.redirect("/reset-password", token=call.request.query.get("token", [""])[0])
+
+
+def new_password(call: Call) -> Response:
+    """A new password by a reset token."""
+    sessions.change_password(call.app, call.body["token"], call.body["newpassword"], call.now)
+    return call.plain({"message": "Password updated successfully."})
