@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
+import re
 from dataclasses import dataclass
+from email.message import EmailMessage
+from json import dumps, loads
 from typing import Any
 from urllib.parse import urlencode
 from wsgiref.util import setup_testing_defaults
 from wsgiref.validate import validator
 
+from finapi import invites, mail
 from finapi.app import App
 from finapi.web.wsgi import WsgiApp
+
+AUTH = "/api/v1/auth/"
+PASSWORD = "correct horse battery"
+
+_NOTHING = object()
 
 
 @dataclass(frozen=True)
@@ -26,7 +34,12 @@ class Answer:
     @property
     def json(self) -> Any:
         body = gzip.decompress(self.body) if self.headers.get("content-encoding") == "gzip" else self.body
-        return json.loads(body)
+        return loads(body)
+
+    @property
+    def verdict(self) -> tuple[int, str, str]:
+        """Status, code and message of an error."""
+        return self.status, self.json["code"], self.json["message"]
 
 
 class Client:
@@ -40,6 +53,12 @@ class Client:
     def get(self, path: str, **options: Any) -> Answer:
         return self.call("GET", path, **options)
 
+    def post(self, path: str, json: Any, **options: Any) -> Answer:
+        return self.call("POST", path, json=json, **options)
+
+    def put(self, path: str, json: Any, **options: Any) -> Answer:
+        return self.call("PUT", path, json=json, **options)
+
     def call(
         self,
         method: str,
@@ -47,16 +66,29 @@ class Client:
         query: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
         environ: dict[str, Any] | None = None,
+        json: Any = _NOTHING,
+        data: bytes = b"",
+        session: str | None = None,
+        address: str = "192.0.2.1",
     ) -> Answer:
-        """One call. A ``query`` dict is appended to the path; ``environ`` overrides the WSGI environ."""
+        """One call. A ``query`` dict is appended to the path; ``environ`` overrides the WSGI environ.
+
+        ``json`` is the body as a value, ``data`` as bytes; ``session`` is sent as a bearer token.
+        """
         if query:
             path = f"{path}?{urlencode(query, doseq=True)}"
         raw, _, query_string = path.partition("?")
         env: dict[str, Any] = {"REQUEST_METHOD": method, "REQUEST_URI": path, "QUERY_STRING": query_string}
         env["PATH_INFO"], env["SCRIPT_NAME"] = raw, ""
-        env["REMOTE_ADDR"] = "192.0.2.1"
-        env["wsgi.input"] = io.BytesIO()
+        env["REMOTE_ADDR"] = address
+        if json is not _NOTHING:
+            data, env["CONTENT_TYPE"] = dumps(json).encode(), "application/json"
+        env["wsgi.input"] = io.BytesIO(data)
+        if data:
+            env["CONTENT_LENGTH"] = str(len(data))
         sent = {"X-API-Key": self.key} if self.key else {}
+        if session is not None:
+            sent["Authorization"] = f"Bearer {session}"
         for name, value in {**sent, **(headers or {})}.items():
             env["HTTP_" + name.upper().replace("-", "_")] = value
         env.update(environ or {})
@@ -72,3 +104,68 @@ class Client:
         result.close()
         status, fields = started
         return Answer(int(status[:3]), {name.lower(): value for name, value in fields}, body)
+
+
+# ---- accounts, the way a visitor makes one
+
+
+def invite_token(client: Client) -> str:
+    """The token of a fresh invite that never expires."""
+    code = invites.create(client.app, client.app.clock.now(), lifetime=None, note=None).code
+    answer = client.post(AUTH + "redeem-invite", {"invite_code": code})
+    assert answer.status == 200, answer.body
+    token: str = answer.json["invite_token"]
+    return token
+
+
+def register(client: Client, email: str = "ann@example.com", **options: Any) -> Answer:
+    """Register with a fresh invite."""
+    body = {"email": email, "password": PASSWORD, "invite_token": invite_token(client)}
+    return client.post(AUTH + "register", body, **options)
+
+
+def sent(app: App, subject: str, to: str | None = None) -> list[EmailMessage]:
+    """The mails with this subject that were sent, oldest first."""
+    assert isinstance(app.post.transport, mail.Memory)
+    return [
+        message
+        for message in app.post.transport.messages()
+        if message["Subject"] == subject and to in (None, message["To"])
+    ]
+
+
+def text_of(message: EmailMessage) -> str:
+    """The plain text of a mail, with LF."""
+    part = message.get_body(("plain",))
+    assert part is not None
+    return str(part.get_content()).replace("\r\n", "\n")
+
+
+def token_in(message: EmailMessage) -> str:
+    """The token of the link in a mail."""
+    return re.findall(r"\?token=(\S+)", text_of(message))[0]
+
+
+def verify(client: Client, email: str = "ann@example.com") -> Answer:
+    """Follow the newest activation link that was mailed to ``email``."""
+    token = token_in(sent(client.app, "Verify your email address", email)[-1])
+    return client.get(AUTH + "verifyEmail", query={"token": token})
+
+
+def sign_up(client: Client, email: str = "ann@example.com") -> None:
+    """Register and verify."""
+    assert register(client, email).status == 200
+    assert verify(client, email).status == 200
+
+
+def login(client: Client, email: str = "ann@example.com", password: str = PASSWORD, **options: Any) -> Answer:
+    """Try to log in."""
+    return client.post(AUTH + "login", {"email": email, "password": password}, **options)
+
+
+def session_of(client: Client, email: str = "ann@example.com", password: str = PASSWORD) -> str:
+    """The token of a new session."""
+    answer = login(client, email, password)
+    assert answer.status == 200, answer.body
+    token: str = answer.json["token"]
+    return token

@@ -20,6 +20,16 @@ NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 
 SHARED = Path(__file__).parents[2] / "shared"
 
+# What tests of accounts run with: hashes that cost nothing, links that are known, and no limit in the way.
+ACCOUNTS: dict[str, object] = {
+    "password_profile": "cheap",
+    "public_url": "https://api.example.com",
+    "frontend_url": "https://www.example.com",
+    "app_per_minute": 100_000,
+    "app_per_hour": 100_000,
+    "register_per_hour_per_ip": 100_000,
+}
+
 needs_shared = pytest.mark.skipif(
     not (SHARED / "edgar").is_dir(), reason="the SEC's own documents (../shared/edgar) are not here"
 )

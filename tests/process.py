@@ -76,13 +76,13 @@ def environment(**settings: str) -> dict[str, str]:
     return {**kept, **settings}
 
 
-def finapi(*words: object, env: dict[str, str] | None = None, **options: Any) -> Finished:
-    """Run a command to its end."""
+def finapi(*words: object, env: dict[str, str] | None = None, stdin: bytes = b"", **options: Any) -> Finished:
+    """Run a command to its end, with ``stdin`` on its standard input."""
     done = subprocess.run(
         [*COMMAND, *map(str, words)],
         cwd=ROOT,
         env=env or environment(),
-        stdin=subprocess.DEVNULL,
+        input=stdin,
         capture_output=True,
         timeout=2 * SECONDS,
         **options,
@@ -127,6 +127,12 @@ class Running:
     def get(self, path: str, key: str | None = None) -> Answer:
         """One call on a connection of its own."""
         return get(self.address, path, key)
+
+    def call(
+        self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
+    ) -> Answer:
+        """One call with a JSON body, on a connection of its own."""
+        return call(self.address, method, path, body, headers)
 
     def connect(self) -> socket.socket:
         return socket.create_connection(self.address, timeout=SECONDS)
@@ -220,9 +226,24 @@ def serve(data_dir: Path, *words: object, **options: Any) -> AbstractContextMana
 
 def get(address: tuple[str, int], path: str, key: str | None = None, *, seconds: float = SECONDS) -> Answer:
     """One call on a connection of its own."""
+    return call(address, "GET", path, headers={"X-API-Key": key} if key else {}, seconds=seconds)
+
+
+def call(
+    address: tuple[str, int],
+    method: str,
+    path: str,
+    body: object = None,
+    headers: dict[str, str] | None = None,
+    *,
+    seconds: float = SECONDS,
+) -> Answer:
+    """One call on a connection of its own; a ``body`` is sent as JSON."""
     connection = http.client.HTTPConnection(*address, timeout=seconds)
+    sent = None if body is None else json.dumps(body)
+    kind = {} if body is None else {"Content-Type": "application/json"}
     try:
-        connection.request("GET", path, headers={"X-API-Key": key} if key else {})
+        connection.request(method, path, sent, {**kind, **(headers or {})})
         answer = connection.getresponse()
         fields = {name.lower(): value for name, value in answer.getheaders()}
         return Answer(answer.status, fields, answer.read())

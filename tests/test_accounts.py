@@ -71,7 +71,7 @@ def test_tokens_of_a_plan_are_a_setting(make_app: Callable[..., App]) -> None:
 
 @pytest.mark.parametrize("email", ["ann@example.com", "ANN@EXAMPLE.COM", " ann@example.com"])
 def test_a_taken_email_is_a_conflict_and_leaves_nothing(app: App, user: NewUser, email: str) -> None:
-    with pytest.raises(ApiError, match=r"a user with the email ann@example\.com exists already") as refusal:
+    with pytest.raises(ApiError, match=r"A user with the email ann@example\.com exists already\.") as refusal:
         accounts.create(app, email, "pro", NOW)
     assert (refusal.value.code, refusal.value.status) == ("CONFLICT", 409)
     for table in ("users", "api_keys", "userplans", "ledger"):

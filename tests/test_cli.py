@@ -48,7 +48,7 @@ from tests.process import (
 MIB = 1024 * 1024
 PEAK = 150 * MIB  # bytes that an ingest may hold, whatever it is given
 STATEMENTS = f"/api/v1/xbrl/companies/{CIK}/statements"
-VERBS = ("demo", "serve", "ingest", "user", "pack", "config", "openapi")
+VERBS = ("demo", "serve", "ingest", "user", "invite", "pack", "config", "openapi")
 ACTIONS = (("user", "add"), ("pack", "export"), ("pack", "load"))
 KEY = re.compile(r"[0-9a-f]{32}")
 
@@ -412,7 +412,7 @@ def test_a_key_that_user_add_prints_opens_the_api(tmp_path: Path) -> None:
     assert KEY.fullmatch(key)
     twice = finapi("user", "add", "ANN@example.com", "--data-dir", data_dir)
     assert twice.status == 1
-    assert twice.complaint == "a user with the email ann@example.com exists already"
+    assert twice.complaint == "A user with the email ann@example.com exists already."
     with process.serve(data_dir) as running:
         for one in (made.json["api_key"], key):
             assert KEY.fullmatch(one)

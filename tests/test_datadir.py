@@ -197,7 +197,7 @@ def test_a_command_that_fails_beside_a_server_is_one_line(running: tuple[Path, R
     assert finapi("user", "add", "twice@example.com", "--data-dir", data_dir).status == 0
     twice = finapi("user", "add", "twice@example.com", "--data-dir", data_dir)
     assert twice.status == 1
-    assert twice.complaint == "a user with the email twice@example.com exists already"
+    assert twice.complaint == "A user with the email twice@example.com exists already."
     wrong = finapi("ingest", "x", "--filed", "yesterday", "--data-dir", data_dir)
     assert wrong.status == 2
     assert wrong.complaint == "--filed: 'yesterday' is not a date (YYYY-MM-DD)"
@@ -341,7 +341,10 @@ def test_a_client_that_says_nothing_holds_up_the_others_for_five_seconds(
 ) -> None:
     assert datadir.CONNECT_SECONDS == 5.0
     monkeypatch.setattr(datadir, "CONNECT_SECONDS", 0.2)
-    with Door(make(tmp_path / "data"), lambda words, cwd, say: 0), client_of(tmp_path / "data") as silent:
+    with (
+        Door(make(tmp_path / "data"), lambda words, cwd, stdin, say: 0),
+        client_of(tmp_path / "data") as silent,
+    ):
         assert heard(tmp_path / "data", "user") == (0, [])
         assert said_to(silent) == b""
 
@@ -350,7 +353,7 @@ def test_a_client_that_hangs_up_costs_only_its_own_command(tmp_path: Path) -> No
     reached: list[str] = []
     hung_up = threading.Event()
 
-    def chatty(words: list[str], cwd: str, say: datadir.Say) -> int:
+    def chatty(words: list[str], cwd: str, stdin: str, say: datadir.Say) -> int:
         say("out", words[0])
         assert hung_up.wait(process.SECONDS)
         for _ in range(100):
@@ -430,7 +433,7 @@ def test_a_command_that_waits_its_turn_at_a_stop_is_told_so(
 
     monkeypatch.setattr(os, "getcwd", directory)
     waiting = threading.Thread(target=wait_in_line)
-    with contextlib.ExitStack() as stack, Door(make(tmp_path / "data"), lambda words, cwd, say: 0):
+    with contextlib.ExitStack() as stack, Door(make(tmp_path / "data"), lambda words, cwd, stdin, say: 0):
         stack.enter_context(client_of(tmp_path / "data"))  # says nothing, and so has the door to itself
         waiting.start()
         assert connected.wait(process.SECONDS)

@@ -38,7 +38,12 @@ def on_file(path: Path) -> Iterator[Database]:
 
 def add_user(tx: Transaction, number: int) -> int:
     return tx.insert(
-        "insert_user", uuid=f"u{number}", email=f"u{number}@example.com", usertype="user", now=NOW
+        "insert_user",
+        uuid=f"u{number}",
+        email=f"u{number}@example.com",
+        password=None,
+        verify_email=1,
+        now=NOW,
     )
 
 
@@ -120,7 +125,8 @@ def test_an_older_database_gets_what_it_lacks(path: Path, monkeypatch: pytest.Mo
     connection = sqlite3.connect(path, isolation_level=None)
     monkeypatch.setattr(db, "migrations", lambda: scripts[:1])
     assert db.migrate(connection) == 1
-    connection.execute(f"INSERT INTO users VALUES (1, 'u', 'u@example.com', 'user', '{NOW}', '{NOW}')")
+    user = f"('u', 'u@example.com', '{NOW}', '{NOW}')"
+    connection.execute(f"INSERT INTO users (uuid, email, created_at, updated_at) VALUES {user}")
     monkeypatch.setattr(db, "migrations", lambda: scripts)
     assert db.migrate(connection) == len(scripts)
     assert connection.execute("SELECT count(*) FROM users").fetchone()[0] == 1

@@ -18,7 +18,7 @@ SLOW = Limit(30, 60.0, 10)  # one in two seconds
 
 def verdicts(limit: Limit, arrivals: list[float]) -> str:
     """One caller's arrivals (seconds) as a text: ``+`` passes, ``-`` is refused."""
-    limiter = Limiter(limit, 16)
+    limiter = Limiter(limit, keys=16)
     return "".join("+" if limiter.take("caller", at).allowed else "-" for at in arrivals)
 
 
@@ -110,7 +110,7 @@ def test_time_that_runs_backwards_earns_nothing() -> None:
 )
 def test_verdicts_agree_with_integer_arithmetic(per_second: int, burst: int, gaps: list[int]) -> None:
     nginx = Nginx(per_second, burst)
-    limiter = Limiter(Limit(per_second * 60, 60.0, burst), 16)
+    limiter = Limiter(Limit(per_second * 60, 60.0, burst), keys=16)
     now, expected, got = 1_000_000, [], []
     for gap in gaps:
         now += gap
@@ -124,24 +124,24 @@ def test_verdicts_agree_with_integer_arithmetic(per_second: int, burst: int, gap
 
 def test_first_request_leaves_the_whole_burst() -> None:
     decision, state = decide(XBRL, None, 5.0)
-    assert decision == Decision(allowed=True, limit=120, remaining=30, reset_after=0.0, retry_after=0.0)
+    assert decision == Decision(allowed=True, limit=120, remaining=30, reset_after=0.5, retry_after=0.0)
     assert state == State(0.0, 5.0)
 
 
 def test_each_request_leaves_one_less_and_half_a_second_more() -> None:
-    limiter = Limiter(XBRL, 16)
+    limiter = Limiter(XBRL, keys=16)
     decisions = [limiter.take("caller", 0.0) for _ in range(31)]
     assert [decision.remaining for decision in decisions] == list(range(30, -1, -1))
-    assert [decision.reset_after for decision in decisions] == [number / 2 for number in range(31)]
+    assert [decision.reset_after for decision in decisions] == [(number + 1) / 2 for number in range(31)]
     assert {decision.retry_after for decision in decisions} == {0.0}
 
 
 def test_a_refusal_says_when_to_come_back() -> None:
-    limiter = Limiter(XBRL, 16)
+    limiter = Limiter(XBRL, keys=16)
     for _ in range(31):
         limiter.take("caller", 0.0)
-    assert limiter.take("caller", 0.0) == Decision(False, 120, 0, reset_after=15.0, retry_after=0.5)
-    assert limiter.take("caller", 0.25) == Decision(False, 120, 0, reset_after=14.75, retry_after=0.25)
+    assert limiter.take("caller", 0.0) == Decision(False, 120, 0, reset_after=15.5, retry_after=0.5)
+    assert limiter.take("caller", 0.25) == Decision(False, 120, 0, reset_after=15.25, retry_after=0.25)
 
 
 @given(
@@ -172,14 +172,14 @@ def test_remaining_and_retry_after_are_true(burst: int, requests: int, arrivals:
 
 
 def test_callers_do_not_share_a_bucket() -> None:
-    limiter = Limiter(NO_BURST, 16)
+    limiter = Limiter(NO_BURST, keys=16)
     assert [limiter.take(("user", 1), 0.0).allowed, limiter.take(("user", 1), 0.0).allowed] == [True, False]
     assert limiter.take(("user", 2), 0.0).allowed
     assert limiter.take(("address", 1), 0.0).allowed
 
 
 def test_memory_is_bounded_by_the_number_of_keys() -> None:
-    limiter = Limiter(XBRL, 1_000)
+    limiter = Limiter(XBRL, keys=1_000)
     for number in range(200_000):
         assert limiter.take(number, 0.0).allowed
     assert len(limiter._states) == 1_000
@@ -187,7 +187,7 @@ def test_memory_is_bounded_by_the_number_of_keys() -> None:
 
 
 def test_the_caller_longest_unseen_is_forgotten_first() -> None:
-    limiter = Limiter(NO_BURST, 2)
+    limiter = Limiter(NO_BURST, keys=2)
     limiter.take("old", 0.0)
     limiter.take("busy", 0.0)
     limiter.take("old", 0.5)  # seen again: "busy" is the older one now
@@ -197,14 +197,14 @@ def test_the_caller_longest_unseen_is_forgotten_first() -> None:
 
 
 def test_a_refused_caller_takes_no_place() -> None:
-    limiter = Limiter(NO_BURST, 2)
+    limiter = Limiter(NO_BURST, keys=2)
     for _ in range(10):
         limiter.take("one", 0.0)
     assert len(limiter._states) == 1
 
 
 def test_threads_share_a_bucket_exactly() -> None:
-    limiter = Limiter(XBRL, 16)
+    limiter = Limiter(XBRL, keys=16)
     passed: list[bool] = []
 
     def work() -> None:

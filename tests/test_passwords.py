@@ -76,7 +76,7 @@ def test_half_a_surrogate_pair_is_refused(password: str) -> None:
 )
 def test_a_common_password_is_refused_in_any_case(password: str) -> None:
     error = refusal(password)
-    assert error.message == "The password is one of the most common"
+    assert error.message == "The password is one of the most common ones. Choose one that nobody would guess."
     assert error.details == {"param": "newpassword", "expected": "a password that is not in common use"}
 
 
@@ -96,7 +96,10 @@ def test_the_list_has_3000_lower_case_passwords_of_eight_characters_or_more() ->
 
 def test_every_password_of_the_list_is_refused() -> None:
     for word in common():
-        assert refusal(word).message == "The password is one of the most common"
+        assert (
+            refusal(word).message
+            == "The password is one of the most common ones. Choose one that nobody would guess."
+        )
 
 
 def test_a_refusal_does_not_repeat_the_password() -> None:

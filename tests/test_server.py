@@ -136,6 +136,7 @@ def test_ready_line_is_all_that_is_printed(data_dir: Path, key: str) -> None:
             "url": f"http://127.0.0.1:{running.address[1]}",
             "port": running.address[1],
             "pid": running.pid,
+            "mail_dir": str(data_dir / "mail"),
         }
         assert running.rest == b""
 

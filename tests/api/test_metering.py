@@ -249,12 +249,12 @@ def test_a_success_says_what_is_left_of_the_limit(client: Client, clock: FixedCl
         names = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
         return [int(answer.headers[name]) for name in names]
 
-    assert said(client.get(COMPANY)) == [120, 30, EPOCH]
-    assert said(client.get(COMPANY)) == [120, 29, EPOCH + 1]  # half a second, rounded up
-    assert said(client.get(COMPANY)) == [120, 28, EPOCH + 1]
+    assert said(client.get(COMPANY)) == [120, 30, EPOCH + 1]  # half a second, rounded up
+    assert said(client.get(COMPANY)) == [120, 29, EPOCH + 1]
+    assert said(client.get(COMPANY)) == [120, 28, EPOCH + 2]
     assert said(client.get(FILING)) == [120, 27, EPOCH + 2]
     clock.advance(60)
-    assert said(client.get(COMPANY)) == [120, 30, EPOCH + 60]
+    assert said(client.get(COMPANY)) == [120, 30, EPOCH + 61]
 
 
 @pytest.mark.parametrize("path", [NO_SUCH, COMPANY + "?period=X"])

@@ -1,0 +1,317 @@
+"""What somebody gains who has a copy of the database, but not the master secret: nothing that opens anything."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi import app as apps
+from finapi import credentials, invites, recovery
+from finapi.app import App
+from finapi.clock import FixedClock
+from finapi.config import Config
+from tests.client import (
+    AUTH,
+    PASSWORD,
+    Answer,
+    Client,
+    invite_token,
+    login,
+    register,
+    sent,
+    session_of,
+    sign_up,
+    text_of,
+    token_in,
+)
+from tests.conftest import ACCOUNTS, NOW
+
+USER = "/api/v1/user/"
+DATA = "/api/v1/xbrl/companies/X/statements"
+MAC = base64.urlsafe_b64encode(bytes(32)).decode().rstrip("=")
+
+
+@dataclass(frozen=True)
+class Theft:
+    """A service in use, every row of its database, and every credential that is live in it."""
+
+    app: App
+    client: Client
+    rows: dict[str, list[dict[str, Any]]]
+    live: dict[str, str]
+    directory: Path
+
+    @property
+    def values(self) -> list[bytes]:
+        """Every value of every column, as bytes."""
+        cells = [value for rows in self.rows.values() for row in rows for value in row.values()]
+        return [value if isinstance(value, bytes) else str(value).encode() for value in cells]
+
+    @property
+    def texts(self) -> list[str]:
+        """What a thief would try: each value as it is, as hex and as base64."""
+        found = set()
+        for value in self.values:
+            found.add(value.decode("latin-1"))
+            found.add(value.hex())
+            found.add(value.hex()[:32])
+            found.add(base64.urlsafe_b64encode(value).decode().rstrip("="))
+            found.add(base64.b32encode(value[:10]).decode())
+        return sorted(found)
+
+
+@pytest.fixture
+def theft(tmp_path: Path, clock: FixedClock) -> Iterator[Theft]:
+    """Users, sessions, links, invites and queued mails, each in some state; then the copy is made."""
+    # No limit stands between the thief and an answer.
+    config: dict[str, Any] = {
+        **ACCOUNTS,
+        "data_dir": tmp_path,
+        "smtp_url": "memory:",
+        "xbrl_burst": 1_000_000,
+    }
+    app = apps.on_disk(Config(**config), clock)
+    client = Client(app)
+    live: dict[str, str] = {}
+    sign_up(client)
+    recovery.send_due(app)
+    opened = login(client).json
+    live["session token"] = opened["token"]
+    live["session id"] = credentials.read_session_token(app.secrets, opened["token"], NOW).session_id  # type: ignore[union-attr]
+    live["api key"] = client.call("POST", USER + "api-key/rotate", session=opened["token"]).json["api_key"]
+    live["old api key"] = opened["user"]["api_key"]
+    live["password"] = PASSWORD
+    # Bob waits for his verification; his welcome mail and a reset mail are in the queue.
+    register(client, "bob@example.com")
+    live["verification link"] = token_in(sent(app, "Verify your email address", "bob@example.com")[0])
+    client.post(AUTH + "forgetpassword", {"email": "bob@example.com"})
+    client.post(AUTH + "forgetpassword", {"email": "ann@example.com"})
+    client.post(AUTH + "forgetpassword", {"email": "nobody@example.com"})
+    live["invite code"] = invites.create(app, NOW, lifetime=None, note="open").code
+    live["invite token"] = client.post(AUTH + "redeem-invite", {"code": live["invite code"]}).json[
+        "invite_token"
+    ]
+    revoked = invites.create(app, NOW, lifetime=None, note="revoked").code
+    invites.revoke(app, revoked, NOW)
+    live["revoked code"] = revoked
+    with app.db.write():
+        names = [
+            row[0] for row in app.db._writer.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        ]
+        rows = {
+            name: [dict(row) for row in app.db._writer.execute(f"SELECT * FROM {name}")] for name in names
+        }
+    for row in rows["resets"]:
+        live[f"reset link {row['id']}"] = credentials.link_token(app.secrets, "reset", row["id"], row["uuid"])
+    bob = next(row for row in rows["users"] if row["email"] == "bob@example.com")
+    key = next(row for row in rows["api_keys"] if row["user_id"] == bob["id"])
+    live["bob's key"] = credentials.api_key(app.secrets, bob["uuid"], key["uuid"])
+    yield Theft(app, client, rows, live, tmp_path)
+    app.db.close()
+
+
+def test_the_copy_has_rows_of_every_kind(theft: Theft) -> None:
+    kinds = (
+        "users",
+        "api_keys",
+        "sessions",
+        "invites",
+        "verifications",
+        "resets",
+        "mails",
+        "userplans",
+        "ledger",
+    )
+    assert {kind for kind in kinds if not theft.rows[kind]} == set()
+    queued = {row["template"] for row in theft.rows["mails"] if row["state"] == "queued"}
+    assert queued == {"welcome", "reset", "decoy"}
+
+
+def test_what_is_live_does_open(theft: Theft) -> None:
+    live, client = theft.live, theft.client
+    assert client.get(USER, session=live["session token"]).status == 200
+    assert client.get(DATA, headers={"X-API-Key": live["api key"]}).status == 404
+    assert client.get(DATA, headers={"X-API-Key": live["bob's key"]}).status == 404
+    assert client.post(AUTH + "redeem-invite", {"code": live["invite code"]}).status == 200
+    assert client.get(AUTH + "verifyEmail", query={"token": live["verification link"]}).status == 200
+    for name in ("reset link 1", "reset link 2"):
+        body = {"token": live[name], "newpassword": "another horse battery"}
+        assert client.put(AUTH + "newpassword", body).status == 200
+
+
+def test_no_column_of_any_table_holds_a_live_credential(theft: Theft) -> None:
+    found = [
+        (table, column, name)
+        for table, rows in theft.rows.items()
+        for row in rows
+        for column, value in row.items()
+        for name, secret in theft.live.items()
+        if secret.encode() in (value if isinstance(value, bytes) else str(value).encode())
+        or secret.encode().hex() in str(value)
+    ]
+    assert found == []
+
+
+def test_no_column_holds_the_mac_of_a_link_or_the_signature_of_a_token(theft: Theft) -> None:
+    parts = {part for secret in theft.live.values() for part in secret.split(".") if len(part) == len(MAC)}
+    assert parts
+    raw = {base64.urlsafe_b64decode(part + "=") for part in parts}
+    assert [value for value in theft.values for part in parts if part.encode() in value] == []
+    assert [value for value in theft.values for part in raw if part in value] == []
+
+
+def test_no_file_of_the_database_holds_a_live_credential(theft: Theft) -> None:
+    files = [path for path in theft.directory.iterdir() if path.name.startswith("finapi.db")]
+    assert len(files) >= 2  # the database and its WAL
+    data = b"".join(path.read_bytes() for path in files)
+    assert {name for name, secret in theft.live.items() if secret.encode() in data} == set()
+    assert theft.app.secrets[0] not in data
+    assert theft.app.secrets[0].hex().encode() not in data
+
+
+def test_the_files_are_the_owners_alone(theft: Theft) -> None:
+    modes = {
+        path.name: oct(path.stat().st_mode & 0o777) for path in theft.directory.iterdir() if path.is_file()
+    }
+    assert set(modes.values()) == {"0o600"}
+
+
+def test_the_database_opens_nothing_that_was_put_into_headers_and_bodies_as_it_stands(theft: Theft) -> None:
+    client = theft.client
+    for text in theft.texts:
+        if not text.isprintable() or not text:
+            continue
+        assert client.get(DATA, headers={"X-API-Key": text}).status == 401
+        assert client.get(USER, session=text).status == 401
+        # 410 is of a used code: finding one would be finding a code.
+        assert client.post(AUTH + "redeem-invite", {"code": text}).verdict[:2] == (400, "INVALID_INVITE")
+        body = {"token": text, "newpassword": "another horse battery"}
+        assert client.put(AUTH + "newpassword", body).verdict[:2] == (400, "INVALID_TOKEN")
+
+
+def thiefs(theft: Theft) -> list[bytes]:
+    """Master secrets that a thief may try: chosen ones, and everything of 32 bytes that the rows hold."""
+    found = {value for value in theft.values if len(value) == 32}
+    found |= {hashlib.sha256(value).digest() for value in theft.values if len(value) <= 64}
+    return [b"", b"\0" * 32, b"\1" * 32, *sorted(found)]
+
+
+def all_refused(answers: list[Answer], status: int) -> bool:
+    return {answer.status for answer in answers} == {status}
+
+
+def test_no_key_can_be_built_from_the_rows(theft: Theft) -> None:
+    uuids = {row["uuid"] for row in theft.rows["users"]}, {row["uuid"] for row in theft.rows["api_keys"]}
+    built = {
+        credentials.api_key([secret], user, key)
+        for secret in thiefs(theft)
+        for user, key in itertools.product(*uuids)
+    }
+    assert len(built) >= 100
+    assert built.isdisjoint(theft.live.values())
+    assert all_refused([theft.client.get(DATA, headers={"X-API-Key": key}) for key in built], 401)
+
+
+def test_no_session_can_be_built_from_the_rows(theft: Theft) -> None:
+    answers = []
+    texts = [row["fingerprint"] for row in theft.rows["sessions"]]
+    ids = [text.hex() for text in texts] + [base64.urlsafe_b64encode(text).decode() for text in texts]
+    # Even who knew the session's id could not sign for it.
+    ids.append(theft.live["session id"])
+    for secret, user, session_id in itertools.product(thiefs(theft), theft.rows["users"], ids):
+        token = credentials.session_token(
+            [secret], sub=user["uuid"], session_id=session_id, now=NOW, lifetime=3600
+        )
+        answers.append(theft.client.get(USER, session=token))
+    assert all_refused(answers, 401)
+
+
+def test_no_session_can_be_made_of_its_fingerprint_even_with_the_secret(theft: Theft) -> None:
+    (row,) = theft.rows["sessions"]
+    user = next(user for user in theft.rows["users"] if user["id"] == row["user_id"])
+    for session_id in (row["fingerprint"].hex(), base64.urlsafe_b64encode(row["fingerprint"]).decode()):
+        token = credentials.session_token(
+            theft.app.secrets, sub=user["uuid"], session_id=session_id, now=NOW, lifetime=3600
+        )
+        assert theft.client.get(USER, session=token).status == 401
+
+
+def test_no_invite_can_be_built_from_the_rows(theft: Theft) -> None:
+    codes, tokens = [], []
+    for secret, row in itertools.product(thiefs(theft), theft.rows["invites"]):
+        code = credentials.invite_code([secret], row["uuid"])
+        codes.append(theft.client.post(AUTH + "redeem-invite", {"code": code}))
+        body = {
+            "email": f"thief{len(tokens)}@example.com",
+            "password": PASSWORD,
+            "invite_token": credentials.invite_token([secret], row["id"], NOW),
+        }
+        tokens.append(theft.client.post(AUTH + "register", body))
+    for answers in (codes, tokens):
+        assert {answer.verdict[:2] for answer in answers} == {(400, "INVALID_INVITE")}
+
+
+def test_no_link_can_be_built_from_the_rows(theft: Theft) -> None:
+    resets, verifications = [], []
+    for secret in thiefs(theft):
+        for row in theft.rows["resets"]:
+            token = credentials.link_token([secret], "reset", row["id"], row["uuid"])
+            body = {"token": token, "newpassword": "another horse battery"}
+            resets.append(theft.client.put(AUTH + "newpassword", body))
+        for row in theft.rows["verifications"]:
+            token = credentials.link_token([secret], "verify", row["id"], row["uuid"])
+            verifications.append(theft.client.get(AUTH + "verifyEmail", query={"token": token}))
+    assert all_refused(resets + verifications, 400)
+
+
+def test_the_mail_queue_sent_by_the_thief_opens_nothing(theft: Theft) -> None:
+    """The rows, the program and another master secret: the mails that they make."""
+    thief = replace(theft.app, secrets=[b"\1" * 32])
+    while recovery.send_due(thief) == 0:
+        pass
+    for message in sent(thief, "Set a new password"):
+        body = {"token": token_in(message), "newpassword": "another horse battery"}
+        assert theft.client.put(AUTH + "newpassword", body).status == 400
+    welcome = sent(thief, "Your API key", "bob@example.com")[-1]
+    assert "(log in to see it)" in text_of(welcome)
+    assert theft.live["bob's key"] not in text_of(welcome)
+
+
+def test_a_service_with_another_secret_accepts_nothing_that_was_live(theft: Theft) -> None:
+    other = Client(replace(theft.app, secrets=[b"\1" * 32]))
+    live = theft.live
+    assert other.get(USER, session=live["session token"]).status == 401
+    body = {"email": "eve@example.com", "password": PASSWORD, "invite_token": live["invite token"]}
+    assert other.post(AUTH + "register", body).status == 400
+    assert other.get(AUTH + "verifyEmail", query={"token": live["verification link"]}).status == 400
+    body = {"token": live["reset link 1"], "newpassword": "another horse battery"}
+    assert other.put(AUTH + "newpassword", body).status == 400
+
+
+def test_a_stored_password_is_salted_argon2id(theft: Theft) -> None:
+    stored = [row["password"] for row in theft.rows["users"]]
+    assert all(text.startswith("$argon2id$v=19$") for text in stored)
+    assert len(set(stored)) == 2  # of the same password
+
+
+def test_a_stored_hash_is_no_password(theft: Theft) -> None:
+    for row in theft.rows["users"]:
+        assert login(theft.client, row["email"], row["password"]).status in (400, 401)
+    assert session_of(theft.client)
+
+
+def test_two_services_share_no_credential(make_app: Callable[..., App], clock: FixedClock) -> None:
+    one, two = make_app(**ACCOUNTS), replace(make_app(**ACCOUNTS), secrets=[b"\1" * 32])
+    first, second = Client(one), Client(two)
+    for client in (first, second):
+        sign_up(client)
+    assert second.get(USER, session=session_of(first)).status == 401
+    body = {"email": "bob@example.com", "password": PASSWORD, "invite_token": invite_token(first)}
+    assert second.post(AUTH + "register", body).status == 400

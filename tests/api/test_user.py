@@ -1,0 +1,266 @@
+"""The caller's own account: what GET shows, what PUT may change, and the rotation of the key."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+
+from finapi import accounts
+from finapi.app import App
+from finapi.clock import FixedClock
+from tests.client import Client, login, session_of, sign_up
+from tests.conftest import ACCOUNTS, NOW
+
+USER = "/api/v1/user/"
+DATA = "/api/v1/xbrl/companies/X/statements"
+
+USER_KINDS: dict[str, type | tuple[type, ...]] = {
+    "id": int,
+    "uuid": str,
+    "email": str,
+    "usertype": str,
+    "api_key": str,
+    "verify_email": bool,
+    "is_online": bool,
+    "has_uat_access": bool,
+    "billing_admin": bool,
+    "credit_balance": (int, float),
+    "notify_email": bool,
+    "notify_browser": bool,
+    "webhook_url": (str, type(None)),
+    "created_at": str,
+    "updated_at": str,
+    "Userplan": (dict, type(None)),
+}
+PLAN_KINDS: dict[str, type | tuple[type, ...]] = {
+    "id": int,
+    "userId": str,
+    "total_limit_api": int,
+    "reach_limit_api": int,
+    "plan": str,
+    "status": str,
+    "current_period_end": (str, type(None)),
+    "created_at": str,
+    "updated_at": str,
+}
+
+
+@pytest.fixture
+def app(make_app: Callable[..., App]) -> App:
+    return make_app(**ACCOUNTS)
+
+
+@pytest.fixture
+def session(client: Client) -> str:
+    """A session of ann@example.com."""
+    sign_up(client)
+    return session_of(client)
+
+
+# ---- GET
+
+
+def test_the_user_has_every_field_of_the_spec_in_its_type(client: Client, session: str) -> None:
+    user = client.get(USER, session=session).json["user"]
+    assert {name for name, kind in USER_KINDS.items() if not isinstance(user[name], kind)} == set()
+    plan = user["Userplan"]
+    assert {name for name, kind in PLAN_KINDS.items() if not isinstance(plan[name], kind)} == set()
+    assert set(plan) == set(PLAN_KINDS)
+    assert set(user) == {*USER_KINDS, "webhook_topics", "UserDeviceLimit"}
+
+
+def test_a_new_user_as_it_is_shown(client: Client, session: str) -> None:
+    user = client.get(USER, session=session).json["user"]
+    assert re.fullmatch("[0-9a-f]{32}", user["api_key"])
+    assert user["Userplan"]["userId"] == user["UserDeviceLimit"]["userId"] == user["uuid"]
+    assert user["UserDeviceLimit"]["device_limit"] == 2
+    assert user["Userplan"]["current_period_end"] == "2026-02-28T12:00:00.000Z"
+    assert user["created_at"] == user["updated_at"] == "2026-01-31T12:00:00.000Z"
+    shown = {
+        name: user[name] for name in ("email", "usertype", "verify_email", "is_online", "credit_balance")
+    }
+    assert shown == {
+        "email": "ann@example.com",
+        "usertype": "user",
+        "verify_email": True,
+        "is_online": True,
+        "credit_balance": 0,
+    }
+    assert (user["webhook_url"], user["webhook_topics"]) == (None, [])
+
+
+def test_the_path_without_its_slash_is_the_same(client: Client, session: str) -> None:
+    assert client.get("/api/v1/user", session=session).json == client.get(USER, session=session).json
+
+
+def test_the_userplan_is_null_when_its_row_is_missing(client: Client, app: App, session: str) -> None:
+    app.db._writer.execute("DELETE FROM userplans")
+    shown = client.get(USER, session=session)
+    assert (shown.status, shown.json["user"]["Userplan"]) == (200, None)
+    assert login(client).json["user"]["Userplan"] is None
+
+
+def test_the_wallet_is_shown_in_dollars(client: Client, app: App, session: str) -> None:
+    accounts.add_credit(app, "ann@example.com", 1234, NOW)
+    assert client.get(USER, session=session).json["user"]["credit_balance"] == 12.34
+
+
+def test_the_shown_key_opens_the_data(client: Client, session: str) -> None:
+    key = client.get(USER, session=session).json["user"]["api_key"]
+    assert client.get(DATA, headers={"X-API-Key": key}).status == 404
+    assert client.get(DATA, query={"apiKey": key}).status == 404
+
+
+def test_a_users_own_device_limit_wins(client: Client, app: App, session: str) -> None:
+    app.db._writer.execute("UPDATE users SET device_limit = 3")
+    sessions = [session, *(session_of(client) for _ in range(3))]
+    assert [client.get(USER, session=token).status for token in sessions] == [401, 200, 200, 200]
+    shown = client.get(USER, session=sessions[-1]).json["user"]["UserDeviceLimit"]
+    assert shown["device_limit"] == 3
+
+
+# ---- PUT
+
+
+def test_put_changes_what_it_names_and_leaves_the_rest(
+    client: Client, session: str, clock: FixedClock
+) -> None:
+    before = client.get(USER, session=session).json["user"]
+    clock.advance(1)
+    changed = client.put(USER, {"notify_email": False}, session=session)
+    assert changed.status == 200
+    assert changed.json["message"] == "User updated successfully."
+    before.pop("UserDeviceLimit")
+    assert changed.json["user"] == {
+        **before,
+        "notify_email": False,
+        "updated_at": "2026-01-31T12:00:01.000Z",
+    }
+
+
+def test_put_sets_and_clears_the_webhook(client: Client, session: str) -> None:
+    url = "https://example.com/hook?x=1"
+    for value in (url, None):
+        answer = client.put(USER, {"webhook_url": value}, session=session)
+        assert (answer.status, answer.json["user"]["webhook_url"]) == (200, value)
+
+
+def test_put_switches_topics(client: Client, session: str) -> None:
+    topics = ["sniper.window_expired", "13f.holdings.updated", "sniper.window_expired"]
+    answer = client.put(USER, {"webhook_topics": topics}, session=session)
+    assert answer.json["user"]["webhook_topics"] == ["13f.holdings.updated", "sniper.window_expired"]
+    answer = client.put(USER, {"webhook_topics": []}, session=session)
+    assert answer.json["user"]["webhook_topics"] == []
+
+
+def test_put_ignores_what_nobody_may_change(client: Client, session: str) -> None:
+    before = client.get(USER, session=session).json["user"]
+    stolen = {
+        "id": 99, "uuid": "x", "email": "eve@example.com", "usertype": "admin", "api_key": "0" * 32,
+        "verify_email": False, "has_uat_access": True, "billing_admin": False, "credit_balance": 1e9,
+        "device_limit": 99, "UserDeviceLimit": {"device_limit": 99}, "Userplan": {"plan": "pro"},
+        "password": "x", "locked_at": None, "total_limit_api": 10**9, "plan": "pro",
+    }  # fmt: skip
+    assert client.put(USER, stolen, session=session).status == 200
+    assert client.get(USER, session=session).json["user"] == before
+
+
+def test_put_changes_the_callers_account_alone(client: Client, session: str) -> None:
+    sign_up(client, "bob@example.com")
+    bobs = session_of(client, "bob@example.com")
+    client.put(USER, {"id": 2, "notify_email": False}, session=session)
+    assert client.get(USER, session=bobs).json["user"]["notify_email"] is True
+
+
+@pytest.mark.parametrize("field", ["notify_email", "notify_browser"])
+@pytest.mark.parametrize("value", [None, 0, 1, "true", "", [], {}])
+def test_put_takes_only_true_and_false_for_a_switch(
+    client: Client, session: str, field: str, value: object
+) -> None:
+    answer = client.put(USER, {field: value}, session=session)
+    assert answer.verdict[:2] == (400, "INVALID_PARAM")
+    assert answer.json["details"]["param"] == field
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "", 1, True, [], {}, "example.com", "ftp://example.com", "javascript:alert(1)", "file:///etc/passwd",
+        "https://", "http:///path", "https://?x", "https://#x", "https://:80", "https://user:word@example.com/",
+        "https://example.com/a b", "https://example.com/\r\nX: y", "https://exämple.com", "\ud800",
+        "https://example.com/\0", " https://example.com", "https://example.com/" + "x" * 2_000, "https://[::1",
+        "https://example.com:99999/", "https://example.com:x/",
+    ],
+)  # fmt: skip
+def test_put_takes_only_an_http_url_for_the_webhook(client: Client, session: str, value: object) -> None:
+    answer = client.put(USER, {"webhook_url": value}, session=session)
+    assert answer.status == 400
+    assert answer.verdict[:2] == (400, "INVALID_PARAM")
+    assert answer.json["details"]["param"] == "webhook_url"
+
+
+@pytest.mark.parametrize(
+    "value", [None, "sniper.window_expired", ["sniper.filing_hit"], ["x"], [None], [[]], [{}], {"a": 1}, 1]
+)
+def test_put_takes_only_a_list_of_topics(client: Client, session: str, value: object) -> None:
+    answer = client.put(USER, {"webhook_topics": value}, session=session)
+    assert answer.verdict[:2] == (400, "INVALID_PARAM")
+    assert answer.json["details"]["param"] == "webhook_topics"
+
+
+def test_a_put_that_is_refused_changes_nothing(client: Client, session: str) -> None:
+    before = client.get(USER, session=session).json
+    client.put(USER, {"webhook_url": "https://example.com", "notify_email": "no"}, session=session)
+    assert client.get(USER, session=session).json == before
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b"{", b'{"notify_email":true,"notify_email":false}', b'{"x":NaN}']
+)
+def test_a_put_that_is_no_json_object_is_400(client: Client, session: str, data: bytes) -> None:
+    assert client.call("PUT", USER, data=data, session=session).verdict[:2] == (400, "BAD_REQUEST")
+
+
+def test_put_without_a_session_is_401_before_its_body_is_read(client: Client) -> None:
+    assert client.call("PUT", USER, data=b"{").verdict[:2] == (401, "UNAUTHORIZED")
+
+
+# ---- the key
+
+
+def test_rotation_kills_the_old_key_at_once(client: Client, session: str) -> None:
+    old = client.get(USER, session=session).json["user"]["api_key"]
+    answer = client.call("POST", USER + "api-key/rotate", session=session)
+    assert (answer.status, set(answer.json)) == (200, {"api_key"})
+    new = answer.json["api_key"]
+    assert re.fullmatch("[0-9a-f]{32}", new)
+    assert new != old
+    assert client.get(DATA, headers={"X-API-Key": old}).status == 401
+    assert client.get(DATA, headers={"X-API-Key": new}).status == 404
+    assert client.get(USER, session=session).json["user"]["api_key"] == new
+
+
+def test_rotation_needs_a_session(client: Client, session: str) -> None:
+    key = client.get(USER, session=session).json["user"]["api_key"]
+    assert client.call("POST", USER + "api-key/rotate", headers={"X-API-Key": key}).status == 401
+    assert client.get(DATA, headers={"X-API-Key": key}).status == 404
+
+
+@pytest.mark.parametrize("key", ["", "0" * 32, "x" * 32, "'" * 32, "A" * 32, "ÿ" * 32, "0" * 100_000])
+def test_a_key_that_is_none_is_401(client: Client, key: str) -> None:
+    assert client.get(DATA, headers={"X-API-Key": key}).verdict[:2] == (401, "UNAUTHORIZED")
+
+
+def test_the_key_in_capitals_is_none(client: Client, session: str) -> None:
+    key = client.get(USER, session=session).json["user"]["api_key"]
+    assert client.get(DATA, headers={"X-API-Key": key.upper()}).status == (404 if key.isdigit() else 401)
+
+
+def test_the_user_as_json_holds_no_secret_but_the_key(client: Client, app: App, session: str) -> None:
+    text = json.dumps(client.get(USER, session=session).json)
+    assert "fingerprint" not in text
+    assert "password" not in text
+    assert app.secrets[0].hex() not in text

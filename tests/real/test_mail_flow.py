@@ -1,0 +1,501 @@
+"""Registration with a mail server (aiosmtpd) behind it: what arrives, what waits, what a server in trouble costs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default as default_policy
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+from finapi import invites, server
+from finapi.clock import FixedClock
+from finapi.config import Config
+from finapi.server import Server
+from tests.conftest import NOW
+from tests.process import Answer, call, eventually
+
+API = "/api/v1"
+PASSWORD = "correct horse battery"
+ANN, BOB = "ann@example.com", "bob@example.com"
+WELCOME, VERIFY, RESET = "Your API key", "Verify your email address", "Set a new password"
+SECONDS = 10.0  # the longest that a mail may take
+SLACK = 3.0  # by which a busy machine may be late
+DOWN = {"MAIL": "451 4.3.2 later"}
+
+
+@dataclass
+class Mailbox:
+    """What a server has taken, and how it answers: ``refuse`` maps a command to the answer it gets."""
+
+    refuse: dict[str, str] = field(default_factory=dict)
+    envelopes: list[Envelope] = field(default_factory=list)
+
+    async def handle_MAIL(
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        envelope.mail_from = address
+        envelope.mail_options.extend(options)
+        return self.refuse.get("MAIL", "250 OK")
+
+    async def handle_RCPT(
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        envelope.rcpt_tos.append(address)
+        return self.refuse.get("RCPT", "250 OK")
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
+        if "DATA" not in self.refuse:
+            self.envelopes.append(envelope)
+        return self.refuse.get("DATA", "250 OK")
+
+    def subjects(self) -> list[tuple[str, str]]:
+        """To whom and what about, in the order of arrival."""
+        return [(str(mail["To"]), str(mail["Subject"])) for mail in self.mails()]
+
+    def mails(self) -> list[EmailMessage]:
+        """Every mail that arrived."""
+        return [_parsed(envelope.content) for envelope in list(self.envelopes)]
+
+    def the(self, to: str, subject: str) -> str:
+        """The plain text of the one mail to somebody about something, which may be on its way yet."""
+        eventually(lambda: (to, subject) in self.subjects())
+        (mail,) = [mail for mail in self.mails() if (mail["To"], mail["Subject"]) == (to, subject)]
+        text: str = next(iter(mail.iter_parts())).get_content()
+        return text.replace("\r\n", "\n")
+
+
+@contextmanager
+def mail_server(mailbox: Mailbox, port: int = 0) -> Iterator[int]:
+    """A mail server in a thread of its own; its port."""
+    loop = asyncio.new_event_loop()
+
+    def protocol() -> SMTP:
+        return SMTP(mailbox, hostname="mail.test", loop=loop, enable_SMTPUTF8=True)
+
+    async def stop(listening: asyncio.Server) -> None:
+        listening.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await listening.wait_closed()
+
+    listening = loop.run_until_complete(loop.create_server(protocol, "127.0.0.1", port))
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield listening.sockets[0].getsockname()[1]
+    finally:
+        asyncio.run_coroutine_threadsafe(stop(listening), loop).result(SECONDS)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+class Service:
+    """A running finapi, called over its socket."""
+
+    def __init__(self, running: Server) -> None:
+        self.app = running.app
+        self._address = ("127.0.0.1", running.port)
+
+    def call(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
+        return call(self._address, method, path, body, headers)
+
+    def invite_token(self) -> str:
+        code = invites.create(self.app, self.app.clock.now(), lifetime=None, note=None).code
+        token: str = self.call("POST", f"{API}/auth/redeem-invite", {"invite_code": code}).json[
+            "invite_token"
+        ]
+        return token
+
+    def register(self, email: str, token: str | None = None) -> Answer:
+        body = {"email": email, "password": PASSWORD, "invite_token": token or self.invite_token()}
+        return self.call("POST", f"{API}/auth/register", body)
+
+    def login(self, email: str, password: str = PASSWORD) -> Answer:
+        return self.call("POST", f"{API}/auth/login", {"email": email, "password": password})
+
+    def ask(self, what: str, email: str) -> None:
+        answer = self.call("POST", f"{API}/auth/{what}", {"email": email})
+        assert answer.status == 200, answer
+
+    def follow(self, text: str) -> Answer:
+        """Follow the one link of a mail as a program does."""
+        (link,) = re.findall(r"http://127\.0\.0\.1:\d+(/\S+)", text)
+        return self.call("GET", link)
+
+
+@contextmanager
+def service(tmp_path: Path, port: int, clock: FixedClock | None = None, **settings: Any) -> Iterator[Service]:
+    """A service on ``tmp_path`` that sends its mail to a port."""
+    given = {
+        "data_dir": tmp_path,
+        "port": 0,
+        "smtp_url": f"smtp://127.0.0.1:{port}",
+        "password_profile": "cheap",
+    }
+    with server.running(Config(**{**given, **settings}), _no_verbs, clock=clock) as running:
+        yield Service(running)
+
+
+@contextmanager
+def hanging() -> Iterator[tuple[int, list[socket.socket]]]:
+    """A mail server that takes connections and says nothing: its port, and the connections it has."""
+    taken: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def take() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    taken.append(listening.accept()[0])
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        try:
+            yield listening.getsockname()[1], taken
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            for connection in taken:
+                connection.close()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def queue(tmp_path: Path) -> list[tuple[Any, ...]]:
+    """Template and state of every mail in the queue, in order."""
+    with contextlib.closing(sqlite3.connect(tmp_path / "finapi.db")) as db:
+        return db.execute("SELECT template, state FROM mails ORDER BY id").fetchall()
+
+
+def _no_verbs(*_: object) -> int:
+    return 2
+
+
+def _parsed(content: object) -> EmailMessage:
+    assert isinstance(content, bytes)
+    message = message_from_bytes(content, policy=default_policy)
+    assert isinstance(message, EmailMessage)
+    return message
+
+
+# ---- a server that works
+
+
+def test_register_answers_when_the_verification_mail_has_been_taken(tmp_path: Path) -> None:
+    mailbox = Mailbox()
+    with mail_server(mailbox) as port, service(tmp_path, port) as finapi:
+        answer = finapi.register("Ann@Example.com")
+        assert (ANN, VERIFY) in mailbox.subjects()
+        assert (answer.status, answer.json) == (
+            200,
+            {
+                "message": "Register user successful",
+                "linkMsg": "A verification link has been sent to your email address.",
+            },
+        )
+        (envelope,) = [
+            one
+            for one, mail in zip(mailbox.envelopes, mailbox.mails(), strict=False)
+            if mail["Subject"] == VERIFY
+        ]
+        assert (envelope.mail_from, envelope.rcpt_tos) == ("finapi@localhost", [ANN])
+
+
+def test_the_link_of_the_mail_opens_the_account(tmp_path: Path) -> None:
+    mailbox = Mailbox()
+    with mail_server(mailbox) as port, service(tmp_path, port) as finapi:
+        finapi.register(ANN)
+        before = finapi.login(ANN)
+        assert (before.status, before.json["code"]) == (400, "EMAIL_NOT_VERIFIED")
+        followed = finapi.follow(mailbox.the(ANN, VERIFY))
+        assert (followed.status, followed.json) == (200, {"message": "Email verified successfully."})
+        assert finapi.login(ANN).json["user"]["verify_email"] is True
+
+
+def test_the_welcome_mail_carries_the_key_of_the_account(tmp_path: Path) -> None:
+    mailbox = Mailbox()
+    with mail_server(mailbox) as port, service(tmp_path, port) as finapi:
+        finapi.register(ANN)
+        (key,) = re.findall(r"^[0-9a-f]{32}$", mailbox.the(ANN, WELCOME), re.MULTILINE)
+        path = f"{API}/xbrl/companies/NOBODY/statements"
+        assert finapi.call("GET", path, **{"X-API-Key": key}).json["code"] == "UNKNOWN_TICKER"
+        finapi.follow(mailbox.the(ANN, VERIFY))
+        assert finapi.login(ANN).json["user"]["api_key"] == key
+
+
+def test_a_reset_mail_is_sent_once_while_its_link_is_good_and_sets_the_password(tmp_path: Path) -> None:
+    mailbox = Mailbox()
+    with mail_server(mailbox) as port, service(tmp_path, port) as finapi:
+        finapi.register(ANN)
+        for email in (ANN, ANN, "nobody@example.com"):
+            finapi.ask("forgetpassword", email)
+        link = finapi.follow(mailbox.the(ANN, RESET)).headers["location"]
+        eventually(lambda: not any(state == "queued" for _, state in queue(tmp_path)))
+        assert sorted(mailbox.subjects()) == [(ANN, RESET), (ANN, VERIFY), (ANN, WELCOME)]
+        body = {"token": link.partition("?token=")[2], "newpassword": "another long one"}
+        assert finapi.call("PUT", f"{API}/auth/newpassword", body).status == 200
+        assert finapi.login(ANN, "another long one").status == 200
+
+
+def test_an_address_that_only_newer_servers_take_gets_its_mail(tmp_path: Path) -> None:
+    mailbox = Mailbox()
+    with mail_server(mailbox) as port, service(tmp_path, port) as finapi:
+        assert finapi.register("änne@example.com").status == 200
+        assert finapi.follow(mailbox.the("änne@example.com", VERIFY)).status == 200
+
+
+def test_the_queue_holds_no_address_link_or_key(tmp_path: Path) -> None:
+    mailbox = Mailbox(refuse=dict(DOWN))
+    with mail_server(mailbox) as port, service(tmp_path, port) as finapi:
+        finapi.register(ANN)
+        finapi.ask("resend-verification", ANN)
+        finapi.ask("forgetpassword", ANN)
+        with contextlib.closing(sqlite3.connect(tmp_path / "finapi.db")) as db:
+            cursor = db.execute("SELECT * FROM mails ORDER BY id")
+            names = [column[0] for column in cursor.description]
+            held = [dict(zip(names, row, strict=True)) for row in cursor]
+        kinds = {"id": int, "subject_id": int, "attempts": int}
+        stamp = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+        assert [(mail["template"], mail["subject_id"]) for mail in held] == [
+            ("welcome", 1),
+            ("verify", 1),
+            ("reset", 1),
+        ]
+        for mail in held:
+            assert all(isinstance(mail.pop(name), kind) for name, kind in kinds.items())
+            assert mail.pop("template") in ("welcome", "verify", "reset")
+            assert mail.pop("state") == "queued"
+            assert mail.pop("last_error") in (None, "the server refused the sender: 451 4.3.2")
+            assert all(value is None or stamp.fullmatch(value) for value in mail.values())
+            assert set(mail) == {"created_at", "due_at", "done_at"}
+
+
+def test_what_was_sent_cannot_be_read_off_the_database(tmp_path: Path) -> None:
+    mailbox = Mailbox()
+    with mail_server(mailbox) as port, service(tmp_path, port) as finapi:
+        finapi.register(ANN)
+        finapi.ask("forgetpassword", ANN)
+        texts = [mailbox.the(ANN, subject) for subject in (WELCOME, VERIFY, RESET)]
+        secret = re.findall(r"(?:token=\w+\.|^)([0-9A-Za-z_-]{32,})$", "\n".join(texts), re.MULTILINE)
+        assert len(secret) == 3
+    data = b"".join(path.read_bytes() for path in tmp_path.glob("finapi.db*"))
+    assert [text for text in secret if text.encode() in data] == []
+
+
+# ---- a server that refuses, or is not there
+
+
+@pytest.mark.parametrize(
+    "refuse",
+    [
+        {"MAIL": "550 5.7.1 no"},
+        {"RCPT": "550 5.1.1 no such user"},
+        {"DATA": "554 5.6.0 no"},
+        DOWN,
+        {"DATA": "452 4.3.1 full"},
+    ],
+    ids=["5xx to MAIL", "5xx to RCPT", "5xx to DATA", "4xx to MAIL", "4xx to DATA"],
+)
+def test_register_is_500_when_the_mail_is_refused_and_resend_mends_it(
+    tmp_path: Path, refuse: dict[str, str]
+) -> None:
+    mailbox = Mailbox(refuse=dict(refuse))
+    with mail_server(mailbox) as port, service(tmp_path, port) as finapi:
+        token = finapi.invite_token()
+        answer = finapi.register(ANN, token)
+        assert (answer.status, answer.json["code"]) == (500, "MAIL_FAILED")
+        assert answer.json["message"] == "The verification email could not be sent. Ask for it again."
+        # The account is there, and shut; its invite is used up.
+        assert finapi.register(ANN).json["code"] == "EMAIL_EXISTS"
+        assert finapi.register(BOB, token).json["code"] == "INVITE_USED"
+        assert finapi.login(ANN).json["code"] == "EMAIL_NOT_VERIFIED"
+        mailbox.refuse.clear()
+        finapi.ask("resend-verification", ANN)
+        assert finapi.follow(mailbox.the(ANN, VERIFY)).status == 200
+        assert finapi.login(ANN).status == 200
+
+
+def test_register_is_500_when_no_server_listens_and_resend_mends_it(tmp_path: Path) -> None:
+    mailbox = Mailbox()
+    port = free_port()
+    with service(tmp_path, port) as finapi:
+        assert finapi.register(ANN).json["code"] == "MAIL_FAILED"
+        with mail_server(mailbox, port):
+            finapi.ask("resend-verification", ANN)
+            assert finapi.follow(mailbox.the(ANN, VERIFY)).status == 200
+
+
+def test_the_answer_to_register_repeats_nothing_of_what_the_server_said(tmp_path: Path) -> None:
+    mailbox = Mailbox(refuse={"RCPT": "550 5.1.1 ann@example.com is unknown to mx7.internal"})
+    with mail_server(mailbox) as port, service(tmp_path, port) as finapi:
+        answer = finapi.register(ANN)
+        assert b"mx7" not in answer.body
+        assert b"ann@" not in answer.body
+
+
+def test_a_welcome_mail_that_was_refused_for_now_arrives_a_minute_later(tmp_path: Path) -> None:
+    clock = FixedClock(NOW)
+    mailbox = Mailbox(refuse=dict(DOWN))
+    with mail_server(mailbox) as port, service(tmp_path, port, clock) as finapi:
+        finapi.register(ANN)
+        with contextlib.closing(sqlite3.connect(tmp_path / "finapi.db")) as db:
+            eventually(lambda: db.execute("SELECT last_error FROM mails").fetchone()[0])
+        mailbox.refuse.clear()
+        assert mailbox.subjects() == []
+        clock.advance(seconds=61)
+        mailbox.the(ANN, WELCOME)
+        eventually(lambda: queue(tmp_path) == [("welcome", "sent")])
+
+
+def test_a_reset_mail_that_was_given_up_can_be_asked_for_anew(tmp_path: Path) -> None:
+    mailbox = Mailbox()
+    with mail_server(mailbox) as port, service(tmp_path, port) as finapi:
+        finapi.register(ANN)
+        mailbox.the(ANN, WELCOME)
+        mailbox.refuse["RCPT"] = "550 5.1.1 no"
+        finapi.ask("forgetpassword", ANN)
+        eventually(lambda: ("reset", "given_up") in queue(tmp_path))
+        mailbox.refuse.clear()
+        finapi.ask("forgetpassword", ANN)
+        mailbox.the(ANN, RESET)
+
+
+# ---- a stop in between
+
+
+def test_queued_mail_survives_a_restart_and_is_delivered_after_it(tmp_path: Path) -> None:
+    mailbox = Mailbox()
+    clock = FixedClock(NOW)
+    port = free_port()
+    with service(tmp_path, port, clock) as finapi:
+        assert finapi.register(ANN).status == 500
+        finapi.ask("resend-verification", ANN)
+        finapi.ask("forgetpassword", ANN)
+    assert queue(tmp_path) == [("welcome", "queued"), ("verify", "queued"), ("reset", "queued")]
+    clock.advance(seconds=61)
+    with mail_server(mailbox, port), service(tmp_path, port, clock) as finapi:
+        assert finapi.follow(mailbox.the(ANN, VERIFY)).status == 200
+        mailbox.the(ANN, WELCOME)
+        mailbox.the(ANN, RESET)
+        eventually(lambda: {state for _, state in queue(tmp_path)} == {"sent"})
+        assert finapi.login(ANN).status == 200
+
+
+def test_a_link_sent_before_a_restart_is_good_after_it(tmp_path: Path) -> None:
+    mailbox = Mailbox()
+    with mail_server(mailbox) as port:
+        with service(tmp_path, port) as finapi:
+            finapi.register(ANN)
+        with service(tmp_path, port) as finapi:
+            assert finapi.follow(mailbox.the(ANN, VERIFY)).status == 200
+            assert finapi.login(ANN).status == 200
+
+
+def test_a_link_that_waited_too_long_is_not_sent(tmp_path: Path) -> None:
+    mailbox = Mailbox()
+    clock = FixedClock(NOW)
+    port = free_port()
+    with service(tmp_path, port, clock) as finapi:
+        finapi.register(ANN)
+        finapi.ask("forgetpassword", ANN)
+    clock.advance(seconds=timedelta(days=2).total_seconds())
+    with mail_server(mailbox, port), service(tmp_path, port, clock):
+        eventually(lambda: queue(tmp_path) == [("welcome", "sent"), ("reset", "dropped")])
+    assert mailbox.subjects() == [(ANN, WELCOME)]
+
+
+# ---- a server that hangs
+
+
+def test_a_mail_server_that_hangs_delays_nothing_but_register(tmp_path: Path) -> None:
+    with hanging() as (port, taken), service(tmp_path, port) as finapi:
+        token = finapi.invite_token()
+        registering = threading.Thread(target=finapi.register, args=(ANN, token))
+        registering.start()
+        eventually(lambda: len(taken) >= 1)
+        started = time.monotonic()
+        assert finapi.call("GET", "/livez").status == 200
+        assert finapi.call("GET", "/readyz").status == 200
+        finapi.ask("forgetpassword", ANN)
+        finapi.ask("resend-verification", ANN)
+        assert finapi.login(BOB).status == 401
+        assert time.monotonic() - started < SLACK
+        for connection in taken:
+            connection.close()
+        registering.join(SECONDS)
+        assert not registering.is_alive()
+
+
+@pytest.mark.slow
+def test_register_gives_a_mail_server_that_hangs_ten_seconds(tmp_path: Path) -> None:
+    with hanging() as (port, _), service(tmp_path, port) as finapi:
+        token = finapi.invite_token()
+        started = time.monotonic()
+        answer = finapi.register(ANN, token)
+        took = time.monotonic() - started
+        assert (answer.status, answer.json["code"]) == (500, "MAIL_FAILED")
+        assert SECONDS - 0.5 < took < SECONDS + SLACK
+
+
+@pytest.mark.slow
+def test_registrations_that_wait_for_mail_leave_threads_to_other_calls(tmp_path: Path) -> None:
+    # As many as there are threads, from as many addresses: a proxy in front is believed.
+    with hanging() as (port, taken), service(tmp_path, port, trusted_proxies=("127.0.0.1",)) as finapi:
+        tokens = [finapi.invite_token() for _ in range(finapi.app.config.threads)]
+
+        def register(number: int) -> None:
+            body = {"email": f"u{number}@example.com", "password": PASSWORD, "invite_token": tokens[number]}
+            finapi.call("POST", f"{API}/auth/register", body, **{"X-Forwarded-For": f"192.0.2.{number}"})
+
+        waiting = [threading.Thread(target=register, args=(number,)) for number in range(len(tokens))]
+        for thread in waiting:
+            thread.start()
+        eventually(lambda: len(taken) >= len(tokens))
+        started = time.monotonic()
+        assert finapi.call("GET", "/livez").status == 200
+        took = time.monotonic() - started
+        for thread in waiting:
+            thread.join(SECONDS + SLACK)
+        assert took < SLACK
+
+
+def test_a_stop_does_not_wait_for_a_mail_server_that_hangs(tmp_path: Path) -> None:
+    with hanging() as (port, taken):
+        with service(tmp_path, port, drain_timeout=0.2) as finapi:
+            token = finapi.invite_token()
+
+            def register() -> None:
+                # Cut off by the stop.
+                with contextlib.suppress(OSError, HTTPException):
+                    finapi.register(ANN, token)
+
+            registering = threading.Thread(target=register)
+            registering.start()
+            eventually(lambda: len(taken) == 2)  # the verification mail and the welcome mail
+            started = time.monotonic()
+        assert time.monotonic() - started < 0.2 + SLACK
+        registering.join(SECONDS)
+    assert queue(tmp_path) == [("welcome", "queued")]

@@ -1,0 +1,325 @@
+"""The pages that links in mails lead to, in a real browser (Chromium) on a running demo: with scripts and without."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email import message_from_bytes
+from email.policy import default as default_policy
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.process import Answer, Running, eventually, running
+
+CHROMIUM, DRIVER = (shutil.which(name) for name in ("chromium", "chromedriver"))
+# Where axe-core's script may lie; without it nobody looks at accessibility here.
+AXE = Path(os.environ.get("AXE_SCRIPT", "/usr/share/javascript/axe-core/axe.min.js"))
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed"),
+    pytest.mark.skipif(not importlib.util.find_spec("selenium"), reason="selenium is not installed"),
+]
+
+API = "/api/v1"
+EMAIL = "ann@example.com"
+PASSWORD, COMMON, NEW = "correct horse battery", "Password1", "a much better one"
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+SECONDS = 20.0
+
+
+class Browser:
+    """A Chromium that notes what it asks for and complains of."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+        self._events: list[dict[str, Any]] = []
+
+    def open(self, url: str) -> None:
+        self.driver.get(url)
+
+    @property
+    def path(self) -> str:
+        """The path of the page that is shown."""
+        return urlsplit(self.driver.current_url).path
+
+    @property
+    def title(self) -> str:
+        title: str = self.driver.title
+        return title
+
+    def text(self, selector: str) -> str:
+        """What a person reads in the first element of a selector."""
+        text: str = self.driver.find_element("css selector", selector).text
+        return text
+
+    def has(self, selector: str) -> bool:
+        return bool(self.driver.find_elements("css selector", selector))
+
+    def send_form(self, password: str) -> None:
+        """Type a password and press the button; returns with the page that follows."""
+        before = self.driver.find_elements("css selector", "main")
+        self.driver.find_element("css selector", "#newpassword").send_keys(password)
+        self.driver.find_element("css selector", "button").click()
+        # Between two pages there is none.
+        eventually(lambda: self.driver.find_elements("css selector", "main") not in ([], before), SECONDS)
+
+    def events(self, method: str) -> list[dict[str, Any]]:
+        """The parameters of every event of the DevTools protocol with this name, so far."""
+        self._events += [
+            json.loads(line["message"])["message"] for line in self.driver.get_log("performance")
+        ]
+        return [event["params"] for event in self._events if event["method"] == method]
+
+    def complaints(self) -> list[str]:
+        """What the console says, without advice and the status that a refused form is answered with."""
+        lines = self.driver.get_log("browser")
+        said = [line["message"] for line in lines if line["level"] in ("WARNING", "SEVERE")]
+        return [line for line in said if not re.search(r"/reset-password\S* - .* status of 400", line)]
+
+
+@contextmanager
+def browser(profile: Path, *, scripts: bool = True) -> Iterator[Browser]:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
+    try:
+        driver.set_page_load_timeout(SECONDS)
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
+        driver.get("data:text/html,<title>off</title><script>document.title='on'</script>")
+        assert driver.title == ("on" if scripts else "off")
+        driver.get_log("browser")
+        driver.get_log("performance")
+        yield Browser(driver)
+    finally:
+        driver.quit()
+
+
+@pytest.fixture
+def demo() -> Iterator[Running]:
+    with running("demo", "--port", 0) as server:
+        yield server
+
+
+def post(demo: Running, what: str, **body: str) -> Answer:
+    return demo.call("POST", f"{API}/auth/{what}", body)
+
+
+def login(demo: Running, password: str) -> int:
+    return post(demo, "login", email=EMAIL, password=password).status
+
+
+def link(demo: Running, subject: str) -> str:
+    """The link of the one mail about something, which may be on its way yet."""
+    found: list[str] = []
+
+    def arrived() -> bool:
+        for path in sorted(Path(demo.ready["mail_dir"]).glob("*.eml")):
+            mail = message_from_bytes(path.read_bytes(), policy=default_policy)
+            if (mail["To"], mail["Subject"]) == (EMAIL, subject):
+                found.extend(
+                    re.findall(r"^http://\S+", next(iter(mail.iter_parts())).get_content(), re.MULTILINE)
+                )
+        return bool(found)
+
+    eventually(arrived)
+    (address,) = found
+    return address
+
+
+def register(demo: Running) -> None:
+    token = post(demo, "redeem-invite", invite_code=demo.ready["invite_codes"][0]).json["invite_token"]
+    answer = post(demo, "register", email=EMAIL, password=PASSWORD, invite_token=token)
+    assert answer.status == 200, answer
+
+
+def reset_link(demo: Running) -> str:
+    assert post(demo, "forgetpassword", email=EMAIL).status == 200
+    return link(demo, "Set a new password")
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_a_person_verifies_the_email_and_sets_a_new_password(
+    demo: Running, tmp_path: Path, scripts: bool
+) -> None:
+    register(demo)
+    assert login(demo, PASSWORD) == 400
+    with browser(tmp_path / "profile", scripts=scripts) as page:
+        page.open(link(demo, "Verify your email address"))
+        assert (page.path, page.text("h1")) == ("/email-verified", "Email verified")
+        assert login(demo, PASSWORD) == 200
+
+        address = reset_link(demo)
+        token = address.partition("token=")[2]
+        page.open(address)
+        assert (page.path, page.text("h1")) == ("/reset-password", "Set a new password")
+        assert page.text("label") == "New password, 8 characters or more"
+        assert page.driver.switch_to.active_element.get_attribute("id") == "newpassword"
+
+        page.send_form(COMMON)
+        assert page.text('[role="alert"]') == "The password is one of the most common"
+        assert page.has("form #newpassword")
+        assert login(demo, PASSWORD) == 200
+
+        page.send_form(NEW)
+        assert (page.path, page.text("h1")) == ("/reset-password", "Password changed")
+        assert page.text("main p") == "The new password is set. Every session has ended: log in again."
+        assert token not in page.driver.page_source
+
+        # The page of a link that is used up still has a form; sending it says so.
+        page.open(address)
+        page.send_form(NEW + "!")
+        assert page.text('[role="alert"]') == "The link is invalid or has expired."
+        assert not page.has("form")
+
+        # Neither a script nor a style nor a request to anywhere else; the token in no header.
+        assert page.complaints() == []
+        asked = [event["request"]["url"] for event in page.events("Network.requestWillBeSent")]
+        assert {urlsplit(url).netloc for url in asked} == {urlsplit(demo.url).netloc}
+        assert {urlsplit(url).path for url in asked} == {
+            f"{API}/auth/verifyEmail",
+            "/email-verified",
+            f"{API}/auth/verifyPasswordLink",
+            "/reset-password",
+            "/style.css",
+        }
+        sent = [event["headers"] for event in page.events("Network.requestWillBeSentExtraInfo")]
+        assert len(sent) >= len(set(asked))
+        named = {name.lower() for headers in sent for name in headers}
+        assert not named & {"referer", "cookie"}
+    assert [login(demo, password) for password in (PASSWORD, NEW)] == [401, 200]
+
+
+def test_the_browser_itself_refuses_a_password_that_is_too_short(demo: Running, tmp_path: Path) -> None:
+    register(demo)
+    with browser(tmp_path / "profile") as page:
+        page.open(reset_link(demo))
+        page.driver.find_element("css selector", "#newpassword").send_keys("1234567")
+        page.driver.find_element("css selector", "button").click()
+        assert page.driver.execute_script("return document.querySelector('form').checkValidity()") is False
+        assert [event["request"]["method"] for event in page.events("Network.requestWillBeSent")] == [
+            "GET"
+        ] * 3
+
+
+def test_a_password_with_signs_of_markup_and_other_scripts_is_set_as_it_was_typed(
+    demo: Running, tmp_path: Path
+) -> None:
+    register(demo)
+    typed = 'ä日<b>&"+%41 x'
+    with browser(tmp_path / "profile") as page:
+        page.open(reset_link(demo))
+        page.send_form(typed)
+        assert page.text("h1") == "Password changed"
+    assert login(demo, typed) == 200
+
+
+def test_a_token_that_is_markup_is_shown_as_text_and_runs_nothing(demo: Running, tmp_path: Path) -> None:
+    with browser(tmp_path / "profile") as page:
+        page.open(f"{demo.url}/reset-password?token=%22%3E%3Cscript%3Edocument.title='x'%3C/script%3E")
+        assert page.title == "Set a new password - finapi"
+        field = page.driver.find_element("css selector", "input[name=token]")
+        assert field.get_attribute("value") == "\"><script>document.title='x'</script>"
+        assert page.complaints() == []
+
+
+def test_pages_are_kept_by_no_cache_framed_by_nobody_and_tell_nobody_where_one_was(demo: Running) -> None:
+    for path in ("/reset-password?token=1.x", "/email-verified"):
+        headers = demo.get(path).headers
+        assert headers["content-type"] == "text/html; charset=utf-8"
+        assert headers["cache-control"] == "no-store"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["content-security-policy"] == (
+            "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        )
+    redirect = demo.get(f"{API}/auth/verifyPasswordLink?token=1.x")
+    assert (redirect.status, redirect.headers["referrer-policy"]) == (302, "no-referrer")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_fit_their_window_and_follow_light_and_dark(
+    demo: Running, tmp_path: Path, width: int, scheme: str
+) -> None:
+    with browser(tmp_path / "profile") as page:
+        page.driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False},
+        )
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        register(demo)
+        address = reset_link(demo)
+        for name, url in (("form", address), ("verified", f"{demo.url}/email-verified")):
+            page.open(url)
+            overflow = "return document.documentElement.scrollWidth - window.innerWidth"
+            assert page.driver.execute_script(overflow) <= 0
+            colour = page.driver.execute_script("return getComputedStyle(document.querySelector('h1')).color")
+            assert colour == {"light": "rgb(0, 0, 0)", "dark": "rgb(255, 255, 255)"}[scheme]
+            _keep(page, f"{name}-{width}-{scheme}.png")
+        page.open(address)
+        page.send_form(COMMON)
+        assert page.has("form")
+        assert page.driver.execute_script(overflow) <= 0
+        _keep(page, f"refused-{width}-{scheme}.png")
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="AXE_SCRIPT names no axe.min.js of axe-core")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(demo: Running, tmp_path: Path, scheme: str) -> None:
+    register(demo)
+    with browser(tmp_path / "profile") as page:
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        page.open(f"{demo.url}/email-verified")
+        assert _axe(page) == []
+        page.open(reset_link(demo))
+        assert _axe(page) == []
+        page.send_form(COMMON)
+        assert _axe(page) == []
+        page.send_form(NEW)
+        assert _axe(page) == []
+
+
+def _axe(page: Browser) -> list[tuple[str, str, str]]:
+    """Impact, rule and place of what axe-core finds, whatever its impact."""
+    evaluate = {"expression": AXE.read_text() + ";0"}
+    page.driver.execute_cdp_cmd("Runtime.evaluate", evaluate)
+    run = {"expression": "axe.run()", "awaitPromise": True, "returnByValue": True}
+    found = page.driver.execute_cdp_cmd("Runtime.evaluate", run)["result"]["value"]
+    assert found["passes"]
+    return [
+        (violation["impact"], violation["id"], node["html"])
+        for violation in found["violations"]
+        for node in violation["nodes"]
+    ]
+
+
+def _keep(page: Browser, name: str) -> None:
+    """Keep a picture where ``FINAPI_TEST_PICTURES`` says, for people to look at."""
+    if place := os.environ.get("FINAPI_TEST_PICTURES"):
+        page.driver.save_screenshot(str(Path(place) / name))

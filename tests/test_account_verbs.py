@@ -1,0 +1,629 @@
+"""The verbs of accounts as they are typed: on a data directory of their own and beside a server that holds it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi import datadir
+from finapi.datadir import Say
+from finapi.errors import UsageError
+from tests.process import (
+    CIK,
+    COMMAND,
+    ROOT,
+    Answer,
+    Finished,
+    Running,
+    environment,
+    eventually,
+    filing,
+    finapi,
+    serve,
+    write,
+)
+
+API = "/api/v1"
+STATEMENTS = f"{API}/xbrl/companies/{CIK}/statements"
+CODE = re.compile(r"[A-Z2-7]{4}(-[A-Z2-7]{4}){3}")
+PASSWORD = "correct horse battery"
+ANN = "ann@example.com"
+
+
+@pytest.fixture(params=["alone", "beside a server"])
+def data_dir(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A data directory: nobody holds it, or a server does, to which every verb is handed."""
+    place = tmp_path / "data"
+    if request.param == "alone":
+        yield place
+        return
+    with serve(place):
+        yield place
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Running]:
+    """A server whose data directory is ``data`` in the test's own."""
+    with serve(tmp_path / "data") as running:
+        yield running
+
+
+def rows(data_dir: Path, query: str, *values: object) -> list[tuple[Any, ...]]:
+    """What a query finds in the directory's database."""
+    with contextlib.closing(sqlite3.connect(data_dir / "finapi.db")) as db:
+        return db.execute(query, values).fetchall()
+
+
+def did(finished: Finished) -> str:
+    """What a verb that succeeded printed on stdout, without its last line end."""
+    assert (finished.status, finished.err) == (0, ""), finished
+    return finished.out.removesuffix("\n")
+
+
+def verb(data_dir: Path, *words: object, stdin: bytes = b"") -> Finished:
+    return finapi(*words, "--data-dir", data_dir, stdin=stdin)
+
+
+def added(data_dir: Path, *words: object, email: str = ANN, stdin: bytes = b"") -> dict[str, str]:
+    """A new account, as ``user add --json`` prints it."""
+    finished = verb(data_dir, "user", "add", email, "--json", *words, stdin=stdin)
+    did(finished)
+    user: dict[str, str] = finished.json
+    return user
+
+
+def shown(data_dir: Path, email: str = ANN) -> dict[str, Any]:
+    finished = verb(data_dir, "user", "show", email, "--json")
+    did(finished)
+    user: dict[str, Any] = finished.json
+    return user
+
+
+def invites(data_dir: Path) -> list[dict[str, Any]]:
+    """The invites that were made by hand."""
+    finished = verb(data_dir, "invite", "list", "--json")
+    did(finished)
+    assert list(finished.json) == ["invites"]
+    return [row for row in finished.json["invites"] if row["note"] != "first start"]
+
+
+def created(data_dir: Path, *words: object) -> list[str]:
+    finished = verb(data_dir, "invite", "create", "--json", *words)
+    did(finished)
+    return [row["code"] for row in finished.json["invites"]]
+
+
+def account(data_dir: Path) -> tuple[Any, ...]:
+    """Plan, balance and cents of the one user, and the reasons and deltas of the ledger."""
+    ((plan, balance, cents),) = rows(
+        data_dir,
+        "SELECT plan, total_limit_api - reach_limit_api, credit_cents FROM userplans JOIN users ON users.id = user_id",
+    )
+    ledger = rows(data_dir, "SELECT reason, delta FROM ledger ORDER BY id")
+    assert sum(delta for _, delta in ledger) == balance
+    return plan, balance, cents, ledger
+
+
+def login(server: Running, password: str = PASSWORD, email: str = ANN) -> Answer:
+    return server.call("POST", f"{API}/auth/login", {"email": email, "password": password})
+
+
+def registered(server: Running, code: str, email: str) -> tuple[int, str]:
+    """Redeem a code and register with it: the status and code of the first answer that is no success."""
+    answer = server.call("POST", f"{API}/auth/redeem-invite", {"invite_code": code})
+    if answer.status == 200:
+        body = {"email": email, "password": PASSWORD, "invite_token": answer.json["invite_token"]}
+        answer = server.call("POST", f"{API}/auth/register", body)
+    return answer.status, answer.json.get("code", "")
+
+
+# ---- invites
+
+
+def test_invite_create_prints_as_many_codes_as_were_asked_for(data_dir: Path) -> None:
+    before = datetime.now(UTC) - timedelta(milliseconds=1)
+    finished = verb(data_dir, "invite", "create", "--count", 3, "--expires", "7d", "--note", "x", "--json")
+    did(finished)
+    assert list(finished.json) == ["invites"]
+    made = finished.json["invites"]
+    assert [set(invite) for invite in made] == [{"code", "expires_at", "note"}] * 3
+    assert all(CODE.fullmatch(invite["code"]) for invite in made)
+    assert len({invite["code"] for invite in made}) == 3
+    assert [invite["note"] for invite in made] == ["x"] * 3
+    for invite in made:
+        end = datetime.fromisoformat(invite["expires_at"])
+        assert before <= end - timedelta(days=7) <= datetime.now(UTC)
+    assert [row["code"] for row in invites(data_dir)] == [invite["code"] for invite in made]
+
+
+def test_invite_create_makes_one_code_that_never_expires(data_dir: Path) -> None:
+    code = did(verb(data_dir, "invite", "create"))
+    assert CODE.fullmatch(code)
+    (row,) = invites(data_dir)
+    stamp = row.pop("created_at")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", stamp)
+    assert row == {
+        "code": code,
+        "state": "open",
+        "note": None,
+        "expires_at": None,
+        "used_at": None,
+        "used_by": None,
+    }
+
+
+def test_invite_create_prints_a_line_for_each_code(data_dir: Path) -> None:
+    lines = did(verb(data_dir, "invite", "create", "--count", 2, "--note", "for a friend")).split("\n")
+    assert [line.split("  ") for line in lines] == [
+        [code["code"], "for a friend"] for code in invites(data_dir)
+    ]
+
+
+def test_invite_list_prints_a_line_for_each_invite(data_dir: Path) -> None:
+    (code,) = created(data_dir, "--note", "n1")
+    line = did(verb(data_dir, "invite", "list")).split("\n")[-1]
+    assert line.startswith(f"{code}  open  n1  ")
+
+
+def test_an_invite_that_has_expired_is_listed_so(data_dir: Path) -> None:
+    created(data_dir, "--expires", "1s")
+    eventually(lambda: invites(data_dir)[0]["state"] == "expired")
+
+
+def test_a_revoked_code_is_listed_so_and_cannot_be_revoked_again(data_dir: Path) -> None:
+    first, second = created(data_dir, "--count", 2)
+    assert did(verb(data_dir, "invite", "revoke", first)) == f"{first} is revoked"
+    assert [(row["code"], row["state"]) for row in invites(data_dir)] == [
+        (first, "revoked"),
+        (second, "open"),
+    ]
+    again = verb(data_dir, "invite", "revoke", first)
+    assert (again.status, again.complaint) == (1, "The invite code was used or revoked before.")
+
+
+def test_a_code_may_be_typed_in_lower_case(data_dir: Path) -> None:
+    (code,) = created(data_dir)
+    did(verb(data_dir, "invite", "revoke", code.lower()))
+    assert invites(data_dir)[0]["state"] == "revoked"
+
+
+def test_an_unknown_code_cannot_be_revoked(data_dir: Path) -> None:
+    finished = verb(data_dir, "invite", "revoke", "AAAA-AAAA-AAAA-AAAA")
+    assert (finished.status, finished.complaint) == (1, "There is no such invite code.")
+
+
+def test_a_code_registers_one_account_and_is_listed_with_it(server: Running, tmp_path: Path) -> None:
+    (code,) = created(tmp_path / "data")
+    assert registered(server, code, "Bob@Example.com") == (200, "")
+    assert registered(server, code, "eve@example.com") == (410, "INVITE_USED")
+    (row,) = invites(tmp_path / "data")
+    assert (row["state"], row["used_by"]) == ("used", "bob@example.com")
+    assert row["used_at"] >= row["created_at"]
+    finished = verb(tmp_path / "data", "invite", "revoke", code)
+    assert (finished.status, finished.complaint) == (1, "The invite code was used or revoked before.")
+
+
+def test_a_revoked_code_is_refused_by_the_next_call(server: Running, tmp_path: Path) -> None:
+    (code,) = created(tmp_path / "data")
+    redeemed = server.call("POST", f"{API}/auth/redeem-invite", {"invite_code": code})
+    did(verb(tmp_path / "data", "invite", "revoke", code))
+    assert registered(server, code, ANN) == (400, "INVALID_INVITE")
+    body = {"email": ANN, "password": PASSWORD, "invite_token": redeemed.json["invite_token"]}
+    answer = server.call("POST", f"{API}/auth/register", body)
+    assert (answer.status, answer.json["code"]) == (400, "INVALID_INVITE")
+
+
+def test_the_database_holds_neither_codes_nor_keys(data_dir: Path) -> None:
+    codes = created(data_dir, "--count", 2)
+    key = added(data_dir)["api_key"]
+    data = b"".join(path.read_bytes() for path in data_dir.glob("finapi.db*"))
+    assert [text for text in [*codes, key] if text.encode() in data] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--count", "0"), "--count: must be from 1 to 10000"),
+        (("--count", "-1"), "--count: must be from 1 to 10000"),
+        (("--count", "10001"), "--count: must be from 1 to 10000"),
+        (("--count", "x"), "argument --count: invalid int value: 'x'; see finapi invite create --help"),
+        (("--expires", "7w"), "--expires: '7w' is not a duration (90s, 15m, 12h, 7d)"),
+        (("--expires", "0d"), "--expires: '0d' is not a duration (90s, 15m, 12h, 7d)"),
+        (("--expires", "1.5h"), "--expires: '1.5h' is not a duration (90s, 15m, 12h, 7d)"),
+        (("--expires", "7"), "--expires: '7' is not a duration (90s, 15m, 12h, 7d)"),
+        (("--expires", ""), "--expires: '' is not a duration (90s, 15m, 12h, 7d)"),
+    ],
+)
+def test_invite_create_refuses_a_bad_value_in_one_line(
+    tmp_path: Path, words: tuple[str, ...], complaint: str
+) -> None:
+    finished = verb(tmp_path, "invite", "create", *words)
+    assert (finished.status, finished.complaint) == (2, complaint)
+    assert invites(tmp_path) == []
+
+
+@pytest.mark.parametrize("word", ["invite", "user"])
+def test_a_verb_without_its_action_is_refused_in_one_line(tmp_path: Path, word: str) -> None:
+    finished = verb(tmp_path, word)
+    assert (finished.status, finished.complaint) == (
+        2,
+        f"the following arguments are required: ACTION; see finapi {word} --help",
+    )
+
+
+def test_a_note_that_is_not_unicode_is_refused_in_one_line(data_dir: Path) -> None:
+    finished = finapi(
+        "invite", "create", "--note", b"\xff".decode(errors="surrogateescape"), "--data-dir", data_dir
+    )
+    assert finished.status == 2
+    assert finished.complaint
+
+
+# ---- accounts
+
+
+def test_user_add_prints_the_new_account(data_dir: Path) -> None:
+    user = added(data_dir, email="Ann@Example.com")
+    assert set(user) == {"email", "uuid", "api_key"}
+    assert user["email"] == "ann@example.com"
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", user["uuid"])
+    assert re.fullmatch(r"[0-9a-f]{32}", user["api_key"])
+    assert account(data_dir) == ("free", 2_000, 0, [("refill", 2_000)])
+
+
+def test_user_add_prints_a_line_for_people(data_dir: Path) -> None:
+    said = did(verb(data_dir, "user", "add", "Ann@Example.com"))
+    assert re.fullmatch(r"ann@example\.com has the API key [0-9a-f]{32}", said)
+
+
+def test_user_add_starts_the_plan_that_was_named(data_dir: Path) -> None:
+    added(data_dir, "--plan", "yearly")
+    assert account(data_dir) == ("yearly", 2_400_000, 0, [("refill", 2_400_000)])
+
+
+def test_an_email_is_taken_in_any_spelling(data_dir: Path) -> None:
+    added(data_dir)
+    finished = verb(data_dir, "user", "add", "ANN@example.com", "--json")
+    assert (finished.status, finished.complaint) == (
+        1,
+        "A user with the email ann@example.com exists already.",
+    )
+
+
+def test_user_show_prints_the_whole_account(data_dir: Path) -> None:
+    user = added(data_dir)
+    show = shown(data_dir, "ANN@example.com")
+    plan = show.pop("Userplan")
+    stamps = [source.pop(name) for source in (show, plan) for name in ("created_at", "updated_at")]
+    assert len(set(stamps)) == 1
+    assert datetime.fromisoformat(plan.pop("current_period_end")) > datetime.now(UTC) + timedelta(days=27)
+    assert show == {
+        "id": 1,
+        "uuid": user["uuid"],
+        "email": "ann@example.com",
+        "usertype": "user",
+        "api_key": user["api_key"],
+        "verify_email": True,
+        "is_online": False,
+        "has_uat_access": False,
+        "billing_admin": True,
+        "credit_balance": 0.0,
+        "notify_email": True,
+        "notify_browser": True,
+        "webhook_url": None,
+        "webhook_topics": [],
+    }
+    assert plan == {
+        "id": 1,
+        "userId": user["uuid"],
+        "total_limit_api": 2_000,
+        "reach_limit_api": 0,
+        "plan": "free",
+        "status": "active",
+    }
+
+
+def test_user_show_is_what_a_login_answers(server: Running, tmp_path: Path) -> None:
+    added(tmp_path / "data", "--password-stdin", stdin=PASSWORD.encode())
+    assert login(server).json["user"] == shown(tmp_path / "data")
+
+
+def test_user_show_without_json_is_the_same_on_many_lines(data_dir: Path) -> None:
+    added(data_dir)
+    finished = verb(data_dir, "user", "show", ANN)
+    lines = did(finished).split("\n")
+    assert (lines[0], lines[-1]) == ("{", "}")
+    assert ' "email": "ann@example.com",' in lines
+
+
+@pytest.mark.parametrize(
+    "words", [("show",), ("lock",), ("unlock",), ("plan", "pro"), ("credit", "1"), ("grant", "1")]
+)
+def test_a_verb_on_an_unknown_user_says_so(data_dir: Path, words: tuple[str, ...]) -> None:
+    action, *values = words
+    finished = verb(data_dir, "user", action, "Nobody@example.com", *values)
+    assert (finished.status, finished.complaint) == (
+        1,
+        "There is no user with the email nobody@example.com.",
+    )
+
+
+@pytest.mark.parametrize(
+    "email", ["ann", "@", "ann@", "@example.com", "a@@b", "a b@example.com", "", "a\n@b.c"]
+)
+def test_user_add_refuses_what_is_no_email_address(tmp_path: Path, email: str) -> None:
+    finished = verb(tmp_path, "user", "add", email)
+    assert (finished.status, finished.complaint) == (2, f"{email!r} is not an email address")
+
+
+# ---- passwords
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"\nsecond line\n"])
+def test_a_password_is_the_first_line_of_standard_input(server: Running, tmp_path: Path, end: bytes) -> None:
+    added(tmp_path / "data", "--password-stdin", stdin=b" sp\xc3\xa4ces count " + end)
+    assert login(server, " späces count ").status == 200
+    assert login(server, "späces count").status == 401
+
+
+def test_a_password_given_while_no_server_runs_is_good_afterwards(tmp_path: Path) -> None:
+    added(tmp_path, "--password-stdin", stdin=PASSWORD.encode())
+    with serve(tmp_path) as server:
+        assert login(server).status == 200
+
+
+def test_without_a_password_nobody_can_log_in(server: Running, tmp_path: Path) -> None:
+    added(tmp_path / "data", stdin=PASSWORD.encode())
+    assert login(server).status == 401
+
+
+@pytest.mark.parametrize(
+    ("password", "complaint"),
+    [
+        (b"", "The password must have 8 to 1024 characters"),
+        (b"1234567\n", "The password must have 8 to 1024 characters"),
+        (b"x" * 1025, "The password must have 8 to 1024 characters"),
+        (b"Password1\n", "The password is one of the most common ones. Choose one that nobody would guess."),
+    ],
+)
+def test_user_add_refuses_a_password_that_may_not_be_chosen(
+    data_dir: Path, password: bytes, complaint: str
+) -> None:
+    finished = verb(data_dir, "user", "add", ANN, "--password-stdin", stdin=password)
+    assert (finished.status, finished.complaint) == (2, complaint)
+    assert rows(data_dir, "SELECT email FROM users") == []
+
+
+def test_a_password_that_is_not_utf_8_is_refused_in_one_line(data_dir: Path) -> None:
+    finished = verb(data_dir, "user", "add", ANN, "--password-stdin", stdin=b"\xff\xfe long enough\n")
+    assert finished.status == 2
+    assert finished.complaint
+    assert rows(data_dir, "SELECT email FROM users") == []
+
+
+# ---- locks, plans, money
+
+
+def test_a_locked_user_is_out_with_the_next_call_and_back_after_unlock(
+    server: Running, tmp_path: Path
+) -> None:
+    data_dir = tmp_path / "data"
+    key = added(data_dir, "--password-stdin", stdin=PASSWORD.encode())["api_key"]
+    session = {"Authorization": f"Bearer {login(server).json['token']}"}
+    assert server.get(STATEMENTS, key).status == 404
+    assert server.call("GET", f"{API}/user/", headers=session).status == 200
+
+    assert did(verb(data_dir, "user", "lock", "Ann@example.com")) == "Ann@example.com is locked"
+    assert server.get(STATEMENTS, key).status == 401
+    assert server.call("GET", f"{API}/user/", headers=session).status == 401
+    refused = login(server)
+    assert (refused.status, refused.json["message"]) == (401, "Invalid email or password")
+
+    assert did(verb(data_dir, "user", "unlock", ANN)) == "ann@example.com is unlocked"
+    assert server.get(STATEMENTS, key).status == 404
+    assert server.call("GET", f"{API}/user/", headers=session).status == 401
+    assert login(server).status == 200
+
+
+def test_locking_twice_is_as_good_as_once(data_dir: Path) -> None:
+    added(data_dir)
+    for action in ("lock", "lock", "unlock", "unlock"):
+        assert did(verb(data_dir, "user", action, ANN)) == f"{ANN} is {action}ed"
+    assert rows(data_dir, "SELECT locked_at FROM users") == [(None,)]
+
+
+def test_a_plan_begins_with_its_whole_quota_and_the_ledger_adds_up(data_dir: Path) -> None:
+    added(data_dir)
+    assert did(verb(data_dir, "user", "plan", ANN, "pro")) == f"{ANN} is on the plan pro"
+    assert account(data_dir) == ("pro", 500_000, 0, [("refill", 2_000), ("refill", 498_000)])
+    did(verb(data_dir, "user", "plan", ANN, "weekly"))
+    assert account(data_dir)[:2] == ("weekly", 50_000)
+    (end,) = rows(data_dir, "SELECT current_period_end FROM userplans")[0]
+    left = datetime.fromisoformat(end) - datetime.now(UTC)
+    assert timedelta(days=6, hours=23) < left <= timedelta(days=7)
+
+
+def test_granted_tokens_are_in_the_balance_and_in_the_ledger(data_dir: Path) -> None:
+    added(data_dir)
+    assert did(verb(data_dir, "user", "grant", ANN, 150)) == f"{ANN} was granted 150 tokens"
+    did(verb(data_dir, "user", "grant", ANN, 1))
+    assert account(data_dir) == ("free", 2_151, 0, [("refill", 2_000), ("grant", 150), ("grant", 1)])
+
+
+def test_tokens_are_spent_granted_and_replaced_beside_a_running_server(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    documents = write(tmp_path / "tiny", filing())
+    did(verb(data_dir, "ingest", documents, "--accession", "0001999999-25-000001"))
+    with serve(data_dir, "--free-tokens", 30) as server:
+        key = added(data_dir)["api_key"]
+        assert server.get(STATEMENTS, key).status == 200
+        assert server.get(STATEMENTS, key).json["current_balance"] == 5
+        did(verb(data_dir, "user", "grant", ANN, 20))
+        assert server.get(STATEMENTS, key).status == 200
+        refused = server.get(STATEMENTS, key)
+        assert (refused.status, refused.json["current_balance"]) == (402, 0)
+        did(verb(data_dir, "user", "plan", ANN, "weekly"))
+        assert server.get(STATEMENTS, key).headers["x-tokens-charged"] == "25"
+        assert server.stop() == 0
+    assert account(data_dir) == (
+        "weekly",
+        49_975,
+        0,
+        [("refill", 30), ("debit", -25), ("grant", 20), ("debit", -25), ("refill", 50_000), ("debit", -25)],
+    )
+
+
+def test_credit_is_added_to_the_cent(data_dir: Path) -> None:
+    added(data_dir)
+    said = [did(verb(data_dir, "user", "credit", ANN, amount)) for amount in ("12.5", "0.07", "3", "0.10")]
+    assert said == [f"{ANN} has {dollars} dollars" for dollars in ("12.50", "12.57", "15.57", "15.67")]
+    assert account(data_dir) == ("free", 2_000, 1_567, [("refill", 2_000)])
+    assert shown(data_dir)["credit_balance"] == 15.67
+
+
+def test_a_large_credit_is_printed_to_the_cent(data_dir: Path) -> None:
+    added(data_dir)
+    assert did(verb(data_dir, "user", "credit", ANN, "999999999.99")) == f"{ANN} has 999999999.99 dollars"
+
+
+@pytest.mark.parametrize(
+    "amount", ["1.234", "-1", "1e3", "+1", "", " 1", "1,5", ".5", "1.", "NaN", "0x1", "\u0661", "1_0", "$1"]
+)
+def test_credit_refuses_what_is_no_amount_of_dollars(tmp_path: Path, amount: str) -> None:
+    finished = verb(tmp_path, "user", "credit", ANN, amount)
+    assert (finished.status, finished.complaint) == (
+        2,
+        f"amount: {amount!r} is not an amount of dollars (12.50)",
+    )
+
+
+@pytest.mark.parametrize("tokens", ["0", "-5", "1000000000001"])
+def test_grant_refuses_what_is_no_positive_whole_number(tmp_path: Path, tokens: str) -> None:
+    finished = verb(tmp_path, "user", "grant", ANN, tokens)
+    assert (finished.status, finished.complaint) == (2, "tokens: must be a positive whole number")
+
+
+@pytest.mark.parametrize("tokens", ["1.5", "many", ""])
+def test_grant_refuses_what_is_no_number(tmp_path: Path, tokens: str) -> None:
+    finished = verb(tmp_path, "user", "grant", ANN, tokens)
+    complaint = f"argument tokens: invalid int value: {tokens!r}; see finapi user grant --help"
+    assert (finished.status, finished.complaint) == (2, complaint)
+
+
+def test_an_unknown_plan_is_refused_in_one_line(data_dir: Path) -> None:
+    finished = verb(data_dir, "user", "plan", ANN, "gold")
+    assert finished.status == 2
+    assert finished.complaint.startswith(
+        "argument plan: invalid choice: 'gold' (choose from 'free', 'weekly',"
+    )
+
+
+# ---- beside a server
+
+
+def test_a_refused_verb_prints_the_same_beside_a_server_and_alone(server: Running, tmp_path: Path) -> None:
+    for words in (
+        ("user", "lock", ANN),
+        ("user", "credit", ANN, "1.234"),
+        ("user", "add", "nobody"),
+        ("invite", "revoke", "AAAA"),
+        ("invite", "create", "--expires", "1y"),
+    ):
+        assert verb(tmp_path / "data", *words) == verb(tmp_path / "alone", *words)
+
+
+def test_many_verbs_at_once_are_all_done(server: Running, tmp_path: Path) -> None:
+    added(tmp_path / "data")
+    with ThreadPoolExecutor(4) as pool:
+        jobs = [pool.submit(verb, tmp_path / "data", "user", "credit", ANN, "0.01") for _ in range(8)]
+    said = sorted(did(job.result()) for job in jobs)
+    assert said == [f"{ANN} has 0.0{cents} dollars" for cents in range(1, 9)]
+
+
+def test_a_verb_that_fails_inside_leaves_the_server_taking_others(tmp_path: Path) -> None:
+    def perform(words: list[str], directory: str, stdin: str, say: Say) -> int:
+        return 1 // len(words)
+
+    statuses: list[int] = []
+
+    def hand_over(*words: str) -> None:
+        with contextlib.suppress(UsageError):
+            statuses.append(datadir.hand_over(tmp_path, list(words), lambda stream, text: None))
+
+    with datadir.Door(tmp_path, perform):
+        for words in ((), ("one",)):
+            typing = threading.Thread(target=hand_over, args=words)
+            typing.start()
+            typing.join(5.0)
+            assert not typing.is_alive()
+    assert statuses[-1:] == [1]
+
+
+# ---- the first start
+
+
+def test_the_first_start_prints_a_code_that_works_once_and_later_starts_print_none(tmp_path: Path) -> None:
+    with serve(tmp_path) as server:
+        (code,) = server.ready["invite_codes"]
+        assert CODE.fullmatch(code)
+        assert registered(server, code, ANN) == (200, "")
+        assert registered(server, code, "eve@example.com") == (410, "INVITE_USED")
+        assert server.stop() == 0
+    with serve(tmp_path) as server:
+        assert "invite_codes" not in server.ready
+
+
+def test_an_unused_first_code_is_not_followed_by_another(tmp_path: Path) -> None:
+    with serve(tmp_path) as server:
+        (code,) = server.ready["invite_codes"]
+        assert server.stop() == 0
+    with serve(tmp_path) as server:
+        assert "invite_codes" not in server.ready
+        assert registered(server, code, ANN) == (200, "")
+
+
+def test_a_start_after_user_add_prints_no_code(tmp_path: Path) -> None:
+    added(tmp_path)
+    with serve(tmp_path) as server:
+        assert "invite_codes" not in server.ready
+
+
+def test_people_read_the_first_code_on_the_second_line(tmp_path: Path) -> None:
+    command = [*COMMAND, "serve", "--port", "0", "--data-dir", str(tmp_path), "--log-level", "error"]
+    with subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            lines = [process.stdout.readline().decode() for _ in range(2)]
+        finally:
+            process.terminate()
+    assert re.fullmatch(r"finapi \S+ listens at http://127\.0\.0\.1:\d+\n", lines[0])
+    first, code = lines[1].rstrip("\n").rsplit(" ", 1)
+    assert first == "An invite code for the first account:"
+    assert CODE.fullmatch(code)
+
+
+def test_a_first_start_that_could_not_listen_leaves_the_code_to_the_next(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert finapi("serve", "--port", port, "--data-dir", tmp_path).status == 2
+    with serve(tmp_path) as server:
+        assert len(server.ready.get("invite_codes", [])) == 1
+
+
+@pytest.mark.slow
+def test_a_server_that_is_told_to_stop_as_soon_as_it_is_ready_stops(tmp_path: Path) -> None:
+    # So often because the moment in which a signal can be lost is short.
+    for number in range(20):
+        with serve(tmp_path / str(number)) as server:
+            assert server.stop() == 0
