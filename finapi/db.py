@@ -15,15 +15,16 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from finapi.errors import UsageError
+from finapi.errors import ApiError, UsageError
 
 Row = sqlite3.Row
 
 # The database refused: a UNIQUE, CHECK or FOREIGN KEY that the statement would have broken.
 Refused = sqlite3.IntegrityError
 
-# How long a statement waits for another process's lock. One process writes, so only a backup can be waited for.
-BUSY_SECONDS = 10.0
+# How long a statement waits for another process's lock, in seconds. One process writes, so that only a backup
+# or an operator's shell can be waited for; a stop waits for up to three statements within its 10 s.
+BUSY_SECONDS = 1.5
 
 
 class Transaction:
@@ -101,12 +102,13 @@ class Database:
         """A write transaction: committed when the block ends, rolled back when it raises.
 
         BEGIN IMMEDIATE, because a deferred one that must upgrade fails under contention instead of waiting.
-        A block inside another on the same thread would be half a transaction, and is refused.
+        A block inside another on the same thread would be half a transaction, and is refused. UNAVAILABLE
+        (503) when another process holds the file.
         """
         with self._lock:
             if self._writer.in_transaction:
                 raise RuntimeError("a write transaction inside another")
-            self._writer.execute("BEGIN IMMEDIATE")
+            self._begin()
             try:
                 yield Transaction(self._writer, self._queries)
                 self._writer.execute("COMMIT")
@@ -126,6 +128,16 @@ class Database:
             connection = self._reader()
             with self._reading(connection):
                 yield Transaction(connection, self._queries)
+
+    def _begin(self) -> None:
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise
+            raise ApiError(
+                "UNAVAILABLE", "The store is held by another process.", headers={"Retry-After": "2"}
+            ) from None
 
     @contextmanager
     def _reading(self, connection: sqlite3.Connection) -> Iterator[None]:

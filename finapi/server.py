@@ -19,7 +19,7 @@ from finapi.background import Worker
 from finapi.background import running as workers_running
 from finapi.clock import Clock
 from finapi.config import Config
-from finapi.errors import UsageError
+from finapi.errors import ApiError, UsageError
 from finapi.listen import Listener, ListenSettings, listen
 from finapi.web.wsgi import WsgiApp
 
@@ -55,7 +55,10 @@ def opened(config: Config, clock: Clock | None = None) -> Iterator[App]:
                 log.warning("refunded %d calls that a crash cut off", refunded)
             yield app
         finally:
-            billing.close_kept(app)
+            try:
+                billing.close_kept(app)
+            except ApiError as error:
+                log.warning("the last calls are refunded at the next start: %s", error)
             app.db.close()
 
 
