@@ -9,7 +9,6 @@ import re
 import signal
 import socket
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -62,7 +61,7 @@ def _demo(
 ) -> int:
     from finapi.demo import data as demo_data
 
-    stop = _stop_signals()
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
     if origins["port"] == "default" and _taken(config.host, config.port):
         config = replace(config, port=0)
     if origins["log_level"] == "default":
@@ -90,7 +89,7 @@ def _demo(
         )
 
     with _directory(config, origins) as config:
-        return _serve_until_stopped(args, config, prepare, ready, _demo_text, stop, say, perform)
+        return _serve_until_stopped(args, config, prepare, ready, _demo_text, say, perform)
 
 
 def _serve(
@@ -109,7 +108,8 @@ def _serve(
                 invites.create(app, app.clock.now(), lifetime=None, note="first start").code
             ]
 
-    return _serve_until_stopped(args, config, prepare, ready, _serve_text, _stop_signals(), say, perform)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
+    return _serve_until_stopped(args, config, prepare, ready, _serve_text, say, perform)
 
 
 def _serve_text(url: str, ready: dict[str, Any]) -> str:
@@ -127,7 +127,6 @@ def _serve_until_stopped(
     prepare: Callable[[App], None] | None,
     ready: dict[str, Any],
     text: Callable[[str, dict[str, Any]], str],
-    stop: threading.Event,
     say: Say,
     perform: Perform,
 ) -> int:
@@ -141,9 +140,7 @@ def _serve_until_stopped(
                 say("out", json.dumps(line))
             else:
                 say("out", text(running.url, ready))
-            # Not one endless wait: a signal that arrives as it begins can be slept through.
-            while not stop.wait(0.2):
-                pass
+            signal.sigwait(_STOP)
     except datadir.Busy:
         raise UsageError(
             f"{config.data_dir} is held by another finapi; stop it or name another --data-dir"
@@ -151,12 +148,9 @@ def _serve_until_stopped(
     return 0
 
 
-def _stop_signals() -> threading.Event:
-    """Set by SIGTERM and SIGINT: asked for before anything is made that a stop has to take away again."""
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    return stop
+# Blocked in every thread before anything is made that a stop has to take away again, and then waited for. A
+# handler that sets an Event is lost, or hangs, when the signal comes just as the main thread begins to wait.
+_STOP = (signal.SIGTERM, signal.SIGINT)
 
 
 def _demo_text(url: str, ready: dict[str, Any]) -> str:

@@ -34,8 +34,6 @@ COMPANIONS = (
     "pdf",
 )
 
-READ = (*XBRL, "submissions", "company-tickers", "full-submission", "directory-index", "filing-index")
-
 _Arc = TypeVar("_Arc", xbrl.PresentationArc, xbrl.CalculationArc, xbrl.DefinitionArc)
 
 Kind = Literal["ingested", "unchanged", "skipped", "refused"]
@@ -62,11 +60,14 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """An entry that has been read and recognised."""
+    """An entry that has been recognised; it is read when it is wanted, one at a time."""
 
     entry: Entry
     kind: str
-    data: bytes
+
+    def read(self) -> bytes:
+        """All of it, or a ParseError."""
+        return self.entry.read(None)
 
 
 def run(app: App, paths: Iterable[Path], given: Given, tell: Callable[[Outcome], None]) -> dict[str, int]:
@@ -92,18 +93,16 @@ def _ingest_group(app: App, group: Group, given: Given) -> Iterator[Outcome]:
     beside: identity.Identity | None = None
     for entry in group.entries:
         try:
-            kind = recognise.kind(entry.read(recognise.ENOUGH), entry.name)
-            # What is not read further is not held in memory either.
-            data = entry.read(None) if kind in READ else b""
+            document = _Document(entry, recognise.kind(entry.read(recognise.ENOUGH), entry.name))
         except ParseError as error:
             yield Outcome(entry.path, "unknown", "refused", error.reason)
             continue
-        if kind in XBRL:
-            together.append(_Document(entry, kind, data))
+        if document.kind in XBRL:
+            together.append(document)
             continue
-        if kind in ("directory-index", "filing-index"):
-            beside = beside or _identity(data, entry)
-        yield from _ingest_one(app, _Document(entry, kind, data), given)
+        if document.kind in ("directory-index", "filing-index"):
+            beside = beside or _identity(document)
+        yield from _ingest_one(app, document, given)
     for documents in _filings(together):
         yield from _ingest_filing(app, documents, group.name, beside, given)
 
@@ -123,7 +122,7 @@ def _ingest_one(app: App, document: _Document, given: Given) -> Iterator[Outcome
 
 
 def _submissions(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
-    company = submissions.company(document.data, document.entry.path)
+    company = submissions.company(document.read(), document.entry.path)
     with app.db.write() as tx:
         companies.put_submissions(tx, company)
         store.settle_unfiled(tx, int(company.cik))
@@ -132,7 +131,7 @@ def _submissions(app: App, document: _Document, given: Given) -> Iterator[Outcom
 
 
 def _company_tickers(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
-    listed = tickers.company_tickers(document.data, document.entry.path)
+    listed = tickers.company_tickers(document.read(), document.entry.path)
     by_company: dict[int, list[tuple[str, str | None]]] = {}
     with app.db.write() as tx:
         for row in listed:
@@ -147,13 +146,16 @@ def _company_tickers(app: App, document: _Document, given: Given) -> Iterator[Ou
 def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
     """The XBRL exhibits inside a full submission, filed as its header says."""
     path = document.entry.path
-    header = sgml.header(document.data, path)
+    data = document.read()
+    header = sgml.header(data, path)
     inside = []
-    for exhibit in sgml.documents(document.data, path):
-        kind = recognise.kind(exhibit.body.lstrip(), exhibit.filename or "")
+    for exhibit in sgml.documents(data, path):
+        # A line break before the XML declaration is the submission's, not the document's.
+        body = exhibit.body.lstrip()
+        kind = recognise.kind(body, exhibit.filename or "")
         if kind in XBRL:
             name = exhibit.filename or f"document {exhibit.sequence}"
-            inside.append(_Document(Entry(path, name, lambda size: b""), kind, exhibit.body.lstrip()))
+            inside.append(_Document(Entry(path, name, _already_read(body)), kind))
     if not any(one.kind == INSTANCE for one in inside):
         yield Outcome(
             path, document.kind, "refused", f"form {header.form} without XBRL documents", header.accession
@@ -162,6 +164,10 @@ def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Ou
     outcomes = list(_ingest_filing(app, inside, "", identity.from_header(header), given))
     worst = next((one for one in outcomes if one.outcome == "refused"), outcomes[0])
     yield replace(worst, path=path, kind=document.kind)
+
+
+def _already_read(body: bytes) -> Callable[[int | None], bytes]:
+    return lambda size: body if size is None else body[:size]
 
 
 _ALONE: dict[str, Callable[[App, _Document, Given], Iterator[Outcome]]] = {
@@ -237,22 +243,26 @@ def _assemble(documents: list[_Document]) -> report.Report:
     definition: dict[str, list[xbrl.DefinitionArc]] = {}
     labels: dict[str, dict[str, str]] = {}
     schema = None
+    instance = None
+    digests = []
     for document in documents:
-        data, path = document.data, document.entry.path
-        if document.kind == "xbrl-schema":
+        data, path, kind = document.read(), document.entry.path, document.kind
+        digests.append(hashlib.sha256(data).digest())
+        if kind == INSTANCE:
+            instance = xbrl.instance(data, path)
+        elif kind == "xbrl-schema":
             schema = xbrl.schema(data, path)
         # A schema may hold its linkbases inside, and one linkbase document several kinds of links.
-        if _holds(document, "presentation"):
+        if _holds(kind, data, "presentation"):
             _extend(presentation, xbrl.presentation(data, path))
-        if _holds(document, "calculation"):
+        if _holds(kind, data, "calculation"):
             _extend(calculation, xbrl.calculation(data, path))
-        if _holds(document, "definition"):
+        if _holds(kind, data, "definition"):
             _extend(definition, xbrl.definition(data, path))
-        if _holds(document, "label"):
+        if _holds(kind, data, "label"):
             for element, texts in xbrl.labels(data, path).items():
                 labels.setdefault(element, {}).update(texts)
-    instance = xbrl.instance(instances[0].data, instances[0].entry.path)
-    digests = sorted(hashlib.sha256(document.data).digest() for document in documents)
+    assert instance is not None
     return report.assemble(
         report.Documents(
             instances[0].entry.path,
@@ -263,7 +273,7 @@ def _assemble(documents: list[_Document]) -> report.Report:
             _effective(definition),
             labels,
         ),
-        sha256=hashlib.sha256(b"".join(digests)).digest(),
+        sha256=hashlib.sha256(b"".join(sorted(digests))).digest(),
         count=len(documents),
     )
 
@@ -273,10 +283,10 @@ def _effective(links: dict[str, list[_Arc]]) -> dict[str, list[_Arc]]:
     return {role: xbrl.effective(arcs) for role, arcs in links.items()}
 
 
-def _holds(document: _Document, links: str) -> bool:
-    if document.kind == f"xbrl-{links}":
+def _holds(kind: str, data: bytes, links: str) -> bool:
+    if kind == f"xbrl-{links}":
         return True
-    return document.kind in ("xbrl-schema", "xbrl-linkbase") and f"{links}Link ".encode() in document.data
+    return kind in ("xbrl-schema", "xbrl-linkbase") and f"{links}Link ".encode() in data
 
 
 def _extend(into: dict[str, list[_Arc]], found: dict[str, list[_Arc]]) -> None:
@@ -315,9 +325,9 @@ def _filed(
     return store.Filed(accession, filed_at, accepted_at=beside.accepted if beside else None)
 
 
-def _identity(data: bytes, entry: Entry) -> identity.Identity | None:
+def _identity(document: _Document) -> identity.Identity | None:
     try:
-        return identity.from_index(data, entry.path)
+        return identity.from_index(document.read(), document.entry.path)
     except ParseError:
         return None  # an index that cannot be read tells nothing; the documents themselves may still be whole
 
