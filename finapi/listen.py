@@ -18,7 +18,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from math import inf
-from queue import SimpleQueue
 from typing import Any
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
@@ -29,6 +28,7 @@ from waitress.server import TcpWSGIServer
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import build_http_date, logger
 
+from finapi.pool import Pool
 from finapi.wire import Refusal, RequestParser
 
 # (status, a fixed sentence) -> (headers, body). Content-Length, Date, Connection and Retry-After are added to
@@ -56,6 +56,7 @@ class ListenSettings:
     server_timeout: float = 300.0  # from the end of the request to the beginning of the answer (SPEC: 300)
     header_limit: int = 65_536  # request line and header fields together
     body_limit: int = 52_428_800  # after chunks are joined (SPEC: 50 MB)
+    bodies_at_once: int = 64  # arriving; they spool to disk, and slow ones must not hold every connection
 
 
 class _Task(WSGITask):  # type: ignore[misc]
@@ -100,72 +101,6 @@ class _ErrorTask(ErrorTask):  # type: ignore[misc]
         channel.write_soon(channel.server.error_bytes(channel.requests[0], error.code, error.body))
 
 
-class _Pool:
-    """The task threads. One that does not come back is replaced, since Python cannot end it.
-
-    There are at most twice ``size``; when all are stuck, the queue fills and the loop answers 504 and 503.
-    """
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.queue: SimpleQueue[_Channel | None] = SimpleQueue()
-        self._lock = threading.Lock()
-        self._threads: set[threading.Thread] = set()
-        self._serving: dict[threading.Thread, _Channel] = {}
-        self._stuck: set[_Channel] = set()
-
-    def start(self) -> None:
-        for _ in range(self.size):
-            self._add_thread()
-
-    def add_task(self, channel: _Channel) -> None:
-        self.queue.put(channel)
-
-    def give_up(self, channel: _Channel) -> None:
-        """Replace the thread that serves ``channel``, if one does."""
-        with self._lock:
-            if channel in self._serving.values() and channel not in self._stuck:
-                self._stuck.add(channel)
-                logger.warning("a call has overrun its time; %d of them are still running", len(self._stuck))
-                if len(self._threads) < 2 * self.size:
-                    self._add_thread()
-
-    def stop(self, timeout: float) -> int:
-        """End and join the threads; returns how many are still in a call after ``timeout`` seconds."""
-        with self._lock:
-            threads = list(self._threads)
-        for _ in threads:
-            self.queue.put(None)
-        until = time.monotonic() + timeout
-        for thread in threads:
-            thread.join(max(until - time.monotonic(), 0.0))
-        return sum(thread.is_alive() for thread in threads)
-
-    def _add_thread(self) -> None:
-        thread = threading.Thread(target=self._work, name="finapi-http", daemon=True)
-        self._threads.add(thread)
-        thread.start()
-
-    def _work(self) -> None:
-        this = threading.current_thread()
-        while (channel := self.queue.get()) is not None:
-            with self._lock:
-                self._serving[this] = channel
-            try:
-                channel.service()
-            except BaseException:  # a SystemExit of the application, say, which waitress lets through
-                logger.exception("exception while serving %r", channel)
-                channel.will_close = True
-                channel.server.pull_trigger()
-            with self._lock:
-                del self._serving[this]
-                if channel in self._stuck:
-                    self._stuck.remove(channel)
-                    if len(self._threads) - len(self._stuck) > self.size:
-                        self._threads.remove(this)
-                        return
-
-
 class _Channel(HTTPChannel):  # type: ignore[misc]
     """A connection, in turn waiting for a head, a body, a thread's answer, its reader, the client's close."""
 
@@ -206,6 +141,11 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
                 request, in_body = self.request, self.request.headers_finished
                 taken = request.received(data)
                 data = data[taken:]
+                if request.headers_finished and not (
+                    in_body or request.completed or self.server.takes_a_body()
+                ):
+                    refusal = Refusal(503, "Too many request bodies are arriving at once.")
+                    request.error, request.completed = refusal, True
                 if request.completed:
                     self.request, self.sent_continue = None, False
                     self.requests.append(request)
@@ -355,7 +295,7 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
             clear_untrusted_proxy_headers=False,  # the application decides whose X-Forwarded-For it believes
         )
         sockinfo = (sock.family, sock.type, sock.proto, sock.getsockname())
-        pool = _Pool(settings.threads)
+        pool = Pool(settings.threads)
         # The map of sockets is its own, so that several servers live in one process.
         super().__init__(app, {}, True, sock, dispatcher=pool, adj=adj, sockinfo=sockinfo, bind_socket=False)
 
@@ -408,6 +348,12 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
         channel.answering = False
         channel.deadline = self.monotonic() + self.settings.server_timeout
         super().add_task(channel)
+
+    def takes_a_body(self) -> bool:
+        """Whether the body that has just begun, counted with those still arriving, is not one too many."""
+        requests = [channel.request for channel in self.active_channels.values()]
+        arriving = sum(1 for request in requests if request is not None and request.headers_finished)
+        return arriving <= self.settings.bodies_at_once
 
     def sweep(self) -> None:
         """End the connections that are overdue or, at a stop, settled."""

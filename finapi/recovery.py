@@ -73,7 +73,12 @@ def resend_verification(app: App, email: str, now: datetime) -> None:
         if user is None or user["verify_email"] or not allowed:
             enqueue(tx, DECOY, 0, now)
         else:
-            enqueue(tx, VERIFY, open_verification(tx, app, user["id"], now), now)
+            # The same link while it lives: a stranger who asks must not kill the one already in the mailbox.
+            row = tx.one("verification_of", user_id=user["id"])
+            if row is not None and row["expires_at"] > iso(now):
+                enqueue(tx, VERIFY, row["id"], now)
+            else:
+                enqueue(tx, VERIFY, open_verification(tx, app, user["id"], now), now)
 
 
 def send_verification_now(app: App, verification_id: int) -> None:

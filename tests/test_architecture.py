@@ -30,6 +30,7 @@ LAYERS: list[set[str]] = [
         "logs",
         "datadir",
         "wire",
+        "pool",
         "listen",
         "edgar",
     },
@@ -57,6 +58,7 @@ LAYERS: list[set[str]] = [
 # Within a layer: (importer, imported).
 BESIDE = {
     ("config", "errors"),
+    ("listen", "pool"),
     ("listen", "wire"),
     ("mail", "db"),
     ("mail", "smtp"),
@@ -69,14 +71,14 @@ BESIDE = {
 }
 
 # Nothing of finapi but these: pure, or for others to copy.
-ONLY = {"edgar": {"errors"}, "wire": set(), "listen": {"wire"}, "client": set()}
+ONLY = {"edgar": {"errors"}, "wire": set(), "pool": set(), "listen": {"pool", "wire"}, "client": set()}
 
 # Who alone imports a package from outside, or a module of the standard library that reaches outside.
 ALONE = {
     "sqlite3": {"db"},
     "jwt": {"credentials"},
     "argon2": {"passwords"},
-    "waitress": {"listen", "wire", "server", "feeds"},
+    "waitress": {"listen", "pool", "wire", "server", "feeds"},
     "websockets": {"feeds"},
     "smtplib": {"smtp"},
     "http.client": {"outbound", "client"},

@@ -446,7 +446,83 @@ def zipped(files: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
+# ---- documents that lie, or mean harm
+
+
+def test_a_filing_of_one_company_under_the_accession_of_another_stays_with_its_own(
+    app: App, copy: Callable[..., Path]
+) -> None:
+    run(app, FILING, given=Given(ACCESSION, "2010-10-27"))
+    forged = copy("forged", xml=("0001065280", "0000000666"), lab=("Revenues<", "Riches<"))
+    (forged / "more_lab.xml").write_text(
+        '<link:linkbase xmlns:link="http://www.xbrl.org/2003/linkbase" xmlns:xlink="http://www.w3.org/1999/xlink">'
+        '<link:labelLink xlink:type="extended" xlink:role="http://www.xbrl.org/2003/role/link"/></link:linkbase>'
+    )
+    run(app, forged, given=Given(ACCESSION, "2010-10-27"))
+    with app.db.read() as tx:
+        by_accession = statements.report_of_filing(tx, ACCESSION)
+        theirs = statements.find_report(tx, 666, period="Q")
+    assert by_accession == quarter(app)
+    assert by_accession is not None
+    assert by_accession.cik == 1065280
+    assert theirs is not None
+    assert theirs.cik == 666
+
+
+def test_a_name_of_an_unknown_day_never_outranks_a_filed_one(app: App, copy: Callable[..., Path]) -> None:
+    run(app, FILING, given=Given(ACCESSION, "2010-10-27"))
+    run(app, copy("renamed", xml=("NETFLIX INC", "ZZZ RENAMED")))
+    with app.db.read() as tx:
+        assert companies.find(tx, "NFLX").name == "NETFLIX INC"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (">2010-09-30</dei:DocumentPeriodEndDate>", ">9999-99-99</dei:DocumentPeriodEndDate>", "period"),
+        (">2010-09-30</dei:DocumentPeriodEndDate>", ">9999-12-31</dei:DocumentPeriodEndDate>", "period"),
+        ("<xbrli:startDate>2010-07-01<", "<xbrli:startDate>0001-01-01<", "0001-01-01 is in no year"),
+        (">0001065280</dei:", ">0000000666</dei:", "is not the CIK of the contexts"),
+    ],
+)
+def test_what_no_filing_says_of_itself_is_refused(
+    app: App, copy: Callable[..., Path], old: str, new: str, reason: str
+) -> None:
+    outcome = run(app, copy(xml=(old, new)))["nflx-20100930.xml"]
+    assert outcome.outcome == "refused"
+    assert outcome.reason is not None
+    assert reason in outcome.reason
+
+
+def test_a_mistake_of_ours_refuses_one_document_and_not_the_rest(
+    app: App,
+    tmp_path: Path,
+    copy: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(*_: object) -> None:
+        raise OverflowError("nobody thought of this")
+
+    copy("good")
+    (tmp_path / "company_tickers.json").write_text('{"0": {"cik_str": 1, "ticker": "A", "title": "A"}}')
+    monkeypatch.setattr("finapi.market.ingest.tickers.company_tickers", broken)
+    outcomes = run(app, tmp_path)
+    assert outcomes["company_tickers.json"].outcome == "refused"
+    assert outcomes["nflx-20100930.xml"].outcome == "ingested"
+    assert "nobody thought of this" in caplog.text
+
+
 # ---- sources
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_member_that_unpacks_without_a_bound_is_refused(app: App, tmp_path: Path, method: int) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", method) as archive:
+        archive.writestr("a.xml", b"x")
+    assert run(app, tmp_path / "a.zip")["a.zip!a.xml"].reason == (
+        "is compressed in another way than zip files of the SEC are"
+    )
 
 
 def test_a_zip_bomb_is_refused_unread(tmp_path: Path) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+
+import pytest
+
 from finapi.market import layout
 from finapi.market.report import (
     AS_IT_IS,
@@ -169,6 +173,17 @@ def test_the_column_names_the_context_of_its_own_period() -> None:
     contexts = [Context(7, None, "2010-09-30", ()), Context(9, *Q3, ())]
     chosen = layout.columns([cash], contexts, {"Cash": [0], "Change": [1]}, {})
     assert [column.context_seq for column in chosen[0]] == [9]
+
+
+def test_a_statement_of_more_periods_than_any_has_is_refused() -> None:
+    days = [
+        (date(2010, 1, 1) + timedelta(days=number)).isoformat() for number in range(layout.MAX_PERIODS + 1)
+    ]
+    income = statement("income", line("Revenues"), line("Shares"))
+    with pytest.raises(layout.TooWide, match="role"):
+        columns(income, facts={"Revenues": periods(*((day, "2011-12-31") for day in days))})
+    with pytest.raises(layout.TooWide, match="role"):
+        columns(income, facts={"Shares": periods(*((None, day) for day in days))})
 
 
 def test_months_are_counted_to_the_nearest() -> None:

@@ -169,7 +169,10 @@ def _from_folder(path: str) -> Identity | None:
 def _from_page(page: bytes, file: str) -> Identity | None:
     # The page is text in boxes: with the tags gone, each label stands before its value.
     bare = re.sub(rb"<[^<>]*>", b" ", page).decode("utf-8", "replace")
-    text = " ".join(html.unescape(bare).split())
+    try:
+        text = " ".join(html.unescape(bare).split())
+    except ValueError:  # a character reference of thousands of digits
+        raise ParseError(file, "", "holds a character reference that is none") from None
     number = _PAGE_ACCESSION.search(text)
     if number is None:
         return None

@@ -255,7 +255,10 @@ def _header_text(data: bytes, file: str) -> str:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
         text = raw.decode("latin-1")  # accented names of the 1990s
-    return html.unescape(text) if mark.startswith(b"&") else text
+    try:
+        return html.unescape(text) if mark.startswith(b"&") else text
+    except ValueError:  # a character reference of thousands of digits
+        raise ParseError(file, "header", "holds a character reference that is none") from None
 
 
 def _read_line(line: str, found: _Found) -> None:

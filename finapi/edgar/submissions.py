@@ -295,7 +295,7 @@ def _items(value: Any) -> tuple[str, ...]:
 
 
 def _size(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 50:
         raise ValueError("not a number of bytes")
     return value
 

@@ -6,6 +6,7 @@ A filing is stored whole or not at all; what cannot be read is reported with its
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,8 @@ from finapi.edgar import identity, recognise, sgml, submissions, tickers, xbrl
 from finapi.errors import ParseError
 from finapi.market import companies, report, sources, store
 from finapi.market.sources import Entry, Group, Unreadable
+
+log = logging.getLogger("finapi.ingest")
 
 INSTANCE = "xbrl-instance"
 LINKBASES = ("xbrl-presentation", "xbrl-calculation", "xbrl-definition", "xbrl-label", "xbrl-linkbase")
@@ -102,9 +105,20 @@ def _ingest_group(app: App, group: Group, given: Given) -> Iterator[Outcome]:
             continue
         if document.kind in ("directory-index", "filing-index"):
             beside = beside or _identity(document)
-        yield from _ingest_one(app, document, given)
+        yield from _guarded([document], _ingest_one(app, document, given))
     for documents in _filings(together):
-        yield from _ingest_filing(app, documents, group.name, beside, given)
+        yield from _guarded(documents, _ingest_filing(app, documents, group.name, beside, given))
+
+
+def _guarded(documents: list[_Document], outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
+    """The outcomes; a document that meets a mistake of ours is refused and logged, and the rest goes on."""
+    try:
+        yield from list(outcomes)
+    except Exception:
+        log.exception("ingest of %s failed", documents[0].entry.path)
+        for document in documents:
+            reason = "cannot be read for a reason that finapi did not foresee; its log says more"
+            yield Outcome(document.entry.path, document.kind, "refused", reason)
 
 
 def _ingest_one(app: App, document: _Document, given: Given) -> Iterator[Outcome]:

@@ -31,7 +31,16 @@ OPENS, CLOSES = 1, 2
 
 DAYS_A_MONTH = 365.25 / 12
 
+# Periods of one statement, and facts placed in them: real ones have some dozens, and some thousands. Comparing
+# every period with every other is for some hundreds at most.
+MAX_PERIODS = 300
+MAX_PLACED = 100_000
+
 Period = tuple[str | None, str]
+
+
+class TooWide(ValueError):
+    """A statement with more periods than any real one has; the text is its role."""
 
 
 class Column(NamedTuple):
@@ -136,6 +145,9 @@ class _Grid:
         for period in durations:
             opened.setdefault(day_before(period[0] or ""), []).append(period)
             closed.setdefault(period[1], []).append(period)
+        placed = sum(map(len, durations.values()))
+        if len(durations) > MAX_PERIODS:
+            raise TooWide(self.section.role_uri)
         for concept, index, placement in instants:
             day = self._contexts[index].end
             homes = (opened if placement == OPENS else closed).get(day, [])
@@ -143,6 +155,9 @@ class _Grid:
                 homes = homes or [(None, day)]
             for period in homes:
                 periods.setdefault(period, set()).add((concept, index))
+                placed += 1
+            if placed > MAX_PLACED or len(periods) > MAX_PERIODS:
+                raise TooWide(self.section.role_uri)
         return periods
 
     def _flowed_through(self, facts: Collection[tuple[str, int]], shown: Mapping[object, int]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
@@ -20,6 +21,10 @@ from finapi.market import kinds, layout
 # A presentation network that repeats a subtree can unfold without end; real sections have up to 700 lines.
 MAX_LINES = 20_000
 MAX_DEPTH = 100
+MAX_LINES_OF_ALL = 100_000  # of all sections; real filings have up to 10,000
+MAX_CELLS = 200_000  # lines times columns of a statement; the widest real ones have a few thousand
+
+_YEARS = {str(year) for year in range(1900, 2201)}
 
 ITEM, HEADING, STRUCTURE = 0, 1, 2
 AS_IT_IS, OPENS, CLOSES = 0, 1, 2
@@ -122,7 +127,7 @@ class Documents(NamedTuple):
 
 def assemble(documents: Documents, *, sha256: bytes, count: int) -> Report:
     """The report that the documents make; ParseError when they do not say whose or of when they are."""
-    contexts, index_of = _merge_contexts(documents.instance)
+    contexts, index_of = _merge_contexts(documents.file, documents.instance)
     facts = _merge_facts(documents.instance, index_of)
     names = _Names(documents)
     sections = _sections(documents, names)
@@ -136,7 +141,13 @@ def assemble(documents: Documents, *, sha256: bytes, count: int) -> Report:
         for arc in arcs
         if arc.arcrole == "dimension-default"
     }
-    columns = layout.columns(sections, contexts, by_concept, defaults)
+    try:
+        columns = layout.columns(sections, contexts, by_concept, defaults)
+    except layout.TooWide as error:
+        raise ParseError(documents.file, f"role {error}", "has more columns than any statement") from None
+    for section, chosen in zip(sections, columns, strict=True):
+        if len(section.lines) * len(chosen) > MAX_CELLS:
+            raise ParseError(documents.file, f"role {section.role_uri}", "has more cells than any statement")
     return Report(
         cover=_cover(documents, contexts, facts),
         source="xbrl",
@@ -157,12 +168,15 @@ def us_gaap_balances() -> Mapping[str, str]:
     return dict(line.split("\t") for line in text.splitlines() if not line.startswith("#"))
 
 
-def _merge_contexts(instance: xbrl.Instance) -> tuple[list[Context], dict[str, int]]:
+def _merge_contexts(file: str, instance: xbrl.Instance) -> tuple[list[Context], dict[str, int]]:
     """Contexts without repeats, and the index of each context id: old filings repeat one period many times."""
     contexts: list[Context] = []
     seen: dict[tuple[str | None, str, Dimensions], int] = {}
     index_of: dict[str, int] = {}
     for seq, context in enumerate(instance.contexts.values(), 1):
+        for day in (context.start, context.end):
+            if day is not None and day[:4] not in _YEARS:
+                raise ParseError(file, f"context {context.id}", f"{day} is in no year that a filing is about")
         key = (context.start, context.end, context.dims)
         index = seen.get(key)
         if index is None:
@@ -240,9 +254,13 @@ def _sections(documents: Documents, names: _Names) -> list[Section]:
     """Every role with lines or sums, in the order of the definitions, as the SEC numbers its pages."""
     roles = dict(documents.schema.roles) if documents.schema else {}
     sections = []
+    total = 0
     for role in {**documents.presentation, **documents.calculation}:
         definition = " ".join(roles.get(role, "").split())
         lines = _lines(documents, role, names)
+        total += len(lines)
+        if total > MAX_LINES_OF_ALL:
+            raise ParseError(documents.file, f"role {role}", "the presentation is longer than any filing's")
         sums = [
             Sum(names.concept(arc.source), names.concept(arc.target), str(arc.weight))
             for arc in sorted(documents.calculation.get(role, ()), key=lambda arc: arc.order)
@@ -310,8 +328,10 @@ def _cover(documents: Documents, contexts: Sequence[Context], facts: Collection[
     cik = first("EntityCentralIndexKey") or of_contexts
     if not re.fullmatch(r"[0-9]{1,10}", cik):
         raise ParseError(documents.file, "dei:EntityCentralIndexKey", f"{cik[:40]!r} is not a CIK")
+    if not of_contexts.isdigit() or int(of_contexts) != int(cik):
+        raise ParseError(documents.file, "dei:EntityCentralIndexKey", "is not the CIK of the contexts")
     period = first("DocumentPeriodEndDate")
-    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", period):
+    if not _is_day(period):
         raise ParseError(documents.file, "dei:DocumentPeriodEndDate", "the period of the report is missing")
     form = first("DocumentType")
     if not form:
@@ -328,6 +348,14 @@ def _cover(documents: Documents, contexts: Sequence[Context], facts: Collection[
             value for _, value in sorted(said.get("TradingSymbol", ()), key=lambda pair: pair[0])
         ),
     )
+
+
+def _is_day(text: str) -> bool:
+    """Whether ``text`` is an ISO date of a year that a filing can be about."""
+    try:
+        return date.fromisoformat(text).isoformat() == text and text[:4] in _YEARS
+    except ValueError:
+        return False
 
 
 def _tickers(symbols: Iterable[str]) -> tuple[str, ...]:

@@ -176,6 +176,9 @@ def _member_reader(
     def read(size: int | None) -> bytes:
         if info.flag_bits & 1:
             raise ParseError(path, "", "is encrypted")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            # zipfile unpacks bzip2 and lzma without a bound, whatever is asked of it.
+            raise ParseError(path, "", "is compressed in another way than zip files of the SEC are")
         if info.file_size > MAX_DOCUMENT:
             raise ParseError(path, "", f"is larger than {MAX_DOCUMENT // MIB} MiB")
         try:

@@ -33,7 +33,8 @@ def put(tx: Transaction, report: Report, filed: Filed) -> bool:
     held = _held(tx, report, filed)
     if held is not None:
         return _tell(tx, report, filed, held)
-    as_of = filed.filed_at or cover.period_of_report
+    # A name of an unknown day never outranks another.
+    as_of = filed.filed_at or ""
     companies.put_name(tx, cover.cik, cover.name, companies.FROM_COVER, as_of)
     companies.put_tickers(tx, cover.cik, [(ticker, None) for ticker in cover.tickers], companies.FROM_COVER)
     report_id = _insert_report(tx, report, _put_filing(tx, report, filed))
@@ -140,6 +141,7 @@ def _insert_report(tx: Transaction, report: Report, filing_id: int) -> int:
     return tx.insert(
         "insert_report",
         filing_id=filing_id,
+        cik=cover.cik,
         sha256=report.sha256,
         form=cover.form,
         period=cover.period_of_report,

@@ -18,6 +18,10 @@ GZIP_LEVEL = 5  # statements shrink to a tenth; higher levels cost twice the tim
 
 MAX_FORM = 64 * 1024  # bytes; a password of 1,024 characters takes at most 12 KB encoded
 
+# Bytes of a JSON body that is parsed. Fields hold 10,000 characters at most, escaped six bytes each; parsing
+# megabytes of brackets takes gigabytes and holds the interpreter, before anybody has shown a credential.
+MAX_JSON = 128 * 1024
+
 # More pairs than any route has names; beyond them a query is an attack on the parser.
 MAX_QUERY_FIELDS = 100
 
@@ -43,8 +47,12 @@ class Request:
 
     def read_json(self) -> dict[str, Any]:
         """The body as a JSON object (see :func:`json_object`)."""
-        # The server has bounded and joined the body; without a length there is none.
+        # The server has joined the body; without a length there is none.
         length = int(self.headers.get("content-length") or 0)
+        if length > MAX_JSON:
+            raise ApiError(
+                "PAYLOAD_TOO_LARGE", f"The body is larger than the {MAX_JSON} bytes that are read here."
+            )
         return json_object(self.stream.read(length), self.headers.get("content-type", ""))
 
     def read_form(self) -> dict[str, str]:

@@ -54,6 +54,8 @@ CREATE INDEX filings_by_company ON filings (cik, period_of_report DESC, filed_at
 CREATE TABLE reports (
     id               INTEGER PRIMARY KEY,
     filing_id        INTEGER NOT NULL REFERENCES filings (id),
+    -- The company that the cover names: of several registrants of a filing, or of a forged one, only itself.
+    cik              INTEGER NOT NULL REFERENCES companies (cik),
     sha256           BLOB NOT NULL,
     form             TEXT NOT NULL,
     period_of_report TEXT NOT NULL,
@@ -64,6 +66,8 @@ CREATE TABLE reports (
     source           TEXT NOT NULL,
     UNIQUE (filing_id, sha256)
 ) STRICT;
+
+CREATE INDEX reports_by_company ON reports (cik, period_of_report DESC);
 
 CREATE TABLE concepts (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
 

@@ -4,8 +4,11 @@ SET reach_limit_api = reach_limit_api + :cost, updated_at = :now
 WHERE user_id = :user_id AND total_limit_api - reach_limit_api >= :cost
 
 -- name: give_back_tokens
+-- Beyond what was spent of this period (a plan that changed meanwhile), it is added to what may be.
 UPDATE userplans
-SET reach_limit_api = reach_limit_api - :cost, updated_at = :now
+SET total_limit_api = total_limit_api + max(0, :cost - reach_limit_api),
+    reach_limit_api = max(0, reach_limit_api - :cost),
+    updated_at = :now
 WHERE user_id = :user_id
 
 -- name: userplan

@@ -57,9 +57,10 @@ SET form = coalesce(excluded.form, form),
     is_inline_xbrl = coalesce(excluded.is_inline_xbrl, is_inline_xbrl)
 
 -- name: filings_like
+-- Filings that a list of the SEC's told of (it gives a size); what another XBRL document claimed is no evidence.
 SELECT accession, filed_at
 FROM filings
-WHERE cik = :cik AND form = :form AND period_of_report = :period AND filed_at IS NOT NULL
+WHERE cik = :cik AND form = :form AND period_of_report = :period AND filed_at IS NOT NULL AND size IS NOT NULL
 LIMIT 2
 
 -- name: filing_date

@@ -1,11 +1,11 @@
 -- name: pack_reports
-SELECT reports.id, filings.cik, filings.accession, filings.filed_at, filings.accepted_at,
+SELECT reports.id, reports.cik, filings.accession, filings.filed_at, filings.accepted_at,
     filings.form AS filing_form, filings.period_of_report AS filing_period, companies.name, reports.form,
     reports.period_of_report, reports.fiscal_year, reports.fiscal_period, reports.source, reports.sha256,
     reports.documents
 FROM reports
 JOIN filings ON filings.id = reports.filing_id
-JOIN companies ON companies.cik = filings.cik
+JOIN companies ON companies.cik = reports.cik
 ORDER BY filings.accession, reports.sha256
 
 -- name: pack_tickers

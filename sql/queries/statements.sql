@@ -1,11 +1,11 @@
 -- name: select_report
 -- The latest period that fits; of its filings the last or the first; one filed on an unknown day comes last
 -- and is invisible to as_of. Of one filing ingested twice, the fuller set of documents.
-SELECT reports.id, filings.cik, filings.accession, filings.filed_at, reports.form, reports.period_of_report,
+SELECT reports.id, reports.cik, filings.accession, filings.filed_at, reports.form, reports.period_of_report,
     reports.fiscal_year, reports.fiscal_period, reports.source
 FROM reports
 JOIN filings ON filings.id = reports.filing_id
-WHERE filings.cik = :cik
+WHERE reports.cik = :cik
     AND reports.statements > 0
     AND reports.form IN (SELECT value FROM json_each(:forms))
     AND (:year IS NULL OR coalesce(reports.fiscal_year, CAST(substr(reports.period_of_report, 1, 4) AS INTEGER)) = :year)
@@ -21,19 +21,19 @@ ORDER BY reports.period_of_report DESC,
 LIMIT 1
 
 -- name: report_of_filing
-SELECT reports.id, filings.cik, filings.accession, filings.filed_at, reports.form, reports.period_of_report,
+SELECT reports.id, reports.cik, filings.accession, filings.filed_at, reports.form, reports.period_of_report,
     reports.fiscal_year, reports.fiscal_period, reports.source
 FROM reports
 JOIN filings ON filings.id = reports.filing_id
 WHERE filings.accession = :accession
-ORDER BY reports.documents DESC, reports.sha256 DESC
+ORDER BY reports.cik = filings.cik DESC, reports.documents DESC, reports.sha256 DESC
 LIMIT 1
 
 -- name: periods_held
 SELECT DISTINCT reports.form, reports.period_of_report
 FROM reports
 JOIN filings ON filings.id = reports.filing_id
-WHERE filings.cik = :cik AND reports.statements > 0
+WHERE reports.cik = :cik AND reports.statements > 0
 ORDER BY reports.period_of_report DESC, reports.form
 LIMIT 20
 

@@ -8,13 +8,13 @@ UPDATE data_version SET version = version + 1
 SELECT filings.id, filings.accession, filings.filed_at
 FROM reports
 JOIN filings ON filings.id = reports.filing_id
-WHERE filings.cik = :cik AND reports.sha256 = :sha256
+WHERE reports.cik = :cik AND reports.sha256 = :sha256
 ORDER BY filings.accession
 
 -- name: insert_report
-INSERT INTO reports (filing_id, sha256, form, period_of_report, fiscal_year, fiscal_period, statements, documents,
+INSERT INTO reports (filing_id, cik, sha256, form, period_of_report, fiscal_year, fiscal_period, statements, documents,
     source)
-VALUES (:filing_id, :sha256, :form, :period, :fiscal_year, :fiscal_period, :statements, :documents, :source)
+VALUES (:filing_id, :cik, :sha256, :form, :period, :fiscal_year, :fiscal_period, :statements, :documents, :source)
 
 -- name: concept_ids
 SELECT name, id FROM concepts WHERE name IN (SELECT value FROM json_each(:names))

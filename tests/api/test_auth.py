@@ -15,7 +15,6 @@ import pytest
 from finapi import accounts, credentials, invites, recovery
 from finapi.app import App
 from finapi.clock import FixedClock
-from finapi.config import MIB
 from finapi.mail import MailError
 from tests.client import (
     AUTH,
@@ -380,7 +379,7 @@ def test_register_refuses_an_email_that_no_mail_can_be_sent_to(client: Client, e
         "ann@[192.0.2.1]",
         "\ud800@example.com",
         "a" * 65 + "@example.com",
-        "ann@" + "x" * 1_000_000,
+        "ann@" + "x" * 50_000,
         "ann@example.com;eve@example.com",
     ],
 )
@@ -905,7 +904,7 @@ def forgeries(app: App, genuine: str, typ: str) -> dict[str, str]:
         "session unknown": jwt_of(hs256, {**claims, "session_id": "x" * 32, "code_id": 99}, key),
         "payload a list": jwt_of(hs256, [], key),
         "payload null": jwt_of(hs256, None, key),
-        "huge": jwt_of({**hs256, "x": "y" * 100_000}, claims, key),
+        "huge": jwt_of({**hs256, "x": "y" * 60_000}, claims, key),
         "nested deep": f"{header}.{b64(b'[' * 1500 + b']' * 1500)}.{signature}",
         "not base64": "....",
         "empty": "",
@@ -1010,7 +1009,7 @@ NOT_JSON = {
     "Infinity": b'{"x":-Infinity}',
     "nested 10,000 deep": b'{"x":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
     "objects 10,000 deep": b'{"x":' * 10_000 + b"1" + b"}" * 10_000,
-    "opened 1,000,000 times": b"[" * 1_000_000,
+    "opened 100,000 times": b"[" * 100_000,
     "not UTF-8": b'{"email":"\xff"}',
     "a huge integer": b'{"x":' + b"9" * 10_000 + b"}",
     "words after it": b"{} {}",
@@ -1039,7 +1038,8 @@ def test_a_body_of_another_media_type_is_415(client: Client, name: str) -> None:
 
 
 WRONG_VALUES: list[object] = [
-    None, True, False, 0, -1, 1.5, 1e308, [], ["ann@example.com"], {}, {"$ne": ""}, "", "\ud800", "x\udfffx", "x" * MIB,
+    None, True, False, 0, -1, 1.5, 1e308, [], ["ann@example.com"], {}, {"$ne": ""}, "", "\ud800", "x\udfffx",
+    "x" * 50_000,
 ]  # fmt: skip
 
 
@@ -1136,3 +1136,14 @@ def test_an_answer_with_a_token_is_not_kept_by_caches(client: Client) -> None:
     sign_up(client)
     for answer in (login(client), profile(client, session_of(client)), forget(client)):
         assert answer.headers["cache-control"] == "no-store"
+
+
+def test_a_body_of_megabytes_is_refused_unparsed(client: Client) -> None:
+    """Brackets take a hundred times their size to parse, before anybody has shown a credential."""
+    answer = client.call(
+        "POST",
+        AUTH + "login",
+        data=b'{"email":[' + b"[]," * 100_000,
+        environ={"CONTENT_TYPE": "application/json"},
+    )
+    assert (answer.status, answer.json["code"]) == (413, "PAYLOAD_TOO_LARGE")

@@ -180,7 +180,10 @@ def test_a_person_verifies_the_email_and_sets_a_new_password(
         assert page.driver.switch_to.active_element.get_attribute("id") == "newpassword"
 
         page.send_form(COMMON)
-        assert page.text('[role="alert"]') == "The password is one of the most common ones. Choose one that nobody would guess."
+        assert (
+            page.text('[role="alert"]')
+            == "The password is one of the most common ones. Choose one that nobody would guess."
+        )
         assert page.has("form #newpassword")
         assert login(demo, PASSWORD) == 200
 
