@@ -63,8 +63,7 @@ def on_disk(config: Config, clock: Clock | None = None) -> App:
     # Made here so that it is the owner's alone; SQLite gives its WAL the same mode.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     db = Database(path, synchronous=config.synchronous)
-    mails = f"dir:{config.mail_dir or config.data_dir / 'mail'}"
-    where = mails if config.mail_dir or not config.smtp_url else config.smtp_url
+    where = config.smtp_url if config.mail_directory is None else f"dir:{config.mail_directory}"
     clock = clock or SystemClock()
     return _app(config, clock, db, master_secrets(config), random_uuid, mail.transport(where, clock))
 

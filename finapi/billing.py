@@ -52,7 +52,8 @@ def change_plan(app: App, user_id: int, plan: str, now: datetime) -> None:
 def grant(app: App, user_id: int, tokens: int, now: datetime) -> None:
     """Add tokens to a user's balance."""
     with app.db.write() as tx:
-        tx.run("add_tokens", user_id=user_id, tokens=tokens, now=iso(now))
+        if not tx.run("add_tokens", user_id=user_id, tokens=tokens, now=iso(now)):
+            raise ApiError("CONFLICT", "The account has no plan to add tokens to.")
         _ledger_row(tx, user_id, tokens, "grant", now=iso(now))
 
 

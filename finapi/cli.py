@@ -88,6 +88,9 @@ def perform(app: App, words: list[str], directory: str, stdin: str, say: Say) ->
         if {"--help", "-h", "--version"} & set(words):
             raise UsageError("help is not handed to a server")
         args = _parser().parse_args(words)
+        given = sorted(name[4:] for name in vars(args) if name.startswith("set_") and name != "set_data_dir")
+        if given:
+            raise UsageError(f"a running server has settings of its own; start it with {', '.join(given)}")
         verb: Verb = args.verb
         if verb.work is None:
             raise UsageError(f"{args.name} cannot be handed to a server")

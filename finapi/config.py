@@ -12,9 +12,10 @@ import tempfile
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
 
 from finapi.errors import UsageError
 
@@ -85,8 +86,8 @@ class Config:
     # SPEC "Limits"; nginx's limit_req with nodelay: rate a minute and burst.
     xbrl_per_minute: int = _setting(120, "XBRL endpoints: requests a minute", least=1)
     xbrl_burst: int = _setting(30, "XBRL endpoints: burst beyond the rate", least=0)
-    app_per_minute: int = _setting(60, "every other endpoint: requests a minute", least=1)
-    app_per_hour: int = _setting(1_000, "every other endpoint: requests an hour", least=1)
+    app_per_minute: int = _setting(60, "endpoints without a limit of their own: requests a minute", least=1)
+    app_per_hour: int = _setting(1_000, "endpoints without a limit of their own: requests an hour", least=1)
     register_per_hour_per_ip: int = _setting(5, "registrations an hour per address", least=1)
     register_per_hour_per_email: int = _setting(3, "registrations an hour per email", least=1)
     resend_per_hour_per_ip: int = _setting(5, "calls of resend-verification an hour per address", least=1)
@@ -109,6 +110,15 @@ class Config:
             raise UsageError("setting port: must be at most 65535")
         for network in self.trusted_proxies:
             _check_network(network)
+        for name in ("public_url", "frontend_url", "upgrade_url"):
+            _check_url(name, getattr(self, name))
+
+    @property
+    def mail_directory(self) -> Path | None:
+        """Where mails are written as .eml files; None when they are sent by SMTP."""
+        if self.mail_dir:
+            return Path(self.mail_dir)
+        return None if self.smtp_url else self.data_dir / "mail"
 
 
 # Where a value came from, by setting name: "default", "file PATH", "environment", "flag".
@@ -151,14 +161,6 @@ def described(config: Config, origins: Origins) -> list[dict[str, str]]:
             {"name": setting.name, "value": shown, "origin": origin, "help": setting.metadata["help"]}
         )
     return rows
-
-
-def default_of(name: str) -> Any:
-    """The default of the setting ``name``."""
-    for setting in fields(Config):
-        if setting.name == name and setting.default is not MISSING:
-            return setting.default
-    raise KeyError(name)
 
 
 def master_secrets(config: Config) -> list[bytes]:
@@ -257,6 +259,17 @@ def _check_network(text: str) -> None:
         ipaddress.ip_network(text)
     except ValueError as error:
         raise UsageError(f"setting trusted_proxies: {error}") from None
+
+
+def _check_url(name: str, text: str) -> None:
+    """A URL that links begin with: a path is appended to it, so that it must not end in a slash."""
+    try:
+        parts = urlsplit(text)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and not text.endswith("/")
+    except ValueError:
+        fits = False
+    if text and not (fits and text.isprintable() and " " not in text):
+        raise UsageError(f"setting {name}: must be an http or https URL without a slash at its end")
 
 
 def _parse_secrets(lines: list[str], place: str) -> list[bytes]:

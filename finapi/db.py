@@ -88,13 +88,13 @@ class Database:
             self._writer.execute("PRAGMA foreign_keys=ON")
             # Not a parameter: PRAGMA takes none. The configuration allows two words.
             self._writer.execute(f"PRAGMA synchronous={synchronous}")
-            migrate(self._writer)
-        except (sqlite3.DatabaseError, UsageError) as error:
+        except sqlite3.DatabaseError as error:
             self._writer.close()
-            if (
-                type(error) is sqlite3.DatabaseError
-            ):  # "file is not a database", "malformed"; not its subclasses
-                raise UsageError(f"{path} cannot be used as a database: {error}") from None
+            raise UsageError(f"{path} cannot be used as a database: {error}") from None
+        try:
+            migrate(self._writer)
+        except BaseException:
+            self._writer.close()
             raise
 
     @contextmanager
@@ -123,7 +123,12 @@ class Database:
         """A read transaction: everything read in the block is of one moment. One inside another is refused."""
         if self._path is None:
             with self._lock, self._reading(self._writer):
-                yield Transaction(self._writer, self._queries)
+                # The one connection can write: not here, as a reader of a file cannot.
+                self._writer.execute("PRAGMA query_only=ON")
+                try:
+                    yield Transaction(self._writer, self._queries)
+                finally:
+                    self._writer.execute("PRAGMA query_only=OFF")
         else:
             connection = self._reader()
             with self._reading(connection):
@@ -143,15 +148,13 @@ class Database:
     def _reading(self, connection: sqlite3.Connection) -> Iterator[None]:
         if connection.in_transaction:
             raise RuntimeError("a read transaction inside another")
-        connection.execute("PRAGMA query_only=ON")
+        connection.execute("BEGIN")
         try:
-            connection.execute("BEGIN")
             yield
         finally:
             # A failed read may have ended the transaction by itself.
             if connection.in_transaction:
                 connection.execute("COMMIT")
-            connection.execute("PRAGMA query_only=OFF")
 
     def integrity(self) -> list[str]:
         """What ``integrity_check`` and ``foreign_key_check`` find wrong; an empty list when all is well."""

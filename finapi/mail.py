@@ -339,7 +339,7 @@ def send_now(post: Post, letter: Letter, now: datetime, unique: str) -> None:
 
 
 def enqueue(tx: Transaction, template: str, subject_id: int, now: datetime) -> int:
-    """Put a mail into the queue, due at once; its row id. The queue's worker is to be woken after the commit."""
+    """Put a mail into the queue, due at once; its row id."""
     return tx.insert("insert_mail", template=template, subject_id=subject_id, now=iso(now))
 
 

@@ -1,6 +1,6 @@
 """A running finapi: the data directory held, the socket served, the workers at work; all of it in one ``with``.
 
-The only place that starts threads.
+The threads of the service are started from here.
 """
 
 from __future__ import annotations
@@ -117,7 +117,8 @@ def _looping(listener: Listener, drain_timeout: float) -> Iterator[None]:
 
 def _mail_step(app: App) -> float:
     # Asked for again soon whatever the queue says: what is queued later by a request wakes nobody.
-    return min(recovery.send_due(app) or MAIL_SECONDS, MAIL_SECONDS)
+    wait = recovery.send_due(app)
+    return MAIL_SECONDS if wait is None else min(wait, MAIL_SECONDS)
 
 
 def _listen(config: Config, application: WsgiApp) -> Listener:

@@ -28,7 +28,7 @@ class Login:
 def register(app: App, email: str, password: str, invite_token: str, now: datetime) -> None:
     """Make an unverified account out of an invite, and send its verification mail.
 
-    Checked in this order: password, invite (400, 410), email (400). The invite is used up in the transaction
+    Checked in this order: invite (400, 410), email (400). The invite is used up in the transaction
     that makes the user. A verification mail that cannot be sent is a 500; the user exists then, and
     ``resend-verification`` works.
     """
@@ -77,7 +77,7 @@ def login(app: App, email: str, password: str, now: datetime) -> Login:
         with app.db.write() as tx:
             recovery.renew_verification(tx, app, user["id"], now)
         raise ApiError("EMAIL_NOT_VERIFIED", NOT_VERIFIED)
-    again = app.hasher.hash(password) if app.hasher.needs_rehash(user["password"]) else None
+    again = _rehashed(app, user["password"], password)
     with app.db.write() as tx:
         if again is not None:
             tx.run("set_password_again", id=user["id"], password=again, old=user["password"])
@@ -134,6 +134,14 @@ def _open(tx: Transaction, app: App, checked: Row, now: datetime) -> str:
     return credentials.session_token(
         app.secrets, sub=checked["uuid"], session_id=session_id, now=now, lifetime=lifetime
     )
+
+
+def _rehashed(app: App, stored: str, password: str) -> str | None:
+    """The password's hash by the profile in force, when it is not that already and there is time for it."""
+    try:
+        return app.hasher.hash(password) if app.hasher.needs_rehash(stored) else None
+    except ApiError:
+        return None  # the next login will do
 
 
 def _locked(seconds: int) -> ApiError:

@@ -80,7 +80,7 @@ def _demo(
         free = accounts.create(app, f"demo-free-{mark}@example.com", "free", now)
         codes = [invites.create(app, now, lifetime=None, note="demo").code for _ in range(10)]
         ready.update(
-            mail_dir=app.config.mail_dir or str(app.config.data_dir / "mail"),
+            mail_dir=_mail_dir(app),
             api_key=user.api_key,
             free_api_key=free.api_key,
             email=user.email,
@@ -100,7 +100,7 @@ def _serve(
     def prepare(app: App) -> None:
         from finapi import invites
 
-        ready["mail_dir"] = app.config.mail_dir or str(app.config.data_dir / "mail")
+        ready["mail_dir"] = _mail_dir(app)
         with app.db.read() as tx:
             started_before = tx.value("any_user_or_invite")
         if not started_before:
@@ -110,6 +110,11 @@ def _serve(
 
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
     return _serve_until_stopped(args, config, prepare, ready, _serve_text, say, perform)
+
+
+def _mail_dir(app: App) -> str | None:
+    directory = app.config.mail_directory
+    return None if directory is None else str(directory)
 
 
 def _serve_text(url: str, ready: dict[str, Any]) -> str:

@@ -384,3 +384,15 @@ def test_closing_a_data_directory_closes_what_was_kept(tmp_path: Path) -> None:
         assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", 200, 0)]
     assert os.stat(tmp_path / "new").st_mode & 0o777 == 0o700
     assert os.stat(tmp_path / "new" / "finapi.db").st_mode & 0o777 == 0o600
+
+
+def test_a_refund_after_a_change_of_plan_keeps_ledger_and_balance_equal(app: App) -> None:
+    user = accounts.create(app, "ann@example.com", "free", NOW)
+    with pytest.raises(ApiError), billing.charged(app, user.id, "GET /x", 25, "request"):
+        billing.change_plan(app, user.id, "pro", NOW)
+        raise ApiError("NOT_FOUND", "Nothing.")
+    with app.db.read() as tx:
+        row = tx.one("userplan", user_id=user.id)
+        assert row is not None
+        assert row["total_limit_api"] - row["reach_limit_api"] == 500_025
+        assert tx.value("ledger_sum", user_id=user.id) == 500_025

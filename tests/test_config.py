@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from finapi.config import Config, default_of, described, load, master_secrets
+from finapi.config import Config, described, load, master_secrets
 from finapi.errors import UsageError
 
 A, B = "aa" * 32, "bb" * 32
@@ -349,12 +349,6 @@ def test_described_shows_that_no_secret_is_set() -> None:
     assert [row["value"] for row in described(*load({}, {})) if row["name"] == "secrets"] == [""]
 
 
-def test_default_of_a_setting_is_known_by_name() -> None:
-    assert default_of("xbrl_burst") == 30
-    with pytest.raises(KeyError):
-        default_of("nothing")
-
-
 # ---- master secrets
 
 
@@ -430,3 +424,18 @@ def test_two_first_starts_at_once_agree_on_one_secret(
     mine = master_secrets(settings)
     assert others[0] == mine
     assert len(mine) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["not a url", "ftp://x.example", "https://", "https://x.example/", "//x.example"]
+)
+@pytest.mark.parametrize("name", ["public_url", "frontend_url", "upgrade_url"])
+def test_a_url_that_links_could_not_begin_with_is_refused(name: str, text: str) -> None:
+    with pytest.raises(UsageError, match=f"^setting {name}: must be an http or https URL without a slash"):
+        load({name: text}, {})
+
+
+def test_mails_become_files_unless_a_server_is_named() -> None:
+    assert Config(data_dir=Path("d")).mail_directory == Path("d/mail")
+    assert Config(smtp_url="smtp://localhost").mail_directory is None
+    assert Config(smtp_url="smtp://localhost", mail_dir="m").mail_directory == Path("m")

@@ -16,7 +16,7 @@ from finapi.errors import ParseError
 
 MIB = 1024 * 1024
 MAX_DOCUMENT = 256 * MIB  # the largest instances on EDGAR are about 100 MB
-MAX_ARCHIVE = 4096 * MIB  # all of a zip unpacked; the SEC's companyfacts.zip unpacks to more and is streamed
+MAX_ARCHIVE = 4096 * MIB  # all of a zip unpacked; documents are read one at a time
 MAX_ENTRIES = 200_000  # entries of a zip
 # DEFLATE cannot do better than 1032:1, and XBRL does about 20:1: what claims more is a bomb.
 MAX_RATIO = 200

@@ -16,7 +16,7 @@ EMAIL = Field("email", "email", required=True, example="ann@example.com")
 # Where an unknown or malformed email simply fails, as an unknown one does.
 ANY_EMAIL = Field("email", "text", required=True, example="ann@example.com")
 REDEEM_BODY = (
-    Field("invite_code", "text", example="K7QF-2M9D-XW4T-8HNB"),
+    Field("invite_code", "text", example="K7QF-2M5D-XW4T-6HNB"),
     Field("code", "text", help="Another name of invite_code."),
 )
 REGISTER_BODY = (
@@ -27,7 +27,7 @@ REGISTER_BODY = (
 LOGIN_BODY = (ANY_EMAIL, Field("password", "text", required=True, example="correct horse battery"))
 EMAIL_BODY = (ANY_EMAIL,)
 NEW_PASSWORD_BODY = (
-    Field("token", "text", required=True, example="12.x"),
+    Field("token", "text", required=True, example="r1.x"),
     Field("newpassword", "text", required=True, example="correct horse battery"),
 )
 TOKEN_PARAMS = (Param("token", required=True, help="The token of the link.", example="v1.x"),)

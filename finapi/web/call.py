@@ -38,6 +38,9 @@ class Route:
     # The limit that is charged to the email in the body, beside the zone's.
     email_limit: str | None = None
     cacheable: bool = False
+    # What it answers when all is well, and errors of its own beside those that follow from the other columns.
+    answers: tuple[int, ...] = (200,)
+    errors: tuple[int, ...] = ()
     # For people and not for clients: left out of the OpenAPI document.
     page: bool = False
 

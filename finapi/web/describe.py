@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from finapi.web.call import Call
 from finapi.web.http import Response, dumps
 
 
 def openapi(call: Call) -> Response:
     """The OpenAPI document of the route table."""
+    return Response(200, _document(call.app.config.public_url))
+
+
+@cache
+def _document(public_url: str) -> bytes:
     # Imported late: the document is made from the table that names this handler.
     from finapi.web.openapi import document
 
-    return Response(200, dumps(document(call.app.config.public_url)))
+    return dumps(document(public_url))

@@ -8,6 +8,7 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote
 
@@ -132,7 +133,7 @@ def client_address(peer: str, forwarded: str, trusted_proxies: Sequence[str]) ->
     ``X-Forwarded-For`` is read from the right, skipping trusted proxies: what stands further left is what
     the caller claims of itself.
     """
-    networks = [ipaddress.ip_network(text) for text in trusted_proxies]
+    networks = _networks(tuple(trusted_proxies))
     for hop in [peer, *reversed(forwarded.split(","))]:
         address = _address(hop.strip())
         if address is None:
@@ -159,7 +160,9 @@ def json_object(data: bytes, content_type: str) -> dict[str, Any]:
     if content_type and content_type.partition(";")[0].strip().lower() != "application/json":
         raise ApiError("UNSUPPORTED_MEDIA_TYPE", "The body must be application/json.")
     try:
-        value = json.loads(data, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+        value = json.loads(
+            data.decode("utf-8"), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant
+        )
     except (ValueError, RecursionError):
         raise ApiError("BAD_REQUEST", "The body is not JSON, or repeats a key.") from None
     if not isinstance(value, dict):
@@ -203,6 +206,11 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+@cache
+def _networks(texts: tuple[str, ...]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    return [ipaddress.ip_network(text) for text in texts]
 
 
 def _segments(path: str) -> tuple[str, ...]:

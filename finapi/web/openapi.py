@@ -40,6 +40,7 @@ _METERED = {
     402: "The token balance is below the cost of the call.",
     404: "There is no such company, filing or report.",
 }
+_OF_ITS_OWN = {401: "Email or password is wrong.", 410: "The invite code is used."}
 _LIMITED = {429: "Too many requests."}
 
 
@@ -79,7 +80,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "security": _SECURITY[route.auth],
         "x-token-cost": route.cost,
         "responses": {
-            "200": {"description": route.summary, "content": {"application/json": {"schema": success}}},
+            **{str(status): _success(route, status, success) for status in route.answers},
             **{str(status): _error_response(text) for status, text in sorted(_errors(route).items())},
         },
     }
@@ -90,6 +91,13 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.cacheable:
         operation["responses"]["304"] = {"description": "What If-None-Match names is still the answer; free."}
     return operation
+
+
+def _success(route: Route, status: int, schema: dict[str, Any]) -> dict[str, Any]:
+    if status == 302:
+        location = {"schema": {"type": "string", "format": "uri-reference"}, "required": True}
+        return {"description": "On to the page.", "headers": {"Location": location}}
+    return {"description": route.summary, "content": {"application/json": {"schema": schema}}}
 
 
 _SECURITY: dict[str, list[dict[str, list[str]]]] = {
@@ -111,7 +119,7 @@ def _errors(route: Route) -> dict[int, str]:
         errors |= _METERED
     if route.zone is not None:
         errors |= _LIMITED
-    return errors
+    return errors | {status: _OF_ITS_OWN[status] for status in route.errors}
 
 
 def _body(fields: tuple[Field, ...]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ nothing loaded from elsewhere, nothing kept by a cache.
 
 from __future__ import annotations
 
+from functools import cache
 from html import escape
 from importlib import resources
 
@@ -44,8 +45,8 @@ def set_password(call: Call) -> Response:
             raise
         if error.code != "INVALID_PARAM":
             return _page("Set a new password", _problem(f"{error.message} Ask for a new one."), error.status)
-        said = error.message.replace("newpassword", "password")
-        return _page("Set a new password", _problem(said) + _form(token, wrong=True), error.status)
+        again = _form(token, form.get("username", ""), wrong=True)
+        return _page("Set a new password", _problem(error.message) + again, error.status)
     return _page("Password changed", "<p>The new password is set. Every session has ended: log in again.</p>")
 
 
@@ -56,8 +57,12 @@ def email_verified(call: Call) -> Response:
 
 def style(call: Call) -> Response:
     """The one stylesheet."""
-    css = (resources.files("finapi.web") / "style.css").read_bytes()
-    return Response(200, css, "text/css; charset=utf-8", {"Cache-Control": "public, max-age=3600"})
+    return Response(200, _css(), "text/css; charset=utf-8", {"Cache-Control": "public, max-age=3600"})
+
+
+@cache
+def _css() -> bytes:
+    return (resources.files("finapi.web") / "style.css").read_bytes()
 
 
 def not_verified(error: ApiError) -> Response:

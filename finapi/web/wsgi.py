@@ -34,7 +34,7 @@ from finapi.web.routes import ROUTES, Match, Router
 
 log = logging.getLogger("finapi.access")
 
-# What a browser's script may read of a response, and send with a request (Fetch standard, CORS).
+# The zones that CONTRACT 5 has a gateway answer for: their 429 carries no headers.
 GATEWAY_ZONES = ("xbrl",)
 
 _NEEDED = {
@@ -42,6 +42,7 @@ _NEEDED = {
     "session": "A valid session token is needed, as Authorization: Bearer.",
 }
 
+# What a browser's script may read of a response, and send with a request (Fetch standard, CORS).
 EXPOSED = (
     "X-API-Version, X-Request-ID, X-Tokens-Charged, X-RateLimit-Limit, X-RateLimit-Remaining, "
     "X-RateLimit-Reset, Retry-After, ETag"

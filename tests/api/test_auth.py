@@ -1147,3 +1147,12 @@ def test_a_body_of_megabytes_is_refused_unparsed(client: Client) -> None:
         environ={"CONTENT_TYPE": "application/json"},
     )
     assert (answer.status, answer.json["code"]) == (413, "PAYLOAD_TOO_LARGE")
+
+
+def test_a_body_in_another_encoding_than_utf8_is_400(client: Client) -> None:
+    body = json.dumps({"email": EMAIL, "password": PASSWORD})
+    for encoding in ("utf-16", "utf-32", "utf-8-sig"):
+        answer = client.call(
+            "POST", AUTH + "login", data=body.encode(encoding), environ={"CONTENT_TYPE": "application/json"}
+        )
+        assert answer.verdict[:2] == (400, "BAD_REQUEST")
