@@ -1150,7 +1150,7 @@ def test_a_body_of_megabytes_is_refused_unparsed(client: Client) -> None:
 
 
 def test_a_body_in_another_encoding_than_utf8_is_400(client: Client) -> None:
-    body = json.dumps({"email": EMAIL, "password": PASSWORD})
+    body = json.dumps({"email": "ann@example.com", "password": PASSWORD})
     for encoding in ("utf-16", "utf-32", "utf-8-sig"):
         answer = client.call(
             "POST", AUTH + "login", data=body.encode(encoding), environ={"CONTENT_TYPE": "application/json"}
