@@ -119,8 +119,9 @@ def browser(profile: Path, *, scripts: bool = True) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def demo() -> Iterator[Running]:
-    with running("demo", "--port", 0) as server:
+def demo(tmp_path: Path) -> Iterator[Running]:
+    # A directory of its own would stay behind: what still runs at the end is killed.
+    with running("demo", "--port", 0, "--data-dir", tmp_path / "data") as server:
         yield server
 
 
