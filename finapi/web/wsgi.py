@@ -38,7 +38,7 @@ log = logging.getLogger("finapi.access")
 GATEWAY_ZONES = ("xbrl",)
 
 _NEEDED = {
-    "key": "A valid API key is needed, in X-API-Key or apiKey.",
+    "key": "A valid API key is needed, in the header X-API-Key or the query parameter apiKey.",
     "session": "A valid session token is needed, as Authorization: Bearer.",
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import re
 import socket
@@ -11,23 +10,19 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import timedelta
-from email import message_from_bytes
-from email.message import EmailMessage
-from email.policy import default as default_policy
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from finapi import invites, server
 from finapi.clock import FixedClock
 from finapi.config import Config
 from finapi.server import Server
 from tests.conftest import NOW
+from tests.mail_server import Mailbox, mail_server
 from tests.process import Answer, call, eventually
 
 API = "/api/v1"
@@ -37,76 +32,6 @@ WELCOME, VERIFY, RESET = "Your API key", "Verify your email address", "Set a new
 SECONDS = 10.0  # the longest that a mail may take
 SLACK = 3.0  # by which a busy machine may be late
 DOWN = {"MAIL": "451 4.3.2 later"}
-
-
-@dataclass
-class Mailbox:
-    """What a server has taken, and how it answers: ``refuse`` maps a command to the answer it gets."""
-
-    refuse: dict[str, str] = field(default_factory=dict)
-    envelopes: list[Envelope] = field(default_factory=list)
-
-    async def handle_MAIL(
-        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
-    ) -> str:
-        envelope.mail_from = address
-        envelope.mail_options.extend(options)
-        return self.refuse.get("MAIL", "250 OK")
-
-    async def handle_RCPT(
-        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
-    ) -> str:
-        envelope.rcpt_tos.append(address)
-        return self.refuse.get("RCPT", "250 OK")
-
-    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
-        if "DATA" not in self.refuse:
-            self.envelopes.append(envelope)
-        return self.refuse.get("DATA", "250 OK")
-
-    def subjects(self) -> list[tuple[str, str]]:
-        """To whom and what about, in the order of arrival."""
-        return [(str(mail["To"]), str(mail["Subject"])) for mail in self.mails()]
-
-    def mails(self) -> list[EmailMessage]:
-        """Every mail that arrived."""
-        return [_parsed(envelope.content) for envelope in list(self.envelopes)]
-
-    def the(self, to: str, subject: str) -> str:
-        """The plain text of the one mail to somebody about something, which may be on its way yet."""
-        eventually(lambda: (to, subject) in self.subjects())
-        (mail,) = [mail for mail in self.mails() if (mail["To"], mail["Subject"]) == (to, subject)]
-        text: str = next(iter(mail.iter_parts())).get_content()
-        return text.replace("\r\n", "\n")
-
-
-@contextmanager
-def mail_server(mailbox: Mailbox, port: int = 0) -> Iterator[int]:
-    """A mail server in a thread of its own; its port."""
-    loop = asyncio.new_event_loop()
-
-    def protocol() -> SMTP:
-        return SMTP(mailbox, hostname="mail.test", loop=loop, enable_SMTPUTF8=True)
-
-    async def stop(listening: asyncio.Server) -> None:
-        listening.close()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await listening.wait_closed()
-
-    listening = loop.run_until_complete(loop.create_server(protocol, "127.0.0.1", port))
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    try:
-        yield listening.sockets[0].getsockname()[1]
-    finally:
-        asyncio.run_coroutine_threadsafe(stop(listening), loop).result(SECONDS)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
 
 
 class Service:
@@ -192,13 +117,6 @@ def queue(tmp_path: Path) -> list[tuple[Any, ...]]:
 
 def _no_verbs(*_: object) -> int:
     return 2
-
-
-def _parsed(content: object) -> EmailMessage:
-    assert isinstance(content, bytes)
-    message = message_from_bytes(content, policy=default_policy)
-    assert isinstance(message, EmailMessage)
-    return message
 
 
 # ---- a server that works

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import socket
@@ -11,10 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from email import message_from_bytes
-from email.message import EmailMessage
-from email.policy import default as default_policy
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -26,6 +22,7 @@ from finapi.clock import FixedClock
 from finapi.db import Database, Transaction
 from finapi.mail import Letter, MailError, Post, Smtp, Stopped
 from tests.conftest import NOW
+from tests.mail_server import Mailbox, mail_server
 
 SENDER = "finapi <no-reply@finapi.example>"
 LETTER = Letter(
@@ -39,74 +36,6 @@ LETTER = Letter(
 SECONDS = 10.0  # when nothing hangs
 SHORT = 0.2  # when something does
 SLACK = 1.5  # by which a busy machine may be late
-
-
-@dataclass
-class Received:
-    """A server's mailbox, and how it answers: ``refuse`` maps a command to the answer it gets."""
-
-    refuse: dict[str, str] = field(default_factory=dict)
-    envelopes: list[Envelope] = field(default_factory=list)
-    sessions: list[Session] = field(default_factory=list)
-
-    async def handle_MAIL(
-        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
-    ) -> str:
-        envelope.mail_from = address
-        envelope.mail_options.extend(options)
-        return self.refuse.get("MAIL", "250 OK")
-
-    async def handle_RCPT(
-        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
-    ) -> str:
-        if "RCPT" not in self.refuse:
-            envelope.rcpt_tos.append(address)
-        return self.refuse.get("RCPT", "250 OK").replace("ADDRESS", address)
-
-    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
-        if "DATA" not in self.refuse:
-            self.envelopes.append(envelope)
-            self.sessions.append(session)
-        return self.refuse.get("DATA", "250 OK")
-
-    def message(self) -> EmailMessage:
-        """The one mail that arrived. Not a property: aiosmtpd reads every attribute of its handler."""
-        (envelope,) = self.envelopes
-        assert isinstance(envelope.content, bytes)
-        message = message_from_bytes(envelope.content, policy=default_policy)
-        assert isinstance(message, EmailMessage)
-        return message
-
-
-@contextmanager
-def serving(
-    received: Received, *, implicit_tls: ssl.SSLContext | None = None, **options: Any
-) -> Iterator[int]:
-    """An aiosmtpd in a thread of its own; its port."""
-    loop = asyncio.new_event_loop()
-
-    def protocol() -> SMTP:
-        return SMTP(received, hostname="mail.test", loop=loop, enable_SMTPUTF8=True, **options)
-
-    async def stop(server: asyncio.Server) -> None:
-        server.close()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await server.wait_closed()
-
-    server = loop.run_until_complete(loop.create_server(protocol, "127.0.0.1", 0, ssl=implicit_tls))
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        asyncio.run_coroutine_threadsafe(stop(server), loop).result(SECONDS)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
 
 
 @dataclass(frozen=True)
@@ -159,8 +88,8 @@ def refusal(port: int, **options: Any) -> MailError:
 
 
 def test_a_mail_arrives_whole_and_parses() -> None:
-    received = Received()
-    with serving(received) as port:
+    received = Mailbox()
+    with mail_server(received) as port:
         send(port)
     (envelope,) = received.envelopes
     assert (envelope.mail_from, envelope.rcpt_tos) == ("no-reply@finapi.example", ["ann@example.com"])
@@ -175,16 +104,16 @@ def test_a_mail_arrives_whole_and_parses() -> None:
 
 
 def test_a_mail_of_megabytes_arrives_whole() -> None:
-    received = Received()
+    received = Mailbox()
     text = "".join(f"line {number}\n" for number in range(200_000))
-    with serving(received) as port:
+    with mail_server(received) as port:
         send(port, letter=Letter("ann@example.com", "Long", text, "<p>\n"))
     assert next(received.message().iter_parts()).get_content().replace("\r\n", "\n") == text
 
 
 def test_an_international_address_goes_out_as_smtputf8() -> None:
-    received = Received()
-    with serving(received) as port:
+    received = Mailbox()
+    with mail_server(received) as port:
         send(port, letter=Letter("j\u00f6rg@stra\u00dfe.example", "Gr\u00fc\u00dfe", "t\n", "<p>\n"))
     (envelope,) = received.envelopes
     assert envelope.rcpt_tos == ["j\u00f6rg@stra\u00dfe.example"]
@@ -194,8 +123,8 @@ def test_an_international_address_goes_out_as_smtputf8() -> None:
 
 
 def test_starttls_is_used_when_it_is_offered(certificates: Certificates) -> None:
-    received = Received()
-    with serving(received, tls_context=certificates.server) as port:
+    received = Mailbox()
+    with mail_server(received, tls_context=certificates.server) as port:
         send(port, context=certificates.client)
         send(port, context=certificates.client, query="?starttls=required")
         send(port, query="?starttls=never")
@@ -203,8 +132,8 @@ def test_starttls_is_used_when_it_is_offered(certificates: Certificates) -> None
 
 
 def test_implicit_tls(certificates: Certificates) -> None:
-    received = Received()
-    with serving(received, implicit_tls=certificates.server) as port:
+    received = Mailbox()
+    with mail_server(received, implicit_tls=certificates.server) as port:
         send(port, scheme="smtps", context=certificates.client)
     assert received.message()["Subject"] == LETTER.subject
 
@@ -217,8 +146,8 @@ def test_the_usual_trust_is_that_of_the_system(
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(server)
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    received = Received()
-    with serving(received, implicit_tls=server) as port:
+    received = Mailbox()
+    with mail_server(received, implicit_tls=server) as port:
         send(port, scheme="smtps")
     assert len(received.envelopes) == 1
 
@@ -245,13 +174,13 @@ LOGIN = "ann%40x:p%40ss%2Fw%3Ard%25@"
 
 @pytest.mark.parametrize("excluded", [[], ["PLAIN"], ["LOGIN"]])
 def test_a_login_over_starttls(certificates: Certificates, excluded: list[str]) -> None:
-    received, door = Received(), Door()
+    received, door = Mailbox(), Door()
     options: dict[str, Any] = {
         "authenticator": door,
         "auth_required": True,
         "auth_exclude_mechanism": excluded,
     }
-    with serving(received, tls_context=certificates.server, **options) as port:
+    with mail_server(received, tls_context=certificates.server, **options) as port:
         send(port, login=LOGIN, context=certificates.client)
     assert door.tried == [(b"ann@x", b"p@ss/w:rd%")]
     assert len(received.envelopes) == 1
@@ -259,8 +188,8 @@ def test_a_login_over_starttls(certificates: Certificates, excluded: list[str]) 
 
 @pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS:UserWarning")
 def test_a_login_without_tls_stays_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    received, door = Received(), Door()
-    with serving(received, authenticator=door, auth_required=True, auth_require_tls=False) as port:
+    received, door = Mailbox(), Door()
+    with mail_server(received, authenticator=door, auth_required=True, auth_require_tls=False) as port:
         send(port, login=LOGIN)
         assert len(door.tried) == 1
         monkeypatch.setattr("finapi.smtp._is_loopback", lambda conversation: False)
@@ -275,8 +204,10 @@ def test_a_login_without_tls_stays_on_this_machine(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_wrong_password_is_not_the_mails_fault(certificates: Certificates) -> None:
-    received = Received()
-    with serving(received, tls_context=certificates.server, authenticator=Door(), auth_required=True) as port:
+    received = Mailbox()
+    with mail_server(
+        received, tls_context=certificates.server, authenticator=Door(), auth_required=True
+    ) as port:
         error = refusal(port, login="ann%40x:hunter2@", context=certificates.client)
     assert (str(error), error.permanent) == ("the server refused the login: 535 5.7.8", False)
 
@@ -284,15 +215,15 @@ def test_a_wrong_password_is_not_the_mails_fault(certificates: Certificates) -> 
 def test_a_server_that_wants_a_login_which_is_not_set_is_not_the_mails_fault(
     certificates: Certificates,
 ) -> None:
-    with serving(
-        Received(), tls_context=certificates.server, authenticator=Door(), auth_required=True
+    with mail_server(
+        Mailbox(), tls_context=certificates.server, authenticator=Door(), auth_required=True
     ) as port:
         error = refusal(port, context=certificates.client)
     assert (str(error), error.permanent) == ("the server refused the sender: 530 5.7.0", False)
 
 
 def test_a_server_without_logins() -> None:
-    with serving(Received(), auth_exclude_mechanism=["PLAIN", "LOGIN"]) as port:
+    with mail_server(Mailbox(), auth_exclude_mechanism=["PLAIN", "LOGIN"]) as port:
         error = refusal(port, login=LOGIN)
     assert (str(error), error.permanent) == ("the server offers no login that finapi can use", False)
 
@@ -315,8 +246,8 @@ def test_a_server_without_logins() -> None:
     ],
 )
 def test_a_refusal_is_told_by_its_codes(command: str, answer: str, reason: str, permanent: bool) -> None:
-    received = Received(refuse={command: answer})
-    with serving(received) as port:
+    received = Mailbox(refuse={command: answer})
+    with mail_server(received) as port:
         error = refusal(port)
     assert (error.reason, error.permanent) == (reason, permanent)
     assert received.envelopes == []
@@ -324,9 +255,9 @@ def test_a_refusal_is_told_by_its_codes(command: str, answer: str, reason: str, 
 
 @pytest.mark.parametrize("scheme", ["smtp", "smtps"])
 def test_a_certificate_for_another_name_is_refused(certificates: Certificates, scheme: str) -> None:
-    received = Received()
+    received = Mailbox()
     where = "tls_context" if scheme == "smtp" else "implicit_tls"
-    with serving(received, **{where: certificates.other}) as port:
+    with mail_server(received, **{where: certificates.other}) as port:
         error = refusal(port, scheme=scheme, context=certificates.client)
     assert str(error).startswith("TLS: the certificate is not trusted: IP address mismatch")
     assert not error.permanent
@@ -335,23 +266,23 @@ def test_a_certificate_for_another_name_is_refused(certificates: Certificates, s
 
 @pytest.mark.parametrize("scheme", ["smtp", "smtps"])
 def test_a_certificate_that_nobody_vouches_for_is_refused(certificates: Certificates, scheme: str) -> None:
-    received = Received()
+    received = Mailbox()
     where = "tls_context" if scheme == "smtp" else "implicit_tls"
-    with serving(received, **{where: certificates.server}) as port:
+    with mail_server(received, **{where: certificates.server}) as port:
         error = refusal(port, scheme=scheme)
     assert str(error) == "TLS: the certificate is not trusted: unable to get local issuer certificate"
     assert received.envelopes == []
 
 
 def test_starttls_that_is_required_but_not_offered() -> None:
-    received = Received()
-    with serving(received) as port:
+    received = Mailbox()
+    with mail_server(received) as port:
         error = refusal(port, query="?starttls=required")
     assert (str(error), error.permanent, received.envelopes) == ("the server offers no STARTTLS", False, [])
 
 
 def test_tls_spoken_to_a_server_without() -> None:
-    with serving(Received()) as port:
+    with mail_server(Mailbox()) as port:
         error = refusal(port, scheme="smtps")
     assert str(error).startswith("TLS: WRONG_VERSION_NUMBER")
 
@@ -646,15 +577,15 @@ def test_the_queue_over_a_server_that_hangs_then_greylists_then_takes_it(
             started = time.monotonic()
             assert step(port) == 0.0  # the second is not kept waiting behind the first
             assert time.monotonic() - started < SHORT + SLACK
-        with serving(Received(refuse={"RCPT": "550 5.1.1 <ADDRESS> unknown"})) as port:
+        with mail_server(Mailbox(refuse={"RCPT": "550 5.1.1 <ADDRESS> unknown"})) as port:
             assert step(port) == 60
         assert given_up == [("reset", 2)]
         clock.advance(60)
-        with serving(Received(refuse={"RCPT": "450 4.2.0 <ADDRESS> greylisted"})) as port:
+        with mail_server(Mailbox(refuse={"RCPT": "450 4.2.0 <ADDRESS> greylisted"})) as port:
             assert step(port) == 300
         clock.advance(300)
-        received = Received()
-        with serving(received) as port:
+        received = Mailbox()
+        with mail_server(received) as port:
             assert step(port) is None
     assert received.message()["Message-ID"] == "<1.20260131120000000@finapi.example>"
     assert received.message()["Date"].datetime == NOW
