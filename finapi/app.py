@@ -97,11 +97,21 @@ def limiters(config: Config) -> dict[str, Limiter]:
     """One limiter for each zone of CONTRACT 5 that has routes; buckets hold what may pass at once less one."""
     hour = 3600.0
 
+    def gateway(requests: int, burst: int) -> Limiter:
+        return Limiter(Limit(requests, 60.0, burst), keys=config.limit_keys)
+
+    def minutely(requests: int) -> Limiter:
+        return gateway(requests, requests - 1)
+
     def hourly(requests: int) -> Limiter:
         return Limiter(Limit(requests, hour, requests - 1), keys=config.limit_keys)
 
     return {
-        "xbrl": Limiter(Limit(config.xbrl_per_minute, 60.0, config.xbrl_burst), keys=config.limit_keys),
+        "financials": gateway(config.financials_per_minute, config.financials_burst),
+        "xbrl": gateway(config.xbrl_per_minute, config.xbrl_burst),
+        "insider": minutely(config.insider_per_minute_free),
+        "insider_paid": minutely(config.insider_per_minute_paid),
+        "sql": minutely(config.sql_per_minute),
         "app": Limiter(
             Limit(config.app_per_minute, 60.0, config.app_per_minute - 1),
             Limit(config.app_per_hour, hour, config.app_per_hour - 1),

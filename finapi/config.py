@@ -84,8 +84,13 @@ class Config:
     log_level: Literal["debug", "info", "warning", "error"] = _setting("info", "least level that is logged")
 
     # SPEC "Limits"; nginx's limit_req with nodelay: rate a minute and burst.
+    financials_per_minute: int = _setting(30, "financials endpoints: requests a minute", least=1)
+    financials_burst: int = _setting(10, "financials endpoints: burst beyond the rate", least=0)
     xbrl_per_minute: int = _setting(120, "XBRL endpoints: requests a minute", least=1)
     xbrl_burst: int = _setting(30, "XBRL endpoints: burst beyond the rate", least=0)
+    insider_per_minute_free: int = _setting(100, "insider service, plan free: requests a minute", least=1)
+    insider_per_minute_paid: int = _setting(600, "insider service, other plans: requests a minute", least=1)
+    sql_per_minute: int = _setting(30, "SQL proxy: requests a minute", least=1)
     app_per_minute: int = _setting(60, "endpoints without a limit of their own: requests a minute", least=1)
     app_per_hour: int = _setting(1_000, "endpoints without a limit of their own: requests an hour", least=1)
     register_per_hour_per_ip: int = _setting(5, "registrations an hour per address", least=1)

@@ -39,6 +39,7 @@ LAYERS: list[set[str]] = [
         "accounts",
         "billing",
         "events",
+        "idempotency",
         "invites",
         "letters",
         "market",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip as stdlib_gzip
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -353,3 +354,43 @@ def test_json_is_compact_utf8_without_nan() -> None:
 
 def test_json_is_gzipped_from_a_kibibyte_on() -> None:
     assert http.GZIP_FROM == 1024
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("391035000000", b"391035000000"),
+        ("391035000000.0", b"391035000000"),
+        ("-0.5", b"-0.5"),
+        ("11.91", b"11.91"),
+        ("1E+3", b"1000"),
+        ("12345678901234567890.123456789", b"12345678901234567890.123456789"),
+        ("0.1000000000000000000000000001", b"0.1000000000000000000000000001"),
+        ("1E+9999", b"1E+9999"),
+    ],
+)
+def test_a_decimal_is_a_json_number_with_every_digit(value: str, text: bytes) -> None:
+    assert dumps(Decimal(value)) == text
+    assert dumps({"a": [Decimal(value), "x"]}) == b'{"a":[' + text + b',"x"]}'
+
+
+@pytest.mark.parametrize("value", [Decimal("NaN"), Decimal("Infinity"), float("nan"), object()])
+def test_what_is_no_number_is_not_written_as_one(value: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("", None),
+        ("text/csv", "text/csv"),
+        ("Text/CSV; charset=utf-8", "text/csv"),
+        ("application/json, text/csv", None),
+        ("*/*", None),
+        ("text/csv;q=0, application/x-ndjson", "application/x-ndjson"),
+        ("text/html, text/csv", "text/csv"),
+    ],
+)
+def test_a_table_is_answered_to_those_who_name_it_first(accept: str, kind: str | None) -> None:
+    assert request(HTTP_ACCEPT=accept).preferred(("text/csv", "application/x-ndjson")) == kind

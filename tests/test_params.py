@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from finapi.errors import ApiError
-from finapi.web.params import MAX_LENGTH, Param, read_all
+from finapi.web.params import MAX_LENGTH, Field, Param, read_all
 
 TEXT = Param("name")
 COUNT = Param("count", "integer", least=1, most=90)
@@ -17,6 +18,10 @@ ANY_INTEGER = Param("number", "integer")
 FLAG = Param("flag", "boolean")
 DAY = Param("day", "date")
 BASIS = Param("basis", allowed=("latest", "original"))
+LIMIT = Param("limit", "integer", least=1, most=500, clamp=True)
+AMOUNT = Param("amount", "number", least=0)
+WORDS = Param("tickers", "words")
+FORMS = Param("forms", "words", allowed=("3", "4", "5"))
 KINDS = Param("kind", allowed=("income", "balance"), repeatable=True)
 
 
@@ -50,6 +55,15 @@ def refusal(param: Param, text: str) -> dict[str, Any]:
         (DAY, "0001-01-01", "0001-01-01"),
         (BASIS, "latest", "latest"),
         (KINDS, "balance", "balance"),
+        (LIMIT, "0", 1),
+        (LIMIT, "-3", 1),
+        (LIMIT, "501", 500),
+        (LIMIT, "500", 500),
+        (AMOUNT, "12.50", Decimal("12.50")),
+        (AMOUNT, "0", Decimal(0)),
+        (WORDS, "AAPL", ("AAPL",)),
+        (WORDS, "AAPL, MSFT,,AAPL", ("AAPL", "MSFT")),
+        (FORMS, "4,3", ("4", "3")),
     ],
 )
 def test_text_becomes_a_value(param: Param, text: str, value: object) -> None:
@@ -200,3 +214,68 @@ def test_the_first_wrong_parameter_in_the_order_of_the_route_is_named() -> None:
     with pytest.raises(ApiError) as raised:
         read([DAY, COUNT], {"count": ["x"], "day": ["x"]})
     assert raised.value.details == {"param": "day", "expected": "date YYYY-MM-DD"}
+
+
+@pytest.mark.parametrize("text", ["1e5", "NaN", "Infinity", "0x10", "1,000", "", "+1", ".5", "1.", "9" * 19])
+def test_a_number_is_plain_decimal_text(text: str) -> None:
+    assert refusal(AMOUNT, text) == {"param": "amount", "expected": "number"}
+
+
+def test_a_number_out_of_its_bounds_is_refused() -> None:
+    assert refusal(AMOUNT, "-0.01") == {"param": "amount", "expected": "number from 0"}
+
+
+@pytest.mark.parametrize("text", ["", ",", " , "])
+def test_a_list_of_nothing_is_refused(text: str) -> None:
+    assert refusal(WORDS, text)["expected"] == "comma-separated list"
+
+
+def test_a_list_names_its_first_wrong_word() -> None:
+    assert refusal(FORMS, "4,9") == {"param": "forms", "allowed": ["3", "4", "5"]}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "read"),
+    [
+        (Field("n", "integer", least=1), 1, 1),
+        (Field("n", "number", least=0), 12.5, Decimal("12.5")),
+        (Field("n", "number"), 0.1, Decimal("0.1")),
+        (Field("n", "number"), 3, Decimal(3)),
+        (Field("day", "date"), "2024-02-29", "2024-02-29"),
+        (Field("words", "words"), ["AAPL"], ["AAPL"]),
+        (Field("words", "words"), [], []),
+        (Field("query", "object"), {"a": 1}, {"a": 1}),
+        (Field("kind", "text", allowed=("A", "Q")), "Q", "Q"),
+    ],
+)
+def test_a_member_of_a_body_becomes_a_value(field: Field, value: object, read: object) -> None:
+    got = field.read(value)
+    assert got == read
+    assert type(got) is type(read)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        (Field("n", "integer"), True),
+        (Field("n", "integer"), 1.0),
+        (Field("n", "integer"), "1"),
+        (Field("n", "integer", least=1), 0),
+        (Field("n", "integer"), 10**400),
+        (Field("n", "number"), float("inf")),
+        (Field("n", "number"), 1e300),
+        (Field("n", "number"), "12.5"),
+        (Field("n", "number"), None),
+        (Field("n", "date"), "2024-02-30"),
+        (Field("n", "words"), "AAPL"),
+        (Field("n", "words"), ["AAPL", 1]),
+        (Field("n", "words"), ["a"] * 201),
+        (Field("n", "object"), []),
+        (Field("n", "text", allowed=("A", "Q")), "X"),
+    ],
+)
+def test_a_member_of_another_type_is_refused_by_its_name(field: Field, value: object) -> None:
+    with pytest.raises(ApiError) as raised:
+        field.read(value)
+    assert raised.value.details is not None
+    assert raised.value.details["param"] == "n"

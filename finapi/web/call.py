@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -11,11 +11,18 @@ from urllib.parse import urlencode
 from finapi.accounts import Caller
 from finapi.app import App
 from finapi.clock import iso
+from finapi.db import Transaction
+from finapi.idempotency import Once
 from finapi.web.http import Request, Response, dumps
 from finapi.web.params import Field, Param
+from finapi.web.shapes import Schema
+from finapi.web.tables import CSV, TABLES, csv_table, json_lines
 
-# Who may call (CONTRACT 4): nobody in particular, a key (all data), a session (the account itself).
-Auth = Literal["none", "key", "session"]
+# What a table says beside its rows (wire.json's meta).
+PAGING_HEADERS = {"has_more": "X-Has-More", "next_cursor": "X-Next-Cursor", "total": "X-Total-Count"}
+
+# Who may call (CONTRACT 4): nobody in particular, a key (all data), a session (the account itself), or either.
+Auth = Literal["none", "key", "session", "either"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +30,9 @@ class Route:
     """One line of the API. ``path`` holds ``{name}`` where a segment is a parameter.
 
     ``cost`` is in tokens; ``zone`` names the limit that binds it; ``cacheable`` says that the answer depends
-    on its parameters and the market data only, so that its ETag is known before the work (CONTRACT 2).
+    on its parameters and the market data only, so that its ETag is known before the work (CONTRACT 2);
+    ``lists`` that it answers through :meth:`Call.rows`; ``idempotent`` that it answers through
+    :meth:`Call.settled`, so that it takes an ``Idempotency-Key``. ``shape`` is what its 200 body is.
     """
 
     method: str
@@ -38,11 +47,25 @@ class Route:
     # The limit that is charged to the email in the body, beside the zone's.
     email_limit: str | None = None
     cacheable: bool = False
+    lists: bool = False
+    idempotent: bool = False
+    shape: Schema | None = None
     # What it answers when all is well, and errors of its own beside those that follow from the other columns.
     answers: tuple[int, ...] = (200,)
     errors: tuple[int, ...] = ()
     # For people and not for clients: left out of the OpenAPI document.
     page: bool = False
+
+    @property
+    def name(self) -> str:
+        """How the ledger and the log call it: ``GET /api/v1/policy``."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The members of a row of a route that ``lists``."""
+        assert self.shape is not None
+        return tuple(self.shape["properties"]["data"]["items"]["properties"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +80,7 @@ class Call:
     caller: Caller | None
     params: Mapping[str, Any]
     body: Mapping[str, Any]
+    once: Once | None = None
 
     def success(self, data: Any, meta: Mapping[str, Any]) -> Response:
         """The envelope of a data endpoint (CONTRACT 2)."""
@@ -68,6 +92,30 @@ class Call:
             "timestamp": iso(self.now),
         }
         return Response(200, dumps(envelope))
+
+    def rows(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
+        """A list as the caller's ``Accept`` asks: the envelope, or the bare rows as CSV or NDJSON.
+
+        The columns of a CSV are the members of a row by the route's ``shape``. The paging members of ``meta``,
+        for which a table has no room, go into headers.
+        """
+        kind = self.request.preferred(TABLES)
+        if kind is None:
+            return self.success(list(rows), meta)
+        headers = {
+            header: str(meta[name]).lower() if isinstance(meta[name], bool) else str(meta[name])
+            for name, header in PAGING_HEADERS.items()
+            if meta.get(name) is not None
+        }
+        body = csv_table(self.route.columns, rows) if kind == CSV else json_lines(rows)
+        return Response(200, body, f"{kind}; charset=utf-8", headers)
+
+    def settled(self, tx: Transaction, answer: Mapping[str, Any]) -> Response:
+        """``answer``, kept in the transaction that did the work: the same ``Idempotency-Key`` gets it again."""
+        response = Response(200, dumps(answer))
+        if self.once is not None:
+            self.once.keep(tx, response.body, self.now)
+        return response
 
     def plain(self, answer: Mapping[str, Any]) -> Response:
         """A bare object, as auth, user and account endpoints answer."""

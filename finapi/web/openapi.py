@@ -7,14 +7,22 @@ from typing import Any
 
 from finapi import __version__
 from finapi.web.call import Route
-from finapi.web.params import MAX_LENGTH, MAX_TEXT, MAX_URL, Field, Param
+from finapi.web.params import MAX_LENGTH, MAX_TEXT, MAX_URL, MAX_WORDS, Field, Param
 from finapi.web.routes import ROUTES
+from finapi.web.tables import TABLES
 
 _TYPES: dict[str, dict[str, Any]] = {
     "text": {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH},
     "integer": {"type": "integer"},
+    "number": {"type": "number"},
     "boolean": {"type": "boolean"},
     "date": {"type": "string", "format": "date"},
+    "words": {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1},
+        "minItems": 1,
+        "maxItems": MAX_WORDS,
+    },
 }
 
 _FIELDS: dict[str, dict[str, Any]] = {
@@ -22,8 +30,13 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "email": {"type": "string", "format": "email"},
     "new_password": {"type": "string", "minLength": 8, "maxLength": 1024},
     "boolean": {"type": "boolean"},
+    "integer": {"type": "integer"},
+    "number": {"type": "number"},
+    "date": {"type": "string", "format": "date"},
     "url": {"type": "string", "format": "uri", "maxLength": MAX_URL},
     "texts": {"type": "array", "items": {"type": "string"}},
+    "words": {"type": "array", "items": {"type": "string"}, "maxItems": MAX_WORDS},
+    "object": {"type": "object"},
 }
 
 # Which errors an operation can answer, by what it does.
@@ -71,7 +84,9 @@ def document(public_url: str) -> dict[str, Any]:
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    success = {"$ref": "#/components/schemas/Envelope"} if route.auth == "key" else {"type": "object"}
+    success = route.shape or (
+        {"$ref": "#/components/schemas/Envelope"} if route.auth == "key" else {"type": "object"}
+    )
     operation: dict[str, Any] = {
         "operationId": re.sub(
             r"\W+", "_", f"{route.method.lower()}{route.path.removeprefix('/api/v1')}"
@@ -97,13 +112,17 @@ def _success(route: Route, status: int, schema: dict[str, Any]) -> dict[str, Any
     if status == 302:
         location = {"schema": {"type": "string", "format": "uri-reference"}, "required": True}
         return {"description": "On to the page.", "headers": {"Location": location}}
-    return {"description": route.summary, "content": {"application/json": {"schema": schema}}}
+    content: dict[str, Any] = {"application/json": {"schema": schema}}
+    if route.lists:
+        content |= {kind: {"schema": {"type": "string"}} for kind in TABLES}
+    return {"description": route.summary, "content": content}
 
 
 _SECURITY: dict[str, list[dict[str, list[str]]]] = {
     "none": [],
     "key": [{"key": []}, {"keyInQuery": []}],
     "session": [{"session": []}],
+    "either": [{"session": []}, {"key": []}, {"keyInQuery": []}],
 }
 
 
@@ -126,7 +145,13 @@ def _body(fields: tuple[Field, ...]) -> dict[str, Any]:
     properties = {}
     for field in fields:
         schema = dict(_FIELDS[field.kind])
-        if field.allowed:
+        if field.least is not None:
+            schema["minimum"] = field.least
+        if field.most is not None:
+            schema["maximum"] = field.most
+        if field.allowed and field.kind == "text":
+            schema = {"type": "string", "enum": list(field.allowed)}
+        elif field.allowed:
             schema["items"] = {"type": "string", "enum": list(field.allowed)}
         if field.nullable:
             schema["type"] = [schema["type"], "null"]
@@ -142,11 +167,14 @@ def _body(fields: tuple[Field, ...]) -> dict[str, Any]:
 
 def _parameter(param: Param) -> dict[str, Any]:
     schema = dict(_TYPES[param.kind])
-    if param.allowed:
+    if param.allowed and param.kind == "words":
+        schema["items"] = {"type": "string", "enum": list(param.allowed)}
+    elif param.allowed:
         schema = {"type": "string", "enum": list(param.allowed)}
-    if param.least is not None:
+    # A value beyond a bound that clamps is not wrong.
+    if param.least is not None and not param.clamp:
         schema["minimum"] = param.least
-    if param.most is not None:
+    if param.most is not None and not param.clamp:
         schema["maximum"] = param.most
     if param.default is not None:
         schema["default"] = param.default
@@ -160,6 +188,8 @@ def _parameter(param: Param) -> dict[str, Any]:
     if param.example:
         example = param.read(param.example)
         described["example"] = [example] if param.repeatable else example
+    if param.kind == "words":
+        described |= {"style": "form", "explode": False}
     return described
 
 

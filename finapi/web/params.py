@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Literal
+from decimal import Decimal
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from finapi import mail, passwords
@@ -19,12 +20,22 @@ from finapi.errors import invalid_param
 # The longest value that any parameter can need; the rest is somebody's experiment.
 MAX_LENGTH = 1_000
 
-Kind = Literal["text", "integer", "boolean", "date"]
+Kind = Literal["text", "integer", "number", "boolean", "date", "words"]
+
+# More than any list of tickers, forms or metrics that one call can mean.
+MAX_WORDS = 200
+
+
+_Number = TypeVar("_Number", int, Decimal)
 
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A path or query parameter. ``least`` and ``most`` bound an integer; ``repeatable`` yields a tuple."""
+    """A path or query parameter. ``least`` and ``most`` bound a number; ``repeatable`` yields a tuple.
+
+    "number" reads a Decimal, "words" a comma-separated list as a tuple without blanks and repeats. With
+    ``clamp`` an integer out of its bounds is brought within them instead of refused.
+    """
 
     name: str
     kind: Kind = "text"
@@ -35,6 +46,7 @@ class Param:
     repeatable: bool = False
     least: int | None = None
     most: int | None = None
+    clamp: bool = False
     help: str = ""
     example: str = ""
 
@@ -42,13 +54,8 @@ class Param:
         """``text`` as this parameter's type, or INVALID_PARAM that names it and what was expected."""
         if len(text) > MAX_LENGTH or "\0" in text:
             raise invalid_param(self.name, f"{self.name} is too long or holds a NUL.", expected=self.kind)
-        if self.allowed:
-            if text not in self.allowed:
-                listed = ", ".join(self.allowed)
-                raise invalid_param(
-                    self.name, f"{self.name} must be one of {listed}.", allowed=list(self.allowed)
-                )
-            return text
+        if self.allowed and self.kind != "words":
+            return _one_of(self, text)
         return _READERS[self.kind](self, text)
 
 
@@ -72,6 +79,13 @@ def read_all(
     return values
 
 
+def _one_of(param: Param, text: str) -> str:
+    if text not in param.allowed:
+        listed = ", ".join(param.allowed)
+        raise invalid_param(param.name, f"{param.name} must be one of {listed}.", allowed=list(param.allowed))
+    return text
+
+
 def _text(param: Param, text: str) -> str:
     if not text.strip():
         raise invalid_param(param.name, f"{param.name} is empty.", expected="text")
@@ -82,13 +96,26 @@ def _integer(param: Param, text: str) -> int:
     if not re.fullmatch(r"-?[0-9]{1,9}", text):
         raise invalid_param(param.name, f"{param.name} must be a whole number.", expected="integer")
     number = int(text)
+    if param.clamp:
+        above = number if param.least is None else max(number, param.least)
+        return above if param.most is None else min(above, param.most)
+    return _bounded(param, number)
+
+
+def _number(param: Param, text: str) -> Decimal:
+    if not re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,9})?", text):
+        raise invalid_param(param.name, f"{param.name} must be a decimal number.", expected="number")
+    return _bounded(param, Decimal(text))
+
+
+def _bounded(param: Param, number: _Number) -> _Number:
     if (param.least is not None and number < param.least) or (param.most is not None and number > param.most):
         bounds = "".join(
             f" {word} {bound}"
             for word, bound in (("from", param.least), ("to", param.most))
             if bound is not None
         )
-        raise invalid_param(param.name, f"{param.name} must be{bounds}.", expected=f"integer{bounds}")
+        raise invalid_param(param.name, f"{param.name} must be{bounds}.", expected=f"{param.kind}{bounds}")
     return number
 
 
@@ -96,6 +123,20 @@ def _boolean(param: Param, text: str) -> bool:
     if text not in ("true", "false"):
         raise invalid_param(param.name, f"{param.name} must be true or false.", allowed=["true", "false"])
     return text == "true"
+
+
+def _words(param: Param, text: str) -> tuple[str, ...]:
+    words = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    if not words or len(words) > MAX_WORDS:
+        raise invalid_param(
+            param.name,
+            f"{param.name} must be 1 to {MAX_WORDS} values with commas between them.",
+            expected="comma-separated list",
+        )
+    if param.allowed:
+        for word in words:
+            _one_of(param, word)
+    return words
 
 
 def _date(param: Param, text: str) -> str:
@@ -110,12 +151,21 @@ def _date(param: Param, text: str) -> str:
         ) from None
 
 
-_READERS: dict[Kind, Any] = {"text": _text, "integer": _integer, "boolean": _boolean, "date": _date}
+_READERS: dict[Kind, Any] = {
+    "text": _text,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "date": _date,
+    "words": _words,
+}
 
 
 # ---- bodies
 
-FieldKind = Literal["text", "email", "new_password", "boolean", "url", "texts"]
+FieldKind = Literal[
+    "text", "email", "new_password", "boolean", "integer", "number", "date", "url", "texts", "words", "object"
+]
 
 # Longer than any token or password that can be right; what is longer is refused before it is looked at.
 MAX_TEXT = 10_000
@@ -124,15 +174,21 @@ MAX_URL = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A member of a JSON body; unknown members are ignored."""
+    """A member of a JSON body; unknown members are ignored.
+
+    "texts" is a list of ``allowed`` texts, "words" a list of any; ``least`` and ``most`` bound an "integer"
+    or a "number", which is read as a Decimal.
+    """
 
     name: str
     kind: FieldKind
     required: bool = False
     nullable: bool = False
     allowed: tuple[str, ...] = ()
+    least: int | None = None
+    most: int | None = None
     help: str = ""
-    example: str = ""
+    example: Any = ""
 
     def read(self, value: Any) -> Any:
         """``value`` as this field's type, or INVALID_PARAM that names it and what was expected."""
@@ -150,6 +206,14 @@ def read_body(fields: Sequence[Field], body: Mapping[str, Any]) -> dict[str, Any
         elif field.required:
             raise invalid_param(field.name, f"{field.name} is required.", expected=field.kind)
     return values
+
+
+def _body_choice(field: Field, value: Any) -> str:
+    text = _body_text(field, value)
+    if field.allowed and text not in field.allowed:
+        listed = list(field.allowed)
+        raise invalid_param(field.name, f"{field.name} must be one of {', '.join(listed)}.", allowed=listed)
+    return text
 
 
 def _body_text(field: Field, value: Any) -> str:
@@ -184,6 +248,53 @@ def _body_boolean(field: Field, value: Any) -> bool:
     return value
 
 
+def _body_integer(field: Field, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not _within(field, value):
+        wanted = "a whole number" + _bounds(field)
+        raise invalid_param(field.name, f"{field.name} must be {wanted}.", expected=wanted)
+    return value
+
+
+def _body_number(field: Field, value: Any) -> Decimal:
+    # str(): the shortest text that means this number, as the caller wrote it.
+    number = Decimal(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if number is None or not number.is_finite() or not _within(field, number):
+        wanted = "a number" + _bounds(field)
+        raise invalid_param(field.name, f"{field.name} must be {wanted}.", expected=wanted)
+    return number
+
+
+def _within(field: Field, number: int | Decimal) -> bool:
+    # Nothing that is counted here has more digits; beyond them SQLite's integers end.
+    least = -(10**15) if field.least is None else field.least
+    most = 10**15 if field.most is None else field.most
+    return least <= number <= most
+
+
+def _bounds(field: Field) -> str:
+    return "".join(
+        f" {word} {bound}" for word, bound in (("from", field.least), ("to", field.most)) if bound is not None
+    )
+
+
+def _body_date(field: Field, value: Any) -> str:
+    return _date(Param(field.name, "date"), _body_text(field, value))
+
+
+def _body_words(field: Field, value: Any) -> list[str]:
+    if not isinstance(value, list) or len(value) > MAX_WORDS:
+        raise invalid_param(
+            field.name, f"{field.name} must be a list of at most {MAX_WORDS} texts.", expected="list of texts"
+        )
+    return [_body_text(field, item) for item in value]
+
+
+def _body_object(field: Field, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise invalid_param(field.name, f"{field.name} must be an object.", expected="object")
+    return value
+
+
 def _body_url(field: Field, value: Any) -> str:
     text = _body_text(field, value)
     try:
@@ -209,10 +320,15 @@ def _body_texts(field: Field, value: Any) -> list[str]:
 
 
 _FIELD_READERS: dict[FieldKind, Any] = {
-    "text": _body_text,
+    "text": _body_choice,
     "email": _body_email,
     "new_password": _body_new_password,
     "boolean": _body_boolean,
+    "integer": _body_integer,
+    "number": _body_number,
+    "date": _body_date,
     "url": _body_url,
     "texts": _body_texts,
+    "words": _body_words,
+    "object": _body_object,
 }

@@ -8,13 +8,15 @@ import json
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from finapi import __version__, accounts, billing
+from finapi import __version__, accounts, billing, idempotency
 from finapi.accounts import Caller
 from finapi.app import App
 from finapi.clock import iso
+from finapi.db import Refused
 from finapi.errors import ApiError
 from finapi.limits import Decision
 from finapi.web.call import Call, Route
@@ -31,23 +33,26 @@ from finapi.web.http import (
 )
 from finapi.web.params import read_all, read_body
 from finapi.web.routes import ROUTES, Match, Router
+from finapi.web.tables import TABLES
 
 log = logging.getLogger("finapi.access")
 
 # The zones that CONTRACT 5 has a gateway answer for: their 429 carries no headers.
-GATEWAY_ZONES = ("xbrl",)
+GATEWAY_ZONES = ("financials", "xbrl")
 
 _NEEDED = {
     "key": "A valid API key is needed, in the header X-API-Key or the query parameter apiKey.",
     "session": "A valid session token is needed, as Authorization: Bearer.",
+    "either": "A valid session token is needed, as Authorization: Bearer, or an API key in the header X-API-Key.",
 }
 
 # What a browser's script may read of a response, and send with a request (Fetch standard, CORS).
 EXPOSED = (
     "X-API-Version, X-Request-ID, X-Tokens-Charged, X-RateLimit-Limit, X-RateLimit-Remaining, "
-    "X-RateLimit-Reset, Retry-After, ETag"
+    "X-RateLimit-Reset, Retry-After, ETag, X-Has-More, X-Next-Cursor, X-Total-Count, Idempotent-Replayed, "
+    "Deprecation, Sunset, Link"
 )
-ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type"
+ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempotency-Key"
 
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 
@@ -129,18 +134,20 @@ class WsgiApp:
         if route.zone is not None:
             # An unverified caller is charged to its address, so that inventing keys buys no fresh bucket.
             key = ("user", caller.id) if caller else ("address", request.address)
-            exchange.decision = self._take(route.zone, key)
+            exchange.decision = self._take(_limiter(route.zone, caller), key)
         if route.auth != "none" and caller is None:
             raise ApiError("UNAUTHORIZED", _NEEDED[route.auth])
         params, wrong = _read(route, path_params, request)
         if route.cacheable and wrong is None:
-            exchange.tag = _tag(route, params, data_version)
+            exchange.tag = _tag(route, params, data_version, request)
             held = held_etag(request.headers.get("if-none-match", ""), exchange.tag)
             if held is not None:
-                return Response(304, b"", headers={"ETag": held, "Vary": "Accept-Encoding"})
+                return Response(304, b"", headers={"ETag": held, "Vary": _vary(route)})
         body = self._read_body(request, route) if route.body is not None else {}
         call = Call(app, route, request, exchange.request_id, now, caller, params, body)
-        with billing.charged(app, caller.id if caller else 0, _name(route), route.cost, exchange.request_id):
+        if route.idempotent and idempotency.HEADER.lower() in request.headers:
+            return self._once(call)
+        with billing.charged(app, caller.id if caller else 0, route.name, route.cost, exchange.request_id):
             # Inside the charge: a balance below the cost is 402 whatever else is wrong (CONTRACT 4).
             if wrong is not None:
                 raise wrong
@@ -150,12 +157,31 @@ class WsgiApp:
         exchange.charged = route.cost
         return response
 
+    def _once(self, call: Call) -> Response:
+        """The answer of a call with an ``Idempotency-Key``: the kept one, or that of doing it now."""
+        assert call.caller is not None
+        key = call.request.headers[idempotency.HEADER.lower()]
+        once = idempotency.once(call.caller.id, call.route.name, key, dumps(sorted(call.body.items())))
+        try:
+            with self.app.db.read() as tx:
+                kept = once.answered(tx, call.now)
+            if kept is None:
+                return call.route.handler(replace(call, once=once))
+        except Refused:
+            # Another call with this key was first; what this one did is rolled back.
+            with self.app.db.read() as tx:
+                kept = once.answered(tx, call.now)
+            if kept is None:
+                raise
+        return Response(200, kept, headers={"Idempotent-Replayed": "true"})
+
     def _authenticate(self, request: Request, route: Route, now: datetime) -> tuple[Caller | None, int]:
         if route.auth == "none":
             return None, 0
+        said = request.headers.get("authorization", "")
         with self.app.db.read() as tx:
-            if route.auth == "session":
-                scheme, _, token = request.headers.get("authorization", "").partition(" ")
+            if route.auth == "session" or (route.auth == "either" and said):
+                scheme, _, token = said.partition(" ")
                 if scheme.lower() != "bearer":
                     return None, 0
                 return accounts.by_session(self.app, tx, token.strip(), now), 0
@@ -197,7 +223,7 @@ class WsgiApp:
     def _finish(self, response: Response, exchange: Exchange) -> tuple[str, list[tuple[str, str]], bytes]:
         """Status line, every header, and the bytes to send."""
         request, route = exchange.request, exchange.route
-        keyed = route is not None and route.auth == "key"
+        keyed = route is not None and route.auth in ("key", "either")
         headers = {
             "X-API-Version": __version__,
             "X-Request-ID": (request and caller_request_id(request)) or exchange.request_id,
@@ -216,7 +242,7 @@ class WsgiApp:
         body = response.body
         gzipped = request is not None and request.wants_gzip and len(body) > GZIP_FROM
         if len(body) > GZIP_FROM or exchange.tag:
-            headers["Vary"] = "Accept-Encoding"
+            headers["Vary"] = _vary(route)
         if gzipped:
             body = gzip(body)
             headers["Content-Encoding"] = "gzip"
@@ -283,13 +309,20 @@ def _read(
         return {}, error
 
 
-def _tag(route: Route, params: Mapping[str, Any], data_version: int) -> str:
-    parts = json.dumps([__version__, data_version, route.path, params], sort_keys=True)
+def _tag(route: Route, params: Mapping[str, Any], data_version: int, request: Request) -> str:
+    table = request.preferred(TABLES) if route.lists else None
+    parts = json.dumps([__version__, data_version, route.path, params, table], sort_keys=True, default=str)
     return hashlib.sha256(parts.encode()).hexdigest()[:32]
 
 
-def _name(route: Route) -> str:
-    return f"{route.method} {route.path}"
+def _vary(route: Route | None) -> str:
+    return "Accept, Accept-Encoding" if route is not None and route.lists else "Accept-Encoding"
+
+
+def _limiter(zone: str, caller: Caller | None) -> str:
+    """The limiter of a zone: the insider service has one for paid plans (SPEC "Limits")."""
+    paid = zone == "insider" and caller is not None and caller.plan not in (None, "free")
+    return "insider_paid" if paid else zone
 
 
 def _allow(match: Match) -> str:
@@ -302,7 +335,7 @@ def _allow(match: Match) -> str:
 def _options(match: Match) -> Response:
     allow = _allow(match)
     headers = {"Allow": allow}
-    if any(route.auth == "key" for route in match.by_method.values()):
+    if any(route.auth in ("key", "either") for route in match.by_method.values()):
         headers["Access-Control-Allow-Methods"] = allow
         headers["Access-Control-Allow-Headers"] = ALLOWED_HEADERS
         headers["Access-Control-Max-Age"] = "86400"

@@ -298,7 +298,8 @@ def test_a_preflight_allows_the_headers_that_a_call_needs(app: App) -> None:
     asked = {"Origin": "https://app.example", "Access-Control-Request-Method": "GET"}
     headers = Client(app).call("OPTIONS", COMPANY, headers=asked).headers
     assert headers["access-control-allow-methods"] == "GET, HEAD, OPTIONS"
-    assert headers["access-control-allow-headers"] == "X-API-Key, X-Request-ID, If-None-Match, Content-Type"
+    allowed = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempotency-Key"
+    assert headers["access-control-allow-headers"] == allowed
     assert headers["access-control-max-age"] == "86400"
 
 

@@ -1,0 +1,39 @@
+"""Rows as CSV and NDJSON."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from finapi.web.tables import csv_table, json_lines
+
+ROWS = [
+    {
+        "ticker": "AAPL",
+        "name": 'Apple "Inc."\nCupertino',
+        "value": Decimal("11.91"),
+        "list": ["a", 1],
+        "ok": True,
+    },
+    {"ticker": "=1+1", "name": None, "value": 0, "list": [], "ok": False},
+]
+
+
+def test_a_csv_has_a_header_and_quotes_what_needs_it() -> None:
+    assert csv_table(list(ROWS[0]), ROWS).decode().split("\r\n") == [
+        "ticker,name,value,list,ok",
+        'AAPL,"Apple ""Inc.""\nCupertino",11.91,"[""a"",1]",true',
+        "=1+1,,0,[],false",
+        "",
+    ]
+
+
+def test_a_csv_of_nothing_is_its_header() -> None:
+    assert csv_table(("a", "b"), []) == b"a,b\r\n"
+
+
+def test_a_missing_figure_is_an_empty_cell_and_not_a_zero() -> None:
+    assert csv_table(("a", "b"), [{"a": None, "b": 0}]) == b"a,b\r\n,0\r\n"
+
+
+def test_ndjson_is_an_object_a_line() -> None:
+    assert json_lines([{"a": 1}, {"a": None}]) == b'{"a":1}\n{"a":null}\n'
