@@ -22,7 +22,15 @@ QUERIES = db.named_queries()
 METHODS = {"all", "one", "value", "run", "insert", "many"}
 
 # Every row of a report, or of the store, is what these are asked for.
-READS_ALL = {"pack_reports", "last_context_id", "data_version", "any_user_or_invite", "invites"}
+READS_ALL = {
+    "pack_reports",
+    "last_context_id",
+    "data_version",
+    "any_user_or_invite",
+    "invites",
+    "heartbeats",
+    "arrivals",
+}
 
 # For the verb check, which holds balances against the ledger (CONTRACT 4); the tests do so already.
 NOT_CALLED_YET = {"ledger_sum"}

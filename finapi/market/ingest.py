@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from finapi import heartbeats
 from finapi.app import App
 from finapi.db import Transaction
 from finapi.edgar import identity, recognise, sgml, submissions, tickers, xbrl
@@ -230,6 +231,8 @@ def _ingest_filing(
         with app.db.write() as tx:
             filed = _filed(tx, made, documents, folder, beside, given)
             stored = store.put(tx, made, filed)
+            if stored:
+                heartbeats.arrived_report(tx, app.clock.now())
     except ParseError as error:
         for document in documents:
             at_fault = error.file == document.entry.path

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from finapi import heartbeats
 from finapi.app import App
 from finapi.db import Refused, Transaction
 from finapi.errors import ParseError
@@ -71,7 +72,9 @@ def load(app: App, data: bytes, file: str) -> int:
     for number, (report, filed) in enumerate(parse(data, file), 1):
         try:
             with app.db.write() as tx:
-                stored += store.put(tx, report, filed)
+                if store.put(tx, report, filed):
+                    stored += 1
+                    heartbeats.arrived_report(tx, app.clock.now())
         except (Refused, TypeError) as error:
             raise ParseError(file, f"line {number}", f"is not a report: {error}") from None
     return stored

@@ -1,0 +1,13 @@
+-- name: put_heartbeat
+INSERT INTO heartbeats (name, beat_at, took_ms, failure) VALUES (:name, :now, :took_ms, :failure)
+ON CONFLICT (name) DO UPDATE SET beat_at = excluded.beat_at, took_ms = excluded.took_ms, failure = excluded.failure
+
+-- name: heartbeats
+SELECT name, beat_at, took_ms, failure FROM heartbeats ORDER BY name
+
+-- name: put_arrival
+INSERT INTO arrivals (kind, arrived_at) VALUES (:kind, :now)
+ON CONFLICT (kind) DO UPDATE SET arrived_at = excluded.arrived_at
+
+-- name: arrivals
+SELECT kind, arrived_at FROM arrivals

@@ -1,0 +1,99 @@
+"""Signs of life and of arrival: the last one counts, and what was rolled back has left none."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from finapi import heartbeats
+from finapi.app import App
+from finapi.clock import FixedClock
+from finapi.db import Refused
+from finapi.demo import data
+from finapi.heartbeats import Beat
+from finapi.market import ingest
+from tests.conftest import NOW
+
+FILING = Path(__file__).parent / "filings" / "nflx-10q-20100930"
+AT_NOON = "2026-01-31T12:00:00.000Z"
+A_MINUTE_LATER = "2026-01-31T12:01:00.000Z"
+
+
+def beats(app: App) -> dict[str, Beat]:
+    with app.db.read() as tx:
+        return heartbeats.beats(tx)
+
+
+def freshness(app: App) -> dict[str, str | None]:
+    with app.db.read() as tx:
+        return {**heartbeats.freshness(tx)}
+
+
+def ingested(app: App) -> int:
+    given = ingest.Given("0001193125-10-999999", "2010-10-27")
+    return ingest.run(app, [FILING], given, lambda outcome: None)["ingested"]
+
+
+def test_a_part_that_never_made_a_step_has_no_beat(app: App) -> None:
+    assert beats(app) == {}
+
+
+def test_the_last_step_of_a_part_is_kept_with_its_time_and_its_failure(app: App) -> None:
+    with app.db.write() as tx:
+        heartbeats.beat(tx, "sec_gateway", NOW, took_ms=87)
+        heartbeats.beat(tx, "sec_worker", NOW)
+    with app.db.write() as tx:
+        heartbeats.beat(tx, "sec_gateway", NOW + timedelta(minutes=1), failure="EDGAR answered 503")
+    assert beats(app) == {
+        "sec_gateway": Beat("sec_gateway", A_MINUTE_LATER, None, "EDGAR answered 503"),
+        "sec_worker": Beat("sec_worker", AT_NOON, None, None),
+    }
+
+
+def test_a_step_that_succeeds_clears_the_failure_before_it(app: App) -> None:
+    with app.db.write() as tx:
+        heartbeats.beat(tx, "sec_gateway", NOW, failure="EDGAR answered 503")
+        heartbeats.beat(tx, "sec_gateway", NOW, took_ms=3)
+    assert beats(app)["sec_gateway"] == Beat("sec_gateway", AT_NOON, 3, None)
+
+
+def test_a_step_that_is_rolled_back_has_not_beaten(app: App) -> None:
+    def step() -> None:
+        with app.db.write() as tx:
+            heartbeats.beat(tx, "sec_worker", NOW)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        step()
+    assert beats(app) == {}
+
+
+@pytest.mark.parametrize("wrong", [{"took_ms": -1}, {"failure": ""}])
+def test_a_beat_without_sense_is_refused(app: App, wrong: dict[str, object]) -> None:
+    with pytest.raises(Refused), app.db.write() as tx:
+        heartbeats.beat(tx, "sec_worker", NOW, **wrong)  # type: ignore[arg-type]
+
+
+def test_what_never_came_in_has_no_time(app: App) -> None:
+    assert freshness(app) == {"filing": None, "13f_batch": None, "xbrl_run": None, "news": None}
+
+
+def test_a_kind_of_data_that_finapi_does_not_have_is_refused(app: App) -> None:
+    with pytest.raises(Refused), app.db.write() as tx:
+        heartbeats.arrived(tx, "weather", NOW)  # type: ignore[arg-type]
+
+
+def test_an_ingested_filing_is_an_arrival_and_the_same_again_is_none(app: App, clock: FixedClock) -> None:
+    expected = {"filing": AT_NOON, "13f_batch": None, "xbrl_run": AT_NOON, "news": None}
+    assert ingested(app) > 0
+    assert freshness(app) == expected
+    clock.advance(60)
+    assert ingested(app) == 0
+    assert freshness(app) == expected
+
+
+def test_embedded_data_arrive_as_ingested_data_do(app: App) -> None:
+    assert data.load(app) > 0
+    assert freshness(app) == {"filing": AT_NOON, "13f_batch": None, "xbrl_run": AT_NOON, "news": None}
