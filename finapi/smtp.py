@@ -12,19 +12,16 @@ import re
 import smtplib
 import socket
 import ssl
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from email.message import EmailMessage
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from finapi.dial import CHUNK, Deadline, Dialler, Incoming
 from finapi.errors import UsageError
 
 QUIT_SECONDS = 1.0  # for the answer to QUIT, when the mail has long been accepted
 REPLY_BYTES = 64 * 1024  # of all answers in a conversation; a server that says more is broken
-CHUNK = 16 * 1024  # bytes written under one timeout: one TLS record
 
 _ENHANCED_CODE = re.compile(rb"[245]\.[0-9]{1,3}\.[0-9]{1,3}(?![0-9.])")  # RFC 3463
 
@@ -48,55 +45,13 @@ class Stopped(MailError):
         super().__init__("finapi is stopping")
 
 
-class _Deadline:
-    """So many seconds of real time from now on. The clock that others pass in may stand still."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._end = time.monotonic() + seconds
-
-    def left(self) -> float:
-        """The seconds that are left, more than 0; a TimeoutError when there are none."""
-        left = self._end - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        return left
-
-    def shorten(self, seconds: float) -> None:
-        """End it in ``seconds`` at the latest."""
-        self._end = min(self._end, time.monotonic() + seconds)
-
-    def passed(self) -> bool:
-        return time.monotonic() >= self._end
-
-
-class _Replies(io.RawIOBase):
-    """What a server says, each read of it within the deadline and all of it within REPLY_BYTES."""
-
-    def __init__(self, sock: socket.socket, deadline: _Deadline) -> None:
-        self._sock = sock
-        self._deadline = deadline
-        self._bytes = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        self._sock.settimeout(self._deadline.left())
-        count = self._sock.recv_into(buffer)
-        self._bytes += count
-        if self._bytes > REPLY_BYTES:
-            raise OSError("the server says too much")
-        return count
-
-
 class _Conversation(smtplib.SMTP):
     """smtplib's, under one deadline instead of a timeout for each operation.
 
     A server that sends a byte a second would never meet the latter.
     """
 
-    def __init__(self, sock: socket.socket, name: str, deadline: _Deadline) -> None:
+    def __init__(self, sock: socket.socket, name: str, deadline: Deadline) -> None:
         super().__init__(local_hostname=name)  # without a host it does not connect
         self.sock = sock
         self.deadline = deadline
@@ -112,7 +67,7 @@ class _Conversation(smtplib.SMTP):
     def getreply(self) -> tuple[int, bytes]:
         """The next answer: its code and text."""
         if self.file is None and self.sock is not None:
-            self.file = io.BufferedReader(_Replies(self.sock, self.deadline))
+            self.file = io.BufferedReader(Incoming(self.sock, self.deadline, REPLY_BYTES))
         return super().getreply()
 
     def encrypt(self, context: ssl.SSLContext, host: str) -> None:
@@ -150,9 +105,7 @@ class Smtp:
         self._starttls = options.pop("starttls", "offered")
         self.port = port or (465 if self._implicit else 587 if self._user else 25)
         self._context = context
-        self._lock = threading.Lock()
-        self._open: set[socket.socket] = set()
-        self._closed = False
+        self._dialler = Dialler(name="mail-lookup")
         login = self._user + self._password
         if parts.scheme not in ("smtp", "smtps") or not self.host or parts.path not in ("", "/") or options:
             raise UsageError("the mail URL must be smtp[s]://[user:password@]host[:port][?starttls=...]")
@@ -168,27 +121,24 @@ class Smtp:
         or DATA) is a permanent MailError, anything else one that may pass: a wrong password or certificate
         is mended by the operator, not by giving up what waits.
         """
-        deadline = _Deadline(seconds)
+        deadline = Deadline(seconds)
         try:
             with ExitStack() as stack:
-                sock = self._connect(deadline, stack)
+                addresses = self._dialler.addresses(self.host, deadline)
+                sock = self._dialler.connect(addresses, self.port, deadline, stack)
                 conversation = _Conversation(sock, _own_name(sock), deadline)
                 stack.callback(conversation.close)
                 self._greet(conversation)
                 _deliver(conversation, message)
         except (OSError, ValueError) as error:
-            if self._closed:
+            if self._dialler.closed:
                 raise Stopped from None
             # from None: the library's own errors repeat what was sent and answered.
             raise _failure(error, deadline) from None
 
     def close(self) -> None:
         """Break off what is being sent and refuse what comes later."""
-        with self._lock:
-            self._closed = True
-            for handle in self._open:
-                with suppress(OSError):
-                    handle.shutdown(socket.SHUT_RDWR)
+        self._dialler.close()
 
     def _greet(self, conversation: _Conversation) -> None:
         """From the open connection to the point where mail is taken: greeting, TLS, login."""
@@ -219,67 +169,6 @@ class Smtp:
             self._context = ssl.create_default_context()
         return self._context
 
-    def _connect(self, deadline: _Deadline, stack: ExitStack) -> socket.socket:
-        """A connection to the first address that answers; what is left of the time is shared among them."""
-        addresses = self._addresses(deadline)
-        for position, (family, kind, protocol, _, place) in enumerate(addresses, 1):
-            sock = socket.socket(family, kind, protocol)
-            try:
-                with ExitStack() as attempt:
-                    attempt.enter_context(self._interruptible(sock))
-                    sock.settimeout(deadline.left() / (len(addresses) - position + 1))
-                    sock.connect(place)
-                    stack.enter_context(attempt.pop_all())
-                    return sock
-            except OSError:
-                sock.close()
-                if position == len(addresses) or self._closed:
-                    raise
-        raise OSError("the server's name has no address")
-
-    def _addresses(self, deadline: _Deadline) -> list[Any]:
-        """The server's addresses.
-
-        A look-up has no timeout of its own and cannot be broken off, so it runs in a thread that is left
-        behind when it takes too long; the resolver ends it within half a minute.
-        """
-        with suppress(socket.gaierror):
-            return socket.getaddrinfo(
-                self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
-            )
-        found: list[Any] = []
-        failed: list[OSError | ValueError] = []
-
-        def look_up() -> None:
-            try:
-                found.extend(socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM))
-            except (OSError, ValueError) as error:
-                failed.append(error)
-
-        thread = threading.Thread(target=look_up, name="finapi-mail-lookup", daemon=True)
-        thread.start()
-        while thread.is_alive() and not self._closed:
-            thread.join(min(deadline.left(), 0.1))
-        if failed:
-            raise failed[0]
-        return found
-
-    @contextmanager
-    def _interruptible(self, sock: socket.socket) -> Iterator[None]:
-        # A handle of its own, because the socket's is passed on to TLS.
-        handle = sock.dup()
-        with self._lock:
-            closed = self._closed
-            self._open.add(handle)
-        try:
-            if closed:
-                raise OSError("closed")
-            yield
-        finally:
-            with self._lock:
-                self._open.discard(handle)
-                handle.close()
-
 
 def _deliver(conversation: _Conversation, message: EmailMessage) -> None:
     sender, to = (message[name].addresses[0].addr_spec for name in ("From", "To"))
@@ -295,7 +184,7 @@ def _deliver(conversation: _Conversation, message: EmailMessage) -> None:
         conversation.docmd("QUIT")
 
 
-def _failure(error: OSError | ValueError, deadline: _Deadline) -> MailError:
+def _failure(error: OSError | ValueError, deadline: Deadline) -> MailError:
     """What went wrong, in words that repeat nothing of what was sent or answered but codes and our own."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         code, answer = next(iter(error.recipients.values()))

@@ -441,7 +441,7 @@ def hanging_look_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event
             over.wait(30)
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    monkeypatch.setattr("finapi.smtp.socket.getaddrinfo", look_up)
+    monkeypatch.setattr("finapi.dial.socket.getaddrinfo", look_up)
     yield asked
     over.set()
     for thread in threading.enumerate():
@@ -475,7 +475,7 @@ def test_a_name_that_does_not_exist_may_exist_later(monkeypatch: pytest.MonkeyPa
     def look_up(*_: object, **__: object) -> list[object]:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    monkeypatch.setattr("finapi.smtp.socket.getaddrinfo", look_up)
+    monkeypatch.setattr("finapi.dial.socket.getaddrinfo", look_up)
     with pytest.raises(MailError, match="the server cannot be reached: Name or service not known") as caught:
         Smtp("smtp://mail.example").send(mail.compose(LETTER, SENDER, NOW, "7"), 5.0)
     assert not caught.value.permanent

@@ -1,0 +1,154 @@
+"""A receiver on loopback that behaves as a test tells it to: well, or like somebody who means harm."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@dataclass(frozen=True)
+class Received:
+    """A request as it came in; header names are lower-case."""
+
+    line: str
+    headers: dict[str, str]
+    body: bytes
+
+
+# What is done with a connection whose request has been read, until it returns; ``over`` is set at the end.
+Behave = Callable[[socket.socket, Received, threading.Event], None]
+
+
+def reply(data: bytes) -> Behave:
+    """Answers with these bytes and closes."""
+    return lambda connection, received, over: connection.sendall(data)
+
+
+def status(code: int, *fields: str, body: bytes = b"") -> Behave:
+    """Answers with a status, headers and a body."""
+    lines = [f"HTTP/1.1 {code} Whatever", *fields, f"Content-Length: {len(body)}", "", ""]
+    return reply("\r\n".join(lines).encode() + body)
+
+
+def silent(connection: socket.socket, received: Received, over: threading.Event) -> None:
+    """Says nothing and stays."""
+    over.wait(30)
+
+
+def half_closed(connection: socket.socket, received: Received, over: threading.Event) -> None:
+    """Ends its own half of the connection without a reply, and stays."""
+    connection.shutdown(socket.SHUT_WR)
+    over.wait(30)
+
+
+def drip(head: bytes = b"HTTP/1.1 200 OK\r\nX-Drip: ", every: float = 0.05) -> Behave:
+    """Says ``head``, then a letter now and then, without an end."""
+
+    def behave(connection: socket.socket, received: Received, over: threading.Event) -> None:
+        connection.sendall(head)
+        with suppress(OSError):
+            while not over.wait(every):
+                connection.sendall(b"x")
+
+    return behave
+
+
+def endless(head: bytes, piece: bytes = b"x" * 65536) -> Behave:
+    """Says ``head``, then as much as the other side takes."""
+
+    def behave(connection: socket.socket, received: Received, over: threading.Event) -> None:
+        with suppress(OSError):
+            connection.sendall(head)
+            while not over.is_set():
+                connection.sendall(piece)
+
+    return behave
+
+
+def reset(connection: socket.socket, received: Received, over: threading.Event) -> None:
+    """Breaks the connection off with a RST."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+    connection.close()
+
+
+@dataclass
+class Receiver:
+    """Where requests come in: ``received`` in their order; ``behave`` may be replaced at any time."""
+
+    listener: socket.socket
+    behave: Behave
+    context: ssl.SSLContext | None
+    received: list[Received] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+    threads: list[threading.Thread] = field(default_factory=list)
+
+    @property
+    def port(self) -> int:
+        return int(self.listener.getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/hook"
+
+    def accept(self) -> None:
+        """Serve each connection in a thread of its own until the listener is closed."""
+        while not self.over.is_set():
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            thread = threading.Thread(target=self._serve, args=(connection,), name="test-receiver")
+            thread.start()
+            self.threads.append(thread)
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            connection.settimeout(30)
+            try:
+                if self.context is not None:
+                    connection = self.context.wrap_socket(connection, server_side=True)
+                with connection:
+                    received = _read(connection)
+                    if received is not None:
+                        self.received.append(received)
+                        self.behave(connection, received, self.over)
+            except OSError:
+                return  # the other side has gone: what became of it is for the test to ask there
+
+
+def _read(connection: socket.socket) -> Received | None:
+    with connection.makefile("rb") as file:
+        line = file.readline().decode("latin-1").rstrip("\r\n")
+        if not line:
+            return None
+        headers = {}
+        while field_line := file.readline().decode("latin-1").rstrip("\r\n"):
+            name, _, text = field_line.partition(":")
+            headers[name.lower()] = text.strip()
+        return Received(line, headers, file.read(int(headers.get("content-length", 0))))
+
+
+@contextmanager
+def receiver(
+    behave: Behave | None = None, *, context: ssl.SSLContext | None = None, address: str = "127.0.0.1"
+) -> Iterator[Receiver]:
+    """A receiver that answers 200 unless told otherwise; gone with its threads at the end."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.create_server((address, 0), family=family, backlog=64) as listener:
+        made = Receiver(listener, behave or reply(OK), context)
+        thread = threading.Thread(target=made.accept, name="test-receiver")
+        thread.start()
+        try:
+            yield made
+        finally:
+            made.over.set()
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            for one in made.threads:
+                one.join()

@@ -1,0 +1,340 @@
+"""Requests to others: what is sent, what is kept of a reply, and that nothing a receiver does holds us longer."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+import pytest
+import trustme
+
+from finapi import addresses
+from finapi.outbound import Outbound, OutboundError, Reach, Refused, Request, Stopped
+from tests import receiver as receivers
+from tests.receiver import Receiver, drip, endless, half_closed, receiver, reply, reset, silent, status
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+LOOPBACK = addresses.networks(["127.0.0.0/8", "::1/128"])
+
+
+@pytest.fixture
+def there() -> Iterator[Receiver]:
+    with receiver() as one:
+        yield one
+
+
+@pytest.fixture
+def outbound() -> Outbound:
+    return Outbound(Reach(LOOPBACK), resolve=no_names)
+
+
+def no_names(host: str) -> Sequence[str]:
+    raise AssertionError(f"{host} was looked up")
+
+
+def post(there: Receiver, seconds: float = 5.0, **options: object) -> Request:
+    return Request(there.url, "POST", body=b"{}", seconds=seconds, **options)  # type: ignore[arg-type]
+
+
+# ---- what is sent, and what is kept
+
+
+def test_a_request_is_sent_as_it_stands(there: Receiver, outbound: Outbound) -> None:
+    got = outbound.send(Request(there.url + "?a=b", "POST", {"X-One": "1"}, b'{"a":1}'))
+    assert (got.status, got.body, got.cut) == (200, b"ok", False)
+    (received,) = there.received
+    assert received.line == "POST /hook?a=b HTTP/1.1"
+    assert received.body == b'{"a":1}'
+    assert received.headers == {
+        "host": f"127.0.0.1:{there.port}",
+        "accept-encoding": "identity",
+        "connection": "close",
+        "x-one": "1",
+        "content-length": "7",
+    }
+
+
+def test_a_header_cannot_begin_another(there: Receiver, outbound: Outbound) -> None:
+    with pytest.raises(OutboundError):
+        outbound.send(Request(there.url, headers={"X-One": "1\r\nX-Two: 2"}))
+    assert there.received == []
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "body", "cut"),
+    [
+        (b"HTTP/1.1 204 No Content\r\n\r\n", 204, b"", False),
+        (b"HTTP/1.0 200 OK\r\n\r\nto the end", 200, b"to the end", False),
+        (CHUNKED + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", 200, b"abcde", False),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + receivers.OK, 200, b"ok", False),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 3 + receivers.OK, 200, b"ok", False),
+        (b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n", 302, b"", False),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n" + b"y" * 3000, 200, b"y" * 2048, True),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2048\r\n\r\n" + b"y" * 2048, 200, b"y" * 2048, False),
+        (b"HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", 503, b"", False),
+    ],
+)  # fmt: skip
+def test_a_reply_is_read_as_http_says(
+    there: Receiver, outbound: Outbound, data: bytes, code: int, body: bytes, cut: bool
+) -> None:
+    there.behave = reply(data)
+    got = outbound.send(post(there))
+    assert (got.status, got.body, got.cut) == (code, body, cut)
+
+
+def test_headers_of_a_reply_are_found_in_lower_case(there: Receiver, outbound: Outbound) -> None:
+    there.behave = status(429, "Retry-AFTER: 7")
+    assert outbound.send(post(there)).headers["retry-after"] == "7"
+
+
+def test_a_whole_reply_is_whole_or_an_error(there: Receiver, outbound: Outbound) -> None:
+    there.behave = status(200, body=b"z" * 100_000)
+    got = outbound.send(Request(there.url, body_bytes=100_000, whole=True))
+    assert got.body == b"z" * 100_000
+    with pytest.raises(OutboundError, match="longer than 99999 bytes"):
+        outbound.send(Request(there.url, body_bytes=99_999, whole=True))
+
+
+# ---- receivers that mean harm
+
+
+@pytest.mark.parametrize(
+    ("behave", "reason"),
+    [
+        (reply(b""), "the connection was closed without a reply"),
+        (reset, "cannot be reached: Connection reset by peer"),
+        (half_closed, "the connection was closed without a reply"),
+        (reply(b"220 mail.example ESMTP\r\n"), "the reply is no HTTP"),
+        (reply(b"HTTP/1.1 two hundred\r\n\r\n"), "the reply is no HTTP"),
+        (reply(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab"), "closed in the middle of the reply"),
+        (reply(CHUNKED + b"5\r\nab"), "closed in the middle"),
+        (reply(CHUNKED + b"zz\r\nab"), "closed in the middle|no HTTP"),
+        (endless(b"HTTP/1.1 200 OK\r\nX-Endless: "), "the reply is no HTTP"),
+        (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), "cannot be reached: the server says too much"),
+        (endless(b"HTTP/1.1 200 OK\r\n", b"X-More: 1\r\n"), "the reply is no HTTP|says too much"),
+        (endless(b"x"), "the reply is no HTTP|says too much"),
+    ],
+)  # fmt: skip
+def test_what_is_no_reply_is_told_in_our_words(
+    there: Receiver, outbound: Outbound, behave: receivers.Behave, reason: str
+) -> None:
+    there.behave = behave
+    with pytest.raises(OutboundError, match=reason) as caught:
+        outbound.send(post(there))
+    assert not isinstance(caught.value, Refused)
+
+
+@pytest.mark.parametrize(
+    "behave",
+    [
+        silent,
+        drip(),
+        drip(b"H"),
+        drip(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"),
+        drip(CHUNKED),
+    ],
+)
+def test_no_receiver_holds_longer_than_the_limit(
+    there: Receiver, outbound: Outbound, behave: receivers.Behave
+) -> None:
+    there.behave = behave
+    started = time.monotonic()
+    with pytest.raises(OutboundError, match=r"no reply within 0\.3 s"):
+        outbound.send(post(there, seconds=0.3))
+    assert 0.3 <= time.monotonic() - started < 1.5
+
+
+def test_a_body_without_a_length_may_end_with_the_limit(there: Receiver, outbound: Outbound) -> None:
+    there.behave = drip(b"HTTP/1.1 200 OK\r\n\r\n", every=0.02)
+    got = outbound.send(post(there, seconds=0.3))
+    assert (got.status, got.cut) == (200, False)
+    assert set(got.body) == {ord("x")}
+
+
+def test_an_endless_body_is_read_no_further_than_what_is_kept(there: Receiver, outbound: Outbound) -> None:
+    there.behave = endless(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n")
+    started = time.monotonic()
+    got = outbound.send(post(there))
+    assert (got.status, len(got.body), got.cut) == (200, 2048, True)
+    assert time.monotonic() - started < 2.0
+
+
+def test_a_receiver_that_never_reads_is_given_up(outbound: Outbound) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        with pytest.raises(OutboundError, match=r"no reply within 0\.3 s"):
+            outbound.send(Request(url, "POST", body=b"x" * 20_000_000, seconds=0.3))
+
+
+def test_nobody_there(outbound: Outbound) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(OutboundError, match="cannot be reached: Connection refused"):
+        outbound.send(Request(f"http://127.0.0.1:{port}/"))
+
+
+# ---- names and addresses
+
+
+def named(*answers: Sequence[str]) -> Outbound:
+    """An Outbound whose resolver gives these answers in turn; plain http is open to loopback."""
+    left = list(answers)
+    return Outbound(Reach(LOOPBACK), resolve=lambda host: left.pop(0))
+
+
+def test_the_name_is_resolved_once_and_sent_as_host(there: Receiver) -> None:
+    url = f"http://hook.example:{there.port}/"
+    assert named(["127.0.0.1"]).send(Request(url)).status == 200
+    assert there.received[0].headers["host"] == f"hook.example:{there.port}"
+
+
+def test_a_name_that_comes_to_mean_a_private_address_is_refused_then(there: Receiver) -> None:
+    rebinding = named(["127.0.0.1"], ["10.0.0.1"])
+    url = f"http://hook.example:{there.port}/"
+    assert rebinding.send(Request(url)).status == 200
+    with pytest.raises(Refused, match="private"):
+        rebinding.send(Request(url))
+
+
+def test_of_several_addresses_only_usable_ones_are_connected_to(there: Receiver) -> None:
+    url = f"http://hook.example:{there.port}/"
+    assert named(["10.0.0.1", "169.254.169.254", "127.0.0.1"]).send(Request(url)).status == 200
+    with pytest.raises(OutboundError, match="Connection refused"):
+        # Nobody listens at the first; the second is not tried although it would be next.
+        named(["::1", "10.0.0.1"]).send(Request(url))
+
+
+@pytest.mark.parametrize("address", ["fe80::1%1", "::ffff:127.0.0.1", "0.0.0.0", "nonsense"])
+def test_what_a_resolver_says_is_judged_too(there: Receiver, address: str) -> None:
+    with pytest.raises(Refused, match="may not be used"):
+        named([address]).send(Request(f"http://hook.example:{there.port}/"))
+    assert there.received == []
+
+
+def test_a_look_up_takes_its_part_of_the_limit() -> None:
+    over = threading.Event()
+
+    def hang(host: str) -> list[str]:
+        over.wait(30)
+        return []
+
+    hanging = Outbound(Reach(LOOPBACK), resolve=hang)
+    with pytest.raises(OutboundError, match=r"no reply within 0\.2 s"):
+        hanging.send(Request("http://hook.example/", seconds=0.2))
+    over.set()
+    for thread in threading.enumerate():
+        if thread.name == "finapi-look-up":
+            thread.join()
+
+
+def test_a_name_without_an_address(there: Receiver) -> None:
+    def unknown(host: str) -> list[str]:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    with pytest.raises(OutboundError, match="cannot be reached: Name or service not known"):
+        Outbound(Reach(LOOPBACK), resolve=unknown).send(Request("http://hook.example/"))
+    with pytest.raises(OutboundError, match="has no address"):
+        named([]).send(Request("http://hook.example/"))
+
+
+def test_a_redirect_is_an_answer_like_any_other(there: Receiver, outbound: Outbound) -> None:
+    with receiver() as elsewhere:
+        there.behave = status(307, f"Location: {elsewhere.url}")
+        assert outbound.send(post(there)).status == 307
+        assert elsewhere.received == []
+
+
+def test_proxies_of_the_environment_are_not_used(
+    there: Receiver, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with receiver() as proxy:
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        assert outbound.send(post(there)).status == 200
+        assert proxy.received == []
+
+
+# ---- TLS
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def secured(authority: trustme.CA, *names: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(*names).configure_cert(context)
+    return context
+
+
+def trusting(authority: trustme.CA) -> Outbound:
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    return Outbound(Reach(LOOPBACK), resolve=lambda host: ["127.0.0.1"], context=context)
+
+
+def test_the_certificate_is_of_the_name_not_of_the_address(authority: trustme.CA) -> None:
+    with receiver(context=secured(authority, "hook.example")) as there:
+        assert trusting(authority).send(Request(f"https://hook.example:{there.port}/")).status == 200
+        with pytest.raises(OutboundError, match="TLS: the certificate is not trusted: Hostname mismatch"):
+            trusting(authority).send(Request(f"https://other.example:{there.port}/"))
+        with pytest.raises(OutboundError, match="TLS: the certificate is not trusted: IP address mismatch"):
+            trusting(authority).send(Request(f"https://127.0.0.1:{there.port}/"))
+    assert len(there.received) == 1
+
+
+def test_a_certificate_of_nobody_is_not_trusted(authority: trustme.CA) -> None:
+    with receiver(context=secured(authority, "hook.example")) as there:
+        stranger = Outbound(Reach(LOOPBACK), resolve=lambda host: ["127.0.0.1"])
+        with pytest.raises(OutboundError, match="TLS: the certificate is not trusted"):
+            stranger.send(Request(f"https://hook.example:{there.port}/"))
+
+
+def test_tls_that_is_none(there: Receiver, authority: trustme.CA) -> None:
+    there.behave = silent
+    with pytest.raises(OutboundError, match=r"no reply within 0\.5 s"):
+        trusting(authority).send(Request(f"https://hook.example:{there.port}/", seconds=0.5))
+
+
+# ---- stopping
+
+
+def test_closing_breaks_off_what_is_being_sent(there: Receiver, outbound: Outbound) -> None:
+    asked = threading.Event()
+
+    def behave(connection: socket.socket, received: receivers.Received, over: threading.Event) -> None:
+        asked.set()
+        over.wait(30)
+
+    def close() -> None:
+        asked.wait(30)
+        outbound.close()
+
+    there.behave = behave
+    closer = threading.Thread(target=close)
+    closer.start()
+    started = time.monotonic()
+    with pytest.raises(Stopped):
+        outbound.send(post(there, seconds=30.0))
+    assert time.monotonic() - started < 5.0
+    closer.join()
+    with pytest.raises(Stopped):
+        outbound.send(post(there))
+    assert len(there.received) == 1
+
+
+def test_nothing_is_left_behind(there: Receiver, outbound: Outbound) -> None:
+    before = threading.active_count() - len(there.threads)
+    for behave in (reset, reply(b""), half_closed, reply(receivers.OK)):
+        there.behave = behave
+        with suppress(OutboundError):
+            outbound.send(post(there, seconds=0.5))
+    there.over.set()
+    for thread in there.threads:
+        thread.join()
+    assert threading.active_count() <= before
