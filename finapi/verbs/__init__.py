@@ -1,0 +1,19 @@
+"""The verbs of the command line, by name, in the order of ``--help``."""
+
+from __future__ import annotations
+
+from finapi.verbs import accounts, describing, ingesting, packs, serving
+from finapi.verbs.verb import Perform, Verb, one_line
+
+__all__ = ["VERBS", "Perform", "Verb", "one_line"]
+
+VERBS = {
+    "demo": serving.DEMO,
+    "serve": serving.SERVE,
+    "ingest": ingesting.INGEST,
+    "user": accounts.USER,
+    "invite": accounts.INVITE,
+    "pack": packs.PACK,
+    "config": describing.CONFIG,
+    "openapi": describing.OPENAPI,
+}
