@@ -80,6 +80,9 @@ class Config:
     invite_token_lifetime: int = _setting(900, "seconds that an invite token lives", least=1)
     lockout_emails: int = _setting(100_000, "emails whose failed logins are counted at once", least=16)
 
+    events_kept: int = _setting(10_000, "events of a feed that are kept for readers who come back", least=20)
+    events_kept_days: int = _setting(30, "days that an event is kept; the newest 20 stay", least=1)
+
     log_format: Literal["text", "json"] = _setting("text", "access and event log on stderr")
     log_level: Literal["debug", "info", "warning", "error"] = _setting("info", "least level that is logged")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import resources
@@ -30,11 +30,16 @@ BUSY_SECONDS = 1.5
 class Transaction:
     """One transaction on one connection; queries are called by their name in ``sql/queries``."""
 
-    __slots__ = ("_connection", "_queries")
+    __slots__ = ("_connection", "_queries", "topics")
 
     def __init__(self, connection: sqlite3.Connection, queries: dict[str, str]) -> None:
         self._connection = connection
         self._queries = queries
+        self.topics: set[str] = set()
+
+    def announce(self, topic: str) -> None:
+        """Call those who listen to ``topic`` (:meth:`Database.listen`) once the transaction is committed."""
+        self.topics.add(topic)
 
     def all(self, query: str, **values: Any) -> list[Row]:
         """Every row of the query."""
@@ -81,6 +86,7 @@ class Database:
         self._local = threading.local()
         self._readers: list[sqlite3.Connection] = []
         self._closed = False
+        self._listeners: dict[str, list[Callable[[], None]]] = {}
         self._writer = _connect(":memory:" if path is None else str(path))
         try:
             if path is not None:
@@ -109,14 +115,25 @@ class Database:
             if self._writer.in_transaction:
                 raise RuntimeError("a write transaction inside another")
             self._begin()
+            tx = Transaction(self._writer, self._queries)
             try:
-                yield Transaction(self._writer, self._queries)
+                yield tx
                 self._writer.execute("COMMIT")
             except BaseException:
                 # A full disk ends the transaction by itself.
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
+        for topic in tx.topics:
+            for listener in self._listeners.get(topic, ()):
+                listener()
+
+    def listen(self, topic: str, listener: Callable[[], None]) -> None:
+        """Call ``listener`` after every commit of a transaction that announced ``topic``.
+
+        It is called in the thread that wrote and must be quick: it wakes whoever does the work.
+        """
+        self._listeners.setdefault(topic, []).append(listener)
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from finapi import app as apps
-from finapi import billing, datadir, recovery
+from finapi import billing, datadir, events, recovery
 from finapi.app import App
 from finapi.background import Worker
 from finapi.background import running as workers_running
@@ -91,6 +91,7 @@ def running(
         application.app = app
         workers = [
             Worker("close-debits", lambda: billing.close_kept(app)),
+            Worker("prune-events", lambda: _prune_step(app)),
             Worker("mail", lambda: _mail_step(app), interrupt=app.post.transport.close),
         ]
         # Left in the opposite order: calls are drained while the workers still work.
@@ -113,6 +114,11 @@ def _looping(listener: Listener, drain_timeout: float) -> Iterator[None]:
     finally:
         listener.stop(drain_timeout)
         loop.join()
+
+
+def _prune_step(app: App) -> float:
+    events.prune(app, app.clock.now())
+    return events.PRUNE_SECONDS
 
 
 def _mail_step(app: App) -> float:

@@ -71,6 +71,7 @@ BESIDE = {
     ("outbound", "dial"),
     ("outbound", "addresses"),
     ("accounts", "billing"),
+    ("market", "events"),
     ("recovery", "accounts"),
     ("recovery", "letters"),
     ("sessions", "accounts"),

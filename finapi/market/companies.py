@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from finapi.db import Transaction
 from finapi.edgar import submissions, tickers
 from finapi.errors import ApiError, invalid_param
+from finapi.market import announce
 
 # How far a name or a ticker is to be trusted, by where it is from.
 FROM_COVER, FROM_SUBMISSIONS, FROM_LIST = 0, 1, 2
@@ -62,7 +64,7 @@ def put_tickers(tx: Transaction, cik: int, listed: list[tuple[str, str | None]],
         tx.run("put_ticker", ticker=ticker, cik=cik, exchange=exchange, source=source, position=position)
 
 
-def put_submissions(tx: Transaction, company: submissions.CompanySubmissions) -> None:
+def put_submissions(tx: Transaction, company: submissions.CompanySubmissions, now: datetime) -> None:
     """Store a submissions document: the company's attributes, names, tickers and list of filings."""
     cik = int(company.cik)
     as_of = max((filing.filed for filing in company.filings), default="")
@@ -78,12 +80,12 @@ def put_submissions(tx: Transaction, company: submissions.CompanySubmissions) ->
     put_tickers(tx, cik, [(item.ticker, item.exchange) for item in company.listings], FROM_SUBMISSIONS)
     for former in company.former_names:
         tx.run("put_former_name", cik=cik, name=former.name, from_date=former.first, to_date=former.last)
-    put_filings(tx, cik, company.filings)
+    put_filings(tx, cik, company.filings, now)
 
 
-def put_filings(tx: Transaction, cik: int, filings: Iterable[submissions.Filing]) -> None:
-    """Store a company's list of filings."""
-    for filing in filings:
+def put_filings(tx: Transaction, cik: int, filings: Iterable[submissions.Filing], now: datetime) -> None:
+    """Store a company's list of filings; the recent ones that are new are announced, the oldest first."""
+    for filing in sorted(filings, key=lambda one: (one.filed, one.accession)):
         tx.run(
             "put_filing",
             accession=filing.accession,
@@ -98,3 +100,4 @@ def put_filings(tx: Transaction, cik: int, filings: Iterable[submissions.Filing]
             is_xbrl=filing.is_xbrl,
             is_inline_xbrl=filing.is_inline_xbrl,
         )
+        announce.filing(tx, now, accession=filing.accession, listed=True)

@@ -138,9 +138,10 @@ def _ingest_one(app: App, document: _Document, given: Given) -> Iterator[Outcome
 
 def _submissions(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
     company = submissions.company(document.read(), document.entry.path)
+    now = app.clock.now()
     with app.db.write() as tx:
-        companies.put_submissions(tx, company)
-        store.settle_unfiled(tx, int(company.cik))
+        companies.put_submissions(tx, company, now)
+        store.settle_unfiled(tx, int(company.cik), now)
         tx.run("bump_data_version")
     yield Outcome(document.entry.path, document.kind, "ingested")
 
@@ -230,9 +231,10 @@ def _ingest_filing(
         made = _assemble(documents)
         with app.db.write() as tx:
             filed = _filed(tx, made, documents, folder, beside, given)
-            stored = store.put(tx, made, filed)
+            now = app.clock.now()
+            stored = store.put(tx, made, filed, now)
             if stored:
-                heartbeats.arrived_report(tx, app.clock.now())
+                heartbeats.arrived_report(tx, now)
     except ParseError as error:
         for document in documents:
             at_fault = error.file == document.entry.path
@@ -336,7 +338,7 @@ def _filed(
         or given.accession
         or (listed and listed.accession)
         or next(filter(None, map(identity.accession_in_name, names)), None)
-        or store.UNFILED + made.sha256.hex()[:16]
+        or report.UNFILED + made.sha256.hex()[:16]
     )
     filed_at = (beside and beside.filed) or given.filed_at or tx.value("filing_date", accession=accession)
     return store.Filed(accession, filed_at, accepted_at=beside.accepted if beside else None)

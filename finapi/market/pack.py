@@ -69,12 +69,13 @@ def parse(data: bytes, file: str) -> Iterator[tuple[Report, store.Filed]]:
 def load(app: App, data: bytes, file: str) -> int:
     """Store the reports of a pack, each in a transaction of its own; how many were new."""
     stored = 0
+    now = app.clock.now()
     for number, (report, filed) in enumerate(parse(data, file), 1):
         try:
             with app.db.write() as tx:
-                if store.put(tx, report, filed):
+                if store.put(tx, report, filed, now):
                     stored += 1
-                    heartbeats.arrived_report(tx, app.clock.now())
+                    heartbeats.arrived_report(tx, now)
         except (Refused, TypeError) as error:
             raise ParseError(file, f"line {number}", f"is not a report: {error}") from None
     return stored

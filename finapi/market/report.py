@@ -18,6 +18,9 @@ from finapi.edgar import tickers, xbrl
 from finapi.errors import ParseError
 from finapi.market import kinds, layout
 
+# What the accession number of a report begins with while its filing is not known.
+UNFILED = "unfiled-"
+
 # A presentation network that repeats a subtree can unfold without end; real sections have up to 700 lines.
 MAX_LINES = 20_000
 MAX_DEPTH = 100

@@ -9,7 +9,7 @@ from typing import Any
 
 from finapi.db import Row, Transaction
 from finapi.edgar import identity
-from finapi.market import kinds, layout, report, store
+from finapi.market import kinds, layout, report
 
 KINDS = kinds.KINDS
 
@@ -69,7 +69,7 @@ def report_of_filing(tx: Transaction, accession: str) -> Report | None:
 
 def accession(text: str) -> str | None:
     """An accession number in any spelling, or the name of an unfiled report, as it is stored; else None."""
-    return text if text.startswith(store.UNFILED) else identity.accession(text)
+    return text if text.startswith(report.UNFILED) else identity.accession(text)
 
 
 def periods_held(tx: Transaction, cik: int) -> list[dict[str, str]]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from finapi.db import Row, Transaction
-from finapi.market import companies
-from finapi.market.report import Dimensions, Report
-
-UNFILED = "unfiled-"
+from finapi.market import announce, companies
+from finapi.market.report import UNFILED, Dimensions, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class Filed:
     period: str | None = None
 
 
-def put(tx: Transaction, report: Report, filed: Filed) -> bool:
+def put(tx: Transaction, report: Report, filed: Filed, now: datetime) -> bool:
     """Store a report under its filing; False when the same documents are there already and nothing new is told.
 
     Everything happens in the caller's transaction: the filing is stored whole or not at all.
@@ -32,7 +31,7 @@ def put(tx: Transaction, report: Report, filed: Filed) -> bool:
     cover = report.cover
     held = _held(tx, report, filed)
     if held is not None:
-        return _tell(tx, report, filed, held)
+        return _tell(tx, report, filed, held, now)
     # A name of an unknown day never outranks another.
     as_of = filed.filed_at or ""
     companies.put_name(tx, cover.cik, cover.name, companies.FROM_COVER, as_of)
@@ -71,6 +70,7 @@ def put(tx: Transaction, report: Report, filed: Filed) -> bool:
     )
     _insert_sections(tx, report, report_id, ids)
     tx.run("bump_data_version")
+    _announce(tx, filed.accession, now)
     return True
 
 
@@ -83,7 +83,7 @@ def _held(tx: Transaction, report: Report, filed: Filed) -> Row | None:
     return next(iter(same + [row for row in rows if row["accession"].startswith(UNFILED)]), None)
 
 
-def _tell(tx: Transaction, report: Report, filed: Filed, held: Row) -> bool:
+def _tell(tx: Transaction, report: Report, filed: Filed, held: Row, now: datetime) -> bool:
     """Take over what is now known of a filing that is held; whether that was anything new."""
     if filed.accession.startswith(UNFILED):
         return False
@@ -94,11 +94,17 @@ def _tell(tx: Transaction, report: Report, filed: Filed, held: Row) -> bool:
     else:
         tx.run("move_reports", filing_id=_put_filing(tx, report, filed), unfiled_id=held["id"])
         tx.run("delete_filing", id=held["id"])
+        _announce(tx, filed.accession, now)
     tx.run("bump_data_version")
     return True
 
 
-def settle_unfiled(tx: Transaction, cik: int) -> int:
+def _announce(tx: Transaction, accession: str, now: datetime) -> None:
+    announce.filing(tx, now, accession=accession)
+    announce.data_ready(tx, now, accession=accession)
+
+
+def settle_unfiled(tx: Transaction, cik: int, now: datetime) -> int:
     """Give reports whose filing was unknown the filing that a list now tells of; how many were settled."""
     settled = 0
     for row in tx.all("unfiled", cik=cik):
@@ -107,6 +113,7 @@ def settle_unfiled(tx: Transaction, cik: int) -> int:
             filing_id = tx.value("filing_id", accession=known.accession)
             tx.run("move_reports", filing_id=filing_id, unfiled_id=row["id"])
             tx.run("delete_filing", id=row["id"])
+            _announce(tx, known.accession, now)
             settled += 1
     return settled
 

@@ -197,7 +197,7 @@ def report(*, documents: int = 6, revenue: str = "1000000", **cover: Any) -> Rep
 def put(app: App, made: Report, accession: str = ACCESSION, filed_at: str | None = "2025-02-01") -> bool:
     """Store a report as an ingest does."""
     with app.db.write() as tx:
-        return store.put(tx, made, store.Filed(accession, filed_at))
+        return store.put(tx, made, store.Filed(accession, filed_at), app.clock.now())
 
 
 def client_of(app: App, key: str | None, *routes: Route) -> Client:

@@ -1,0 +1,282 @@
+"""What is news: which events the storing of documents causes, and which it does not."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi import events
+from finapi.app import App
+from finapi.events import About
+from finapi.market import announce, ingest
+from finapi.market.ingest import Given
+from tests.api import ACCESSION, put, report
+from tests.conftest import NOW
+from tests.test_ingest import ACCESSION as NETFLIX
+from tests.test_ingest import FILING, SUBMISSIONS
+
+Told = list[tuple[str, dict[str, Any]]]
+
+
+def told(app: App, feed: str = events.MAIN) -> Told:
+    """Type and data of every event, in order."""
+    with app.db.read() as tx:
+        return [(event.type, json.loads(event.data)) for event in events.after(tx, feed, 0, 1000)]
+
+
+def types(app: App, feed: str = events.MAIN) -> list[str]:
+    return [type for type, _ in told(app, feed)]
+
+
+def newest(app: App, feed: str = events.MAIN) -> events.Event:
+    with app.db.read() as tx:
+        return events.before(tx, feed, 1_000_000, 1)[0]
+
+
+def listing(tmp_path: Path, **changes: str) -> Path:
+    """A list of filings of Netflix with one 10-Q, changed; as a file."""
+    recent: dict[str, Any] = {**SUBMISSIONS["filings"]["recent"]}  # type: ignore[index]
+    recent.update({name: [value] for name, value in changes.items()})
+    file = tmp_path / f"CIK0001065280-{len(list(tmp_path.iterdir()))}.json"
+    file.write_text(json.dumps({**SUBMISSIONS, "filings": {"recent": recent, "files": []}}))
+    return file
+
+
+def run(app: App, *paths: Path, given: Given | None = None) -> None:
+    counts = ingest.run(app, paths, given or Given(), lambda outcome: None)
+    assert counts["refused"] == 0
+
+
+def test_a_filing_of_its_own_is_announced_with_its_figures_however_old_it_is(app: App) -> None:
+    put(app, report())
+    assert told(app) == [
+        (
+            "new_filing",
+            {
+                "id": 1,
+                "accession_number": "0001234567-25-000001",
+                "ticker": "BRK-B",
+                "cik": "0001234567",
+                "company_name": "Brook Lamps Inc.",
+                "filed_at": "2025-02-01",
+                "entity_name": "Brook Lamps Inc.",
+                "form_type": "10-K",
+                "title": "10-K - Brook Lamps Inc. (0001234567)",
+                "filing_size": None,
+                "filed_date": "2025-02-01",
+                "period_of_report": "2024-12-31",
+                "sic": None,
+                "primary_link": "https://www.sec.gov/Archives/edgar/data/1234567/000123456725000001/"
+                "0001234567-25-000001-index.htm",
+                "primary_html_url": None,
+                "all_links": [
+                    "https://www.sec.gov/Archives/edgar/data/1234567/000123456725000001/"
+                    "0001234567-25-000001-index.htm"
+                ],
+            },
+        ),
+        (
+            "data_ready",
+            {
+                "accession_number": "0001234567-25-000001",
+                "ticker": "BRK-B",
+                "cik": "0001234567",
+                "company_name": "Brook Lamps Inc.",
+                "filed_at": "2025-02-01",
+                "form_type": "10-K",
+                "period_of_report": "2024-12-31",
+                "fiscal_year": 2024,
+                "fiscal_period": "FY",
+                "statement_count": 4,
+            },
+        ),
+    ]
+
+
+def test_the_same_documents_again_are_no_news(app: App) -> None:
+    put(app, report())
+    put(app, report())
+    assert types(app) == ["new_filing", "data_ready"]
+
+
+def test_other_documents_of_a_known_filing_are_new_figures_and_no_new_filing(app: App) -> None:
+    put(app, report())
+    put(app, report(revenue="5"))
+    assert types(app) == ["new_filing", "data_ready", "data_ready"]
+
+
+def test_an_event_is_about_every_ticker_of_the_company(app: App) -> None:
+    put(app, report())
+    assert newest(app).about == About(("BRK-B", "BRK-A"), ("0001234567",), "10-K")
+
+
+def test_an_event_occurred_when_the_filing_was_accepted(app: App, tmp_path: Path) -> None:
+    run(app, listing(tmp_path, filingDate="2026-01-30", acceptanceDateTime="2026-01-30T21:05:09.000Z"))
+    assert newest(app).occurred_at == "2026-01-30T21:05:09.000Z"
+
+
+@pytest.mark.parametrize(
+    ("filed_at", "occurred_at"),
+    [("2025-02-01", "2025-02-01T00:00:00.000Z"), (None, "2026-01-31T12:00:00.000Z")],
+)
+def test_without_an_acceptance_the_day_stands_and_without_a_day_the_present(
+    app: App, filed_at: str | None, occurred_at: str
+) -> None:
+    put(app, report(), filed_at=filed_at)
+    assert newest(app).occurred_at == occurred_at
+
+
+@pytest.mark.parametrize(("age", "announced"), [(0, True), (7, True), (8, False), (4000, False)])
+def test_of_a_list_only_the_last_seven_days_are_news(
+    app: App, tmp_path: Path, age: int, announced: bool
+) -> None:
+    day = (NOW - timedelta(days=age)).date().isoformat()
+    run(app, listing(tmp_path, filingDate=day, acceptanceDateTime=f"{day}T12:00:00.000Z"))
+    assert types(app) == (["new_filing"] if announced else [])
+
+
+def test_a_list_read_twice_announces_once(app: App, tmp_path: Path) -> None:
+    recent = listing(tmp_path, filingDate="2026-01-30", acceptanceDateTime="2026-01-30T21:05:09.000Z")
+    run(app, recent)
+    run(app, recent)
+    assert types(app) == ["new_filing"]
+
+
+def test_a_filing_listed_in_silence_is_announced_with_its_documents(app: App, tmp_path: Path) -> None:
+    run(app, listing(tmp_path))
+    assert types(app) == []
+    run(app, FILING)
+    assert [(type, data["accession_number"]) for type, data in told(app)] == [
+        ("new_filing", NETFLIX),
+        ("data_ready", NETFLIX),
+    ]
+
+
+def test_a_report_without_a_known_filing_is_announced_when_the_filing_is_known(
+    app: App, tmp_path: Path
+) -> None:
+    run(app, FILING)
+    assert types(app) == []
+    run(app, listing(tmp_path))
+    assert [(type, data["accession_number"]) for type, data in told(app)] == [
+        ("new_filing", NETFLIX),
+        ("data_ready", NETFLIX),
+    ]
+
+
+def test_the_operators_word_for_an_unknown_filing_announces_it(app: App) -> None:
+    run(app, FILING)
+    run(app, FILING, given=Given(NETFLIX, "2010-10-27"))
+    assert types(app) == ["new_filing", "data_ready"]
+
+
+def test_figures_of_a_filing_that_is_not_there_are_no_event(app: App) -> None:
+    with app.db.write() as tx:
+        announce.data_ready(tx, NOW, accession=ACCESSION)
+        assert announce.filing(tx, NOW, accession=ACCESSION) is False
+    assert types(app) == []
+
+
+def change(value: str, previous: str) -> dict[str, Any]:
+    return {
+        "concept": "us-gaap:Revenues",
+        "unit": "USD",
+        "start_date": "2023-01-01",
+        "end_date": "2023-12-31",
+        "value": value,
+        "previous_value": previous,
+        "previous_accession": "0000123456-24-000001",
+    }
+
+
+def test_a_changed_value_is_a_restatement(app: App) -> None:
+    put(app, report())
+    with app.db.write() as tx:
+        announce.restatement(tx, NOW, accession=ACCESSION, changes=[change("90", "100"), change("5.0", "5")])
+    assert told(app)[-1] == (
+        "restatement_detected",
+        {
+            "accession_number": ACCESSION,
+            "ticker": "BRK-B",
+            "cik": "0001234567",
+            "company_name": "Brook Lamps Inc.",
+            "filed_at": "2025-02-01",
+            "form_type": "10-K",
+            "period_of_report": "2024-12-31",
+            "change_count": 1,
+            "changes": [change("90", "100")],
+        },
+    )
+
+
+def test_another_spelling_of_a_number_is_no_restatement(app: App) -> None:
+    put(app, report())
+    with app.db.write() as tx:
+        announce.restatement(tx, NOW, accession=ACCESSION, changes=[change("1E2", "100"), change("-0", "0")])
+    assert types(app) == ["new_filing", "data_ready"]
+
+
+def test_a_restatement_of_very_many_values_lists_a_hundred_and_counts_all(app: App) -> None:
+    put(app, report())
+    changes = [change(str(number), "0") for number in range(1, 251)]
+    with app.db.write() as tx:
+        announce.restatement(tx, NOW, accession=ACCESSION, changes=changes)
+    data = told(app)[-1][1]
+    assert (data["change_count"], len(data["changes"])) == (250, 100)
+
+
+def insider(app: App, *, filed_at: str = "2026-01-30", listed: bool = False, count: int = 2) -> None:
+    with app.db.write() as tx:
+        announce.insider_transactions(
+            tx,
+            NOW,
+            accession="0000000001-26-000001",
+            issuer_cik=1234567,
+            owner_ciks=[7, 1234567],
+            form_type="4",
+            filed_at=filed_at,
+            accepted_at=None,
+            transactions=[{"transaction_id": f"t{number}"} for number in range(count)],
+            listed=listed,
+        )
+
+
+def test_each_transaction_of_an_insider_is_an_event_of_its_feed(app: App) -> None:
+    put(app, report())
+    insider(app)
+    assert told(app, events.INSIDER) == [
+        ("insider_transaction", {"transaction_id": "t0", "accession_number": "0000000001-26-000001"}),
+        ("insider_transaction", {"transaction_id": "t1", "accession_number": "0000000001-26-000001"}),
+    ]
+    about = newest(app, events.INSIDER).about
+    assert about == About(("BRK-B", "BRK-A"), ("0001234567", "0000000007"), "4")
+
+
+def test_an_old_form_is_news_and_an_old_line_of_a_data_set_is_not(app: App) -> None:
+    insider(app, filed_at="2006-01-30", listed=True)
+    assert types(app, events.INSIDER) == []
+    insider(app, filed_at="2006-01-30")
+    insider(app, filed_at="2026-01-30", listed=True)
+    assert len(types(app, events.INSIDER)) == 4
+
+
+@pytest.mark.parametrize(("listed", "count"), [(False, 1), (True, 0)])
+def test_a_13f_report_is_an_event_of_its_feed(app: App, listed: bool, count: int) -> None:
+    with app.db.write() as tx:
+        announce.holdings(
+            tx,
+            NOW,
+            accession="0000000002-24-000001",
+            cik=1067983,
+            form_type="13F-HR",
+            filed_at="2024-05-15",
+            accepted_at="2024-05-15T20:01:00.000Z",
+            data={"fund_name": "Berkshire Hathaway Inc"},
+            listed=listed,
+        )
+    expected = {"fund_name": "Berkshire Hathaway Inc", "accession_no": "0000000002-24-000001"}
+    assert told(app, events.HOLDINGS) == [("13f_filing", expected)] * count
