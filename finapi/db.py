@@ -63,13 +63,13 @@ class Transaction:
         """Execute an INSERT; the rowid that it made."""
         return self._connection.execute(self._queries[query], values).lastrowid or 0
 
-    def many(self, query: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Execute an INSERT once for each row.
+    def many(self, query: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Execute an INSERT once for each row; how many rows that made or changed.
 
         These statements take their values by position: a dict for each of a million facts costs more than
         the insert itself.
         """
-        self._connection.executemany(self._queries[query], rows)
+        return self._connection.executemany(self._queries[query], rows).rowcount
 
 
 class Database:

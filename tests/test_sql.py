@@ -24,7 +24,6 @@ METHODS = {"all", "one", "value", "run", "insert", "many"}
 # Every row of a report, or of the store, is what these are asked for.
 READS_ALL = {
     "pack_reports",
-    "last_context_id",
     "data_version",
     "any_user_or_invite",
     "invites",
@@ -84,8 +83,7 @@ def names_called() -> dict[str, str]:
         for _, tree in modules()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "_ids"
+        and ast.unparse(node.func) in ("ids", "factsets.ids")
         and isinstance(node.args[1], ast.Constant)
     ]
     called: dict[str, str] = {}

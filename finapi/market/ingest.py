@@ -15,9 +15,9 @@ from typing import Literal, TypeVar
 from finapi import heartbeats
 from finapi.app import App
 from finapi.db import Transaction
-from finapi.edgar import identity, recognise, sgml, submissions, tickers, xbrl
+from finapi.edgar import companyfacts, identity, recognise, sgml, submissions, tickers, xbrl
 from finapi.errors import ParseError
-from finapi.market import companies, report, sources, store
+from finapi.market import companies, factsets, report, sources, store
 from finapi.market.sources import Entry, Group, Unreadable
 
 log = logging.getLogger("finapi.ingest")
@@ -159,6 +159,18 @@ def _company_tickers(app: App, document: _Document, given: Given) -> Iterator[Ou
     yield Outcome(document.entry.path, document.kind, "ingested")
 
 
+def _companyfacts(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
+    path = document.entry.path
+    made = companyfacts.company(document.read(), path)
+    with app.db.write() as tx:
+        stored = factsets.put_companyfacts(tx, made)
+    note = None if stored else "every figure of it is held already"
+    if made.backward:
+        left_out = f"{made.backward} rows end before they start and are left out"
+        note = left_out if note is None else f"{note}; {left_out}"
+    yield Outcome(path, document.kind, "ingested" if stored else "unchanged", note)
+
+
 def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
     """The XBRL exhibits inside a full submission, filed as its header says."""
     path = document.entry.path
@@ -189,6 +201,7 @@ def _already_read(body: bytes) -> Callable[[int | None], bytes]:
 _ALONE: dict[str, Callable[[App, _Document, Given], Iterator[Outcome]]] = {
     "submissions": _submissions,
     "company-tickers": _company_tickers,
+    "companyfacts": _companyfacts,
     "full-submission": _full_submission,
 }
 
@@ -197,7 +210,6 @@ _REFUSALS = {
     "sec-error-page": "is an error page of the SEC, not a document",
     "zip": "is a zip inside a zip",
     "submissions-page": "is an older page of a submissions list, which this version does not read",
-    "companyfacts": "is a companyfacts document, which this version does not read",
     "ownership": "is an ownership form, which this version does not read",
     "13f-cover": "is the cover of a 13F report, which this version does not read",
     "13f-table": "is the table of a 13F report, which this version does not read",

@@ -182,15 +182,15 @@ def _dims(pairs: Any) -> tuple[tuple[str, str], ...]:
 
 def _report(tx: Transaction, row: Any) -> Report:
     """A report read back from its rows."""
-    contexts: list[Context] = []
-    place: dict[int, int] = {}
-    for context in tx.all("pack_contexts", report_id=row["id"]):
-        place[context["id"]] = len(contexts)
-        dims = tuple(json.loads(context["members"]).items())
-        contexts.append(Context(context["seq"], context["start_date"], context["end_date"], dims))
-    facts = [
-        Fact(fact["concept"], place[fact["context_id"]], fact["unit"], fact["value"], fact["decimals"])
-        for fact in tx.all("pack_facts", report_id=row["id"])
+    place: dict[tuple[str | None, str, str], int] = {}
+    facts = []
+    for fact in tx.all("pack_facts", report_id=row["id"]):
+        period = (fact["start_date"], fact["end_date"], fact["members"])
+        context = place.setdefault(period, len(place))
+        facts.append(Fact(fact["concept"], context, fact["unit"], fact["value"], fact["decimals"]))
+    contexts = [
+        Context(seq, start, end, tuple(json.loads(members).items()))
+        for seq, (start, end, members) in enumerate(place, 1)
     ]
     tickers = tuple(ticker["ticker"] for ticker in tx.all("pack_tickers", cik=row["cik"]))
     return Report(

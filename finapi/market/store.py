@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from finapi.db import Row, Transaction
-from finapi.market import announce, companies
+from finapi.market import announce, companies, factsets
 from finapi.market.report import UNFILED, Dimensions, Report
 
 
@@ -36,39 +36,13 @@ def put(tx: Transaction, report: Report, filed: Filed, now: datetime) -> bool:
     as_of = filed.filed_at or ""
     companies.put_name(tx, cover.cik, cover.name, companies.FROM_COVER, as_of)
     companies.put_tickers(tx, cover.cik, [(ticker, None) for ticker in cover.tickers], companies.FROM_COVER)
-    report_id = _insert_report(tx, report, _put_filing(tx, report, filed))
+    filing_id = _put_filing(tx, report, filed)
+    report_id = _insert_report(tx, report, filing_id)
     ids = _Ids(tx, report)
-    base = tx.value("last_context_id") + 1
-    tx.many(
-        "insert_contexts",
-        [
-            (
-                base + index,
-                report_id,
-                context.seq,
-                context.start,
-                context.end,
-                ids.dimensions[_key(context.dims)],
-            )
-            for index, context in enumerate(report.contexts)
-        ],
-    )
-    tx.many(
-        "insert_facts",
-        sorted(
-            # Sorted by key: the table is clustered by it, so that every row is appended.
-            (
-                report_id,
-                ids.concepts[fact.concept],
-                base + fact.context,
-                ids.units[fact.unit],
-                fact.value,
-                fact.decimals,
-            )
-            for fact in report.facts
-        ),
-    )
+    set_id = factsets.insert_set(tx, filing_id, cover.cik, factsets.XBRL, report_id)
+    factsets.insert(tx, set_id, _rows(report, ids))
     _insert_sections(tx, report, report_id, ids)
+    factsets.settle(tx, set_id)
     tx.run("bump_data_version")
     _announce(tx, filed.accession, now)
     return True
@@ -92,8 +66,7 @@ def _tell(tx: Transaction, report: Report, filed: Filed, held: Row, now: datetim
             return False
         _put_filing(tx, report, filed)
     else:
-        tx.run("move_reports", filing_id=_put_filing(tx, report, filed), unfiled_id=held["id"])
-        tx.run("delete_filing", id=held["id"])
+        _move(tx, held["id"], _put_filing(tx, report, filed))
         _announce(tx, filed.accession, now)
     tx.run("bump_data_version")
     return True
@@ -111,11 +84,38 @@ def settle_unfiled(tx: Transaction, cik: int, now: datetime) -> int:
         known = like(tx, cik, row["form"], row["period_of_report"])
         if known is not None:
             filing_id = tx.value("filing_id", accession=known.accession)
-            tx.run("move_reports", filing_id=filing_id, unfiled_id=row["id"])
-            tx.run("delete_filing", id=row["id"])
+            _move(tx, row["id"], filing_id)
             _announce(tx, known.accession, now)
             settled += 1
     return settled
+
+
+def _move(tx: Transaction, unfiled_id: int, filing_id: int) -> None:
+    """Put what was stored under an unknown filing under the one that it turned out to be."""
+    moved = tx.all("fact_sets_in", filing_id=unfiled_id)
+    tx.run("move_reports", filing_id=filing_id, unfiled_id=unfiled_id)
+    tx.run("move_fact_sets", filing_id=filing_id, unfiled_id=unfiled_id)
+    tx.run("delete_filing", id=unfiled_id)
+    for row in moved:
+        factsets.settle(tx, row["id"])
+
+
+def _rows(report: Report, ids: _Ids) -> Iterator[factsets.Row]:
+    places = [
+        (ids.dimensions[_key(context.dims)], factsets.day_number(context.end), factsets.length(*context[1:3]))
+        for context in report.contexts
+    ]
+    for fact in report.facts:
+        dimension, end, days = places[fact.context]
+        yield (
+            dimension,
+            ids.concepts[fact.concept],
+            end,
+            days,
+            ids.units[fact.unit],
+            fact.value,
+            fact.decimals,
+        )
 
 
 def like(tx: Transaction, cik: int, form: str, period: str) -> Filed | None:
@@ -222,20 +222,10 @@ class _Ids:
             for sum in section.sums:
                 concepts.update((sum.total, sum.item))
         dims = {_key(context.dims) for context in report.contexts}
-        self.concepts = _ids(tx, "concept", concepts)
-        self.units = _ids(tx, "unit", {fact.unit for fact in report.facts})
-        self.dimensions = _ids(tx, "dimension", dims)
-        self.label_roles = _ids(tx, "label_role", roles)
-
-
-def _ids(tx: Transaction, table: str, names: Iterable[str]) -> dict[str, int]:
-    wanted = json.dumps(sorted(names))
-    known: dict[str, int] = {row[0]: row[1] for row in tx.all(f"{table}_ids", names=wanted)}
-    missing = [(name,) for name in sorted(names) if name not in known]
-    if missing:
-        tx.many(f"insert_{table}s", missing)
-        known.update((row[0], row[1]) for row in tx.all(f"{table}_ids", names=wanted))
-    return known
+        self.concepts = factsets.ids(tx, "concept", concepts)
+        self.units = factsets.ids(tx, "unit", {fact.unit for fact in report.facts})
+        self.dimensions = factsets.ids(tx, "dimension", dims)
+        self.label_roles = factsets.ids(tx, "label_role", roles)
 
 
 def _key(dims: Dimensions) -> str:

@@ -11,20 +11,18 @@ ORDER BY filings.accession, reports.sha256
 -- name: pack_tickers
 SELECT ticker FROM tickers WHERE cik = :cik ORDER BY source DESC, position, ticker
 
--- name: pack_contexts
-SELECT contexts.id, contexts.seq, contexts.start_date, contexts.end_date, dimensions.members
-FROM contexts
-JOIN dimensions ON dimensions.id = contexts.dimension_id
-WHERE contexts.report_id = :report_id
-ORDER BY contexts.id
-
 -- name: pack_facts
-SELECT concepts.name AS concept, facts.context_id, units.name AS unit, facts.value, facts.decimals
-FROM facts
+SELECT concepts.name AS concept,
+    CASE WHEN facts.days > 0 THEN date((facts.end_day - facts.days + 1) * 86400, 'unixepoch') END AS start_date,
+    date(facts.end_day * 86400, 'unixepoch') AS end_date,
+    dimensions.members, units.name AS unit, facts.value, facts.decimals
+FROM fact_sets
+JOIN facts ON facts.fact_set_id = fact_sets.id
 JOIN concepts ON concepts.id = facts.concept_id
 JOIN units ON units.id = facts.unit_id
-WHERE facts.report_id = :report_id
-ORDER BY concepts.name, facts.context_id, units.name
+JOIN dimensions ON dimensions.id = facts.dimension_id
+WHERE fact_sets.report_id = :report_id
+ORDER BY dimensions.members, facts.end_day, facts.days, concepts.name, units.name
 
 -- name: pack_sections
 SELECT id, role_uri, definition, kind FROM sections WHERE report_id = :report_id ORDER BY seq

@@ -62,11 +62,13 @@ WHERE section_columns.section_id = :section_id AND (:dimensioned OR section_colu
 ORDER BY section_columns.seq
 
 -- name: statement_facts
-SELECT facts.concept_id, contexts.start_date, contexts.end_date, contexts.dimension_id,
-    units.name AS unit, facts.value, facts.decimals
-FROM facts
-JOIN contexts ON contexts.id = facts.context_id
+SELECT facts.concept_id,
+    CASE WHEN facts.days > 0 THEN date((facts.end_day - facts.days + 1) * 86400, 'unixepoch') END AS start_date,
+    date(facts.end_day * 86400, 'unixepoch') AS end_date,
+    facts.dimension_id, units.name AS unit, facts.value, facts.decimals
+FROM fact_sets
+JOIN facts ON facts.fact_set_id = fact_sets.id
 JOIN units ON units.id = facts.unit_id
-WHERE facts.report_id = :report_id
+WHERE fact_sets.report_id = :report_id
     AND facts.concept_id IN (SELECT concept_id FROM lines WHERE section_id = :section_id AND nature = 0)
-    AND (:dimensioned OR contexts.dimension_id = 0)
+    AND (:dimensioned OR facts.dimension_id = 0)

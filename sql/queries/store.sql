@@ -40,15 +40,6 @@ SELECT uri, id FROM label_roles WHERE uri IN (SELECT value FROM json_each(:names
 -- name: insert_label_roles
 INSERT INTO label_roles (uri) VALUES (?)
 
--- name: last_context_id
-SELECT coalesce(max(id), 0) FROM contexts
-
--- name: insert_contexts
-INSERT INTO contexts (id, report_id, seq, start_date, end_date, dimension_id) VALUES (?, ?, ?, ?, ?, ?)
-
--- name: insert_facts
-INSERT INTO facts (report_id, concept_id, context_id, unit_id, value, decimals) VALUES (?, ?, ?, ?, ?, ?)
-
 -- name: insert_section
 INSERT INTO sections (report_id, seq, role_uri, definition, kind)
 VALUES (:report_id, :seq, :role_uri, :definition, :kind)

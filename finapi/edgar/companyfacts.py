@@ -1,0 +1,270 @@
+"""companyfacts documents: every figure that a company's filings tagged without dimensions.
+
+``fy`` and ``fp`` of a row are of the filing that repeats the figure and not of the figure, and ``frame`` marks
+only what was filed last: none of the three is read. The document is decoded a concept at a time, because the
+rows of a large company make a hundred megabytes of objects at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from json import JSONDecodeError, JSONDecoder
+from typing import Any, NamedTuple, NoReturn
+
+from finapi.edgar import identity
+from finapi.edgar.xbrl_names import NUMBER
+from finapi.errors import ParseError
+
+# Bytes; the largest companies have about 10 MB. Text, rows and the bytes themselves stay under 200 MB together.
+MAX_SIZE = 40 * 1024 * 1024
+MAX_NAME = 300  # characters of a concept, a unit or a company's name
+MAX_NUMBER = 60  # characters of a value
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*", re.ASCII)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+class Filed(NamedTuple):
+    """The filing of a row: its form, and the ISO date on which it was filed."""
+
+    form: str
+    filed: str
+
+
+class Row(NamedTuple):
+    """A figure as tagged in one filing; ``start`` is None for an instant, dates are ISO and both included."""
+
+    accession: str
+    start: str | None
+    end: str
+    value: str
+
+
+class Series(NamedTuple):
+    """The rows of a concept (``us-gaap:Assets``) in one unit, as they stand in the document."""
+
+    concept: str
+    unit: str
+    rows: list[tuple[str, str | None, str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class CompanyFacts:
+    """What a document holds. ``filings`` are by accession number, with dashes.
+
+    ``backward`` counts the rows left out because they end before they start: filers' own errors.
+    """
+
+    cik: int
+    name: str
+    filings: dict[str, Filed]
+    series: list[Series]
+    backward: int
+
+
+def company(data: bytes, file: str) -> CompanyFacts:
+    """The filings and figures of a companyfacts document; ``file`` is named in errors.
+
+    ParseError: JSON that is broken, ambiguous (a key that stands twice) or too deep; a row without its end,
+    accession, form, filing date or value; a value that is not a decimal number; a name that is none.
+    """
+    if len(data) > MAX_SIZE:
+        raise ParseError(file, "", f"is larger than any companyfacts document ({MAX_SIZE >> 20} MiB)")
+    try:
+        return _Reader(data.decode("utf-8-sig"), file).read()
+    except RecursionError:
+        raise ParseError(file, "", "JSON nested too deep") from None
+    except JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ParseError(file, place, f"not JSON: {error.msg}") from None
+    except UnicodeDecodeError as error:
+        raise ParseError(file, f"byte {error.start}", "not UTF-8") from None
+
+
+class _Reader:
+    """Walks down to the concepts and decodes each whole."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self._text = text
+        self._file = file
+        self._at = 0
+        self._decoder = JSONDecoder(
+            object_pairs_hook=_without_duplicates, parse_float=str, parse_constant=_refuse_constant
+        )
+        self._place = "$"
+        self._filings: dict[str, Filed] = {}
+        self._series: list[Series] = []
+        self._days: dict[str, bool] = {}
+        self._backward = 0
+
+    def read(self) -> CompanyFacts:
+        cik: int | None = None
+        name: str | None = None
+        for key in self._members():
+            if key == "cik":
+                cik = self._cik(self._value())
+            elif key == "entityName":
+                name = self._name(self._value())
+            elif key == "facts":
+                self._facts()
+            else:
+                self._value()
+        self._blank()
+        if self._at != len(self._text):
+            raise JSONDecodeError("Extra data", self._text, self._at)
+        self._place = "$"
+        if cik is None or name is None:
+            raise self._refusal("cik or entityName is missing")
+        return CompanyFacts(cik, name, self._filings, self._series, self._backward)
+
+    def _facts(self) -> None:
+        for taxonomy in self._members():
+            self._place = f"$.facts[{taxonomy[:80]!r}]"
+            if not _NAME.fullmatch(taxonomy) or len(taxonomy) > MAX_NAME:
+                raise self._refusal("is not the prefix of a taxonomy")
+            for tag in self._members():
+                self._place = f"$.facts.{taxonomy}[{tag[:80]!r}]"
+                if not _NAME.fullmatch(tag) or len(tag) > MAX_NAME:
+                    raise self._refusal("is not the name of a concept")
+                self._concept(f"{taxonomy}:{tag}", self._value())
+
+    def _concept(self, name: str, value: Any) -> None:
+        units = value.get("units") if isinstance(value, dict) else None
+        if not isinstance(units, dict):
+            raise self._refusal("has no units")
+        for unit, rows in units.items():
+            if not unit or len(unit) > MAX_NAME or _CONTROL.search(unit):
+                raise self._refusal("has a unit that is no name")
+            if not isinstance(rows, list):
+                raise self._refusal(f"unit {unit[:40]!r} is not a list")
+            self._series.append(Series(name, unit, self._rows(rows)))
+
+    def _rows(self, rows: list[Any]) -> list[tuple[str, str | None, str, str]]:
+        known, days, made = self._filings, self._days, []
+        for row in rows:
+            try:
+                accession, end, value = row["accn"], row["end"], row["val"]
+                filed = (row["form"], row["filed"])
+                start = row.get("start")
+                if known.get(accession) != filed:
+                    self._file_row(accession, *filed)
+                if end not in days:
+                    self._day(end)
+                if start is not None and start not in days:
+                    self._day(start)
+            except (TypeError, KeyError, AttributeError) as error:
+                raise self._refusal(f"a row is not as the SEC writes it: {error}") from None
+            if type(value) is int:
+                value = str(value)
+                if len(value) > MAX_NUMBER:
+                    raise self._refusal(f"a value is not a figure: {value[:40]}...")
+            elif not isinstance(value, str) or len(value) > MAX_NUMBER or not NUMBER.fullmatch(value):
+                raise self._refusal(f"a value is not a decimal number: {str(value)[:40]!r}")
+            if start is not None and start > end:
+                self._backward += 1
+            else:
+                made.append((accession, start, end, value))
+        return made
+
+    def _file_row(self, accession: Any, form: Any, filed: Any) -> None:
+        if not isinstance(accession, str) or identity.accession(accession) != accession:
+            raise self._refusal(f"accn {str(accession)[:40]!r} is not an accession number")
+        if not isinstance(form, str) or not form or len(form) > 40 or _CONTROL.search(form):
+            raise self._refusal(f"form {str(form)[:40]!r} is not a form type")
+        self._day(filed)
+        # Rows that disagree about their filing: the earlier day, whatever their order.
+        told = Filed(form, filed)
+        known = self._filings.get(accession, told)
+        self._filings[accession] = min(told, known, key=lambda one: (one.filed, one.form))
+
+    def _day(self, text: Any) -> None:
+        if not isinstance(text, str) or not _is_day(text):
+            raise self._refusal(f"{str(text)[:40]!r} is not a date")
+        self._days[text] = True
+
+    def _cik(self, value: Any) -> int:
+        try:
+            return int(identity.cik(value))
+        except ValueError as error:
+            raise self._refusal(str(error)) from None
+
+    def _name(self, value: Any) -> str:
+        name = " ".join(value.split()) if isinstance(value, str) else ""
+        if not name or len(name) > MAX_NAME or _CONTROL.search(name):
+            raise self._refusal("entityName is not a name")
+        return name
+
+    # JSON.
+
+    def _members(self) -> Iterator[str]:
+        """The names of an object's members; the caller reads the value of each before it asks for the next."""
+        self._expect("{")
+        seen: set[str] = set()
+        if self._next() == "}":
+            self._at += 1
+            return
+        while True:
+            self._blank()
+            if self._next() != '"':
+                raise JSONDecodeError(
+                    "Expecting property name enclosed in double quotes", self._text, self._at
+                )
+            key = self._value()
+            if key in seen:
+                raise self._refusal(f"the key {key[:40]!r} stands twice in one object")
+            seen.add(key)
+            self._expect(":")
+            yield key
+            if self._next() == "}":
+                self._at += 1
+                return
+            self._expect(",")
+
+    def _value(self) -> Any:
+        self._blank()
+        try:
+            value, self._at = self._decoder.raw_decode(self._text, self._at)
+        except JSONDecodeError:
+            raise
+        except ValueError as error:
+            raise self._refusal(f"not JSON as the SEC writes it: {error}") from None
+        return value
+
+    def _next(self) -> str:
+        self._blank()
+        return self._text[self._at : self._at + 1]
+
+    def _expect(self, mark: str) -> None:
+        if self._next() != mark:
+            raise JSONDecodeError(f"Expecting {mark!r}", self._text, self._at)
+        self._at += 1
+
+    def _blank(self) -> None:
+        blank = _BLANK.match(self._text, self._at)
+        assert blank is not None
+        self._at = blank.end()
+
+    def _refusal(self, reason: str) -> ParseError:
+        return ParseError(self._file, self._place, reason)
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return len(text) == 10 and date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return result
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")

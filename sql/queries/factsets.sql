@@ -1,0 +1,69 @@
+-- name: insert_fact_set
+INSERT INTO fact_sets (filing_id, cik, source, report_id) VALUES (:filing_id, :cik, :source, :report_id)
+
+-- name: insert_facts
+INSERT INTO facts (fact_set_id, dimension_id, concept_id, end_day, days, unit_id, value, decimals)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: put_facts
+-- Two copies that differ: the longer text is the less rounded one, and any rule will do that knows no order.
+INSERT INTO facts (fact_set_id, dimension_id, concept_id, end_day, days, unit_id, value)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET value = excluded.value
+WHERE (length(excluded.value), excluded.value) > (length(facts.value), facts.value)
+
+-- name: fact_sets_of_company
+SELECT filings.accession, fact_sets.id
+FROM fact_sets
+JOIN filings ON filings.id = fact_sets.filing_id
+WHERE fact_sets.cik = :cik AND fact_sets.source = :source
+
+-- name: fact_sets_beside
+-- The best first: the documents themselves, of several sets of them the fullest.
+SELECT beside.id, beside.source
+FROM fact_sets AS this
+JOIN fact_sets AS beside ON beside.filing_id = this.filing_id AND beside.cik = this.cik
+LEFT JOIN reports ON reports.id = beside.report_id
+WHERE this.id = :id
+ORDER BY beside.source, reports.documents DESC, reports.sha256 DESC
+
+-- name: hide_facts
+UPDATE facts SET hidden = :hidden WHERE fact_set_id = :id AND hidden <> :hidden
+
+-- name: hide_repeated_facts
+-- A date of the data sets is the month end nearest to the day, a length the nearest number of quarters, and the
+-- unit of a per-share figure may be given as the currency alone.
+UPDATE facts SET hidden = 1
+WHERE fact_set_id = :id AND dimension_id = 0 AND EXISTS (
+    SELECT 1
+    FROM facts AS exact
+    JOIN units AS exact_unit ON exact_unit.id = exact.unit_id
+    JOIN units AS rounded_unit ON rounded_unit.id = facts.unit_id
+    WHERE exact.fact_set_id = :better
+        AND exact.dimension_id = 0
+        AND exact.concept_id = facts.concept_id
+        AND exact.end_day BETWEEN facts.end_day - 16 AND facts.end_day + 16
+        AND (exact.days = 0) = (facts.days = 0)
+        AND abs(exact.days - facts.days) <= 46
+        AND (exact_unit.name = rounded_unit.name OR exact_unit.name GLOB rounded_unit.name || '/*')
+)
+
+-- name: move_fact_sets
+UPDATE fact_sets SET filing_id = :filing_id WHERE filing_id = :unfiled_id
+
+-- name: fact_sets_in
+SELECT id FROM fact_sets WHERE filing_id = :filing_id ORDER BY id
+
+-- name: tell_filing
+-- What a list of figures says of a filing: never in place of what a better document says.
+INSERT INTO filings (accession, cik, form, filed_at, accepted_at, period_of_report)
+VALUES (:accession, :cik, :form, :filed_at, :accepted_at, :period)
+ON CONFLICT (accession) DO UPDATE
+SET form = coalesce(form, excluded.form),
+    filed_at = coalesce(filed_at, excluded.filed_at),
+    accepted_at = coalesce(accepted_at, excluded.accepted_at),
+    period_of_report = coalesce(period_of_report, excluded.period_of_report)
+WHERE (form IS NULL AND excluded.form IS NOT NULL)
+    OR (filed_at IS NULL AND excluded.filed_at IS NOT NULL)
+    OR (accepted_at IS NULL AND excluded.accepted_at IS NOT NULL)
+    OR (period_of_report IS NULL AND excluded.period_of_report IS NOT NULL)

@@ -1,0 +1,203 @@
+"""companyfacts documents: rows as values, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from finapi.edgar import companyfacts
+from finapi.edgar.companyfacts import Filed, Series
+from finapi.errors import ParseError
+
+ANNUAL = "0000320193-18-000145"
+LATER = "0000320193-20-000096"
+
+ROW = {
+    "start": "2017-10-01",
+    "end": "2018-09-29",
+    "val": 11.91,
+    "accn": ANNUAL,
+    "fy": 2018,
+    "fp": "FY",
+    "form": "10-K",
+    "filed": "2018-11-05",
+}
+DOCUMENT: dict[str, Any] = {
+    "cik": 320193,
+    "entityName": "Apple Inc.",
+    "facts": {"us-gaap": {"EarningsPerShareDiluted": {"label": None, "units": {"USD/shares": [ROW]}}}},
+}
+
+
+def read(document: Any) -> companyfacts.CompanyFacts:
+    data = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return companyfacts.company(data, "facts.json")
+
+
+def with_row(**changes: Any) -> dict[str, Any]:
+    document = copy.deepcopy(DOCUMENT)
+    row = document["facts"]["us-gaap"]["EarningsPerShareDiluted"]["units"]["USD/shares"][0]
+    row.update(changes)
+    return document
+
+
+def refusal(document: Any) -> str:
+    with pytest.raises(ParseError) as caught:
+        read(document)
+    assert caught.value.file == "facts.json"
+    return str(caught.value)
+
+
+def test_rows_are_figures_of_the_filing_that_tags_them() -> None:
+    made = read(DOCUMENT)
+    assert (made.cik, made.name, made.backward) == (320193, "Apple Inc.", 0)
+    assert made.filings == {ANNUAL: Filed("10-K", "2018-11-05")}
+    assert made.series == [
+        Series(
+            "us-gaap:EarningsPerShareDiluted",
+            "USD/shares",
+            [(ANNUAL, "2017-10-01", "2018-09-29", "11.91")],
+        )
+    ]
+
+
+@pytest.mark.parametrize("cik", [320193, "320193", "0000320193"])
+def test_cik_is_a_number_or_a_padded_text(cik: Any) -> None:
+    assert read(DOCUMENT | {"cik": cik}).cik == 320193
+
+
+def test_null_fiscal_year_and_label_are_of_no_consequence() -> None:
+    assert read(with_row(fy=None, fp=None)) == read(DOCUMENT)
+
+
+def test_instant_has_no_start() -> None:
+    document = with_row()
+    del document["facts"]["us-gaap"]["EarningsPerShareDiluted"]["units"]["USD/shares"][0]["start"]
+    assert read(document).series[0].rows == [(ANNUAL, None, "2018-09-29", "11.91")]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("53851000000", "53851000000"),
+        ("-42012000000", "-42012000000"),
+        ("2.980", "2.980"),
+        ("0", "0"),
+        ("1.5E3", "1.5E3"),
+        ("0.00001", "0.00001"),
+    ],
+)
+def test_value_is_the_text_of_the_document(text: str, value: str) -> None:
+    data = json.dumps(DOCUMENT).replace("11.91", text).encode()
+    assert read(data).series[0].rows[0][3] == value
+
+
+@pytest.mark.parametrize("text", ["1e400", "NaN", "Infinity", "null", "true", "[]", '"a"', '""', "9" * 61])
+def test_value_that_is_no_figure_is_refused_with_its_concept(text: str) -> None:
+    data = json.dumps(DOCUMENT).replace("11.91", text).encode()
+    assert "EarningsPerShareDiluted" in refusal(data)
+
+
+def test_number_of_ten_thousand_digits_is_refused() -> None:
+    assert "EarningsPerShareDiluted" in refusal(json.dumps(DOCUMENT).replace("11.91", "9" * 10_000).encode())
+
+
+def test_row_that_ends_before_it_starts_is_left_out_and_counted() -> None:
+    made = read(with_row(start="2018-10-01"))
+    assert (made.series[0].rows, made.backward) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"end": None}, "is not a date"),
+        ({"end": "2018-09-31"}, "is not a date"),
+        ({"end": "20180929"}, "is not a date"),
+        ({"start": 2017}, "is not a date"),
+        ({"filed": ""}, "is not a date"),
+        ({"accn": "1"}, "is not an accession number"),
+        ({"accn": ["0000320193-18-000145"]}, "not as the SEC writes it"),
+        ({"form": ""}, "is not a form type"),
+        ({"form": "10-K\x00"}, "is not a form type"),
+    ],
+)
+def test_row_without_what_it_needs_is_refused(changes: dict[str, Any], reason: str) -> None:
+    assert reason in refusal(with_row(**changes))
+
+
+@pytest.mark.parametrize("key", ["end", "accn", "form", "filed", "val"])
+def test_row_with_a_member_missing_is_refused(key: str) -> None:
+    document = with_row()
+    del document["facts"]["us-gaap"]["EarningsPerShareDiluted"]["units"]["USD/shares"][0][key]
+    assert key in refusal(document)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"val"', '"val": 1, "val"'),
+        ('"USD/shares"', '"USD/shares": [], "USD/shares"'),
+        ('"EarningsPerShareDiluted"', '"EarningsPerShareDiluted": {"units": {}}, "EarningsPerShareDiluted"'),
+        ('"us-gaap"', '"us-gaap": {}, "us-gaap"'),
+        ('"cik"', '"cik": 1, "cik"'),
+    ],
+)
+def test_key_that_stands_twice_is_refused(old: str, new: str) -> None:
+    assert "twice" in refusal(json.dumps(DOCUMENT).replace(old, new, 1).encode())
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"\xff\xfe",
+        json.dumps(DOCUMENT)[:-1].encode(),
+        json.dumps(DOCUMENT).encode() + b"x",
+        {},
+        {"cik": 320193, "facts": {}},
+        DOCUMENT | {"cik": 0},
+        DOCUMENT | {"cik": True},
+        DOCUMENT | {"entityName": ""},
+        DOCUMENT | {"entityName": "\ud800"},
+        DOCUMENT | {"facts": []},
+        DOCUMENT | {"facts": {"us-gaap": []}},
+        DOCUMENT | {"facts": {"us-gaap": {"Assets": []}}},
+        DOCUMENT | {"facts": {"us-gaap": {"Assets": {}}}},
+        DOCUMENT | {"facts": {"us-gaap": {"Assets": {"units": {"USD": {}}}}}},
+        DOCUMENT | {"facts": {"us-gaap": {"Assets": {"units": {"USD": [1]}}}}},
+        DOCUMENT | {"facts": {"us-gaap": {"Assets": {"units": {"": []}}}}},
+        DOCUMENT | {"facts": {"us gaap": {}}},
+        DOCUMENT | {"facts": {"us-gaap": {"Assets\n": {"units": {}}}}},
+    ],
+)
+def test_what_is_not_such_a_document_is_refused(document: Any) -> None:
+    assert refusal(document)
+
+
+@pytest.mark.parametrize("opening", ['{"facts": ' * 200_000, '{"cik": ' + "[" * 200_000])
+def test_depth_without_end_is_refused(opening: str) -> None:
+    assert refusal(opening.encode())
+
+
+def test_every_truncation_is_refused() -> None:
+    data = json.dumps(DOCUMENT).encode()
+    for length in range(len(data)):
+        assert refusal(data[:length])
+
+
+def test_too_large_a_document_is_refused_before_it_is_decoded() -> None:
+    assert "40 MiB" in refusal(b" " * (companyfacts.MAX_SIZE + 1))
+
+
+def test_rows_that_disagree_on_their_filing_give_the_earlier_day_in_any_order() -> None:
+    units = DOCUMENT["facts"]["us-gaap"]["EarningsPerShareDiluted"]["units"]
+    other = ROW | {"filed": "2018-11-04", "end": "2018-09-28"}
+    for rows in ([ROW, other], [other, ROW]):
+        document = copy.deepcopy(DOCUMENT)
+        document["facts"]["us-gaap"]["EarningsPerShareDiluted"]["units"] = {**units, "USD/shares": rows}
+        assert read(document).filings == {ANNUAL: Filed("10-K", "2018-11-04")}
