@@ -164,6 +164,8 @@ def _companyfacts(app: App, document: _Document, given: Given) -> Iterator[Outco
     made = companyfacts.company(document.read(), path)
     with app.db.write() as tx:
         stored = factsets.put_companyfacts(tx, made)
+        if stored:
+            heartbeats.arrived(tx, "xbrl_run", app.clock.now())
     note = None if stored else "every figure of it is held already"
     if made.backward:
         left_out = f"{made.backward} rows end before they start and are left out"
