@@ -82,6 +82,11 @@ class Config:
 
     events_kept: int = _setting(10_000, "events of a feed that are kept for readers who come back", least=20)
     events_kept_days: int = _setting(30, "days that an event is kept; the newest 20 stay", least=1)
+    # A 10-K is 2 to 10 MB of HTML and an eighth of that compressed.
+    document_bytes: int = _setting(8 * MIB, "bytes of a primary document that is kept; 0: none", least=0)
+    documents_bytes: int = _setting(
+        512 * MIB, "bytes of all primary documents kept, compressed; what comes later is left out", least=0
+    )
 
     log_format: Literal["text", "json"] = _setting("text", "access and event log on stderr")
     log_level: Literal["debug", "info", "warning", "error"] = _setting("info", "least level that is logged")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.edgar.sgml import header
-from finapi.edgar.submissions import Filing, FormerName, Listing, company, older_page
+from finapi.edgar.submissions import Filing, FormerName, Listing, OlderPage, company, older_page
 from finapi.errors import ParseError
 
 SHARED = Path(__file__).parents[2] / "shared" / "edgar"
@@ -101,7 +101,7 @@ def test_company_is_read() -> None:
     assert found.fiscal_year_end == "0531"
     assert found.listings == (Listing("AIR", "NYSE"), Listing("AIR-W", None))
     assert found.former_names == (FormerName("ALLEN AIRCRAFT RADIO INC", "1995-01-10", "1997-07-28"),)
-    assert found.older_pages == ("CIK0000001750-submissions-001.json",)
+    assert [page.name for page in found.older_pages] == ["CIK0000001750-submissions-001.json"]
 
 
 def test_filings_are_read_row_by_row() -> None:
@@ -372,7 +372,9 @@ def test_real_fannie_mae_has_sixteen_tickers() -> None:
     assert found.former_names == (
         FormerName("FEDERAL NATIONAL MORTGAGE ASSOCIATION", "1995-01-10", "2003-02-13"),
     )
-    assert found.older_pages[0] == "CIK0000310522-submissions-001.json"
+    assert found.older_pages[0] == OlderPage(
+        "CIK0000310522-submissions-001.json", 2053, "2020-11-13", "2024-02-10"
+    )
 
 
 def test_real_apple_rows_are_the_filings() -> None:

@@ -450,7 +450,7 @@ def zipped(files: dict[str, bytes]) -> bytes:
 
 
 def test_a_filing_of_one_company_under_the_accession_of_another_stays_with_its_own(
-    app: App, copy: Callable[..., Path]
+    app: App, copy: Callable[..., Path], tmp_path: Path
 ) -> None:
     run(app, FILING, given=Given(ACCESSION, "2010-10-27"))
     forged = copy("forged", xml=("0001065280", "0000000666"), lab=("Revenues<", "Riches<"))
@@ -459,6 +459,9 @@ def test_a_filing_of_one_company_under_the_accession_of_another_stays_with_its_o
         '<link:labelLink xlink:type="extended" xlink:role="http://www.xbrl.org/2003/role/link"/></link:linkbase>'
     )
     run(app, forged, given=Given(ACCESSION, "2010-10-27"))
+    # Of two documents that claim a filing neither proves anything; the SEC's list does.
+    (tmp_path / "list.json").write_text(json.dumps(SUBMISSIONS))
+    run(app, tmp_path / "list.json")
     with app.db.read() as tx:
         by_accession = statements.report_of_filing(tx, ACCESSION)
         theirs = statements.find_report(tx, 666, period="Q")

@@ -38,7 +38,7 @@ _COLUMNS = (
 )
 _DESCRIPTIVE_COLUMNS = ("primaryDocDescription", "act", "fileNumber", "filmNumber")
 _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{3})?Z")
-_PAGE_NAME = re.compile(r"CIK[0-9]{10}-submissions-[0-9]{3}\.json")
+_PAGE_NAME = re.compile(r"CIK([0-9]{10})-submissions-[0-9]{3}\.json")
 _MONTH_DAY = re.compile(r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
 
 # EDGAR accepts filings from 06:00 to 22:00 Eastern; what comes after 17:30 is dated the next working day,
@@ -93,12 +93,22 @@ class FormerName:
 
 
 @dataclass(frozen=True, slots=True)
+class OlderPage:
+    """A page with the rest of the list: a file name below the same address, how many filings, of which days."""
+
+    name: str
+    filings: int | None
+    first: str | None
+    last: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class CompanySubmissions:
     """A company or person and its filings, newest first as given.
 
     ``cik`` has 10 digits; ``fiscal_year_end`` is MMDD, None when absent or no day of a year;
-    ``older_pages`` are file names below the same address; ``acceptance_clock`` is how the source's times
-    were read: "unproven" is UTC for want of a filing that could tell.
+    ``acceptance_clock`` is how the source's times were read: "unproven" is UTC for want of a filing that could
+    tell.
     """
 
     cik: str
@@ -111,7 +121,7 @@ class CompanySubmissions:
     listings: tuple[Listing, ...]
     former_names: tuple[FormerName, ...]
     filings: tuple[Filing, ...]
-    older_pages: tuple[str, ...]
+    older_pages: tuple[OlderPage, ...]
     acceptance_clock: AcceptanceClock
 
 
@@ -346,13 +356,26 @@ def _former_names(document: dict[str, Any], file: str) -> tuple[FormerName, ...]
     return tuple(names)
 
 
-def _older_pages(filings: dict[str, Any], file: str) -> tuple[str, ...]:
-    names = []
+def _older_pages(filings: dict[str, Any], file: str) -> tuple[OlderPage, ...]:
+    pages = []
     for number, entry in enumerate(_list(filings, "files", "$.filings", file)):
         path = f"$.filings.files[{number}]"
-        name = _text(_object(entry, path, file), "name", path, file)
+        member = _object(entry, path, file)
+        name = _text(member, "name", path, file)
         # The name becomes part of an address: nothing but this pattern may.
         if name is None or not _PAGE_NAME.fullmatch(name):
             raise ParseError(file, f"{path}.name", "not the name of an older page")
-        names.append(name)
-    return tuple(names)
+        count = member.get("filingCount")
+        holds = _column([count], _size, f"{path}.filingCount", file)[0] if count is not None else None
+        first, last = (
+            _column([member.get(key)], _optional_date, f"{path}.{key}", file)[0]
+            for key in ("filingFrom", "filingTo")
+        )
+        pages.append(OlderPage(name, holds, first, last))
+    return tuple(pages)
+
+
+def page_of(name: str) -> int | None:
+    """The CIK whose older page a file of this name is: the page itself does not say it. None for other names."""
+    found = _PAGE_NAME.search(name)
+    return int(found[1]) if found and int(found[1]) else None

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 
 from finapi.db import Transaction
 from finapi.edgar.companyfacts import CompanyFacts
-from finapi.market import companies
+from finapi.market import companies, filings
 
 XBRL, COMPANYFACTS, FSDS = 0, 1, 2
 # As answers name them.
@@ -57,7 +57,7 @@ def insert(tx: Transaction, set_id: int, rows: Iterable[Row]) -> None:
     tx.many("insert_facts", sorted((set_id, *row) for row in rows))
 
 
-def put_companyfacts(tx: Transaction, document: CompanyFacts) -> bool:
+def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> bool:
     """Store a companyfacts document; False when it says nothing that is not held.
 
     A later copy adds to an earlier one. Where two copies give one figure differently the longer text stands,
@@ -68,7 +68,7 @@ def put_companyfacts(tx: Transaction, document: CompanyFacts) -> bool:
     cik = document.cik
     latest = max(filed.filed for filed in document.filings.values())
     companies.put_name(tx, cik, document.name, companies.FROM_COVER, latest)
-    sets, new = _sets(tx, document)
+    sets, new = _sets(tx, document, now)
     concepts = ids(tx, "concept", {series.concept for series in document.series})
     units = ids(tx, "unit", {series.unit for series in document.series})
     rows = []
@@ -87,7 +87,7 @@ def put_companyfacts(tx: Transaction, document: CompanyFacts) -> bool:
     return bool(changed or new)
 
 
-def _sets(tx: Transaction, document: CompanyFacts) -> tuple[dict[str, int], int]:
+def _sets(tx: Transaction, document: CompanyFacts, now: datetime) -> tuple[dict[str, int], int]:
     """The companyfacts set of every filing of the document, and how many of them are new."""
     sets: dict[str, int] = {
         row["accession"]: row["id"]
@@ -95,15 +95,14 @@ def _sets(tx: Transaction, document: CompanyFacts) -> tuple[dict[str, int], int]
     }
     new = 0
     for accession, filed in document.filings.items():
-        new += tx.run(
-            "tell_filing",
-            accession=accession,
-            cik=document.cik,
+        told = filings.Told(
+            accession,
+            filings.INDEX,
+            (filings.Party(document.cik, filings.LISTED),),
             form=filed.form,
             filed_at=filed.filed,
-            accepted_at=None,
-            period=None,
         )
+        new += filings.put(tx, told, now).changed
         if accession not in sets:
             filing_id = tx.value("filing_id", accession=accession)
             sets[accession] = insert_set(tx, filing_id, document.cik, COMPANYFACTS)

@@ -15,9 +15,9 @@ from typing import Literal, TypeVar
 from finapi import heartbeats
 from finapi.app import App
 from finapi.db import Transaction
-from finapi.edgar import companyfacts, identity, recognise, sgml, submissions, tickers, xbrl
+from finapi.edgar import companyfacts, identity, indexes, recognise, sgml, submissions, tickers, xbrl
 from finapi.errors import ParseError
-from finapi.market import companies, factsets, report, sources, store
+from finapi.market import contents, factsets, filings, lists, report, sources, store
 from finapi.market.sources import Entry, Group, Unreadable
 
 log = logging.getLogger("finapi.ingest")
@@ -25,6 +25,8 @@ log = logging.getLogger("finapi.ingest")
 INSTANCE = "xbrl-instance"
 LINKBASES = ("xbrl-presentation", "xbrl-calculation", "xbrl-definition", "xbrl-label", "xbrl-linkbase")
 XBRL = (INSTANCE, "xbrl-schema", *LINKBASES)
+
+_COMPANION = "says nothing that the filing's own documents do not say"
 
 # Renderings and lists of what the other documents say: they lie in every filing's folder.
 COMPANIONS = (
@@ -129,7 +131,7 @@ def _ingest_one(app: App, document: _Document, given: Given) -> Iterator[Outcome
         if handler is not None:
             yield from handler(app, document, given)
         elif kind in COMPANIONS:
-            yield Outcome(path, kind, "skipped", "says nothing that the filing's own documents do not say")
+            yield Outcome(path, kind, "skipped", _COMPANION)
         else:
             yield Outcome(path, kind, "refused", _REFUSALS.get(kind, "is not a document that finapi reads"))
     except ParseError as error:
@@ -138,34 +140,60 @@ def _ingest_one(app: App, document: _Document, given: Given) -> Iterator[Outcome
 
 def _submissions(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
     company = submissions.company(document.read(), document.entry.path)
-    now = app.clock.now()
-    with app.db.write() as tx:
-        companies.put_submissions(tx, company, now)
-        store.settle_unfiled(tx, int(company.cik), now)
-        tx.run("bump_data_version")
-    yield Outcome(document.entry.path, document.kind, "ingested")
+    yield _listed(document, lists.put_submissions(app, company))
+
+
+def _older_page(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
+    path = document.entry.path
+    cik = submissions.page_of(document.entry.name)
+    if cik is None:
+        reason = (
+            "an older page says nothing of whose it is but in its name, CIK##########-submissions-###.json"
+        )
+        raise ParseError(path, "", reason)
+    page = submissions.older_page(document.read(), path)
+    yield _listed(document, lists.put_older_page(app, document.entry.name, cik, page))
 
 
 def _company_tickers(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
     listed = tickers.company_tickers(document.read(), document.entry.path)
-    by_company: dict[int, list[tuple[str, str | None]]] = {}
+    yield _listed(document, lists.put_company_tickers(app, listed))
+
+
+def _form_index(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
+    rows = list(indexes.rows(document.read(), document.entry.path))
+    yield _listed(document, lists.put_index(app, rows))
+
+
+def _listed(document: _Document, changed: bool) -> Outcome:
+    path, kind = document.entry.path, document.kind
+    return (
+        Outcome(path, kind, "ingested") if changed else Outcome(path, kind, "unchanged", "tells nothing new")
+    )
+
+
+def _header(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
+    """An SGML header by itself, or a filing's page; of the page nothing but what the documents need is taken."""
+    path, data = document.entry.path, document.read()
+    if not any(mark in data[: sgml.HEAD_WITHIN] for mark in sgml.STARTS):
+        yield Outcome(path, document.kind, "skipped", _COMPANION)
+        return
+    header = sgml.header(data, path)
     with app.db.write() as tx:
-        for row in listed:
-            companies.put_name(tx, int(row.cik), row.name, companies.FROM_LIST_TITLE, "")
-            by_company.setdefault(int(row.cik), []).append((row.ticker, row.exchange))
-        for cik, theirs in by_company.items():
-            companies.put_tickers(tx, cik, theirs, companies.FROM_LIST)
-        tx.run("bump_data_version")
-    yield Outcome(document.entry.path, document.kind, "ingested")
+        stored = filings.put(tx, filings.from_header(header, None), app.clock.now())
+        if stored.changed:
+            tx.run("bump_data_version")
+    yield replace(_listed(document, stored.changed), accession=header.accession)
 
 
 def _companyfacts(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
     path = document.entry.path
     made = companyfacts.company(document.read(), path)
+    now = app.clock.now()
     with app.db.write() as tx:
-        stored = factsets.put_companyfacts(tx, made)
+        stored = factsets.put_companyfacts(tx, made, now)
         if stored:
-            heartbeats.arrived(tx, "xbrl_run", app.clock.now())
+            heartbeats.arrived(tx, "xbrl_run", now)
     note = None if stored else "every figure of it is held already"
     if made.backward:
         left_out = f"{made.backward} rows end before they start and are left out"
@@ -174,26 +202,60 @@ def _companyfacts(app: App, document: _Document, given: Given) -> Iterator[Outco
 
 
 def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
-    """The XBRL exhibits inside a full submission, filed as its header says."""
-    path = document.entry.path
-    data = document.read()
+    """The filing as its header says, the list of its documents, and the XBRL documents among them."""
+    path, data = document.entry.path, document.read()
     header = sgml.header(data, path)
-    inside = []
-    for exhibit in sgml.documents(data, path):
+    lines: list[contents.Listed] = []
+    inside: list[_Document] = []
+    primary = None
+    for line, part in contents.listed(sgml.documents(data, path)):
+        if not lines:
+            primary = contents.text(part, app.config.document_bytes)
+        lines.append(line)
         # A line break before the XML declaration is the submission's, not the document's.
-        body = exhibit.body.lstrip()
-        kind = recognise.kind(body, exhibit.filename or "")
+        body = part.body.lstrip()
+        kind = recognise.kind(body, part.filename or "")
         if kind in XBRL:
-            name = exhibit.filename or f"document {exhibit.sequence}"
+            name = part.filename or f"document {part.sequence}"
             inside.append(_Document(Entry(path, name, _already_read(body)), kind))
+    changed = _put_submission(app, header, len(data), lines, primary)
     if not any(one.kind == INSTANCE for one in inside):
-        yield Outcome(
-            path, document.kind, "refused", f"form {header.form} without XBRL documents", header.accession
-        )
+        yield replace(_listed(document, changed), accession=header.accession)
         return
     outcomes = list(_ingest_filing(app, inside, "", identity.from_header(header), given))
     worst = next((one for one in outcomes if one.outcome == "refused"), outcomes[0])
+    if changed and worst.outcome == "unchanged":
+        worst = replace(worst, outcome="ingested", reason=None)
     yield replace(worst, path=path, kind=document.kind)
+
+
+def _put_submission(
+    app: App,
+    header: sgml.SubmissionHeader,
+    size: int,
+    lines: list[contents.Listed],
+    primary: contents.Text | None,
+) -> bool:
+    """Store a filing as its own header and list of documents tell of it; whether anything was new."""
+    told = filings.from_header(header, size)
+    now = app.clock.now()
+    with app.db.write() as tx:
+        stored = filings.put(tx, told, now)
+        changed = stored.changed | lists.put_parties(tx, header)
+        if lines:
+            # A list of filings may name the document's rendering instead, which says more to a reader.
+            first = filings.Told(
+                header.accession,
+                filings.DOCUMENT,
+                told.parties,
+                primary_document=lines[0].filename,
+                description=lines[0].description,
+            )
+            changed |= filings.put(tx, first, now).changed
+            changed |= contents.put(tx, stored.id, lines, primary, app.config.documents_bytes)
+        if changed:
+            tx.run("bump_data_version")
+    return changed
 
 
 def _already_read(body: bytes) -> Callable[[int | None], bytes]:
@@ -202,6 +264,9 @@ def _already_read(body: bytes) -> Callable[[int | None], bytes]:
 
 _ALONE: dict[str, Callable[[App, _Document, Given], Iterator[Outcome]]] = {
     "submissions": _submissions,
+    "submissions-page": _older_page,
+    "form-index": _form_index,
+    "filing-index": _header,
     "company-tickers": _company_tickers,
     "companyfacts": _companyfacts,
     "full-submission": _full_submission,
@@ -211,12 +276,10 @@ _REFUSALS = {
     "empty": "is empty",
     "sec-error-page": "is an error page of the SEC, not a document",
     "zip": "is a zip inside a zip",
-    "submissions-page": "is an older page of a submissions list, which this version does not read",
     "ownership": "is an ownership form, which this version does not read",
     "13f-cover": "is the cover of a 13F report, which this version does not read",
     "13f-table": "is the table of a 13F report, which this version does not read",
     "atom-feed": "is an Atom feed, which this version does not read",
-    "form-index": "is an index of filings, which this version does not read",
 }
 
 
@@ -355,7 +418,9 @@ def _filed(
         or report.UNFILED + made.sha256.hex()[:16]
     )
     filed_at = (beside and beside.filed) or given.filed_at or tx.value("filing_date", accession=accession)
-    return store.Filed(accession, filed_at, accepted_at=beside.accepted if beside else None)
+    if beside is not None:
+        return store.Filed(accession, filed_at, beside.accepted, beside.form, beside.period, filings.HEADER)
+    return store.Filed(accession, filed_at, evidence=filings.OPERATOR if given.filed_at else filings.DOCUMENT)
 
 
 def _identity(document: _Document) -> identity.Identity | None:

@@ -15,7 +15,7 @@ from finapi import heartbeats
 from finapi.app import App
 from finapi.db import Refused, Transaction
 from finapi.errors import ParseError
-from finapi.market import layout, store
+from finapi.market import filings, layout, store
 from finapi.market.report import Context, Cover, Fact, Line, Report, Section, Sum
 
 MAGIC = b"finapi-pack 1\n"
@@ -33,6 +33,7 @@ def held(tx: Transaction) -> Iterator[tuple[Report, store.Filed]]:
                 row["accepted_at"],
                 row["filing_form"],
                 row["filing_period"],
+                filings.SUBMISSIONS,
             ),
         )
 
@@ -173,7 +174,9 @@ def _unpacked(packed: Any) -> tuple[Report, store.Filed]:
         ],
         sections=sections,
     )
-    return report, store.Filed(*packed["filed"])
+    accession, filed_at, accepted_at, form, period = packed["filed"]
+    # What a list of filings told whoever made the pack, as far as it is known.
+    return report, store.Filed(accession, filed_at, accepted_at, form, period, filings.SUBMISSIONS)
 
 
 def _dims(pairs: Any) -> tuple[tuple[str, str], ...]:

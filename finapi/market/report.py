@@ -36,6 +36,9 @@ _PLACEMENT = {"periodStart": OPENS, "periodEnd": CLOSES}
 _STRUCTURE_NAMES = re.compile(r"(Table|Axis|Domain|Member|LineItems)$")
 _HEADING_NAMES = re.compile(r"(Abstract|RollForward)$")
 
+# What a report is called whose filing nothing tells of, before the beginning of its content's hash.
+UNFILED = "unfiled-"
+
 Dimensions = tuple[tuple[str, str], ...]
 
 

@@ -8,19 +8,23 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from finapi.db import Row, Transaction
-from finapi.market import announce, companies, factsets
+from finapi.market import announce, companies, factsets, filings
 from finapi.market.report import UNFILED, Dimensions, Report
 
 
 @dataclass(frozen=True, slots=True)
 class Filed:
-    """Under which accession number a report was filed, and when; the day is None when nothing tells."""
+    """Under which accession number a report was filed, and when; the day is None when nothing tells.
+
+    ``evidence`` says who tells (``filings.DOCUMENT`` to ``HEADER``).
+    """
 
     accession: str
     filed_at: str | None
     accepted_at: str | None = None
     form: str | None = None
     period: str | None = None
+    evidence: int = filings.DOCUMENT
 
 
 def put(tx: Transaction, report: Report, filed: Filed, now: datetime) -> bool:
@@ -35,8 +39,9 @@ def put(tx: Transaction, report: Report, filed: Filed, now: datetime) -> bool:
     # A name of an unknown day never outranks another.
     as_of = filed.filed_at or ""
     companies.put_name(tx, cover.cik, cover.name, companies.FROM_COVER, as_of)
-    companies.put_tickers(tx, cover.cik, [(ticker, None) for ticker in cover.tickers], companies.FROM_COVER)
-    filing_id = _put_filing(tx, report, filed)
+    listed: list[tuple[str, str | None]] = [(ticker, None) for ticker in cover.tickers]
+    companies.put_tickers(tx, cover.cik, listed, companies.FROM_COVER, as_of)
+    filing_id = _put_filing(tx, report, filed, now).id
     report_id = _insert_report(tx, report, filing_id)
     ids = _Ids(tx, report)
     set_id = factsets.insert_set(tx, filing_id, cover.cik, factsets.XBRL, report_id)
@@ -62,11 +67,10 @@ def _tell(tx: Transaction, report: Report, filed: Filed, held: Row, now: datetim
     if filed.accession.startswith(UNFILED):
         return False
     if held["accession"] == filed.accession:
-        if filed.filed_at is None or filed.filed_at == held["filed_at"]:
+        if not _put_filing(tx, report, filed, now).changed:
             return False
-        _put_filing(tx, report, filed)
     else:
-        _move(tx, held["id"], _put_filing(tx, report, filed))
+        _move(tx, held["id"], _put_filing(tx, report, filed, now).id)
         _announce(tx, filed.accession, now)
     tx.run("bump_data_version")
     return True
@@ -124,23 +128,45 @@ def like(tx: Transaction, cik: int, form: str, period: str) -> Filed | None:
     return Filed(rows[0]["accession"], rows[0]["filed_at"]) if len(rows) == 1 else None
 
 
-def _put_filing(tx: Transaction, report: Report, filed: Filed) -> int:
-    tx.run(
-        "put_filing",
+def _put_filing(tx: Transaction, report: Report, filed: Filed, now: datetime) -> filings.Stored:
+    """Tell of the filing what lies beside the report, then what the report itself says."""
+    if filed.accession.startswith(UNFILED):
+        return _put_unfiled(tx, report, filed)
+    cik = report.cover.cik
+    beside = filings.Told(
         accession=filed.accession,
-        cik=report.cover.cik,
-        form=filed.form or report.cover.form,
+        evidence=filed.evidence,
+        parties=(filings.Party(cik, filings.CLAIMED),),
+        form=filed.form,
         filed_at=filed.filed_at,
         accepted_at=filed.accepted_at,
-        period=filed.period or report.cover.period_of_report,
-        primary_document=None,
-        items=None,
-        size=None,
-        is_xbrl=1,
-        is_inline_xbrl=None,
+        period_of_report=filed.period,
     )
-    filing_id: int = tx.value("filing_id", accession=filed.accession)
-    return filing_id
+    stored = filings.put(tx, beside, now, news=False)
+    inside = filings.Told(
+        accession=filed.accession,
+        evidence=filings.DOCUMENT,
+        parties=(filings.Party(cik, filings.CLAIMED),),
+        form=report.cover.form,
+        period_of_report=report.cover.period_of_report,
+        is_xbrl=1,
+    )
+    return filings.Stored(
+        stored.id, stored.new, stored.changed | filings.put(tx, inside, now, news=False).changed
+    )
+
+
+def _put_unfiled(tx: Transaction, report: Report, filed: Filed) -> filings.Stored:
+    """No filing yet but a name to serve the report by, which no list shows."""
+    cover = report.cover
+    made = tx.run(
+        "put_unfiled",
+        accession=filed.accession,
+        cik=cover.cik,
+        form=filed.form or cover.form,
+        period=filed.period or cover.period_of_report,
+    )
+    return filings.Stored(tx.value("filing_id", accession=filed.accession), made > 0, made > 0)
 
 
 def _insert_report(tx: Transaction, report: Report, filing_id: int) -> int:

@@ -1,17 +1,34 @@
 -- name: company_by_cik
 SELECT cik, name, (
-    SELECT ticker FROM tickers WHERE tickers.cik = companies.cik ORDER BY source DESC, position, ticker LIMIT 1
+    SELECT ticker FROM tickers WHERE tickers.cik = companies.cik
+    ORDER BY source DESC, last_seen DESC, position, ticker LIMIT 1
 ) AS ticker
 FROM companies
 WHERE cik = :cik
 
--- name: company_by_ticker
-SELECT companies.cik, companies.name, tickers.ticker
+-- name: holders_of_ticker
+-- Every company that a source gave the ticker to. Current: no later document of the same source or a better one
+-- tells of that company's tickers without it.
+SELECT companies.cik, companies.name, tickers.ticker, tickers.source, tickers.last_seen,
+    tickers.last_seen >= coalesce((
+        SELECT max(other.last_seen) FROM tickers AS other
+        WHERE other.cik = tickers.cik AND other.source = tickers.source
+    ), '') AND (tickers.source <> 1 OR tickers.last_seen >= companies.attributes_as_of) AS current
 FROM tickers
 JOIN companies ON companies.cik = tickers.cik
 WHERE tickers.ticker = :ticker
-ORDER BY tickers.source DESC, companies.name_as_of DESC, companies.cik
-LIMIT 1
+ORDER BY current DESC, tickers.source DESC, tickers.last_seen DESC, companies.name_as_of DESC, companies.cik
+
+-- name: ticker_squeezed
+-- The tickers that are this one when their hyphens are left out.
+SELECT DISTINCT ticker FROM tickers WHERE replace(ticker, '-', '') = :ticker ORDER BY ticker LIMIT 2
+
+-- name: former_names
+SELECT name, min(from_date) AS from_date, max(to_date) AS to_date
+FROM former_names
+WHERE cik = :cik
+GROUP BY name
+ORDER BY max(to_date) DESC, name
 
 -- name: put_company_name
 INSERT INTO companies (cik, name, name_rank, name_as_of)
@@ -23,44 +40,50 @@ WHERE (excluded.name_rank, excluded.name_as_of, excluded.name)
 
 -- name: put_company_attributes
 UPDATE companies
-SET sic = coalesce(:sic, sic),
-    fiscal_year_end = coalesce(:fiscal_year_end, fiscal_year_end),
-    state = coalesce(:state, state),
-    entity_type = coalesce(:entity_type, entity_type)
+SET sic = :sic,
+    fiscal_year_end = :fiscal_year_end,
+    state = :state,
+    entity_type = :entity_type,
+    attributes_rank = :rank,
+    attributes_as_of = :as_of
 WHERE cik = :cik
+    AND (:rank, :as_of, coalesce(:sic, 0), coalesce(:fiscal_year_end, ''), coalesce(:state, ''),
+        coalesce(:entity_type, ''))
+    > (attributes_rank, attributes_as_of, coalesce(sic, 0), coalesce(fiscal_year_end, ''), coalesce(state, ''),
+        coalesce(entity_type, ''))
 
 -- name: put_ticker
-INSERT INTO tickers (ticker, cik, exchange, source, position)
-VALUES (:ticker, :cik, :exchange, :source, :position)
+-- The best source says where a ticker stands, of equal ones the latest; an exchange is kept until a better source
+-- names one.
+INSERT INTO tickers (ticker, cik, exchange, source, position, last_seen)
+VALUES (:ticker, :cik, :exchange, :source, :position, :as_of)
 ON CONFLICT (ticker, cik) DO UPDATE
-SET exchange = coalesce(excluded.exchange, exchange), source = excluded.source, position = excluded.position
-WHERE excluded.source >= tickers.source
+SET exchange = CASE WHEN (excluded.source, excluded.last_seen, -excluded.position) > (source, last_seen, -position)
+        THEN coalesce(excluded.exchange, exchange) ELSE coalesce(exchange, excluded.exchange) END,
+    source = max(excluded.source, source),
+    last_seen = CASE WHEN (excluded.source, excluded.last_seen, -excluded.position) > (source, last_seen, -position)
+        THEN excluded.last_seen ELSE last_seen END,
+    position = CASE WHEN (excluded.source, excluded.last_seen, -excluded.position) > (source, last_seen, -position)
+        THEN excluded.position ELSE position END
+WHERE (excluded.source, excluded.last_seen, -excluded.position) > (source, last_seen, -position)
+    OR (exchange IS NULL AND excluded.exchange IS NOT NULL)
 
 -- name: put_former_name
-INSERT OR IGNORE INTO former_names (cik, name, from_date, to_date)
-VALUES (:cik, :name, :from_date, :to_date)
-
--- name: put_filing
-INSERT INTO filings (accession, cik, form, filed_at, accepted_at, period_of_report, primary_document, items, size,
-    is_xbrl, is_inline_xbrl)
-VALUES (:accession, :cik, :form, :filed_at, :accepted_at, :period, :primary_document, :items, :size,
-    :is_xbrl, :is_inline_xbrl)
-ON CONFLICT (accession) DO UPDATE
-SET form = coalesce(excluded.form, form),
-    filed_at = coalesce(excluded.filed_at, filed_at),
-    accepted_at = coalesce(excluded.accepted_at, accepted_at),
-    period_of_report = coalesce(excluded.period_of_report, period_of_report),
-    primary_document = coalesce(excluded.primary_document, primary_document),
-    items = coalesce(excluded.items, items),
-    size = coalesce(excluded.size, size),
-    is_xbrl = coalesce(excluded.is_xbrl, is_xbrl),
-    is_inline_xbrl = coalesce(excluded.is_inline_xbrl, is_inline_xbrl)
+INSERT INTO former_names (cik, name, from_date, to_date)
+SELECT :cik, :name, :from_date, :to_date
+WHERE NOT EXISTS (
+    SELECT 1 FROM former_names
+    WHERE cik = :cik AND name = :name AND from_date IS :from_date AND to_date IS :to_date
+)
 
 -- name: filings_like
--- Filings that a list of the SEC's told of (it gives a size); what another XBRL document claimed is no evidence.
-SELECT accession, filed_at
-FROM filings
-WHERE cik = :cik AND form = :form AND period_of_report = :period AND filed_at IS NOT NULL AND size IS NOT NULL
+-- Filings that the SEC told of (the first digit is the evidence of the form): what another XBRL document claimed
+-- is no evidence.
+SELECT filings.accession, filings.filed_at
+FROM filing_parties
+JOIN filings ON filings.id = filing_parties.filing_id
+WHERE filing_parties.cik = :cik AND filings.form = :form AND filings.period_of_report = :period
+    AND filings.filed_at IS NOT NULL AND filings.evidence >= '2'
 LIMIT 2
 
 -- name: filing_date

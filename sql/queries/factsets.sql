@@ -53,17 +53,3 @@ UPDATE fact_sets SET filing_id = :filing_id WHERE filing_id = :unfiled_id
 
 -- name: fact_sets_in
 SELECT id FROM fact_sets WHERE filing_id = :filing_id ORDER BY id
-
--- name: tell_filing
--- What a list of figures says of a filing: never in place of what a better document says.
-INSERT INTO filings (accession, cik, form, filed_at, accepted_at, period_of_report)
-VALUES (:accession, :cik, :form, :filed_at, :accepted_at, :period)
-ON CONFLICT (accession) DO UPDATE
-SET form = coalesce(form, excluded.form),
-    filed_at = coalesce(filed_at, excluded.filed_at),
-    accepted_at = coalesce(accepted_at, excluded.accepted_at),
-    period_of_report = coalesce(period_of_report, excluded.period_of_report)
-WHERE (form IS NULL AND excluded.form IS NOT NULL)
-    OR (filed_at IS NULL AND excluded.filed_at IS NOT NULL)
-    OR (accepted_at IS NULL AND excluded.accepted_at IS NOT NULL)
-    OR (period_of_report IS NULL AND excluded.period_of_report IS NOT NULL)

@@ -9,7 +9,7 @@ JOIN companies ON companies.cik = reports.cik
 ORDER BY filings.accession, reports.sha256
 
 -- name: pack_tickers
-SELECT ticker FROM tickers WHERE cik = :cik ORDER BY source DESC, position, ticker
+SELECT ticker FROM tickers WHERE cik = :cik ORDER BY source DESC, last_seen DESC, position, ticker
 
 -- name: pack_facts
 SELECT concepts.name AS concept,

@@ -11,6 +11,9 @@ JOIN filings ON filings.id = reports.filing_id
 WHERE reports.cik = :cik AND reports.sha256 = :sha256
 ORDER BY filings.accession
 
+-- name: put_unfiled
+INSERT OR IGNORE INTO filings (accession, cik, form, period_of_report) VALUES (:accession, :cik, :form, :period)
+
 -- name: insert_report
 INSERT INTO reports (filing_id, cik, sha256, form, period_of_report, fiscal_year, fiscal_period, statements, documents,
     source)

@@ -1,0 +1,523 @@
+"""Filings into rows: one way in, the best evidence wins whatever the order, and what is not new changes nothing."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi.app import App
+from finapi.errors import ApiError
+from finapi.market import companies, contents, filings, ingest, lists
+from finapi.market.filings import Party, Told
+from finapi.market.ingest import Given, Outcome
+from tests.conftest import SHARED, needs_shared
+
+ACCESSION = "0000320193-25-000057"
+APPLE, BUFFETT, DAVITA = 320193, 315090, 927066
+
+HEADER = Told(
+    ACCESSION,
+    filings.HEADER,
+    [Party(APPLE, 2, "Apple Inc.")],
+    "10-Q",
+    "2025-05-02",
+    "2025-05-01T22:01:00.000Z",
+)
+LIST = Told(
+    ACCESSION, filings.SUBMISSIONS, [Party(APPLE, filings.LISTED)], "10-Q", "2025-05-02",
+    "2025-05-02T10:01:00.000Z", "2025-03-29", "aapl-20250329.htm", "10-Q", None, 6_000_000, 1, 1, "001-36743",
+)  # fmt: skip
+INDEX = Told(ACCESSION, filings.INDEX, [Party(APPLE, filings.LISTED, "APPLE INC")], "10-Q", "2025-05-02")
+CLAIM = Told(
+    ACCESSION,
+    filings.DOCUMENT,
+    [Party(666, filings.CLAIMED, "Forged Corp")],
+    "10-K",
+    "2031-01-01",
+    None,
+    "2030-12-31",
+)
+ALL = (HEADER, LIST, INDEX, CLAIM)
+
+
+def put(app: App, *told: Told) -> list[filings.Stored]:
+    with app.db.write() as tx:
+        return [filings.put(tx, one, app.clock.now()) for one in told]
+
+
+def rows(app: App, sql: str) -> list[tuple[Any, ...]]:
+    with app.db.write() as tx:
+        return [tuple(row) for row in tx._connection.execute(sql)]
+
+
+def held(app: App) -> list[list[tuple[Any, ...]]]:
+    """Everything that is stored of filings, less when and under which number of its own."""
+    return [
+        rows(app, sql)
+        for sql in (
+            "SELECT accession, cik, form, filed_at, accepted_at, period_of_report, primary_document, items, size, "
+            "is_xbrl, is_inline_xbrl, description, file_number FROM filings ORDER BY 1",
+            "SELECT accession, p.cik, rank FROM filing_parties p JOIN filings f ON f.id = p.filing_id ORDER BY 1, 2",
+            "SELECT * FROM filing_terms ORDER BY 1, 2, 3",
+            "SELECT form, cik, filings FROM form_entities WHERE filings ORDER BY 1, 2",
+            "SELECT * FROM companies ORDER BY 1",
+            "SELECT * FROM tickers ORDER BY 1, 2",
+        )
+    ]
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Any:
+    def write(name: str, text: str | bytes) -> Path:
+        (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
+        return tmp_path / name
+
+    return write
+
+
+def run(app: App, *paths: Path) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    ingest.run(app, paths, Given(), outcomes.append)
+    return outcomes
+
+
+# ---- one filing
+
+
+def test_what_is_stored_does_not_depend_on_the_order_in_which_it_is_told(make_app: Any) -> None:
+    seen = []
+    for order in itertools.permutations(ALL):
+        app = make_app()
+        put(app, *order)
+        seen.append(held(app))
+    assert all(one == seen[0] for one in seen)
+    assert seen[0][0] == [
+        (ACCESSION, APPLE, "10-Q", "2025-05-02", "2025-05-01T22:01:00.000Z", "2025-03-29", "aapl-20250329.htm",
+         None, 6_000_000, 1, 1, "10-Q", "001-36743"),
+    ]  # fmt: skip
+    number = 32019325000057
+    assert seen[0][2] == [(term, "2025-05-02", number) for term in ("", "c320193", "c666", "f10-Q")]
+
+
+def test_a_filing_is_new_once_and_changed_when_something_is_new(app: App) -> None:
+    first, second, third, fourth = put(app, INDEX, INDEX, HEADER, HEADER)
+    assert (first.new, first.changed) == (True, True)
+    assert (second.new, second.changed) == (False, False)
+    assert (third.new, third.changed) == (False, True)
+    assert (fourth.new, fourth.changed) == (False, False)
+    assert len({first.id, second.id, third.id, fourth.id}) == 1
+
+
+def test_better_evidence_for_the_same_value_is_kept_though_nothing_changes(app: App) -> None:
+    put(app, INDEX)
+    [listed] = put(app, Told(ACCESSION, filings.OPERATOR, INDEX.parties, filed_at="2025-05-02"))
+    assert not listed.changed
+    put(app, Told(ACCESSION, filings.SUBMISSIONS, INDEX.parties, filed_at="2025-05-03"))
+    assert rows(app, "SELECT filed_at FROM filings") == [("2025-05-02",)]
+
+
+def test_a_form_4_is_its_issuers_filing_whoever_lists_it_first(app: App) -> None:
+    told = Told(
+        "0001193125-26-207021", filings.HEADER,
+        [Party(BUFFETT, filings.RANKS["reporting_owner"], "BUFFETT WARREN E"),
+         Party(DAVITA, filings.RANKS["issuer"], "DAVITA INC.")],
+        "4", "2026-05-01",
+    )  # fmt: skip
+    listed = Told(
+        "0001193125-26-207021", filings.SUBMISSIONS, [Party(BUFFETT, filings.LISTED)], "4", "2026-05-01"
+    )
+    put(app, listed, told)
+    assert rows(app, "SELECT cik FROM filings") == [(DAVITA,)]
+    assert [row[0] for row in rows(app, "SELECT term FROM filing_terms ORDER BY 1")] == [
+        "", "c315090", "c927066", "f4",
+    ]  # fmt: skip
+
+
+def test_a_company_that_stands_twice_is_what_it_is_first_of_all(app: App) -> None:
+    put(
+        app,
+        Told(ACCESSION, filings.HEADER, [Party(7, 6, "A"), Party(7, 1, "A"), Party(8, 2, "B")], "SC TO-T"),
+    )
+    assert rows(app, "SELECT cik, rank FROM filing_parties ORDER BY 1") == [(7, 1), (8, 2)]
+
+
+def test_a_party_without_a_name_is_called_by_its_number_until_it_is_named(app: App) -> None:
+    put(app, LIST)
+    assert rows(app, "SELECT name FROM companies") == [("CIK 0000320193",)]
+    put(app, INDEX)
+    assert rows(app, "SELECT name FROM companies") == [("APPLE INC",)]
+
+
+def test_the_counts_of_forms_are_those_of_the_terms_after_a_form_was_corrected(app: App) -> None:
+    put(app, CLAIM, INDEX)
+    assert rows(app, "SELECT term, filings FROM term_counts ORDER BY 1") == [("", 1), ("f10-Q", 1)]
+    assert rows(app, "SELECT form, cik, filings FROM form_entities WHERE filings ORDER BY cik") == [
+        ("10-Q", 666, 1),
+        ("10-Q", APPLE, 1),
+    ]
+
+
+def test_a_number_is_its_accession_number_again() -> None:
+    for accession in (ACCESSION, "9999999997-02-056978", "0000000001-93-000001"):
+        assert filings.accession_of(filings.number(accession)) == accession
+
+
+# ---- lists
+
+
+def submissions(cik: int = 1750, **changes: Any) -> str:
+    """A submissions document of one company with two filings."""
+    recent = {
+        "accessionNumber": ["0000001750-25-000002", "0000001750-25-000001"],
+        "filingDate": ["2025-03-03", "2025-02-02"],
+        "reportDate": ["2025-03-01", ""],
+        "acceptanceDateTime": ["2025-03-03T21:00:00.000Z", "2025-02-02T21:00:00.000Z"],
+        "act": ["34", "34"],
+        "form": ["8-K", "10-Q"],
+        "fileNumber": ["001-06263", "001-06263"],
+        "filmNumber": ["25", "24"],
+        "items": ["2.02,9.01", ""],
+        "size": [1000, 2000],
+        "isXBRL": [1, 1],
+        "isInlineXBRL": [1, 1],
+        "primaryDocument": ["a.htm", "b.htm"],
+        "primaryDocDescription": ["8-K", "10-Q"],
+    }
+    pages = [
+        {"name": f"CIK{cik:010}-submissions-001.json", "filingCount": 2, "filingFrom": "1994-01-01",
+         "filingTo": "1999-01-01"}
+    ]  # fmt: skip
+    return json.dumps(
+        {
+            "cik": str(cik), "name": "Lamp Corp", "entityType": "operating", "sic": "3640", "fiscalYearEnd": "0531",
+            "stateOfIncorporation": "DE", "tickers": ["LMP", "LMP-B"], "exchanges": ["NYSE", "NYSE"],
+            "formerNames": [{"name": "OLD LAMP CO", "from": "1994-01-01T05:00:00.000Z", "to": None}],
+            "filings": {"recent": recent, "files": pages}, **changes,
+        }
+    )  # fmt: skip
+
+
+def page() -> str:
+    document = json.loads(submissions())["filings"]["recent"]
+    document["accessionNumber"] = ["0000001750-98-000002", "0000001750-98-000001"]
+    document["filingDate"] = ["1998-03-03", "1998-02-02"]
+    document["acceptanceDateTime"] = ["1998-03-03T05:00:00.000Z", "1998-02-02T05:00:00.000Z"]
+    return json.dumps(document)
+
+
+def version(app: App) -> int:
+    with app.db.read() as tx:
+        return int(tx.value("data_version"))
+
+
+def test_the_same_list_again_is_unchanged_and_leaves_the_data_version_alone(app: App, document: Any) -> None:
+    path = document("CIK0000001750.json", submissions())
+    assert [one.outcome for one in run(app, path)] == ["ingested"]
+    before = version(app), held(app)
+    again = run(app, path)
+    assert [(one.outcome, one.reason) for one in again] == [("unchanged", "tells nothing new")]
+    assert (version(app), held(app)) == before
+
+
+def test_an_older_page_is_stored_for_the_company_that_its_name_tells(app: App, document: Any) -> None:
+    run(app, document("CIK0000001750.json", submissions()))
+    with app.db.read() as tx:
+        assert lists.not_ingested(tx, 1750) == [
+            {
+                "page": "CIK0000001750-submissions-001.json",
+                "filings": 2,
+                "from": "1994-01-01",
+                "to": "1999-01-01",
+            }
+        ]
+    assert [one.outcome for one in run(app, document("CIK0000001750-submissions-001.json", page()))] == [
+        "ingested"
+    ]
+    with app.db.read() as tx:
+        assert lists.not_ingested(tx, 1750) == []
+    assert rows(app, "SELECT accession, cik, filed_at FROM filings ORDER BY filed_at LIMIT 1") == [
+        ("0000001750-98-000001", 1750, "1998-02-02")
+    ]
+
+
+def test_an_older_page_may_come_before_its_company(make_app: Any, document: Any) -> None:
+    files = [
+        document("CIK0000001750.json", submissions()),
+        document("CIK0000001750-submissions-001.json", page()),
+    ]
+    seen = []
+    for order in (files, files[::-1]):
+        app = make_app()
+        for file in order:
+            run(app, file)
+        seen.append(held(app))
+        with app.db.read() as tx:
+            assert lists.not_ingested(tx, 1750) == []
+    assert seen[0] == seen[1]
+
+
+def test_an_older_page_under_another_name_is_refused_with_the_reason(app: App, document: Any) -> None:
+    [outcome] = run(app, document("page.json", page()))
+    assert (outcome.outcome, outcome.kind) == ("refused", "submissions-page")
+    assert outcome.reason == (
+        "an older page says nothing of whose it is but in its name, CIK##########-submissions-###.json"
+    )
+    assert rows(app, "SELECT count(*) FROM filings") == [(0,)]
+
+
+HEAD = """Description:           Master Index of EDGAR Dissemination Feed
+Last Data Received:    December 31, 1993
+
+CIK|Company Name|Form Type|Date Filed|Filename
+--------------------------------------------------------------------------------
+"""
+PAIR = (
+    "927066|DAVITA INC.|4|20260501|edgar/data/927066/0001193125-26-207021.txt\n"
+    "315090|BUFFETT WARREN E|4|20260501|edgar/data/315090/0001193125-26-207021.txt\n"
+)
+
+
+def test_the_lines_of_one_filing_in_an_index_are_one_filing_with_its_parties(app: App, document: Any) -> None:
+    assert [one.outcome for one in run(app, document("master.idx", HEAD + PAIR))] == ["ingested"]
+    assert rows(app, "SELECT accession, form, filed_at FROM filings") == [
+        ("0001193125-26-207021", "4", "2026-05-01")
+    ]
+    assert rows(app, "SELECT cik FROM filing_parties ORDER BY 1") == [(BUFFETT,), (DAVITA,)]
+    assert [one.outcome for one in run(app, document("master.idx", HEAD + PAIR))] == ["unchanged"]
+
+
+def test_an_index_with_a_broken_line_stores_nothing(app: App, document: Any) -> None:
+    [outcome] = run(
+        app, document("master.idx", HEAD + PAIR + "1|A|10-K|20260231|edgar/data/1/0000000001-26-000001.txt\n")
+    )
+    assert (outcome.outcome, outcome.reason) == ("refused", "line 8: '20260231' is not a day")
+    assert rows(app, "SELECT count(*) FROM filings") == [(0,)]
+
+
+# ---- tickers
+
+
+def put_tickers(
+    app: App, cik: int, *tickers: str, source: int = companies.FROM_SUBMISSIONS, as_of: str = ""
+) -> None:
+    with app.db.write() as tx:
+        companies.put_name(tx, cik, f"Company {cik}", companies.FROM_COVER, "")
+        companies.put_tickers(tx, cik, [(one, None) for one in tickers], source, as_of)
+
+
+def found(app: App, text: str) -> tuple[int, str | None]:
+    with app.db.read() as tx:
+        company = companies.find(tx, text)
+    return company.cik, company.ticker
+
+
+@pytest.mark.parametrize("spelling", ["BRK-B", "BRK.B", "BRK/B", "brk b", "brk.b", "BRKB"])
+def test_a_share_class_is_found_in_every_spelling(app: App, spelling: str) -> None:
+    put_tickers(app, 1067983, "BRK-B", "BRK-A", source=companies.FROM_LIST)
+    assert found(app, spelling) == (1067983, "BRK-B")
+
+
+def test_a_ticker_without_its_mark_that_could_be_two_is_none(app: App) -> None:
+    put_tickers(app, 1, "AB-C", source=companies.FROM_LIST)
+    put_tickers(app, 2, "A-BC", source=companies.FROM_LIST)
+    with pytest.raises(ApiError, match="No company"):
+        found(app, "ABC")
+
+
+def test_a_ticker_that_two_companies_bear_today_is_answered_with_both(app: App) -> None:
+    put_tickers(app, 1, "X", as_of="2026-01-01")
+    put_tickers(app, 2, "X", as_of="2026-02-02")
+    with pytest.raises(ApiError) as refused:
+        found(app, "x")
+    assert (refused.value.status, refused.value.code) == (400, "INVALID_PARAM")
+    assert refused.value.details == {
+        "param": "ticker",
+        "allowed": ["0000000002", "0000000001"],
+        "candidates": [
+            {
+                "cik": "0000000002",
+                "company_name": "Company 2",
+                "ticker": "X",
+                "as_of": "2026-02-02",
+                "current": True,
+            },
+            {
+                "cik": "0000000001",
+                "company_name": "Company 1",
+                "ticker": "X",
+                "as_of": "2026-01-01",
+                "current": True,
+            },
+        ],
+    }
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_a_ticker_that_was_given_up_is_its_new_bearers(app: App, newest_first: bool) -> None:
+    told = [(1326801, "FB", "2021-01-01"), (1326801, "META", "2023-01-01"), (99, "FB", "2024-01-01")]
+    for cik, ticker, day in told[::-1] if newest_first else told:
+        put_tickers(app, cik, ticker, as_of=day)
+    assert found(app, "fb") == (99, "FB")
+    assert found(app, "1326801") == (1326801, "META")
+    with app.db.read() as tx:
+        assert [(one.cik, one.current) for one in companies.bearers(tx, "FB")] == [
+            (99, True),
+            (1326801, False),
+        ]
+
+
+def test_a_company_that_gave_its_ticker_up_is_found_by_it_while_nobody_else_bears_it(app: App) -> None:
+    put_tickers(app, 1326801, "FB", as_of="2021-01-01")
+    put_tickers(app, 1326801, "META", as_of="2023-01-01")
+    assert found(app, "FB") == (1326801, "FB")
+
+
+def test_former_names_are_told_once_each(app: App) -> None:
+    with app.db.write() as tx:
+        companies.put_unnamed(tx, 1750)
+        for first, last in ((None, "2001-01-01"), ("1994-01-01", "2001-01-01"), ("1994-01-01", "2001-01-01")):
+            companies.put_former_name(tx, 1750, "OLD LAMP CO", first, last)
+        companies.put_former_name(tx, 1750, "OLDER LAMP CO", None, "1990-01-01")
+        assert companies.former_names(tx, 1750) == [
+            {"name": "OLD LAMP CO", "from": "1994-01-01", "to": "2001-01-01"},
+            {"name": "OLDER LAMP CO", "from": None, "to": "1990-01-01"},
+        ]
+
+
+# ---- full submissions
+
+FULL = """<SEC-DOCUMENT>0000001750-98-000077.txt : 19980205
+<SEC-HEADER>0000001750-98-000077.hdr.sgml : 19980205
+ACCESSION NUMBER:		0000001750-98-000077
+CONFORMED SUBMISSION TYPE:	8-K
+PUBLIC DOCUMENT COUNT:		2
+CONFORMED PERIOD OF REPORT:	19980201
+ITEM INFORMATION:		Other events
+FILED AS OF DATE:		19980205
+
+FILER:
+
+	COMPANY DATA:
+		COMPANY CONFORMED NAME:			LAMP CORP
+		CENTRAL INDEX KEY:			0000001750
+		STANDARD INDUSTRIAL CLASSIFICATION:	LAMPS [3640]
+		STATE OF INCORPORATION:			DE
+		FISCAL YEAR END:			0531
+
+	FILING VALUES:
+		FORM TYPE:		8-K
+		SEC ACT:		1934 Act
+		SEC FILE NUMBER:	001-06263
+
+	FORMER COMPANY:
+		FORMER CONFORMED NAME:	OLD LAMP CO
+		DATE OF NAME CHANGE:	19970101
+</SEC-HEADER>
+<DOCUMENT>
+<TYPE>8-K
+<SEQUENCE>1
+<FILENAME>lamp.txt
+<DESCRIPTION>CURRENT REPORT
+<TEXT>
+Lamps caf\xe9 went on.
+</TEXT>
+</DOCUMENT>
+<DOCUMENT>
+<TYPE>EX-99.1
+<SEQUENCE>2
+<FILENAME>ex.htm
+<TEXT>
+<html><body>Press</body></html>
+</TEXT>
+</DOCUMENT>
+</SEC-DOCUMENT>
+""".encode("latin-1")
+
+
+def test_a_full_submission_is_a_filing_with_its_documents_and_its_primary_text(
+    app: App, document: Any
+) -> None:
+    [outcome] = run(app, document("full.txt", FULL))
+    assert (outcome.outcome, outcome.accession) == ("ingested", "0000001750-98-000077")
+    assert rows(
+        app,
+        "SELECT form, filed_at, period_of_report, items, primary_document, description, size, file_number FROM filings",
+    ) == [("8-K", "1998-02-05", "1998-02-01", "5", "lamp.txt", "CURRENT REPORT", len(FULL), "001-06263")]
+    assert rows(app, "SELECT seq, type, filename, description, size FROM filing_documents") == [
+        (1, "8-K", "lamp.txt", "CURRENT REPORT", 19),
+        (2, "EX-99.1", "ex.htm", None, 31),
+    ]
+    assert [row[0] for row in rows(app, "SELECT term FROM filing_terms ORDER BY 1")] == [
+        "", "c1750", "eEX-99.1", "f8-K", "i5",
+    ]  # fmt: skip
+    assert rows(app, "SELECT name, sic, state, fiscal_year_end FROM companies") == [
+        ("LAMP CORP", 3640, "DE", "0531")
+    ]
+    with app.db.read() as tx:
+        # Latin-1 as the 1990s wrote it, told apart and kept as UTF-8.
+        assert contents.primary(tx, outcome.accession) == contents.Text(
+            "text", "Lamps café went on.".encode()
+        )
+        assert companies.former_names(tx, 1750) == [{"name": "OLD LAMP CO", "from": None, "to": "1997-01-01"}]
+    assert [one.outcome for one in run(app, document("full.txt", FULL))] == ["unchanged"]
+
+
+@pytest.mark.parametrize("settings", [{"document_bytes": 18}, {"documents_bytes": 20}, {"document_bytes": 0}])
+def test_a_primary_document_beyond_the_bounds_is_not_kept_and_its_filing_is(
+    make_app: Any, document: Any, settings: dict[str, int]
+) -> None:
+    app = make_app(**settings)
+    assert [one.outcome for one in run(app, document("full.txt", FULL))] == ["ingested"]
+    with app.db.read() as tx:
+        assert contents.primary(tx, "0000001750-98-000077") is None
+    assert rows(app, "SELECT count(*) FROM filing_documents") == [(2,)]
+
+
+def test_what_is_kept_of_documents_is_counted(app: App, document: Any) -> None:
+    run(app, document("full.txt", FULL))
+    assert rows(app, "SELECT bytes FROM filing_bodies_size") == rows(
+        app, "SELECT sum(length(packed)) FROM filing_bodies"
+    )
+
+
+def test_a_header_by_itself_tells_of_its_filing(app: App, document: Any) -> None:
+    header = FULL[FULL.index(b"<SEC-HEADER>") : FULL.index(b"<DOCUMENT>")]
+    [outcome] = run(app, document("0000001750-98-000077.hdr.sgml", header))
+    assert (outcome.kind, outcome.outcome, outcome.accession) == (
+        "filing-index", "ingested", "0000001750-98-000077",
+    )  # fmt: skip
+    assert rows(app, "SELECT form, filed_at, size FROM filings") == [("8-K", "1998-02-05", None)]
+
+
+def test_a_submission_cut_off_in_its_documents_stores_nothing(app: App, document: Any) -> None:
+    [outcome] = run(app, document("full.txt", FULL[:-60]))
+    assert outcome.outcome == "refused"
+    assert outcome.reason is not None
+    assert "cut off" in outcome.reason
+    assert rows(app, "SELECT count(*) FROM filings") == [(0,)]
+
+
+# ---- the SEC's own
+
+
+@needs_shared
+def test_every_list_and_submission_of_the_secs_is_stored_once(app: App) -> None:
+    paths = [
+        SHARED / "edgar" / name
+        for name in ("submissions", "submissions_older_vintage", "index", "sgml", "company_tickers.json")
+    ]
+    assert {one.outcome for one in run(app, *paths)} == {"ingested"}
+    before = version(app), held(app)
+    assert {one.outcome for one in run(app, *paths)} == {"unchanged"}
+    assert (version(app), held(app)) == before
+    assert rows(app, "SELECT count(*) FROM filings WHERE filed_at = '2020-03-18'") == [(2_526,)]
+    assert rows(
+        app, "SELECT form, filed_at, accepted_at FROM filings WHERE accession = '0000943374-24-000509'"
+    ) == [("8-K", "2024-12-27", "2024-12-27T21:29:40.000Z")]
+    assert [
+        row[0] for row in rows(app, "SELECT cik FROM filings WHERE accession = '0001104659-25-002604'")
+    ] == [1376139]
