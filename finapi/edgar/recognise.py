@@ -35,6 +35,7 @@ KINDS = frozenset(
         "full-submission",
         "atom-feed",
         "form-index",
+        "prices",
         "fsds-sub",
         "fsds-num",
         "fsds-tag",
@@ -88,6 +89,9 @@ _JSON_KEYS = {
     b"instance": "metalinks",
     b"std_ref": "metalinks",
 }
+# Of a CSV of prices, letters only.
+_DAYS = {b"date", b"timestamp", b"day", b"tradedate", b"datetime"}
+_PRICES = (b"close", b"adjclose", b"last", b"price", b"dividend", b"split", b"stocksplit")
 _TABLES = (
     ({b"adsh", b"cik", b"form", b"filed"}, "fsds-sub"),
     ({b"adsh", b"tag", b"ddate", b"value"}, "fsds-num"),
@@ -233,4 +237,11 @@ def _of_text(front: bytes, at: int) -> str:
     if line.startswith(b"Description:") and b"Index of EDGAR" in line:
         return "form-index"
     columns = set(line.split(b"\t"))
-    return next((found for needed, found in _TABLES if needed <= columns), "unknown")
+    found = next((found for needed, found in _TABLES if needed <= columns), None)
+    return found or ("prices" if _is_of_prices(line) else "unknown")
+
+
+def _is_of_prices(line: bytes) -> bool:
+    """Whether a header line names a day and a price, a dividend or a split, whatever its separator."""
+    names = {re.sub(rb"[^a-z]", b"", name) for name in re.split(rb"[,;\t]", line.lower())}
+    return bool(names & _DAYS) and any(name.startswith(_PRICES) for name in names)

@@ -17,7 +17,7 @@ from finapi.app import App
 from finapi.db import Transaction
 from finapi.edgar import companyfacts, identity, indexes, recognise, sgml, submissions, tickers, xbrl
 from finapi.errors import ParseError
-from finapi.market import contents, factsets, filings, lists, report, sources, store
+from finapi.market import contents, factsets, filings, lists, price_csv, prices, report, sources, store
 from finapi.market.sources import Entry, Group, Unreadable
 
 log = logging.getLogger("finapi.ingest")
@@ -186,6 +186,17 @@ def _header(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
     yield replace(_listed(document, stored.changed), accession=header.accession)
 
 
+def _prices(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
+    path, data = document.entry.path, document.read()
+    made = price_csv.parse(data, path, document.entry.name)
+    with app.db.write() as tx:
+        stored = prices.put(tx, made, data)
+    notes = [f"{made.left_out_count} rows are left out: {'; '.join(made.left_out)}"] if made.left_out else []
+    notes += [stored.note] if stored.note else [] if stored.changed else ["tells nothing new"]
+    outcome: Kind = "ingested" if stored.changed else "unchanged"
+    yield Outcome(path, document.kind, outcome, "; ".join(notes) or None)
+
+
 def _companyfacts(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
     path = document.entry.path
     made = companyfacts.company(document.read(), path)
@@ -270,6 +281,7 @@ _ALONE: dict[str, Callable[[App, _Document, Given], Iterator[Outcome]]] = {
     "company-tickers": _company_tickers,
     "companyfacts": _companyfacts,
     "full-submission": _full_submission,
+    "prices": _prices,
 }
 
 _REFUSALS = {

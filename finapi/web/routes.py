@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from finapi.web import auth, describe, health, pages, statements, user
+from finapi.web import auth, describe, health, pages, prices, statements, user
 from finapi.web.call import Route
 
 API = "/api/v1"
@@ -54,6 +54,8 @@ ROUTES: tuple[Route, ...] = (
           "A company's statements as filed", statements.COMPANY_PARAMS, cacheable=True),
     Route("GET", API + "/xbrl/filing/{accession}/statements", statements.of_filing, "key", 25, "xbrl",
           "One filing's statements as filed", statements.FILING_PARAMS, cacheable=True),
+    Route("GET", API + "/prices/{ticker}", prices.of_ticker, "key", 5, "app",
+          "A ticker's prices by day", prices.PARAMS, cacheable=True, lists=True, shape=prices.SHAPE),
 )
 # fmt: on
 

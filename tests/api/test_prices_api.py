@@ -1,0 +1,110 @@
+"""The prices endpoint: shape, paging, tables, and what it says when there is nothing."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pytest
+
+from finapi.accounts import NewUser
+from finapi.app import App
+from finapi.demo import quotes
+from finapi.market import companies, price_csv, prices
+from tests.client import Client
+
+PATH = "/api/v1/prices/"
+DAYS = """date,open,close,volume,split,dividend
+2025-01-02,100.5,101.25,1000,,
+2025-01-03,101,102,2000,,0.5
+2025-01-06,51,50.5,3000,2,
+"""
+
+
+@pytest.fixture
+def ask(app: App, client: Client, user: NewUser) -> Any:
+    with app.db.write() as tx:
+        prices.put(tx, price_csv.parse(DAYS.encode(), "f", "brk.b.csv"), DAYS.encode())
+        companies.put_name(tx, 1067983, "Berkshire", companies.FROM_COVER, "")
+        companies.put_tickers(tx, 1067983, [("BRK-B", None)], companies.FROM_LIST)
+        companies.put_name(tx, 1, "Quiet Corp", companies.FROM_COVER, "")
+    client.key = user.api_key
+    return lambda ticker, **options: client.get(PATH + ticker, **options)
+
+
+def test_days_are_answered_newest_first_with_their_adjusted_close(ask: Any) -> None:
+    answer = ask("BRK-B")
+    assert (answer.status, answer.headers["x-tokens-charged"]) == (200, "5")
+    assert answer.json["data"][1:] == [
+        {"date": "2025-01-03", "open": 101, "high": None, "low": None, "close": 102, "volume": 2000, "adj_close": 51,
+         "split_factor": None, "dividend": 0.5},
+        {"date": "2025-01-02", "open": 100.5, "high": None, "low": None, "close": 101.25, "volume": 1000,
+         "adj_close": 50.375, "split_factor": None, "dividend": None},
+    ]  # fmt: skip
+    assert answer.json["meta"] == {
+        "ticker": "BRK-B", "source": "csv", "synthetic": False, "adjusted": False, "count": 3, "limit": 500,
+        "has_more": False, "next_cursor": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("spelling", ["brk.b", "BRK%2FB", "BRKB", "1067983", "0001067983"])
+def test_a_ticker_is_found_in_every_spelling_and_by_its_cik(ask: Any, spelling: str) -> None:
+    assert ask(spelling).json["meta"]["ticker"] == "BRK-B"
+
+
+def test_pages_follow_each_other_without_a_gap_or_a_repeat(ask: Any) -> None:
+    seen, query = [], {"limit": 1}
+    while True:
+        answer = ask("BRK-B", query=query).json
+        seen += [row["date"] for row in answer["data"]]
+        if not answer["meta"]["has_more"]:
+            break
+        query = {"limit": 1, "cursor": answer["meta"]["next_cursor"]}
+    assert seen == ["2025-01-06", "2025-01-03", "2025-01-02"]
+    assert answer["meta"]["next_cursor"] is None
+
+
+def test_adjusted_scales_every_price_and_the_volume(ask: Any) -> None:
+    row = ask("BRK-B", query={"adjusted": "true", "to": "2025-01-02"}).json["data"][0]
+    assert (row["close"], row["adj_close"], row["open"], row["volume"]) == (
+        50.375,
+        50.375,
+        50.001852,
+        2000,
+    )
+
+
+def test_days_as_a_table(ask: Any) -> None:
+    answer = ask("BRK-B", query={"limit": 1}, headers={"Accept": "text/csv"})
+    assert list(csv.DictReader(io.StringIO(answer.body.decode()))) == [
+        {"date": "2025-01-06", "open": "51", "high": "", "low": "", "close": "50.5", "volume": "3000",
+         "adj_close": "50.5", "split_factor": "2", "dividend": ""}
+    ]  # fmt: skip
+    assert (answer.headers["x-has-more"], answer.headers["x-next-cursor"]) == ("true", "2025-01-06")
+
+
+def test_nothing_held_is_said_so_and_costs_nothing(ask: Any) -> None:
+    known, unknown = ask("1"), ask("NOPE")
+    assert known.verdict == (404, "NOT_COVERED", "No prices of this company are held.")
+    assert unknown.verdict == (404, "UNKNOWN_TICKER", "No company with this ticker or CIK is known.")
+    assert known.headers["x-tokens-charged"] == unknown.headers["x-tokens-charged"] == "0"
+
+
+@pytest.mark.parametrize("cursor", ["x", "0001-01-01", "2025-13-01", "20250101x"])
+def test_a_cursor_that_is_none_is_refused(ask: Any, cursor: str) -> None:
+    answer = ask("BRK-B", query={"cursor": cursor})
+    assert (answer.status, answer.json["details"]["param"]) == (400, "cursor")
+
+
+def test_the_demos_prices_say_that_they_are_made_up(app: App, client: Client, user: NewUser) -> None:
+    assert quotes.load(app) > 4_000
+    assert quotes.load(app) == 0
+    client.key = user.api_key
+    answer = client.get(PATH + "NFLX", query={"from": "2024-06-28", "to": "2024-07-01"}).json
+    assert (answer["meta"]["source"], answer["meta"]["synthetic"]) == ("synthetic", True)
+    after, before = answer["data"]
+    assert (after["split_factor"], after["date"]) == (2, "2024-07-01")
+    # As traded: the close halves, the adjusted one runs on.
+    assert 1.9 < before["close"] / after["close"] < 2.1
+    assert before["adj_close"] == before["close"] / 2

@@ -1,0 +1,304 @@
+"""Prices: CSV of every kind in, exact figures out, adjusted from the splits and dividends that are stored."""
+
+from __future__ import annotations
+
+import itertools
+import tracemalloc
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from finapi.app import App
+from finapi.errors import ParseError
+from finapi.market import ingest, price_csv, prices
+from finapi.market.ingest import Given, Outcome
+from finapi.market.price_csv import Row
+
+YAHOO = """Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits
+2020-08-27,127.14,127.49,123.83,125.01,122.65,155552400,0.0,0.0
+2020-08-28,126.01,126.44,124.58,124.81,122.45,187630000,0.0,0.0
+2020-08-31,127.58,131.00,126.00,129.04,126.61,225702700,0.0,4.0
+"""
+# The same days as they were traded: the split of 2020-08-31 halves nothing but the count.
+TRADED = """date,close,volume,split,dividend
+2020-08-27,500.04,38888100,,
+2020-08-28,499.23,46907479,,0.82
+2020-08-31,129.04,225702700,4:1,
+"""
+
+
+def parsed(text: str, name: str = "AAPL.csv") -> price_csv.Prices:
+    return price_csv.parse(text.encode(), "file", name)
+
+
+@pytest.fixture
+def run(app: App, tmp_path: Path) -> Any:
+    def ingested(text: str, name: str = "AAPL.csv") -> Outcome:
+        (tmp_path / name).write_text(text)
+        outcomes: list[Outcome] = []
+        ingest.run(app, [tmp_path / name], Given(), outcomes.append)
+        [outcome] = outcomes
+        return outcome
+
+    return ingested
+
+
+def page(app: App, ticker: str = "AAPL", *, adjusted: bool = False, **bounds: Any) -> list[dict[str, Any]]:
+    with app.db.read() as tx:
+        series = prices.of_ticker(tx, ticker)
+        assert series is not None
+        values = {"first": None, "last": None, "limit": 100, **bounds}
+        return prices.page(tx, series, adjusted=adjusted, **values)
+
+
+def close_on(app: App, day: str, ticker: str = "AAPL", **options: Any) -> prices.Close | None:
+    with app.db.read() as tx:
+        return prices.close_on(tx, ticker, day, **options)
+
+
+# ---- files
+
+
+def test_a_row_is_what_the_file_says_in_exact_decimals() -> None:
+    assert parsed(YAHOO).rows[2] == Row(
+        "AAPL", "2020-08-31", "127.58", "131", "126", "129.04", 225702700, "126.61", None, "4"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "close,DATE\n1.50,2024-01-02\n",
+        "Date;Close\n2024-01-02;1.5\n",
+        "timestamp\tadjusted_close\tclose\n2024-01-02\t9\t1.50\n",
+        '"Date","Close/Last","Volume"\n"01/02/2024","$1.50","N/A"\n',
+        "\ufeffdate,close\r\n20240102,1.5\r\n\r\n",
+        "Symbol,date,CLOSE\naapl,2024-01-02 00:00:00-05:00,1.5\n",
+    ],
+)
+def test_names_of_columns_are_folded_and_their_order_is_free(text: str) -> None:
+    [row] = parsed(text).rows
+    assert (row.ticker, row.date, row.close, row.volume) == ("AAPL", "2024-01-02", "1.5", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "ticker"),
+    [
+        ("aapl.csv", "AAPL"), ("BRK.B.csv", "BRK-B"), ("brk-b_daily.csv", "BRK-B"), ("AAPL (1).csv", "AAPL"),
+        ("AAPL-prices.csv", "AAPL"), ("msft.us.txt", "MSFT"),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_file_tells_the_ticker(name: str, ticker: str) -> None:
+    assert parsed("date,close\n2024-01-02,1\n", name).rows[0].ticker == ticker
+
+
+def test_a_column_of_tickers_tells_them_row_by_row() -> None:
+    found = parsed("ticker,date,close\nAAPL,2024-01-02,1\nbrk.b,2024-01-02,2\n", "prices.csv")
+    assert [(row.ticker, row.close) for row in found.rows] == [("AAPL", "1"), ("BRK-B", "2")]
+
+
+@pytest.mark.parametrize(
+    ("cell", "split"),
+    [("4", "4"), ("4.0", "4"), ("4:1", "4"), ("3/2", "1.5"), ("3-for-2", "1.5"), ("1 for 10", "0.1"), ("0", None),
+     ("1", None), ("1.0", None), ("", None)],
+)  # fmt: skip
+def test_a_split_is_read_in_every_way_it_is_written(cell: str, split: str | None) -> None:
+    assert parsed(f"date,close,split\n2024-01-02,1,{cell}\n").rows[0].split == split
+
+
+BAD = [
+    ("2024-02-30,1,1,1,1", "line 3: '2024-02-30' is not a day"),
+    ("yesterday,1,1,1,1", "line 3: 'yesterday' is not a day"),
+    ("2024-01-03,0,1,1,1", "line 3: close is zero"),
+    ("2024-01-03,-1,1,1,1", "line 3: close '-1' is not a price"),
+    ("2024-01-03,1e9,1,1,1", "line 3: close '1e9' is not a price"),
+    ("2024-01-03,,1,1,1", "line 3: no close"),
+    ("2024-01-03", "line 3: no close"),
+    ("2024-01-03,null,null,null,null", "line 3: no close"),
+    ("2024-01-03,1,1,2,1", "line 3: the high 1 is below the low 2"),
+    ("2024-01-03,1,1,1,1.5", "line 3: volume '1.5' is not a number of shares"),
+    ("2024-01-02,2,1,1,1", "line 3: 2024-01-02 stands twice with other figures"),
+    ("2024-01-03,0x10,1,1,1", "line 3: close '0x10' is not a price"),
+    ("2024-01-03,\u0661,1,1,1", "line 3: close '\u0661' is not a price"),
+]
+
+
+@pytest.mark.parametrize(("line", "reason"), BAD)
+def test_a_bad_row_is_left_out_and_told_with_its_line(line: str, reason: str) -> None:
+    found = parsed(f"date,close,high,low,volume\n2024-01-02,1,1,1,1\n{line}\n2024-01-04,1,1,1,1\n")
+    assert [row.date for row in found.rows] == ["2024-01-02", "2024-01-04"]
+    assert (found.left_out, found.left_out_count) == ([reason], 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "reason"),
+    [
+        ("", "A.csv", "file: line 1: no column of days, or none of closes, dividends or splits"),
+        ("date,volume\n", "A.csv", "file: line 1: no column of days, or none of closes, dividends or splits"),
+        ("date,close,Close\n", "A.csv", "file: line 1: two columns are the close"),
+        ("date,close\n2024-01-02,1\n", "prices.csv", "file: has no column of tickers, and its name begins with none"),
+        ("date,close\n", "A.csv", "file: holds no prices"),
+        ("date,close\nx,1\n", "A.csv", "file: holds no prices; line 2: 'x' is not a day"),
+        ("date,close\n01/02/2024,1\n13/02/2024,1\n", "A.csv",
+         "file: line 3: the day '13/02/2024' is not written month/day/year, nor can the others be trusted"),
+        ("date,close\n2024-01-02,\0\n", "A.csv", "file: holds a NUL character"),
+        ("date,close\n" + "9" * 200_000, "A.csv", "file: line 2: not CSV: field larger than field limit (131072)"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_none_of_prices_is_refused(text: str, name: str, reason: str) -> None:
+    with pytest.raises(ParseError) as refused:
+        parsed(text, name)
+    assert str(refused.value) == reason
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=300, deadline=None)
+def test_no_text_does_more_than_be_refused(tail: str) -> None:
+    try:
+        found = parsed("date,close,split,volume\n" + tail)
+    except ParseError:
+        return
+    assert all(row.ticker == "AAPL" for row in found.rows)
+
+
+def test_memory_stays_within_twenty_times_the_file() -> None:
+    lines = [
+        f"{year}-{month:02}-{day:02},1.5,2\n"
+        for year in range(1900, 2020)
+        for month in range(1, 13)
+        for day in range(1, 29)
+    ]
+    data = ("date,close,volume\n" + "".join(lines)).encode()
+    tracemalloc.start()
+    found = price_csv.parse(data, "file", "A.csv")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found.rows) == len(lines)
+    assert peak < 20 * len(data)
+
+
+# ---- rows
+
+
+def test_an_ingest_tells_what_it_left_out_and_the_same_again_is_unchanged(app: App, run: Any) -> None:
+    bad = YAHOO + "2020-09-01,1,1,1,zero,1,1,0,0\n"
+    assert (run(bad).outcome, run(bad).outcome) == ("ingested", "unchanged")
+    assert run(bad).reason == "1 rows are left out: line 5: close 'zero' is not a price; tells nothing new"
+    assert len(page(app)) == 3
+
+
+def test_a_day_is_answered_as_the_file_has_it_newest_first(app: App, run: Any) -> None:
+    run(YAHOO)
+    assert page(app, limit=1) == [
+        {
+            "date": "2020-08-31", "open": Decimal("127.58"), "high": Decimal(131), "low": Decimal(126),
+            "close": Decimal("129.04"), "volume": 225702700, "adj_close": Decimal("129.04"),
+            "split_factor": Decimal(4), "dividend": None,
+        }
+    ]  # fmt: skip
+    assert [row["date"] for row in page(app, first="2020-08-28", last="2020-08-30")] == ["2020-08-28"]
+
+
+def test_closes_that_a_file_has_divided_by_a_split_are_not_divided_again(app: App, run: Any) -> None:
+    run(YAHOO)
+    assert [row["adj_close"] for row in page(app)] == [
+        Decimal("129.04"),
+        Decimal("124.81"),
+        Decimal("125.01"),
+    ]
+
+
+def test_closes_as_traded_are_divided_by_the_split_and_reduced_by_the_dividend(app: App, run: Any) -> None:
+    run(TRADED)
+    # 499.23 / 4; and 500.04 / 4 x (1 - 0.82 / 500.04).
+    assert [row["adj_close"] for row in page(app)] == [
+        Decimal("129.04"),
+        Decimal("124.8075"),
+        Decimal("124.805"),
+    ]
+    adjusted = page(app, adjusted=True)
+    assert [(row["close"], row["volume"]) for row in adjusted] == [
+        (Decimal("129.04"), 225702700),
+        (Decimal("124.8075"), 187629916),
+        (Decimal("124.805"), 155552400),
+    ]
+
+
+def test_a_page_in_the_middle_knows_the_actions_after_it(app: App, run: Any) -> None:
+    run(TRADED)
+    assert page(app, last="2020-08-27")[0]["adj_close"] == Decimal("124.805")
+
+
+def test_actions_may_come_in_a_file_of_their_own(app: App, run: Any) -> None:
+    run("date,close\n2020-08-28,499.23\n2020-08-31,129.04\n")
+    assert page(app)[1]["adj_close"] == Decimal("499.23")
+    assert run("date,stock splits\n2020-08-31,4\n", "AAPL_splits.csv").outcome == "ingested"
+    assert page(app)[1]["adj_close"] == Decimal("124.8075")
+
+
+def test_a_dividend_above_the_price_is_no_adjustment(app: App, run: Any) -> None:
+    run("date,close,dividend\n2024-01-02,1,\n2024-01-03,1,5\n")
+    assert [row["adj_close"] for row in page(app)] == [1, 1]
+
+
+FILES = (
+    "date,close,split,dividend\n2024-01-02,1,,\n2024-01-03,2,2,\n",
+    "date,close,split,dividend\n2024-01-02,1,,0.5\n2024-01-03,9,3,\n2024-01-04,3,,\n",
+    "date,close,split,dividend\n2024-01-03,7,,\n2024-01-05,4,,0.1\n",
+)
+
+
+def test_what_is_answered_does_not_depend_on_the_order_of_files(make_app: Any) -> None:
+    seen = []
+    for order in itertools.permutations(FILES):
+        app = make_app()
+        for text in order:
+            with app.db.write() as tx:
+                prices.put(tx, parsed(text), text.encode())
+        seen.append(page(app, adjusted=True))
+    assert all(one == seen[0] for one in seen)
+    # The file that reaches furthest stands where they differ.
+    assert [(row["date"], row["split_factor"]) for row in seen[0]] == [
+        ("2024-01-05", None), ("2024-01-04", None), ("2024-01-03", 3), ("2024-01-02", None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("real_first", [True, False])
+def test_made_up_prices_give_way_to_real_ones(make_app: Any, real_first: bool) -> None:
+    app = make_app()
+    real, made_up = (
+        "date,close\n2024-01-02,1\n",
+        "date,close,source\n2024-01-02,5,synthetic\n2024-01-03,6,synthetic\n",
+    )
+    notes = []
+    for text in (real, made_up) if real_first else (made_up, real):
+        with app.db.write() as tx:
+            notes.append(prices.put(tx, parsed(text), text.encode()))
+    assert [(row["date"], row["close"]) for row in page(app)] == [("2024-01-02", 1)]
+    assert close_on(app, "2024-01-02") == prices.Close("AAPL", "2024-01-02", Decimal(1), "csv")
+    if real_first:
+        assert notes[1] == prices.Stored(0, "real prices of AAPL are held: made up ones are not mixed in")
+
+
+# ---- the reader for ratios
+
+
+def test_a_close_is_that_of_the_last_day_traded_and_none_when_that_is_long_ago(app: App, run: Any) -> None:
+    run(TRADED)
+    assert close_on(app, "2020-08-30") == prices.Close("AAPL", "2020-08-28", Decimal("499.23"), "csv")
+    assert close_on(app, "2020-09-10") == prices.Close("AAPL", "2020-08-31", Decimal("129.04"), "csv")
+    assert close_on(app, "2020-09-11") is None
+    assert close_on(app, "2020-09-11", within=11) is not None
+    assert close_on(app, "2020-08-26") is None
+    assert close_on(app, "2020-08-31", "MSFT") is None
+
+
+def test_a_close_is_in_the_shares_of_its_day_whatever_the_file_has_done(app: App, run: Any) -> None:
+    run(YAHOO)
+    found = close_on(app, "2020-08-28")
+    assert found is not None
+    assert found.close == Decimal("499.24")
