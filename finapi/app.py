@@ -9,13 +9,15 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from finapi import mail
+from finapi import addresses, mail
 from finapi.clock import Clock, SystemClock
 from finapi.config import Config, master_secrets
 from finapi.db import Database
+from finapi.dial import Resolver, system_resolver
 from finapi.limits import Limit, Limiter
 from finapi.lockout import Lockouts
 from finapi.mail import Post, Transport
+from finapi.outbound import Outbound, Reach
 from finapi.passwords import Hasher
 
 
@@ -40,6 +42,8 @@ class App:
     post: Post
     # Callers that wait for a mail server: never so many that no thread is left for anybody else.
     waiting_for_mail: threading.Semaphore
+    # Requests to receivers that customers name.
+    outbound: Outbound
     kept_debits: deque[tuple[int, int]] = field(default_factory=deque)
 
 
@@ -49,9 +53,12 @@ def in_memory(
     *,
     new_uuid: Callable[[], str] = random_uuid,
     transport: Transport | None = None,
+    resolve: Resolver = system_resolver,
 ) -> App:
     """An App over a database in memory with a fixed master secret: for tests."""
-    return _app(config, clock, Database(None), [b"\x00" * 32], new_uuid, transport or mail.Memory())
+    outbound = Outbound(_reach(config), resolve=resolve)
+    database = Database(None)
+    return _app(config, clock, database, [b"\x00" * 32], new_uuid, transport or mail.Memory(), outbound)
 
 
 def on_disk(config: Config, clock: Clock | None = None) -> App:
@@ -65,7 +72,12 @@ def on_disk(config: Config, clock: Clock | None = None) -> App:
     db = Database(path, synchronous=config.synchronous)
     where = config.smtp_url if config.mail_directory is None else f"dir:{config.mail_directory}"
     clock = clock or SystemClock()
-    return _app(config, clock, db, master_secrets(config), random_uuid, mail.transport(where, clock))
+    transport = mail.transport(where, clock)
+    return _app(config, clock, db, master_secrets(config), random_uuid, transport, Outbound(_reach(config)))
+
+
+def _reach(config: Config) -> Reach:
+    return Reach(addresses.networks(config.webhook_allow))
 
 
 def _app(
@@ -75,6 +87,7 @@ def _app(
     secrets: Sequence[bytes],
     new_uuid: Callable[[], str],
     transport: Transport,
+    outbound: Outbound,
 ) -> App:
     return App(
         config=config,
@@ -90,6 +103,7 @@ def _app(
         ),
         post=Post(transport, config.mail_from, config.mail_timeout),
         waiting_for_mail=threading.Semaphore(max(1, config.threads // 2)),
+        outbound=outbound,
     )
 
 

@@ -107,6 +107,18 @@ class Config:
     resend_per_hour_per_email: int = _setting(3, "verification mails an hour per email", least=1)
     limit_keys: int = _setting(100_000, "callers that a limit remembers at once", least=16)
 
+    # SPEC "Webhook delivery".
+    webhook_allow: tuple[str, ...] = _setting(
+        (), "CIDR ranges that webhooks may reach although they are not public, plain http there too"
+    )
+    webhook_timeout: float = _setting(10.0, "seconds for a receiver's reply (SPEC: 10)", least=0.05)
+    webhook_retries: tuple[str, ...] = _setting(
+        ("10", "60", "300"),
+        "seconds after which a failed delivery is tried again, in turn (SPEC: 10, 60, 300)",
+    )
+    webhook_threads: int = _setting(32, "deliveries under way at once", least=2)
+    sniper_slots: int = _setting(5, "sniper targets of an account at once", least=1)
+
     # CONTRACT 4: tokens of a plan's period.
     free_tokens: int = _setting(2_000, "tokens a month of the plan free", least=0)
     weekly_tokens: int = _setting(50_000, "tokens a week of the plan weekly", least=0)
@@ -122,9 +134,18 @@ class Config:
         if self.port > 65535:
             raise UsageError("setting port: must be at most 65535")
         for network in self.trusted_proxies:
-            _check_network(network)
+            _check_network("trusted_proxies", network)
+        for network in self.webhook_allow:
+            _check_network("webhook_allow", network)
+        if any(wait < 0 for wait in self.retry_seconds):
+            raise UsageError("setting webhook_retries: must be seconds from 0 on")
         for name in ("public_url", "frontend_url", "upgrade_url"):
             _check_url(name, getattr(self, name))
+
+    @property
+    def retry_seconds(self) -> tuple[float, ...]:
+        """``webhook_retries`` as numbers."""
+        return tuple(_convert(text, float, "setting webhook_retries") for text in self.webhook_retries)
 
     @property
     def mail_directory(self) -> Path | None:
@@ -267,11 +288,11 @@ def _as_text(value: Any) -> str:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _check_network(text: str) -> None:
+def _check_network(name: str, text: str) -> None:
     try:
         ipaddress.ip_network(text)
     except ValueError as error:
-        raise UsageError(f"setting trusted_proxies: {error}") from None
+        raise UsageError(f"setting {name}: {error}") from None
 
 
 def _check_url(name: str, text: str) -> None:

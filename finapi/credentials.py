@@ -28,6 +28,9 @@ AUDIENCE = "finapi"
 ALGORITHM = "HS256"
 INVITE_LIFETIME = 15 * 60  # seconds (CONTRACT 3)
 
+# How a webhook secret begins, so that it is known for one wherever it turns up.
+WEBHOOK_SECRET = "whsec_"
+
 # Seconds that a token may seem to come from the future: what a clock that is set back by NTP makes of it.
 MAX_SKEW = 60
 
@@ -64,6 +67,18 @@ def invite_code(secrets: Sequence[bytes], invite_uuid: str) -> str:
     """The invite code of an invite's row: 80 bits as ``XXXX-XXXX-XXXX-XXXX`` in base32 (RFC 4648, A-Z and 2-7)."""
     text = base64.b32encode(_derive(secrets[0], "invite-code", invite_uuid)[:10]).decode()
     return "-".join(text[place : place + 4] for place in range(0, 16, 4))
+
+
+def webhook_secret(secrets: Sequence[bytes], user_uuid: str, secret_uuid: str) -> str:
+    """The secret that signs a user's webhooks: ``whsec_`` and 32 bytes in base64 (Standard Webhooks 1.0)."""
+    return WEBHOOK_SECRET + base64.b64encode(_derive(secrets[0], "webhook", user_uuid, secret_uuid)).decode()
+
+
+def webhook_signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
+    """What ``webhook-signature`` says of a message under one secret: ``v1,`` and an HMAC-SHA-256 in base64."""
+    signed = f"{message_id}.{timestamp}.".encode() + body
+    mac = hmac.digest(base64.b64decode(secret.removeprefix(WEBHOOK_SECRET)), signed, "sha256")
+    return f"v1,{base64.b64encode(mac).decode()}"
 
 
 def fingerprint(credential: str) -> bytes:

@@ -13,17 +13,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from finapi import app as apps
-from finapi import billing, datadir, events, recovery
+from finapi import billing, datadir, events, recovery, sniper, webhooks
 from finapi.app import App
 from finapi.background import Worker
 from finapi.background import running as workers_running
 from finapi.clock import Clock
 from finapi.config import Config
+from finapi.dispatch import Dispatcher
 from finapi.errors import ApiError, UsageError
 from finapi.listen import Listener, ListenSettings, listen
 from finapi.web.wsgi import WsgiApp
 
 log = logging.getLogger("finapi.server")
+
+# For attempts that are under way at a stop: with the calls' drain_timeout less than the 10 s of CONTRACT 12.
+WEBHOOK_DRAIN = 2.0  # seconds
 
 MAIL_SECONDS = 1.0  # between looks at the mail queue
 
@@ -92,17 +96,35 @@ def running(
         workers = [
             Worker("close-debits", lambda: billing.close_kept(app)),
             Worker("prune-events", lambda: _prune_step(app)),
+            Worker("sniper", lambda: sniper.advance(app, app.clock.now())),
             Worker("mail", lambda: _mail_step(app), interrupt=app.post.transport.close),
         ]
         # Left in the opposite order: calls are drained while the workers still work.
         with (
             workers_running(workers),
+            _webhooks(app),
             datadir.Door(
                 config.data_dir, lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say)
             ),
             _looping(listener, config.drain_timeout),
         ):
             yield Server(app, _url(config.host, listener.port), listener.port)
+
+
+@contextmanager
+def _webhooks(app: App) -> Iterator[None]:
+    """The outbox emptied until the block ends; what is under way then is given time to end."""
+    worker = Worker("webhooks", lambda: dispatcher.step())
+    dispatcher = Dispatcher(app, worker.wake)
+    broken_off = dispatcher.recover()
+    if broken_off:
+        log.warning("%d webhook attempts that were broken off are made again", broken_off)
+    app.db.listen(webhooks.TOPIC, worker.wake)
+    try:
+        with workers_running([worker]):
+            yield
+    finally:
+        dispatcher.stop(min(app.config.drain_timeout, WEBHOOK_DRAIN))
 
 
 @contextmanager

@@ -8,6 +8,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import pytest
+import standardwebhooks
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -152,3 +157,14 @@ def receiver(
             thread.join()
             for one in made.threads:
                 one.join()
+
+
+def library_at(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the clock that the ``standardwebhooks`` library compares timestamps with."""
+
+    class Frozen(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return now
+
+    monkeypatch.setattr(standardwebhooks.webhooks, "datetime", Frozen)

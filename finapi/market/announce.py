@@ -1,4 +1,4 @@
-"""What the feeds are told when something is stored for the first time, in the transaction that stores it.
+"""What feeds and webhooks are told when something is stored for the first time, in the transaction that stores it.
 
 The functions take values and look up the rest in the rows just stored, so that whoever stores something needs
 to know of its accession number only. Call them after the rows are written, once for what is new.
@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from finapi import events
+from finapi import events, sniper, webhooks
 from finapi.clock import iso
 from finapi.db import Row, Transaction
 from finapi.events import About
@@ -26,6 +26,20 @@ from finapi.market.report import UNFILED
 
 LISTED_DAYS = 7  # a poller that was away for a long weekend still tells of what it missed
 MAX_CHANGES = 100  # changed values that one restatement_detected lists; its change_count has all of them
+
+# What insider.transaction.created tells of a transaction, beside its filing (CONTRACT 9).
+INSIDER_PAYLOAD = (
+    "ticker",
+    "issuer_cik",
+    "insider_name",
+    "insider_cik",
+    "transaction_code",
+    "acquired_disposed_code",
+    "shares",
+    "price_per_share",
+    "transaction_date",
+)
+
 ARCHIVES = "https://www.sec.gov/Archives/edgar/data"
 
 
@@ -43,14 +57,20 @@ def filing(tx: Transaction, now: datetime, *, accession: str, listed: bool = Fal
     if not tx.run("mark_announced", accession=accession):
         return False
     tickers = _tickers(tx, row["cik"])
+    occurred_at = _occurred_at(now, row["filed_at"], row["accepted_at"])
+    data = _filing_object(row, tickers)
     events.record(
         tx,
         "new_filing",
         now=now,
-        occurred_at=_occurred_at(now, row["filed_at"], row["accepted_at"]),
+        occurred_at=occurred_at,
         about=About(tickers, (f"{row['cik']:010}",), row["form"]),
-        data=_filing_object(row, tickers),
+        data=data,
     )
+    if row["form"] is not None:
+        ciks = [party["cik"] for party in tx.all("filing_parties", filing_id=row["id"])] or [row["cik"]]
+        found = sniper.Filing(accession, tuple(ciks), row["form"], occurred_at, data["primary_link"])
+        sniper.hit(tx, now, found)
     return True
 
 
@@ -134,6 +154,13 @@ def insider_transactions(
     for transaction in transactions:
         data = {**transaction, "accession_number": accession}
         events.record(tx, "insider_transaction", now=now, occurred_at=occurred_at, about=about, data=data)
+    for number, transaction in enumerate(transactions):
+        payload = {name: transaction.get(name) for name in INSIDER_PAYLOAD}
+        payload.update(accession_number=accession, filed_at=occurred_at)
+        subject = f"{accession}/{number}"
+        webhooks.publish(
+            tx, now, webhooks.Event("insider.transaction.created", occurred_at, subject, payload)
+        )
 
 
 def holdings(
@@ -151,14 +178,25 @@ def holdings(
     """Announce a 13F report (``13f_filing``); ``data`` is the object of ``/form-13f/latest``."""
     if listed and not _recent(now, filed_at, accepted_at):
         return
+    occurred_at = _occurred_at(now, filed_at, accepted_at)
     events.record(
         tx,
         "13f_filing",
         now=now,
-        occurred_at=_occurred_at(now, filed_at, accepted_at),
+        occurred_at=occurred_at,
         about=About(_tickers(tx, cik), (f"{cik:010}",), form_type),
         data={**data, "accession_no": accession},
     )
+    payload = {
+        "filer_cik": f"{cik:010}",
+        "filer_name": data.get("fund_name"),
+        "accession_number": accession,
+        "period": data.get("period_of_report"),
+        "holdings_count": data.get("holdings_count"),
+        "total_value_usd": data.get("table_value_total"),
+        "filed_at": occurred_at,
+    }
+    webhooks.publish(tx, now, webhooks.Event("13f.holdings.updated", occurred_at, accession, payload))
 
 
 def _recent(now: datetime, filed_at: str | None, accepted_at: str | None) -> bool:

@@ -8,13 +8,12 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote
-from uuid import uuid4
 
 from finapi.errors import ApiError
+from finapi.exact import dumps as dumps
 
 GZIP_FROM = 1024  # bytes; CONTRACT 2
 GZIP_LEVEL = 5  # statements shrink to a tenth; higher levels cost twice the time for two per cent
@@ -24,9 +23,6 @@ MAX_FORM = 64 * 1024  # bytes; a password of 1,024 characters takes at most 12 K
 # Bytes of a JSON body that is parsed. Fields hold 10,000 characters at most, escaped six bytes each; parsing
 # megabytes of brackets takes gigabytes and holds the interpreter, before anybody has shown a credential.
 MAX_JSON = 128 * 1024
-
-# Digits of a Decimal that are written out as a whole number; beyond them it is written with an exponent.
-MAX_DIGITS = 60
 
 # More pairs than any route has names; beyond them a query is an attack on the parser.
 MAX_QUERY_FIELDS = 100
@@ -162,29 +158,6 @@ def client_address(peer: str, forwarded: str, trusted_proxies: Sequence[str]) ->
     if isinstance(address, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((address, 64), strict=False))
     return str(address) if address else peer
-
-
-def dumps(value: Any) -> bytes:
-    """JSON as finapi writes it: UTF-8, compact, no NaN; a Decimal is a number with every digit that it has."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_number)
-    if _EXACT in text:
-        text = _EXACT_NUMBER.sub(r"\1", text)
-    return text.encode()
-
-
-# A Decimal that no float means is written as a text under this mark, which no caller can know, and the
-# quotes are taken off it: the standard library's encoder has no other way to write such a number.
-_EXACT = f"exact-{uuid4().hex}:"
-_EXACT_NUMBER = re.compile(f'"{_EXACT}([^"]*)"')
-
-
-def _number(value: Any) -> Any:
-    if not isinstance(value, Decimal) or not value.is_finite():
-        raise TypeError(f"{type(value).__name__} {value!r} is not JSON")
-    if value == value.to_integral_value() and value.adjusted() < MAX_DIGITS:
-        return int(value)
-    nearest = float(value)
-    return nearest if Decimal(repr(nearest)) == value else f"{_EXACT}{value}"
 
 
 def json_object(data: bytes, content_type: str) -> dict[str, Any]:

@@ -53,7 +53,12 @@ _METERED = {
     402: "The token balance is below the cost of the call.",
     404: "There is no such company, filing or report.",
 }
-_OF_ITS_OWN = {401: "Email or password is wrong.", 410: "The invite code is used."}
+_OF_ITS_OWN = {
+    401: "Email or password is wrong.",
+    404: "The caller has no such thing.",
+    409: "It cannot be done now; details say why.",
+    410: "The invite code is used.",
+}
 _LIMITED = {429: "Too many requests."}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from finapi.web import auth, describe, health, pages, prices, statements, user
+from finapi.web import auth, describe, health, pages, prices, sniper, statements, user, webhooks
 from finapi.web.call import Route
 
 API = "/api/v1"
@@ -50,6 +50,27 @@ ROUTES: tuple[Route, ...] = (
           "Change the caller's account", body=user.UPDATE_BODY),
     Route("POST", API + "/user/api-key/rotate", user.rotate_key, "session", 0, "app",
           "Replace the API key"),
+    Route("POST", API + "/sniper/targets", sniper.create, "either", 0, "app",
+          "Watch a company for a filing", body=sniper.CREATE_BODY, shape=sniper.TARGET, idempotent=True,
+          errors=(409,)),
+    Route("GET", API + "/sniper/targets", sniper.listed, "either", 0, "app",
+          "The caller's sniper targets", sniper.LIST_PARAMS, shape=sniper.LIST),
+    Route("POST", API + "/sniper/targets/{target_id}/stop", sniper.stop, "either", 0, "app",
+          "Stop a sniper target", sniper.ID_PARAMS, shape=sniper.STOPPED, idempotent=True, errors=(404,)),
+    Route("GET", API + "/webhooks/deliveries", webhooks.listed, "either", 0, "app",
+          "What was sent to the caller's receivers, attempt by attempt", webhooks.LIST_PARAMS,
+          shape=webhooks.LIST),
+    Route("POST", API + "/webhooks/deliveries/{delivery_id}/redeliver", webhooks.redeliver, "either", 0, "app",
+          "Send a delivery again, under its id", webhooks.ID_PARAMS, shape=webhooks.DELIVERY, idempotent=True,
+          errors=(404, 409)),
+    Route("POST", API + "/webhooks/test", webhooks.test, "either", 0, "app",
+          "Send a test event", body=webhooks.TEST_BODY, shape=webhooks.DELIVERY, idempotent=True),
+    Route("GET", API + "/webhooks/secret", webhooks.secret, "either", 0, "app",
+          "The secret that signs the caller's deliveries", shape=webhooks.SECRET),
+    Route("POST", API + "/webhooks/secret/rotate", webhooks.rotate_secret, "either", 0, "app",
+          "A new signing secret; the old one signs too for 24 hours", shape=webhooks.SECRET, idempotent=True),
+    Route("GET", API + "/webhooks/vectors", webhooks.vectors, "none", 0, "app",
+          "Signed messages to test a receiver with", shape=webhooks.VECTORS),
     Route("GET", API + "/xbrl/companies/{ticker}/statements", statements.of_company, "key", 25, "xbrl",
           "A company's statements as filed", statements.COMPANY_PARAMS, cacheable=True),
     Route("GET", API + "/xbrl/filing/{accession}/statements", statements.of_filing, "key", 25, "xbrl",

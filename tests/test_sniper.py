@@ -1,0 +1,385 @@
+"""Sniper targets: windows by the clock, slots, filters, and a hit in the transaction that stores the filing."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from finapi import accounts, sniper, webhooks
+from finapi.app import App
+from finapi.clock import FixedClock, iso
+from finapi.errors import ApiError
+from finapi.market import companies, filings
+from finapi.market.filings import HEADER, INDEX, RANKS, Party, Told
+from finapi.sniper import MOVES, STATES, Watched
+from tests.conftest import NOW
+
+APPLE, TIM = 320193, 1214156
+WATCHED = Watched(APPLE, "AAPL")
+ACCESSION = "0000320193-26-000001"
+HAPPENINGS = ("window_opened", "filing_hit", "window_expired", "manual_stop")
+
+
+@pytest.fixture
+def app(make_app: Callable[..., App]) -> App:
+    made = make_app(sniper_slots=3)
+    numbers = itertools.count(1)
+    # A fresh target id each time, and the same ones in every run.
+    object.__setattr__(made, "random_bytes", lambda size: next(numbers).to_bytes(size))
+    with made.db.write() as tx:
+        companies.put_name(tx, APPLE, "Apple Inc.", companies.FROM_SUBMISSIONS, "2026-01-01")
+        companies.put_tickers(tx, APPLE, [("AAPL", "Nasdaq")], companies.FROM_SUBMISSIONS)
+    return made
+
+
+def keep(tx: object, answer: Any) -> Any:
+    return answer
+
+
+def create(app: App, user: accounts.NewUser, **body: Any) -> dict[str, Any]:
+    body.setdefault("webhook_url", "https://example.com/hook")
+    return sniper.create(app, user.id, WATCHED, body, app.clock.now(), keep)
+
+
+def targets(app: App, user: accounts.NewUser, **wanted: Any) -> Any:
+    with app.db.read() as tx:
+        return sniper.listed(
+            app, tx, user.id, sniper.Wanted(**{"limit": 50, "offset": 0, **wanted}), app.clock.now()
+        )
+
+
+def state(app: App, user: accounts.NewUser) -> tuple[str, str | None]:
+    (one,) = targets(app, user)["targets"]
+    return one["status"], one["resolution_reason"]
+
+
+def store(app: App, form: str = "10-Q", accession: str = ACCESSION, **told: Any) -> None:
+    """Store a filing as its own document tells of it."""
+    told.setdefault("parties", [Party(APPLE, RANKS["filer"], "Apple Inc.")])
+    told.setdefault("accepted_at", "2026-01-31T11:58:00.000Z")
+    evidence = told.pop("evidence", HEADER)
+    with app.db.write() as tx:
+        filings.put(
+            tx,
+            Told(accession, evidence, form=form, filed_at="2026-01-31", **told),
+            app.clock.now(),
+        )
+
+
+def outbox(app: App, user: accounts.NewUser) -> list[dict[str, Any]]:
+    with app.db.read() as tx:
+        found: list[dict[str, Any]] = webhooks.listed(tx, user.id, webhooks.Wanted(50))["deliveries"]
+    return found
+
+
+# ---- the table
+
+
+def test_every_state_but_the_last_leads_on_and_the_last_never() -> None:
+    for before, happening in itertools.product(STATES, HAPPENINGS):
+        move = MOVES.get((before, happening))
+        if before == "STOPPED":
+            assert move is None
+        elif move is not None:
+            after, reason = move
+            assert (reason is not None) == (after == "STOPPED")
+            assert reason in (None, happening)
+
+
+# ---- windows
+
+
+def test_a_window_lasts_an_hour_unless_told_otherwise(app: App, user: accounts.NewUser) -> None:
+    made = create(app, user)
+    assert made == {
+        "target_id": "tgt_100000000000",
+        "ticker": "AAPL",
+        "status": "ACTIVE",
+        "start_time": iso(NOW),
+        "end_time": iso(NOW + timedelta(hours=1)),
+        "form_types": [],
+        "webhook_url": "https://example.com/hook",
+        "created_at": iso(NOW),
+    }
+    assert create(app, user, duration_minutes=1440)["end_time"] == iso(NOW + timedelta(days=1))
+    later = create(app, user, start_time="2026-01-31T14:00:00+01:00", end_time="2026-01-31T13:30:00.5Z")
+    assert (later["start_time"], later["end_time"]) == (
+        "2026-01-31T13:00:00.000Z",
+        "2026-01-31T13:30:00.500Z",
+    )
+    assert later["status"] == "CREATED"
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"end_time": "2026-01-31T12:00:30Z"}, "end_time"),
+        ({"end_time": "2026-02-01T12:01:00Z"}, "end_time"),
+        ({"end_time": "2026-01-31T11:59:00Z"}, "end_time"),
+        ({"end_time": "2026-01-31T12:30:00Z", "duration_minutes": 30}, "end_time"),
+        ({"start_time": "2026-01-31T10:00:00Z"}, "start_time"),
+        ({"start_time": "2028-01-31T10:00:00Z"}, "start_time"),
+        ({"start_time": "2026-01-31T14:00:00"}, "start_time"),
+        ({"start_time": "tomorrow"}, "start_time"),
+        ({"start_time": "0001-01-01T00:00:00+14:00"}, "start_time"),
+        ({"start_time": "2026-01-31T14:00:00Z", "end_time": "2026-01-31T13:00:00Z"}, "end_time"),
+        ({"form_types": ["10-Q", "no form"] * 2 + ["<script>"]}, "form_types"),
+        ({"form_types": [f"F-{number}" for number in range(51)]}, "form_types"),
+        ({"webhook_url": "https://169.254.169.254/"}, "webhook_url"),
+        ({"webhook_url": "http://example.com/"}, "webhook_url"),
+    ],
+)
+def test_a_target_that_cannot_be_is_refused_by_name(
+    app: App, user: accounts.NewUser, body: dict[str, Any], param: str
+) -> None:
+    with pytest.raises(ApiError) as caught:
+        create(app, user, **body)
+    assert (caught.value.code, (caught.value.details or {})["param"]) == ("INVALID_PARAM", param)
+    assert targets(app, user)["targets"] == []
+
+
+def test_the_clock_opens_and_closes_a_window(app: App, user: accounts.NewUser, clock: FixedClock) -> None:
+    create(app, user, start_time=iso(NOW + timedelta(minutes=5)), duration_minutes=10)
+    assert state(app, user) == ("CREATED", None)
+    for written in (False, True):  # an answer is right before the worker has looked, and after
+        if written:
+            sniper.advance(app, clock.now())
+        assert state(app, user) == ("CREATED", None)
+    clock.advance(300)
+    assert state(app, user) == ("ACTIVE", None)
+    assert sniper.advance(app, clock.now()) == 0.0
+    assert sniper.advance(app, clock.now()) == sniper.ADVANCE_SECONDS
+    assert state(app, user) == ("ACTIVE", None)
+    clock.advance(600)
+    assert state(app, user) == ("STOPPED", "window_expired")
+    sniper.advance(app, clock.now())
+    assert state(app, user) == ("STOPPED", "window_expired")
+    assert targets(app, user)["targets"][0]["stopped_at"] == iso(NOW + timedelta(minutes=15))
+
+
+def test_a_window_that_nobody_watched_begin_still_ends(
+    app: App, user: accounts.NewUser, clock: FixedClock
+) -> None:
+    create(app, user, start_time=iso(NOW + timedelta(minutes=5)))
+    clock.advance(86_400)
+    sniper.advance(app, clock.now())
+    assert state(app, user) == ("STOPPED", "window_expired")
+
+
+def test_an_expiry_is_told_to_those_who_want_it(app: App, user: accounts.NewUser, clock: FixedClock) -> None:
+    create(app, user, form_types=["8-k"])
+    other = accounts.create(app, "bob@example.com", "pro", NOW)
+    accounts.update(app, other.id, {"webhook_topics": ["sniper.window_expired"]}, NOW)
+    made = create(app, other, form_types=["8-k"], duration_minutes=1)
+    clock.advance(3600)
+    sniper.advance(app, clock.now())
+    sniper.advance(app, clock.now())
+    assert outbox(app, user) == []
+    (told,) = outbox(app, other)
+    assert (told["event_type"], told["target_id"]) == ("sniper.window_expired", made["target_id"])
+    assert told["occurred_at"] == made["end_time"]
+    assert told["payload"] == {
+        "ticker": "AAPL",
+        "issuer_cik": "0000320193",
+        "start_time": made["start_time"],
+        "end_time": made["end_time"],
+        "form_types": ["8-K"],
+    }
+
+
+# ---- slots
+
+
+def test_slots_are_taken_until_a_target_ends(app: App, user: accounts.NewUser, clock: FixedClock) -> None:
+    for minutes in (10, 20, 30):
+        create(app, user, duration_minutes=minutes)
+    with pytest.raises(ApiError, match="All 3 slots are taken") as caught:
+        create(app, user)
+    assert caught.value.code == "CONFLICT"
+    assert targets(app, user)["meta"] == {
+        "total": 3, "limit": 50, "offset": 0, "active_count": 3, "slots_available": 0,
+    }  # fmt: skip
+    # Another account has slots of its own; an expiry frees one before anybody has written it down.
+    create(app, accounts.create(app, "bob@example.com", "pro", NOW))
+    clock.advance(600)
+    assert targets(app, user)["meta"]["slots_available"] == 1
+    create(app, user)
+
+
+def test_a_target_is_stopped_by_hand_once(app: App, user: accounts.NewUser, clock: FixedClock) -> None:
+    made = create(app, user)
+    clock.advance(60)
+    stopped = sniper.stop(app, user.id, made["target_id"], clock.now(), keep)
+    assert stopped == {
+        "target_id": made["target_id"],
+        "ticker": "AAPL",
+        "status": "STOPPED",
+        "resolution_reason": "manual_stop",
+        "stopped_at": iso(NOW + timedelta(seconds=60)),
+        "slots_available": 3,
+    }
+    clock.advance(7200)
+    assert sniper.stop(app, user.id, made["target_id"], clock.now(), keep) == stopped
+    store(app)
+    assert outbox(app, user) == []
+
+
+def test_stopping_what_has_expired_says_so_and_still_tells(
+    app: App, user: accounts.NewUser, clock: FixedClock
+) -> None:
+    accounts.update(app, user.id, {"webhook_topics": ["sniper.window_expired"]}, NOW)
+    made = create(app, user)
+    clock.advance(7200)
+    stopped = sniper.stop(app, user.id, made["target_id"], clock.now(), keep)
+    assert (stopped["resolution_reason"], stopped["stopped_at"]) == ("window_expired", made["end_time"])
+    assert [told["event_type"] for told in outbox(app, user)] == ["sniper.window_expired"]
+
+
+def test_anothers_target_is_not_there(app: App, user: accounts.NewUser) -> None:
+    made = create(app, user)
+    other = accounts.create(app, "bob@example.com", "pro", NOW)
+    with pytest.raises(ApiError) as caught:
+        sniper.stop(app, other.id, made["target_id"], NOW, keep)
+    assert caught.value.code == "NOT_FOUND"
+    assert targets(app, other)["targets"] == []
+    assert state(app, user) == ("ACTIVE", None)
+
+
+# ---- hits
+
+
+def test_a_filing_stops_its_target_and_is_told_in_one_transaction(app: App, user: accounts.NewUser) -> None:
+    made = create(app, user, form_types=["10-q", "10-K"])
+    store(app)
+    assert state(app, user) == ("STOPPED", "filing_hit")
+    (one,) = targets(app, user)["targets"]
+    folder = "https://www.sec.gov/Archives/edgar/data/320193/000032019326000001"
+    url = f"{folder}/{ACCESSION}-index.htm"
+    assert one["last_event"] == {
+        "accession_number": ACCESSION,
+        "form_type": "10-Q",
+        "filed_at": "2026-01-31T11:58:00.000Z",
+    }
+    assert one["candidate_urls"] == [{"accession": ACCESSION, "url": url}]
+    assert one["processing_state"] == "resolved"
+    (told,) = outbox(app, user)
+    assert (told["event_type"], told["target_id"]) == ("sniper.filing_hit", made["target_id"])
+    assert told["url"] == "https://example.com/hook"
+    assert told["occurred_at"] == "2026-01-31T11:58:00.000Z"
+    assert told["payload"] == {
+        "ticker": "AAPL",
+        "issuer_cik": "0000320193",
+        "accession_number": ACCESSION,
+        "form_type": "10-Q",
+        "filed_at": "2026-01-31T11:58:00.000Z",
+        "filing_url": url,
+    }
+
+
+def test_a_hit_is_rolled_back_with_its_filing(app: App, user: accounts.NewUser) -> None:
+    create(app, user)
+    told = Told(ACCESSION, HEADER, [Party(APPLE, 2, "Apple Inc.")], form="10-Q", filed_at="2026-01-31")
+    with suppress(KeyError), app.db.write() as tx:
+        filings.put(tx, told, NOW)
+        assert tx.value("slots_used", user_id=user.id, now=iso(NOW)) == 0
+        raise KeyError
+    assert state(app, user) == ("ACTIVE", None)
+    assert outbox(app, user) == []
+
+
+@pytest.mark.parametrize(
+    ("forms", "form", "hit"),
+    [
+        ([], "S-1", True),
+        (["10-Q"], "10-Q", True),
+        (["10-Q"], "10-Q/A", False),
+        (["4"], "424B2", False),
+        (["SC 13D", "8-K"], "8-K", True),
+    ],
+)
+def test_forms_are_compared_whole(
+    app: App, user: accounts.NewUser, forms: list[str], form: str, hit: bool
+) -> None:
+    create(app, user, form_types=forms)
+    store(app, form)
+    assert state(app, user) == (("STOPPED", "filing_hit") if hit else ("ACTIVE", None))
+    assert len(outbox(app, user)) == int(hit)
+
+
+def test_every_party_of_a_filing_is_watched_for(app: App, user: accounts.NewUser) -> None:
+    create(app, user)
+    store(app, "SC 13D", parties=[Party(TIM, RANKS["subject"], "T"), Party(APPLE, RANKS["filed_by"], "A")])
+    (told,) = outbox(app, user)
+    assert told["payload"]["issuer_cik"] == "0000320193"
+
+
+def test_nothing_is_hit_before_or_after_its_window(
+    app: App, user: accounts.NewUser, clock: FixedClock
+) -> None:
+    create(app, user, start_time=iso(NOW + timedelta(minutes=1)), duration_minutes=1)
+    store(app, accession="0000320193-26-000001")
+    clock.advance(60)
+    # Open by the clock although nobody has written it down.
+    create(app, user, start_time=iso(NOW + timedelta(hours=1)))
+    store(app, accession="0000320193-26-000002")
+    clock.advance(60)
+    store(app, accession="0000320193-26-000003")
+    assert [told["payload"]["accession_number"] for told in outbox(app, user)] == ["0000320193-26-000002"]
+
+
+def test_of_a_list_only_news_is_hit(app: App, user: accounts.NewUser) -> None:
+    create(app, user)
+    old = {"accepted_at": "2019-01-31T11:58:00.000Z"}
+    store(app, accession="0000320193-19-000001", evidence=INDEX, **old)
+    assert state(app, user) == ("ACTIVE", None)
+    store(app, accession="0000320193-26-000002", evidence=INDEX)
+    assert state(app, user) == ("STOPPED", "filing_hit")
+
+
+def test_a_filing_hits_every_target_that_waits_for_it_once(app: App, user: accounts.NewUser) -> None:
+    other = accounts.create(app, "bob@example.com", "pro", NOW)
+    for who in (user, user, other):
+        create(app, who)
+    store(app)
+    store(app, period_of_report="2025-12-31")
+    assert (len(outbox(app, user)), len(outbox(app, other))) == (2, 1)
+    create(app, user)
+    store(app, primary_document="a.htm")
+    assert targets(app, user, status="ACTIVE")["meta"]["total"] == 1
+
+
+def test_without_a_receiver_of_its_own_a_hit_goes_to_the_account(app: App, user: accounts.NewUser) -> None:
+    create(app, user, webhook_url=None)
+    assert targets(app, user)["targets"][0]["webhook_url"] is None
+    accounts.update(app, user.id, {"webhook_url": "https://example.com/account"}, NOW)
+    assert targets(app, user)["targets"][0]["webhook_url"] == "https://example.com/account"
+    store(app)
+    assert [told["url"] for told in outbox(app, user)] == ["https://example.com/account"]
+
+
+def test_a_hit_that_nobody_can_be_told_of_is_still_one(app: App, user: accounts.NewUser) -> None:
+    create(app, user, webhook_url=None)
+    store(app)
+    assert state(app, user) == ("STOPPED", "filing_hit")
+    assert outbox(app, user) == []
+
+
+def test_targets_are_listed_by_state_and_ticker(app: App, user: accounts.NewUser, clock: FixedClock) -> None:
+    create(app, user, duration_minutes=1)
+    create(app, user, start_time=iso(NOW + timedelta(hours=2)))
+    clock.advance(60)
+    create(app, user)
+    counts = {status: targets(app, user, status=status)["meta"]["total"] for status in STATES}
+    assert counts == {"CREATED": 1, "ACTIVE": 1, "STOPPED": 1}
+    assert targets(app, user, ticker="MSFT")["targets"] == []
+    page = targets(app, user, ticker="AAPL", limit=2, offset=1)
+    assert [one["status"] for one in page["targets"]] == ["CREATED", "STOPPED"]
+    assert json.dumps(page["meta"]) == json.dumps(
+        {"total": 3, "limit": 2, "offset": 1, "active_count": 2, "slots_available": 1}
+    )

@@ -1,0 +1,519 @@
+"""The outbox: what is written, how it is signed, and the whole schedule of SPEC "Webhook delivery"."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import standardwebhooks
+
+from finapi import accounts, credentials, webhooks
+from finapi import app as apps
+from finapi.app import App
+from finapi.clock import FixedClock, iso
+from finapi.config import Config
+from finapi.dispatch import Dispatcher, after
+from finapi.errors import ApiError
+from finapi.webhooks import Event, Receiver
+from tests import receiver as receivers
+from tests.receiver import library_at, receiver, status
+
+# The whole schedule of the specification, as a table.
+SCHEDULE = [
+    (1, "retry_pending", 10),
+    (2, "retry_pending", 60),
+    (3, "retry_pending", 300),
+    (4, "dropped", None),
+]
+
+
+@pytest.fixture
+def app(make_app: Callable[..., App]) -> App:
+    return make_app(webhook_allow=("127.0.0.0/8",), webhook_timeout=0.4)
+
+
+@pytest.fixture
+def dispatcher(app: App) -> Iterator[Dispatcher]:
+    made = Dispatcher(app)
+    yield made
+    made.stop(0.0)
+
+
+def enqueue(app: App, user: accounts.NewUser, url: str, subject: str = "1", **options: Any) -> str:
+    event = Event("finapi.test", "2026-01-31T11:59:00.000Z", subject, {"n": subject}, **options)
+    with app.db.write() as tx:
+        return webhooks.enqueue(tx, app.clock.now(), Receiver(user.id, user.uuid, url), event)
+
+
+def deliveries(app: App, user: accounts.NewUser, **wanted: Any) -> list[dict[str, Any]]:
+    with app.db.read() as tx:
+        found: list[dict[str, Any]] = webhooks.listed(
+            tx, user.id, webhooks.Wanted(**{"limit": 50, **wanted})
+        )["deliveries"]
+    return found
+
+
+def only(app: App, user: accounts.NewUser) -> dict[str, Any]:
+    (one,) = deliveries(app, user)
+    return one
+
+
+def keep(tx: object, answer: Any) -> Any:
+    return answer
+
+
+# ---- what is sent
+
+
+def test_a_delivery_is_the_body_of_the_specification(
+    app: App, user: accounts.NewUser, dispatcher: Dispatcher
+) -> None:
+    with receiver() as there:
+        delivery_id = enqueue(app, user, there.url, target_id="tgt_1")
+        assert dispatcher.settle(5)
+    (received,) = there.received
+    assert json.loads(received.body) == {
+        "event_type": "finapi.test",
+        "occurred_at": "2026-01-31T11:59:00.000Z",
+        "delivery_id": delivery_id,
+        "target_id": "tgt_1",
+        "payload": {"n": "1"},
+    }
+    assert received.headers["content-type"] == "application/json"
+    assert received.headers["webhook-id"] == delivery_id
+    shown = only(app, user)
+    assert (shown["status"], shown["attempt_count"], shown["last_status_code"]) == ("delivered", 1, 200)
+    assert shown["delivered_at"] == iso(app.clock.now())
+    assert shown["attempts"][0]["response_body"] == "ok"
+
+
+def test_what_was_enqueued_is_not_enqueued_again(app: App, user: accounts.NewUser) -> None:
+    first = enqueue(app, user, "https://example.com/")
+    assert enqueue(app, user, "https://example.com/") == first
+    assert enqueue(app, user, "https://example.com/", subject="2") != first
+    assert len(deliveries(app, user)) == 2
+
+
+def test_what_is_rolled_back_was_never_there(app: App, user: accounts.NewUser) -> None:
+    event = Event("finapi.test", iso(app.clock.now()), "1", {})
+    there = Receiver(user.id, user.uuid, "https://example.com/")
+    with suppress(KeyError), app.db.write() as tx:
+        webhooks.enqueue(tx, app.clock.now(), there, event)
+        raise KeyError
+    assert deliveries(app, user) == []
+
+
+def test_the_outbox_wakes_whoever_listens(app: App, user: accounts.NewUser) -> None:
+    woken = threading.Event()
+    app.db.listen(webhooks.TOPIC, woken.set)
+    enqueue(app, user, "https://example.com/")
+    assert woken.is_set()
+
+
+# ---- the schedule
+
+
+@pytest.mark.parametrize(("failures", "state", "delay"), SCHEDULE)
+def test_the_table_of_the_specification(failures: int, state: str, delay: float | None) -> None:
+    assert after(failures, (10.0, 60.0, 300.0)) == (state, delay)
+
+
+def test_the_whole_schedule_to_the_drop(
+    app: App, user: accounts.NewUser, dispatcher: Dispatcher, clock: FixedClock
+) -> None:
+    started = app.clock.now()
+    with receiver(status(500, body=b"no")) as there:
+        delivery_id = enqueue(app, user, there.url)
+        for wait in (10, 60, 300):
+            dispatcher.settle(5)
+            shown = only(app, user)
+            assert shown["status"] == "retry_pending"
+            assert shown["next_attempt_at"] == iso(app.clock.now() + timedelta(seconds=wait))
+            clock.advance(wait - 0.001)
+            before = len(there.received)
+            dispatcher.settle(5)
+            assert len(there.received) == before
+            clock.advance(0.001)
+        dispatcher.settle(5)
+        clock.advance(100_000)
+        dispatcher.settle(5)
+    assert len(there.received) == 4
+    assert {received.headers["webhook-id"] for received in there.received} == {delivery_id}
+    assert len({received.body for received in there.received}) == 1
+    assert [received.headers["webhook-timestamp"] for received in there.received] == [
+        str(int((started + timedelta(seconds=seconds)).timestamp())) for seconds in (0, 10, 70, 370)
+    ]
+    shown = only(app, user)
+    assert (shown["status"], shown["attempt_count"]) == ("dropped", 4)
+    assert [attempt["error"] for attempt in shown["attempts"]] == ["answered 500"] * 4
+    with app.db.read() as tx:
+        assert webhooks.failures(tx, user.id) == [
+            {
+                "delivery_id": delivery_id,
+                "event_type": "finapi.test",
+                "url_host": "127.0.0.1",
+                "attempts": 4,
+                "last_error": "answered 500",
+                "dropped_at": iso(started + timedelta(seconds=370)),
+            }
+        ]
+
+
+def test_a_retry_that_is_answered_ends_it(
+    app: App, user: accounts.NewUser, dispatcher: Dispatcher, clock: FixedClock
+) -> None:
+    with receiver(status(503)) as there:
+        enqueue(app, user, there.url)
+        dispatcher.settle(5)
+        there.behave = status(200)
+        clock.advance(10)
+        dispatcher.settle(5)
+        clock.advance(1000)
+        dispatcher.settle(5)
+    assert len(there.received) == 2
+    assert [one["status_code"] for one in only(app, user)["attempts"]] == [503, 200]
+    with app.db.read() as tx:
+        assert webhooks.failures(tx, user.id) == []
+
+
+@pytest.mark.parametrize("code", [201, 204, 301, 302, 307, 400, 404, 410, 429, 500])
+def test_nothing_but_200_is_success(
+    app: App, user: accounts.NewUser, dispatcher: Dispatcher, code: int
+) -> None:
+    with receiver() as elsewhere, receiver(status(code, f"Location: {elsewhere.url}")) as there:
+        enqueue(app, user, there.url)
+        dispatcher.settle(5)
+    assert elsewhere.received == []
+    assert (only(app, user)["status"], only(app, user)["last_error"]) == ("retry_pending", f"answered {code}")
+
+
+def test_an_address_is_judged_when_it_is_sent_to(make_app: Callable[..., App], clock: FixedClock) -> None:
+    answers = {"hook.example": ["127.0.0.1"]}
+    app = apps.in_memory(Config(webhook_allow=("127.0.0.1/32",)), clock, resolve=lambda host: answers[host])
+    user = accounts.create(app, "ann@example.com", "pro", clock.now())
+    dispatcher = Dispatcher(app)
+    with receiver() as there:
+        enqueue(app, user, f"http://hook.example:{there.port}/", "1")
+        dispatcher.settle(5)
+        answers["hook.example"] = ["10.1.2.3"]
+        enqueue(app, user, f"http://hook.example:{there.port}/", "2")
+        dispatcher.settle(5)
+    assert len(there.received) == 1
+    assert deliveries(app, user)[0]["last_error"] == "the address may not be used: private"
+    dispatcher.stop(0.0)
+    app.db.close()
+
+
+# ---- crashes and stops
+
+
+def test_an_attempt_is_recorded_before_it_is_made(
+    app: App, user: accounts.NewUser, dispatcher: Dispatcher
+) -> None:
+    seen: list[Any] = []
+
+    def behave(*_: object) -> None:
+        seen.append(only(app, user))
+
+    with receiver(behave) as there:
+        enqueue(app, user, there.url)
+        dispatcher.settle(5)
+    assert (seen[0]["status"], seen[0]["attempt_count"]) == ("sending", 1)
+    assert seen[0]["attempts"][0]["ended_at"] is None
+
+
+def test_what_a_crash_broke_off_is_sent_again_and_costs_no_retry(app: App, user: accounts.NewUser) -> None:
+    with receiver(receivers.silent) as there:
+        delivery_id = enqueue(app, user, there.url)
+        crashed = Dispatcher(app)
+        crashed.step()
+        while not there.received:
+            time.sleep(0.001)
+        # Nothing of what the first one learns is recorded.
+        again = Dispatcher(app)
+        assert again.recover() == 1
+        there.behave = status(200)
+        assert again.settle(5)
+        again.stop(0.0)
+        crashed._ended.clear()
+        crashed._pool.shutdown()
+    assert [received.headers["webhook-id"] for received in there.received] == [delivery_id] * 2
+    shown = only(app, user)
+    assert (shown["status"], shown["attempt_count"]) == ("delivered", 2)
+    assert shown["attempts"][0]["error"] == "finapi stopped before the end of this attempt"
+
+
+def test_a_stop_lets_what_is_under_way_end(app: App, user: accounts.NewUser) -> None:
+    with receiver() as there:
+        enqueue(app, user, there.url)
+        dispatcher = Dispatcher(app)
+        dispatcher.step()
+        dispatcher.stop(5.0)
+    assert only(app, user)["status"] == "delivered"
+
+
+def test_a_stop_breaks_off_what_does_not_end(make_app: Callable[..., App]) -> None:
+    app = make_app(webhook_allow=("127.0.0.0/8",), webhook_timeout=30.0)
+    user = accounts.create(app, "ann@example.com", "pro", app.clock.now())
+    with receiver(receivers.silent) as there:
+        enqueue(app, user, there.url)
+        dispatcher = Dispatcher(app)
+        dispatcher.step()
+        while not there.received:
+            time.sleep(0.001)
+        started = time.monotonic()
+        dispatcher.stop(0.1)
+        assert time.monotonic() - started < 5.0
+    assert only(app, user)["status"] == "sending"
+    assert Dispatcher(app).recover() == 1
+
+
+def test_an_attempt_that_overruns_its_lease_is_not_made_beside_itself(
+    app: App, user: accounts.NewUser, dispatcher: Dispatcher, clock: FixedClock
+) -> None:
+    go_on = threading.Event()
+
+    def behave(connection: Any, *_: object) -> None:
+        go_on.wait(5)
+        connection.sendall(receivers.OK)
+
+    with receiver(behave) as there:
+        enqueue(app, user, there.url)
+        dispatcher.step()
+        clock.advance(10_000)
+        dispatcher.step()
+        go_on.set()
+        dispatcher.settle(5)
+    assert len(there.received) == 1
+
+
+# ---- receivers that mean harm
+
+
+@pytest.fixture
+def hostile() -> list[receivers.Behave]:
+    return [
+        receivers.silent,
+        receivers.drip(),
+        receivers.drip(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"),
+        receivers.endless(b"HTTP/1.1 500 No\r\nContent-Length: 1073741824\r\n\r\n"),
+        receivers.half_closed,
+        receivers.reset,
+        status(302, "Location: http://169.254.169.254/latest/meta-data"),
+    ]
+
+
+@contextmanager
+def many(behaviours: list[receivers.Behave]) -> Iterator[list[receivers.Receiver]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(receiver(behave)) for behave in behaviours]
+
+
+def test_hostile_receivers_delay_nobody_else(
+    make_app: Callable[..., App], hostile: list[receivers.Behave]
+) -> None:
+    app = make_app(webhook_allow=("127.0.0.0/8",), webhook_timeout=1.5)
+    user = accounts.create(app, "ann@example.com", "pro", app.clock.now())
+    dispatcher = Dispatcher(app)
+    with many(hostile) as bad, many([status(200)] * 5) as good:
+        for number in range(20):
+            for one in bad:
+                enqueue(app, user, one.url, f"bad {number} {one.port}")
+        for number in range(4):
+            for one in good:
+                enqueue(app, user, one.url, f"good {number} {one.port}")
+        started = time.monotonic()
+        while sum(len(one.received) for one in good) < 20 and time.monotonic() - started < 5:
+            dispatcher.step()
+            time.sleep(0.01)
+        took = time.monotonic() - started
+        threads = [thread.name for thread in threading.enumerate() if "finapi-webhook" in thread.name]
+        dispatcher.stop(0.0)
+    assert [len(one.received) for one in good] == [4] * 5
+    assert took < 1.0
+    assert len(threads) <= app.config.webhook_threads
+
+
+def test_slow_receivers_never_take_every_thread(make_app: Callable[..., App]) -> None:
+    app = make_app(webhook_allow=("127.0.0.0/8",), webhook_timeout=0.3, webhook_threads=4)
+    user = accounts.create(app, "ann@example.com", "pro", app.clock.now())
+    dispatcher = Dispatcher(app)
+    with many([receivers.silent] * 6) as bad, receiver() as good:
+        for one in bad:
+            enqueue(app, user, one.url, f"first {one.port}")
+        dispatcher.settle(10)
+        # All six are known to be slow now; together they may have two of the four threads.
+        for one in bad:
+            enqueue(app, user, one.url, f"second {one.port}")
+        enqueue(app, accounts.create(app, "bob@example.com", "pro", app.clock.now()), good.url)
+        dispatcher.step()
+        assert sum(shown["status"] == "sending" for shown in deliveries(app, user)) == 2
+        until = time.monotonic() + 5
+        while not good.received and time.monotonic() < until:
+            time.sleep(0.001)
+        assert len(good.received) == 1
+        assert sum(shown["status"] == "sending" for shown in deliveries(app, user)) == 2
+        dispatcher.settle(10)
+    dispatcher.stop(0.0)
+
+
+def test_an_endless_reply_is_kept_to_two_kilobytes(
+    app: App, user: accounts.NewUser, dispatcher: Dispatcher
+) -> None:
+    with receiver(receivers.endless(b"HTTP/1.1 200 OK\r\n\r\n")) as there:
+        enqueue(app, user, there.url)
+        dispatcher.settle(5)
+    shown = only(app, user)
+    assert shown["status"] == "delivered"
+    assert shown["attempts"][0]["response_body"] == "x" * 2048
+
+
+# ---- signatures and secrets
+
+
+def test_the_standards_own_library_verifies(
+    app: App, user: accounts.NewUser, dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = webhooks.secret(app, user.id, app.clock.now())["secret"]
+    with receiver() as there:
+        enqueue(app, user, there.url)
+        dispatcher.settle(5)
+    (received,) = there.received
+    library_at(app.clock.now(), monkeypatch)
+    body = standardwebhooks.Webhook(secret).verify(received.body, received.headers)
+    assert body == json.loads(received.body)
+    with pytest.raises(standardwebhooks.WebhookVerificationError):
+        standardwebhooks.Webhook(secret).verify(received.body + b" ", received.headers)
+
+
+def test_a_rotation_signs_with_both_for_a_day(
+    app: App,
+    user: accounts.NewUser,
+    dispatcher: Dispatcher,
+    clock: FixedClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old = webhooks.secret(app, user.id, clock.now())
+    rotated = webhooks.rotate_secret(app, user.id, clock.now(), keep)
+    assert rotated["secret"] != old["secret"]
+    assert rotated["previous_secret"] == old["secret"]
+    assert rotated["previous_expires_at"] == iso(clock.now() + timedelta(hours=24))
+    with receiver() as there:
+        clock.advance(24 * 3600 - 1)
+        enqueue(app, user, there.url, "within")
+        dispatcher.settle(5)
+        clock.advance(1)
+        enqueue(app, user, there.url, "after")
+        dispatcher.settle(5)
+    within, behind = there.received
+    library_at(clock.now(), monkeypatch)
+    for secret in (old["secret"], rotated["secret"]):
+        standardwebhooks.Webhook(secret).verify(within.body, within.headers)
+    standardwebhooks.Webhook(rotated["secret"]).verify(behind.body, behind.headers)
+    with pytest.raises(standardwebhooks.WebhookVerificationError):
+        standardwebhooks.Webhook(old["secret"]).verify(behind.body, behind.headers)
+    assert webhooks.secret(app, user.id, clock.now())["previous_secret"] is None
+
+
+def test_the_secret_stands_nowhere_in_the_database(app: App, user: accounts.NewUser) -> None:
+    secret = webhooks.secret(app, user.id, app.clock.now())["secret"]
+    assert secret.startswith(credentials.WEBHOOK_SECRET)
+    with app.db.read() as tx:
+        row = tx.one("webhook_secret", user_id=user.id)
+    assert row is not None
+    assert secret not in {str(value) for value in dict(row).values()}
+    assert row["fingerprint"] == credentials.fingerprint(secret)
+
+
+def test_the_vectors_are_what_the_standards_own_library_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    library_at(datetime(2026, 1, 31, 12, tzinfo=UTC), monkeypatch)
+    published = webhooks.vectors()
+    assert [vector["valid"] for vector in published["vectors"]] == [True, True, False, False]
+    for vector in published["vectors"]:
+        library = standardwebhooks.Webhook(vector["secret"])
+        if vector["valid"]:
+            library.verify(vector["body"], vector["headers"])
+        else:
+            with pytest.raises(standardwebhooks.WebhookVerificationError):
+                library.verify(vector["body"], vector["headers"])
+
+
+# ---- asked for by their owner
+
+
+def test_a_delivery_that_is_done_can_be_sent_again_under_its_id(
+    app: App, user: accounts.NewUser, dispatcher: Dispatcher, clock: FixedClock
+) -> None:
+    with receiver(status(500)) as there:
+        delivery_id = enqueue(app, user, there.url)
+        with pytest.raises(ApiError, match="still under way"):
+            webhooks.redeliver(app, user.id, delivery_id, clock.now(), keep)
+        for wait in (10, 60, 300, 1):
+            dispatcher.settle(5)
+            clock.advance(wait)
+        assert only(app, user)["status"] == "dropped"
+        again = webhooks.redeliver(app, user.id, delivery_id, clock.now(), keep)
+        assert (again["status"], again["attempt_count"]) == ("pending", 4)
+        dispatcher.settle(5)
+        assert only(app, user)["status"] == "retry_pending"
+        there.behave = status(200)
+        clock.advance(10)
+        dispatcher.settle(5)
+    shown = only(app, user)
+    assert (shown["status"], shown["attempt_count"]) == ("delivered", 6)
+    assert {received.headers["webhook-id"] for received in there.received} == {delivery_id}
+
+
+def test_nobody_sees_or_sends_what_is_anothers(app: App, user: accounts.NewUser) -> None:
+    other = accounts.create(app, "bob@example.com", "pro", app.clock.now())
+    delivery_id = enqueue(app, user, "https://example.com/")
+    assert deliveries(app, other) == []
+    with pytest.raises(ApiError) as caught:
+        webhooks.redeliver(app, other.id, delivery_id, app.clock.now(), keep)
+    assert caught.value.code == "NOT_FOUND"
+
+
+def test_deliveries_are_listed_newest_first_page_by_page(app: App, user: accounts.NewUser) -> None:
+    made = [enqueue(app, user, "https://example.com/", str(number)) for number in range(5)]
+    with app.db.read() as tx:
+        first = webhooks.listed(tx, user.id, webhooks.Wanted(3))
+        rest = webhooks.listed(tx, user.id, webhooks.Wanted(3, int(first["meta"]["next_cursor"])))
+    listed = [one["delivery_id"] for page in (first, rest) for one in page["deliveries"]]
+    assert listed == made[::-1]
+    assert (first["meta"]["has_more"], rest["meta"]["has_more"]) == (True, False)
+    assert deliveries(app, user, state="delivered") == []
+    assert len(deliveries(app, user, event_type="finapi.test")) == 5
+
+
+def test_an_event_is_published_to_accounts_that_want_it(app: App, user: accounts.NewUser) -> None:
+    now = app.clock.now()
+    without_url = accounts.create(app, "bob@example.com", "pro", now)
+    other_topic = accounts.create(app, "eve@example.com", "pro", now)
+    locked = accounts.create(app, "mal@example.com", "pro", now)
+    wants = {"webhook_topics": ["13f.holdings.updated"], "webhook_url": "https://example.com/hook"}
+    accounts.update(app, user.id, wants, now)
+    accounts.update(app, without_url.id, {**wants, "webhook_url": None}, now)
+    accounts.update(app, other_topic.id, {**wants, "webhook_topics": ["insider.transaction.created"]}, now)
+    accounts.update(app, locked.id, wants, now)
+    accounts.set_locked(app, "mal@example.com", True, now)
+    with app.db.write() as tx:
+        assert webhooks.publish(tx, now, Event("13f.holdings.updated", iso(now), "a", {})) == 1
+    assert only(app, user)["url"] == "https://example.com/hook"
+
+
+def test_deliveries_that_are_done_are_forgotten_after_a_month(
+    app: App, user: accounts.NewUser, dispatcher: Dispatcher, clock: FixedClock
+) -> None:
+    with receiver() as there:
+        enqueue(app, user, there.url)
+        dispatcher.settle(5)
+    enqueue(app, user, "https://192.0.2.1/", "2")
+    clock.advance(31 * 86_400)
+    dispatcher.settle(5)
+    assert [one["payload"]["n"] for one in deliveries(app, user)] == ["2"]
