@@ -40,6 +40,7 @@ KINDS = frozenset(
         "fsds-num",
         "fsds-tag",
         "fsds-pre",
+        "fsds-readme",
         "filing-summary",
         "metalinks",
         "r-page",
@@ -221,6 +222,8 @@ def _of_html(front: bytes) -> str:
         return "filing-index"
     if b"infoHead" in front and b"Accession" in front:
         return "filing-index"
+    if b"<title>Financial Statement Data Sets</title>" in front:
+        return "fsds-readme"
     if _SEC_TITLE.search(front) or b"Request Originates from an Undeclared Automated Tool" in front:
         return "sec-error-page"
     if b"Directory Listing for /Archives/edgar" in front or b"Index of /Archives/edgar" in front:

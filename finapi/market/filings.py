@@ -19,8 +19,8 @@ from finapi.edgar import sgml
 from finapi.market import announce, companies
 
 # Where a statement about a filing is from, the better the higher (CONTRACT 6 puts them in this order): a
-# document that was filed, an index of EDGAR, a submissions list, the operator, the filing's own header.
-DOCUMENT, INDEX, SUBMISSIONS, OPERATOR, HEADER = 1, 2, 3, 4, 5
+# data set that rounds its dates, a document that was filed, an index of EDGAR, a submissions list, the operator, the filing's own header.
+ROUNDED, DOCUMENT, INDEX, SUBMISSIONS, OPERATOR, HEADER = 0, 1, 2, 3, 4, 5
 
 # Whose filing it is, of its parties: the one with the lowest rank, then the lowest CIK. Headers name roles;
 # lists name companies only, and a document may name whom it likes.

@@ -17,7 +17,18 @@ from finapi.app import App
 from finapi.db import Transaction
 from finapi.edgar import companyfacts, identity, indexes, recognise, sgml, submissions, tickers, xbrl
 from finapi.errors import ParseError
-from finapi.market import contents, factsets, filings, lists, price_csv, prices, report, sources, store
+from finapi.market import (
+    contents,
+    datasets,
+    factsets,
+    filings,
+    lists,
+    price_csv,
+    prices,
+    report,
+    sources,
+    store,
+)
 from finapi.market.sources import Entry, Group, Unreadable
 
 log = logging.getLogger("finapi.ingest")
@@ -36,9 +47,12 @@ COMPANIONS = (
     "inline-html",
     "directory-index",
     "filing-index",
+    "fsds-readme",
     "image",
     "pdf",
 )
+
+MAX_NAMED = 20  # refused filings of a quarter that are named one by one
 
 _Arc = TypeVar("_Arc", xbrl.PresentationArc, xbrl.CalculationArc, xbrl.DefinitionArc)
 
@@ -96,6 +110,7 @@ def run(app: App, paths: Iterable[Path], given: Given, tell: Callable[[Outcome],
 def _ingest_group(app: App, group: Group, given: Given) -> Iterator[Outcome]:
     """One folder: documents that stand alone one by one, XBRL documents together."""
     together: list[_Document] = []
+    tables: list[_Document] = []
     beside: identity.Identity | None = None
     for entry in group.entries:
         try:
@@ -106,11 +121,16 @@ def _ingest_group(app: App, group: Group, given: Given) -> Iterator[Outcome]:
         if document.kind in XBRL:
             together.append(document)
             continue
+        if document.kind in datasets.KINDS:
+            tables.append(document)
+            continue
         if document.kind in ("directory-index", "filing-index"):
             beside = beside or _identity(document)
         yield from _guarded([document], _ingest_one(app, document, given))
     for documents in _filings(together):
         yield from _guarded(documents, _ingest_filing(app, documents, group.name, beside, given))
+    if tables:
+        yield from _guarded(tables, _data_sets(app, tables))
 
 
 def _guarded(documents: list[_Document], outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
@@ -212,6 +232,36 @@ def _companyfacts(app: App, document: _Document, given: Given) -> Iterator[Outco
     yield Outcome(path, document.kind, "ingested" if stored else "unchanged", note)
 
 
+def _data_sets(app: App, documents: list[_Document]) -> Iterator[Outcome]:
+    """The tables of a quarter together; filings that are refused are named one by one."""
+    tables = {document.kind: document.entry for document in documents}
+    problem = None
+    if len(tables) < len(documents):
+        problem = "two tables of one kind lie in one folder"
+    elif datasets.SUB not in tables or datasets.NUM not in tables:
+        problem = "the tables sub and num of a data set belong together, and one is missing"
+    counts = {True: 0, False: 0, None: 0}
+    try:
+        for result in datasets.ingest(app, tables) if problem is None else ():
+            counts[result.stored] += 1
+            if result.stored is None and counts[None] <= MAX_NAMED:
+                yield Outcome(
+                    tables[datasets.NUM].path, datasets.NUM, "refused", result.reason, result.accession
+                )
+    except ParseError as error:
+        problem = str(error)
+    told = f"{sum(counts.values())} filings: {counts[True]} ingested, {counts[False]} held already"
+    if counts[None]:
+        told += f", {counts[None]} refused"
+    for document in documents:
+        if problem is not None:
+            yield Outcome(document.entry.path, document.kind, "refused", problem)
+        else:
+            yield Outcome(
+                document.entry.path, document.kind, "ingested" if counts[True] else "unchanged", told
+            )
+
+
 def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
     """The filing as its header says, the list of its documents, and the XBRL documents among them."""
     path, data = document.entry.path, document.read()
@@ -228,7 +278,8 @@ def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Ou
         kind = recognise.kind(body, part.filename or "")
         if kind in XBRL:
             name = part.filename or f"document {part.sequence}"
-            inside.append(_Document(Entry(path, name, _already_read(body)), kind))
+            entry = Entry(path, name, _already_read(body), sources.lines_of(body), len(body))
+            inside.append(_Document(entry, kind))
     changed = _put_submission(app, header, len(data), lines, primary)
     if not any(one.kind == INSTANCE for one in inside):
         yield replace(_listed(document, changed), accession=header.accession)

@@ -137,23 +137,12 @@ def assemble(documents: Documents, *, sha256: bytes, count: int) -> Report:
     facts = _merge_facts(documents.instance, index_of)
     names = _Names(documents)
     sections = _sections(documents, names)
-    by_concept: dict[str, list[int]] = {}
-    for fact in facts:
-        if fact.unit:
-            by_concept.setdefault(fact.concept, []).append(fact.context)
     defaults = {
         names.concept(arc.source): names.concept(arc.target)
         for arcs in documents.definition.values()
         for arc in arcs
         if arc.arcrole == "dimension-default"
     }
-    try:
-        columns = layout.columns(sections, contexts, by_concept, defaults)
-    except layout.TooWide as error:
-        raise ParseError(documents.file, f"role {error}", "has more columns than any statement") from None
-    for section, chosen in zip(sections, columns, strict=True):
-        if len(section.lines) * len(chosen) > MAX_CELLS:
-            raise ParseError(documents.file, f"role {section.role_uri}", "has more cells than any statement")
     return Report(
         cover=_cover(documents, contexts, facts),
         source="xbrl",
@@ -161,10 +150,30 @@ def assemble(documents: Documents, *, sha256: bytes, count: int) -> Report:
         documents=count,
         contexts=contexts,
         facts=facts,
-        sections=[
-            section._replace(columns=chosen) for section, chosen in zip(sections, columns, strict=True)
-        ],
+        sections=with_columns(documents.file, sections, contexts, facts, defaults),
     )
+
+
+def with_columns(
+    file: str,
+    sections: Sequence[Section],
+    contexts: Sequence[Context],
+    facts: Sequence[Fact],
+    defaults: Mapping[str, str],
+) -> list[Section]:
+    """The sections with the columns that their facts give them; ParseError for a wider statement than any."""
+    by_concept: dict[str, list[int]] = {}
+    for fact in facts:
+        if fact.unit:
+            by_concept.setdefault(fact.concept, []).append(fact.context)
+    try:
+        columns = layout.columns(sections, contexts, by_concept, defaults)
+    except layout.TooWide as error:
+        raise ParseError(file, f"role {error}", "has more columns than any statement") from None
+    for section, chosen in zip(sections, columns, strict=True):
+        if len(section.lines) * len(chosen) > MAX_CELLS:
+            raise ParseError(file, f"role {section.role_uri}", "has more cells than any statement")
+    return [section._replace(columns=chosen) for section, chosen in zip(sections, columns, strict=True)]
 
 
 @cache

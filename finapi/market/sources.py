@@ -8,16 +8,20 @@ from __future__ import annotations
 import os
 import stat
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from finapi.errors import ParseError
 
 MIB = 1024 * 1024
 MAX_DOCUMENT = 256 * MIB  # the largest instances on EDGAR are about 100 MB
-MAX_ARCHIVE = 4096 * MIB  # all of a zip unpacked; documents are read one at a time
+MAX_ARCHIVE = 65_536 * MIB  # all of a zip unpacked, one document at a time; companyfacts.zip has some 20 GB
 MAX_ENTRIES = 200_000  # entries of a zip
+MAX_LINE = 512 * 1024  # bytes of one line of a table
 # DEFLATE cannot do better than 1032:1, and XBRL does about 20:1: what claims more is a bomb.
 MAX_RATIO = 200
 
@@ -26,12 +30,15 @@ MAX_RATIO = 200
 class Entry:
     """One document: ``path`` is what a report calls it, ``name`` its last part.
 
-    ``read(n)`` gives its first ``n`` bytes and ``read(None)`` all of it; both raise ParseError.
+    ``read(n)`` gives its first ``n`` bytes and ``read(None)`` all of it; ``lines()`` gives it line by line,
+    without line feeds, in bounded memory. All raise ParseError. ``size`` is what it claims to hold, in bytes.
     """
 
     path: str
     name: str
     read: Callable[[int | None], bytes]
+    lines: Callable[[], Iterator[bytes]]
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,9 @@ def _files(parent: Path, files: list[Path]) -> Iterator[Group | Unreadable]:
         elif _is_zip(file):
             yield from _zip(file)
         else:
-            entries.append(Entry(str(file), file.name, _file_reader(file)))
+            entries.append(
+                Entry(str(file), file.name, _file_reader(file), _file_lines(file), file.stat().st_size)
+            )
     if entries:
         yield Group(parent.resolve().name, entries)
 
@@ -149,6 +158,8 @@ def _zip(file: Path) -> Iterator[Group | Unreadable]:
                     f"{file}!{info.filename}",
                     info.filename.rpartition("/")[2],
                     _member_reader(archive, file, info),
+                    _member_lines(archive, file, info),
+                    info.file_size,
                 )
                 for info in sorted(infos, key=lambda info: info.filename)
             ]
@@ -174,24 +185,70 @@ def _member_reader(
     path = f"{file}!{info.filename}"
 
     def read(size: int | None) -> bytes:
-        if info.flag_bits & 1:
-            raise ParseError(path, "", "is encrypted")
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            # zipfile unpacks bzip2 and lzma without a bound, whatever is asked of it.
-            raise ParseError(path, "", "is compressed in another way than zip files of the SEC are")
-        if info.file_size > MAX_DOCUMENT:
+        if info.file_size > MAX_DOCUMENT and size is None:
             raise ParseError(path, "", f"is larger than {MAX_DOCUMENT // MIB} MiB")
-        try:
-            with archive.open(info) as stream:
-                # The size in the directory is a claim: never read past it.
-                data = stream.read(info.file_size + 1 if size is None else size)
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError) as error:
-            raise ParseError(path, "", f"cannot be unpacked: {error}") from None
-        except Exception as error:
-            # zlib.error, lzma.LZMAError: each compression has its own.
-            raise ParseError(path, "", f"cannot be unpacked: {type(error).__name__}") from None
+        with _unpacking(archive, info, path) as stream:
+            # The size in the directory is a claim: never read past it.
+            data = stream.read(info.file_size + 1 if size is None else size)
         if size is None and len(data) != info.file_size:
             raise ParseError(path, "", "is not as long as the zip says")
         return data
 
     return read
+
+
+def _member_lines(
+    archive: zipfile.ZipFile, file: Path, info: zipfile.ZipInfo
+) -> Callable[[], Iterator[bytes]]:
+    path = f"{file}!{info.filename}"
+
+    def lines() -> Iterator[bytes]:
+        with _unpacking(archive, info, path) as stream:
+            yield from _lines_of(stream, path)
+
+    return lines
+
+
+@contextmanager
+def _unpacking(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str) -> Iterator[IO[bytes]]:
+    """A member of a zip, opened; whatever goes wrong in the block that is the zip's is a ParseError."""
+    if info.flag_bits & 1:
+        raise ParseError(path, "", "is encrypted")
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        # zipfile unpacks bzip2 and lzma without a bound, whatever is asked of it.
+        raise ParseError(path, "", "is compressed in another way than zip files of the SEC are")
+    try:
+        with archive.open(info) as stream:
+            yield stream
+    except ParseError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, OSError, EOFError) as error:
+        raise ParseError(path, "", f"cannot be unpacked: {error}") from None
+
+
+def _file_lines(file: Path) -> Callable[[], Iterator[bytes]]:
+    def lines() -> Iterator[bytes]:
+        try:
+            with file.open("rb") as stream:
+                yield from _lines_of(stream, str(file))
+        except OSError as error:
+            raise ParseError(str(file), "", error.strerror or "cannot be read") from None
+
+    return lines
+
+
+def lines_of(body: bytes) -> Callable[[], Iterator[bytes]]:
+    """The lines of what has been read already."""
+    return lambda: iter(body.split(b"\n"))
+
+
+def _lines_of(stream: IO[bytes], path: str) -> Iterator[bytes]:
+    rest = b""
+    while chunk := stream.read(MIB):
+        lines = (rest + chunk).split(b"\n")
+        rest = lines.pop()
+        if len(rest) > MAX_LINE:
+            raise ParseError(path, "", f"has a line of more than {MAX_LINE // 1024} KiB")
+        yield from lines
+    if rest:
+        yield rest

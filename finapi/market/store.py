@@ -38,18 +38,21 @@ def put(tx: Transaction, report: Report, filed: Filed, now: datetime) -> bool:
         return _tell(tx, report, filed, held, now)
     # A name of an unknown day never outranks another.
     as_of = filed.filed_at or ""
-    companies.put_name(tx, cover.cik, cover.name, companies.FROM_COVER, as_of)
+    source = factsets.SOURCES.index(report.source)
+    # The data sets write names in capitals.
+    rank = companies.FROM_FILING_LIST if source == factsets.FSDS else companies.FROM_COVER
+    companies.put_name(tx, cover.cik, cover.name, rank, as_of)
     listed: list[tuple[str, str | None]] = [(ticker, None) for ticker in cover.tickers]
     companies.put_tickers(tx, cover.cik, listed, companies.FROM_COVER, as_of)
     filing_id = _put_filing(tx, report, filed, now).id
     report_id = _insert_report(tx, report, filing_id)
     ids = _Ids(tx, report)
-    set_id = factsets.insert_set(tx, filing_id, cover.cik, factsets.XBRL, report_id)
+    set_id = factsets.insert_set(tx, filing_id, cover.cik, source, report_id)
     factsets.insert(tx, set_id, _rows(report, ids))
     _insert_sections(tx, report, report_id, ids)
     factsets.settle(tx, set_id)
     tx.run("bump_data_version")
-    _announce(tx, filed.accession, now)
+    _announce(tx, filed.accession, now, listed=source == factsets.FSDS)
     return True
 
 
@@ -76,9 +79,10 @@ def _tell(tx: Transaction, report: Report, filed: Filed, held: Row, now: datetim
     return True
 
 
-def _announce(tx: Transaction, accession: str, now: datetime) -> None:
-    announce.filing(tx, now, accession=accession)
-    announce.data_ready(tx, now, accession=accession)
+def _announce(tx: Transaction, accession: str, now: datetime, *, listed: bool = False) -> None:
+    announced = announce.filing(tx, now, accession=accession, listed=listed)
+    if announced or not listed:
+        announce.data_ready(tx, now, accession=accession)
 
 
 def settle_unfiled(tx: Transaction, cik: int, now: datetime) -> int:
@@ -133,6 +137,8 @@ def _put_filing(tx: Transaction, report: Report, filed: Filed, now: datetime) ->
     if filed.accession.startswith(UNFILED):
         return _put_unfiled(tx, report, filed)
     cik = report.cover.cik
+    if report.source == factsets.SOURCES[factsets.FSDS]:
+        return _put_listed(tx, report, filed, now)
     beside = filings.Told(
         accession=filed.accession,
         evidence=filed.evidence,
@@ -153,6 +159,30 @@ def _put_filing(tx: Transaction, report: Report, filed: Filed, now: datetime) ->
     )
     return filings.Stored(
         stored.id, stored.new, stored.changed | filings.put(tx, inside, now, news=False).changed
+    )
+
+
+def _put_listed(tx: Transaction, report: Report, filed: Filed, now: datetime) -> filings.Stored:
+    """Tell of the filing what a data set does; its period, rounded to a month end, only where nothing else tells."""
+    cik = report.cover.cik
+    listed = filings.Told(
+        accession=filed.accession,
+        evidence=filings.INDEX,
+        parties=(filings.Party(cik, filings.LISTED, report.cover.name),),
+        form=filed.form,
+        filed_at=filed.filed_at,
+        accepted_at=filed.accepted_at,
+    )
+    stored = filings.put(tx, listed, now, news=False)
+    rounded = filings.Told(
+        accession=filed.accession,
+        evidence=filings.ROUNDED,
+        parties=listed.parties,
+        period_of_report=report.cover.period_of_report,
+        is_xbrl=1,
+    )
+    return filings.Stored(
+        stored.id, stored.new, stored.changed | filings.put(tx, rounded, now, news=False).changed
     )
 
 

@@ -1,6 +1,8 @@
 -- name: select_report
 -- The latest period that fits; of its filings the last or the first; one filed on an unknown day comes last
--- and is invisible to as_of. Of one filing ingested twice, the fuller set of documents.
+-- and is invisible to as_of. Of one filing ingested twice, the fuller set of documents. Periods are compared by
+-- the month end nearest to them, because those of the data sets are rounded to it; and what the data sets say of
+-- a filing is left out while its own documents are here.
 SELECT reports.id, reports.cik, filings.accession, filings.filed_at, reports.form, reports.period_of_report,
     reports.fiscal_year, reports.fiscal_period, reports.source
 FROM reports
@@ -10,7 +12,15 @@ WHERE reports.cik = :cik
     AND reports.form IN (SELECT value FROM json_each(:forms))
     AND (:year IS NULL OR coalesce(reports.fiscal_year, CAST(substr(reports.period_of_report, 1, 4) AS INTEGER)) = :year)
     AND (:as_of IS NULL OR filings.filed_at <= :as_of)
-ORDER BY reports.period_of_report DESC,
+    AND NOT (reports.source = 'fsds' AND EXISTS (
+        SELECT 1
+        FROM reports AS beside
+        WHERE beside.filing_id = reports.filing_id
+            AND beside.cik = reports.cik
+            AND beside.source = 'xbrl'
+            AND beside.statements > 0
+    ))
+ORDER BY date(reports.period_of_report, '+15 days', 'start of month', '-1 day') DESC,
     filings.filed_at IS NULL,
     CASE :basis WHEN 'original' THEN filings.filed_at END,
     CASE :basis WHEN 'latest' THEN filings.filed_at END DESC,
@@ -26,7 +36,7 @@ SELECT reports.id, reports.cik, filings.accession, filings.filed_at, reports.for
 FROM reports
 JOIN filings ON filings.id = reports.filing_id
 WHERE filings.accession = :accession
-ORDER BY reports.cik = filings.cik DESC, reports.documents DESC, reports.sha256 DESC
+ORDER BY reports.cik = filings.cik DESC, reports.statements > 0 DESC, reports.source = 'fsds', reports.documents DESC, reports.sha256 DESC
 LIMIT 1
 
 -- name: periods_held
