@@ -70,6 +70,7 @@ SAMPLES: list[tuple[bytes, str]] = [
     (b"adsh\ttag\tversion\tcoreg\tddate\tqtrs\tuom\tvalue\tfootnote\r\n", "fsds-num"),
     (b"tag\tversion\tcustom\tabstract\tdatatype\tiord\tcrdr\ttlabel\tdoc\n", "fsds-tag"),
     (b"adsh\treport\tline\tstmt\tinpth\trfile\ttag\tversion\tplabel\n", "fsds-pre"),
+    (b"<html>\n<head>\n<title>Financial Statement Data Sets</title>", "fsds-readme"),
     (b"PK\x03\x04", "zip"),
     (b"\x1f\x8b\x08", "gzip"),
     (b"%PDF-1.4", "pdf"),

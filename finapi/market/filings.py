@@ -18,8 +18,9 @@ from finapi.db import Row, Transaction
 from finapi.edgar import sgml
 from finapi.market import announce, companies
 
-# Where a statement about a filing is from, the better the higher (CONTRACT 6 puts them in this order): a
-# data set that rounds its dates, a document that was filed, an index of EDGAR, a submissions list, the operator, the filing's own header.
+# Where a statement about a filing is from, the better the higher (CONTRACT 6 puts them in this order): a data
+# set whose dates are rounded, a document that was filed, an index of EDGAR, a submissions list, the operator, the
+# filing's own header.
 ROUNDED, DOCUMENT, INDEX, SUBMISSIONS, OPERATOR, HEADER = 0, 1, 2, 3, 4, 5
 
 # Whose filing it is, of its parties: the one with the lowest rank, then the lowest CIK. Headers name roles;

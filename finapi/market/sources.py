@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -21,9 +22,15 @@ MIB = 1024 * 1024
 MAX_DOCUMENT = 256 * MIB  # the largest instances on EDGAR are about 100 MB
 MAX_ARCHIVE = 65_536 * MIB  # all of a zip unpacked, one document at a time; companyfacts.zip has some 20 GB
 MAX_ENTRIES = 200_000  # entries of a zip
+MAX_DIRECTORY = 16 * MIB  # bytes of a zip's list of entries; companyfacts.zip has 1.5 MiB
 MAX_LINE = 512 * 1024  # bytes of one line of a table
 # DEFLATE cannot do better than 1032:1, and XBRL does about 20:1: what claims more is a bomb.
 MAX_RATIO = 200
+
+# APPNOTE 4.3.16, 4.3.15 and 4.3.14: the end of a zip's directory, where its 64-bit form is, and that form.
+_END = struct.Struct("<4s4H2LH")
+_LOCATOR = struct.Struct("<4sLQL")
+_END_64 = struct.Struct("<4sQ2H2L4Q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +146,11 @@ def _file_reader(file: Path) -> Callable[[int | None], bytes]:
 
 def _zip(file: Path) -> Iterator[Group | Unreadable]:
     try:
+        if _directory_size(file) > MAX_DIRECTORY:
+            yield Unreadable(
+                str(file), f"lists more entries than any archive of the SEC ({MAX_DIRECTORY // MIB} MiB)"
+            )
+            return
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         yield Unreadable(str(file), f"is not a readable zip: {error}")
@@ -165,6 +177,31 @@ def _zip(file: Path) -> Iterator[Group | Unreadable]:
             ]
             # The folder inside names the filing better than the archive; at its top the archive does.
             yield Group(folder.rpartition("/")[2] or file.stem, entries)
+
+
+def _directory_size(file: Path) -> int:
+    """How many bytes the zip's list of entries has, of which zipfile makes ten times as many of objects; 0 if none.
+
+    Looked for where zipfile looks: at the very end, else before a comment of up to 64 KiB.
+    """
+    with file.open("rb") as stream:
+        length = stream.seek(0, os.SEEK_END)
+        start = max(0, length - _END.size - 65_535)
+        stream.seek(start)
+        tail = stream.read()
+        at = len(tail) - _END.size
+        if at < 0 or not tail.startswith(b"PK\5\6", at) or not tail.endswith(b"\0\0"):
+            at = tail.rfind(b"PK\5\6")
+        if at < 0 or len(tail) - at < _END.size:
+            return 0
+        size: int = _END.unpack_from(tail, at)[5]
+        locator = at - _LOCATOR.size
+        if locator >= 0 and tail.startswith(b"PK\6\7", locator):
+            stream.seek(min(_LOCATOR.unpack_from(tail, locator)[2], length))
+            record = stream.read(_END_64.size)
+            if len(record) == _END_64.size and record.startswith(b"PK\6\6"):
+                size = max(size if size < 0xFFFFFFFF else 0, _END_64.unpack(record)[8])
+    return size
 
 
 def _bomb(members: list[zipfile.ZipInfo]) -> str | None:
@@ -222,7 +259,7 @@ def _unpacking(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str) -> It
             yield stream
     except ParseError:
         raise
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, OSError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, OSError, EOFError) as error:
         raise ParseError(path, "", f"cannot be unpacked: {error}") from None
 
 

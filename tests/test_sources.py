@@ -1,0 +1,87 @@
+"""What a path holds: archives that are too large are refused before they are opened."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from finapi.market import sources
+
+
+def unreadable(file: Path) -> str:
+    (only,) = sources.groups([file])
+    assert isinstance(only, sources.Unreadable), only
+    return only.reason
+
+
+def many(file: Path, count: int) -> Path:
+    """A zip of empty entries, made without zipfile: it would take a minute for a million."""
+    name = b"0123456"
+    local = struct.pack("<4s5H3L2H", b"PK\3\4", 20, 0, 0, 0, 33, 0, 0, 0, len(name), 0) + name
+    entry = (
+        struct.pack("<4s6H3L5H2L", b"PK\1\2", 20, 20, 0, 0, 0, 33, 0, 0, 0, len(name), 0, 0, 0, 0, 0, 0)
+        + name
+    )
+    with file.open("wb") as stream:
+        stream.write(local)
+        stream.write(entry * count)
+        end = struct.pack(
+            "<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, len(entry) * count, len(local)
+        )
+        stream.write(end)
+        stream.write(struct.pack("<4sLQL", b"PK\6\7", 0, len(local) + len(entry) * count, 1))
+        stream.write(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0))
+    return file
+
+
+def test_zip_of_a_million_entries_is_refused_before_its_list_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = many(tmp_path / "many.zip", 1_000_000)
+
+    def opened(*arguments: object) -> None:
+        raise AssertionError("opened")
+
+    monkeypatch.setattr(zipfile, "ZipFile", opened)
+    assert "lists more entries" in unreadable(file)
+
+
+def test_list_of_entries_behind_a_comment_is_measured_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "comment.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a.json", "{}")
+        archive.comment = b"c" * 60_000
+    monkeypatch.setattr(sources, "MAX_DIRECTORY", 10)
+    assert "lists more entries" in unreadable(file)
+
+
+def test_zip_of_many_entries_can_be_read(tmp_path: Path) -> None:
+    (group,) = sources.groups([many(tmp_path / "some.zip", 2_000)])
+    assert isinstance(group, sources.Group)
+    assert len(group.entries) == 2_000
+
+
+@pytest.mark.parametrize("data", [b"PK\5\6", b"PK\3\4" + b"\0" * 40, b"PK\5\6" + b"\xff" * 18])
+def test_what_only_begins_like_a_zip_is_refused(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "no.zip"
+    file.write_bytes(data)
+    assert unreadable(file)
+
+
+def test_lines_of_a_file_and_of_a_zip_are_the_same(tmp_path: Path) -> None:
+    data = b"first\n\nlast line without an end"
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.txt").write_bytes(data)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.txt", data)
+    for place in ("folder", "a.zip"):
+        for group in sources.groups([tmp_path / place]):
+            assert isinstance(group, sources.Group)
+            assert list(group.entries[0].lines()) == [b"first", b"", b"last line without an end"]
+            assert group.entries[0].size == len(data)
+    assert list(sources.lines_of(data)()) == [b"first", b"", b"last line without an end"]
