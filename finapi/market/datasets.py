@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from finapi import heartbeats
 from finapi.app import App
@@ -51,12 +51,51 @@ _OPENING = re.compile(r"begin|start|opening", re.IGNORECASE)
 _CLOSING = re.compile(r"\bend|clos", re.IGNORECASE)
 
 
+MAX_NAMED = 20  # refused filings that are named one by one
+
+Fate = Literal["ingested", "unchanged", "refused"]
+
+
+class Told(NamedTuple):
+    """What became of a table, or of a filing that was refused."""
+
+    path: str
+    kind: str
+    outcome: Fate
+    reason: str | None
+    accession: str | None = None
+
+
 class Result(NamedTuple):
     """What became of a filing: ``stored`` is None when it was refused, with the reason."""
 
     accession: str
     stored: bool | None
     reason: str | None = None
+
+
+def told(app: App, tables: Sequence[tuple[str, Entry]]) -> Iterator[Told]:
+    """Store a quarter given as its tables by kind, and tell what became of each."""
+    by_kind = dict(tables)
+    problem = None
+    if len(by_kind) < len(tables):
+        problem = "two tables of one kind lie in one folder"
+    elif SUB not in by_kind or NUM not in by_kind:
+        problem = "the tables sub and num of a data set belong together, and one is missing"
+    counts = {True: 0, False: 0, None: 0}
+    try:
+        for result in ingest(app, by_kind) if problem is None else ():
+            counts[result.stored] += 1
+            if result.stored is None and counts[None] <= MAX_NAMED:
+                yield Told(by_kind[NUM].path, NUM, "refused", result.reason, result.accession)
+    except ParseError as error:
+        problem = str(error)
+    summary = f"{sum(counts.values())} filings: {counts[True]} ingested, {counts[False]} held already"
+    if counts[None]:
+        summary += f", {counts[None]} refused"
+    fate: Fate = "refused" if problem else "ingested" if counts[True] else "unchanged"
+    for kind, entry in tables:
+        yield Told(entry.path, kind, fate, problem or summary)
 
 
 def ingest(app: App, tables: Mapping[str, Entry]) -> Iterator[Result]:

@@ -52,8 +52,6 @@ COMPANIONS = (
     "pdf",
 )
 
-MAX_NAMED = 20  # refused filings of a quarter that are named one by one
-
 _Arc = TypeVar("_Arc", xbrl.PresentationArc, xbrl.CalculationArc, xbrl.DefinitionArc)
 
 Kind = Literal["ingested", "unchanged", "skipped", "refused"]
@@ -234,32 +232,8 @@ def _companyfacts(app: App, document: _Document, given: Given) -> Iterator[Outco
 
 def _data_sets(app: App, documents: list[_Document]) -> Iterator[Outcome]:
     """The tables of a quarter together; filings that are refused are named one by one."""
-    tables = {document.kind: document.entry for document in documents}
-    problem = None
-    if len(tables) < len(documents):
-        problem = "two tables of one kind lie in one folder"
-    elif datasets.SUB not in tables or datasets.NUM not in tables:
-        problem = "the tables sub and num of a data set belong together, and one is missing"
-    counts = {True: 0, False: 0, None: 0}
-    try:
-        for result in datasets.ingest(app, tables) if problem is None else ():
-            counts[result.stored] += 1
-            if result.stored is None and counts[None] <= MAX_NAMED:
-                yield Outcome(
-                    tables[datasets.NUM].path, datasets.NUM, "refused", result.reason, result.accession
-                )
-    except ParseError as error:
-        problem = str(error)
-    told = f"{sum(counts.values())} filings: {counts[True]} ingested, {counts[False]} held already"
-    if counts[None]:
-        told += f", {counts[None]} refused"
-    for document in documents:
-        if problem is not None:
-            yield Outcome(document.entry.path, document.kind, "refused", problem)
-        else:
-            yield Outcome(
-                document.entry.path, document.kind, "ingested" if counts[True] else "unchanged", told
-            )
+    tables = [(document.kind, document.entry) for document in documents]
+    return (Outcome(*told) for told in datasets.told(app, tables))
 
 
 def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
