@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from finapi import billing, credentials
+from finapi import credentials, plans
 from finapi.app import App
 from finapi.clock import iso
 from finapi.db import Refused, Row, Transaction
@@ -20,7 +20,8 @@ TOPICS = ("sniper.window_expired", "insider.transaction.created", "13f.holdings.
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A verified user: what a handler may know of who is calling. ``plan`` is None without a plan row.
+    """A verified user: what a handler may know of who is calling. ``plan`` and ``period_end``, when its
+    tokens are refilled, are None without a plan row.
 
     ``session`` is the fingerprint of the session that called, None for a call by key.
     """
@@ -29,6 +30,7 @@ class Caller:
     uuid: str
     email: str
     plan: str | None
+    period_end: str | None = None
     session: bytes | None = None
 
 
@@ -47,7 +49,7 @@ def by_api_key(tx: Transaction, key: str) -> Caller | None:
     if not credentials.looks_like_api_key(key):
         return None
     row = tx.one("caller_by_fingerprint", fingerprint=credentials.fingerprint(key))
-    return None if row is None else Caller(row["id"], row["uuid"], row["email"], row["plan"])
+    return None if row is None else _caller(row)
 
 
 def by_session(app: App, tx: Transaction, token: str, now: datetime) -> Caller | None:
@@ -57,7 +59,11 @@ def by_session(app: App, tx: Transaction, token: str, now: datetime) -> Caller |
         return None
     fingerprint = credentials.fingerprint(claims.session_id)
     row = tx.one("caller_by_session", fingerprint=fingerprint, uuid=claims.sub, now=iso(now))
-    return None if row is None else Caller(row["id"], row["uuid"], row["email"], row["plan"], fingerprint)
+    return None if row is None else _caller(row, fingerprint)
+
+
+def _caller(row: Row, session: bytes | None = None) -> Caller:
+    return Caller(row["id"], row["uuid"], row["email"], row["plan"], row["current_period_end"], session)
 
 
 def normal(email: str) -> str:
@@ -90,7 +96,7 @@ def insert(
     )
     fingerprint = credentials.fingerprint(key)
     tx.run("insert_api_key", user_id=user_id, uuid=key_uuid, fingerprint=fingerprint, now=stamp)
-    billing.open_plan(tx, app.config, user_id, plan, now)
+    plans.open_plan(tx, app.config, user_id, plan, now)
     return NewUser(user_id, user_uuid, email, key)
 
 
@@ -177,9 +183,11 @@ def set_locked(app: App, email: str, locked: bool, now: datetime) -> None:
 def add_credit(app: App, email: str, cents: int, now: datetime) -> int:
     """Add to the wallet; the cents in it then. NOT_FOUND when there is no such user."""
     with app.db.write() as tx:
+        user = tx.one("user_by_email", email=normal(email))
+        if user is None:
+            raise _nobody(email)
         left = tx.value("add_credit", email=normal(email), cents=cents, now=iso(now))
-    if left is None:
-        raise _nobody(email)
+        tx.run("insert_wallet_row", user_id=user["id"], cents=cents, reason="credit", tokens=0, now=iso(now))
     return int(left)
 
 

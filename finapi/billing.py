@@ -2,72 +2,21 @@
 
 from __future__ import annotations
 
-import calendar
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from typing import Any
 
 from finapi.app import App
 from finapi.clock import iso
-from finapi.config import Config
 from finapi.db import Transaction
 from finapi.errors import ApiError
-
-# CONTRACT 4: how long a plan's period is, in months; None: a week.
-PERIOD_MONTHS: dict[str, int | None] = {"free": 1, "weekly": None, "monthly": 1, "pro": 1, "yearly": 12}
 
 # How often kept debits are written when no later debit takes them along, in seconds.
 CLOSE_SECONDS = 0.5
 
-
-def open_plan(tx: Transaction, config: Config, user_id: int, plan: str, now: datetime) -> None:
-    """Give a new user the first period of ``plan``, with the ledger row of its tokens."""
-    tokens: int = getattr(config, f"{plan}_tokens")
-    stamp = iso(now)
-    end = iso(period_end(now, plan))
-    tx.run("insert_userplan", user_id=user_id, plan=plan, tokens=tokens, period_end=end, now=stamp)
-    _ledger_row(tx, user_id, tokens, "refill", now=stamp)
-
-
-def change_plan(app: App, user_id: int, plan: str, now: datetime) -> None:
-    """Put a user on a plan from now on: a fresh period with its quota, what was left of the old one gone."""
-    quota: int = getattr(app.config, f"{plan}_tokens")
-    with app.db.write() as tx:
-        row = tx.one("userplan", user_id=user_id)
-        if row is None:
-            open_plan(tx, app.config, user_id, plan, now)
-            return
-        left = row["total_limit_api"] - row["reach_limit_api"]
-        tx.run(
-            "set_userplan",
-            user_id=user_id,
-            plan=plan,
-            tokens=quota,
-            period_end=iso(period_end(now, plan)),
-            now=iso(now),
-        )
-        _ledger_row(tx, user_id, quota - left, "refill", now=iso(now))
-
-
-def grant(app: App, user_id: int, tokens: int, now: datetime) -> None:
-    """Add tokens to a user's balance."""
-    with app.db.write() as tx:
-        if not tx.run("add_tokens", user_id=user_id, tokens=tokens, now=iso(now)):
-            raise ApiError("CONFLICT", "The account has no plan to add tokens to.")
-        _ledger_row(tx, user_id, tokens, "grant", now=iso(now))
-
-
-def period_end(start: datetime, plan: str) -> datetime:
-    """When the period of ``plan`` that begins at ``start`` ends: the same day of a later month.
-
-    A month without that day ends it on the month's last day.
-    """
-    months = PERIOD_MONTHS[plan]
-    if months is None:
-        return start + timedelta(weeks=1)
-    year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
-    day = min(start.day, calendar.monthrange(year, month + 1)[1])
-    return start.replace(year=year, month=month + 1, day=day)
+# What a call that costs tokens may leave in the ledger.
+SPENDING = ("debit", "4xx_refund", "5xx_refund", "crash_refund")
 
 
 @contextmanager
@@ -109,7 +58,7 @@ def refund_open(app: App, now: datetime) -> int:
         for row in rows:
             tx.run("close_debit", id=row["id"], status=500)
             tx.run("give_back_tokens", user_id=row["user_id"], cost=row["cost"], now=iso(now))
-            _ledger_row(
+            ledger_row(
                 tx,
                 row["user_id"],
                 row["cost"],
@@ -127,7 +76,7 @@ def _debit(app: App, user_id: int, endpoint: str, cost: int, request_id: str) ->
     with app.db.write() as tx:
         _close_kept(app, tx)
         if tx.run("take_tokens", user_id=user_id, cost=cost, now=now):
-            return _ledger_row(
+            return ledger_row(
                 tx, user_id, -cost, "debit", endpoint=endpoint, request_id=request_id, open=1, now=now
             )
         plan = tx.one("userplan", user_id=user_id)
@@ -136,7 +85,7 @@ def _debit(app: App, user_id: int, endpoint: str, cost: int, request_id: str) ->
         "required_cost": cost,
         "next_refill_at": plan["current_period_end"] if plan else None,
         "plan": plan["plan"] if plan else None,
-        "upgrade_url": app.config.upgrade_url or f"{app.config.public_url}/plans",
+        "upgrade_url": app.config.upgrade_page,
     }
     raise ApiError("insufficient_tokens", "The token balance is below the cost of this call.", beside=beside)
 
@@ -148,7 +97,7 @@ def _refund(
     with app.db.write() as tx:
         if tx.run("close_debit", id=debit_id, status=status):
             tx.run("give_back_tokens", user_id=user_id, cost=cost, now=now)
-            _ledger_row(
+            ledger_row(
                 tx, user_id, cost, reason, endpoint=endpoint, request_id=request_id, status=status, now=now
             )
 
@@ -160,7 +109,74 @@ def _close_kept(app: App, tx: Transaction) -> None:
         tx.run("close_debit", id=debit_id, status=status)
 
 
-def _ledger_row(
+def usage(tx: Transaction, user_id: int, days: int, now: datetime) -> dict[str, Any]:
+    """What was spent in the last ``days`` UTC days, today included: by day, oldest first, and by endpoint.
+
+    Refunds count against the day and the endpoint of their row, so that tokens are what was kept.
+    """
+    first = (now - timedelta(days=days - 1)).date()
+    mark = tx.value("ledger_mark", user_id=user_id, since=first.isoformat()) or 0
+    spent = {row["day"]: row for row in tx.all("spent_by_day", user_id=user_id, mark=mark)}
+    daily = []
+    for number in range(days):
+        day = (first + timedelta(days=number)).isoformat()
+        row = spent.get(day)
+        daily.append(
+            {
+                "day": day,
+                "tokens_consumed": row["tokens"] if row else 0,
+                "calls": row["calls"] if row else 0,
+            }
+        )
+    top = [dict(row) for row in tx.all("spent_by_endpoint", user_id=user_id, mark=mark)]
+    return {"window_days": days, "daily": daily, "top_endpoints": top}
+
+
+def transactions(
+    tx: Transaction, user_id: int, limit: int, before: int | None
+) -> tuple[list[dict[str, Any]], int | None]:
+    """The newest ``limit`` rows of a user's ledger below the id ``before``, and the id to go on from."""
+    rows = tx.all("ledger_rows", user_id=user_id, limit=limit + 1, before=before)
+    shown = [
+        {
+            "created_at": row["created_at"],
+            "delta": row["delta"],
+            "reason": row["reason"],
+            "endpoint": row["endpoint"],
+            "metadata": {"request_id": row["request_id"], "cost_tier": abs(row["delta"])}
+            if row["reason"] in SPENDING
+            else {"request_id": None, "cost_tier": None},
+            "response_status": row["status"],
+        }
+        for row in rows[:limit]
+    ]
+    return shown, rows[limit - 1]["id"] if len(rows) > limit else None
+
+
+def wrong(app: App, now: datetime) -> list[str]:
+    """What does not add up: balances, wallets and debits left open; an empty list when all is well.
+
+    A debit is open while its call runs, so that only one older than any call may be is wrong.
+    """
+    longest = timedelta(seconds=app.config.server_timeout + app.config.drain_timeout)
+    with app.db.read() as tx:
+        return [
+            *(
+                f"{row['email']}: the balance is {row['balance']} tokens, the ledger sums to {row['ledger']}"
+                for row in tx.all("unequal_balances")
+            ),
+            *(
+                f"{row['email']}: the wallet is {row['credit_cents']} cents, its rows sum to {row['rows']}"
+                for row in tx.all("unequal_wallets")
+            ),
+            *(
+                f"ledger row {row['id']}: {row['cost']} tokens for {row['endpoint']} are still open"
+                for row in tx.all("debits_open_since", before=iso(now - longest))
+            ),
+        ]
+
+
+def ledger_row(
     tx: Transaction,
     user_id: int,
     delta: int,
@@ -172,6 +188,7 @@ def _ledger_row(
     status: int | None = None,
     open: int = 0,
 ) -> int:
+    """Write a change of a balance and give the row's id; the caller changes the balance beside it."""
     return tx.insert(
         "insert_ledger_row",
         user_id=user_id,

@@ -118,6 +118,9 @@ class Config:
     )
     webhook_threads: int = _setting(32, "deliveries under way at once", least=2)
     sniper_slots: int = _setting(5, "sniper targets of an account at once", least=1)
+    feeds_free: int = _setting(1, "feed connections at once, plan free", least=0)
+    feeds_paid: int = _setting(5, "feed connections at once, other plans", least=0)
+    feed_catchup: int = _setting(20, "events that a new feed connection is replayed", least=0)
 
     # CONTRACT 4: tokens of a plan's period.
     free_tokens: int = _setting(2_000, "tokens a month of the plan free", least=0)
@@ -146,6 +149,11 @@ class Config:
     def retry_seconds(self) -> tuple[float, ...]:
         """``webhook_retries`` as numbers."""
         return tuple(_convert(text, float, "setting webhook_retries") for text in self.webhook_retries)
+
+    @property
+    def upgrade_page(self) -> str:
+        """Where plans are described: what a 402 names."""
+        return self.upgrade_url or f"{self.public_url}/plans"
 
     @property
     def mail_directory(self) -> Path | None:

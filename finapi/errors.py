@@ -13,6 +13,7 @@ STATUS_OF: dict[str, int] = {
     "INVALID_INVITE": 400,
     "EMAIL_NOT_VERIFIED": 400,
     "INVALID_TOKEN": 400,
+    "INSUFFICIENT_BALANCE": 400,
     "UNAUTHORIZED": 401,
     "INVALID_CREDENTIALS": 401,
     "insufficient_tokens": 402,

@@ -81,6 +81,20 @@ class Limiter:
         self._states: OrderedDict[Hashable, list[State | None]] = OrderedDict()
         self._lock = threading.Lock()
 
+    def look(self, key: Hashable, now: float) -> list[tuple[Limit, int, float]]:
+        """What ``key`` has left, changing nothing: of each limit, requests that would pass at once and seconds
+        until everything is free again."""
+        with self._lock:
+            states = self._states.get(key) or [None] * len(self.limits)
+        left = []
+        for limit, state in zip(self.limits, states, strict=True):
+            decision, _ = decide(limit, state, now)
+            # The verdict is of one request more, which was not made.
+            made = 1 if decision.allowed else 0
+            wait = decision.reset_after - made * limit.period / limit.requests
+            left.append((limit, decision.remaining + made, max(0.0, wait)))
+        return left
+
     def take(self, key: Hashable, now: float) -> Decision:
         """Decide on a request of ``key`` at ``now`` (monotonic seconds) and remember what it used.
 

@@ -13,7 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from finapi import app as apps
-from finapi import billing, datadir, events, recovery, sniper, webhooks
+from finapi import (
+    billing,
+    datadir,
+    events,
+    plans,
+    recovery,
+    sniper,
+    webhooks,
+)
 from finapi.app import App
 from finapi.background import Worker
 from finapi.background import running as workers_running
@@ -97,6 +105,7 @@ def running(
             Worker("close-debits", lambda: billing.close_kept(app)),
             Worker("prune-events", lambda: _prune_step(app)),
             Worker("sniper", lambda: sniper.advance(app, app.clock.now())),
+            Worker("refill-plans", lambda: plans.refill_due(app, app.clock.now())),
             Worker("mail", lambda: _mail_step(app), interrupt=app.post.transport.close),
         ]
         # Left in the opposite order: calls are drained while the workers still work.

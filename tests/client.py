@@ -15,6 +15,7 @@ from wsgiref.validate import validator
 
 from finapi import invites, mail
 from finapi.app import App
+from finapi.db import Transaction
 from finapi.web.wsgi import WsgiApp
 
 AUTH = "/api/v1/auth/"
@@ -169,3 +170,13 @@ def session_of(client: Client, email: str = "ann@example.com", password: str = P
     assert answer.status == 200, answer.body
     token: str = answer.json["token"]
     return token
+
+
+# ---- what the ledger says
+
+
+def ledger_sum(tx: Transaction, user_id: int) -> int:
+    """The sum of a user's ledger, which is the balance."""
+    sql = "SELECT coalesce(sum(delta), 0) FROM ledger WHERE user_id = ?"
+    total: int = tx._connection.execute(sql, (user_id,)).fetchone()[0]
+    return total

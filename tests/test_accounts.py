@@ -11,6 +11,7 @@ from finapi import accounts, credentials
 from finapi.accounts import Caller, NewUser
 from finapi.app import App
 from finapi.errors import ApiError
+from tests.client import ledger_sum
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 
@@ -49,14 +50,15 @@ def test_a_new_user_has_the_first_period_of_its_plan(
     app: App, plan: str, tokens: int, period_end: str
 ) -> None:
     user = accounts.create(app, "ann@example.com", plan, NOW)
+    stamp = "2026-01-31T12:00:00.000Z"
     assert rows(app, "SELECT * FROM userplans") == [
-        (1, user.id, plan, "active", tokens, 0, period_end, *["2026-01-31T12:00:00.000Z"] * 2)
+        (1, user.id, plan, "active", tokens, 0, period_end, stamp, stamp, 0, stamp)
     ]
 
 
 def test_a_new_users_ledger_sums_to_its_balance(app: App, user: NewUser) -> None:
     with app.db.read() as tx:
-        assert tx.value("ledger_sum", user_id=user.id) == 500_000
+        assert ledger_sum(tx, user.id) == 500_000
     assert rows(app, "SELECT user_id, delta, reason, endpoint, request_id, status, open FROM ledger") == [
         (user.id, 500_000, "refill", None, None, None, 0)
     ]
@@ -66,7 +68,7 @@ def test_tokens_of_a_plan_are_a_setting(make_app: Callable[..., App]) -> None:
     app = make_app(free_tokens=7)
     user = accounts.create(app, "ann@example.com", "free", NOW)
     with app.db.read() as tx:
-        assert tx.value("ledger_sum", user_id=user.id) == 7
+        assert ledger_sum(tx, user.id) == 7
 
 
 @pytest.mark.parametrize("email", ["ann@example.com", "ANN@EXAMPLE.COM", " ann@example.com"])
@@ -94,8 +96,12 @@ def test_the_database_holds_no_key(app: App, user: NewUser) -> None:
 
 def test_a_user_is_known_by_its_key(app: App, user: NewUser) -> None:
     bob = accounts.create(app, "bob@example.com", "free", NOW)
-    assert caller_of(app, user.api_key) == Caller(user.id, user.uuid, "ann@example.com", "pro")
-    assert caller_of(app, bob.api_key) == Caller(bob.id, bob.uuid, "bob@example.com", "free")
+    assert caller_of(app, user.api_key) == Caller(
+        user.id, user.uuid, "ann@example.com", "pro", "2026-02-28T12:00:00.000Z"
+    )
+    assert caller_of(app, bob.api_key) == Caller(
+        bob.id, bob.uuid, "bob@example.com", "free", "2026-02-28T12:00:00.000Z"
+    )
 
 
 @pytest.mark.parametrize("key", ["", "0" * 32, "not a key", "' OR 1=1 --", "\0" * 32])

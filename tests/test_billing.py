@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from finapi import accounts, billing, server
+from finapi import accounts, billing, plans, server
 from finapi import app as apps
 from finapi.app import App
 from finapi.clock import FixedClock
 from finapi.config import Config
 from finapi.errors import ApiError
+from tests.client import ledger_sum
 from tests.conftest import NOW
 
 ROOT = Path(__file__).parents[1]
@@ -39,7 +40,7 @@ def balance(app: App, user_id: int = 1) -> int:
         plan = tx.one("userplan", user_id=user_id)
         assert plan is not None
         left = int(plan["total_limit_api"] - plan["reach_limit_api"])
-        assert tx.value("ledger_sum", user_id=user_id) == left
+        assert ledger_sum(tx, user_id) == left
     return left
 
 
@@ -72,12 +73,12 @@ def spend(app: App, cost: int = 25, request_id: str = "r1", user_id: int = 1) ->
 )
 def test_a_period_ends_on_the_same_day_or_the_last_of_the_month(start: str, plan: str, end: str) -> None:
     moment = datetime.fromisoformat(f"{start}T23:59:59.999+00:00")
-    assert billing.period_end(moment, plan) == datetime.fromisoformat(f"{end}T23:59:59.999+00:00")
+    assert plans.period_end(moment, plan, moment) == datetime.fromisoformat(f"{end}T23:59:59.999+00:00")
 
 
 def test_every_plan_has_a_period_and_tokens() -> None:
-    assert set(billing.PERIOD_MONTHS) == {"free", "weekly", "monthly", "pro", "yearly"}
-    assert all(hasattr(Config(), f"{plan}_tokens") for plan in billing.PERIOD_MONTHS)
+    assert set(plans.PERIOD_MONTHS) == {"free", "weekly", "monthly", "pro", "yearly"}
+    assert all(hasattr(Config(), f"{plan}_tokens") for plan in plans.PERIOD_MONTHS)
 
 
 # ---- a call that succeeds
@@ -391,7 +392,7 @@ def test_a_refund_after_a_change_of_plan_keeps_ledger_and_balance_equal(app: App
 
     def call() -> None:
         with billing.charged(app, user.id, "GET /x", 25, "request"):
-            billing.change_plan(app, user.id, "pro", NOW)
+            plans.change_plan(app, user.id, "pro", NOW)
             raise ApiError("NOT_FOUND", "Nothing.")
 
     with pytest.raises(ApiError, match="Nothing"):
@@ -400,4 +401,4 @@ def test_a_refund_after_a_change_of_plan_keeps_ledger_and_balance_equal(app: App
         row = tx.one("userplan", user_id=user.id)
         assert row is not None
         assert row["total_limit_api"] - row["reach_limit_api"] == 500_025
-        assert tx.value("ledger_sum", user_id=user.id) == 500_025
+        assert ledger_sum(tx, user.id) == 500_025

@@ -327,10 +327,10 @@ def test_a_query_gives_rows_a_row_or_a_value(database: Database) -> None:
     with database.read() as tx:
         row = tx.one("userplan", user_id=user_id)
         assert row is not None
-        assert tuple(row) == ("free", "active", 5, 0, NOW)
+        assert tuple(row) == (user_id, "free", "active", 5, 0, 0, NOW, NOW)
         assert row["plan"] == "free"
         assert tx.all("userplan", user_id=user_id) == [row]
-        assert tx.value("userplan", user_id=user_id) == "free"
+        assert tx.value("userplan", user_id=user_id) == user_id
 
 
 def test_a_query_without_rows_gives_none(database: Database) -> None:

@@ -8,7 +8,7 @@ import re
 from dataclasses import asdict
 from datetime import timedelta
 
-from finapi import billing, mail
+from finapi import mail, plans
 from finapi.app import App
 from finapi.datadir import Say
 from finapi.errors import ApiError, UsageError
@@ -104,7 +104,7 @@ def _user(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
         accounts.set_locked(app, args.email, args.action == "lock", now)
         say("out", f"{args.email} is {args.action}ed")
     elif args.action == "plan":
-        billing.change_plan(app, accounts.id_of(app, args.email), args.plan, now)
+        plans.change_plan(app, accounts.id_of(app, args.email), args.plan, now)
         say("out", f"{args.email} is on the plan {args.plan}")
     elif args.action == "credit":
         cents = _cents(args.amount)
@@ -113,7 +113,7 @@ def _user(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     elif args.action == "grant":
         if not 1 <= args.tokens <= 10**12:
             raise UsageError("tokens: must be a positive whole number")
-        billing.grant(app, accounts.id_of(app, args.email), args.tokens, now)
+        plans.grant(app, accounts.id_of(app, args.email), args.tokens, now)
         say("out", f"{args.email} was granted {args.tokens} tokens")
     else:
         user_id = accounts.id_of(app, args.email)

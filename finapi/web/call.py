@@ -13,6 +13,7 @@ from finapi.app import App
 from finapi.clock import iso
 from finapi.db import Transaction
 from finapi.idempotency import Once
+from finapi.web.deprecation import Deprecation
 from finapi.web.http import Request, Response, dumps
 from finapi.web.params import Field, Param
 from finapi.web.shapes import Schema
@@ -50,6 +51,8 @@ class Route:
     lists: bool = False
     idempotent: bool = False
     shape: Schema | None = None
+    # Set where the route is going away; its answers say so.
+    deprecated: Deprecation | None = None
     # What it answers when all is well, and errors of its own beside those that follow from the other columns.
     answers: tuple[int, ...] = (200,)
     errors: tuple[int, ...] = ()
@@ -68,6 +71,12 @@ class Route:
         return tuple(self.shape["properties"]["data"]["items"]["properties"])
 
 
+def limiter(zone: str, caller: Caller | None) -> str:
+    """The limiter of a zone: the insider service has one for paid plans (SPEC "Limits")."""
+    paid = zone == "insider" and caller is not None and caller.plan not in (None, "free")
+    return "insider_paid" if paid else zone
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """What a handler receives: the parts it may touch, who calls, when, and the parameters as values."""
@@ -82,16 +91,29 @@ class Call:
     body: Mapping[str, Any]
     once: Once | None = None
 
-    def success(self, data: Any, meta: Mapping[str, Any]) -> Response:
-        """The envelope of a data endpoint (CONTRACT 2)."""
-        envelope = {
+    @property
+    def user_id(self) -> int:
+        """Who calls, on a route that asks for a credential."""
+        assert self.caller is not None
+        return self.caller.id
+
+    def limiter(self, zone: str) -> str:
+        """The limiter that this caller meets in ``zone``."""
+        return limiter(zone, self.caller)
+
+    def envelope(self, data: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
+        """What a data endpoint answers (CONTRACT 2)."""
+        return {
             "status": "success",
             "data": data,
             "meta": meta,
             "request_id": self.request_id,
             "timestamp": iso(self.now),
         }
-        return Response(200, dumps(envelope))
+
+    def success(self, data: Any, meta: Mapping[str, Any]) -> Response:
+        """The envelope as a response."""
+        return Response(200, dumps(self.envelope(data, meta)))
 
     def rows(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
         """A list as the caller's ``Accept`` asks: the envelope, or the bare rows as CSV or NDJSON.
@@ -111,7 +133,10 @@ class Call:
         return Response(200, body, f"{kind}; charset=utf-8", headers)
 
     def settled(self, tx: Transaction, answer: Mapping[str, Any]) -> Response:
-        """``answer``, kept in the transaction that did the work: the same ``Idempotency-Key`` gets it again."""
+        """``answer``, kept in the transaction that did the work: the same ``Idempotency-Key`` gets it again.
+
+        Passed to the function that opens that transaction, which calls it last.
+        """
         response = Response(200, dumps(answer))
         if self.once is not None:
             self.once.keep(tx, response.body, self.now)

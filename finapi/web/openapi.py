@@ -104,6 +104,8 @@ def _operation(route: Route) -> dict[str, Any]:
             **{str(status): _error_response(text) for status, text in sorted(_errors(route).items())},
         },
     }
+    if route.deprecated is not None:
+        operation["deprecated"] = True
     if route.params:
         operation["parameters"] = [_parameter(param) for param in route.params]
     if route.body is not None:

@@ -30,8 +30,8 @@ def reset_password(call: Call) -> Response:
         with call.app.db.read() as tx:
             reset = recovery.live_reset(call.app, tx, token, call.now)
     except ApiError as error:
-        return _page("Set a new password", _problem(f"{error.message} Ask for a new one."), error.status)
-    return _page("Set a new password", _form(token, reset.email))
+        return page("Set a new password", _problem(f"{error.message} Ask for a new one."), error.status)
+    return page("Set a new password", _form(token, reset.email))
 
 
 def set_password(call: Call) -> Response:
@@ -44,15 +44,15 @@ def set_password(call: Call) -> Response:
         if error.status >= 500:
             raise
         if error.code != "INVALID_PARAM":
-            return _page("Set a new password", _problem(f"{error.message} Ask for a new one."), error.status)
+            return page("Set a new password", _problem(f"{error.message} Ask for a new one."), error.status)
         again = _form(token, form.get("username", ""), wrong=True)
-        return _page("Set a new password", _problem(error.message) + again, error.status)
-    return _page("Password changed", "<p>The new password is set. Every session has ended: log in again.</p>")
+        return page("Set a new password", _problem(error.message) + again, error.status)
+    return page("Password changed", "<p>The new password is set. Every session has ended: log in again.</p>")
 
 
 def email_verified(call: Call) -> Response:
     """Where the activation link leads a browser."""
-    return _page("Email verified", "<p>Your email address is verified. You can log in now.</p>")
+    return page("Email verified", "<p>Your email address is verified. You can log in now.</p>")
 
 
 def style(call: Call) -> Response:
@@ -67,9 +67,7 @@ def _css() -> bytes:
 
 def not_verified(error: ApiError) -> Response:
     """What a browser is shown for an activation link that does not work."""
-    return _page(
-        "Email not verified", _problem(f"{error.message} Log in to be sent a new one."), error.status
-    )
+    return page("Email not verified", _problem(f"{error.message} Log in to be sent a new one."), error.status)
 
 
 def _form(token: str, email: str = "", *, wrong: bool = False) -> str:
@@ -90,7 +88,8 @@ def _problem(text: str) -> str:
     return f'<p role="alert" id="problem">{escape(text)}</p>'
 
 
-def _page(title: str, body: str, status: int = 200) -> Response:
+def page(title: str, body: str, status: int = 200) -> Response:
+    """A page of this house: a heading, ``body`` as HTML, the one stylesheet, and nothing that runs."""
     html = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -8,7 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from finapi.web import auth, describe, health, pages, prices, sniper, statements, user, webhooks
+from finapi.web import (
+    account,
+    auth,
+    describe,
+    documents,
+    health,
+    pages,
+    policy,
+    prices,
+    sniper,
+    statements,
+    user,
+    webhooks,
+)
 from finapi.web.call import Route
 
 API = "/api/v1"
@@ -25,6 +38,12 @@ ROUTES: tuple[Route, ...] = (
           "The form of that page", page=True),
     Route("GET", "/email-verified", pages.email_verified, "none", 0, None,
           "The page after the activation link", page=True),
+    Route("GET", "/plans", documents.plan_page, "none", 0, None,
+          "The page of the plans", page=True),
+    Route("GET", "/changelog", documents.changelog, "none", 0, None,
+          "The page of what changed", page=True),
+    Route("GET", "/integrations/mcp", documents.mcp, "none", 0, None,
+          "The page for Model Context Protocol clients", page=True),
     Route("GET", "/style.css", pages.style, "none", 0, None, "The stylesheet of the pages", page=True),
     Route("POST", API + "/auth/redeem-invite", auth.redeem_invite, "none", 0, "app",
           "An invite token for an invite code", body=auth.REDEEM_BODY, errors=(410,)),
@@ -71,6 +90,26 @@ ROUTES: tuple[Route, ...] = (
           "A new signing secret; the old one signs too for 24 hours", shape=webhooks.SECRET, idempotent=True),
     Route("GET", API + "/webhooks/vectors", webhooks.vectors, "none", 0, "app",
           "Signed messages to test a receiver with", shape=webhooks.VECTORS),
+    Route("GET", API + "/account/balance", account.balance, "either", 0, "app",
+          "The tokens left and when they refill", shape=account.BALANCE),
+    Route("GET", API + "/account/usage", account.usage, "either", 0, "app",
+          "Tokens spent by day and by endpoint", account.USAGE_PARAMS, shape=account.USAGE),
+    Route("GET", API + "/account/transactions", account.transactions, "either", 0, "app",
+          "The token ledger, newest first", account.TRANSACTIONS_PARAMS, shape=account.TRANSACTIONS),
+    Route("GET", API + "/account/limits", account.limits, "either", 0, None,
+          "What is left of every rate limit; asking uses none of it", shape=account.LIMITS),
+    Route("POST", API + "/account/billing-portal", account.portal, "either", 0, "app",
+          "Where plans are described and changed", shape=account.PORTAL),
+    Route("POST", API + "/billing/quota", account.buy_quota, "session", 0, "app",
+          "Buy tokens out of the wallet", body=account.QUOTA_BODY, shape=account.QUOTA, idempotent=True),
+    Route("GET", API + "/billing/subscription", account.subscription, "session", 0, "app",
+          "The plan and its counters", shape=account.SUBSCRIPTION),
+    Route("GET", API + "/billing/history", account.history, "session", 0, "app",
+          "Every change of the wallet, newest first", account.HISTORY_PARAMS, shape=account.HISTORY),
+    Route("GET", API + "/plans/", account.plan_list, "none", 0, "app",
+          "The plans that there are", shape=account.PLANS),
+    Route("GET", API + "/policy", policy.show, "none", 0, "app",
+          "Limits, metering, versions, freshness and tools, as they are in force", shape=policy.POLICY),
     Route("GET", API + "/xbrl/companies/{ticker}/statements", statements.of_company, "key", 25, "xbrl",
           "A company's statements as filed", statements.COMPANY_PARAMS, cacheable=True),
     Route("GET", API + "/xbrl/filing/{accession}/statements", statements.of_filing, "key", 25, "xbrl",

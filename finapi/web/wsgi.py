@@ -12,14 +12,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from finapi import __version__, accounts, billing, idempotency
+from finapi import __version__, accounts, billing, idempotency, plans
 from finapi.accounts import Caller
 from finapi.app import App
 from finapi.clock import iso
 from finapi.db import Refused
 from finapi.errors import ApiError
 from finapi.limits import Decision
-from finapi.web.call import Call, Route
+from finapi.web.call import Call, Route, limiter
 from finapi.web.http import (
     GZIP_FROM,
     Request,
@@ -134,9 +134,14 @@ class WsgiApp:
         if route.zone is not None:
             # An unverified caller is charged to its address, so that inventing keys buys no fresh bucket.
             key = ("user", caller.id) if caller else ("address", request.address)
-            exchange.decision = self._take(_limiter(route.zone, caller), key)
+            exchange.decision = self._take(limiter(route.zone, caller), key)
+        elif route.auth != "none" and caller is None:
+            # A wrong credential counts against its address, also where a right one is not counted.
+            self._take("app", ("address", request.address))
         if route.auth != "none" and caller is None:
             raise ApiError("UNAUTHORIZED", _NEEDED[route.auth])
+        if caller is not None and caller.period_end is not None and caller.period_end <= iso(now):
+            plans.refill(app, caller.id, now)
         params, wrong = _read(route, path_params, request)
         if route.cacheable and wrong is None:
             exchange.tag = _tag(route, params, data_version, request)
@@ -173,7 +178,11 @@ class WsgiApp:
                 kept = once.answered(tx, call.now)
             if kept is None:
                 raise
-        return Response(200, kept, headers={"Idempotent-Replayed": "true"})
+        answer = json.loads(kept)
+        if "request_id" in answer:
+            # Each call has an id of its own, this one too (CONTRACT 2).
+            answer |= {"request_id": call.request_id, "timestamp": iso(call.now)}
+        return Response(200, dumps(answer), headers={"Idempotent-Replayed": "true"})
 
     def _authenticate(self, request: Request, route: Route, now: datetime) -> tuple[Caller | None, int]:
         if route.auth == "none":
@@ -232,6 +241,8 @@ class WsgiApp:
             "Cache-Control": "private, no-cache" if exchange.tag and response.status < 400 else "no-store",
             **response.headers,
         }
+        if route is not None and route.deprecated is not None:
+            headers.update(route.deprecated.headers)
         if keyed:
             headers["Access-Control-Allow-Origin"] = "*"
             headers["Access-Control-Expose-Headers"] = EXPOSED
@@ -317,12 +328,6 @@ def _tag(route: Route, params: Mapping[str, Any], data_version: int, request: Re
 
 def _vary(route: Route | None) -> str:
     return "Accept, Accept-Encoding" if route is not None and route.lists else "Accept-Encoding"
-
-
-def _limiter(zone: str, caller: Caller | None) -> str:
-    """The limiter of a zone: the insider service has one for paid plans (SPEC "Limits")."""
-    paid = zone == "insider" and caller is not None and caller.plan not in (None, "free")
-    return "insider_paid" if paid else zone
 
 
 def _allow(match: Match) -> str:

@@ -9,19 +9,15 @@ VALUES (:user_id, :uuid, :fingerprint, :now)
 -- name: replace_api_key
 UPDATE api_keys SET uuid = :uuid, fingerprint = :fingerprint, created_at = :now WHERE user_id = :user_id
 
--- name: insert_userplan
-INSERT INTO userplans (user_id, plan, total_limit_api, current_period_end, created_at, updated_at)
-VALUES (:user_id, :plan, :tokens, :period_end, :now, :now)
-
 -- name: caller_by_fingerprint
-SELECT users.id, users.uuid, users.email, userplans.plan
+SELECT users.id, users.uuid, users.email, userplans.plan, userplans.current_period_end
 FROM api_keys
 JOIN users ON users.id = api_keys.user_id
 LEFT JOIN userplans ON userplans.user_id = users.id
 WHERE api_keys.fingerprint = :fingerprint AND users.locked_at IS NULL
 
 -- name: caller_by_session
-SELECT users.id, users.uuid, users.email, userplans.plan
+SELECT users.id, users.uuid, users.email, userplans.plan, userplans.current_period_end
 FROM sessions
 JOIN users ON users.id = sessions.user_id
 LEFT JOIN userplans ON userplans.user_id = users.id

@@ -29,7 +29,7 @@ from finapi.market.report import (
 )
 from finapi.web.call import Route
 from finapi.web.wsgi import WsgiApp
-from tests.client import Client
+from tests.client import Client, ledger_sum
 
 CIK = 1234567
 ACCESSION = "0001234567-25-000001"
@@ -220,5 +220,5 @@ def balance(app: App, user_id: int) -> int:
         plan = tx.one("userplan", user_id=user_id)
         assert plan is not None
         left = int(plan["total_limit_api"] - plan["reach_limit_api"])
-        assert tx.value("ledger_sum", user_id=user_id) == left
+        assert ledger_sum(tx, user_id) == left
     return left

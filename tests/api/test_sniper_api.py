@@ -16,7 +16,7 @@ from finapi.clock import FixedClock
 from finapi.dispatch import Dispatcher
 from finapi.market import companies, filings
 from finapi.market.filings import HEADER, RANKS, Party, Told
-from tests.client import PASSWORD, Client
+from tests.client import PASSWORD, Client, ledger_sum
 from tests.conftest import NOW, SHARED, needs_shared
 from tests.receiver import Receiver, library_at, receiver
 
@@ -243,4 +243,4 @@ def test_nothing_here_costs_tokens(app: App, user: accounts.NewUser, client: Cli
     client.post(TARGETS, {"ticker": "BRK-B"})
     client.get(f"{WEBHOOKS}/deliveries")
     with app.db.read() as tx:
-        assert tx.value("ledger_sum", user_id=user.id) == app.config.pro_tokens
+        assert ledger_sum(tx, user.id) == app.config.pro_tokens

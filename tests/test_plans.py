@@ -1,0 +1,358 @@
+"""Plans: periods from the anniversary, refills, purchases and grants that carry over, and the model of it all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import astuple
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from finapi import accounts, billing, plans
+from finapi import app as apps
+from finapi.app import App
+from finapi.clock import FixedClock
+from finapi.config import Config
+from finapi.errors import ApiError
+from tests.client import ledger_sum
+from tests.conftest import NOW
+
+
+class Boom(Exception):
+    """What a call fails with."""
+
+
+def held(app: App, user_id: int = 1) -> tuple[int, int, int]:
+    """Balance, what of it was bought, and spent of this period; the ledger sums to the balance."""
+    with app.db.read() as tx:
+        row = tx.one("userplan", user_id=user_id)
+        assert row is not None
+        left = row["total_limit_api"] - row["reach_limit_api"]
+        assert ledger_sum(tx, user_id) == left
+    return left, min(row["bought"], left), row["reach_limit_api"]
+
+
+def rows(app: App) -> list[tuple[int, str]]:
+    """Delta and reason of every row of the ledger."""
+    with app.db.write() as tx:
+        return [tuple(row) for row in tx._connection.execute("SELECT delta, reason FROM ledger ORDER BY id")]
+
+
+def spend(app: App, tokens: int, user_id: int = 1) -> None:
+    with billing.charged(app, user_id, "GET /x", tokens, "r"):
+        pass
+
+
+def refused(call: Callable[[], object]) -> str | None:
+    """The code that a call is refused with; None when it is done."""
+    try:
+        call()
+    except ApiError as error:
+        return error.code
+    return None
+
+
+def buy(app: App, cents: int, user_id: int = 1) -> tuple[int, ...]:
+    return plans.purchase(app, user_id, cents, app.clock.now(), lambda tx, bought: astuple(bought))
+
+
+@pytest.fixture
+def app(make_app: Callable[..., App]) -> App:
+    """An App whose one user is on the plan free, with 100 tokens a month, since the 31st of January."""
+    app = make_app(free_tokens=100, weekly_tokens=50, yearly_tokens=1000)
+    accounts.create(app, "ann@example.com", "free", NOW)
+    return app
+
+
+# ---- periods
+
+
+@pytest.mark.parametrize(
+    ("anchor", "plan", "after", "end"),
+    [
+        ("2026-01-31", "free", "2026-01-31", "2026-02-28"),
+        ("2026-01-31", "free", "2026-02-27", "2026-02-28"),
+        ("2026-01-31", "free", "2026-02-28", "2026-03-31"),
+        ("2026-01-31", "free", "2026-03-30", "2026-03-31"),
+        ("2026-01-31", "pro", "2026-04-29", "2026-04-30"),
+        ("2026-01-31", "pro", "2027-12-31", "2028-01-31"),
+        ("2024-02-29", "yearly", "2025-02-28", "2026-02-28"),
+        ("2024-02-29", "yearly", "2027-03-01", "2028-02-29"),
+        ("2026-01-31", "weekly", "2026-02-06", "2026-02-07"),
+        ("2026-01-31", "weekly", "2026-02-07", "2026-02-14"),
+        ("2026-01-31", "weekly", "2027-01-31", "2027-02-06"),
+    ],
+)
+def test_periods_are_counted_from_the_anniversary_and_do_not_creep(
+    anchor: str, plan: str, after: str, end: str
+) -> None:
+    def at(day: str) -> datetime:
+        return datetime.fromisoformat(day).replace(hour=12, tzinfo=UTC)
+
+    assert plans.period_end(at(anchor), plan, at(after)) == at(end)
+
+
+def test_a_refill_brings_the_quota_anew_and_loses_what_was_left_of_the_old(
+    app: App, clock: FixedClock
+) -> None:
+    spend(app, 30)
+    clock.advance(seconds=28 * 86_400)
+    plans.refill(app, 1, clock.now())
+    assert held(app) == (100, 0, 0)
+    assert rows(app) == [(100, "refill"), (-30, "debit"), (30, "refill")]
+
+
+def test_a_refill_before_its_time_is_none(app: App, clock: FixedClock) -> None:
+    clock.advance(seconds=28 * 86_400 - 1)
+    plans.refill(app, 1, clock.now())
+    assert rows(app) == [(100, "refill")]
+
+
+def test_a_refill_is_applied_once(app: App, clock: FixedClock) -> None:
+    spend(app, 100)
+    clock.advance(seconds=28 * 86_400)
+    for _ in range(3):
+        plans.refill(app, 1, clock.now())
+    assert rows(app) == [(100, "refill"), (-100, "debit"), (100, "refill")]
+
+
+def test_months_without_a_call_bring_one_quota(app: App, clock: FixedClock) -> None:
+    spend(app, 100)
+    clock.advance(seconds=200 * 86_400)
+    assert plans.refill_due(app, clock.now()) == 60.0
+    assert held(app) == (100, 0, 0)
+    with app.db.read() as tx:
+        assert plans.balance(tx, app.config, 1, clock.now()) == {
+            "current_balance": 100,
+            "plan": "free",
+            "plan_display_name": "Free",
+            "monthly_quota": 100,
+            "billing_cycle_end": "2026-08-31T12:00:00.000Z",
+            "days_until_refill": 12,
+            "suspended": False,
+            "as_of": "2026-08-19T12:00:00.000Z",
+        }
+
+
+def test_what_was_bought_or_granted_carries_over_and_is_spent_last(app: App, clock: FixedClock) -> None:
+    plans.grant(app, 1, 40, NOW)
+    spend(app, 110)
+    assert held(app) == (30, 30, 110)
+    clock.advance(seconds=28 * 86_400)
+    plans.refill(app, 1, clock.now())
+    assert held(app) == (130, 30, 0)
+    spend(app, 60)
+    clock.advance(seconds=31 * 86_400)
+    plans.refill(app, 1, clock.now())
+    assert held(app) == (130, 30, 0)
+
+
+def test_a_change_of_plan_begins_a_period_and_keeps_what_was_bought(app: App) -> None:
+    plans.grant(app, 1, 40, NOW)
+    spend(app, 20)
+    plans.change_plan(app, 1, "weekly", NOW + timedelta(days=3))
+    assert held(app) == (90, 40, 0)
+    with app.db.read() as tx:
+        assert plans.balance(tx, app.config, 1, NOW)["billing_cycle_end"] == "2026-02-10T12:00:00.000Z"
+
+
+def test_a_refund_after_a_refill_is_not_lost(app: App, clock: FixedClock) -> None:
+    def fail_after_a_month() -> None:
+        with billing.charged(app, 1, "GET /x", 30, "r"):
+            clock.advance(seconds=28 * 86_400)
+            plans.refill(app, 1, clock.now())
+            raise Boom
+
+    with pytest.raises(Boom):
+        fail_after_a_month()
+    assert held(app) == (130, 30, 0)
+
+
+# ---- money
+
+
+def test_a_cent_buys_a_token(app: App) -> None:
+    assert accounts.add_credit(app, "ann@example.com", 1250, NOW) == 1250
+    assert buy(app, 1200) == (1200, 1300, 50)
+    assert rows(app) == [(100, "refill"), (1200, "purchase")]
+    assert billing.wrong(app, NOW) == []
+
+
+def test_an_empty_wallet_buys_nothing(app: App) -> None:
+    accounts.add_credit(app, "ann@example.com", 99, NOW)
+    with pytest.raises(ApiError) as raised:
+        buy(app, 100)
+    assert (raised.value.code, raised.value.status) == ("INSUFFICIENT_BALANCE", 400)
+    assert held(app) == (100, 0, 0)
+
+
+def test_purchases_race_with_debits_and_lose_no_cent(app: App) -> None:
+    accounts.add_credit(app, "ann@example.com", 1000, NOW)
+    bought: list[str | None] = []
+    spent: list[str | None] = []
+
+    def work(number: int) -> None:
+        for _ in range(50):
+            if number % 2:
+                bought.append(refused(lambda: buy(app, 7)))
+            else:
+                spent.append(refused(lambda: spend(app, 3)))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    billing.close_kept(app)
+    assert (bought.count(None), bought.count("INSUFFICIENT_BALANCE")) == (142, 58)
+    assert set(spent) <= {None, "insufficient_tokens"}
+    assert held(app)[0] == 100 + 7 * 142 - 3 * spent.count(None)
+    with app.db.read() as tx:
+        assert accounts.profile(app, tx, 1, NOW)["credit_balance"] == 0.06
+    assert billing.wrong(app, NOW) == []
+
+
+def test_eight_threads_spend_exactly_the_last_fifty_tokens(app: App) -> None:
+    spend(app, 50)
+    verdicts: list[str] = []
+
+    def work() -> None:
+        for _ in range(125):
+            verdicts.append(refused(lambda: spend(app, 1)) or "paid")
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(verdicts) == 1000
+    assert verdicts.count("paid") == 50
+    assert set(verdicts) == {"paid", "insufficient_tokens"}
+    assert held(app)[0] == 0
+
+
+# ---- check
+
+
+def test_what_does_not_add_up_is_named(app: App) -> None:
+    with app.db.write() as tx:
+        tx._connection.execute("UPDATE userplans SET total_limit_api = 90")
+        tx._connection.execute("UPDATE users SET credit_cents = 5")
+        billing.ledger_row(tx, 1, 0, "debit", now="2026-01-31T11:00:00.000Z", endpoint="GET /x", open=1)
+    assert billing.wrong(app, NOW) == [
+        "ann@example.com: the balance is 90 tokens, the ledger sums to 100",
+        "ann@example.com: the wallet is 5 cents, its rows sum to 0",
+        "ledger row 2: 0 tokens for GET /x are still open",
+    ]
+
+
+def test_a_debit_whose_call_may_still_run_is_not_wrong(app: App) -> None:
+    with billing.charged(app, 1, "GET /x", 25, "r"):
+        assert billing.wrong(app, NOW) == []
+        assert billing.wrong(app, NOW + timedelta(seconds=306)) == [
+            "ledger row 2: 25 tokens for GET /x are still open"
+        ]
+
+
+# ---- against a model
+
+
+class Accounting(RuleBasedStateMachine):
+    """One account under calls, failures, crashes, refills, purchases and grants, beside a model in plain numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = FixedClock(NOW)
+        self.app = apps.in_memory(Config(free_tokens=100, weekly_tokens=60), self.clock)
+        accounts.create(self.app, "ann@example.com", "free", NOW)
+        self.quota, self.bought, self.cents, self.plan = 100, 0, 0, "free"
+        self.end = plans.period_end(NOW, "free", NOW)
+        self.anchor = NOW
+
+    def teardown(self) -> None:
+        self.app.db.close()
+
+    def _take(self, cost: int) -> bool:
+        if self.quota + self.bought < cost:
+            return False
+        from_quota = min(self.quota, cost)
+        self.quota -= from_quota
+        self.bought -= cost - from_quota
+        return True
+
+    @rule(cost=st.sampled_from([1, 5, 10, 25, 90]))
+    def call(self, cost: int) -> None:
+        code = refused(lambda: spend(self.app, cost))
+        assert code == (None if self._take(cost) else "insufficient_tokens")
+
+    @rule(cost=st.sampled_from([1, 25]), status=st.sampled_from([400, 500]))
+    def fail(self, cost: int, status: int) -> None:
+        if self.quota + self.bought < cost:
+            return
+        error: Exception = ApiError("BAD_REQUEST", "no") if status == 400 else Boom()
+        with pytest.raises(type(error)), billing.charged(self.app, 1, "GET /x", cost, "r"):
+            raise error
+
+    @rule(cost=st.sampled_from([1, 25]))
+    def crash(self, cost: int) -> None:
+        """The process dies within a call: what a start does is all that happens after it."""
+        if self.quota + self.bought < cost:
+            return
+        billing._debit(self.app, 1, "GET /x", cost, "r")
+        # Answered calls that were not closed yet are refunded too; here they are closed first.
+        billing.close_kept(self.app)
+        assert billing.refund_open(self.app, self.clock.now()) == 1
+
+    @rule(days=st.integers(0, 70))
+    def wait(self, days: int) -> None:
+        self.clock.advance(seconds=days * 86_400)
+        now = self.clock.now()
+        plans.refill_due(self.app, now)
+        if now >= self.end:
+            self.quota = {"free": 100, "weekly": 60}[self.plan]
+            self.end = plans.period_end(self.anchor, self.plan, now)
+
+    @rule(plan=st.sampled_from(["free", "weekly"]))
+    def change(self, plan: str) -> None:
+        self.plan, self.anchor = plan, self.clock.now()
+        plans.change_plan(self.app, 1, plan, self.anchor)
+        self.quota = {"free": 100, "weekly": 60}[plan]
+        self.end = plans.period_end(self.anchor, plan, self.anchor)
+
+    @rule(cents=st.integers(1, 300))
+    def credit(self, cents: int) -> None:
+        self.cents += cents
+        assert accounts.add_credit(self.app, "ann@example.com", cents, self.clock.now()) == self.cents
+
+    @rule(cents=st.integers(1, 200))
+    def purchase(self, cents: int) -> None:
+        if cents > self.cents:
+            with pytest.raises(ApiError):
+                buy(self.app, cents)
+            return
+        self.cents -= cents
+        self.bought += cents
+        assert buy(self.app, cents) == (cents, self.quota + self.bought, self.cents)
+
+    @rule(tokens=st.integers(1, 50))
+    def grant(self, tokens: int) -> None:
+        plans.grant(self.app, 1, tokens, self.clock.now())
+        self.bought += tokens
+
+    @invariant()
+    def the_books_agree(self) -> None:
+        billing.close_kept(self.app)
+        assert held(self.app)[:2] == (self.quota + self.bought, self.bought)
+        assert billing.wrong(self.app, self.clock.now() + timedelta(days=1)) == []
+        with self.app.db.read() as tx:
+            dollars = accounts.profile(self.app, tx, 1, self.clock.now())["credit_balance"]
+        assert Decimal(str(dollars)) * 100 == self.cents
+
+
+TestAccounting = Accounting.TestCase
+TestAccounting.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
