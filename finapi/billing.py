@@ -9,7 +9,7 @@ from typing import Any
 
 from finapi.app import App
 from finapi.clock import iso
-from finapi.db import Transaction
+from finapi.db import Row, Transaction
 from finapi.errors import ApiError
 
 # How often kept debits are written when no later debit takes them along, in seconds.
@@ -73,13 +73,19 @@ def refund_open(app: App, now: datetime) -> int:
 
 def _debit(app: App, user_id: int, endpoint: str, cost: int, request_id: str) -> int:
     now = iso(app.clock.now())
-    with app.db.write() as tx:
+
+    def take(tx: Transaction) -> tuple[int, Row | None]:
         _close_kept(app, tx)
         if tx.run("take_tokens", user_id=user_id, cost=cost, now=now):
-            return ledger_row(
+            debit = ledger_row(
                 tx, user_id, -cost, "debit", endpoint=endpoint, request_id=request_id, open=1, now=now
             )
-        plan = tx.one("userplan", user_id=user_id)
+            return debit, None
+        return 0, tx.one("userplan", user_id=user_id)
+
+    debit, plan = app.db.share(take)
+    if debit:
+        return debit
     beside = {
         "current_balance": plan["total_limit_api"] - plan["reach_limit_api"] if plan else 0,
         "required_cost": cost,
@@ -94,12 +100,15 @@ def _refund(
     app: App, user_id: int, debit_id: int, endpoint: str, cost: int, request_id: str, reason: str, status: int
 ) -> None:
     now = iso(app.clock.now())
-    with app.db.write() as tx:
+
+    def give_back(tx: Transaction) -> None:
         if tx.run("close_debit", id=debit_id, status=status):
             tx.run("give_back_tokens", user_id=user_id, cost=cost, now=now)
             ledger_row(
                 tx, user_id, cost, reason, endpoint=endpoint, request_id=request_id, status=status, now=now
             )
+
+    app.db.share(give_back)
 
 
 def _close_kept(app: App, tx: Transaction) -> None:

@@ -8,16 +8,19 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from finapi.errors import ApiError, UsageError
 
 Row = sqlite3.Row
+
+Result = TypeVar("Result")
 
 # The database refused: a UNIQUE, CHECK or FOREIGN KEY that the statement would have broken.
 Refused = sqlite3.IntegrityError
@@ -72,6 +75,18 @@ class Transaction:
         return self._connection.executemany(self._queries[query], rows).rowcount
 
 
+class _Piece:
+    """Work that waits for a shared transaction, and what came of it."""
+
+    __slots__ = ("done", "error", "result", "work")
+
+    def __init__(self, work: Callable[[Transaction], Any]) -> None:
+        self.work = work
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.done = False
+
+
 class Database:
     """An open database. ``write`` and ``read`` are the only two ways in.
 
@@ -87,6 +102,7 @@ class Database:
         self._readers: list[sqlite3.Connection] = []
         self._closed = False
         self._listeners: dict[str, list[Callable[[], None]]] = {}
+        self._waiting: deque[_Piece] = deque()
         self._writer = _connect(":memory:" if path is None else str(path))
         try:
             if path is not None:
@@ -124,6 +140,55 @@ class Database:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
+        self._tell(tx)
+
+    def share(self, work: Callable[[Transaction], Result]) -> Result:
+        """What ``work`` gives, run in a write transaction that it may share with the work of other threads.
+
+        One commit, and its wait for the disk, serves all that came while the one before was under way. A
+        piece of work that raises is undone alone; a commit that fails fails them all. ``work`` must be short.
+        """
+        piece = _Piece(work)
+        self._waiting.append(piece)
+        with self._lock:
+            if self._writer.in_transaction:
+                self._waiting.remove(piece)
+                raise RuntimeError("a write transaction inside another")
+            # Whoever holds the lock does the work of all that wait; the rest find theirs done.
+            if not piece.done:
+                self._do([self._waiting.popleft() for _ in range(len(self._waiting))])
+        if piece.error is not None:
+            raise piece.error
+        return cast("Result", piece.result)
+
+    def _do(self, pieces: list[_Piece]) -> None:
+        try:
+            with self.write() as tx:
+                for piece in pieces:
+                    self._try(piece, tx, alone=len(pieces) == 1)
+        except BaseException as error:
+            for piece in pieces:
+                piece.error = piece.error or error
+        finally:
+            for piece in pieces:
+                piece.done = True
+
+    def _try(self, piece: _Piece, tx: Transaction, *, alone: bool) -> None:
+        if alone:
+            piece.result = piece.work(tx)
+            return
+        self._writer.execute("SAVEPOINT piece")
+        try:
+            piece.result = piece.work(tx)
+        except BaseException as error:
+            piece.error = error
+            # A full disk has ended the whole transaction: the commit fails for everybody.
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK TO piece")
+        if self._writer.in_transaction:
+            self._writer.execute("RELEASE piece")
+
+    def _tell(self, tx: Transaction) -> None:
         for topic in tx.topics:
             for listener in self._listeners.get(topic, ()):
                 listener()

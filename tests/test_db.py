@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -505,3 +506,78 @@ def test_memory_databases_are_apart() -> None:
     assert (counted(first), counted(second)) == (1, 0)
     first.close()
     second.close()
+
+
+# ---- work that shares a commit
+
+
+def together(database: Database, works: list[Callable[[Transaction], object]]) -> list[object]:
+    """What each piece of work gave or raised, all of them having waited for one write to end."""
+    outcomes: list[object] = [None] * len(works)
+
+    def run(number: int) -> None:
+        try:
+            outcomes[number] = database.share(works[number])
+        except Exception as error:
+            outcomes[number] = error
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(works))]
+    with database.write():
+        for thread in threads:
+            thread.start()
+        while len(database._waiting) < len(works):
+            time.sleep(0.001)
+    for thread in threads:
+        thread.join()
+    return outcomes
+
+
+def commits(database: Database) -> list[str]:
+    """A list that grows by every COMMIT from now on."""
+    seen: list[str] = []
+    database._writer.set_trace_callback(lambda sql: seen.append(sql) if sql == "COMMIT" else None)
+    return seen
+
+
+def test_work_that_waits_shares_one_commit(database: Database) -> None:
+    seen = commits(database)
+    outcomes = together(database, [lambda tx, n=n: add_user(tx, n) for n in range(1, 7)])  # type: ignore[misc]
+    assert sorted(str(outcome) for outcome in outcomes) == ["1", "2", "3", "4", "5", "6"]
+    # That of the write that they waited for, and their own.
+    assert len(seen) == 2
+
+
+def test_work_that_fails_is_undone_alone(database: Database) -> None:
+    def fail(tx: Transaction) -> None:
+        add_user(tx, 9)
+        raise ZeroDivisionError
+
+    outcomes = together(database, [lambda tx: add_user(tx, 1), fail, lambda tx: add_user(tx, 2)])
+    assert [type(outcome) for outcome in outcomes] == [int, ZeroDivisionError, int]
+    with database.read() as tx:
+        emails = [row[0] for row in tx._connection.execute("SELECT email FROM users ORDER BY email")]
+    assert len(emails) == 2
+
+
+def test_a_commit_that_fails_fails_all_that_share_it(database: Database) -> None:
+    def poison(tx: Transaction) -> None:
+        tx._connection.execute("PRAGMA defer_foreign_keys=ON")
+        tx._connection.execute(
+            "INSERT INTO ledger (user_id, delta, reason, created_at) VALUES (99, 0, 'grant', '2026')"
+        )
+
+    outcomes = together(database, [lambda tx: add_user(tx, 1), poison])
+    assert [type(outcome) for outcome in outcomes] == [Refused, Refused]
+    with database.read() as tx:
+        assert tx._connection.execute("SELECT count(*) FROM users").fetchone()[0] == 0
+
+
+def test_work_inside_a_write_is_refused_and_takes_nobody_along(database: Database) -> None:
+    with database.write() as tx, pytest.raises(RuntimeError, match="inside another"):
+        database.share(lambda inner: add_user(tx, 1))
+    assert database.share(lambda tx: add_user(tx, 2)) == 1
+
+
+def test_a_refusal_of_the_database_reaches_the_one_that_caused_it(database: Database) -> None:
+    outcomes = together(database, [lambda tx: add_user(tx, 1), lambda tx: add_user(tx, 1)])
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["IntegrityError", "int"]
