@@ -230,8 +230,8 @@ def test_an_older_page_is_stored_for_the_company_that_its_name_tells(app: App, d
             {
                 "page": "CIK0000001750-submissions-001.json",
                 "filings": 2,
-                "from": "1994-01-01",
-                "to": "1999-01-01",
+                "first_filed": "1994-01-01",
+                "last_filed": "1999-01-01",
             }
         ]
     assert [one.outcome for one in run(app, document("CIK0000001750-submissions-001.json", page()))] == [
@@ -383,8 +383,8 @@ def test_former_names_are_told_once_each(app: App) -> None:
             companies.put_former_name(tx, 1750, "OLD LAMP CO", first, last)
         companies.put_former_name(tx, 1750, "OLDER LAMP CO", None, "1990-01-01")
         assert companies.former_names(tx, 1750) == [
-            {"name": "OLD LAMP CO", "from": "1994-01-01", "to": "2001-01-01"},
-            {"name": "OLDER LAMP CO", "from": None, "to": "1990-01-01"},
+            {"name": "OLD LAMP CO", "from_date": "1994-01-01", "to_date": "2001-01-01"},
+            {"name": "OLDER LAMP CO", "from_date": None, "to_date": "1990-01-01"},
         ]
 
 
@@ -462,7 +462,9 @@ def test_a_full_submission_is_a_filing_with_its_documents_and_its_primary_text(
         assert contents.primary(tx, outcome.accession) == contents.Text(
             "text", "Lamps café went on.".encode()
         )
-        assert companies.former_names(tx, 1750) == [{"name": "OLD LAMP CO", "from": None, "to": "1997-01-01"}]
+        assert companies.former_names(tx, 1750) == [
+            {"name": "OLD LAMP CO", "from_date": None, "to_date": "1997-01-01"}
+        ]
     assert [one.outcome for one in run(app, document("full.txt", FULL))] == ["unchanged"]
 
 

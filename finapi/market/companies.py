@@ -104,7 +104,7 @@ def bearers(tx: Transaction, text: str) -> list[Bearer]:
 def former_names(tx: Transaction, cik: int) -> list[dict[str, Any]]:
     """The names that a company bore before, the last one first."""
     return [
-        {"name": row["name"], "from": row["from_date"], "to": row["to_date"]}
+        {"name": row["name"], "from_date": row["from_date"], "to_date": row["to_date"]}
         for row in tx.all("former_names", cik=cik)
     ]
 

@@ -111,7 +111,12 @@ def put_parties(tx: Transaction, header: sgml.SubmissionHeader) -> bool:
 def not_ingested(tx: Transaction, cik: int) -> list[dict[str, object]]:
     """The older pages of a company's list that a submissions document names and nobody has ingested."""
     return [
-        {"page": row["name"], "filings": row["filings"], "from": row["first"], "to": row["last"]}
+        {
+            "page": row["name"],
+            "filings": row["filings"],
+            "first_filed": row["first"],
+            "last_filed": row["last"],
+        }
         for row in tx.all("pages_missing", cik=cik)
     ]
 

@@ -53,6 +53,8 @@ class Route:
     shape: Schema | None = None
     # Set where the route is going away; its answers say so.
     deprecated: Deprecation | None = None
+    # What it answers instead of JSON, a document as it was filed for instance.
+    media: tuple[str, ...] = ()
     # What it answers when all is well, and errors of its own beside those that follow from the other columns.
     answers: tuple[int, ...] = (200,)
     errors: tuple[int, ...] = ()

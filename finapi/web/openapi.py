@@ -120,6 +120,8 @@ def _success(route: Route, status: int, schema: dict[str, Any]) -> dict[str, Any
         location = {"schema": {"type": "string", "format": "uri-reference"}, "required": True}
         return {"description": "On to the page.", "headers": {"Location": location}}
     content: dict[str, Any] = {"application/json": {"schema": schema}}
+    if route.media:
+        content = {kind: {"schema": {"type": "string"}} for kind in route.media}
     if route.lists:
         content |= {kind: {"schema": {"type": "string"}} for kind in TABLES}
     return {"description": route.summary, "content": content}

@@ -1,0 +1,403 @@
+"""The endpoints of filings, forms and entities: filters, pages, documents, and what they say of what is missing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from finapi.accounts import NewUser
+from finapi.app import App
+from finapi.edgar import sgml, submissions
+from finapi.market import companies, contents, filings, lists
+from finapi.market.filings import Party, Told
+from tests.client import Answer, Client
+from tests.test_filings import FULL
+from tests.test_filings import submissions as submissions_json
+
+LAMP, RIVER, ANN = 1750, 1751, 900
+PATH = "/api/v1/sec/filings"
+
+
+def told(number: int, cik: int, form: str, day: str | None, **more: Any) -> Told:
+    parties = more.pop("parties", [Party(cik, filings.LISTED)])
+    return Told(f"{cik:010}-25-{number:06}", filings.SUBMISSIONS, parties, form, day, **more)
+
+
+TOLD = (
+    told(1, LAMP, "10-K", "2025-02-01", period_of_report="2024-12-31", primary_document="a b.htm", size=1234,
+         accepted_at="2025-02-01T21:00:00.000Z", description="ANNUAL REPORT"),
+    told(2, LAMP, "8-K", "2025-03-01", items="2.02,9.01"),
+    told(3, LAMP, "8-K", "2025-03-02", items="5.02"),
+    told(4, LAMP, "10-K/A", "2025-03-02"),
+    told(5, RIVER, "8-K", "2025-03-02", items="9.01"),
+    told(6, RIVER, "4", "2025-03-03", parties=[Party(RIVER, 0, "River Corp"), Party(ANN, 7, "DOE ANN")]),
+    told(7, RIVER, "10-Q", None),
+)  # fmt: skip
+NEWEST = ["-000006", "-000005", "-000004", "-000003", "-000002", "-000001", "-000007"]
+
+
+@pytest.fixture
+def ask(app: App, client: Client, user: NewUser) -> Any:
+    with app.db.write() as tx:
+        for cik, name, ticker in ((LAMP, "Lamp Corp", "LMP-B"), (RIVER, "River Corp", "RVR")):
+            companies.put_name(tx, cik, name, companies.FROM_COVER, "")
+            companies.put_tickers(tx, cik, [(ticker, None)], companies.FROM_LIST)
+        companies.put_former_name(tx, LAMP, "Old Lamp Co", "1994-01-01", "2001-01-01")
+        for one in TOLD:
+            filings.put(tx, one, app.clock.now())
+        tx.run("bump_data_version")
+    client.key = user.api_key
+    return lambda path="", **query: client.get(PATH + path, query=query)
+
+
+def numbers(answer: Answer) -> list[str]:
+    assert answer.status == 200, answer.json
+    return [row["accession_number"][-7:] for row in answer.json["data"]]
+
+
+# ---- the list
+
+
+def test_the_newest_comes_first_and_what_has_no_day_last(ask: Any) -> None:
+    answer = ask()
+    assert numbers(answer) == NEWEST
+    assert answer.json["meta"]["pagination"] == {
+        "total": 7, "total_exact": True, "limit": 50, "offset": 0, "has_more": False, "next_cursor": None,
+    }  # fmt: skip
+    assert answer.headers["x-tokens-charged"] == "5"
+
+
+def test_a_filing_is_shown_with_all_that_is_known_of_it(ask: Any) -> None:
+    row = ask(form_type="10-K").json["data"][0]
+    folder = "https://www.sec.gov/Archives/edgar/data/1750/000000175025000001"
+    assert row == {
+        "id": 175025000001, "accession_number": "0000001750-25-000001", "ticker": "LMP-B", "form_type": "10-K",
+        "cik": "0000001750", "entity_name": "Lamp Corp", "company_name": "Lamp Corp",
+        "title": "10-K - Lamp Corp (0000001750)", "filing_size": "1234", "filed_date": "2025-02-01",
+        "filed_at": "2025-02-01", "accepted_at": "2025-02-01T21:00:00.000Z",
+        "updated_at": "2026-01-31T12:00:00.000Z", "primary_link": f"{folder}/0000001750-25-000001-index.htm",
+        "primary_html_url": f"{folder}/a%20b.htm", "primary_description": "ANNUAL REPORT", "document_files": [],
+        "data_files": [], "items": [], "period_of_report": "2024-12-31", "sic": None,
+        "all_links": [f"{folder}/0000001750-25-000001-index.htm", f"{folder}/a%20b.htm"], "is_xbrl": None,
+        "first_seen_at": "2026-01-31T12:00:00.000Z", "last_seen_at": "2026-01-31T12:00:00.000Z",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({"ticker": "lmp.b"}, ["-000004", "-000003", "-000002", "-000001"]),
+        ({"ticker": "LMP-B,RVR"}, NEWEST),
+        ({"ticker": "900"}, ["-000006"]),
+        ({"cik": "1750,0000001751"}, NEWEST),
+        ({"cik": "1751", "ticker": "LMP-B"}, []),
+        ({"cik": "1751", "ticker": "LMP-B,RVR"}, ["-000006", "-000005", "-000007"]),
+        ({"form_type": "10-K"}, ["-000001"]),
+        ({"form_type": "10-k/a,10-K"}, ["-000004", "-000001"]),
+        ({"form_type": "S-1"}, []),
+        ({"items": "9.01"}, ["-000005", "-000002"]),
+        ({"items": "2.02,5.02"}, ["-000003", "-000002"]),
+        ({"items": "9.01", "cik": "1750"}, ["-000002"]),
+        ({"items": "9.01", "form_type": "10-K"}, []),
+        ({"from_date": "2025-03-02"}, ["-000006", "-000005", "-000004", "-000003"]),
+        ({"to_date": "2025-02-28"}, ["-000001", "-000007"]),
+        ({"from_date": "2025-03-01", "to_date": "2025-03-01"}, ["-000002"]),
+        ({"form_type": "8-K", "cik": "1750", "items": "5.02", "from_date": "2025-03-02"}, ["-000003"]),
+        ({"sort": "filed_date:asc"}, NEWEST[::-1]),
+        ({"sort": "filed_at:asc", "form_type": "8-K"}, ["-000002", "-000003", "-000005"]),
+    ],
+)
+def test_each_filter_and_all_of_them_together(ask: Any, query: dict[str, str], found: list[str]) -> None:
+    answer = ask(**query)
+    assert numbers(answer) == found
+    assert answer.json["meta"]["pagination"]["total"] == len(found)
+
+
+def walked(ask: Any, **query: Any) -> Iterator[str]:
+    cursor: dict[str, str] = {}
+    while True:
+        answer = ask(**query, **cursor)
+        yield from numbers(answer)
+        paging = answer.json["meta"]["pagination"]
+        assert paging["has_more"] == (paging["next_cursor"] is not None)
+        if not paging["has_more"]:
+            return
+        cursor = {"cursor": paging["next_cursor"]}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 6, 7])
+@pytest.mark.parametrize("sort", ["filed_date:desc", "filed_date:asc"])
+@pytest.mark.parametrize("asked", [{}, {"cik": "1750,1751,900"}])
+def test_pages_by_cursor_hold_every_filing_once(
+    ask: Any, limit: int, sort: str, asked: dict[str, str]
+) -> None:
+    expected = NEWEST if sort.endswith("desc") else NEWEST[::-1]
+    assert list(walked(ask, limit=limit, sort=sort, **asked)) == expected
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7])
+def test_pages_by_offset_hold_every_filing_once_and_has_more_is_exact(ask: Any, limit: int) -> None:
+    seen: list[str] = []
+    for offset in range(0, 7, limit):
+        answer = ask(limit=limit, offset=offset)
+        seen += numbers(answer)
+        assert answer.json["meta"]["pagination"]["has_more"] == (len(seen) < 7)
+    assert seen == NEWEST
+    assert numbers(ask(offset=7)) == []
+
+
+def test_a_total_is_left_out_when_it_is_not_wanted(ask: Any) -> None:
+    assert ask(include_total="false").json["meta"]["pagination"]["total"] is None
+
+
+def test_a_limit_out_of_bounds_is_brought_within_them(ask: Any) -> None:
+    assert len(numbers(ask(limit=0))) == 1
+    assert ask(limit=10**8).json["meta"]["pagination"]["limit"] == 500
+
+
+@pytest.mark.parametrize(
+    ("query", "param"),
+    [
+        ({"offset": -1}, "offset"), ({"offset": 10_001}, "offset"), ({"sort": "cik"}, "sort"),
+        ({"from_date": "2025-02-30"}, "from_date"), ({"cik": "12x"}, "cik"), ({"cik": "٣"}, "cik"),
+        ({"cursor": "2025"}, "cursor"), ({"cursor": "2025-01-01_x"}, "cursor"), ({"ticker": "A*B"}, "ticker"),
+        ({"ticker": ","}, "ticker"), ({"include_total": "1"}, "include_total"),
+    ],
+)  # fmt: skip
+def test_what_is_no_value_is_refused_by_name(ask: Any, query: dict[str, Any], param: str) -> None:
+    answer = ask(**query)
+    assert (answer.status, answer.json["details"]["param"]) == (400, param)
+
+
+def test_a_ticker_that_nobody_bears_is_404_and_free(ask: Any) -> None:
+    answer = ask(ticker="LMP-B,NOPE")
+    assert (answer.status, answer.json["code"], answer.headers["x-tokens-charged"]) == (
+        404,
+        "UNKNOWN_TICKER",
+        "0",
+    )
+
+
+def test_the_company_asked_for_is_named_with_its_history(app: App, ask: Any) -> None:
+    with app.db.write() as tx:
+        companies.put_tickers(tx, RIVER, [("LMP-B", None)], companies.FROM_COVER, "1999-01-01")
+    meta = ask(ticker="LMP.B").json["meta"]
+    assert {name: meta[name] for name in ("requested_ticker", "primary_ticker", "cik", "company")} == {
+        "requested_ticker": "LMP.B", "primary_ticker": "LMP-B", "cik": "0000001750", "company": "Lamp Corp",
+    }  # fmt: skip
+    assert meta["former_names"] == [
+        {"name": "Old Lamp Co", "from_date": "1994-01-01", "to_date": "2001-01-01"}
+    ]
+    assert [one["cik"] for one in meta["ticker_history"]] == ["0000001750", "0000001751"]
+    assert ask(ticker="RVR").json["meta"]["ticker_history"] == []
+
+
+def test_an_ambiguous_ticker_is_answered_with_its_candidates(app: App, ask: Any) -> None:
+    with app.db.write() as tx:
+        companies.put_tickers(tx, RIVER, [("LMP-B", None)], companies.FROM_LIST)
+    answer = ask(ticker="LMP-B")
+    assert (answer.status, answer.json["details"]["allowed"]) == (400, ["0000001750", "0000001751"])
+
+
+def test_what_is_known_to_be_missing_is_named(app: App, ask: Any) -> None:
+    document = submissions_json(LAMP).encode()
+    lists.put_submissions(app, submissions.company(document, "f"))
+    meta = ask(cik="1750").json["meta"]
+    assert meta["not_ingested"] == [
+        {"page": "CIK0000001750-submissions-001.json", "filings": 2, "first_filed": "1994-01-01",
+         "last_filed": "1999-01-01"}
+    ]  # fmt: skip
+    assert ask(cik="1751").json["meta"]["not_ingested"] == []
+
+
+def test_filings_as_tables(ask: Any, client: Client) -> None:
+    answer = client.get(PATH, query={"limit": 1}, headers={"Accept": "text/csv"})
+    [row] = csv.DictReader(io.StringIO(answer.body.decode()))
+    assert (row["accession_number"], row["ticker"], row["items"]) == ("0000001751-25-000006", "RVR", "[]")
+    assert (answer.headers["x-has-more"], answer.headers["x-next-cursor"]) == (
+        "true",
+        "2025-03-03_175125000006",
+    )
+    lines = client.get(PATH, headers={"Accept": "application/x-ndjson"}).body.splitlines()
+    assert [json.loads(line)["form_type"] for line in lines][:2] == ["4", "8-K"]
+
+
+# ---- one filing and its text
+
+
+def test_one_filing_with_its_parties_in_any_spelling(ask: Any) -> None:
+    for spelling in ("0000001751-25-000006", "000000175125000006"):
+        found = ask(f"/{spelling}").json["data"]
+        assert (found["cik"], found["company_name"], found["raw_entry_xml"], found["has_html"]) == (
+            "0000001751", "River Corp", None, False,
+        )  # fmt: skip
+        assert found["parties"] == [
+            {"cik": "0000001751", "company_name": "River Corp", "ticker": "RVR", "role": "issuer"},
+            {"cik": "0000000900", "company_name": "DOE ANN", "ticker": None, "role": "reporting_owner"},
+        ]
+
+
+def test_a_filing_that_is_not_known_and_what_is_no_accession_number(ask: Any) -> None:
+    assert ask("/0000001751-25-000099").verdict == (
+        404, "NOT_FOUND", "No filing with this accession number is known.",
+    )  # fmt: skip
+    assert ask("/unfiled-0123").json["details"]["param"] == "accession_number"
+    assert ask("/0000001751-25-000006/html").verdict == (
+        404,
+        "NOT_FOUND",
+        "The text of this filing is not held.",
+    )
+
+
+@pytest.fixture
+def kept(app: App, ask: Any) -> Any:
+    """A filing whose primary document is kept: HTML that would do harm if it could."""
+    html = "<html><body onload=alert(1)><script>alert('é')</script><p>Lamps</p></body></html>"
+    body = FULL.replace(b"lamp.txt", b"lamp.htm").replace(b"Lamps caf\xe9 went on.", html.encode())
+    header = sgml.header(body, "f")
+    papers = list(contents.listed(sgml.documents(body, "f")))
+    with app.db.write() as tx:
+        stored = filings.put(tx, filings.from_header(header, len(body)), app.clock.now())
+        text = contents.text(papers[0][1], 10_000)
+        contents.put(tx, stored.id, [line for line, _ in papers], text, 10_000)
+        tx.run("bump_data_version")
+    return html, lambda **query: ask("/0000001750-98-000077/html", **query)
+
+
+def test_a_document_is_served_so_that_nothing_in_it_runs(kept: Any) -> None:
+    html, get = kept
+    answer = get()
+    assert (answer.status, answer.body.decode()) == (200, html)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["content-security-policy"] == (
+        "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'"
+    )
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["x-total-characters"] == str(len(html))
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "last"),
+    [({"offset": 6, "length": 5}, 6, 11), ({"offset": 70}, 70, None), ({"length": 10**8}, 0, None),
+     ({"offset": 10**8}, 10**8, None)],
+)  # fmt: skip
+def test_a_part_of_a_document_counts_characters(kept: Any, query: Any, first: int, last: int | None) -> None:
+    html, get = kept
+    assert get(**query).body.decode() == html[first:last]
+
+
+def test_no_character_is_cut_by_a_bound_in_bytes(kept: Any) -> None:
+    html, get = kept
+    place = html.index("é")
+    assert get(offset=place, max_bytes=1).body == b""
+    assert get(offset=place, max_bytes=2).body.decode() == "é"
+
+
+def test_the_documents_of_a_filing_are_listed_and_its_exhibits_find_it(kept: Any, ask: Any) -> None:
+    answer = ask(exhibits="99.1")
+    assert numbers(answer) == ["-000077"]
+    assert numbers(ask(exhibits="EX-99.1,EX-10", form_type="8-K", items="5", cik="1750")) == ["-000077"]
+    assert numbers(ask(exhibits="EX-10")) == []
+    row = answer.json["data"][0]
+    assert [one["type"] for one in row["document_files"]] == ["8-K", "EX-99.1"]
+    assert row["document_files"][1] == {
+        "type": "EX-99.1",
+        "document": "ex.htm",
+        "description": None,
+        "size": "31",
+    }
+    assert row["all_links"][-1].endswith("/1750/000000175098000077/ex.htm")
+
+
+# ---- the others
+
+
+def test_filings_without_their_envelope_page_by_cursor(ask: Any, client: Client) -> None:
+    answer = client.get("/api/v1/filings", query={"limit": 2, "form_type": "8-K"}).json
+    assert answer["pagination"] == {"next_cursor": "2025-03-02_175025000003", "total": 3, "total_exact": True}
+    assert answer["filings"][0] == {
+        "accession_number": "0000001751-25-000005", "cik": "0000001751", "ticker": "RVR", "form_type": "8-K",
+        "filed_date": "2025-03-02",
+        "filing_url": "https://www.sec.gov/Archives/edgar/data/1751/000000175125000005/0000001751-25-000005-index.htm",
+    }  # fmt: skip
+    query = {"limit": 2, "form_type": "8-K", "cursor": answer["pagination"]["next_cursor"]}
+    rest = client.get("/api/v1/filings", query=query).json
+    assert [one["accession_number"][-1] for one in rest["filings"]] == ["2"]
+    assert rest["pagination"]["next_cursor"] is None
+
+
+def test_the_accession_numbers_of_a_day(ask: Any, client: Client) -> None:
+    query: dict[str, Any] = {"date": "2025-03-02", "limit": 2}
+    answer = client.get("/api/v1/index", query=query).json
+    assert (answer["date"], answer["count"], answer["has_more"]) == ("2025-03-02", 3, True)
+    assert answer["accessions"][0] == {
+        "accession_number": "0000001750-25-000003", "cik": "0000001750", "form_type": "8-K", "accepted_at": None,
+    }  # fmt: skip
+    rest = client.get("/api/v1/index", query={**query, "cursor": answer["next_cursor"]}).json
+    assert [one["accession_number"][-1] for one in rest["accessions"]] == ["5"]
+    assert client.get("/api/v1/index").json["details"]["param"] == "date"
+    assert client.get("/api/v1/index", query={"date": "1999-01-01"}).json["accessions"] == []
+
+
+def test_forms_are_told_with_their_counts_and_days(ask: Any, client: Client) -> None:
+    answer = client.get("/api/v1/sec/forms").json
+    assert answer["data"][0] == {
+        "form_type": "8-K", "root_form_type": "8-K", "description": "Report of a current event", "filing_count": 3,
+        "first_filed": "2025-03-01", "last_filed": "2025-03-02",
+    }  # fmt: skip
+    one = client.get("/api/v1/sec/forms/10-k%2Fa").json["data"]
+    assert one == {
+        "form_type": "10-K/A", "root_form_type": "10-K", "description": "Amendment: annual report",
+        "filing_count": 1, "first_filed": "2025-03-02", "last_filed": "2025-03-02",
+    }  # fmt: skip
+    dayless = client.get("/api/v1/sec/forms/10-Q").json["data"]
+    assert (dayless["filing_count"], dayless["first_filed"], dayless["last_filed"]) == (1, None, None)
+    described = client.get("/api/v1/sec/forms", query={"q": "money MARKET"}).json["data"]
+    assert [(one["form_type"], one["filing_count"], one["first_filed"]) for one in described] == [
+        ("N-MFP2", 0, None)
+    ]
+    assert client.get("/api/v1/sec/forms/NOPE").status == 404
+
+
+def test_entities_by_cik_and_of_a_form(ask: Any, client: Client) -> None:
+    answer = client.get("/api/v1/sec/entities", query={"limit": 2}).json
+    assert answer["data"] == [
+        {"entity_name": "DOE ANN", "cik": "0000000900"},
+        {"entity_name": "Lamp Corp", "cik": "0000001750"},
+    ]
+    query = {"limit": 2, "cursor": answer["meta"]["next_cursor"]}
+    assert [one["cik"] for one in client.get("/api/v1/sec/entities", query=query).json["data"]] == [
+        "0000001751"
+    ]
+    of_form = client.get("/api/v1/sec/entities", query={"form_type": "4"}).json["data"]
+    assert [one["cik"] for one in of_form] == ["0000000900", "0000001751"]
+
+
+def test_statistics_and_totals(ask: Any, client: Client) -> None:
+    found = client.get("/api/v1/sec/filings/stats").json["data"]
+    assert found == {
+        "total_entries": 7,
+        "top_form_types": [{"form_type": "8-K", "count": 3}] + [
+            {"form_type": form, "count": 1} for form in ("10-K", "10-K/A", "10-Q", "4")
+        ],
+        "latest_filing_date": "2025-03-03",
+        "timestamp": "2026-01-31T12:00:00.000Z",
+    }  # fmt: skip
+    answer = client.get("/api/v1/stats")
+    totals = answer.json
+    assert (totals["total_filings"], totals["total_tickers"]) == (7, 2)
+    assert totals["last_filing_at"] == "2025-03-03T00:00:00.000Z"
+    assert "x-tokens-charged" not in answer.headers
+
+
+def test_an_empty_store_answers_with_nothing(app: App, client: Client, user: NewUser) -> None:
+    client.key = user.api_key
+    assert client.get(PATH).json["data"] == []
+    assert client.get("/api/v1/sec/filings/stats").json["data"]["latest_filing_date"] is None
+    assert client.get("/api/v1/stats").json["last_filing_at"] is None
+    assert client.get("/api/v1/filings").json["filings"] == []
