@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from finapi import addresses, mail
+from finapi.cache import Cache
 from finapi.clock import Clock, SystemClock
 from finapi.config import Config, master_secrets
 from finapi.db import Database
@@ -19,6 +20,11 @@ from finapi.lockout import Lockouts
 from finapi.mail import Post, Transport
 from finapi.outbound import Outbound, Reach
 from finapi.passwords import Hasher
+
+# What the caches hold at most: some 40 MB of facts (a large company has 11,000 that series use), and the answers.
+BOOK_FACTS = 120_000
+ANSWER_BYTES = 16 * 1024 * 1024
+SCREENED = 20_000
 
 
 def random_uuid() -> str:
@@ -45,6 +51,11 @@ class App:
     # Requests to receivers that customers name.
     outbound: Outbound
     kept_debits: deque[tuple[int, int]] = field(default_factory=deque)
+    # Facts of companies arranged for series, by how many they are; and answers made of them, by their bytes.
+    books: Cache = field(default_factory=lambda: Cache(BOOK_FACTS, len))
+    answers: Cache = field(default_factory=lambda: Cache(ANSWER_BYTES, len))
+    # The latest year of each company, by companies.
+    screened: Cache = field(default_factory=lambda: Cache(SCREENED, lambda _: 1))
 
 
 def in_memory(

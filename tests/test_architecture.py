@@ -36,6 +36,7 @@ LAYERS: list[set[str]] = [
         "pool",
         "listen",
         "heartbeats",
+        "cache",
         "edgar",
     },
     {"app"},

@@ -25,6 +25,7 @@ METHODS = {"all", "one", "value", "run", "insert", "many"}
 READS_ALL = {
     "ticker_count",
     "pack_reports",
+    "book_companies",
     "data_version",
     "any_user_or_invite",
     "invites",

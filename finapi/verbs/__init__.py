@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from finapi.verbs import accounts, checking, describing, ingesting, packs, serving
+from finapi.verbs import accounts, checking, describing, ingesting, measuring, packs, serving
 from finapi.verbs.verb import Perform, Verb, one_line
 
 __all__ = ["VERBS", "Perform", "Verb", "one_line"]
@@ -14,6 +14,7 @@ VERBS = {
     "user": accounts.USER,
     "invite": accounts.INVITE,
     "check": checking.CHECK,
+    "accuracy": measuring.ACCURACY,
     "pack": packs.PACK,
     "config": describing.CONFIG,
     "openapi": describing.OPENAPI,

@@ -117,6 +117,11 @@ class Call:
         """The envelope as a response."""
         return Response(200, dumps(self.envelope(data, meta)))
 
+    def prepared(self, members: bytes) -> Response:
+        """The envelope around members that are JSON already: ``"data":...,"meta":...``."""
+        rest = dumps({"request_id": self.request_id, "timestamp": iso(self.now)})
+        return Response(200, b'{"status":"success",' + members + b"," + rest[1:])
+
     def rows(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
         """A list as the caller's ``Accept`` asks: the envelope, or the bare rows as CSV or NDJSON.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Any
 
 from finapi import __version__
@@ -196,6 +197,9 @@ def _parameter(param: Param) -> dict[str, Any]:
     }
     if param.example:
         example = param.read(param.example)
+        if isinstance(example, Decimal):
+            # The document is plain JSON: examples are short numbers, which a float writes as they are.
+            example = float(example)
         described["example"] = [example] if param.repeatable else example
     if param.kind == "words":
         described |= {"style": "form", "explode": False}

@@ -23,6 +23,19 @@ from finapi.web import (
     statements,
     user,
     webhooks,
+from finapi.web import auth, describe, health, pages, prices, sniper, statements, user, webhooks
+from finapi.web import (
+    auth,
+    describe,
+    dictionary,
+    health,
+    pages,
+    prices,
+    screen,
+    segments,
+    series,
+    statements,
+    user,
 )
 from finapi.web.call import Route
 
@@ -141,6 +154,26 @@ ROUTES: tuple[Route, ...] = (
           "How much is held", shape=forms.TOTALS_SHAPE),
     Route("GET", API + "/prices/{ticker}", prices.of_ticker, "key", 5, "app",
           "A ticker's prices by day", prices.PARAMS, cacheable=True, lists=True, shape=prices.SHAPE),
+    Route("GET", API + "/xbrl/timeseries", series.timeseries, "key", 10, "xbrl",
+          "Standardised figures of a company over time", series.PARAMS, cacheable=True, lists=True,
+          shape=series.SHAPE),
+    Route("GET", API + "/xbrl/dictionary", dictionary.keys, "key", 1, "xbrl",
+          "Every key of an answer, and every reason", dictionary.PARAMS, cacheable=True, lists=True,
+          shape=dictionary.SHAPE),
+    Route("GET", API + "/xbrl/proof", dictionary.proof_of_cell, "key", 10, "xbrl",
+          "What is behind one cell of a series", dictionary.PROOF_PARAMS, cacheable=True,
+          shape=dictionary.PROOF_SHAPE),
+    Route("POST", API + "/xbrl/timeseries/batch", series.batch, "key", 10, "xbrl",
+          "Series of several companies", body=series.BATCH_BODY, shape=series.BATCH_SHAPE),
+    Route("GET", API + "/xbrl/segments", segments.by_axis, "key", 10, "xbrl",
+          "Figures by segment, product or region", segments.PARAMS, cacheable=True, shape=segments.SHAPE),
+    Route("GET", API + "/xbrl/share-classes", segments.share_classes, "key", 5, "xbrl",
+          "Classes of shares", segments.CLASSES_PARAMS, cacheable=True, shape=segments.CLASSES_SHAPE),
+    Route("GET", API + "/xbrl/screen", screen.companies_by_ratio, "key", 10, "xbrl",
+          "Companies by their ratios", screen.PARAMS, cacheable=True, shape=screen.SHAPE),
+    Route("GET", API + "/xbrl/companies/{id}/valuation", screen.valuation, "key", 10, "xbrl",
+          "Valuation ratios of a company over time", screen.VALUATION_PARAMS, cacheable=True, lists=True,
+          shape=screen.VALUATION_SHAPE),
 )
 # fmt: on
 

@@ -1,0 +1,59 @@
+"""Answers that were worked out once, kept while the data stand: bounded in memory, safe among threads."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
+
+
+class Cache:
+    """Values by key for one version of the data at a time; the least recently used go first.
+
+    ``weigh`` gives what a value takes, in whatever unit ``room`` is counted. A value that alone is more than a
+    quarter of the room is not kept.
+    """
+
+    def __init__(self, room: int, weigh: Callable[[Any], int]) -> None:
+        self._room = room
+        self._weigh = weigh
+        self._lock = threading.Lock()
+        self._version: Hashable = None
+        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._weight = 0
+
+    def get(self, version: Hashable, key: Hashable, make: Callable[[], Value]) -> Value:
+        """The value of a key under a version of the data, made when it is not kept.
+
+        It is made outside the lock: two threads may make the same value, never wait for each other's.
+        """
+        with self._lock:
+            if version != self._version:
+                self._clear(version)
+            held = self._kept.get(key)
+            if held is not None:
+                self._kept.move_to_end(key)
+                value: Value = held[0]
+                return value
+        value = make()
+        self._keep(version, key, value)
+        return value
+
+    def _keep(self, version: Hashable, key: Hashable, value: Any) -> None:
+        weight = self._weigh(value)
+        with self._lock:
+            if version != self._version or key in self._kept or weight * 4 > self._room:
+                return
+            self._kept[key] = (value, weight)
+            self._weight += weight
+            while self._weight > self._room:
+                _, (_, freed) = self._kept.popitem(last=False)
+                self._weight -= freed
+
+    def _clear(self, version: Hashable) -> None:
+        self._version = version
+        self._kept.clear()
+        self._weight = 0

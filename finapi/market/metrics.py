@@ -1,0 +1,208 @@
+"""The standardised metrics as data: ``metrics.toml`` read once into values (its header says how to read it)."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+INDUSTRIES = ("commercial", "bank", "insurer", "reit")
+STATEMENTS = ("income_statement", "balance_sheet", "cash_flow_statement", "comprehensive_income")
+
+_TAXONOMIES = {"ifrs": "ifrs-full", "dei": "dei", "srt": "srt"}
+# A concept with any other prefix is the filer's own.
+STANDARD = frozenset(
+    [
+        "us-gaap",
+        "ifrs-full",
+        "dei",
+        "srt",
+        "invest",
+        "ecd",
+        "ffd",
+        "cyd",
+        "country",
+        "currency",
+        "exch",
+        "naics",
+        "sic",
+        "stpr",
+    ]
+)
+
+
+class Term(NamedTuple):
+    """A term of a formula: the first of ``names`` that is there, with its sign; ``optional`` may be absent."""
+
+    sign: int
+    names: tuple[str, ...]
+    optional: bool
+
+
+class Way(NamedTuple):
+    """One way to a figure: ``tags`` that mean the same line, ``own`` patterns, or the ``terms`` of a formula."""
+
+    tier: int
+    tags: tuple[str, ...]
+    own: tuple[re.Pattern[str], ...]
+    terms: tuple[Term, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric of the mapping. ``ways`` holds for each industry the ways to it, the best first."""
+
+    key: str
+    label: str
+    statement: str
+    definition: str
+    balance: str | None
+    units: str
+    over: str
+    not_for: frozenset[str]
+    only_for: frozenset[str]
+    ways: dict[str, tuple[Way, ...]]
+
+    def applies_to(self, industry: str) -> bool:
+        """Whether statements of an industry have this line at all."""
+        return industry not in self.not_for and (not self.only_for or industry in self.only_for)
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A figure computed from metrics of the same row."""
+
+    key: str
+    label: str
+    definition: str
+    formula: str
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """The whole file. ``units_of`` and ``own`` say what a reported concept can be used for."""
+
+    version: int
+    metrics: dict[str, Metric]
+    derived: dict[str, Derived]
+    # Every mapped concept with the kind of unit it must have.
+    units_of: dict[str, str]
+    # The same by local name, for a filer's own concept that is spelt like a standard one.
+    local_names: dict[str, str]
+    # Patterns for the filer's own concepts, with the kind of unit.
+    own: tuple[tuple[re.Pattern[str], str], ...]
+
+    def concept(self, name: str) -> str | None:
+        """Under which mapped name a reported concept counts, or None when no metric uses it."""
+        return name if name in self.units_of else self._counted(name)
+
+    def _counted(self, name: str) -> str | None:
+        prefix, _, local = name.partition(":")
+        if prefix in STANDARD:
+            return None
+        if local in self.local_names:
+            return self.local_names[local]
+        return name if any(pattern.fullmatch(local) for pattern, _ in self.own) else None
+
+    def units(self, concept: str) -> str:
+        """The kind of unit that facts of a counted concept must have."""
+        known = self.units_of.get(concept)
+        if known is not None:
+            return known
+        local = concept.partition(":")[2]
+        return next(units for pattern, units in self.own if pattern.fullmatch(local))
+
+
+@cache
+def mapping() -> Mapping:
+    """The mapping in force."""
+    text = resources.files("finapi.market").joinpath("metrics.toml").read_text(encoding="utf-8")
+    return parse(text)
+
+
+def parse(text: str) -> Mapping:
+    """A mapping out of its TOML; ValueError for a key, an industry or a formula that is not one."""
+    raw = tomllib.loads(text)
+    metrics = {key: _metric(key, entry) for key, entry in raw["metric"].items()}
+    derived = {
+        key: Derived(key, entry["label"], entry["definition"], entry["formula"], terms(entry["formula"]))
+        for key, entry in raw["derived"].items()
+    }
+    units_of: dict[str, str] = {}
+    own: dict[str, tuple[re.Pattern[str], str]] = {}
+    for metric in metrics.values():
+        for way in (way for ways in metric.ways.values() for way in ways):
+            for name in (*way.tags, *(name for term in way.terms for name in term.names)):
+                units_of.setdefault(name, metric.units)
+            own.update((pattern.pattern, (pattern, metric.units)) for pattern in way.own)
+    for one in derived.values():
+        unknown = [name for term in one.terms for name in term.names if name not in metrics]
+        if unknown:
+            raise ValueError(f"{one.key} is made of {unknown[0]}, which is no metric")
+    local_names = {
+        name.partition(":")[2]: name for name in reversed(list(units_of)) if name.startswith("us-gaap:")
+    }
+    return Mapping(raw["version"], metrics, derived, units_of, local_names, tuple(own.values()))
+
+
+def terms(formula: str, *, tags: bool = False) -> tuple[Term, ...]:
+    """The terms of a formula: ``a + b|c - [d]``. With ``tags`` its names are concepts."""
+    found: list[Term] = []
+    sign = 1
+    for word in formula.split():
+        if word in "+-":
+            sign = 1 if word == "+" else -1
+            continue
+        optional = word.startswith("[") and word.endswith("]")
+        names = word.strip("[]").split("|")
+        found.append(Term(sign, tuple(_concept(name) if tags else name for name in names), optional))
+    if not found:
+        raise ValueError(f"{formula!r} is no formula")
+    return tuple(found)
+
+
+def _metric(key: str, entry: dict[str, Any]) -> Metric:
+    ways = {industry: _ways(entry, industry) for industry in INDUSTRIES}
+    statement = entry["statement"]
+    if statement not in STATEMENTS:
+        raise ValueError(f"{key} stands on {statement}, which is no statement")
+    limits = [frozenset(entry.get(name, ())) for name in ("not_for", "only_for")]
+    if not (limits[0] | limits[1]) <= set(INDUSTRIES):
+        raise ValueError(f"{key} names an industry that is none")
+    over = entry.get("over", "instant" if statement == "balance_sheet" else "sum")
+    return Metric(
+        key=key,
+        label=entry["label"],
+        statement=statement,
+        definition=entry["definition"],
+        balance=entry.get("balance"),
+        units=entry.get("units", "currency"),
+        over=over,
+        not_for=limits[0],
+        only_for=limits[1],
+        ways=ways,
+    )
+
+
+def _ways(entry: dict[str, Any], industry: str) -> tuple[Way, ...]:
+    texts = [*entry.get(f"from_{industry}", ()), *entry["from"]]
+    made: list[Way] = []
+    for tier, text in enumerate(texts, 1):
+        if text.startswith("= "):
+            made.append(Way(tier, (), (), terms(text[2:], tags=True), text[2:]))
+            continue
+        words = text.split()
+        tags = tuple(_concept(word) for word in words if not word.startswith("ext:"))
+        own = tuple(re.compile(word[4:]) for word in words if word.startswith("ext:"))
+        made.append(Way(tier, tags, own, (), text))
+    return tuple(made)
+
+
+def _concept(word: str) -> str:
+    prefix, colon, local = word.partition(":")
+    return f"{_TAXONOMIES[prefix]}:{local}" if colon else f"us-gaap:{word}"

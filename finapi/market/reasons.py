@@ -1,0 +1,105 @@
+"""Why a figure is not given: the one published catalogue of reason codes (``/xbrl/dictionary?kind=reason``)."""
+
+from __future__ import annotations
+
+NOT_REPORTED = "not_reported"
+REPORTED_NIL = "reported_nil"
+OTHER_UNIT = "other_unit"
+NOT_APPLICABLE = "not_applicable"
+NOT_ADDITIVE = "not_additive"
+OPERAND_MISSING = "operand_missing"
+TAG_CHANGED = "tag_changed"
+VINTAGE_CHANGED = "vintage_changed"
+PERIODS_MISSING = "periods_missing"
+NO_PRIOR_PERIOD = "no_prior_period"
+INPUT_MISSING = "input_missing"
+ZERO_DENOMINATOR = "zero_denominator"
+NEGATIVE_DENOMINATOR = "negative_denominator"
+NEGATIVE_BASE = "negative_base"
+NO_BURN = "no_burn"
+NO_PRICE = "no_price"
+ONLY_WITH_DIMENSIONS = "only_with_dimensions"
+OTHER_PERIOD = "other_period"
+
+# code: (status, label, definition)
+CATALOGUE: dict[str, tuple[str, str, str]] = {
+    NOT_REPORTED: (
+        "hole",
+        "Not reported",
+        "No filing known for the question gives this figure for the period.",
+    ),
+    REPORTED_NIL: ("hole", "Reported as nil", "The filing has the line and leaves it empty (nil)."),
+    OTHER_UNIT: (
+        "hole",
+        "Reported in another unit",
+        "The figure is reported, but not in the currency or unit of this series.",
+    ),
+    NOT_APPLICABLE: (
+        "hole",
+        "Not a line of this industry",
+        "Statements of this industry do not have the line: a bank has no gross profit.",
+    ),
+    NOT_ADDITIVE: (
+        "hole",
+        "Not additive",
+        "Only longer periods give it, and per-share figures and averages are never found by adding or subtracting.",
+    ),
+    OPERAND_MISSING: (
+        "hole",
+        "An operand is missing",
+        "The figure would have to be derived, and a period that the derivation needs is not reported.",
+    ),
+    TAG_CHANGED: (
+        "hole",
+        "The line changed",
+        "The figure would have to be derived out of periods that are reported under different tags.",
+    ),
+    VINTAGE_CHANGED: (
+        "hole",
+        "The vintages differ",
+        "The figure would have to be derived out of a restated figure and one that was not restated with it.",
+    ),
+    PERIODS_MISSING: (
+        "hole",
+        "Periods are missing",
+        "Four quarters that follow one another without a gap are not all known.",
+    ),
+    NO_PRIOR_PERIOD: (
+        "hole",
+        "No prior period",
+        "The figure compares with an earlier period that is not known, or of another length.",
+    ),
+    INPUT_MISSING: ("hole", "An input is missing", "A metric that the formula needs is itself a hole."),
+    ZERO_DENOMINATOR: ("nm", "Division by zero", "The denominator is zero."),
+    NEGATIVE_DENOMINATOR: (
+        "nm",
+        "Negative denominator",
+        "The denominator is negative, so that the ratio means nothing.",
+    ),
+    NEGATIVE_BASE: (
+        "nm",
+        "Negative or zero base",
+        "Growth from a base that is zero or negative means nothing.",
+    ),
+    NO_BURN: (
+        "nm",
+        "No cash is burnt",
+        "Free cash flow is not negative, so that there is no runway to count.",
+    ),
+    NO_PRICE: ("hole", "No price", "No price of the company's shares is loaded for the day that is needed."),
+    ONLY_WITH_DIMENSIONS: (
+        "hole",
+        "Only with dimensions",
+        "The figure is reported by segment, class or product only, without a total.",
+    ),
+    OTHER_PERIOD: (
+        "hole",
+        "Reported for another period",
+        "The filing gives the figure for a period that does not end with the row's.",
+    ),
+}
+
+
+def status(code: str) -> str:
+    """The status of a cell with a reason: "hole" or "nm"."""
+    return CATALOGUE[code][0]

@@ -1,0 +1,224 @@
+"""A row of a series: its metrics, derived figures and ratios, each a figure or a hole with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+from finapi.market import ratios, reasons
+from finapi.market.book import iso
+from finapi.market.company_books import CompanyBook
+from finapi.market.figures import Cell, Figure, Hole, Teller
+from finapi.market.metrics import Derived, Metric
+from finapi.market.periods import SLACK, Period
+from finapi.market.ratios import Missing, Ratio
+
+# The close of a share on the last trading day up to a day, as traded; None when none is loaded.
+Price = Callable[[int], "Decimal | None"]
+
+# Share counts of two periods that differ by more than this were counted before and after a split.
+SPLIT = Decimal("1.4")
+
+KINDS = ("A", "Q", "TTM", "YTD")
+
+
+class Series:
+    """The rows of one company for one kind of period ("A", "Q", "TTM", "YTD") and basis, newest first."""
+
+    def __init__(self, held: CompanyBook, kind: str, basis: str, price: Price | None = None) -> None:
+        self.held = held
+        self.kind = kind
+        self.teller: Teller = held.tellers[basis]
+        self.price = price
+        calendar = held.calendar
+        self.periods: list[Period] = {
+            "A": calendar.years,
+            "Q": calendar.interim,
+            "TTM": calendar.interim,
+            "YTD": calendar.years_to_date,
+        }[kind]()
+        self._rows: dict[tuple[int, int], RowView] = {}
+        self._trailing: Series | None = self if kind == "TTM" else None
+
+    def row(self, period: Period) -> RowView:
+        """The row of a period of this series; the same one each time."""
+        place = (period.span, period.number)
+        row = self._rows.get(place)
+        if row is None:
+            row = self._rows[place] = RowView(self, period)
+        return row
+
+    @property
+    def trailing(self) -> Series:
+        """The series of trailing twelve months with the same quarters."""
+        if self._trailing is None:
+            basis = "original" if self.teller.original else "latest"
+            self._trailing = Series(self.held, "TTM", basis, self.price)
+        return self._trailing
+
+    def find(self, year: int | None, name: str | None, end: str | None) -> Period | None:
+        """The newest period that fits a fiscal year, a fiscal period and a last day, each where it is given."""
+        for one in self.periods:
+            fits = year in (None, one.fiscal_year) and name in (None, one.fiscal_period)
+            if fits and end in (None, iso(one.end)):
+                return one
+        return None
+
+    def named(self, period: Period) -> dict[str, object]:
+        """Which period it is, as rows say it."""
+        return {
+            "period": self.kind,
+            "fiscal_year": period.fiscal_year,
+            "fiscal_period": period.fiscal_period,
+            "period_start": None if period.start is None or self.kind == "TTM" else iso(period.start),
+            "period_end": iso(period.end),
+        }
+
+    def before(self, period: Period, days: int) -> Period | None:
+        """The period of this series that ends ``days`` before another, give or take, and is like it."""
+        for one in self.periods:
+            near = abs(period.end - days - one.end) <= SLACK
+            if near and (self.kind != "YTD" or one.number == period.number):
+                return one
+        return None
+
+
+class RowView:
+    """The cells of one period; what a ratio's formula asks (``ratios.Figures``)."""
+
+    def __init__(self, series: Series, period: Period) -> None:
+        self.series = series
+        self.period = period
+        self._teller = series.teller
+        self._mapping = series.teller.mapping
+        self._cells: dict[str, Cell] = {}
+        self._year_ago: RowView | None = None
+        self._sought = False
+
+    def cell(self, key: str) -> Cell:
+        """The cell of a metric, derived figure or ratio; KeyError for a key that is none."""
+        cell = self._cells.get(key)
+        if cell is None:
+            metric = self._mapping.metrics.get(key)
+            if metric is not None:
+                cell = self._teller.cell(metric, self.period, self.series.kind)
+            elif key in self._mapping.derived:
+                cell = self._derived(self._mapping.derived[key])
+            else:
+                cell = self._ratio(ratios.catalogue().ratios[key])
+            self._cells[key] = cell
+        return cell
+
+    def _derived(self, derived: Derived) -> Cell:
+        figures: list[Figure] = []
+        value = Decimal(0)
+        for term in derived.terms:
+            cell = self.cell(term.names[0])
+            if isinstance(cell, Figure):
+                figures.append(cell)
+                value += term.sign * cell.value
+            elif cell.reason == reasons.NOT_APPLICABLE and not term.optional:
+                return cell
+            elif not (term.optional and cell.reason in (reasons.NOT_REPORTED, reasons.NOT_APPLICABLE)):
+                return Hole(reasons.INPUT_MISSING)
+        operands = tuple(operand for figure in figures for operand in figure.operands)
+        place = max(figure.place for figure in figures)
+        return Figure(value, (derived.key,), 1, place, "derived", operands, derived.formula)
+
+    def _ratio(self, ratio: Ratio) -> Cell:
+        try:
+            value = ratios.rounded(ratio.worked_out(self))
+        except Missing as missing:
+            return Hole(missing.reason, reasons.status(missing.reason))
+        told = [self._cells.get(key) for key in ratio.inputs]
+        figures = [cell for cell in told if isinstance(cell, Figure)]
+        operands = tuple(operand for figure in figures for operand in figure.operands)
+        place = max((figure.place for figure in figures), default=len(self._teller.book.filings) - 1)
+        return Figure(value, (ratio.key,), 1, place, "derived", operands, ratio.formula)
+
+    # ---- ratios.Figures
+
+    def value(self, key: str) -> Decimal:
+        """The value of a cell; Missing with the reason why there is none."""
+        cell = self.cell(key)
+        if isinstance(cell, Figure):
+            return cell.value
+        # What a formula needs and the row lacks is named as the row names it, but for plain silence.
+        raise Missing(cell.reason)
+
+    def year(self, key: str) -> Decimal:
+        """The figure of the year that ends with the row."""
+        kind = self.series.kind
+        if kind == "YTD" and self.period.number != 4:
+            raise Missing(reasons.OTHER_PERIOD)
+        return self.series.trailing.row(self.period).value(key) if kind == "Q" else self.value(key)
+
+    def average(self, key: str) -> Decimal:
+        """The mean of a balance at the row's end and a year before."""
+        now = self.value(key)
+        ago = self._before_a_year()
+        if ago is None:
+            raise Missing(reasons.NO_PRIOR_PERIOD)
+        return (now + ago.value(key)) / 2
+
+    def growth(self, key: str, kind: str) -> Decimal:
+        """Growth of a metric against an earlier period, of figures that one filing tells where one does."""
+        series = self.series
+        if kind == "growth_quarter" and series.kind != "Q":
+            raise Missing(reasons.OTHER_PERIOD)
+        if kind == "growth_sequential":
+            earlier = series.before(self.period, 91 if series.kind in ("Q", "TTM") else 365)
+            ago = series.row(earlier) if earlier is not None else None
+        else:
+            ago = self._before_a_year()
+        self.value(key)
+        if ago is None:
+            raise Missing(reasons.NO_PRIOR_PERIOD)
+        ago.value(key)
+        now, base = self._comparable(self._mapping.metrics[key], ago)
+        if base <= 0:
+            raise Missing(reasons.NEGATIVE_BASE)
+        return (now - base) / base
+
+    def price(self) -> Decimal:
+        """The price of a share at the end of the row."""
+        found = self.series.price(self.period.end) if self.series.price else None
+        if found is None:
+            raise Missing(reasons.NO_PRICE)
+        return found
+
+    def shares(self) -> Decimal:
+        """The shares outstanding as first told for the row: of the day of its price, before any later split."""
+        first = Series(self.series.held, self.series.kind, "original")
+        return first.row(self.period).value("shares_outstanding")
+
+    def _before_a_year(self) -> RowView | None:
+        if not self._sought:
+            self._sought = True
+            earlier = self.series.before(self.period, 365)
+            if earlier is not None and _alike(self.period, earlier):
+                self._year_ago = self.series.row(earlier)
+        return self._year_ago
+
+    def _comparable(self, metric: Metric, ago: RowView) -> tuple[Decimal, Decimal]:
+        now, before = self.cell(metric.key), ago.cell(metric.key)
+        assert isinstance(now, Figure)
+        assert isinstance(before, Figure)
+        pair = self._teller.together(metric, now, before)
+        if pair is not None:
+            return pair
+        if metric.units == "per_share":
+            self._refuse_split(ago)
+        return now.value, before.value
+
+    def _refuse_split(self, ago: RowView) -> None:
+        counts = [row.value("weighted_average_shares_diluted") for row in (self, ago)]
+        if min(counts) <= 0 or max(counts) / min(counts) > SPLIT:
+            raise Missing(reasons.VINTAGE_CHANGED)
+
+
+def _alike(one: Period, other: Period) -> bool:
+    """Whether two periods are of one length: a year is not compared with a transition period."""
+    if one.start is None or other.start is None:
+        return one.fiscal_period == other.fiscal_period
+    return abs((one.end - one.start) - (other.end - other.start)) <= 2 * SLACK

@@ -1,0 +1,409 @@
+"""Time series of standardised figures over HTTP (CONTRACT 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from finapi.db import Transaction
+from finapi.errors import ApiError, invalid_param
+from finapi.market import book, companies, company_books, prices, series
+from finapi.market.companies import Company
+from finapi.market.company_books import CompanyBook
+from finapi.market.rows import KINDS, Price
+from finapi.market.series import BASES, PROVENANCE, Question
+from finapi.web.call import Call
+from finapi.web.http import Response, dumps
+from finapi.web.params import Field, Param
+from finapi.web.shapes import (
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    Schema,
+    array,
+    enum,
+    envelope,
+    mapping,
+    nullable,
+    obj,
+)
+from finapi.web.tables import CSV, TABLES, csv_table, json_lines
+
+COMPANY = (
+    Param("ticker", help="Ticker (any spelling) or CIK.", example="AAPL"),
+    Param("cik", help="CIK, bare or padded; instead of a ticker.", example="320193"),
+)
+AS_OF = Param("as_of", "date", help="Only what was filed up to this day.", example="2025-12-31")
+BASIS = Param(
+    "basis",
+    default="latest",
+    allowed=BASES,
+    help="Of a figure told several times: as it was told last, or first.",
+    example="latest",
+)
+YEARS = Param("years", help="Fiscal years: 5 (the last five), 2018-2023 or 2018,2020.", example="5")
+PERIOD = Param(
+    "period",
+    default="A",
+    allowed=KINDS,
+    help="A: fiscal years. Q: quarters. TTM: the last four quarters. YTD: from the start of the year on.",
+    example="Q",
+)
+SELECTION = (
+    Param(
+        "metrics",
+        "words",
+        help="Keys of metrics, derived figures and ratios, comma-separated; none: all.",
+        example="revenue,net_income",
+    ),
+    Param("ratios", "boolean", default=False, help="All ratios beside the metrics.", example="false"),
+    PERIOD,
+    YEARS,
+    Param(
+        "provenance",
+        default="none",
+        allowed=PROVENANCE,
+        help="none: bare values. summary: what each is from. full: with its operands.",
+        example="none",
+    ),
+    BASIS,
+    AS_OF,
+)
+PARAMS = (
+    *COMPANY,
+    *SELECTION,
+    Param(
+        "currency", help="The currency of the series instead of the one mostly reported in.", example="USD"
+    ),
+    Param(
+        "adjusted",
+        default="false",
+        allowed=("false",),
+        help="Per-share figures are as filed: choose the vintage with basis and as_of.",
+        example="false",
+    ),
+    Param("calendar", "boolean", default=False, help="Also where rows lie on the calendar.", example="false"),
+    Param("template", "boolean", default=False, help="Rows as statements with footing.", example="false"),
+    Param(
+        "period_offset",
+        "integer",
+        least=-1000,
+        most=1000,
+        help="Only one row: 0 the newest, 1 (or -1) the one before it.",
+        example="0",
+    ),
+    Param(
+        "limit", "integer", default=5000, least=1, most=5000, clamp=True, help="Rows of a page.", example="40"
+    ),
+    Param("cursor", help="Where the page begins: next_cursor of the one before.", example="MTk2MjI6NA"),
+)
+
+OPERAND = obj(
+    sign=INTEGER,
+    value=NUMBER,
+    concept=TEXT,
+    unit=TEXT,
+    decimals=nullable(TEXT),
+    start_date=nullable(DATE),
+    end_date=DATE,
+    accession=TEXT,
+    form_type=TEXT,
+    filed_at=nullable(DATE),
+    source=TEXT,
+)
+CELL = obj(
+    optional=("decimals", "filed_at", "operands"),
+    value=nullable(NUMBER),
+    status=enum("value", "hole", "nm"),
+    reason_code=nullable(TEXT),
+    concept=nullable(TEXT),
+    tier=nullable(INTEGER),
+    method=nullable(enum("reported", "mapped", "derived")),
+    calc_status=enum("consistent", "inconsistent", "unchecked"),
+    confidence=INTEGER,
+    accession=nullable(TEXT),
+    source=nullable(TEXT),
+    unit=TEXT,
+    decimals=nullable(TEXT),
+    filed_at=nullable(DATE),
+    operands=array(OPERAND),
+)
+_STATEMENT = obj(
+    lines=array(
+        obj(
+            key=TEXT,
+            label=TEXT,
+            status=enum("value", "hole", "nm"),
+            value=nullable(NUMBER),
+            level=INTEGER,
+            parent=nullable(TEXT),
+            is_subtotal=BOOLEAN,
+        )
+    ),
+    subtotals=array(
+        obj(
+            target=TEXT,
+            reported=nullable(NUMBER),
+            recomputed=nullable(NUMBER),
+            residual=nullable(NUMBER),
+            status=enum("consistent", "inconsistent", "unchecked"),
+            tolerance=nullable(NUMBER),
+            operands=array(obj(key=TEXT, sign=INTEGER)),
+        )
+    ),
+    other=array(
+        obj(
+            bucket=TEXT,
+            section_total_key=TEXT,
+            foots_to_filed_total=BOOLEAN,
+            value=nullable(NUMBER),
+            status=enum("value", "hole"),
+        )
+    ),
+    footing_status=enum("consistent", "inconsistent", "unchecked"),
+)
+_ROW = obj(
+    optional=("holes", "template", "calendar_year", "calendar_period"),
+    fiscal_year=INTEGER,
+    fiscal_period=TEXT,
+    period_start=nullable(DATE),
+    period_end=DATE,
+    calendar_year=INTEGER,
+    calendar_period=TEXT,
+    metrics=mapping({"anyOf": [NUMBER, {"type": "null"}, CELL]}),
+    holes=mapping(obj(status=enum("hole", "nm"), reason_code=TEXT)),
+    template=obj(income=_STATEMENT, balance=_STATEMENT, cashflow=_STATEMENT, comprehensive_income=_STATEMENT),
+)
+DATA = obj(
+    optional=("template", "industry"),
+    ticker=nullable(TEXT),
+    cik=TEXT,
+    company_name=TEXT,
+    period=enum(*KINDS),
+    basis=enum(*BASES),
+    provenance=enum(*PROVENANCE),
+    reporting_currency=TEXT,
+    ratios=BOOLEAN,
+    rows=array(_ROW),
+    template=BOOLEAN,
+    industry=TEXT,
+)
+META = obj(
+    covered=BOOLEAN,
+    phase=TEXT,
+    industry=TEXT,
+    mapping_version=INTEGER,
+    metric_count=INTEGER,
+    row_count=INTEGER,
+    years=TEXT,
+    pagination=obj(
+        limit=INTEGER,
+        has_more=BOOLEAN,
+        page_row_count=INTEGER,
+        series_row_count=INTEGER,
+        next_cursor=nullable(TEXT),
+    ),
+)
+SHAPE: Schema = envelope(DATA, META)
+
+
+def timeseries(call: Call) -> Response:
+    """The series of one company; as CSV or NDJSON one row a period."""
+    question = question_of(call.params)
+    with call.app.db.read() as tx:
+        company = selected(tx, call.params)
+        version = tx.value("data_version")
+        if call.request.preferred(TABLES) is None:
+            key = (company.cik, question)
+            return call.prepared(
+                call.app.answers.get(version, key, lambda: _answer(call, tx, company, question))
+            )
+        data, meta = _series(call, tx, company, question)
+    columns, rows = series.table(data["rows"])
+    paging = meta["pagination"]
+    headers = {"X-Has-More": str(paging["has_more"]).lower()}
+    if paging["next_cursor"]:
+        headers["X-Next-Cursor"] = paging["next_cursor"]
+    kind = call.request.preferred(TABLES)
+    body = csv_table(columns, rows) if kind == CSV else json_lines(rows)
+    return Response(200, body, f"{kind}; charset=utf-8", headers)
+
+
+def selected(tx: Transaction, params: Mapping[str, Any]) -> Company:
+    """The company that ``ticker`` or ``cik`` names; INVALID_PARAM when neither is given or they disagree."""
+    named = [params[name] for name in ("ticker", "cik") if params.get(name)]
+    if not named:
+        raise invalid_param("ticker", "A ticker or a cik is required.", expected="ticker or cik")
+    if params.get("cik") and not params["cik"].isdigit():
+        raise invalid_param("cik", "cik must be a number.", expected="CIK of at most ten digits")
+    found = [companies.find(tx, text) for text in named]
+    if len({company.cik for company in found}) > 1:
+        raise invalid_param("cik", "ticker and cik name two companies.", expected="one of them")
+    return found[0]
+
+
+def names(company: Company) -> dict[str, Any]:
+    """How data name their company."""
+    return {"ticker": company.ticker, "cik": company.padded_cik, "company_name": company.name}
+
+
+def question_of(params: Mapping[str, Any]) -> Question:
+    """What a call asks of a series."""
+    currency = params.get("currency")
+    if currency is not None and not (len(currency) == 3 and currency.isascii() and currency.isalpha()):
+        raise invalid_param("currency", "currency must be a code of three letters.", expected="USD")
+    return Question(
+        period=params["period"],
+        metrics=tuple(params["metrics"] or ()),
+        ratios=params["ratios"],
+        years=params["years"],
+        provenance=params["provenance"],
+        basis=params["basis"],
+        as_of=params["as_of"],
+        currency=None if currency is None else currency.upper(),
+        calendar=params["calendar"],
+        template=params["template"],
+        period_offset=params.get("period_offset"),
+        limit=params["limit"],
+        cursor=params.get("cursor"),
+    )
+
+
+def book_of(
+    call: Call, tx: Transaction, company: Company, as_of: str | None = None, currency: str | None = None
+) -> CompanyBook:
+    """The company's book, from the cache or the database; NOT_COVERED (404) when it reports nothing."""
+    held = call.app.books.get(
+        tx.value("data_version"),
+        (company.cik, as_of, currency),
+        lambda: company_books.read(tx, company.cik, as_of, currency),
+    )
+    if held.empty:
+        by = f" filed by {as_of}" if as_of else ""
+        raise ApiError(
+            "NOT_COVERED",
+            f"No figures of {company.name}{by} are held.",
+            details={"cik": company.padded_cik},
+        )
+    return held
+
+
+def price_of(tx: Transaction, company: Company) -> Price:
+    """The close of the company's first ticker by day, as traded then."""
+
+    def price(day: int) -> Decimal | None:
+        close = prices.close_on(tx, company.ticker, book.iso(day)) if company.ticker else None
+        return None if close is None else close.close
+
+    return price
+
+
+def _series(
+    call: Call, tx: Transaction, company: Company, question: Question
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    held = book_of(call, tx, company, question.as_of, question.currency)
+    data, meta = series.answer(held, question, price_of(tx, company))
+    return names(company) | data, meta
+
+
+def _answer(call: Call, tx: Transaction, company: Company, question: Question) -> bytes:
+    data, meta = _series(call, tx, company, question)
+    return dumps({"data": data, "meta": meta})[1:-1]
+
+
+# ---- several companies at once
+
+BATCH_MAX = 20
+BATCH_BODY = (
+    Field("tickers", "words", help="Tickers.", example="AAPL"),
+    Field("ciks", "words", help="CIKs, instead or beside.", example="320193"),
+    Field("metrics", "words", help="As in /xbrl/timeseries.", example="revenue"),
+    Field("period", "text", allowed=KINDS, help="As in /xbrl/timeseries.", example="A"),
+    Field("years", "text", help="As in /xbrl/timeseries.", example="5"),
+    Field("provenance", "text", allowed=PROVENANCE, help="As in /xbrl/timeseries.", example="none"),
+    Field("basis", "text", allowed=BASES, help="As in /xbrl/timeseries.", example="latest"),
+    Field("as_of", "date", help="As in /xbrl/timeseries.", example="2025-12-31"),
+    Field("ratios", "boolean", help="As in /xbrl/timeseries."),
+    Field("adjusted", "boolean", help="Only false: see /xbrl/timeseries."),
+    Field("calendar", "boolean", help="As in /xbrl/timeseries."),
+    Field("template", "boolean", help="As in /xbrl/timeseries."),
+    Field("limit", "integer", least=1, most=5000, help="Rows of each company."),
+)
+BATCH_SHAPE = envelope(
+    obj(
+        results=array(
+            obj(
+                selector=TEXT,
+                status=enum("success", "error"),
+                data=nullable(DATA),
+                meta=nullable(META),
+                error=nullable(obj(code=TEXT, message=TEXT)),
+            )
+        )
+    ),
+    obj(requested=INTEGER, resolved=INTEGER, errors=INTEGER, batch_max=INTEGER, tokens_note=TEXT),
+)
+_DEFAULTS = {
+    "metrics": (),
+    "period": "A",
+    "years": None,
+    "provenance": "none",
+    "basis": "latest",
+    "as_of": None,
+    "ratios": False,
+    "calendar": False,
+    "template": False,
+    "limit": 5000,
+}
+
+
+def batch(call: Call) -> Response:
+    """The series of several companies; one that cannot be answered says why beside the others."""
+    body = call.body
+    if body.get("adjusted"):
+        raise invalid_param("adjusted", "Per-share figures are as filed.", allowed=["false"])
+    selectors = list(dict.fromkeys((*body.get("tickers", ()), *body.get("ciks", ()))))
+    if not 1 <= len(selectors) <= BATCH_MAX:
+        raise invalid_param(
+            "tickers", f"From 1 to {BATCH_MAX} companies can be asked for.", expected="tickers or ciks"
+        )
+    question = question_of({**_DEFAULTS, **body})
+    results = []
+    with call.app.db.read() as tx:
+        for selector in selectors:
+            results.append(_one_of_many(call, tx, selector, question))
+    resolved = sum(one["status"] == "success" for one in results)
+    meta = {
+        "requested": len(selectors),
+        "resolved": resolved,
+        "errors": len(selectors) - resolved,
+        "batch_max": BATCH_MAX,
+        "tokens_note": "A call costs the same however many companies it asks for.",
+    }
+    return call.success({"results": results}, meta)
+
+
+def _one_of_many(call: Call, tx: Transaction, selector: str, question: Question) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "selector": selector,
+        "status": "success",
+        "data": None,
+        "meta": None,
+        "error": None,
+    }
+    try:
+        made["data"], made["meta"] = _series(call, tx, companies.find(tx, selector), question)
+    except ApiError as error:
+        if error.code == "INVALID_PARAM" and (error.details or {}).get("param") != "ticker":
+            # The question itself is wrong, for every company alike.
+            raise
+        made |= {"status": "error", "error": {"code": error.code, "message": error.message}}
+    return made
+
+
+def unknown_key(key: str) -> ApiError:
+    """The refusal of a key that is none."""
+    return invalid_param("metrics", f"{key} is not a metric or ratio.", expected="keys of /xbrl/dictionary")

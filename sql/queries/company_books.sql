@@ -1,0 +1,62 @@
+-- name: book_filings
+SELECT fact_sets.id, fact_sets.source, filings.accession, coalesce(filings.form, reports.form) AS form,
+    filings.filed_at, reports.fiscal_year, reports.fiscal_period, reports.period_of_report
+FROM fact_sets
+JOIN filings ON filings.id = fact_sets.filing_id
+LEFT JOIN reports ON reports.id = fact_sets.report_id
+WHERE fact_sets.cik = :cik AND (:as_of IS NULL OR filings.filed_at <= :as_of)
+
+-- name: book_standard_concepts
+SELECT id FROM concepts WHERE name IN (SELECT value FROM json_each(:names))
+
+-- name: book_own_concepts
+-- The filer's own concepts; companyfacts has none of them.
+SELECT id, name
+FROM concepts
+WHERE id IN (
+    SELECT concept_id
+    FROM facts
+    WHERE fact_set_id IN (SELECT value FROM json_each(:sets)) AND dimension_id = 0 AND hidden = 0 AND unit_id <> 0
+)
+
+-- name: book_facts
+-- place is where the set of facts stands in the list that is asked for.
+SELECT concepts.name, units.name, facts.end_day, facts.days, facts.value, facts.decimals, json_each.key
+FROM json_each(:sets)
+CROSS JOIN facts ON facts.fact_set_id = json_each.value AND facts.dimension_id = 0
+    AND facts.concept_id IN (SELECT value FROM json_each(:concepts))
+JOIN concepts ON concepts.id = facts.concept_id
+JOIN units ON units.id = facts.unit_id
+WHERE facts.hidden = 0 AND facts.unit_id <> 0
+
+-- name: book_company
+SELECT sic, fiscal_year_end FROM companies WHERE cik = :cik
+
+-- name: book_companies
+SELECT cik, name
+FROM companies
+WHERE EXISTS (SELECT 1 FROM fact_sets WHERE fact_sets.cik = companies.cik)
+ORDER BY cik
+
+-- name: book_dimensioned_facts
+-- place is where the set of facts stands in the list that is asked for.
+SELECT concepts.name, units.name, facts.end_day, facts.days, facts.value, facts.decimals, json_each.key,
+    dimensions.members
+FROM json_each(:sets)
+CROSS JOIN facts ON facts.fact_set_id = json_each.value AND facts.dimension_id > 0
+    AND facts.concept_id IN (SELECT id FROM concepts WHERE name IN (SELECT value FROM json_each(:concepts)))
+JOIN concepts ON concepts.id = facts.concept_id
+JOIN units ON units.id = facts.unit_id
+JOIN dimensions ON dimensions.id = facts.dimension_id
+WHERE facts.hidden = 0
+
+-- name: book_cover_facts
+SELECT concepts.name, units.name, facts.end_day, facts.days, facts.value, facts.decimals, json_each.key,
+    dimensions.members
+FROM json_each(:sets)
+CROSS JOIN facts ON facts.fact_set_id = json_each.value AND facts.dimension_id >= 0
+    AND facts.concept_id IN (SELECT id FROM concepts WHERE name IN (SELECT value FROM json_each(:concepts)))
+JOIN concepts ON concepts.id = facts.concept_id
+JOIN units ON units.id = facts.unit_id
+JOIN dimensions ON dimensions.id = facts.dimension_id
+WHERE facts.hidden = 0

@@ -1,0 +1,156 @@
+"""GET /xbrl/timeseries over the interface: parameters, paging, refusals, tables, caching."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pytest
+
+from finapi import accounts
+from finapi.app import App
+from tests.client import Client
+from tests.figures import document, store
+
+URL = "/api/v1/xbrl/timeseries"
+
+
+def rows_of(years: range) -> list[tuple[str, str, dict[str, Any]]]:
+    made: list[tuple[str, str, dict[str, Any]]] = []
+    for year in years:
+        filed = {
+            "accn": f"0000000077-{(year + 1) % 100:02}-000001",
+            "form": "10-K",
+            "filed": f"{year + 1}-02-20",
+        }
+        lasting = {"start": f"{year}-01-01", "end": f"{year}-12-31", "fy": year, "fp": "FY", **filed}
+        instant = {"end": f"{year}-12-31", "fy": year, "fp": "FY", **filed}
+        made += [
+            ("us-gaap:Revenues", "USD", {**lasting, "val": year * 1000}),
+            ("us-gaap:NetIncomeLoss", "USD", {**lasting, "val": year}),
+            ("us-gaap:EarningsPerShareDiluted", "USD/shares", {**lasting, "val": 1.25}),
+            ("us-gaap:Assets", "USD", {**instant, "val": year * 5}),
+        ]
+    return made
+
+
+@pytest.fixture
+def caller(app: App, user: accounts.NewUser) -> Client:
+    store(app, document(77, "Seventy-Seven Corp", rows_of(range(2018, 2024))))
+    return Client(app, user.api_key)
+
+
+def test_a_series_is_answered_newest_first_with_the_names_of_the_company(caller: Client) -> None:
+    answer = caller.get(URL, query={"cik": "77", "metrics": "revenue,eps_diluted,inventory"})
+    assert answer.status == 200
+    assert answer.headers["x-tokens-charged"] == "10"
+    data, meta = answer.json["data"], answer.json["meta"]
+    assert (data["cik"], data["company_name"], data["ticker"]) == ("0000000077", "Seventy-Seven Corp", None)
+    assert [row["fiscal_year"] for row in data["rows"]] == [2023, 2022, 2021, 2020, 2019, 2018]
+    assert data["rows"][0] == {
+        "fiscal_year": 2023,
+        "fiscal_period": "FY",
+        "period_start": "2023-01-01",
+        "period_end": "2023-12-31",
+        "metrics": {"revenue": 2023000, "eps_diluted": 1.25, "inventory": None},
+        "holes": {"inventory": {"status": "hole", "reason_code": "not_reported"}},
+    }
+    assert meta["metric_count"] == 3
+    assert meta["years"] == "2018-2023"
+    assert meta["pagination"]["has_more"] is False
+
+
+def test_a_cell_names_its_filing(caller: Client) -> None:
+    query = {"cik": "77", "metrics": "revenue", "provenance": "summary", "years": "1"}
+    cell = caller.get(URL, query=query).json["data"]["rows"][0]["metrics"]["revenue"]
+    assert cell == {
+        "value": 2023000,
+        "status": "value",
+        "reason_code": None,
+        "concept": "us-gaap:Revenues",
+        "tier": 1,
+        "method": "reported",
+        "calc_status": "unchecked",
+        "confidence": 100,
+        "accession": "0000000077-24-000001",
+        "source": "companyfacts",
+        "unit": "USD",
+    }
+
+
+def test_pages_follow_one_another_by_the_cursor(caller: Client) -> None:
+    seen: list[int] = []
+    query: dict[str, str] = {"cik": "77", "limit": "4", "metrics": "revenue"}
+    for _ in range(2):
+        answer = caller.get(URL, query=query).json
+        seen += [row["fiscal_year"] for row in answer["data"]["rows"]]
+        query["cursor"] = answer["meta"]["pagination"]["next_cursor"]
+    assert seen == [2023, 2022, 2021, 2020, 2019, 2018]
+    assert query["cursor"] is None
+
+
+def test_a_period_offset_chooses_one_row(caller: Client) -> None:
+    for offset in ("2", "-2"):
+        rows = caller.get(URL, query={"cik": "77", "period_offset": offset}).json["data"]["rows"]
+        assert [row["fiscal_year"] for row in rows] == [2021]
+
+
+def test_a_series_as_csv_is_a_row_a_period(caller: Client) -> None:
+    answer = caller.get(
+        URL, query={"cik": "77", "metrics": "revenue,inventory"}, headers={"Accept": "text/csv"}
+    )
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    table = list(csv.reader(io.StringIO(answer.body.decode())))
+    assert table[0] == ["fiscal_year", "fiscal_period", "period_start", "period_end", "revenue", "inventory"]
+    assert table[1] == ["2023", "FY", "2023-01-01", "2023-12-31", "2023000", ""]
+    assert len(table) == 7
+
+
+def test_a_new_document_is_seen_at_once(app: App, caller: Client) -> None:
+    query = {"cik": "77", "metrics": "revenue", "years": "1"}
+    assert caller.get(URL, query=query).json["data"]["rows"][0]["fiscal_year"] == 2023
+    assert caller.get(URL, query=query).json["data"]["rows"][0]["fiscal_year"] == 2023
+    store(app, document(77, "Seventy-Seven Corp", rows_of(range(2024, 2025))))
+    assert caller.get(URL, query=query).json["data"]["rows"][0]["fiscal_year"] == 2024
+
+
+def test_as_of_hides_what_was_filed_later(caller: Client) -> None:
+    rows = caller.get(URL, query={"cik": "77", "as_of": "2021-02-19"}).json["data"]["rows"]
+    assert [row["fiscal_year"] for row in rows] == [2019, 2018]
+    answer = caller.get(URL, query={"cik": "77", "as_of": "2018-01-01"})
+    assert answer.verdict[:2] == (404, "NOT_COVERED")
+    assert answer.headers["x-tokens-charged"] == "0"
+
+
+def test_a_currency_that_is_not_reported_is_a_hole_and_no_conversion(caller: Client) -> None:
+    answer = caller.get(URL, query={"cik": "77", "currency": "eur", "metrics": "revenue"})
+    assert answer.verdict[:2] == (404, "NOT_COVERED")
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "param"),
+    [
+        ({}, "INVALID_PARAM", "ticker"),
+        ({"cik": "x"}, "INVALID_PARAM", "cik"),
+        ({"cik": "77", "metrics": "nonsense"}, "INVALID_PARAM", "metrics"),
+        ({"cik": "77", "years": "abc"}, "INVALID_PARAM", "years"),
+        ({"cik": "77", "years": "2020-2018"}, "INVALID_PARAM", "years"),
+        ({"cik": "77", "cursor": "!!"}, "INVALID_PARAM", "cursor"),
+        ({"cik": "77", "period": "M"}, "INVALID_PARAM", "period"),
+        ({"cik": "77", "provenance": "some"}, "INVALID_PARAM", "provenance"),
+        ({"cik": "77", "basis": "first"}, "INVALID_PARAM", "basis"),
+        ({"cik": "77", "currency": "dollars"}, "INVALID_PARAM", "currency"),
+        ({"cik": "77", "adjusted": "true"}, "INVALID_PARAM", "adjusted"),
+        ({"cik": "77", "as_of": "20200101"}, "INVALID_PARAM", "as_of"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_by_name(
+    caller: Client, query: dict[str, str], code: str, param: str
+) -> None:
+    answer = caller.get(URL, query=query)
+    assert (answer.status, answer.json["code"], answer.json["details"]["param"]) == (400, code, param)
+
+
+def test_an_unknown_company_is_404(caller: Client) -> None:
+    assert caller.get(URL, query={"ticker": "NOPE"}).verdict[:2] == (404, "UNKNOWN_TICKER")

@@ -1,0 +1,82 @@
+"""Small sets of facts for tests of series, written as a filer's figures and read as the service reads them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from finapi.app import App
+from finapi.edgar import companyfacts
+from finapi.market import book, factsets, metrics, periods
+from finapi.market.book import Filing
+from finapi.market.company_books import CompanyBook, industry_of
+from finapi.market.figures import Figure, Teller
+from finapi.market.periods import Period
+from finapi.market.rows import Series
+
+# concept, start (None: an instant), end, value, filing
+Fact = tuple[str, str | None, str, str, str]
+
+
+def filing(accession: str, form: str, filed: str | None, **more: Any) -> Filing:
+    """A filing whose figures come from companyfacts."""
+    return Filing(accession, form, filed, more.pop("source", "companyfacts"), **more)
+
+
+def held(
+    filings: Sequence[Filing],
+    facts: Iterable[Fact],
+    *,
+    as_of: str | None = None,
+    sic: int | None = None,
+    unit: str = "USD",
+    year_end: str | None = None,
+) -> CompanyBook:
+    """The book of a company with these facts; the unit follows from the concept."""
+    known = book.order(one for one in filings if as_of is None or (one.filed or "9") <= as_of)
+    places = {one.accession: place for place, one in enumerate(known)}
+    mapping = metrics.mapping()
+    rows = []
+    for concept, start, end, value, accession in facts:
+        if accession in places:
+            name = concept if ":" in concept else f"us-gaap:{concept}"
+            kind = mapping.units(mapping.concept(name) or "us-gaap:Assets")
+            told = {"currency": unit, "per_share": f"{unit}/shares", "shares": "shares"}[kind]
+            last = book.day(end)
+            days = 0 if start is None else last - book.day(start) + 1
+            rows.append((name, told, last, days, value, None, places[accession]))
+    rows.sort(key=lambda row: row[-1])
+    written = book.write(known, rows, mapping)
+    calendar = periods.calendar(written, mapping, year_end)
+    industry = industry_of(sic, written)
+    tellers = {basis: Teller(written, calendar, mapping, industry, basis) for basis in ("latest", "original")}
+    return CompanyBook(written, calendar, industry, tellers)
+
+
+def told(company: CompanyBook, key: str, period: str, *, kind: str = "A", basis: str = "latest") -> str:
+    """The cell of a key in the row of a period ("2018 FY"): its value as text, or its reason."""
+    series = Series(company, kind, basis)
+    cell = series.row(named(series.periods, period)).cell(key)
+    return format(cell.value.normalize(), "f") if isinstance(cell, Figure) else cell.reason
+
+
+def named(found: Iterable[Period], name: str) -> Period:
+    """The period of a name: "2018 FY", "2019 Q2"."""
+    return next(one for one in found if f"{one.fiscal_year} {one.fiscal_period}" == name)
+
+
+def document(cik: int, name: str, facts: Iterable[tuple[str, str, dict[str, Any]]]) -> bytes:
+    """A companyfacts document: (concept, unit, row) each."""
+    taxonomies: dict[str, Any] = {}
+    for concept, unit, row in facts:
+        taxonomy, tag = concept.split(":")
+        units = taxonomies.setdefault(taxonomy, {}).setdefault(tag, {"label": tag, "units": {}})["units"]
+        units.setdefault(unit, []).append(row)
+    return json.dumps({"cik": cik, "entityName": name, "facts": taxonomies}).encode()
+
+
+def store(app: App, data: bytes) -> None:
+    """Put a companyfacts document into the store."""
+    with app.db.write() as tx:
+        factsets.put_companyfacts(tx, companyfacts.company(data, "test.json"), app.clock.now())

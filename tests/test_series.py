@@ -1,0 +1,464 @@
+"""Series out of facts: which figure is told, which is derived, and which is a hole with its reason."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from finapi.market import book, series
+from finapi.market.rows import Series
+from tests.figures import Fact, filing, held, told
+
+K18 = filing("0000000001-18-000001", "10-K", "2018-11-05", fiscal_year=2018, fiscal_period="FY")
+K19 = filing("0000000001-19-000001", "10-K", "2019-10-31", fiscal_year=2019, fiscal_period="FY")
+K20 = filing("0000000001-20-000001", "10-K", "2020-10-30", fiscal_year=2020, fiscal_period="FY")
+YEAR18 = ("2017-10-01", "2018-09-29")
+YEAR19 = ("2018-09-30", "2019-09-28")
+YEAR20 = ("2019-09-29", "2020-09-26")
+
+
+def annual(*years: tuple[tuple[str, str], str]) -> list[Fact]:
+    """Net income of years, so that the years are proved."""
+    return [
+        (tag, start, end, "100", accession)
+        for (start, end), accession in years
+        for tag in ("NetIncomeLoss", "IncomeTaxExpenseBenefit")
+    ]
+
+
+# ---- vintages
+
+
+def test_earnings_per_share_before_a_split_are_11_91_as_first_told_and_2_98_as_last_told() -> None:
+    facts = [
+        *annual((YEAR18, K18.accession), (YEAR19, K19.accession), (YEAR20, K20.accession)),
+        ("EarningsPerShareDiluted", *YEAR18, "11.91", K18.accession),
+        ("EarningsPerShareDiluted", *YEAR18, "11.91", K19.accession),
+        ("EarningsPerShareDiluted", *YEAR18, "2.98", K20.accession),
+    ]
+    company = held([K18, K19, K20], facts)
+    assert told(company, "eps_diluted", "2018 FY", basis="original") == "11.91"
+    assert told(company, "eps_diluted", "2018 FY") == "2.98"
+
+
+def test_a_restated_balance_is_53851_as_first_told_and_47501_as_last_told() -> None:
+    first = filing("0001193125-09-214859", "10-K", "2009-10-27")
+    amended = filing("0001193125-10-012091", "10-K/A", "2010-01-25")
+    year = ("2008-09-28", "2009-09-26")
+    facts = [
+        *annual((year, first.accession), (year, amended.accession)),
+        ("Assets", None, year[1], "53851000000", first.accession),
+        ("Assets", None, year[1], "47501000000", amended.accession),
+    ]
+    company = held([first, amended], facts)
+    assert told(company, "total_assets", "2009 FY", basis="original") == "53851000000"
+    assert told(company, "total_assets", "2009 FY") == "47501000000"
+    before = held([first, amended], facts, as_of="2010-01-24")
+    assert told(before, "total_assets", "2009 FY") == "53851000000"
+
+
+def test_what_was_filed_after_the_day_asked_for_is_not_known() -> None:
+    facts = annual((YEAR18, K18.accession), (YEAR19, K19.accession))
+    known = held([K18, K19], facts, as_of="2019-10-30")
+    assert [one.fiscal_year for one in Series(known, "A", "latest").periods] == [2018]
+
+
+def test_figures_of_a_proxy_statement_stand_behind_those_of_the_annual_report() -> None:
+    proxy = filing("0000000001-19-000009", "DEF 14A", "2019-01-08")
+    facts = [
+        *annual((YEAR18, K18.accession)),
+        ("NetIncomeLoss", *YEAR18, "59531000000", K18.accession),
+        ("NetIncomeLoss", *YEAR18, "60000000000", proxy.accession),
+    ]
+    company = held([K18, proxy], facts[2:] + facts[1:2])
+    assert told(company, "net_income", "2018 FY") == "59531000000"
+
+
+def test_a_filing_of_unknown_day_stands_behind_those_that_have_one() -> None:
+    unfiled = filing("unfiled-1", "10-K", None)
+    facts = [
+        *annual((YEAR18, K18.accession)),
+        ("Assets", None, YEAR18[1], "7", unfiled.accession),
+        ("Assets", None, YEAR18[1], "5", K18.accession),
+    ]
+    assert told(held([unfiled, K18], facts), "total_assets", "2018 FY") == "5"
+
+
+# ---- tags
+
+
+def test_a_tag_that_went_stale_does_not_freeze_the_series() -> None:
+    facts = [
+        *annual((YEAR18, K18.accession), (YEAR19, K19.accession)),
+        ("SalesRevenueNet", *YEAR18, "265595", K18.accession),
+        ("RevenueFromContractWithCustomerExcludingAssessedTax", *YEAR19, "260174", K19.accession),
+    ]
+    company = held([K18, K19], facts)
+    assert told(company, "revenue", "2019 FY") == "260174"
+    assert told(company, "revenue", "2018 FY") == "265595"
+
+
+def test_goodwill_that_is_no_longer_given_is_a_hole_and_not_the_old_figure() -> None:
+    facts = [
+        *annual((YEAR18, K18.accession), (YEAR19, K19.accession)),
+        ("Goodwill", None, YEAR18[1], "5717", K18.accession),
+    ]
+    assert told(held([K18, K19], facts), "goodwill", "2019 FY") == "not_reported"
+
+
+def test_a_lesser_tag_of_a_later_filing_does_not_displace_the_line() -> None:
+    facts = [
+        *annual((YEAR18, K18.accession)),
+        ("ProfitLoss", *YEAR18, "110", K19.accession),
+        *annual((YEAR19, K19.accession)),
+    ]
+    assert told(held([K18, K19], facts), "net_income", "2018 FY") == "100"
+
+
+def test_a_filers_own_concept_spelt_like_a_standard_one_counts_as_it() -> None:
+    tag = "own:StockholdersEquityIncludingPortionAttributableToNoncontrollingInterest"
+    facts = [*annual((YEAR18, K18.accession)), (tag, None, YEAR18[1], "5069909", K18.accession)]
+    assert told(held([K18], facts), "total_equity", "2018 FY") == "5069909"
+
+
+def test_a_formula_takes_its_terms_from_one_filing() -> None:
+    facts = [
+        *annual((YEAR18, K18.accession), (YEAR19, K19.accession)),
+        ("LiabilitiesAndStockholdersEquity", None, YEAR18[1], "100", K18.accession),
+        ("StockholdersEquity", None, YEAR18[1], "40", K18.accession),
+        ("StockholdersEquity", None, YEAR18[1], "45", K19.accession),
+    ]
+    assert told(held([K18, K19], facts), "total_liabilities", "2018 FY") == "60"
+
+
+def test_one_debt_told_under_two_tags_counts_once() -> None:
+    facts = [
+        *annual((YEAR18, K18.accession)),
+        ("ShortTermBorrowings", None, YEAR18[1], "500", K18.accession),
+        ("LongTermDebtCurrent", None, YEAR18[1], "500", K18.accession),
+        ("LongTermDebtNoncurrent", None, YEAR18[1], "3970", K18.accession),
+    ]
+    assert told(held([K18], facts), "total_debt", "2018 FY") == "4470"
+
+
+def test_a_bank_has_no_gross_profit_whatever_it_tags() -> None:
+    facts = [
+        *annual((YEAR18, K18.accession)),
+        ("GrossProfit", *YEAR18, "5", K18.accession),
+        ("NetCashProvidedByUsedInOperatingActivities", *YEAR18, "-42012000000", K18.accession),
+    ]
+    company = held([K18], facts, sic=6021)
+    assert told(company, "gross_profit", "2018 FY") == "not_applicable"
+    assert told(company, "operating_cashflow", "2018 FY") == "-42012000000"
+
+
+def test_a_reported_zero_is_a_zero_and_an_absent_line_a_hole() -> None:
+    facts = [
+        *annual((YEAR18, K18.accession)),
+        ("PaymentsForRepurchaseOfCommonStock", *YEAR18, "0", K18.accession),
+    ]
+    company = held([K18], facts)
+    assert told(company, "share_repurchases", "2018 FY") == "0"
+    assert told(company, "dividends_paid", "2018 FY") == "not_reported"
+
+
+# ---- quarters
+
+Q1 = filing("0000000001-24-000011", "10-Q", "2024-05-02")
+Q2 = filing("0000000001-24-000012", "10-Q", "2024-08-01")
+Q3 = filing("0000000001-24-000013", "10-Q", "2024-11-01")
+K24 = filing("0000000001-25-000014", "10-K", "2025-02-10", fiscal_year=2024, fiscal_period="FY")
+QUARTERS = [Q1, Q2, Q3, K24]
+CASH = "NetCashProvidedByUsedInOperatingActivities"
+
+
+def a_year() -> list[Fact]:
+    """A calendar year as it is told: quarters of income, years to date of cash flow."""
+    facts: list[Fact] = []
+    ends = ("2024-03-31", "2024-06-30", "2024-09-30", "2024-12-31")
+    starts = ("2024-01-01", "2024-04-01", "2024-07-01", "2024-10-01")
+    for number, one in enumerate(QUARTERS):
+        facts.append((CASH, "2024-01-01", ends[number], str(10 * (number + 1) ** 2), one.accession))
+        facts.append(("Assets", None, ends[number], str(1000 + number), one.accession))
+        if one is not K24:
+            for tag, value in (("NetIncomeLoss", 7 + number), ("IncomeTaxExpenseBenefit", 1)):
+                facts.append((tag, starts[number], ends[number], str(value), one.accession))
+        if number:
+            for tag in ("NetIncomeLoss", "IncomeTaxExpenseBenefit"):
+                facts.append((tag, "2024-01-01", ends[number], str(20 * (number + 1)), one.accession))
+    facts.append(("EarningsPerShareDiluted", "2024-01-01", "2024-12-31", "4", K24.accession))
+    return facts
+
+
+def test_quarters_of_cash_flow_are_the_year_to_date_less_what_came_before() -> None:
+    company = held(QUARTERS, a_year())
+    periods = Series(company, "Q", "latest").periods
+    assert [f"{one.fiscal_year} {one.fiscal_period}" for one in periods] == [
+        "2024 Q4",
+        "2024 Q3",
+        "2024 Q2",
+        "2024 Q1",
+    ]
+    cash = [told(company, "operating_cashflow", f"2024 Q{number}", kind="Q") for number in (1, 2, 3, 4)]
+    assert cash == ["10", "30", "50", "70"]
+    assert told(company, "total_assets", "2024 Q4", kind="Q") == "1003"
+
+
+def test_a_reported_quarter_beats_a_derived_one_and_the_fourth_is_derived() -> None:
+    company = held(QUARTERS, a_year())
+    # Half year 40 less the first quarter's 7 would be 33.
+    assert told(company, "net_income", "2024 Q2", kind="Q") == "8"
+    assert told(company, "net_income", "2024 Q4", kind="Q") == "20"
+
+
+def test_a_derived_quarter_names_its_operands_and_their_filings() -> None:
+    data, _ = series.answer(
+        held(QUARTERS, a_year()), series.Question("Q", ("net_income",), provenance="full")
+    )
+    cell = data["rows"][0]["metrics"]["net_income"]
+    assert (cell["value"], cell["method"], cell["accession"]) == (20, "derived", K24.accession)
+    assert [(one["sign"], one["value"], one["start_date"], one["accession"]) for one in cell["operands"]] == [
+        (1, 80, "2024-01-01", K24.accession),
+        (-1, 60, "2024-01-01", Q3.accession),
+    ]
+
+
+def test_per_share_figures_are_never_subtracted() -> None:
+    assert told(held(QUARTERS, a_year()), "eps_diluted", "2024 Q4", kind="Q") == "not_additive"
+
+
+def test_a_quarter_is_not_derived_across_a_change_of_tag() -> None:
+    facts = [fact for fact in a_year() if not (fact[0] == CASH and fact[4] != K24.accession)]
+    facts += [(CASH + "ContinuingOperations", "2024-01-01", "2024-09-30", "90", Q3.accession)]
+    assert told(held(QUARTERS, facts), "operating_cashflow", "2024 Q4", kind="Q") == "tag_changed"
+
+
+def test_a_quarter_is_not_derived_out_of_a_restated_year_and_an_unrestated_rest() -> None:
+    restating = filing("0000000001-26-000015", "10-K", "2026-02-10", fiscal_year=2025)
+    facts = [*a_year(), (CASH, "2024-01-01", "2024-12-31", "999", restating.accession)]
+    company = held([*QUARTERS, restating], facts)
+    assert told(company, "operating_cashflow", "2024 Q4", kind="Q") == "vintage_changed"
+    assert told(company, "operating_cashflow", "2024 Q4", kind="Q", basis="original") == "70"
+    again = filing("0000000001-25-000016", "10-Q", "2025-11-01")
+    facts = [*facts, (CASH, "2024-01-01", "2024-09-30", "900", again.accession)]
+    company = held([*QUARTERS, again, restating], facts)
+    assert told(company, "operating_cashflow", "2024 Q4", kind="Q") == "99"
+
+
+def test_the_fourth_quarter_without_nine_months_is_the_year_less_three_quarters() -> None:
+    facts = [fact for fact in a_year() if fact[2] != "2024-09-30" or fact[1] != "2024-01-01"]
+    facts = [fact for fact in facts if fact[2] != "2024-06-30" or fact[1] != "2024-01-01"]
+    assert told(held(QUARTERS, facts), "net_income", "2024 Q4", kind="Q") == str(80 - 7 - 8 - 9)
+
+
+def test_trailing_twelve_months_are_the_year_at_its_end_and_need_four_quarters_elsewhere() -> None:
+    company = held(QUARTERS, a_year())
+    assert told(company, "operating_cashflow", "2024 Q4", kind="TTM") == "160"
+    assert told(company, "operating_cashflow", "2024 Q3", kind="TTM") == "periods_missing"
+
+
+def test_years_to_date_are_rows_of_their_own() -> None:
+    company = held(QUARTERS, a_year())
+    assert told(company, "operating_cashflow", "2024 Q3", kind="YTD") == "90"
+
+
+# ---- fiscal years
+
+
+def test_a_year_is_named_as_most_annual_reports_name_theirs() -> None:
+    ends = {2009: "2009-01-25", 2010: "2010-01-31", 2011: "2011-01-30", 2012: "2012-01-29"}
+    starts = {2009: "2008-01-28", 2010: "2009-01-26", 2011: "2010-02-01", 2012: "2011-01-31"}
+    # One report calls January 2011 "2010", as it did January 2010.
+    labels = {2009: 2009, 2010: 2010, 2011: 2010, 2012: 2012}
+    filings = [
+        filing(f"0000000002-{year % 100:02}-000001", "10-K", f"{year}-03-20", fiscal_year=labels[year])
+        for year in ends
+    ]
+    facts = annual(
+        *(((starts[year], ends[year]), one.accession) for year, one in zip(ends, filings, strict=True))
+    )
+    named = [one.fiscal_year for one in Series(held(filings, facts), "A", "latest").periods]
+    assert named == [2012, 2011, 2010, 2009]
+
+
+def test_january_years_of_a_company_that_names_them_after_the_year_before() -> None:
+    one = filing("0000000002-24-000001", "10-K", "2024-03-20", fiscal_year=2023)
+    facts = annual((("2023-01-29", "2024-02-03"), one.accession))
+    assert Series(held([one], facts), "A", "latest").periods[0].fiscal_year == 2023
+
+
+def test_a_year_that_ends_in_the_first_days_of_january_is_the_year_before() -> None:
+    one = filing("0000000002-10-000001", "10-K", "2010-03-01", fiscal_year=2009)
+    facts = annual((("2009-01-04", "2010-01-02"), one.accession))
+    assert Series(held([one], facts), "A", "latest").periods[0].fiscal_year == 2009
+
+
+def test_a_change_of_year_end_leaves_a_transition_period_of_its_own() -> None:
+    june = filing("0000000003-15-000001", "10-K", "2015-08-20", fiscal_year=2015)
+    transition = filing("0000000003-16-000001", "10-KT", "2016-02-20", fiscal_year=2015)
+    december = filing("0000000003-17-000001", "10-K", "2017-02-20", fiscal_year=2016)
+    facts = annual(
+        (("2014-07-01", "2015-06-30"), june.accession),
+        (("2015-07-01", "2015-12-31"), transition.accession),
+        (("2016-01-01", "2016-12-31"), december.accession),
+    )
+    company = held([june, transition, december], facts)
+    periods = Series(company, "A", "latest").periods
+    assert [(one.fiscal_period, book.iso(one.end)) for one in periods] == [
+        ("FY", "2016-12-31"),
+        ("TP", "2015-12-31"),
+        ("FY", "2015-06-30"),
+    ]
+    growth = Series(company, "A", "latest").row(periods[0]).cell("revenue_growth_yoy")
+    assert getattr(growth, "reason", None) in ("no_prior_period", "not_reported")
+
+
+def test_a_stub_after_a_merger_is_a_quarter_and_the_stub_before_it_is_not_added_to_it() -> None:
+    report = filing("unfiled-2", "10-Q", None, fiscal_year=2023, fiscal_period="Q3")
+    facts: list[Fact] = []
+    for tag in ("NetIncomeLoss", CASH):
+        facts += [
+            (tag, "2023-07-22", "2023-09-30", "43875", report.accession),
+            (tag, "2023-01-01", "2023-07-21", "-38017", report.accession),
+            (tag, "2022-01-01", "2022-09-30", "-5", report.accession),
+        ]
+    company = held([report], facts)
+    periods = Series(company, "Q", "latest").periods
+    assert [(one.fiscal_year, one.fiscal_period, book.iso(one.end)) for one in periods] == [
+        (2023, "Q3", "2023-09-30")
+    ]
+    assert told(company, "net_income", "2023 Q3", kind="Q") == "43875"
+    to_date = Series(company, "YTD", "latest").periods
+    assert (to_date[0].fiscal_period, book.iso(to_date[0].end)) == ("Q3", "2023-07-21")
+
+
+def test_a_fourteen_week_quarter_that_ends_with_december_is_still_the_first() -> None:
+    one = filing("0000000001-17-000001", "10-K", "2017-11-03", fiscal_year=2017)
+    first = filing("0000000001-17-000002", "10-Q", "2017-02-01")
+    facts = annual((("2016-09-25", "2017-09-30"), one.accession))
+    facts += annual((("2016-09-25", "2016-12-31"), first.accession))
+    assert told(held([first, one], facts), "net_income", "2017 Q1", kind="Q") == "100"
+
+
+def test_rounded_dates_of_a_data_set_fall_into_place_beside_real_ones() -> None:
+    rounded = filing("0000000001-09-000002", "10-Q", "2009-07-22", source="fsds")
+    year = ("2008-09-28", "2009-09-26")
+    report = filing("0000000001-09-000009", "10-K", "2009-10-27", fiscal_year=2009)
+    facts = [
+        *annual((year, report.accession), (("2009-03-29", "2009-06-27"), report.accession)),
+        ("Revenues", "2009-04-01", "2009-06-30", "8337", rounded.accession),
+        ("Assets", None, "2009-06-27", "48140", report.accession),
+        ("Liabilities", None, "2009-06-30", "20000", rounded.accession),
+    ]
+    company = held([rounded, report], facts)
+    assert told(company, "revenue", "2009 Q3", kind="Q") == "8337"
+    assert told(company, "total_liabilities", "2009 Q3", kind="Q") == "20000"
+
+
+def test_a_quarter_is_placed_on_the_calendar_by_its_middle() -> None:
+    report = filing("0000000004-23-000001", "10-Q", "2023-07-27")
+    facts = annual((("2023-04-03", "2023-07-02"), report.accession))
+    company = held([report], facts, year_end="1231")
+    data, _ = series.answer(company, series.Question("Q", ("net_income",), calendar=True))
+    row = data["rows"][0]
+    assert (row["calendar_year"], row["calendar_period"], row["fiscal_period"]) == (2023, "Q2", "Q2")
+
+
+# ---- the answer
+
+
+def test_the_answer_does_not_depend_on_the_order_of_facts_and_filings() -> None:
+    facts = [*a_year(), *annual((("2023-01-01", "2023-12-31"), K24.accession))]
+    question = series.Question("Q", ratios=True, template=True, provenance="full")
+    expected = series.answer(held(QUARTERS, facts), question)
+    for seed in range(5):
+        shuffled, filings = list(facts), list(QUARTERS)
+        random.Random(seed).shuffle(shuffled)
+        random.Random(seed).shuffle(filings)
+        assert series.answer(held(filings, shuffled), question) == expected
+
+
+def test_growth_compares_two_figures_of_one_filing_across_a_split() -> None:
+    facts = [
+        *annual((YEAR18, K18.accession), (YEAR19, K19.accession), (YEAR20, K20.accession)),
+        ("EarningsPerShareDiluted", *YEAR18, "11.91", K18.accession),
+        ("EarningsPerShareDiluted", *YEAR19, "11.89", K19.accession),
+        ("EarningsPerShareDiluted", *YEAR19, "2.97", K20.accession),
+        ("EarningsPerShareDiluted", *YEAR20, "3.28", K20.accession),
+        ("WeightedAverageNumberOfDilutedSharesOutstanding", *YEAR18, "5000", K18.accession),
+        ("WeightedAverageNumberOfDilutedSharesOutstanding", *YEAR19, "18595", K20.accession),
+    ]
+    company = held([K18, K19, K20], facts)
+    assert told(company, "eps_growth_yoy", "2020 FY")[:6] == "0.1043"
+    # 2.97 against 11.91 of before the split: no filing tells both, and the share counts show why.
+    assert told(company, "eps_growth_yoy", "2019 FY") == "vintage_changed"
+
+
+def test_a_ratio_without_its_input_says_so_and_one_that_means_nothing_too() -> None:
+    facts = [
+        *annual((YEAR18, K18.accession)),
+        ("Revenues", *YEAR18, "0", K18.accession),
+        ("StockholdersEquity", None, YEAR18[1], "-5", K18.accession),
+        ("Liabilities", None, YEAR18[1], "10", K18.accession),
+    ]
+    company = held([K18], facts)
+    assert told(company, "net_margin", "2018 FY") == "zero_denominator"
+    assert told(company, "liabilities_to_equity", "2018 FY") == "negative_denominator"
+    assert told(company, "gross_margin", "2018 FY") == "not_reported"
+    assert told(company, "roe", "2018 FY") == "no_prior_period"
+    assert told(company, "pe_ratio", "2018 FY") == "no_price"
+
+
+def test_a_statement_proves_its_totals_within_the_rounding_of_its_figures() -> None:
+    facts = [
+        *annual((YEAR18, K18.accession)),
+        ("Assets", None, YEAR18[1], "100000000", K18.accession),
+        ("Liabilities", None, YEAR18[1], "61000000", K18.accession),
+        ("StockholdersEquity", None, YEAR18[1], "40000000", K18.accession),
+    ]
+    data, _ = series.answer(held([K18], facts), series.Question("A", template=True))
+    balance = data["rows"][0]["template"]["balance"]
+    assert balance["footing_status"] == "consistent"
+    assert balance["subtotals"][0] == {
+        "target": "total_assets",
+        "reported": 100000000,
+        "recomputed": 101000000,
+        "residual": -1000000,
+        "status": "consistent",
+        "tolerance": 1500000,
+        "operands": [{"key": "total_liabilities", "sign": 1}, {"key": "total_equity", "sign": 1}],
+    }
+    facts[2] = ("Assets", None, YEAR18[1], "103000000", K18.accession)
+    data, _ = series.answer(held([K18], facts), series.Question("A", template=True))
+    assert data["rows"][0]["template"]["balance"]["footing_status"] == "inconsistent"
+
+
+def test_what_a_total_leaves_over_stands_in_a_bucket() -> None:
+    facts = [
+        *annual((YEAR18, K18.accession)),
+        ("AssetsCurrent", None, YEAR18[1], "100", K18.accession),
+        ("CashAndCashEquivalentsAtCarryingValue", None, YEAR18[1], "60", K18.accession),
+        ("InventoryNet", None, YEAR18[1], "15", K18.accession),
+    ]
+    data, _ = series.answer(held([K18], facts), series.Question("A", template=True))
+    other = data["rows"][0]["template"]["balance"]["other"]
+    assert other[0] == {
+        "bucket": "other_current_assets",
+        "section_total_key": "total_current_assets",
+        "foots_to_filed_total": True,
+        "value": 25,
+        "status": "value",
+    }
+    assert other[1]["status"] == "hole"
+
+
+@pytest.mark.parametrize(
+    ("years", "wanted"),
+    [("1", [2020]), ("2", [2020, 2019]), ("2018-2019", [2019, 2018]), ("2018,2020", [2020, 2018])],
+)
+def test_years_choose_rows(years: str, wanted: list[int]) -> None:
+    facts = annual((YEAR18, K18.accession), (YEAR19, K19.accession), (YEAR20, K20.accession))
+    data, meta = series.answer(held([K18, K19, K20], facts), series.Question(years=years))
+    assert [row["fiscal_year"] for row in data["rows"]] == wanted
+    assert meta["pagination"]["series_row_count"] == len(wanted)
