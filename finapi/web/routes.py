@@ -34,8 +34,10 @@ from finapi.web import (
     screen,
     segments,
     series,
+    sniper,
     statements,
     user,
+    webhooks,
 )
 from finapi.web.call import Route
 
