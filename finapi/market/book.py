@@ -100,6 +100,7 @@ class Book:
 
 def order(filings: Iterable[Filing]) -> list[Filing]:
     """Filings by what they are worth and when they were filed, the best and latest last."""
+
     def place(one: Filing) -> tuple[int, str, str]:
         # Those of unknown day follow one another as their periods do.
         known = one.filed or ("" if one.period_end is None else iso(one.period_end))
