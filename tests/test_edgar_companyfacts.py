@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -69,8 +70,15 @@ def test_cik_is_a_number_or_a_padded_text(cik: Any) -> None:
     assert read(DOCUMENT | {"cik": cik}).cik == 320193
 
 
-def test_null_fiscal_year_and_label_are_of_no_consequence() -> None:
-    assert read(with_row(fy=None, fp=None)) == read(DOCUMENT)
+def test_a_null_fiscal_year_costs_only_the_name_that_the_filing_gives_its_year() -> None:
+    told, silent = read(DOCUMENT), read(with_row(fy=None, fp=None))
+    assert (told.fiscal_years, silent.fiscal_years) == ({ANNUAL: 2018}, {})
+    assert replace(silent, fiscal_years=told.fiscal_years) == told
+
+
+@pytest.mark.parametrize("year", ["2018", True, 2018.0, 99999, -1, [2018]])
+def test_a_fiscal_year_that_is_none_is_left_out(year: Any) -> None:
+    assert read(with_row(fy=year)).fiscal_years == {}
 
 
 def test_instant_has_no_start() -> None:

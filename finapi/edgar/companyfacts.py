@@ -56,6 +56,7 @@ class Series(NamedTuple):
 class CompanyFacts:
     """What a document holds. ``filings`` are by accession number, with dashes.
 
+    ``fiscal_years`` is the year that a filing calls its own, by accession number, where its rows tell one.
     ``backward`` counts the rows left out because they end before they start: filers' own errors.
     """
 
@@ -64,6 +65,7 @@ class CompanyFacts:
     filings: dict[str, Filed]
     series: list[Series]
     backward: int
+    fiscal_years: dict[str, int]
 
 
 def company(data: bytes, file: str) -> CompanyFacts:
@@ -99,6 +101,7 @@ class _Reader:
         self._filings: dict[str, Filed] = {}
         self._series: list[Series] = []
         self._days: dict[str, bool] = {}
+        self._years: dict[str, int] = {}
         self._backward = 0
 
     def read(self) -> CompanyFacts:
@@ -119,7 +122,7 @@ class _Reader:
         self._place = "$"
         if cik is None or name is None:
             raise self._refusal("cik or entityName is missing")
-        return CompanyFacts(cik, name, self._filings, self._series, self._backward)
+        return CompanyFacts(cik, name, self._filings, self._series, self._backward, self._years)
 
     def _facts(self) -> None:
         for taxonomy in self._members():
@@ -144,12 +147,14 @@ class _Reader:
             self._series.append(Series(name, unit, self._rows(rows)))
 
     def _rows(self, rows: list[Any]) -> list[tuple[str, str | None, str, str]]:
-        known, days, made = self._filings, self._days, []
+        known, days, years, made = self._filings, self._days, self._years, []
         for row in rows:
             try:
                 accession, end, value = row["accn"], row["end"], row["val"]
                 filed = (row["form"], row["filed"])
-                start = row.get("start")
+                start, year = row.get("start"), row.get("fy")
+                if years.get(accession) != year:
+                    self._label(accession, year)
                 if known.get(accession) != filed:
                     self._file_row(accession, *filed)
                 if end not in days:
@@ -169,6 +174,11 @@ class _Reader:
             else:
                 made.append((accession, start, end, value))
         return made
+
+    def _label(self, accession: str, year: Any) -> None:
+        # Rows that disagree about their filing's year: the later one, whatever their order.
+        if type(year) is int and 1900 <= year <= 2200:
+            self._years[accession] = max(year, self._years.get(accession, year))
 
     def _file_row(self, accession: Any, form: Any, filed: Any) -> None:
         if not isinstance(accession, str) or identity.accession(accession) != accession:

@@ -101,10 +101,10 @@ class Book:
 def order(filings: Iterable[Filing]) -> list[Filing]:
     """Filings by what they are worth and when they were filed, the best and latest last."""
 
-    def place(one: Filing) -> tuple[int, str, str]:
+    def place(one: Filing) -> tuple[int, str, str, str]:
         # Those of unknown day follow one another as their periods do.
         known = one.filed or ("" if one.period_end is None else iso(one.period_end))
-        return -one.rank, known, one.accession
+        return -one.rank, known, one.accession, one.source
 
     return sorted(filings, key=place)
 

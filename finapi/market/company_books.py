@@ -50,7 +50,7 @@ def read(tx: Transaction, cik: int, as_of: str | None = None, currency: str | No
     """The book of a company from what was filed up to ``as_of`` (ISO date; None: everything)."""
     mapping = metrics.mapping()
     filings, sets = filings_of(tx, cik, as_of)
-    concepts = _concepts(tx, dict(zip(filings, sets, strict=True)), mapping)
+    concepts = _concepts(tx, filings, sets, mapping)
     rows = tx.all("book_facts", sets=json.dumps(sets), concepts=json.dumps(concepts))
     written = book.write(filings, rows, mapping, currency)
     company = tx.one("book_company", cik=cik)
@@ -63,9 +63,12 @@ def read(tx: Transaction, cik: int, as_of: str | None = None, currency: str | No
 
 def filings_of(tx: Transaction, cik: int, as_of: str | None = None) -> tuple[list[Filing], list[int]]:
     """The filings of a company that say something, in the order of ``book.order``, and their sets of facts."""
-    held = {_filing(row): row["id"] for row in tx.all("book_filings", cik=cik, as_of=as_of)}
-    filings = book.order(held)
-    return filings, [held[filing] for filing in filings]
+    held: dict[Filing, list[int]] = {}
+    for row in tx.all("book_filings", cik=cik, as_of=as_of):
+        # A filing ingested in two states has two sets; what the lesser one says is hidden.
+        held.setdefault(_filing(row), []).append(row["id"])
+    filings = [filing for filing in book.order(held) for _ in held[filing]]
+    return filings, [number for filing in dict.fromkeys(filings) for number in held[filing]]
 
 
 def ciks(tx: Transaction) -> list[int]:
@@ -95,11 +98,14 @@ def industry_of(sic: int | None, written: Book) -> str:
     return "commercial"
 
 
-def _concepts(tx: Transaction, held: dict[Filing, int], mapping: metrics.Mapping) -> Sequence[int]:
+def _concepts(
+    tx: Transaction, filings: Sequence[Filing], sets: Sequence[int], mapping: metrics.Mapping
+) -> Sequence[int]:
     """The ids of the concepts that a series can use: the mapped ones, and the filer's own that count as one."""
     names = json.dumps(list(mapping.units_of))
     found = {row[0] for row in tx.all("book_standard_concepts", names=names)}
-    others = [number for filing, number in held.items() if filing.source != SOURCES[COMPANYFACTS]]
+    pairs = zip(filings, sets, strict=True)
+    others = [number for filing, number in pairs if filing.source != SOURCES[COMPANYFACTS]]
     if others:
         found |= _own(tx.all("book_own_concepts", sets=json.dumps(others)), mapping)
     return sorted(found)

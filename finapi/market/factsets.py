@@ -88,7 +88,7 @@ def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> 
 
 
 def _sets(tx: Transaction, document: CompanyFacts, now: datetime) -> tuple[dict[str, int], int]:
-    """The companyfacts set of every filing of the document, and how many of them are new."""
+    """The companyfacts set of every filing of the document, and how many of them are new or told more of."""
     sets: dict[str, int] = {
         row["accession"]: row["id"]
         for row in tx.all("fact_sets_of_company", cik=document.cik, source=COMPANYFACTS)
@@ -107,6 +107,9 @@ def _sets(tx: Transaction, document: CompanyFacts, now: datetime) -> tuple[dict[
             filing_id = tx.value("filing_id", accession=accession)
             sets[accession] = insert_set(tx, filing_id, document.cik, COMPANYFACTS)
             new += 1
+        if accession in document.fiscal_years:
+            year = document.fiscal_years[accession]
+            new += tx.run("label_fact_set", id=sets[accession], fiscal_year=year)
     return {accession: sets[accession] for accession in document.filings}, new
 
 

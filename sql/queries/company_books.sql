@@ -1,6 +1,6 @@
 -- name: book_filings
 SELECT fact_sets.id, fact_sets.source, filings.accession, coalesce(filings.form, reports.form) AS form,
-    filings.filed_at, reports.fiscal_year, reports.fiscal_period, reports.period_of_report
+    filings.filed_at, coalesce(reports.fiscal_year, fact_sets.fiscal_year) AS fiscal_year, reports.fiscal_period, reports.period_of_report
 FROM fact_sets
 JOIN filings ON filings.id = fact_sets.filing_id
 LEFT JOIN reports ON reports.id = fact_sets.report_id

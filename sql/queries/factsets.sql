@@ -53,3 +53,8 @@ UPDATE fact_sets SET filing_id = :filing_id WHERE filing_id = :unfiled_id
 
 -- name: fact_sets_in
 SELECT id FROM fact_sets WHERE filing_id = :filing_id ORDER BY id
+
+-- name: label_fact_set
+-- Two copies that differ: the later year, whichever came first.
+UPDATE fact_sets SET fiscal_year = :fiscal_year
+WHERE id = :id AND (fiscal_year IS NULL OR fiscal_year < :fiscal_year)

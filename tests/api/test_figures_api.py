@@ -1,0 +1,303 @@
+"""What stands beside the time series: dictionary, proof, batch, segments, share classes, screen, valuation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from finapi import accounts
+from finapi.app import App
+from finapi.market import ratios
+from finapi.web.routes import ROUTES
+from tests.client import Answer, Client
+from tests.figures import document, store
+
+XBRL = "/api/v1/xbrl/"
+SHAPES = {route.path: route.shape for route in ROUTES if route.shape is not None}
+
+
+def year(
+    cik: int, year: int, revenue: int, *, fiscal_year: int | None = None
+) -> list[tuple[str, str, dict[str, Any]]]:
+    """An annual report of a company with debt, cash flow and shares."""
+    filed = {"accn": f"{cik:010}-{(year + 1) % 100:02}-000001", "form": "10-K", "filed": f"{year + 1}-02-20"}
+    told = {"fy": fiscal_year or year, "fp": "FY", **filed}
+    lasting = {"start": f"{year}-01-01", "end": f"{year}-12-31", **told}
+    instant = {"end": f"{year}-12-31", **told}
+    return [
+        ("us-gaap:Revenues", "USD", {**lasting, "val": revenue}),
+        ("us-gaap:CostOfRevenue", "USD", {**lasting, "val": revenue // 2}),
+        ("us-gaap:NetIncomeLoss", "USD", {**lasting, "val": revenue // 10}),
+        ("us-gaap:Assets", "USD", {**instant, "val": revenue * 2}),
+        ("us-gaap:StockholdersEquity", "USD", {**instant, "val": revenue}),
+        (
+            "dei:EntityCommonStockSharesOutstanding",
+            "shares",
+            {**told, "end": f"{year + 1}-02-01", "val": 500},
+        ),
+    ]
+
+
+@pytest.fixture
+def caller(app: App, user: accounts.NewUser) -> Client:
+    for cik, name, revenue in ((77, "Seventy-Seven Corp", 1000), (88, "Eighty-Eight Inc", 3000)):
+        facts = [fact for one in range(2020, 2024) for fact in year(cik, one, revenue + one)]
+        store(app, document(cik, name, facts))
+    return Client(app, user.api_key)
+
+
+def asked(caller: Client, path: str, query: dict[str, str] | None = None) -> Any:
+    answer = caller.get(XBRL + path, query=query or {})
+    assert answer.status == 200, answer.body
+    return shaped(answer, path)
+
+
+def shaped(answer: Answer, path: str) -> Any:
+    template = path if "companies" not in path else "companies/{id}/valuation"
+    jsonschema.Draft202012Validator(SHAPES[f"/api/v1/xbrl/{template}"]).validate(answer.json)
+    return answer.json
+
+
+# ---- dictionary
+
+
+def test_every_reason_that_a_hole_can_have_is_in_the_dictionary(caller: Client) -> None:
+    codes = {entry["key"] for entry in asked(caller, "dictionary", {"kind": "reason"})["data"]}
+    holes = asked(caller, "timeseries", {"cik": "77", "ratios": "true", "period": "TTM"})["data"]["rows"]
+    holes += asked(caller, "timeseries", {"cik": "77", "ratios": "true"})["data"]["rows"]
+    met = {hole["reason_code"] for row in holes for hole in row["holes"].values()}
+    assert met <= codes
+    assert {"not_reported", "input_missing", "no_price"} - codes == set()
+
+
+def test_the_dictionary_names_the_tags_of_a_metric(caller: Client) -> None:
+    entry = asked(caller, "dictionary", {"metric": "goodwill"})
+    assert entry["data"] == [
+        {
+            "key": "goodwill",
+            "label": "Goodwill",
+            "kind": "primitive",
+            "statement": "balance_sheet",
+            "units": "currency",
+            "aggregation": "as of the end of the period",
+            "definition": "Goodwill.",
+            "formula": "Goodwill ifrs:Goodwill",
+            "category": "",
+            "parameters": [],
+            "coverage": "all industries",
+        }
+    ]
+    assert entry["meta"]["count"] == 1
+
+
+def test_the_dictionary_as_csv(caller: Client) -> None:
+    answer = caller.get(XBRL + "dictionary", query={"kind": "derived"}, headers={"Accept": "text/csv"})
+    assert answer.body.splitlines()[0].startswith(b"key,label,kind,statement")
+    assert len(answer.body.splitlines()) == 6
+
+
+# ---- proof
+
+
+def test_the_proof_of_a_cell_names_its_facts_and_every_vintage(app: App, caller: Client) -> None:
+    later = [
+        (concept, unit, {**row, "accn": "0000000077-25-000009", "filed": "2025-02-20", "val": 9999})
+        for concept, unit, row in year(77, 2023, 1)
+        if concept == "us-gaap:Revenues"
+    ]
+    store(app, document(77, "Seventy-Seven Corp", later))
+    data = asked(caller, "proof", {"cik": "77", "metric": "revenue", "fiscal_year": "2023"})["data"]
+    assert (data["fiscal_period"], data["period_end"], data["cell"]["value"]) == ("FY", "2023-12-31", 9999)
+    assert [(one["value"], one["filed_at"]) for one in data["vintages"]] == [
+        (3023, "2024-02-20"),
+        (9999, "2025-02-20"),
+    ]
+    original = {"cik": "77", "metric": "revenue", "fiscal_year": "2023", "basis": "original"}
+    assert asked(caller, "proof", original)["data"]["cell"]["accession"] == "0000000077-24-000001"
+
+
+def test_the_proof_of_a_formula_shows_signs(caller: Client) -> None:
+    data = asked(caller, "proof", {"cik": "77", "metric": "gross_profit"})["data"]
+    assert [(one["sign"], one["concept"], one["value"]) for one in data["cell"]["operands"]] == [
+        (1, "us-gaap:Revenues", 3023),
+        (-1, "us-gaap:CostOfRevenue", 1511),
+    ]
+    assert data["cell"]["value"] == 1512
+
+
+def test_the_proof_of_a_ratio_names_its_inputs(caller: Client) -> None:
+    data = asked(caller, "proof", {"cik": "77", "metric": "roe"})["data"]
+    assert (data["formula"], [one["metric"] for one in data["inputs"]]) == (
+        "year(net_income) / avg(total_equity)",
+        ["net_income", "total_equity"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "verdict"),
+    [
+        ({"cik": "77", "metric": "nonsense"}, (400, "INVALID_PARAM")),
+        ({"cik": "77"}, (400, "INVALID_PARAM")),
+        ({"cik": "77", "metric": "revenue", "fiscal_year": "1990"}, (404, "NOT_FOUND")),
+        ({"cik": "99", "metric": "revenue"}, (404, "UNKNOWN_TICKER")),
+    ],
+)
+def test_a_proof_that_cannot_be_given_is_refused(
+    caller: Client, query: dict[str, str], verdict: tuple[int, str]
+) -> None:
+    assert caller.get(XBRL + "proof", query=query).verdict[:2] == verdict
+
+
+# ---- several companies
+
+
+def test_a_batch_answers_each_company_and_says_which_is_unknown(caller: Client) -> None:
+    body = {"ciks": ["77", "88", "99"], "metrics": ["revenue"], "years": "1"}
+    answer = shaped(caller.post(XBRL + "timeseries/batch", body), "timeseries/batch")
+    assert [one["status"] for one in answer["data"]["results"]] == ["success", "success", "error"]
+    values = [one["data"]["rows"][0]["metrics"]["revenue"] for one in answer["data"]["results"][:2]]
+    assert values == [3023, 5023]
+    assert answer["data"]["results"][2]["error"]["code"] == "UNKNOWN_TICKER"
+    assert (answer["meta"]["requested"], answer["meta"]["resolved"], answer["meta"]["errors"]) == (3, 2, 1)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"tickers": []},
+        {"ciks": [str(number) for number in range(21)]},
+        {"ciks": ["77"], "metrics": ["nonsense"]},
+        {"ciks": ["77"], "period": "M"},
+        {"ciks": ["77"], "adjusted": True},
+        {"ciks": "77"},
+    ],
+)
+def test_a_batch_that_cannot_be_asked_is_refused(caller: Client, body: dict[str, Any]) -> None:
+    assert caller.post(XBRL + "timeseries/batch", body).verdict[:2] == (400, "INVALID_PARAM")
+
+
+# ---- segments and classes
+
+
+def with_segments(app: App) -> None:
+    """Three regions of revenue in a report of the store, as its documents would say them."""
+    with app.db.write() as tx:
+        from finapi.market import factsets
+
+        sets = tx.all("fact_sets_of_company", cik=77, source=factsets.COMPANYFACTS)
+        number = max(row["id"] for row in sets)
+        concept = factsets.ids(tx, "concept", ["us-gaap:Revenues"])["us-gaap:Revenues"]
+        unit = factsets.ids(tx, "unit", ["USD"])["USD"]
+        end = factsets.day_number("2023-12-31")
+        rows = []
+        for member, value in (("country:US", "2000"), ("country:CN", "1023")):
+            dims = json.dumps({"srt:StatementGeographicalAxis": member})
+            rows.append((factsets.ids(tx, "dimension", [dims])[dims], concept, end, 365, unit, value, "0"))
+        factsets.insert(tx, number, rows)
+        tx.run("bump_data_version")
+
+
+def test_segments_are_series_by_member(app: App, caller: Client) -> None:
+    with_segments(app)
+    answer = asked(caller, "segments", {"cik": "77", "metric": "revenue"})
+    assert answer["data"]["axis"] == "srt:StatementGeographicalAxis"
+    points = {one["member"]: [point["value"] for point in one["points"]] for one in answer["data"]["series"]}
+    assert points == {"country:US": [2000], "country:CN": [1023]}
+    assert answer["meta"]["concepts_resolved"] == ["us-gaap:Revenues"]
+    other = asked(
+        caller, "segments", {"cik": "77", "concept": "Revenues", "axis": "srt:ProductOrServiceAxis"}
+    )
+    assert (other["data"]["series"], other["data"]["covered"]) == ([], False)
+
+
+def test_segments_need_a_concept_or_a_metric(caller: Client) -> None:
+    for query in ({"cik": "77"}, {"cik": "77", "concept": "Revenues", "metric": "revenue"}):
+        assert caller.get(XBRL + "segments", query=query).verdict[:2] == (400, "INVALID_PARAM")
+
+
+def test_the_shares_of_a_company_with_one_class(caller: Client) -> None:
+    data = asked(caller, "share-classes", {"cik": "77"})["data"]
+    assert data["filing"]["accession_no"] == "0000000077-24-000001"
+    assert data["classes"] == [
+        {
+            "member": "common",
+            "class_ticker": None,
+            "shares_outstanding": 500,
+            "context_end_date": "2024-02-01",
+            "unit": "shares",
+        }
+    ]
+    earlier = asked(caller, "share-classes", {"cik": "77", "as_of": "2022-12-31"})["data"]
+    assert earlier["filing"]["accession_no"] == "0000000077-22-000001"
+
+
+def test_shares_of_the_cover_stand_at_the_end_of_the_reports_period(caller: Client) -> None:
+    query = {"cik": "77", "metrics": "shares_outstanding", "years": "1"}
+    row = asked(caller, "timeseries", query)["data"]["rows"][0]
+    assert (row["period_end"], row["metrics"]["shares_outstanding"]) == ("2023-12-31", 500)
+
+
+# ---- screen and valuation
+
+
+def test_a_screen_filters_companies_by_their_latest_year(caller: Client) -> None:
+    answer = asked(caller, "screen", {"revenue_growth_yoy_gt": "0.0002", "asset_turnover_lt": "1"})
+    assert [one["cik"] for one in answer["data"]] == ["0000000077"]
+    assert set(answer["data"][0]["metrics"]) == {"asset_turnover", "revenue_growth_yoy"}
+    assert answer["meta"]["screen"]["filters_applied"] == {
+        "asset_turnover": {"lt": 1},
+        "revenue_growth_yoy": {"gt": 0.0002},
+    }
+
+
+def test_a_company_without_the_figure_passes_no_filter_on_it(caller: Client) -> None:
+    assert asked(caller, "screen", {"current_ratio_gt": "-1000"})["data"] == []
+
+
+def test_a_screen_pages_by_offset_and_names_companies(caller: Client) -> None:
+    first = asked(caller, "screen", {"metrics": "roe", "limit": "1"})
+    assert first["meta"]["pagination"] == {"limit": 1, "offset": 0, "has_more": True}
+    rest = asked(caller, "screen", {"metrics": "roe", "limit": "1", "offset": "1"})
+    assert [one["cik"] for one in first["data"] + rest["data"]] == ["0000000077", "0000000088"]
+    named = asked(caller, "screen", {"cik": "88", "metrics": "roe"})
+    assert ([one["cik"] for one in named["data"]], named["meta"]["screen"]["list_filtered"]) == (
+        ["0000000088"],
+        True,
+    )
+
+
+def test_a_screen_refuses_what_is_no_number_or_key(caller: Client) -> None:
+    assert caller.get(XBRL + "screen", query={"roe_gt": "high"}).json["details"]["param"] == "roe_gt"
+    assert caller.get(XBRL + "screen", query={"metrics": "nonsense"}).json["details"]["param"] == "metrics"
+
+
+def test_valuation_without_prices_says_so_in_every_cell(caller: Client) -> None:
+    answer = asked(caller, "companies/77/valuation", {"years": "1"})
+    keys = [key for key, one in ratios.catalogue().ratios.items() if one.category == "valuation"]
+    assert [one["metric"] for one in answer["data"]] == keys
+    assert {one["value"] for one in answer["data"]} == {None}
+    assert answer["data"][0]["reason_code"] == "no_price"
+    assert answer["meta"]["valuation_family"] is False
+
+
+# ---- how a company names its years
+
+
+def test_a_company_that_names_its_years_after_the_year_before_is_followed(app: App, caller: Client) -> None:
+    facts = [
+        (concept, unit, {**row, **moved(row)}) for concept, unit, row in year(66, 2023, 100, fiscal_year=2022)
+    ]
+    store(app, document(66, "January Stores", facts))
+    rows = asked(caller, "timeseries", {"cik": "66", "metrics": "revenue"})["data"]["rows"]
+    assert [(row["fiscal_year"], row["period_end"]) for row in rows] == [(2022, "2023-01-28")]
+
+
+def moved(row: dict[str, Any]) -> dict[str, Any]:
+    """The year to January instead of the calendar year."""
+    if "start" in row:
+        return {"start": "2022-01-30", "end": "2023-01-28"}
+    return {"end": "2023-01-28"}
