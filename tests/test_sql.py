@@ -24,6 +24,9 @@ METHODS = {"all", "one", "value", "run", "insert", "many"}
 # Every row of a report, or of the store, is what these are asked for.
 READS_ALL = {
     "ticker_count",
+    "coverage_of_all",
+    "filings_of_all",
+    "companies_like",
     "pack_reports",
     "book_companies",
     "data_version",

@@ -2,6 +2,7 @@
 
     of_company(tx, cik, *, as_of=None, concepts=None, dimensioned=False) -> list[Fact]
     of_filing(tx, accession) -> list[Fact]
+    of_set(tx, row, *, concepts=None, dimensioned=True) -> list[Fact]
 
 Every vintage is there: a figure that three filings repeat is three facts. Of one filing each fact stands once,
 from the best source that is held (``market/factsets.py``). The order is that of filing (an unknown day last),
@@ -77,6 +78,20 @@ def of_filing(tx: Transaction, accession: str) -> list[Fact]:
         rows += tx.all("dimensioned_facts", id=filing["id"], concepts=None)
         made.extend(_facts(names, filing, rows))
     return made
+
+
+def of_set(
+    tx: Transaction, held: Row, *, concepts: Iterable[str] | None = None, dimensioned: bool = True
+) -> list[Fact]:
+    """The figures of one source of one filing, given as its row, with those that have dimensions if wanted."""
+    wanted = None if concepts is None else json.dumps(sorted(set(concepts)))
+    if wanted is None:
+        rows = tx.all("plain_facts", id=held["id"])
+    else:
+        rows = tx.all("plain_facts_of_concepts", id=held["id"], concepts=wanted)
+    if dimensioned:
+        rows += tx.all("dimensioned_facts", id=held["id"], concepts=wanted)
+    return _facts(_Names(tx), held, rows)
 
 
 class _Names:

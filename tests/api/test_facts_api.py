@@ -1,0 +1,518 @@
+"""The endpoints of figures and of what is held: rows, pages, filters, tables, sums, refusals."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from finapi.accounts import NewUser
+from finapi.app import App
+from finapi.market import companies, filings, ingest, lookups
+from finapi.market.factsets import iso_day
+from finapi.web.routes import ROUTES
+from tests.client import Answer, Client
+from tests.conftest import NOW
+from tests.data_sets import ADSH, tables, zipped
+
+APPLE, OTHER, THIRD = 320193, 789019, 51143
+FILING = Path(__file__).parents[1] / "filings" / "nflx-10q-20100930"
+NFLX = "0001193125-10-999999"
+
+ANNUAL = ("0001193125-09-214859", "10-K", "2009-10-27")
+AMENDED = ("0001193125-10-012091", "10-K/A", "2010-01-25")
+PROXY = ("0001193125-10-012999", "DEF 14A", "2010-01-26")
+
+
+def row(filing: tuple[str, str, str], val: Any, end: str, start: str | None = None) -> dict[str, Any]:
+    accession, form, filed = filing
+    dates = {"end": end} if start is None else {"start": start, "end": end}
+    return {**dates, "val": val, "accn": accession, "form": form, "filed": filed}
+
+
+def document(cik: int, name: str, **concepts: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    of = {concept: {"units": units} for concept, units in concepts.items()}
+    return {"cik": cik, "entityName": name, "facts": {"us-gaap": of}}
+
+
+YEAR = ("2009-09-26", "2008-09-28")
+DOCUMENTS = (
+    document(
+        APPLE,
+        "Apple Inc.",
+        Assets={"USD": [row(ANNUAL, 53851000000, "2009-09-26"), row(AMENDED, 47501000000, "2009-09-26")]},
+        NetIncomeLoss={
+            "USD": [
+                row(ANNUAL, 5704000000, *YEAR),
+                row(AMENDED, 8235000000, *YEAR),
+                row(PROXY, 8200000000, *YEAR),
+            ]
+        },
+        EarningsPerShareDiluted={"USD/shares": [row(ANNUAL, 6.29, *YEAR)]},
+    ),
+    document(
+        OTHER,
+        "Other Corp",
+        NetIncomeLoss={
+            "USD": [row(("0000789019-09-000001", "10-K", "2009-07-30"), 1000, "2009-06-30", "2008-07-01")]
+        },
+        Assets={"USD": [row(("0000789019-09-000001", "10-K", "2009-07-30"), 77888, "2009-06-30")]},
+    ),
+    document(
+        THIRD,
+        "Third AG",
+        NetIncomeLoss={
+            "EUR": [row(("0000051143-10-000001", "20-F", "2010-03-01"), 7, "2009-12-31", "2009-01-01")]
+        },
+    ),
+)
+
+
+def take(app: App, *paths: Path, given: ingest.Given | None = None) -> None:
+    outcomes: list[ingest.Outcome] = []
+    ingest.run(app, paths, given or ingest.Given(), outcomes.append)
+    assert {one.outcome for one in outcomes} <= {"ingested", "skipped"}, outcomes
+
+
+Ask = Callable[..., Answer]
+
+
+@pytest.fixture
+def ask(app: App, client: Client, user: NewUser, tmp_path: Path) -> Ask:
+    """Asks for a path under /api/v1; what it answers is held against the shape that is published."""
+    for place, one in enumerate(DOCUMENTS):
+        (tmp_path / f"{place}.json").write_text(json.dumps(one))
+    take(app, *(tmp_path / f"{place}.json" for place in range(len(DOCUMENTS))))
+    take(app, zipped(tmp_path / "q.zip", tables()))
+    take(app, FILING, given=ingest.Given(NFLX, "2010-10-27"))
+    with app.db.write() as tx:
+        companies.put_tickers(tx, APPLE, [("AAPL", None)], companies.FROM_LIST)
+        companies.put_attributes(tx, APPLE, companies.Attributes(3571), 1, "")
+    client.key = user.api_key
+
+    def asked(path: str, method: str = "GET", **options: Any) -> Answer:
+        answer = client.call(method, f"/api/v1{path}", **options)
+        if answer.status == 200 and "json" in answer.headers["content-type"]:
+            shapes = [
+                route.shape
+                for route in ROUTES
+                if route.path.split("{")[0] in f"/api/v1{path}" and route.method == method and route.shape
+            ]
+            problems = [list(Draft202012Validator(shape).iter_errors(answer.json)) for shape in shapes]
+            assert [] in problems, problems
+        return answer
+
+    return asked
+
+
+# ---- /xbrl/facts
+
+
+def test_facts_of_a_filing_have_their_parts(ask: Ask) -> None:
+    answer = ask("/xbrl/facts", query={"accession": ANNUAL[0], "tag": "EarningsPerShareDiluted"})
+    assert (answer.status, answer.headers["x-tokens-charged"]) == (200, "10")
+    assert answer.json["data"] == [
+        {
+            "accession_no": ANNUAL[0],
+            "cik": "0000320193",
+            "form_type": "10-K",
+            "filed_at": "2009-10-27",
+            "taxonomy": "us-gaap",
+            "concept": "EarningsPerShareDiluted",
+            "value": 6.29,
+            "decimals": None,
+            "unit": "USD/shares",
+            "period": {"startDate": "2008-09-28", "endDate": "2009-09-26"},
+            "dimensions": [],
+            "is_extension": False,
+            "source": "companyfacts",
+        }
+    ]
+    assert answer.json["meta"]["pagination"] == {"limit": 100, "offset": 0, "has_more": False}
+
+
+def test_facts_of_a_company_are_the_last_filed_first(ask: Ask) -> None:
+    answer = ask("/xbrl/facts", query={"cik": "320193", "tag": "us-gaap:NetIncomeLoss"})
+    assert [(one["value"], one["form_type"]) for one in answer.json["data"]] == [
+        (8200000000, "DEF 14A"),
+        (8235000000, "10-K/A"),
+        (5704000000, "10-K"),
+    ]
+
+
+def test_facts_are_hidden_from_a_day_before_they_were_filed(ask: Ask) -> None:
+    query = {"cik": "320193", "tag": "Assets"}
+    assert [one["value"] for one in ask("/xbrl/facts", query=query).json["data"]] == [
+        47501000000,
+        53851000000,
+    ]
+    before = ask("/xbrl/facts", query=query | {"as_of": "2010-01-24"})
+    assert [one["value"] for one in before.json["data"]] == [53851000000]
+
+
+def test_pages_follow_each_other_and_say_exactly_whether_there_are_more(ask: Ask) -> None:
+    whole = ask("/xbrl/facts", query={"accession": NFLX}).json["data"]
+    assert len(whole) > 4
+    seen = []
+    for offset in range(0, len(whole), 4):
+        page = ask("/xbrl/facts", query={"accession": NFLX, "limit": "4", "offset": str(offset)}).json
+        seen += page["data"]
+        assert page["meta"]["pagination"]["has_more"] == (offset + 4 < len(whole))
+    assert seen == whole
+
+
+def test_facts_with_dimensions_are_found_by_axis_and_member(ask: Ask) -> None:
+    everything = ask("/xbrl/facts", query={"accession": ADSH}).json["data"]
+    whole = ask("/xbrl/facts", query={"accession": ADSH, "consolidated_only": "true"}).json["data"]
+    assert [one["dimensions"] for one in everything if one not in whole] == [
+        [{"axis": "BusinessSegments", "member": "Trading"}]
+    ]
+    for dims, count in (("BusinessSegments", 1), ("BusinessSegments=Trading", 1), ("BusinessSegments=No", 0)):
+        assert len(ask("/xbrl/facts", query={"accession": ADSH, "dims": dims}).json["data"]) == count
+
+
+def test_own_elements_are_marked_and_nil_is_null(ask: Ask) -> None:
+    (own,) = ask("/xbrl/facts", query={"accession": ADSH, "tag": "OwnThing"}).json["data"]
+    assert (own["taxonomy"], own["value"], own["is_extension"]) == ("ext", None, True)
+
+
+def test_decimals_are_those_of_the_documents(ask: Ask) -> None:
+    found = ask("/xbrl/facts", query={"accession": NFLX}).json["data"]
+    assert {one["decimals"] for one in found} >= {-3}
+    assert {one["source"] for one in found} == {"xbrl"}
+
+
+def test_report_that_a_later_one_replaces_is_left_out_unless_all_are_wanted(app: App, ask: Ask) -> None:
+    with app.db.write() as tx:
+        for accession in (ANNUAL[0], AMENDED[0]):
+            parties = (filings.Party(APPLE, filings.LISTED),)
+            told = filings.Told(accession, filings.SUBMISSIONS, parties, period_of_report="2009-09-26")
+            filings.put(tx, told, NOW)
+        tx.run("bump_data_version")
+    query = {"cik": "320193", "tag": "Assets"}
+    assert [one["value"] for one in ask("/xbrl/facts", query=query).json["data"]] == [47501000000]
+    both = ask("/xbrl/facts", query=query | {"amendments": "all"}).json["data"]
+    assert [one["value"] for one in both] == [47501000000, 53851000000]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code"),
+    [
+        ({}, 400, "INVALID_PARAM"),
+        ({"cik": "x"}, 400, "INVALID_PARAM"),
+        ({"cik": "0"}, 400, "INVALID_PARAM"),
+        ({"accession": "1"}, 400, "INVALID_PARAM"),
+        ({"cik": "320193", "offset": "-1"}, 400, "INVALID_PARAM"),
+        ({"cik": "320193", "offset": "20001"}, 400, "INVALID_PARAM"),
+        ({"cik": "320193", "amendments": "none"}, 400, "INVALID_PARAM"),
+        ({"cik": "1"}, 404, "NOT_FOUND"),
+        ({"accession": "0000000000-00-000000"}, 404, "NOT_FOUND"),
+    ],
+)
+def test_questions_that_cannot_be_answered_are_refused_free(
+    ask: Ask, query: dict[str, str], status: int, code: str
+) -> None:
+    answer = ask("/xbrl/facts", query=query)
+    assert (answer.status, answer.json["code"], answer.headers["x-tokens-charged"]) == (status, code, "0")
+
+
+def test_facts_come_as_a_table_too(ask: Ask) -> None:
+    answer = ask(
+        "/xbrl/facts", query={"cik": "320193", "tag": "Assets", "limit": "1"}, headers={"Accept": "text/csv"}
+    )
+    (only,) = csv.DictReader(io.StringIO(answer.body.decode()))
+    assert (only["concept"], only["value"], only["accession_no"]) == ("Assets", "47501000000", AMENDED[0])
+    assert answer.headers["x-has-more"] == "true"
+
+
+# ---- /facts
+
+
+def test_figures_of_a_company_are_counted_and_paged(ask: Ask) -> None:
+    answer = ask("/facts", query={"ticker": "aapl", "limit": "2", "offset": "1"})
+    assert answer.json["meta"] == {"total": 6, "limit": 2, "offset": 1, "has_more": True}
+    assert answer.json["data"][0] == {
+        "concept_qualified_name": "us-gaap:Assets",
+        "value": 47501000000,
+        "unit": "USD",
+        "period_start": None,
+        "period_end": "2009-09-26",
+        "accession_number": AMENDED[0],
+        "form_type": "10-K/A",
+        "filed_at": "2010-01-25",
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ({"form_type": "10-k"}, 3),
+        ({"concept": "Assets,NetIncomeLoss"}, 5),
+        ({"date_from": "2009-09-27"}, 0),
+        ({"date_to": "2009-09-26"}, 6),
+        ({"accession_number": ANNUAL[0].replace("-", "")}, 3),
+    ],
+)
+def test_figures_are_narrowed(ask: Ask, query: dict[str, str], count: int) -> None:
+    assert ask("/facts", query={"ticker": "AAPL"} | query).json["meta"]["total"] == count
+
+
+def test_figures_of_nobody_in_particular_are_refused(ask: Ask) -> None:
+    assert ask("/facts").json["details"]["param"] == "ticker"
+    assert ask("/facts", query={"ticker": "NOPE"}).json["code"] == "UNKNOWN_TICKER"
+
+
+# ---- /facts/by-concept
+
+
+def test_concept_over_all_companies_is_the_latest_period_first(ask: Ask) -> None:
+    answer = ask("/facts/by-concept", query={"concept": "NetIncomeLoss"})
+    assert answer.json["concept"] == "us-gaap:NetIncomeLoss"
+    assert [(one["cik"], one["ticker"], one["value"]) for one in answer.json["facts"]] == [
+        ("0000051143", None, 7),
+        ("0000320193", "AAPL", 5704000000),
+        ("0000320193", "AAPL", 8235000000),
+        ("0000320193", "AAPL", 8200000000),
+        ("0000789019", None, 1000),
+    ]
+    assert answer.json["meta"] == {"total": 5, "limit": 100}
+
+
+def test_limit_keeps_the_first_and_the_total_counts_all(ask: Ask) -> None:
+    whole = ask("/facts/by-concept", query={"concept": "NetIncomeLoss"}).json["facts"]
+    for limit in range(1, 6):
+        answer = ask("/facts/by-concept", query={"concept": "NetIncomeLoss", "limit": str(limit)})
+        assert answer.json["facts"] == whole[:limit]
+        assert answer.json["meta"]["total"] == 5
+
+
+def test_concept_of_a_company_between_two_days(ask: Ask) -> None:
+    query = {"concept": "us-gaap:Assets", "ticker": "AAPL"}
+    assert [one["value"] for one in ask("/facts/by-concept", query=query).json["facts"]] == [
+        53851000000,
+        47501000000,
+    ]
+    assert ask("/facts/by-concept", query=query | {"date_to": "2009-01-01"}).json["meta"]["total"] == 0
+    everyone = {"concept": "us-gaap:Assets", "date_from": "2009-07-01"}
+    assert ask("/facts/by-concept", query=everyone).json["meta"]["total"] == 2
+
+
+def test_concept_that_nobody_reports_is_not_found(ask: Ask) -> None:
+    assert ask("/facts/by-concept", query={"concept": "us-gaap:Nothing"}).json["code"] == "NOT_FOUND"
+    assert ask("/facts/by-concept").json["code"] == "INVALID_PARAM"
+
+
+# ---- /facts/aggregate
+
+
+def total(ask: Ask, **body: Any) -> Answer:
+    return ask("/facts/aggregate", "POST", json={"concept": "NetIncomeLoss", "period": "2009", **body})
+
+
+def test_one_figure_of_each_company_is_added_up_in_the_unit_of_most(ask: Ask) -> None:
+    """Apple's is that of the last periodic report and not of the proxy statement; euros are another sum."""
+    answer = total(ask)
+    assert answer.json["aggregates"] == {
+        "sum": 8235000000,
+        "avg": 8235000000,
+        "median": 8235000000,
+        "count": 1,
+        "min": 8235000000,
+        "max": 8235000000,
+    }
+    assert answer.json["meta"] == {
+        "sector": None,
+        "tickers": [],
+        "period": "2009",
+        "dominant_unit": "USD",
+        "excluded_count": 1,
+    }
+
+
+def test_sums_of_balances_take_the_nearest_quarter(ask: Ask) -> None:
+    answer = total(ask, concept="Assets", period="2009Q2")
+    assert (answer.json["aggregates"]["count"], answer.json["aggregates"]["sum"]) == (2, 889544077888)
+    assert total(ask, concept="Assets", period="CY2009-Q3").json["aggregates"]["sum"] == 47501000000
+
+
+def test_sums_are_narrowed_by_tickers_and_sector(ask: Ask) -> None:
+    assert total(ask, tickers=["AAPL"]).json["aggregates"]["sum"] == 8235000000
+    assert total(ask, sector="Manufacturing").json["meta"]["sector"] == "Manufacturing"
+    assert total(ask, sector="Manufacturing").json["aggregates"]["count"] == 1
+    assert total(ask, sector="A").json["aggregates"] == {
+        "sum": None, "avg": None, "median": None, "count": 0, "min": None, "max": None
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"period": "last year"},
+        {"period": "2009Q5"},
+        {"period": 2009},
+        {"period": None},
+        {"tickers": ["NOPE"]},
+        {"tickers": "AAPL"},
+        {"sector": "Wizardry"},
+        {"concept": ""},
+    ],
+)
+def test_sums_that_mean_nothing_are_refused(ask: Ask, body: dict[str, Any]) -> None:
+    answer = total(ask, **body)
+    assert (answer.status, answer.json["code"]) == (400, "INVALID_PARAM")
+
+
+@pytest.mark.parametrize(
+    ("year", "quarter", "first", "last"),
+    [
+        (2023, None, "2023-07-02", "2024-07-01"),
+        (2023, 1, "2023-02-15", "2023-05-15"),
+        (2023, 4, "2023-11-15", "2024-02-14"),
+    ],
+)
+def test_a_period_belongs_where_its_middle_lies(
+    year: int, quarter: int | None, first: str, last: str
+) -> None:
+    begin, end = lookups._middle_in(year, quarter)
+    assert (iso_day(begin), iso_day(end)) == (first, last)
+
+
+# ---- what is held
+
+
+def test_index_lists_the_sections_of_a_filing(ask: Ask) -> None:
+    answer = ask(f"/xbrl/filing/{NFLX}/index")
+    assert (answer.status, answer.headers["x-tokens-charged"]) == (200, "5")
+    data = answer.json["data"]
+    assert (data["accession_no"], data["form_type"], data["packaging"], data["is_current"]) == (
+        NFLX,
+        "10-Q",
+        "xbrl",
+        True,
+    )
+    assert answer.json["meta"] == {
+        "report_count": len(data["reports"]),
+        "assembled_count": len(data["assembled_statements"]),
+    }
+    slots = {one["slot"] for one in data["assembled_statements"]}
+    assert slots >= {"StatementsOfIncome"} or slots >= {"StatementsOfFinancialPosition"}
+    assert {one["menu_category"] for one in data["reports"] if one["statement_slot"]} == {"Statements"}
+
+
+def test_index_of_a_filing_of_the_data_sets_has_no_roles(ask: Ask) -> None:
+    data = ask(f"/xbrl/filing/{ADSH.replace('-', '')}/index").json["data"]
+    assert data["packaging"] == "fsds"
+    assert [one["slot"] for one in data["assembled_statements"]] == [
+        "StatementsOfFinancialPosition",
+        "StatementsOfIncome",
+        "StatementsOfCashFlows",
+    ]
+    assert {one["role_uri"] for one in data["reports"]} == {None}
+
+
+def test_index_of_an_unknown_filing_is_not_found(ask: Ask) -> None:
+    assert ask("/xbrl/filing/0000000000-00-000000/index").json["code"] == "NOT_FOUND"
+    assert ask("/xbrl/filing/nonsense/index").json["code"] == "INVALID_PARAM"
+
+
+def test_coverage_says_what_is_held_of_a_company(ask: Ask) -> None:
+    answer = ask("/xbrl/coverage", query={"ticker": "AAPL"})
+    assert answer.headers["x-tokens-charged"] == "1"
+    assert answer.json["data"] == {
+        "ticker": "AAPL",
+        "company_name": "Apple Inc.",
+        "cik": "0000320193",
+        "covered": True,
+        "phase": "figures",
+        "stratum": "companyfacts",
+        "filings_indexed": 3,
+        "filings_total": 3,
+        "first_period": "2009-09-26",
+        "last_period": "2009-09-26",
+    }
+
+
+def test_coverage_of_a_company_without_figures_is_listed(app: App, ask: Ask) -> None:
+    with app.db.write() as tx:
+        companies.put_name(tx, 99, "Quiet Corp", companies.FROM_COVER, "")
+    data = ask("/xbrl/coverage", query={"ticker": "99"}).json["data"]
+    assert (data["covered"], data["phase"], data["stratum"], data["first_period"]) == (
+        False,
+        "listed",
+        None,
+        None,
+    )
+    assert ask("/xbrl/coverage", query={"ticker": "NOPE"}).json["code"] == "UNKNOWN_TICKER"
+
+
+def test_coverage_of_everything_counts_companies(ask: Ask) -> None:
+    answer = ask("/xbrl/coverage")
+    assert (answer.json["data"]["filings_indexed"], answer.json["meta"]) == (7, {"companies": 5})
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("aapl", ["Apple Inc."]),
+        ("apple", ["Apple Inc."]),
+        ("320193", ["Apple Inc."]),
+        ("0000320193", ["Apple Inc."]),
+        ("corp", ["Other Corp"]),
+        ("goldman  SACHS", ["GOLDMAN SACHS GROUP INC"]),
+        ("%", []),
+        ("*", []),
+        ("[a-z]", []),
+        ("' OR 1=1 --", []),
+    ],
+)
+def test_companies_are_found_by_ticker_name_and_cik(ask: Ask, text: str, found: list[str]) -> None:
+    answer = ask("/xbrl/search", query={"q": text})
+    assert [one["company"] for one in answer.json["data"]] == found
+    assert answer.json["meta"] == {"count": len(found), "query": text}
+
+
+def test_a_company_with_several_tickers_is_found_once(app: App, ask: Ask) -> None:
+    with app.db.write() as tx:
+        companies.put_tickers(tx, APPLE, [("AAPL", None), ("AAPL-B", None)], companies.FROM_LIST)
+    assert [one["ticker"] for one in ask("/xbrl/search", query={"q": "aapl"}).json["data"]] == ["AAPL"]
+
+
+def test_search_without_words_is_refused(ask: Ask) -> None:
+    assert ask("/xbrl/search").json["details"]["param"] == "q"
+
+
+# ---- order, and answers that stand
+
+
+def test_answers_are_the_same_in_any_order_of_ingest(make_app: Callable[..., App], tmp_path: Path) -> None:
+    for place, one in enumerate(DOCUMENTS):
+        (tmp_path / f"{place}.json").write_text(json.dumps(one))
+    paths = [*(tmp_path / f"{place}.json" for place in range(3)), zipped(tmp_path / "q.zip", tables())]
+    found = []
+    for order in (paths, paths[::-1], paths[2:] + paths[:2]):
+        app = make_app()
+        take(app, *order)
+        with app.db.read() as tx:
+            concept, _ = lookups.concept(tx, "NetIncomeLoss")
+            across = lookups.by_concept(tx, concept, first=None, last=None, limit=10)
+            sums = lookups.aggregate(tx, concept, (2009, None), (), None)
+            held = [lookups.coverage(tx, cik) for cik in (APPLE, OTHER, THIRD)]
+            sets = lookups.sets_of(tx, accession=None, cik=APPLE, as_of=None, amendments="current")
+            page = lookups.page(tx, sets, lookups.Wanted(), limit=10, offset=0)
+            found.append((across, sums, held, page, lookups.search(tx, "co", 5)))
+    assert found[0] == found[1] == found[2]
+
+
+def test_an_answer_stands_until_something_is_ingested(app: App, ask: Ask, tmp_path: Path) -> None:
+    first = ask("/xbrl/coverage", query={"ticker": "AAPL"})
+    take_again: list[ingest.Outcome] = []
+    ingest.run(app, [tmp_path / "0.json", tmp_path / "q.zip"], ingest.Given(), take_again.append)
+    assert {one.outcome for one in take_again} == {"unchanged"}
+    again = ask("/xbrl/coverage", query={"ticker": "AAPL"}, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status, again.headers["x-tokens-charged"]) == (304, "0")
