@@ -409,7 +409,9 @@ def test_garbage_between_rows_belongs_to_no_filing(app: App, tmp_path: Path, lin
     assert len(of(app)) == 12
 
 
-@pytest.mark.parametrize("line", [f"{ADSH}\tAssets".encode(), f"{ADSH}\t\xff".encode("latin-1") + b"\t" * 8])
+@pytest.mark.parametrize(
+    "line", [ADSH.encode(), f"{ADSH}\tAssets".encode(), f"{ADSH}\t\xff".encode("latin-1") + b"\t" * 8]
+)
 def test_broken_line_of_a_filing_refuses_it(app: App, tmp_path: Path, line: bytes) -> None:
     files = tables()
     files["num.txt"] += line + b"\n"

@@ -199,7 +199,7 @@ def test_every_truncation_is_refused() -> None:
 
 
 def test_too_large_a_document_is_refused_before_it_is_decoded() -> None:
-    assert "40 MiB" in refusal(b" " * (companyfacts.MAX_SIZE + 1))
+    assert "32 MiB" in refusal(b" " * (companyfacts.MAX_SIZE + 1))
 
 
 def test_rows_that_disagree_on_their_filing_give_the_earlier_day_in_any_order() -> None:

@@ -18,8 +18,8 @@ from finapi.edgar import identity
 from finapi.edgar.xbrl_names import NUMBER
 from finapi.errors import ParseError
 
-# Bytes; the largest companies have about 10 MB. Text, rows and the bytes themselves stay under 200 MB together.
-MAX_SIZE = 40 * 1024 * 1024
+# Bytes; the largest companies have about 10 MB. Bytes, text and rows of one this large take 190 MB together.
+MAX_SIZE = 32 * 1024 * 1024
 MAX_NAME = 300  # characters of a concept, a unit or a company's name
 MAX_NUMBER = 60  # characters of a value
 

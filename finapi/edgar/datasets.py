@@ -103,7 +103,8 @@ class Table:
 
     def accession_of(self, line: bytes) -> bytes:
         """The filing that a line belongs to, without looking at the rest of it."""
-        return line.split(b"\t", self._adsh + 1)[self._adsh] if line.count(b"\t") >= self._adsh else b""
+        parts = line.rstrip(b"\r\n").split(b"\t", self._adsh + 1)
+        return parts[self._adsh] if len(parts) > self._adsh else b""
 
     def lines(self) -> Iterator[bytes]:
         """The lines behind the header that are not empty."""

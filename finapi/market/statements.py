@@ -120,7 +120,7 @@ def _statement(tx: Transaction, report_id: int, section: Row, *, dimensioned: bo
             rows.extend((line["depth"], row) for row in _item_rows(line, columns, facts))
     return {
         "slot": kinds.slot_of(section["kind"]),
-        "role_uri": section["role_uri"],
+        "role_uri": section["role_uri"] or None,
         "definition": section["definition"] or None,
         "columns": [_column(column) for column in columns],
         "rows": _without_empty_headings(rows),

@@ -71,7 +71,8 @@ SELECT count(DISTINCT cik) AS companies, count(DISTINCT filing_id) AS filings FR
 SELECT count(*) FROM filings WHERE accession NOT GLOB 'unfiled-*'
 
 -- name: companies_like
--- A ticker that is what was asked for, then one that begins with it, then names that begin with it or hold it.
+-- A ticker that is what was asked for, then one that begins with it, then names that begin with it or hold it; of
+-- these first the companies of which figures are held.
 SELECT companies.cik, companies.name, tickers.ticker,
     CASE WHEN tickers.ticker = :ticker THEN 0
         WHEN companies.cik = :cik THEN 1
@@ -83,7 +84,8 @@ LEFT JOIN tickers ON tickers.cik = companies.cik
 WHERE companies.cik = :cik
     OR (:ticker <> '' AND tickers.ticker GLOB :ticker || '*')
     OR instr(lower(companies.name), :text) > 0
-ORDER BY place, tickers.source DESC, tickers.position, companies.name, companies.cik, tickers.ticker
+ORDER BY place, EXISTS (SELECT 1 FROM fact_sets WHERE fact_sets.cik = companies.cik) DESC,
+    tickers.source DESC, tickers.position, companies.name, companies.cik, tickers.ticker
 LIMIT :limit
 
 -- name: report_sections

@@ -483,6 +483,13 @@ def test_a_company_with_several_tickers_is_found_once(app: App, ask: Ask) -> Non
     assert [one["ticker"] for one in ask("/xbrl/search", query={"q": "aapl"}).json["data"]] == ["AAPL"]
 
 
+def test_a_company_with_figures_comes_before_one_without(app: App, ask: Ask) -> None:
+    with app.db.write() as tx:
+        companies.put_name(tx, 1418121, "Apple Hospitality REIT", companies.FROM_COVER, "")
+    found = ask("/xbrl/search", query={"q": "apple"}).json["data"]
+    assert [one["company"] for one in found] == ["Apple Inc.", "Apple Hospitality REIT"]
+
+
 def test_search_without_words_is_refused(ask: Ask) -> None:
     assert ask("/xbrl/search").json["details"]["param"] == "q"
 
