@@ -1,7 +1,8 @@
 """Ingest and reading of figures against json.loads of the same bytes, and what they take on disk and in memory.
 
     python -m tests.bench.facts [ROUNDS]          Apple's companyfacts, 3.7 MB
-    python -m tests.bench.facts zip [COMPANIES]   a zip of made-up companies
+    python -m tests.bench.facts zip [COMPANIES]   a zip of made-up companies, each as large as Marvell
+    python -m tests.bench.facts small [COMPANIES] the same, each a tenth of that
     python -m tests.bench.facts quarter           the data sets of 2009q3
 
 Times are medians of interleaved rounds; the aims stand beside the figures.
@@ -72,9 +73,9 @@ def one_company(rounds: int) -> None:
     memory()
 
 
-def many_companies(companies: int) -> None:
+def many_companies(companies: int, pattern: str) -> None:
     """A zip as the SEC's companyfacts.zip, streamed: the peak does not depend on how many are in it."""
-    document = json.loads((EDGAR / "companyfacts/CIK0001835632.json").read_bytes())
+    document = json.loads((EDGAR / "companyfacts" / pattern).read_bytes())
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "companyfacts.zip"
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -113,8 +114,11 @@ def memory() -> None:
 
 
 if __name__ == "__main__":
+    count_of = int(sys.argv[2]) if len(sys.argv) > 2 else 500
     if sys.argv[1:2] == ["zip"]:
-        many_companies(int(sys.argv[2]) if len(sys.argv) > 2 else 500)
+        many_companies(count_of, "CIK0001835632.json")
+    elif sys.argv[1:2] == ["small"]:
+        many_companies(count_of, "CIK0001997711.json")
     elif sys.argv[1:2] == ["quarter"]:
         quarter()
     else:

@@ -214,7 +214,7 @@ def test_every_statement_of_2009q3_is_served_as_its_rows_are() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", [["zip", "500"], ["quarter"], ["1"]])
+@pytest.mark.parametrize("what", [["small", "500"], ["zip", "20"], ["quarter"], ["1"]])
 def test_no_input_takes_more_than_200_mb(what: list[str]) -> None:
     """500 companies as the SEC zips 18,000: documents are read and stored one at a time."""
     told = subprocess.run(
