@@ -941,7 +941,7 @@ def all_statements(running: Running, data_dir: Path) -> Iterator[tuple[str, str]
     accessions = rows(
         data_dir, "SELECT accession FROM filings JOIN reports ON filing_id = filings.id ORDER BY 1"
     )
-    ciks = rows(data_dir, "SELECT DISTINCT cik FROM filings ORDER BY 1")
+    ciks = rows(data_dir, "SELECT DISTINCT cik FROM reports ORDER BY 1")
     asked = [f"filing/{accession}" for (accession,) in accessions]
     asked += [f"companies/{cik}" for (cik,) in ciks]
     for path in asked:

@@ -40,7 +40,14 @@ READS_ALL = {
     "topic_users",
     "unequal_balances",
     "unequal_wallets",
+    # Every form without a day, which is what its index holds.
+    "undated_insider_forms",
+    "insider_forms_to_pack",
+    "issuers_to_pack",
 }
+
+# What these scan is a subquery, which is searched by an index.
+READS_FOUND = {"insider_forms_linked", "roles_of_insider", "trades_found"}
 
 # Tables of one row, which have no index to be searched by.
 OF_ONE_ROW = {"SCAN CONSTANT ROW", "SCAN data_version", "SCAN filing_bodies_size"}
@@ -120,11 +127,49 @@ def test_query_is_one_statement(name: str) -> None:
     assert ";" not in re.sub(r"'[^']*'|--[^\n]*", "", QUERIES[name])
 
 
-@pytest.mark.parametrize("name", sorted(set(QUERIES) - READS_ALL))
+@pytest.mark.parametrize("name", sorted(set(QUERIES) - READS_ALL - READS_FOUND))
 def test_query_searches_by_index(connection: sqlite3.Connection, name: str) -> None:
     plan = [str(row[3]) for row in explained(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
     scans = [step for step in plan if re.match(r"SCAN (?!json_each|\(subquery)", step)]
     assert [scan for scan in scans if scan not in OF_ONE_ROW] == []
+
+
+@pytest.mark.parametrize("name", sorted(READS_FOUND))
+def test_query_searches_every_table_by_index(connection: sqlite3.Connection, name: str) -> None:
+    tables = {
+        str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    }
+    plan = [str(row[3]) for row in explained(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
+    scanned = {step.split()[1] for step in plan if step.startswith("SCAN")}
+    assert scanned & tables == set()
+    assert scanned <= {"near", "latest", "found", "json_each", "CONSTANT", "(subquery-4)", "(subquery-3)"}
+
+
+# The lists of insiders walk their index in its order: a first page costs what it shows, however much there is.
+WALKED = {
+    "trades_latest": "insider_transactions_by_day",
+    "trades_of_type": "insider_transactions_by_type",
+    "trades_of_sector": "insider_transactions_by_sector",
+    "trades_of_industry": "insider_transactions_by_industry",
+    "trades_of_issuer": "insider_transactions_by_issuer",
+    "trades_top": "insider_transactions_by_value",
+    "trades_top_of_sector": "insider_transactions_by_sector_value",
+    "trades_top_of_industry": "insider_transactions_by_industry_value",
+    "trades_of_insider": "PRIMARY KEY",
+    "insider_filings_latest": "insider_forms_by_day",
+    "insider_filings_of_type": "insider_forms_by_type",
+    "insider_filings_of_sector": "insider_forms_by_sector",
+    "insider_filings_of_industry": "insider_forms_by_industry",
+    "insider_filings_of_issuer": "insider_forms_by_issuer",
+    "query_of_all": "insider_forms_by_day",
+}
+
+
+@pytest.mark.parametrize(("name", "index"), sorted(WALKED.items()))
+def test_a_list_is_walked_and_not_sorted(connection: sqlite3.Connection, name: str, index: str) -> None:
+    plan = [str(row[3]) for row in explained(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
+    assert f" {index} (" in plan[0]
+    assert [step for step in plan if "TEMP B-TREE" in step] == []
 
 
 def test_every_query_is_called() -> None:

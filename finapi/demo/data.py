@@ -6,12 +6,15 @@ from importlib import resources
 
 from finapi.app import App
 from finapi.demo import quotes
-from finapi.market import pack
+from finapi.market import insider_pack, pack
 
-FILE = "companies.pack"
+FILE, INSIDERS = "companies.pack", "insiders.pack"
 
 
 def load(app: App) -> int:
-    """Store every embedded report, and made up prices; how many reports were new."""
+    """Store every embedded report and ownership form, and made up prices; how many reports were new."""
     quotes.load(app)
-    return pack.load(app, (resources.files("finapi.demo") / FILE).read_bytes(), FILE)
+    folder = resources.files("finapi.demo")
+    new = pack.load(app, (folder / FILE).read_bytes(), FILE)
+    insider_pack.load(app, (folder / INSIDERS).read_bytes(), INSIDERS)
+    return new

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from finapi import heartbeats
 from finapi.app import App
@@ -22,6 +22,8 @@ from finapi.market import (
     datasets,
     factsets,
     filings,
+    insider_intake,
+    insider_store,
     lists,
     price_csv,
     prices,
@@ -29,6 +31,9 @@ from finapi.market import (
     sources,
     store,
 )
+from finapi.market.outcomes import UNDATED, Kind, because
+from finapi.market.outcomes import Given as Given
+from finapi.market.outcomes import Outcome as Outcome
 from finapi.market.sources import Entry, Group, Unreadable
 
 log = logging.getLogger("finapi.ingest")
@@ -53,27 +58,6 @@ COMPANIONS = (
 )
 
 _Arc = TypeVar("_Arc", xbrl.PresentationArc, xbrl.CalculationArc, xbrl.DefinitionArc)
-
-Kind = Literal["ingested", "unchanged", "skipped", "refused"]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one file. ``reason`` says why it was not ingested, or what to know of it."""
-
-    path: str
-    kind: str
-    outcome: Kind
-    reason: str | None = None
-    accession: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What the operator said of the one filing that is ingested (``--accession``, ``--filed``)."""
-
-    accession: str | None = None
-    filed_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +86,18 @@ def run(app: App, paths: Iterable[Path], given: Given, tell: Callable[[Outcome],
         for outcome in outcomes:
             counts[outcome.outcome] += 1
             tell(outcome)
+    with app.db.write() as tx:
+        # What was listed may be forms that came before without their number or day.
+        insider_store.settle(tx, app.clock.now())
     return counts
 
 
 def _ingest_group(app: App, group: Group, given: Given) -> Iterator[Outcome]:
     """One folder: documents that stand alone one by one, XBRL documents together."""
     together: list[_Document] = []
+    forms: list[_Document] = []
     tables: list[_Document] = []
+    insider_tables: list[_Document] = []
     beside: identity.Identity | None = None
     for entry in group.entries:
         try:
@@ -119,12 +108,27 @@ def _ingest_group(app: App, group: Group, given: Given) -> Iterator[Outcome]:
         if document.kind in XBRL:
             together.append(document)
             continue
+        if document.kind == insider_intake.FORM:
+            forms.append(document)
+            continue
+        if document.kind.startswith(insider_intake.TABLE):
+            insider_tables.append(document)
+            continue
         if document.kind in datasets.KINDS:
             tables.append(document)
             continue
         if document.kind in ("directory-index", "filing-index"):
             beside = beside or _identity(document)
         yield from _guarded([document], _ingest_one(app, document, given))
+    # What lies beside a form, and the name of its folder, tell of it only when it is the only one there.
+    alone = len(forms) == 1
+    for form in forms:
+        names = (form.entry.name, group.name) if alone else (form.entry.name,)
+        told = insider_intake.Told.outside(beside if alone else None, given)
+        yield from _guarded([form], insider_intake.document(app, form.read, form.entry.path, told, names))
+    if insider_tables:
+        parts = [(one.kind, one.entry.path, one.read) for one in insider_tables]
+        yield from _guarded(insider_tables, insider_intake.data_set(app, parts))
     for documents in _filings(together):
         yield from _guarded(documents, _ingest_filing(app, documents, group.name, beside, given))
     if tables:
@@ -153,7 +157,7 @@ def _ingest_one(app: App, document: _Document, given: Given) -> Iterator[Outcome
         else:
             yield Outcome(path, kind, "refused", _REFUSALS.get(kind, "is not a document that finapi reads"))
     except ParseError as error:
-        yield Outcome(path, kind, "refused", _because(error))
+        yield Outcome(path, kind, "refused", because(error))
 
 
 def _submissions(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
@@ -242,6 +246,7 @@ def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Ou
     header = sgml.header(data, path)
     lines: list[contents.Listed] = []
     inside: list[_Document] = []
+    forms: list[tuple[str, bytes]] = []
     primary = None
     for line, part in contents.listed(sgml.documents(data, path)):
         if not lines:
@@ -254,15 +259,28 @@ def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Ou
             name = part.filename or f"document {part.sequence}"
             entry = Entry(path, name, _already_read(body), sources.lines_of(body), len(body))
             inside.append(_Document(entry, kind))
+        elif kind == insider_intake.FORM:
+            forms.append((part.filename or "", body))
     changed = _put_submission(app, header, len(data), lines, primary)
+    if forms:
+        name, held = forms[0]
+        told = insider_intake.Told.header(identity.from_header(header))
+        for one in insider_intake.document(app, lambda: held, path, told, (name,)):
+            yield _with(one, document, changed=changed)
+        return
     if not any(one.kind == INSTANCE for one in inside):
         yield replace(_listed(document, changed), accession=header.accession)
         return
     outcomes = list(_ingest_filing(app, inside, "", identity.from_header(header), given))
     worst = next((one for one in outcomes if one.outcome == "refused"), outcomes[0])
-    if changed and worst.outcome == "unchanged":
-        worst = replace(worst, outcome="ingested", reason=None)
-    yield replace(worst, path=path, kind=document.kind)
+    yield _with(worst, document, changed=changed)
+
+
+def _with(outcome: Outcome, document: _Document, *, changed: bool) -> Outcome:
+    """The outcome of a submission by that of what is inside; ``changed``: the filing itself told something new."""
+    if changed and outcome.outcome == "unchanged":
+        outcome = replace(outcome, outcome="ingested", reason=None)
+    return replace(outcome, path=document.entry.path, kind=document.kind)
 
 
 def _put_submission(
@@ -313,7 +331,6 @@ _REFUSALS = {
     "empty": "is empty",
     "sec-error-page": "is an error page of the SEC, not a document",
     "zip": "is a zip inside a zip",
-    "ownership": "is an ownership form, which this version does not read",
     "13f-cover": "is the cover of a 13F report, which this version does not read",
     "13f-table": "is the table of a 13F report, which this version does not read",
     "atom-feed": "is an Atom feed, which this version does not read",
@@ -352,14 +369,14 @@ def _ingest_filing(
     except ParseError as error:
         for document in documents:
             at_fault = error.file == document.entry.path
-            reason = _because(error) if at_fault else f"its filing was refused: {error}"
+            reason = because(error) if at_fault else f"its filing was refused: {error}"
             yield Outcome(document.entry.path, document.kind, "refused", reason)
         return
     note = None
     if not stored:
         note = "the same documents are held already"
     elif filed.filed_at is None:
-        note = "the filing date is not known: sorted last and invisible to as_of"
+        note = UNDATED
     for document in documents:
         yield Outcome(
             document.entry.path, document.kind, "ingested" if stored else "unchanged", note, filed.accession
@@ -469,7 +486,3 @@ def _identity(document: _Document) -> identity.Identity | None:
 
 def _stem(name: str) -> str:
     return name.partition(".")[0].removesuffix("_htm")
-
-
-def _because(error: ParseError) -> str:
-    return f"{error.place}: {error.reason}" if error.place else error.reason

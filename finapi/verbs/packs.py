@@ -18,21 +18,24 @@ def _pack_arguments(parser: argparse.ArgumentParser, common: argparse.ArgumentPa
     export.add_argument("file")
     load = actions.add_parser("load", help="store the reports of such a file", parents=[common])
     load.add_argument("file")
+    for action in (export, load):
+        action.add_argument("--insiders", action="store_true", help="ownership forms instead of reports")
 
 
 def _pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    from finapi.market import pack
+    from finapi.market import insider_pack, pack
 
     file = typed_path(directory, args.file)
     try:
         if args.action == "export":
             with app.db.read() as tx:
-                data = pack.dump(pack.held(tx))
+                data = insider_pack.dump(tx) if args.insiders else pack.dump(pack.held(tx))
             file.write_bytes(data)
             say("out", f"{file}: {len(data)} bytes")
         else:
-            stored = pack.load(app, file.read_bytes(), str(file))
-            say("out", f"{stored} reports stored")
+            load = insider_pack.load if args.insiders else pack.load
+            stored = load(app, file.read_bytes(), str(file))
+            say("out", f"{stored} {'forms' if args.insiders else 'reports'} stored")
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -68,9 +68,12 @@ class Route:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The members of a row of a route that ``lists``."""
+        """The members of a row of a route that ``lists``: the bare list, or that in ``data`` or ``results``."""
         assert self.shape is not None
-        return tuple(self.shape["properties"]["data"]["items"]["properties"])
+        rows = self.shape
+        if rows["type"] != "array":
+            rows = rows["properties"].get("data") or rows["properties"]["results"]
+        return tuple(rows["items"]["properties"])
 
 
 def limiter(zone: str, caller: Caller | None) -> str:
@@ -128,13 +131,22 @@ class Call:
         The columns of a CSV are the members of a row by the route's ``shape``. The paging members of ``meta``,
         for which a table has no room, go into headers.
         """
+        return self.table(rows, meta) or self.success(list(rows), meta)
+
+    def bare(self, rows: Sequence[Mapping[str, Any]], meta: Mapping[str, Any] | None = None) -> Response:
+        """A list as the whole body, as some answers of ``wire.json`` are; tables as :meth:`rows` has them."""
+        return self.table(rows, meta or {}) or Response(200, dumps(rows))
+
+    def table(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response | None:
+        """The rows as CSV or NDJSON, or None when ``Accept`` asks for neither."""
         kind = self.request.preferred(TABLES)
         if kind is None:
-            return self.success(list(rows), meta)
+            return None
+        paging = meta.get("pagination", meta)
         headers = {
-            header: str(meta[name]).lower() if isinstance(meta[name], bool) else str(meta[name])
+            header: str(paging[name]).lower() if isinstance(paging[name], bool) else str(paging[name])
             for name, header in PAGING_HEADERS.items()
-            if meta.get(name) is not None
+            if paging.get(name) is not None
         }
         body = csv_table(self.route.columns, rows) if kind == CSV else json_lines(rows)
         return Response(200, body, f"{kind}; charset=utf-8", headers)

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from finapi import __version__
+from finapi.web import routes
 from finapi.web.call import Route
 from finapi.web.params import MAX_LENGTH, MAX_TEXT, MAX_URL, MAX_WORDS, Field, Param
 from finapi.web.routes import ROUTES
@@ -67,7 +68,8 @@ def document(public_url: str) -> dict[str, Any]:
     """The document of every route, as JSON values; ``public_url`` is its server, "/" when empty."""
     paths: dict[str, dict[str, Any]] = {}
     for route in (route for route in ROUTES if not route.page):
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        for path in routes.paths(route):
+            paths.setdefault(path, {})[route.method.lower()] = _operation(route, path)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -89,14 +91,14 @@ def document(public_url: str) -> dict[str, Any]:
     }
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _operation(route: Route, path: str) -> dict[str, Any]:
     success = route.shape or (
         {"$ref": "#/components/schemas/Envelope"} if route.auth == "key" else {"type": "object"}
     )
     operation: dict[str, Any] = {
-        "operationId": re.sub(
-            r"\W+", "_", f"{route.method.lower()}{route.path.removeprefix('/api/v1')}"
-        ).strip("_"),
+        "operationId": re.sub(r"\W+", "_", f"{route.method.lower()}{path.removeprefix('/api/v1')}").strip(
+            "_"
+        ),
         "summary": route.summary,
         "security": _SECURITY[route.auth],
         "x-token-cost": route.cost,

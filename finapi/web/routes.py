@@ -19,6 +19,10 @@ from finapi.web import (
     filings,
     forms,
     health,
+    insider_filings,
+    insider_holdings,
+    insider_totals,
+    insiders,
     pages,
     policy,
     prices,
@@ -30,9 +34,14 @@ from finapi.web import (
     user,
     webhooks,
 )
+from finapi.web import insider_shapes as shape
 from finapi.web.call import Route
 
 API = "/api/v1"
+INSIDERS = API + "/insiders"
+
+# Where the same routes are found too (CONTRACT 1): what begins so, and what it may begin with instead.
+ALSO = {INSIDERS + "/": "/insider-module/api/insiders/"}
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
@@ -184,8 +193,70 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", API + "/xbrl/companies/{id}/valuation", screen.valuation, "key", 10, "xbrl",
           "Valuation ratios of a company over time", screen.VALUATION_PARAMS, cacheable=True, lists=True,
           shape=screen.VALUATION_SHAPE),
+    Route("GET", INSIDERS + "/transactions/latest", insiders.latest, "key", 5, "insider",
+          "The newest transactions of insiders", insiders.LATEST_PARAMS,
+          lists=True, cacheable=True, shape=shape.TRADES),
+    Route("GET", INSIDERS + "/transactions/by-ticker/{ticker}", insiders.of_ticker, "key", 5, "insider",
+          "Transactions in a company's securities", insiders.TICKER_PARAMS, lists=True, shape=shape.TRADES),
+    Route("GET", INSIDERS + "/transactions/by-insider/{cik}", insiders.of_insider, "key", 5, "insider",
+          "Transactions of an insider", insiders.INSIDER_PARAMS,
+          lists=True, cacheable=True, shape=shape.TRADES_OF_INSIDER),
+    Route("GET", INSIDERS + "/transactions/search", insiders.search, "key", 10, "insider",
+          "Transactions by name, value, role and kind", insiders.SEARCH_PARAMS,
+          lists=True, shape=shape.TRADES_FOUND),
+    Route("GET", INSIDERS + "/transactions/top", insiders.top, "key", 10, "insider",
+          "The greatest purchases or sales", insiders.TOP_PARAMS,
+          lists=True, cacheable=True, shape=shape.TRADES),
+    Route("POST", INSIDERS + "/query", insiders.query, "key", 10, "insider",
+          "Ownership forms by a query", body=insiders.QUERY_BODY, shape=shape.QUERY),
+    Route("GET", INSIDERS + "/clusters", insider_totals.clusters, "key", 10, "insider",
+          "Companies in which several insiders bought, or sold", insider_totals.CLUSTER_PARAMS,
+          lists=True, shape=shape.CLUSTERS),
+    Route("GET", INSIDERS + "/screen", insider_totals.screen, "key", 10, "insider",
+          "Companies by what their insiders did", insider_totals.SCREEN_PARAMS,
+          lists=True, shape=shape.SCREEN),
+    Route("GET", INSIDERS + "/summary/by-ticker/{ticker}", insider_totals.summary, "key", 5, "insider",
+          "Sums over a company's insiders", insider_totals.SUMMARY_PARAMS, shape=shape.SUMMARY),
+    Route("GET", INSIDERS + "/insider/search", insider_holdings.search, "key", 1, "insider",
+          "Insiders by name", insider_holdings.SEARCH_PARAMS,
+          lists=True, cacheable=True, shape=shape.NAMES_FOUND),
+    Route("GET", INSIDERS + "/insider/{insider_cik}", insider_holdings.profile, "key", 5, "insider",
+          "An insider: roles, holdings, trades", insider_holdings.PROFILE_PARAMS, shape=shape.PROFILE),
+    Route("GET", INSIDERS + "/holdings/by-ticker/{ticker}", insider_holdings.of_ticker, "key", 5, "insider",
+          "What insiders hold of a company", insider_holdings.TICKER_PARAMS,
+          lists=True, cacheable=True, shape=shape.HOLDINGS_OF_ISSUER),
+    Route("GET", INSIDERS + "/holdings/by-insider/{cik}", insider_holdings.of_insider, "key", 5, "insider",
+          "What an insider holds", insider_holdings.INSIDER_PARAMS,
+          lists=True, cacheable=True, shape=shape.HOLDINGS_OF_INSIDER),
+    Route("GET", INSIDERS + "/holdings/snapshot/{snapshot_date}", insider_holdings.snapshot, "key", 10, "insider",
+          "What insiders held on a day", insider_holdings.SNAPSHOT_PARAMS,
+          lists=True, cacheable=True, shape=shape.SNAPSHOT),
+    Route("GET", INSIDERS + "/filings/latest", insider_filings.latest, "key", 5, "insider",
+          "The newest forms 3, 4 and 5", insider_filings.LATEST_PARAMS,
+          lists=True, cacheable=True, shape=shape.FILINGS),
+    Route("GET", INSIDERS + "/filings/by-ticker/{ticker}", insider_filings.of_ticker, "key", 5, "insider",
+          "Forms 3, 4 and 5 about a company", insider_filings.TICKER_PARAMS,
+          lists=True, cacheable=True, shape=shape.FILINGS_OF_ISSUER),
+    Route("GET", INSIDERS + "/filings/{accession_number}", insider_filings.form, "key", 5, "insider",
+          "One form, element by element", insider_filings.FORM_PARAMS, cacheable=True, shape=shape.FORM),
+    Route("GET", INSIDERS + "/aggregation/by-sector", insider_totals.by_sector, "key", 5, "insider",
+          "Sums by sector or industry", insider_totals.GROUP_PARAMS, lists=True, shape=shape.GROUPS),
+    Route("GET", INSIDERS + "/recommendations/daily", insider_totals.signals, "key", 10, "insider",
+          "The strongest clusters of the month", shape=shape.SIGNALS),
+    Route("GET", INSIDERS + "/stats/global", insider_totals.stats, "key", 1, "insider",
+          "The whole market in the last days", insider_totals.STATS_PARAMS, shape=shape.OVERVIEW),
 )
 # fmt: on
+
+
+def paths(route: Route) -> tuple[str, ...]:
+    """Every path of a route, its own first."""
+    others = (
+        other + route.path.removeprefix(prefix)
+        for prefix, other in ALSO.items()
+        if route.path.startswith(prefix)
+    )
+    return (route.path, *others)
 
 
 class Match(NamedTuple):
@@ -202,7 +273,8 @@ class Router:
         self._patterns: dict[int, list[tuple[tuple[str, ...], dict[str, Route]]]] = {}
         by_path: dict[str, dict[str, Route]] = {}
         for route in routes:
-            by_path.setdefault(route.path, {})[route.method] = route
+            for path in paths(route):
+                by_path.setdefault(path, {})[route.method] = route
         for path, by_method in by_path.items():
             segments = tuple(path.strip("/").split("/"))
             self._patterns.setdefault(len(segments), []).append((segments, by_method))

@@ -1,0 +1,684 @@
+"""The endpoints of insiders: exact figures of a small market made by hand, every shape, every refusal."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import jsonschema
+import pytest
+
+from finapi import accounts
+from finapi.app import App
+from finapi.edgar import ownership
+from finapi.market import companies, insider_store
+from finapi.market.insider_store import Filed
+from finapi.web.routes import INSIDERS, ROUTES, Router, paths
+from tests import ownership_forms as forms
+from tests.client import Answer, Client
+from tests.conftest import NOW
+from tests.ownership_forms import ANN, BEN, FUND, form, holding, owner, transaction
+
+OTHER = ("0007654321", "Shade Bank Corp", "SHBK")
+CEO = ("0000000104", "Chandelier Dee")
+ROUTER = Router(ROUTES)
+
+# NOW is 2026-01-31: the sales of October are older than ninety days, the rest is of the last two weeks.
+MARKET: list[tuple[bytes, str, str]] = [
+    (
+        form(transaction("S", "10", "5", date="2025-10-01", after="990"), period="2025-10-01"),
+        "0001234567-25-000001",
+        "2025-10-03",
+    ),
+    (
+        form(
+            transaction("P", "100", "10", date="2026-01-20", after="1100"),
+            holding("500", notes="F1"),
+            period="2026-01-20",
+            footnotes={"F1": "The Lamp Trust."},
+        ),
+        "0001234567-26-000002",
+        "2026-01-22",
+    ),
+    (
+        form(
+            transaction("P", "50", "11", date="2026-01-21", after="50"),
+            period="2026-01-21",
+            owners=(owner(BEN, flags="director"),),
+        ),
+        "0001234567-26-000003",
+        "2026-01-26",
+    ),
+    (
+        form(
+            transaction("P", "200", "10.50", date="2026-01-22", after="5200", hands="I", nature="By fund"),
+            period="2026-01-22",
+            owners=(owner(FUND, flags="ten"), owner(BEN, flags="director")),
+        ),
+        "0001234567-26-000004",
+        "2026-01-26",
+    ),
+    (
+        form(
+            transaction("M", "30", "2", date="2026-01-27", after="130"),
+            transaction("S", "30", "40", date="2026-01-27", after="100", notes="F1"),
+            transaction("M", "30", None, date="2026-01-27", after="70", derivative="2", price_notes="F2"),
+            period="2026-01-27",
+            owners=(owner(CEO, title="President and CEO"),),
+            footnotes={"F1": "Under a Rule 10b5-1 plan.", "F2": "None was paid."},
+            issuer=OTHER,
+        ),
+        "0007654321-26-000005",
+        "2026-01-29",
+    ),
+]
+
+
+@pytest.fixture
+def market(make_app: Callable[..., App]) -> App:
+    app = make_app(insider_per_minute_paid=100_000)
+    for data, accession, filed in MARKET:
+        with app.db.write() as tx:
+            insider_store.put(tx, ownership.parse(data, accession), Filed(accession, filed), NOW)
+    with app.db.write() as tx:
+        for cik, sic in ((forms.ISSUER, 3640), (OTHER[0], 6022)):
+            companies.put_attributes(tx, int(cik), companies.Attributes(sic=sic), 2, "2026-01-01")
+        tx.run("bump_data_version")
+    return app
+
+
+@pytest.fixture
+def api(market: App) -> Client:
+    return Client(market, accounts.create(market, "ann@example.com", "pro", NOW).api_key)
+
+
+def get(api: Client, path: str, **query: Any) -> Any:
+    """The JSON of a call that succeeds and has the shape that its route declares."""
+    answer = api.get(INSIDERS + path, query=query)
+    assert answer.status == 200, answer.body
+    match = ROUTER.match(tuple((INSIDERS + path).strip("/").split("/")))
+    assert match is not None
+    jsonschema.validate(answer.json, match.by_method["GET"].shape, format_checker=jsonschema.FormatChecker())
+    return answer.json
+
+
+def shares(answer: Any) -> list[Any]:
+    return [row["shares"] for row in answer["data"]]
+
+
+# ---- transactions
+
+
+def test_the_newest_filing_stands_first(api: Client) -> None:
+    answer = get(api, "/transactions/latest")
+    assert shares(answer) == [30, 30, 30, 200, 50, 100, 10]
+    assert answer["meta"]["pagination"] == {
+        "total": 7,
+        "limit": 50,
+        "offset": 0,
+        "has_more": False,
+        "next_cursor": None,
+    }
+
+
+def test_a_row_carries_what_the_form_says(api: Client) -> None:
+    (row,) = [one for one in get(api, "/transactions/latest")["data"] if one["shares"] == 200]
+    assert {
+        name: row[name]
+        for name in (
+            "transaction_id",
+            "transaction_date",
+            "transaction_code",
+            "standard_type",
+            "price_per_share",
+            "transaction_value",
+            "shares_owned_following",
+            "total_beneficial_ownership",
+            "ownership_nature",
+            "indirect_owner_name",
+            "insider_name",
+            "is_entity",
+            "ticker",
+            "company_name",
+            "sector",
+            "industry",
+            "filed_at",
+            "business_days_to_file",
+            "is_late",
+            "owner_count",
+        )
+    } == {
+        "transaction_id": "0001234567-26-000004:1",
+        "transaction_date": "2026-01-22",
+        "transaction_code": "P",
+        "standard_type": "purchase",
+        "price_per_share": 10.5,
+        "transaction_value": 2100,
+        "shares_owned_following": 5200,
+        "total_beneficial_ownership": 5200,
+        "ownership_nature": "I",
+        "indirect_owner_name": "By fund",
+        "insider_name": "Wick Capital LP",
+        "is_entity": True,
+        "ticker": "BRK-B",
+        "company_name": "Brook Lamps Inc.",
+        "sector": "Manufacturing",
+        "industry": "Electronic and Electrical Equipment",
+        "filed_at": "2026-01-26",
+        "business_days_to_file": 2,
+        "is_late": False,
+        "owner_count": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({"standard_type": "purchase"}, [200, 50, 100]),
+        ({"sector": "h"}, [30, 30, 30]),
+        ({"sector": "Manufacturing", "standard_type": "sale"}, [10]),
+        ({"industry": "36"}, [200, 50, 100, 10]),
+        ({"industry": "36", "sector": "H"}, []),
+        ({"limit": 2}, [30, 30]),
+        ({"limit": 0}, [30]),
+        ({"standard_type": "gift"}, []),
+    ],
+)
+def test_latest_is_narrowed(api: Client, query: dict[str, Any], found: list[int]) -> None:
+    assert shares(get(api, "/transactions/latest", **query)) == found
+
+
+def test_pages_follow_each_other_without_gap_or_repeat(api: Client) -> None:
+    seen: list[str] = []
+    cursor: dict[str, str] = {}
+    for _ in range(4):
+        answer = get(api, "/transactions/latest", limit=2, include_total="false", **cursor)
+        seen += [row["transaction_id"] for row in answer["data"]]
+        paging = answer["meta"]["pagination"]
+        assert paging["total"] is None
+        if paging["has_more"]:
+            cursor = {"cursor": paging["next_cursor"]}
+    assert len(seen) == len(set(seen)) == 7
+    assert paging["has_more"] is False
+    assert seen == [row["transaction_id"] for row in get(api, "/transactions/latest")["data"]]
+
+
+def test_the_window_of_a_ticker_is_of_filing_days(api: Client) -> None:
+    assert shares(get(api, "/transactions/by-ticker/brk.b")) == [200, 50]
+    assert shares(get(api, "/transactions/by-ticker/BRK-B", filed_at_days=30)) == [200, 50, 100]
+    assert shares(get(api, "/transactions/by-ticker/1234567", filed_at_days=36500)) == [200, 50, 100, 10]
+    assert shares(get(api, "/transactions/by-ticker/BRK-B", filed_at_days=30, transaction_days=10)) == [
+        200,
+        50,
+    ]
+
+
+def test_a_joint_filing_is_found_under_each_of_its_owners(api: Client) -> None:
+    answer = get(api, f"/transactions/by-insider/{BEN[0]}")
+    assert shares(answer) == [200, 50]
+    assert {row["insider_name"] for row in answer["data"]} == {"Shade Ben"}
+    assert answer["meta"]["insider"] == {
+        "cik": BEN[0],
+        "name": "Shade Ben",
+        "is_entity": False,
+        "total_companies": 1,
+    }
+    assert shares(get(api, f"/transactions/by-insider/{BEN[0]}", from_date="2026-01-22")) == [200]
+    (joint,) = get(api, f"/transactions/by-insider/{FUND[0]}", collapse_joint_filers="true")["data"]
+    assert joint["insider_name"] == "Wick Capital LP; Shade Ben"
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({"query": "shade", "filed_at_days": 30}, [30, 30, 30, 200, 50]),
+        ({"query": "shade ben", "filed_at_days": 30}, [200, 50]),
+        ({"query": "BRK-B", "filed_at_days": 30, "min_value": "600"}, [200, 100]),
+        ({"query": "brook", "filed_at_days": 30, "max_value": "600"}, [50]),
+        ({"query": "brook", "filed_at_days": 30, "is_director": "false"}, [100]),
+        ({"query": "brook", "filed_at_days": 30, "is_c_suite": "true"}, [100]),
+        ({"query": "shade bank", "exclude_cashless": "true"}, [30]),
+        ({"query": "shade bank", "exclude_10b5_1": "true"}, [30, 30]),
+        ({"query": "shade bank", "transaction_code": "s"}, [30]),
+        ({"query": "104"}, [30, 30, 30]),
+        ({"query": "nobody"}, []),
+        ({"query": "!!"}, []),
+    ],
+)
+def test_search(api: Client, query: dict[str, Any], found: list[int]) -> None:
+    assert shares(get(api, "/transactions/search", **query)) == found
+
+
+def test_the_greatest_trades_by_value(api: Client) -> None:
+    values = [row["transaction_value"] for row in get(api, "/transactions/top")["data"]]
+    assert values == [2100, 1000, 550]
+    answer = get(api, "/transactions/top", direction="SELL", limit=1)
+    assert [row["transaction_value"] for row in answer["data"]] == [1200]
+    assert answer["meta"]["pagination"]["total"] == 2
+    cursor = answer["meta"]["pagination"]["next_cursor"]
+    more = get(api, "/transactions/top", direction="SELL", limit=1, cursor=cursor)
+    assert [row["transaction_value"] for row in more["data"]] == [50]
+    assert get(api, "/transactions/top", direction="SELL", sector="D")["meta"]["pagination"]["total"] == 1
+    assert get(api, "/transactions/top", industry="36")["meta"]["pagination"]["total"] == 3
+
+
+# ---- holdings
+
+
+def test_holdings_of_a_company_by_the_latest_forms(api: Client) -> None:
+    answer = get(api, "/holdings/by-ticker/BRK-B")
+    held = [(row["insider_name"], row["ownership_nature"], row["amount_owned"]) for row in answer["data"]]
+    assert held == [
+        # Ben's fifty of the day before: his latest form of the class tells of it all, and not of them.
+        ("Wick Capital LP", "I", 5200),
+        ("Lamp Ann", "D", 1100),
+        ("Lamp Ann", "I", 500),
+    ]
+    # What a joint filing holds is counted once.
+    assert answer["meta"]["summary"] == {
+        "total_insiders": 3,
+        "total_shares_direct": 1100,
+        "total_shares_indirect": 5700,
+    }
+
+
+def test_beneficial_ownership_is_summed_over_vehicles(api: Client) -> None:
+    answer = get(api, f"/holdings/by-insider/{ANN[0]}")
+    assert {row["total_beneficial_ownership"] for row in answer["data"]} == {1600}
+    summary = answer["meta"]["ownership_summary"][forms.ISSUER]
+    assert summary["total_beneficial"] == 1600
+    assert [(one["nature"], one["shares"], one["name"]) for one in summary["ownership_vehicles"]] == [
+        ("D", 1100, None),
+        ("I", 500, "By trust"),
+    ]
+
+
+def test_a_snapshot_shows_what_was_held_on_a_day(api: Client) -> None:
+    before = get(api, "/holdings/snapshot/2025-12-31")
+    assert [(row["insider_name"], row["amount_owned"]) for row in before["data"]] == [("Lamp Ann", 990)]
+    assert before["meta"]["snapshot_date"] == "2025-12-31"
+    after = get(api, "/holdings/snapshot/2026-01-31")
+    assert [row["amount_owned"] for row in after["data"]] == [1100, 500, 5200, 100, 70]
+    assert get(api, "/holdings/snapshot/2024-01-01")["data"] == []
+    assert len(get(api, "/holdings/snapshot/2026-01-31", ticker="SHBK")["data"]) == 2
+    (ben,) = [
+        row
+        for row in get(api, "/holdings/snapshot/2026-01-31", insider_cik=BEN[0])["data"]
+        if row["ownership_nature"] == "I"
+    ]
+    assert (ben["insider_name"], ben["amount_owned"]) == ("Shade Ben", 5200)
+
+
+def test_pages_of_a_snapshot(api: Client) -> None:
+    pages = [get(api, "/holdings/snapshot/2026-01-31", limit=4, offset=start) for start in (0, 4)]
+    assert [row["amount_owned"] for page in pages for row in page["data"]] == [1100, 500, 5200, 100, 70]
+    assert [page["meta"]["pagination"]["has_more"] for page in pages] == [True, False]
+    assert pages[0]["data"][0]["total_beneficial_ownership"] == 1600
+
+
+def test_a_derivative_has_no_beneficial_total(api: Client) -> None:
+    (row,) = [one for one in get(api, "/holdings/by-ticker/SHBK")["data"] if one["is_derivative"]]
+    assert (row["amount_owned"], row["total_beneficial_ownership"]) == (70, None)
+    assert row["marks"]["total_beneficial_ownership"]["reason"] == "not_of_derivatives"
+
+
+def test_an_insider_in_one_answer(api: Client) -> None:
+    told = get(api, f"/insider/{ANN[0]}")
+    assert told["current_roles"] == [
+        {
+            "ticker": "BRK-B",
+            "company": "Brook Lamps Inc.",
+            "issuer_cik": forms.ISSUER,
+            "roles": ["Chief Financial Officer"],
+            "as_of": "2026-01-20",
+            "total_beneficial_ownership": 1600,
+        }
+    ]
+    assert (told["total_transactions_365d"], told["total_buy_value_365d"], told["total_sell_value_365d"]) == (
+        2,
+        1000,
+        50,
+    )
+    assert told["latest_transaction_date"] == "2026-01-20"
+    assert [row["shares"] for row in told["recent_transactions"]] == [100, 10]
+
+
+def test_insiders_by_name(api: Client) -> None:
+    assert get(api, "/insider/search", query="SHA") == [
+        {
+            "cik": BEN[0],
+            "name": "Shade Ben",
+            "is_entity": False,
+            "latest_company": "Brook Lamps Inc.",
+            "active_tickers": ["BRK-B"],
+        }
+    ]
+    assert get(api, "/insider/search", query="zz") == []
+
+
+# ---- filings
+
+
+def test_filings_and_their_counts(api: Client) -> None:
+    answer = get(api, "/filings/latest", limit=1)
+    (row,) = answer["data"]
+    assert (row["accession_number"], row["non_derivative_transaction_count"]) == ("0007654321-26-000005", 2)
+    assert (row["derivative_transaction_count"], row["footnote_count"], row["owner_count"]) == (1, 2, 1)
+    assert row["index_url"] == (
+        "https://www.sec.gov/Archives/edgar/data/7654321/000765432126000005/0007654321-26-000005-index.htm"
+    )
+    assert (answer["meta"]["pagination"]["total"], answer["meta"]["pagination"]["has_more"]) == (5, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "found"),
+    [
+        ("/filings/latest", {"sector": "H"}, [5]),
+        ("/filings/latest", {"industry": "36", "form_type": "4"}, [4, 3, 2, 1]),
+        ("/filings/latest", {"from_date": "2026-01-23", "to_date": "2026-01-26"}, [4, 3]),
+        ("/filings/latest", {"is_amendment": "true"}, []),
+        ("/filings/latest", {"form_type": "4/A"}, []),
+        ("/filings/latest", {"ticker": "brk/b", "limit": 2, "offset": 1}, [3, 2]),
+        ("/filings/by-ticker/BRK-B", {}, [4, 3, 2, 1]),
+        ("/filings/by-ticker/BRK-B", {"insider_cik": "102"}, [4, 3]),
+    ],
+)
+def test_filings_are_narrowed(api: Client, path: str, query: dict[str, Any], found: list[int]) -> None:
+    assert [int(row["accession_number"][-1]) for row in get(api, path, **query)["data"]] == found
+
+
+def test_one_form_element_by_element(api: Client) -> None:
+    told = get(api, "/filings/0007654321-26-000005")["data"]
+    exercise = told["derivativeTable"]["transactions"][0]
+    assert exercise["conversionOrExercisePrice"] == {"value": 2, "footnotes": [], "mark": None}
+    assert exercise["transactionAmounts"]["transactionPricePerShare"] == {
+        "value": None,
+        "footnotes": ["F2"],
+        "mark": {"status": "absent", "reason": "only_in_footnote", "footnotes": ["F2"]},
+    }
+    assert told["footnotes"][1] == {"id": "F2", "text": "None was paid."}
+    assert told["issuer"]["tradingSymbolAtFiling"] == "SHBK"
+    assert get(api, "/filings/000765432126000005")["data"]["accessionNo"] == "0007654321-26-000005"
+
+
+# ---- the query
+
+
+def query(api: Client, text: str, **more: Any) -> Answer:
+    return api.post(INSIDERS + "/query", {"query": text, **more})
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("issuer.tradingSymbol:BRK-B", [4, 3, 2, 1]),
+        ("issuer.tradingSymbol:BRK-B AND transactionCode:S", [1]),
+        ("reportingOwner.cik:102", [4, 3]),
+        ('reportingOwner.name:"shade ben" AND filedAt:[2026-01-01 TO 2026-01-31]', [4, 3]),
+        ("filedAt:[2026-01-26 TO *]", [5, 4, 3]),
+        ("periodOfReport:2026-01-20", [2]),
+        ("accessionNo:000123456725000001", [1]),
+        ("documentType:4 issuer.cik:7654321", [5]),
+        ("issuer.tradingSymbol:NONESUCH", []),
+        ("issuer.cik:1234567 AND issuer.cik:7654321", []),
+    ],
+)
+def test_the_query_language(api: Client, text: str, found: list[int]) -> None:
+    answer = query(api, text)
+    assert answer.status == 200, answer.body
+    assert [int(row["accessionNo"][-1]) for row in answer.json["transactions"]] == found
+    assert answer.json["total"] == {"value": len(found), "relation": "eq"}
+    match = ROUTER.match(tuple((INSIDERS + "/query").strip("/").split("/")))
+    assert match is not None
+    jsonschema.validate(answer.json, match.by_method["POST"].shape)
+
+
+def test_pages_of_a_query(api: Client) -> None:
+    answer = query(api, "issuer.tradingSymbol:BRK-B", **{"from": 1, "size": 2}).json
+    assert [row["accessionNo"][-1] for row in answer["transactions"]] == ["3", "2"]
+    assert answer["total"]["value"] == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lamps",
+        "colour:red",
+        "issuer.cik:abc",
+        "filedAt:[soon TO later]",
+        "documentType:10-K",
+        "transactionCode:SS",
+        "issuer.cik:1 OR issuer.cik:2",
+        "(issuer.cik:1)",
+        'reportingOwner.name:"a',
+        "AND",
+        " " * 5000,
+        "a:b " * 1000,
+    ],
+)
+def test_a_query_that_is_none_is_refused(api: Client, text: str) -> None:
+    answer = query(api, text)
+    assert (answer.status, answer.json["code"]) == (400, "INVALID_PARAM")
+    assert answer.json["details"]["param"] == "query"
+
+
+# ---- sums
+
+
+def test_sums_of_a_company(api: Client) -> None:
+    data = get(api, "/summary/by-ticker/BRK-B", filed_at_days=200)["data"]
+    assert {name: data[name] for name in data if isinstance(data[name], int | float)} == {
+        "total_transactions": 4,
+        "total_buys": 3,
+        "total_sells": 1,
+        "total_buy_value": 3650,
+        "total_sell_value": 50,
+        "net_value": 3600,
+        "transactions_without_value": 0,
+        "unique_insiders": 3,
+        "unique_buyers": 3,
+        "unique_sellers": 1,
+        "rule_10b5_1_buy_count": 0,
+        "rule_10b5_1_sell_count": 0,
+        "rule_10b5_1_buy_value": 0,
+        "rule_10b5_1_sell_value": 0,
+        "csuite_buy_count": 1,
+        "csuite_sell_count": 1,
+        "csuite_buy_value": 1000,
+        "csuite_sell_value": 50,
+        "csuite_net_value": 950,
+        "officer_buy_value": 1000,
+        "officer_sell_value": 50,
+        "director_buy_value": 2650,
+        "director_sell_value": 0,
+        "buy_sell_ratio": 3,
+        "sentiment_score": 0.5,
+        "value_sentiment_score": 0.973,
+        "csuite_sentiment_score": 0,
+        "value_csuite_sentiment_score": 0.9048,
+        "filing_count": 4,
+    }
+    assert (data["latest_transaction_date"], data["marks"]) == ("2026-01-22", {})
+
+
+def test_a_score_of_nothing_is_not_meaningful(api: Client) -> None:
+    data = get(api, "/summary/by-ticker/BRK-B", filed_at_days=0)["data"]
+    assert (data["total_transactions"], data["sentiment_score"], data["buy_sell_ratio"]) == (0, None, None)
+    assert data["marks"]["sentiment_score"] == {"status": "nm", "reason": "no_trades"}
+    assert data["marks"]["buy_sell_ratio"] == {"status": "nm", "reason": "no_sales"}
+
+
+def test_clusters_of_buyers(api: Client) -> None:
+    (cluster,) = get(api, "/clusters")
+    assert (cluster["ticker"], cluster["cluster_type"], cluster["insider_count"]) == ("BRK-B", "buy", 3)
+    assert (cluster["total_value"], cluster["net_shares"], cluster["price_avg"]) == (3650, 350, 10.4286)
+    assert (cluster["first_date"], cluster["last_date"]) == ("2026-01-20", "2026-01-22")
+    assert cluster["insiders"] == ["Lamp Ann", "Shade Ben", "Wick Capital LP"]
+    assert (cluster["has_officer"], cluster["has_ten_percent_owner"]) == (True, True)
+    assert get(api, "/clusters", min_insiders=4) == []
+    assert get(api, "/clusters", min_value=4000) == []
+
+
+def test_a_sale_under_a_plan_makes_a_cluster_only_when_asked(api: Client) -> None:
+    narrow = {"min_insiders": 1, "sector": "H"}
+    assert get(api, "/clusters", **narrow) == []
+    (cluster,) = get(api, "/clusters", **narrow, exclude_10b5_1="false", exclude_cashless="false")
+    assert (cluster["cluster_type"], cluster["net_shares"]) == ("sell", -30)
+
+
+def test_the_screen(api: Client) -> None:
+    answer = get(api, "/screen", filed_at_days=30)
+    assert [(one["ticker"], one["net_value"], one["sentiment_score"]) for one in answer["results"]] == [
+        ("SHBK", -1200, -1),
+        ("BRK-B", 3650, 1),
+    ]
+    assert (answer["meta"]["total_results"], answer["meta"]["has_more"]) == (2, False)
+    assert [one["ticker"] for one in get(api, "/screen", filed_at_days=30, net_value_gt=0)["results"]] == [
+        "BRK-B"
+    ]
+    assert [
+        one["ticker"] for one in get(api, "/screen", filed_at_days=30, sentiment_lt="0.5")["results"]
+    ] == ["SHBK"]
+    assert get(api, "/screen", filed_at_days=30, min_insiders=4)["results"] == []
+    best = get(api, "/screen", filed_at_days=30, sort_by="net_value", limit=1)
+    assert ([one["ticker"] for one in best["results"]], best["meta"]["has_more"]) == (["BRK-B"], True)
+
+
+def test_sums_by_sector(api: Client) -> None:
+    answer = get(api, "/aggregation/by-sector", filed_at_days=30)
+    assert [(row["group"], row["transaction_count"], row["net_value"]) for row in answer["data"]] == [
+        ("Manufacturing", 3, 3650),
+        ("Finance, Insurance and Real Estate", 3, -1200),
+    ]
+    only = get(api, "/aggregation/by-sector", group_by="industry", transaction_code="P", filed_at_days=30)
+    assert [(row["group"], row["buy_count"]) for row in only["data"]] == [
+        ("Electronic and Electrical Equipment", 3)
+    ]
+
+
+def test_the_whole_market(api: Client) -> None:
+    told = get(api, "/stats/global", days=10)
+    assert told["volume"] == {"buy_volume": 3650, "sell_volume": 1200, "buy_count": 3, "sell_count": 1}
+    assert [(row["date"], row["buy"], row["sell"]) for row in told["daily_trend"]] == [
+        ("2026-01-29", 0, 1200),
+        ("2026-01-26", 2650, 0),
+        ("2026-01-22", 1000, 0),
+    ]
+    assert [row["value"] for row in told["recent_large_tx"]] == [2100, 1200, 1000, 550]
+    assert [row["insider"] for row in told["top_insiders"]][:2] == ["Wick Capital LP", "Chandelier Dee"]
+
+
+def test_signals_are_the_clusters_of_the_month(api: Client) -> None:
+    told = get(api, "/recommendations/daily")
+    assert [(row["ticker"], row["signal"], row["price_avg"]) for row in told["buy"]] == [
+        ("BRK-B", "cluster_buy", 10.4286)
+    ]
+    assert told["sell"] == []
+
+
+# ---- every route
+
+
+KEYED = [route for route in ROUTES if route.path.startswith(INSIDERS + "/")]
+
+
+def test_every_route_stands_under_both_paths(api: Client) -> None:
+    assert len(KEYED) == 20
+    for route in KEYED:
+        assert paths(route)[1] == "/insider-module/api/insiders" + route.path.removeprefix(INSIDERS)
+        assert (route.zone, route.auth) == ("insider", "key")
+    answer = api.get("/insider-module/api/insiders/transactions/latest")
+    assert (answer.status, answer.headers["x-tokens-charged"]) == (200, "5")
+
+
+def test_both_paths_share_one_limit(make_app: Callable[..., App]) -> None:
+    app = make_app(insider_per_minute_free=2)
+    client = Client(app, accounts.create(app, "ann@example.com", "free", NOW).api_key)
+    both = (INSIDERS, "/insider-module/api/insiders", INSIDERS)
+    answers = [client.get(path + "/stats/global") for path in both]
+    assert [answer.status for answer in answers] == [200, 200, 429]
+    assert "retry-after" in answers[2].headers
+
+
+@pytest.mark.parametrize("route", KEYED, ids=lambda route: route.path.removeprefix(INSIDERS))
+def test_a_key_is_needed(market: App, route: Any) -> None:
+    assert Client(market).call(route.method, route.path.replace("{", "").replace("}", "")).status == 401
+
+
+LISTS = [
+    "/transactions/latest",
+    "/transactions/search?query=brook&filed_at_days=365",
+    "/clusters?min_insiders=1",
+    "/screen?filed_at_days=30",
+    "/insider/search?query=l",
+    "/holdings/by-ticker/BRK-B",
+    "/filings/latest",
+    "/aggregation/by-sector?filed_at_days=30",
+]
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_lists_are_tables_when_asked(api: Client, path: str) -> None:
+    plain = api.get(INSIDERS + path).json
+    rows = plain if isinstance(plain, list) else plain.get("data") or plain["results"]
+    table = api.get(INSIDERS + path, headers={"Accept": "text/csv"})
+    assert table.headers["content-type"] == "text/csv; charset=utf-8"
+    assert len(list(csv.DictReader(io.StringIO(table.body.decode())))) == len(rows) > 0
+    lines = api.get(INSIDERS + path, headers={"Accept": "application/x-ndjson"})
+    assert [json.loads(line) for line in lines.body.splitlines()] == rows
+
+
+def test_a_table_tells_of_its_page_in_headers(api: Client) -> None:
+    answer = api.get(INSIDERS + "/transactions/latest?limit=2", headers={"Accept": "text/csv"})
+    assert (answer.headers["x-has-more"], answer.headers["x-total-count"]) == ("true", "7")
+    assert "x-next-cursor" in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "param"),
+    [
+        ("/transactions/latest?limit=x", 400, "limit"),
+        ("/transactions/latest?cursor=1_2", 400, "cursor"),
+        ("/transactions/latest?cursor=" + "9" * 19 + "_1_1_1", 400, "cursor"),
+        ("/transactions/latest?sector=Lamps", 400, "sector"),
+        ("/transactions/latest?industry=99999", 400, "industry"),
+        ("/transactions/latest?standard_type=theft", 400, "standard_type"),
+        ("/transactions/latest?dedup_owners=1", 400, "dedup_owners"),
+        ("/transactions/by-ticker/NONESUCH", 404, None),
+        ("/transactions/by-ticker/%20", 400, "ticker"),
+        ("/transactions/by-insider/abc", 400, "cik"),
+        ("/transactions/by-insider/999", 404, None),
+        ("/transactions/search", 400, "query"),
+        ("/transactions/search?query=a&transaction_code=PP", 400, "transaction_code"),
+        ("/transactions/search?query=a&min_value=lots", 400, "min_value"),
+        ("/transactions/top?direction=UP", 400, "direction"),
+        ("/holdings/snapshot/2026-13-01", 400, "snapshot_date"),
+        ("/holdings/snapshot/2026-01-01?insider_cik=x", 400, "insider_cik"),
+        ("/holdings/by-insider/999", 404, None),
+        ("/insider/999", 404, None),
+        ("/filings/1", 400, "accession_number"),
+        ("/filings/0000000000-00-000000", 404, None),
+        ("/filings/latest?form_type=10-K", 400, "form_type"),
+        ("/screen?sort_by=luck", 400, "sort_by"),
+        ("/aggregation/by-sector?group_by=luck", 400, "group_by"),
+        ("/summary/by-ticker/BRK-B?is_c_suite=false", 400, "is_c_suite"),
+    ],
+)
+def test_refusals_name_the_parameter(api: Client, path: str, status: int, param: str | None) -> None:
+    answer = api.get(INSIDERS + path)
+    assert answer.status == status, answer.body
+    assert answer.headers["x-tokens-charged"] == "0"
+    if param is not None:
+        assert answer.json["details"]["param"] == param
+
+
+def test_an_answer_has_a_tag_until_something_is_new(api: Client, market: App) -> None:
+    tag = api.get(INSIDERS + "/filings/latest").headers["etag"]
+    assert api.get(INSIDERS + "/filings/latest", headers={"If-None-Match": tag}).status == 304
+    with market.db.write() as tx:
+        told = ownership.parse(form(transaction("G"), period="2026-01-30"), "x")
+        insider_store.put(tx, told, Filed("0001234567-26-000009", "2026-01-30"), NOW)
+    assert api.get(INSIDERS + "/filings/latest", headers={"If-None-Match": tag}).status == 200

@@ -1,0 +1,198 @@
+"""200,000 insiders' transactions in one database: what each list's first page costs, and whether storing is linear.
+
+``python -m tests.bench.insiders [TRANSACTIONS] [DIRECTORY]``. The forms are made up: 2,000 issuers in all sectors,
+20,000 insiders, five years of filing days, a tenth of the forms joint, one in fifty amended.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from finapi import accounts
+from finapi import app as apps
+from finapi.clock import FixedClock
+from finapi.config import Config
+from finapi.edgar.ownership import Form, Owner, Row
+from finapi.market import companies, insider_store
+from finapi.market.insider_store import Filed
+from tests.client import Client
+
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
+FIRST = datetime(2021, 2, 1, tzinfo=UTC).date()
+DAYS = (NOW.date() - FIRST).days
+ISSUERS, INSIDERS = 2_000, 20_000
+SICS = (1311, 1531, 2834, 3571, 4911, 5045, 5812, 6022, 7372, 8742)
+CODES = "PSSSAAMMFGP"
+PORTION = 200
+
+CALLS = (
+    "/transactions/latest",
+    "/transactions/latest?include_total=false&dedup_owners=true",
+    "/transactions/latest?standard_type=gift",
+    "/transactions/latest?sector=Mining",
+    "/transactions/latest?industry=35&standard_type=purchase",
+    "/transactions/by-ticker/T7?filed_at_days=36500",
+    "/transactions/by-ticker/T7",
+    "/transactions/by-insider/5000007",
+    "/transactions/search?query=name7&filed_at_days=36500",
+    "/transactions/search?query=T7&filed_at_days=36500",
+    "/transactions/top",
+    "/transactions/top?direction=SELL&sector=D",
+    "/transactions/top?industry=73",
+    "/clusters",
+    "/screen",
+    "/screen?filed_at_days=30",
+    "/summary/by-ticker/T7",
+    "/summary/by-ticker/T7?filed_at_days=36500",
+    "/insider/search?query=name77",
+    "/insider/5000007",
+    "/holdings/by-ticker/T7",
+    "/holdings/by-insider/5000007",
+    "/holdings/snapshot/2025-06-30",
+    "/holdings/snapshot/2025-06-30?ticker=T7",
+    "/filings/latest",
+    "/filings/latest?sector=Mining&form_type=4/A",
+    "/filings/latest?form_type=3",
+    "/filings/by-ticker/T7",
+    "/aggregation/by-sector",
+    "/recommendations/daily",
+    "/stats/global",
+    "/stats/global?days=30",
+)
+
+
+def forms(transactions: int) -> Iterator[tuple[Form, Filed]]:
+    """Made-up forms with so many transactions in all, in the order of their days; the same every time."""
+    chance = random.Random(7)
+    made = number = 0
+    while made < transactions:
+        number += 1
+        day = FIRST + timedelta(made * DAYS // transactions)
+        issuer = chance.randrange(ISSUERS)
+        who = [(issuer * 10 + chance.randrange(10)) % INSIDERS]
+        if chance.random() < 0.1:
+            who.append((who[0] + 1) % INSIDERS)
+        rows = [_row(chance, day.isoformat()) for _ in range(chance.choice((1, 1, 2, 3, 5)))]
+        rows.append(
+            Row(
+                False,
+                False,
+                "Common Stock",
+                following_shares="500",
+                direct_or_indirect="I",
+                nature="By trust",
+            )
+        )
+        made += len(rows) - 1
+        form = Form(
+            form="4",
+            schema="X0508",
+            period=day.isoformat(),
+            original_date=None,
+            not_subject_to_section_16=False,
+            no_securities_owned=None,
+            rule_10b5_1=chance.random() < 0.3,
+            issuer_cik=f"{issuer + 1_000_000:010}",
+            issuer_name=f"Issuer{issuer} Corp",
+            symbol=f"T{issuer}",
+            owners=tuple(_owner(one) for one in who),
+            rows=tuple(rows),
+            footnotes=(
+                ("F1", "A weighted average of several prices, of which the filer will tell on request."),
+            ),
+            remarks=None,
+            signature_name="/s/ Somebody",
+            signature_date=day.isoformat(),
+        )
+        filed = (day + timedelta(chance.choice((1, 2, 2, 3)))).isoformat()
+        yield form, Filed(f"{issuer + 1:010}-{day:%y}-{number % 1_000_000:06}", filed)
+        if number % 50 == 0:
+            corrected = rows[0]._replace(price="12.34")
+            amended = replace(form, form="4/A", original_date=filed, rows=(corrected,))
+            later = (day + timedelta(20)).isoformat()
+            yield amended, Filed(f"{issuer + 1:010}-{day:%y}-{(number + 500_000) % 1_000_000:06}", later)
+
+
+def _row(chance: random.Random, day: str) -> Row:
+    code = chance.choice(CODES)
+    shares, price = str(chance.randrange(1, 50_000)), f"{chance.randrange(100, 50_000) / 100:.2f}"
+    return Row(
+        False,
+        True,
+        "Common Stock",
+        day,
+        form="4",
+        code=code,
+        shares=shares,
+        price=price,
+        acquired_disposed="D" if code in "SFG" else "A",
+        following_shares=str(chance.randrange(100_000)),
+        direct_or_indirect="D",
+        notes=(("price", ("F1",)),),
+    )
+
+
+def _owner(one: int) -> Owner:
+    officer = one % 3 == 0
+    title = ("Chief Executive Officer", "EVP", "General Counsel")[one % 9 // 3] if officer else None
+    name = f"Name{one} Person"
+    return Owner(f"{one + 5_000_000:010}", name, not officer, officer, False, False, title, *[None] * 6)
+
+
+def main(transactions: int, directory: Path) -> None:
+    """Store the forms in portions, print the time of each tenth, then the CPU time of every call."""
+    clock = FixedClock(NOW)
+    app = apps.on_disk(
+        Config(data_dir=directory, synchronous="NORMAL", insider_per_minute_paid=1_000_000), clock
+    )
+    stored, started, told = 0, time.process_time(), 0
+    portion: list[tuple[Form, Filed]] = []
+
+    def flush() -> None:
+        with app.db.write() as tx:
+            for form, filed in portion:
+                insider_store.put(tx, form, filed, NOW)
+        portion.clear()
+
+    for form, filed in forms(transactions):
+        portion.append((form, filed))
+        stored += sum(row.transaction for row in form.rows)
+        if len(portion) == PORTION:
+            flush()
+        if stored * 10 // transactions > told:
+            told, now = stored * 10 // transactions, time.process_time()
+            print(f"{stored:>8} transactions  {now - started:6.1f} s CPU for the last tenth", flush=True)
+            started = now
+    flush()
+    with app.db.write() as tx:
+        for issuer in range(ISSUERS):
+            sic = SICS[issuer % len(SICS)]
+            companies.put_attributes(tx, issuer + 1_000_000, companies.Attributes(sic=sic), 2, "2026-01-01")
+    print(f"{sum(file.stat().st_size for file in directory.glob('finapi.db*')) / 1e6:.0f} MB")
+    key = accounts.create(app, "ann@example.com", "yearly", NOW).api_key
+    client = Client(app, key)
+    for path in CALLS:
+        best = []
+        for _ in range(3):
+            begun = time.process_time()
+            answer = client.get("/api/v1/insiders" + path)
+            best.append((time.process_time() - begun) * 1000)
+            assert answer.status == 200, answer.body
+        print(f"{min(best):7.1f} ms CPU  {len(answer.body):>7} bytes  {path}", flush=True)
+    app.db.close()
+
+
+if __name__ == "__main__":
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
+    if len(sys.argv) > 2:
+        main(count, Path(sys.argv[2]))
+    else:
+        with tempfile.TemporaryDirectory() as place:
+            main(count, Path(place))

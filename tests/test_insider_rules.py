@@ -1,0 +1,330 @@
+"""What is concluded of one form: kinds, plans, exercises, lateness, titles, sectors and business days."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from finapi.edgar import ownership
+from finapi.edgar.ownership import Form
+from finapi.errors import ApiError
+from finapi.market import business_days, insider_positions, insider_rules, insider_titles, sectors
+from finapi.market.insider_rules import Facts
+from tests import ownership_forms as forms
+
+
+def form(*rows: str, **options: object) -> Form:
+    return ownership.parse(forms.form(*rows, **options), "form.xml")  # type: ignore[arg-type]
+
+
+def facts(*rows: str, **options: object) -> list[Facts]:
+    return insider_rules.facts(form(*rows, **options))
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("P", "purchase"),
+        ("S", "sale"),
+        ("A", "grant"),
+        ("M", "exercise"),
+        ("X", "exercise"),
+        ("C", "exercise"),
+        ("G", "gift"),
+        ("F", "other"),
+        ("W", "other"),
+        (None, "other"),
+    ],
+)
+def test_standard_types(code: str | None, kind: str) -> None:
+    assert insider_rules.standard_type(code) == kind
+
+
+def test_only_purchases_and_sales_of_shares_are_trades_in_the_market() -> None:
+    told = facts(
+        forms.transaction("P"),
+        forms.transaction("S"),
+        forms.transaction("A"),
+        forms.transaction("P", derivative="5"),
+        # A purchase that disposes is a slip of the filer's.
+        forms.transaction("P", sign="D"),
+    )
+    assert [one.direction for one in told] == [1, -1, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("shares", "price", "value"),
+    [
+        ("1500", "66.903", 100354),
+        ("3", "0.5", 2),
+        ("5", "0.5", 2),
+        ("100", "0", 0),
+        ("100", None, None),
+        (None, "10", None),
+        ("9" * 19, "9" * 10, None),
+    ],
+)
+def test_values_are_whole_dollars_halves_to_even(
+    shares: str | None, price: str | None, value: int | None
+) -> None:
+    row = forms.transaction("P", shares, price)
+    assert facts(row)[0].value == value
+
+
+# ---- plans
+
+
+def plan(
+    box: str | None, *noted: bool, text: str = "Under a Rule 10b5-1 plan of 2024."
+) -> list[tuple[bool, str]]:
+    """What is said of rows of which some refer to a footnote about a plan."""
+    rows = [forms.transaction("S", notes="F1" if one else "F2") for one in noted]
+    told = facts(*rows, box=box, footnotes={"F1": text, "F2": "Sold."})
+    return [(one.rule_10b5_1, one.plan_source) for one in told]
+
+
+def test_a_ticked_box_covers_every_row_unless_footnotes_say_which() -> None:
+    assert plan("1", False, False) == [(True, "checkbox"), (True, "checkbox")]
+    assert plan("1", True, False) == [(True, "footnote"), (False, "checkbox")]
+
+
+def test_a_footnote_tells_of_a_plan_that_the_box_of_2023_does_not_cover() -> None:
+    assert plan("0", True, False) == [(True, "footnote"), (False, "checkbox")]
+
+
+def test_before_the_box_only_words_tell() -> None:
+    assert plan(None, True, False) == [(True, "footnote"), (False, "not_stated")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The sale was not made under a Rule 10b5-1 plan.", "A sale outside of any 10b5-1 plan.", "Nothing."],
+)
+def test_words_that_deny_a_plan(text: str) -> None:
+    assert plan(None, True, text=text) == [(False, "not_stated")]
+
+
+def test_remarks_tell_of_all_rows() -> None:
+    told = facts(forms.transaction("S"), box=None, remarks="Effected pursuant to a 10b5-1 plan.")
+    assert [(one.rule_10b5_1, one.plan_source) for one in told] == [(True, "remarks")]
+
+
+# ---- exercises and taxes
+
+
+def test_an_exercise_with_sales_of_no_more_on_the_day_is_cashless() -> None:
+    told = facts(
+        forms.transaction("M", "100", "2.50"),
+        forms.transaction("S", "60", "10"),
+        forms.transaction("S", "40", "11"),
+        forms.transaction("M", "100", "0", derivative="2.50"),
+    )
+    assert [one.cashless for one in told] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ((forms.transaction("M", "100", None), forms.transaction("S", "60", "10")), "units vest for nothing"),
+        (
+            (forms.transaction("M", "100", "2"), forms.transaction("S", "101", "10")),
+            "more than were exercised",
+        ),
+        ((forms.transaction("M", "100", "2"), forms.transaction("S", "9", date="2025-03-04")), "another day"),
+        ((forms.transaction("M", "100", "2"), forms.transaction("F", "60", "10")), "withheld and not sold"),
+    ],
+)
+def test_what_is_no_cashless_exercise(rows: tuple[str, ...], why: str) -> None:
+    assert [one.cashless for one in facts(*rows)] == [False, False], why
+
+
+def test_words_tell_of_a_cashless_exercise() -> None:
+    told = facts(
+        forms.transaction("S", notes="F1"), footnotes={"F1": "Sold in a cashless exercise of options."}
+    )
+    assert told[0].cashless is True
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "is_so"),
+    [
+        ("S", "Shares sold in a sell-to-cover transaction.", True),
+        ("S", "Sold to satisfy tax withholding obligations on vesting.", True),
+        ("S", "Sold to diversify.", False),
+        ("F", "Withheld to satisfy tax withholding obligations.", False),
+    ],
+)
+def test_sales_to_cover_taxes(code: str, text: str, is_so: bool) -> None:
+    assert facts(forms.transaction(code, notes="F1"), footnotes={"F1": text})[0].sell_to_cover is is_so
+
+
+# ---- lateness
+
+
+@pytest.mark.parametrize(
+    ("kind", "day", "filed", "late", "days"),
+    [
+        # A Friday; Monday is the first business day.
+        ("4", "2026-05-01", "2026-05-05", False, 2),
+        ("4", "2026-05-01", "2026-05-06", True, 3),
+        # Over Independence Day, a Friday in 2025.
+        ("4", "2025-07-02", "2025-07-07", False, 2),
+        ("4", "2025-07-02", "2025-07-08", True, 3),
+        ("4", "2025-03-03", "2025-03-03", False, 0),
+        # Ten days end on a Saturday: Monday is in time.
+        ("3", "2025-03-05", "2025-03-17", False, 8),
+        ("3", "2025-03-05", "2025-03-18", True, 9),
+        ("5", "2024-12-31", "2025-02-14", False, 31),
+        ("5", "2024-12-31", "2025-02-18", True, 32),
+        ("4", "2002-08-01", "2002-09-10", None, 27),
+        ("4/A", "2025-03-03", "2025-06-03", None, None),
+    ],
+)
+def test_when_a_form_is_late(kind: str, day: str, filed: str, late: bool | None, days: int | None) -> None:
+    told = form(forms.transaction(date=day), kind=kind, period=day)
+    assert insider_rules.lateness(told, filed) == (late, days)
+
+
+def test_what_need_not_be_reported_in_two_days_makes_no_form_late() -> None:
+    early = forms.transaction("A", date="2025-01-10", timeliness="E")
+    told = form(early, forms.transaction(date="2025-03-03"), period="2025-01-10")
+    assert insider_rules.lateness(told, "2025-03-05") == (False, 2)
+    gift = form(
+        forms.transaction("G", date="2022-01-10"), forms.transaction(date="2022-03-03"), period="2022-01-10"
+    )
+    assert insider_rules.lateness(gift, "2022-03-07") == (False, 2)
+
+
+def test_without_a_filing_date_nothing_is_late() -> None:
+    assert insider_rules.lateness(form(forms.transaction()), None) == (None, None)
+
+
+def test_a_year_before_section_16_is_no_date() -> None:
+    assert insider_rules.usable_date("0015-11-23") is None
+    assert insider_rules.usable_date("2015-11-23") == "2015-11-23"
+
+
+# ---- business days
+
+
+def test_holidays_are_observed_on_weekdays() -> None:
+    assert [day.isoformat() for day in sorted(business_days.holidays(2021))] == [
+        "2021-01-01",
+        "2021-01-18",
+        "2021-02-15",
+        "2021-05-31",
+        "2021-06-18",
+        "2021-07-05",
+        "2021-09-06",
+        "2021-10-11",
+        "2021-11-11",
+        "2021-11-25",
+        "2021-12-24",
+        "2021-12-31",
+    ]
+    assert date(2020, 6, 19) not in business_days.holidays(2020)
+
+
+def test_business_days_between_are_those_that_counting_finds() -> None:
+    start = date(2019, 12, 20)
+    for length in range(0, 800, 7):
+        end = start + timedelta(length)
+        counted = sum(business_days.is_business_day(start + timedelta(n)) for n in range(1, length + 1))
+        assert business_days.between(start, end) == counted
+    assert business_days.between(start, start - timedelta(1)) == 0
+
+
+# ---- who is who
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "c_suite", "rank"),
+    [
+        ("President and CEO", "Chief Executive Officer", True, 1),
+        ("EVP & CFO", "Chief Financial Officer", True, 3),
+        ("Chief Human Resources Officer", "Chief Human Resources Officer", True, 4),
+        ("SVP, GC and Secretary", "General Counsel", False, 5),
+        ("Sr. Vice President", "Senior Vice President", False, 6),
+        ("President, Europe", "President of a Division", False, 6),
+        ("Vice President", "Vice President", False, 7),
+        ("President", "President", True, 2),
+        ("See Remarks", "Other Officer", False, 9),
+        # Accounting or administrative: the letters do not tell.
+        ("CAO", "Chief Administrative or Accounting Officer", True, 4),
+    ],
+)
+def test_titles_have_a_standard_form(text: str, name: str, c_suite: bool, rank: int) -> None:
+    found = insider_titles.title(text)
+    assert found is not None
+    assert (found.name, found.c_suite, found.rank) == (name, c_suite, rank)
+
+
+def test_only_two_offices_make_a_named_executive_officer_for_certain() -> None:
+    told = [insider_titles.title(text) for text in ("CEO", "CFO", "COO")]
+    assert [one.named for one in told if one] == [True, True, None]
+    assert insider_titles.title(None) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "entity"),
+    [
+        ("BERKSHIRE HATHAWAY INC", True),
+        ("Wick Capital LP", True),
+        ("BUFFETT WARREN E", False),
+        ("Costa Ann", False),
+    ],
+)
+def test_entities_are_told_by_their_names(name: str, entity: bool) -> None:
+    told = form(owners=(forms.owner(("0000000109", name), flags="ten"),))
+    assert insider_titles.is_entity(told.owners[0]) is entity
+
+
+# ---- sectors
+
+
+def test_sectors_are_the_divisions_of_the_sic() -> None:
+    assert sectors.of(3571) == ("Manufacturing", "Machinery and Computer Equipment")
+    assert sectors.of(6022) == ("Finance, Insurance and Real Estate", "Depository Institutions")
+    assert sectors.of(None) == sectors.of(1100) == (None, None)
+    assert (sectors.division("manufacturing"), sectors.division("d"), sectors.group("35")) == ("D", "D", 35)
+
+
+def test_an_unknown_sector_is_refused_with_the_list() -> None:
+    with pytest.raises(ApiError) as caught:
+        sectors.division("Lamps")
+    assert caught.value.status == 400
+    assert "Manufacturing" in caught.value.details["allowed"]  # type: ignore[index]
+
+
+# ---- positions
+
+
+def test_the_last_transaction_of_a_vehicle_tells_what_it_holds() -> None:
+    told = form(
+        forms.transaction("S", date="2025-03-04", after="800"),
+        forms.transaction("S", date="2025-03-03", after="900"),
+        forms.transaction(
+            "G", "50", "0", sign="A", after="550", hands="I", nature="By trust", nature_notes="F1"
+        ),
+        forms.holding("70", notes="F2"),
+    )
+    held = insider_positions.of(told.rows)
+    assert [(one.seq, one.ownership, one.amount) for one in held] == [
+        (1, "D", "800"),
+        (3, "I", "550"),
+        (4, "I", "70"),
+    ]
+
+
+def test_a_position_without_an_amount_has_none() -> None:
+    (held,) = insider_positions.of(form(forms.transaction(after=None)).rows)
+    assert held.amount is None
+
+
+def test_two_grants_of_one_title_are_two_positions() -> None:
+    told = form(
+        forms.transaction("M", "10", None, derivative="2.5", after="90"),
+        forms.transaction("M", "10", None, derivative="3.5", after="40"),
+    )
+    assert [one.amount for one in insider_positions.of(told.rows)] == ["90", "40"]

@@ -1,0 +1,134 @@
+"""The SEC's quarterly insider data sets, read back as forms."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from finapi.edgar import insider_sets
+from finapi.edgar.insider_sets import Filed
+from finapi.errors import ParseError
+from tests.ownership_forms import ACCESSION, data_set, files_of, table
+
+
+def read(**changed: bytes) -> list[Filed | ParseError]:
+    tables = {name: data for name, data in data_set(**changed).items() if data}
+    return list(insider_sets.forms(tables, files_of(tables)))
+
+
+def test_a_filing_is_put_together_from_its_tables() -> None:
+    (filed,) = read()
+    assert isinstance(filed, Filed)
+    form = filed.form
+    assert (filed.accession, filed.filed) == (ACCESSION, "2025-03-05")
+    assert (form.form, form.period, form.issuer_cik, form.symbol) == (
+        "4",
+        "2025-03-03",
+        "0001234567",
+        "BRK-B",
+    )
+    assert form.rule_10b5_1 is False
+    assert [(one.cik, one.is_director, one.is_officer, one.is_ten_percent_owner) for one in form.owners] == [
+        ("0000000101", True, True, False),
+        ("0000000103", False, False, True),
+    ]
+    assert form.footnotes == (("F1", "Paid with an old lamp."), ("F2", "The Wick Trust."))
+
+
+def test_rows_stand_by_their_keys_transactions_before_holdings() -> None:
+    (filed,) = read()
+    assert isinstance(filed, Filed)
+    rows = filed.form.rows
+    assert [
+        (row.derivative, row.transaction, row.shares, row.price, row.following_shares) for row in rows
+    ] == [
+        (False, True, "100", "10.5", "1000"),
+        (False, True, "200", None, "1200"),
+        (False, False, None, None, "500"),
+        (True, True, "40", None, "40"),
+    ]
+    assert rows[1].notes_of("price") == ("F1",)
+    assert rows[2].notes_of("nature") == ("F2", "F1")
+    # The column is written EXCERCISE_DATE in one table and EXERCISE_DATE in the other.
+    assert (rows[3].exercise_date, rows[3].expiration_date) == ("2026-03-03", "2035-03-03")
+
+
+def test_columns_that_a_quarter_lacks_are_none() -> None:
+    row = {
+        "FILING_DATE": "05-MAR-2009",
+        "PERIOD_OF_REPORT": "03-MAR-2009",
+        "DOCUMENT_TYPE": "4",
+        "ISSUERCIK": "1234567",
+        "ISSUERNAME": "Brook Lamps Inc.",
+    }
+    (filed,) = read(submission=table("submission", row, without="AFF10B5ONE"))
+    assert isinstance(filed, Filed)
+    assert filed.form.rule_10b5_1 is None
+
+
+def test_a_filing_that_cannot_be_read_does_not_keep_the_others() -> None:
+    good = {
+        "FILING_DATE": "05-MAR-2025",
+        "PERIOD_OF_REPORT": "03-MAR-2025",
+        "DOCUMENT_TYPE": "4",
+        "ISSUERCIK": "1234567",
+        "ISSUERNAME": "Brook Lamps Inc.",
+    }
+    bad = {**good, "ACCESSION_NUMBER": "0001234567-25-000011", "FILING_DATE": "05-MAI-2025"}
+    orphan = {**good, "ACCESSION_NUMBER": "0001234567-25-000012"}
+    first, second, third = read(submission=table("submission", good, bad, orphan))
+    assert isinstance(first, Filed)
+    assert isinstance(second, ParseError)
+    assert (second.place, second.reason) == (
+        "0001234567-25-000011",
+        "FILING_DATE: '05-MAI-2025' is not a date",
+    )
+    assert isinstance(third, ParseError)
+    assert third.reason == "has no reporting owner"
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"owner": b""}, "a data set without its owner table"),
+        ({"submission": table("submission", without="ISSUERCIK")}, "the column ISSUERCIK is missing"),
+        ({"footnotes": b"FOOTNOTE_ID\tACCESSION_NUMBER\n"}, "the first column is not ACCESSION_NUMBER"),
+    ],
+)
+def test_a_set_that_is_none_is_refused(changed: dict[str, bytes], reason: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        read(**changed)
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("TRANS_SHARES", "1e5", "TRANS_SHARES: '1e5' is not a number"),
+        ("TRANS_CODE", "PP", "TRANS_CODE: 'PP' is not a transaction code"),
+        ("TRANS_ACQUIRED_DISP_CD", "X", "TRANS_ACQUIRED_DISP_CD: 'X' is not one of A, D"),
+        ("TRANS_DATE", "31-FEB-2025", "TRANS_DATE: day is out of range for month"),
+        ("SECURITY_TITLE", "", "a row without SECURITY_TITLE"),
+    ],
+)
+def test_a_wrong_cell_refuses_its_filing(column: str, value: str, reason: str) -> None:
+    row = {"NONDERIV_TRANS_SK": "1", "SECURITY_TITLE": "Common Stock", column: value}
+    (found,) = read(nonderiv_trans=table("nonderiv-trans", row))
+    assert isinstance(found, ParseError)
+    assert found.reason == reason
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_damaged_tables_are_read_or_refused(data: st.DataObject) -> None:
+    tables = data_set()
+    name = data.draw(st.sampled_from(sorted(tables)))
+    damaged = bytearray(tables[name])
+    at = data.draw(st.integers(0, len(damaged)))
+    damaged[at : at + data.draw(st.integers(0, 20))] = data.draw(st.binary(max_size=12))
+    try:
+        found = read(**{name: bytes(damaged)})
+    except ParseError:
+        return
+    assert all(isinstance(one, Filed | ParseError) for one in found)
