@@ -462,3 +462,30 @@ def test_years_choose_rows(years: str, wanted: list[int]) -> None:
     data, meta = series.answer(held([K18, K19, K20], facts), series.Question(years=years))
     assert [row["fiscal_year"] for row in data["rows"]] == wanted
     assert meta["pagination"]["series_row_count"] == len(wanted)
+
+
+# ---- what means harm
+
+
+@pytest.mark.parametrize("value", ["abc", "1E999999", "NaN", "Infinity", "", "1" * 60, "--5", "1_000", "٣"])
+def test_a_text_that_is_no_figure_is_left_out(value: str) -> None:
+    facts = [*annual((YEAR18, K18.accession)), ("Assets", None, YEAR18[1], value, K18.accession)]
+    company = held([K18], facts)
+    assert told(company, "total_assets", "2018 FY") == "not_reported"
+
+
+def test_twenty_thousand_durations_do_not_take_quadratic_time() -> None:
+    facts = annual((YEAR18, K18.accession))
+    for number in range(20_000):
+        start = book.iso(number // 40)
+        facts.append(("NetIncomeLoss", start, book.iso(number // 40 + 80 + number % 40), "1", K18.accession))
+    company = held([K18], facts)
+    assert Series(company, "A", "latest").periods[0].fiscal_year == 2018
+
+
+@pytest.mark.parametrize("year_end", ["1231", "9999", "", "abc", "0000", "0630"])
+def test_a_year_end_that_is_none_costs_nothing(year_end: str) -> None:
+    report = filing("0000000004-23-000001", "10-Q", "2023-07-27")
+    facts = annual((("2023-04-01", "2023-06-30"), report.accession))
+    periods = Series(held([report], facts, year_end=year_end), "Q", "latest").periods
+    assert periods[0].fiscal_period == ("Q4" if year_end == "0630" else "Q2")

@@ -6,6 +6,7 @@ length 0 for an instant.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -48,6 +49,10 @@ class Filing(NamedTuple):
             return PERIODIC if self.filed else UNFILED
         return PROXY if self.form.startswith(("DEF", "PRE")) else OTHER
 
+
+# What a figure looks like. Documents hold texts under numeric units too, and numbers that no statement can mean
+# (1E999999 would take a gigabyte to write out).
+_FIGURE = re.compile(r"[-+]?[0-9]{1,40}(\.[0-9]{0,40})?")
 
 # A fact as it is read: concept, unit, end day, days, value, decimals, and the place of its filing among those that
 # come with it. Unpacked by position, so that rows of the database serve as they are.
@@ -124,26 +129,22 @@ def write(
     ``filings`` stand in the order of :func:`order`, and ``rows`` in that of their filings.
     """
     book = Book(filings, currency or currency_of(rows))
-    counted: dict[str, str | None] = {}
-    allowed: dict[str, tuple[str, ...]] = {}
+    uses: dict[str, _Use | None] = {}
     snap = _Snapping(filings, rows)
     entries = book.entries
-    for row in rows:
-        reported, unit, end, days, value, decimals, place = row
-        if reported not in counted:
-            concept = counted[reported] = mapping.concept(reported)
-            if concept is not None:
-                allowed[reported] = book.units(mapping.units(concept))
-        concept = counted[reported]
-        if concept is None:
+    for reported, unit, end, days, value, decimals, place in rows:
+        if reported not in uses:
+            uses[reported] = _use(book, mapping, reported)
+        use = uses[reported]
+        if use is None:
             continue
-        key = snap.key(place, end, days)
-        if unit not in allowed[reported]:
-            book.other_units.add((concept, key))
+        key = snap.key(place, end, days) if snap.needed else (end, days)
+        if unit not in use.units:
+            book.other_units.add((use.concept, key))
         elif value is None:
-            book.nil.add((concept, key))
-        else:
-            _enter(entries, key, Entry(place, reported, unit, value, decimals), concept, allowed[reported])
+            book.nil.add((use.concept, key))
+        elif _FIGURE.fullmatch(value):
+            _enter(entries, use, key, Entry(place, reported, unit, value, decimals))
     if COVER_SHARES in entries:
         entries[COVER_SHARES] = _at_period_end(book, entries[COVER_SHARES])
     book.instants = sorted({key[0] for by_key in entries.values() for key in by_key if not key[1]})
@@ -169,19 +170,29 @@ def _at_period_end(book: Book, told: dict[Key, list[Entry]]) -> dict[Key, list[E
     return made
 
 
-def _enter(
-    entries: dict[str, dict[Key, list[Entry]]], key: Key, entry: Entry, concept: str, units: tuple[str, ...]
-) -> None:
+class _Use(NamedTuple):
+    """Under which concept a reported one counts, and the units that its facts may have."""
+
+    concept: str
+    units: tuple[str, ...]
+
+
+def _use(book: Book, mapping: Mapping, reported: str) -> _Use | None:
+    concept = mapping.concept(reported)
+    return None if concept is None else _Use(concept, book.units(mapping.units(concept)))
+
+
+def _enter(entries: dict[str, dict[Key, list[Entry]]], use: _Use, key: Key, entry: Entry) -> None:
     """Add an entry; of one filing only one stands, the one with the better unit, then the standard concept."""
-    by_key = entries.get(concept)
+    by_key = entries.get(use.concept)
     if by_key is None:
-        by_key = entries[concept] = {}
+        by_key = entries[use.concept] = {}
     held = by_key.get(key)
     if held is None:
         by_key[key] = [entry]
     elif held[-1].place != entry.place:
         held.append(entry)
-    elif _preference(entry, concept, units) < _preference(held[-1], concept, units):
+    elif _preference(entry, use.concept, use.units) < _preference(held[-1], use.concept, use.units):
         held[-1] = entry
 
 
@@ -196,7 +207,8 @@ class _Snapping:
         self._rounded = [filing.source == "fsds" for filing in filings]
         self._real: dict[bool, list[Key]] = {}
         self._found: dict[Key, Key] = {}
-        if any(self._rounded) and not all(self._rounded):
+        self.needed = any(self._rounded) and not all(self._rounded)
+        if self.needed:
             real = {(end, days) for _, _, end, days, _, _, place in rows if not self._rounded[place]}
             for key in sorted(real):
                 self._real.setdefault(key[1] > 0, []).append(key)
@@ -204,7 +216,7 @@ class _Snapping:
     def key(self, place: int, end: int, days: int) -> Key:
         """The period of a fact of the filing at ``place``."""
         key = (end, days)
-        if not self._real or not self._rounded[place]:
+        if not self._rounded[place]:
             return key
         if key not in self._found:
             near = [one for one in self._real.get(days > 0, ()) if _near(one, key)]

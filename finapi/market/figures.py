@@ -56,6 +56,7 @@ class Teller:
         self.industry = industry
         self.original = basis == "original"
         self._interim = calendar.interim()
+        self._fours: dict[tuple[int, int], list[Period] | None] = {}
         self._told: dict[tuple[str, Key], Figure | None] = {}
         self._cells: dict[tuple[str, str, int, int], Cell] = {}
         self._own = {concept for concept in book.entries if concept not in mapping.units_of}
@@ -396,12 +397,15 @@ class Teller:
 
     def _four(self, period: Period) -> list[Period] | None:
         """A quarter and the three before it, without a gap, newest first."""
-        found = [period]
-        for quarter in self._interim:
-            last = found[-1]
-            if len(found) < 4 and last.start is not None and abs(last.start - 1 - quarter.end) <= SAME:
-                found.append(quarter)
-        return found if len(found) == 4 else None
+        place = (period.span, period.number)
+        if place not in self._fours:
+            found = [period]
+            for quarter in self._interim:
+                last = found[-1]
+                if len(found) < 4 and last.start is not None and abs(last.start - 1 - quarter.end) <= SAME:
+                    found.append(quarter)
+            self._fours[place] = found if len(found) == 4 else None
+        return self._fours[place]
 
 
 class _History(NamedTuple):

@@ -6,6 +6,7 @@ years is the one thing taken from the filings' own words (CONTRACT 7). Days are 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ STUB_SLACK = 15
 COMMON_YEAR = 365
 # More years than any company has reported in XBRL; what claims more is damaged.
 MOST_YEARS = 80
+# More periods of one length than quarters in so many years, each told in several ways: what has more is damaged.
+MOST_PERIODS = 1_000
 
 # Facts of these metrics prove a period: they stand on every income or cash flow statement.
 PROOFS = (
@@ -196,7 +199,7 @@ def _assumed(evidence: _Evidence, durations: Sequence[Key], year_end: str | None
     if not durations:
         return []
     latest = max(durations)
-    if year_end is None:
+    if year_end is None or not re.fullmatch(r"(0[1-9]|1[0-2])([0-2][0-9]|3[01])", year_end):
         # Nothing tells: the calendar year, which most companies have.
         year_end = "1231"
     month, number = int(year_end[:2]), int(year_end[2:])
@@ -381,7 +384,7 @@ def _number(span: Span, end: int) -> int:
 
 def _clusters(weights: dict[Key, int]) -> list[tuple[tuple[Key, ...], int]]:
     """Periods that are one told in several ways, the usual way first; the best proved period first."""
-    left = sorted(weights, key=lambda key: (-weights[key], -key[0], -key[1]))
+    left = sorted(weights, key=lambda key: (-weights[key], -key[0], -key[1]))[:MOST_PERIODS]
     made: list[tuple[list[Key], int]] = []
     for key in left:
         for keys, _ in made:

@@ -16,7 +16,7 @@ def of_cell(row: RowView, key: str) -> dict[str, Any]:
     cell = row.cell(key)
     mapping = metrics.mapping()
     explained = series.explained(row, key, cell, {}, full=True)
-    explained["operands"] = series.operands_of(row, cell) if isinstance(cell, Figure) else []
+    explained["operands"] = series.operands_of(row, key)
     named: dict[str, Any] = {"metric": key, "cell": explained, "mapping_version": mapping.version}
     if key in mapping.metrics:
         metric = mapping.metrics[key]

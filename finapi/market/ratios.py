@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal
 from functools import cache
 from importlib import resources
 from typing import Protocol
@@ -19,6 +19,7 @@ Tree = tuple[object, ...]
 
 # Digits of a quotient; every figure of a filing has fewer.
 DIGITS = 12
+_ROUNDING = Context(prec=DIGITS)
 
 _TOKEN = re.compile(r"\s*([a-z_0-9.]+|[-+*/()\[\]])")
 FUNCTIONS = ("year", "avg", "growth", "growth_quarter", "growth_sequential", "price", "shares", "burn")
@@ -239,6 +240,4 @@ def quotient(left: Decimal, right: Decimal) -> Decimal:
 
 def rounded(value: Decimal) -> Decimal:
     """A quotient with as many digits as are worth printing."""
-    with localcontext() as context:
-        context.prec = DIGITS
-        return +value
+    return _ROUNDING.plus(value)

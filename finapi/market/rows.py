@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 
 from finapi.market import ratios, reasons
 from finapi.market.book import iso
 from finapi.market.company_books import CompanyBook
-from finapi.market.figures import Cell, Figure, Hole, Teller
+from finapi.market.figures import Cell, Figure, Hole, Operand, Teller
 from finapi.market.metrics import Derived, Metric
 from finapi.market.periods import SLACK, Period
 from finapi.market.ratios import Missing, Ratio
@@ -121,20 +121,34 @@ class RowView:
                 return cell
             elif not (term.optional and cell.reason in (reasons.NOT_REPORTED, reasons.NOT_APPLICABLE)):
                 return Hole(reasons.INPUT_MISSING)
-        operands = tuple(operand for figure in figures for operand in figure.operands)
         place = max(figure.place for figure in figures)
-        return Figure(value, (derived.key,), 1, place, "derived", operands, derived.formula)
+        return Figure(value, (derived.key,), 1, place, "derived", (), derived.formula)
 
     def _ratio(self, ratio: Ratio) -> Cell:
         try:
             value = ratios.rounded(ratio.worked_out(self))
         except Missing as missing:
             return Hole(missing.reason, reasons.status(missing.reason))
-        told = [self._cells.get(key) for key in ratio.inputs]
-        figures = [cell for cell in told if isinstance(cell, Figure)]
-        operands = tuple(operand for figure in figures for operand in figure.operands)
+        figures = self._told(ratio.inputs)
         place = max((figure.place for figure in figures), default=len(self._teller.book.filings) - 1)
-        return Figure(value, (ratio.key,), 1, place, "derived", operands, ratio.formula)
+        return Figure(value, (ratio.key,), 1, place, "derived", (), ratio.formula)
+
+    def _told(self, keys: Iterable[str]) -> list[Figure]:
+        cells = [self._cells.get(key) for key in keys]
+        return [cell for cell in cells if isinstance(cell, Figure)]
+
+    def operands(self, key: str) -> tuple[Operand, ...]:
+        """What the figure of a key was worked out from; of a derived figure or ratio what its inputs were."""
+        cell = self.cell(key)
+        if not isinstance(cell, Figure):
+            return ()
+        if key in self._mapping.metrics:
+            return cell.operands
+        if key in self._mapping.derived:
+            inputs = [term.names[0] for term in self._mapping.derived[key].terms]
+        else:
+            inputs = list(ratios.catalogue().ratios[key].inputs)
+        return tuple(operand for one in inputs if one in self._cells for operand in self.operands(one))
 
     # ---- ratios.Figures
 

@@ -47,7 +47,8 @@ class Question:
 
 def number(value: Decimal) -> int | Decimal:
     """A value as it is written out: without a point where it has no fraction, else with every digit."""
-    return int(value) if value == value.to_integral_value() else value
+    whole = int(value)
+    return whole if whole == value else value
 
 
 def keys_of(question: Question, industry: str) -> list[str]:
@@ -281,7 +282,7 @@ def explained(row: RowView, key: str, cell: Cell, checks: dict[str, str], *, ful
     if full:
         made["filed_at"] = filing.filed
         made["decimals"] = cell.operands[0][2].decimals if len(cell.operands) == 1 else None
-        made["operands"] = operands_of(row, cell) if len(cell.operands) != 1 else []
+        made["operands"] = operands_of(row, key) if len(cell.operands) != 1 else []
     return made
 
 
@@ -298,11 +299,11 @@ def confidence(cell: Figure) -> int:
     return max(LEAST, base - A_TIER * max(0, cell.tier - 1))
 
 
-def operands_of(row: RowView, cell: Figure) -> list[dict[str, Any]]:
+def operands_of(row: RowView, key: str) -> list[dict[str, Any]]:
     """What a figure was worked out from: value, sign, concept, period and filing of each operand."""
     filings = row.series.held.book.filings
     made = []
-    for sign, (end, days), entry in cell.operands:
+    for sign, (end, days), entry in row.operands(key):
         made.append(
             {
                 "sign": sign,

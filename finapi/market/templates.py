@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -213,7 +214,7 @@ def precision(value: str, decimals: str | None) -> int:
     """To how many decimal places a figure is exact: as the filing says, else by its trailing zeros."""
     if decimals == "INF":
         return 400
-    if decimals is not None:
+    if decimals is not None and re.fullmatch(r"[-+]?[0-9]{1,4}", decimals):
         return max(-30, min(400, int(decimals)))
     whole, _, fraction = value.partition(".")
     if fraction:

@@ -20,11 +20,12 @@ WHERE id IN (
 )
 
 -- name: book_facts
--- place is where the set of facts stands in the list that is asked for.
+-- place is where the set of facts stands in the list that is asked for. The plus keeps a set read in one pass:
+-- hundreds of searches by concept in each of a hundred sets take twice as long.
 SELECT concepts.name, units.name, facts.end_day, facts.days, facts.value, facts.decimals, json_each.key
 FROM json_each(:sets)
 CROSS JOIN facts ON facts.fact_set_id = json_each.value AND facts.dimension_id = 0
-    AND facts.concept_id IN (SELECT value FROM json_each(:concepts))
+    AND +facts.concept_id IN (SELECT value FROM json_each(:concepts))
 JOIN concepts ON concepts.id = facts.concept_id
 JOIN units ON units.id = facts.unit_id
 WHERE facts.hidden = 0 AND facts.unit_id <> 0
