@@ -18,7 +18,6 @@ NEGATIVE_DENOMINATOR = "negative_denominator"
 NEGATIVE_BASE = "negative_base"
 NO_BURN = "no_burn"
 NO_PRICE = "no_price"
-ONLY_WITH_DIMENSIONS = "only_with_dimensions"
 OTHER_PERIOD = "other_period"
 
 # code: (status, label, definition)
@@ -26,7 +25,8 @@ CATALOGUE: dict[str, tuple[str, str, str]] = {
     NOT_REPORTED: (
         "hole",
         "Not reported",
-        "No filing known for the question gives this figure for the period.",
+        "No filing known for the question gives this figure for the whole company and period; figures of a single "
+        "segment, class or product are not taken for it.",
     ),
     REPORTED_NIL: ("hole", "Reported as nil", "The filing has the line and leaves it empty (nil)."),
     OTHER_UNIT: (
@@ -87,11 +87,6 @@ CATALOGUE: dict[str, tuple[str, str, str]] = {
         "Free cash flow is not negative, so that there is no runway to count.",
     ),
     NO_PRICE: ("hole", "No price", "No price of the company's shares is loaded for the day that is needed."),
-    ONLY_WITH_DIMENSIONS: (
-        "hole",
-        "Only with dimensions",
-        "The figure is reported by segment, class or product only, without a total.",
-    ),
     OTHER_PERIOD: (
         "hole",
         "Reported for another period",

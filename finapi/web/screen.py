@@ -44,7 +44,15 @@ PARAMS = (
     Param("offset", "integer", default=0, least=0, help="Rows to leave out.", example="0"),
 )
 SHAPE = envelope(
-    array(obj(cik=TEXT, ticker=nullable(TEXT), period_end=DATE, metrics=mapping(nullable(NUMBER)))),
+    array(
+        obj(
+            cik=TEXT,
+            ticker=nullable(TEXT),
+            period_end=DATE,
+            price_source=nullable(enum("csv", "synthetic")),
+            metrics=mapping(nullable(NUMBER)),
+        )
+    ),
     obj(
         pagination=obj(limit=INTEGER, offset=INTEGER, has_more=BOOLEAN),
         screen=obj(
@@ -88,6 +96,7 @@ VALUATION_SHAPE = envelope(
         years=TEXT,
         mode=TEXT,
         price_date=nullable(DATE),
+        price_source=nullable(enum("csv", "synthetic")),
         valuation_family=BOOLEAN,
     ),
 )
@@ -105,15 +114,17 @@ def companies_by_ratio(call: Call) -> Response:
         wanted = _wanted(tx, call)
         found = [(one, latest) for one in wanted if (latest := _latest(call, tx, one)) is not None]
         passed = [(one, latest) for one, latest in found if screen.passes(latest, bounds)]
-    page = passed[params["offset"] : params["offset"] + params["limit"]]
+        page = passed[params["offset"] : params["offset"] + params["limit"]]
+        sources = [series.price_source(tx, one) for one, _ in page]
     rows = [
         {
             "cik": one.padded_cik,
             "ticker": one.ticker,
             "period_end": latest.period_end,
+            "price_source": source,
             "metrics": {key: _number(latest.values.get(key)) for key in keys},
         }
-        for one, latest in page
+        for (one, latest), source in zip(page, sources, strict=True)
     ]
     applied = {
         key: {side: value for side, value in bound._asdict().items() if value is not None}
@@ -173,6 +184,7 @@ def valuation(call: Call) -> Response:
         periods = chosen(rows.periods, question)
         days = {period: _price_date(tx, company, iso(period.end)) for period in periods}
         found = [_valued(rows.row(period), key, days[period]) for period in periods for key in _VALUATION]
+        source = series.price_source(tx, company)
     newest = next((day for day in days.values() if day is not None), None)
     meta = {
         "ticker": company.ticker,
@@ -182,6 +194,7 @@ def valuation(call: Call) -> Response:
         "years": params["years"],
         "mode": "close at the end of the period",
         "price_date": newest,
+        "price_source": source,
         "valuation_family": newest is not None,
     }
     return call.rows(found, meta)

@@ -199,6 +199,7 @@ META = obj(
     metric_count=INTEGER,
     row_count=INTEGER,
     years=TEXT,
+    price_source=nullable(enum("csv", "synthetic")),
     pagination=obj(
         limit=INTEGER,
         has_more=BOOLEAN,
@@ -301,11 +302,18 @@ def price_of(tx: Transaction, company: Company) -> Price:
     return price
 
 
+def price_source(tx: Transaction, company: Company) -> str | None:
+    """Where the prices of a company's ratios are from: "csv", "synthetic" (made up, as in the demo) or none."""
+    held = prices.of_ticker(tx, company.ticker) if company.ticker else None
+    return None if held is None else held.source
+
+
 def _series(
     call: Call, tx: Transaction, company: Company, question: Question
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     held = book_of(call, tx, company, question.as_of, question.currency)
     data, meta = series.answer(held, question, price_of(tx, company))
+    meta["price_source"] = price_source(tx, company)
     return names(company) | data, meta
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from finapi import accounts
 from finapi.app import App
-from finapi.market import ratios
+from finapi.market import companies, price_csv, prices, ratios
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.figures import document, store
@@ -183,20 +183,20 @@ def test_a_batch_that_cannot_be_asked_is_refused(caller: Client, body: dict[str,
 # ---- segments and classes
 
 
-def with_segments(app: App) -> None:
-    """Three regions of revenue in a report of the store, as its documents would say them."""
+def with_segments(app: App, name: str = "us-gaap:Revenues", days: int = 365) -> None:
+    """A figure of two regions in a report of the store, as its documents would say it."""
     with app.db.write() as tx:
         from finapi.market import factsets
 
         sets = tx.all("fact_sets_of_company", cik=77, source=factsets.COMPANYFACTS)
         number = max(row["id"] for row in sets)
-        concept = factsets.ids(tx, "concept", ["us-gaap:Revenues"])["us-gaap:Revenues"]
+        concept = factsets.ids(tx, "concept", [name])[name]
         unit = factsets.ids(tx, "unit", ["USD"])["USD"]
         end = factsets.day_number("2023-12-31")
         rows = []
         for member, value in (("country:US", "2000"), ("country:CN", "1023")):
             dims = json.dumps({"srt:StatementGeographicalAxis": member})
-            rows.append((factsets.ids(tx, "dimension", [dims])[dims], concept, end, 365, unit, value, "0"))
+            rows.append((factsets.ids(tx, "dimension", [dims])[dims], concept, end, days, unit, value, "0"))
         factsets.insert(tx, number, rows)
         tx.run("bump_data_version")
 
@@ -212,6 +212,16 @@ def test_segments_are_series_by_member(app: App, caller: Client) -> None:
         caller, "segments", {"cik": "77", "concept": "Revenues", "axis": "srt:ProductOrServiceAxis"}
     )
     assert (other["data"]["series"], other["data"]["covered"]) == ([], False)
+
+
+def test_a_figure_that_stands_only_with_dimensions_is_a_hole_and_not_a_sum(app: App, caller: Client) -> None:
+    with_segments(app, "us-gaap:Goodwill", days=0)
+    query = {"cik": "77", "metrics": "goodwill", "years": "1"}
+    row = asked(caller, "timeseries", query)["data"]["rows"][0]
+    assert row["metrics"]["goodwill"] is None
+    assert row["holes"]["goodwill"]["reason_code"] == "not_reported"
+    series = asked(caller, "segments", {"cik": "77", "metric": "goodwill"})["data"]["series"]
+    assert [one["points"][0]["value"] for one in series] == [1023, 2000]
 
 
 def test_segments_need_a_concept_or_a_metric(caller: Client) -> None:
@@ -301,3 +311,24 @@ def moved(row: dict[str, Any]) -> dict[str, Any]:
     if "start" in row:
         return {"start": "2022-01-30", "end": "2023-01-28"}
     return {"end": "2023-01-28"}
+
+
+@pytest.mark.parametrize("source", ["csv", "synthetic"])
+def test_valuation_is_of_the_close_and_the_shares_of_the_cover_and_names_the_kind_of_price(
+    app: App, caller: Client, source: str
+) -> None:
+    text = "ticker,date,close,source\nSSC,2023-12-28,4,x\nSSC,2023-12-29,5,x\nSSC,2024-01-02,9,x\n"
+    data = text.replace(",x\n", f",{source}\n" if source == "synthetic" else ",\n").encode()
+    with app.db.write() as tx:
+        companies.put_tickers(tx, 77, [("SSC", None)], companies.FROM_LIST, "2025-01-01")
+        prices.put(tx, price_csv.parse(data, "prices.csv", "prices.csv"), data)
+    answer = asked(caller, "companies/77/valuation", {"years": "1"})
+    cells = {one["metric"]: one for one in answer["data"]}
+    assert answer["meta"]["price_source"] == source
+    # 500 shares at 5, the last close of the year.
+    assert (cells["market_cap"]["value"], cells["market_cap"]["price_date"]) == (2500, "2023-12-29")
+    assert cells["price_to_sales"]["value"] == pytest.approx(2500 / 3023)
+    query = {"ticker": "SSC", "metrics": "market_cap"}
+    assert asked(caller, "timeseries", query)["meta"]["price_source"] == source
+    screened = asked(caller, "screen", {"market_cap_gt": "2499"})["data"]
+    assert [(one["ticker"], one["price_source"]) for one in screened] == [("SSC", source)]
