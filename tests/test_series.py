@@ -153,6 +153,30 @@ def test_a_bank_has_no_gross_profit_whatever_it_tags() -> None:
     assert told(company, "operating_cashflow", "2018 FY") == "-42012000000"
 
 
+@pytest.mark.parametrize(
+    ("sic", "industry"),
+    [
+        (6021, "bank"),
+        (6211, "bank"),
+        (6282, "commercial"),
+        (6331, "insurer"),
+        (6798, "reit"),
+        (3571, "commercial"),
+    ],
+)
+def test_an_industry_follows_from_the_sic_code(sic: int, industry: str) -> None:
+    assert held([K18], annual((YEAR18, K18.accession)), sic=sic).industry == industry
+
+
+def test_without_a_code_the_industry_follows_from_what_is_reported() -> None:
+    facts = [
+        *annual((YEAR18, K18.accession)),
+        ("Deposits", None, YEAR18[1], "5", K18.accession),
+        ("InterestIncomeExpenseNet", *YEAR18, "5", K18.accession),
+    ]
+    assert held([K18], facts).industry == "bank"
+
+
 def test_a_reported_zero_is_a_zero_and_an_absent_line_a_hole() -> None:
     facts = [
         *annual((YEAR18, K18.accession)),

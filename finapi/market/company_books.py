@@ -15,7 +15,8 @@ from finapi.market.figures import Teller
 # Standard Industrial Classification codes, by their ranges (SEC: "SIC code list").
 _BY_SIC = (
     ("bank", range(6000, 6200)),
-    ("bank", range(6200, 6300)),
+    # Security brokers and dealers; exchanges and advisers (6200, 6282) are told by what they report.
+    ("bank", range(6211, 6212)),
     ("insurer", range(6300, 6400)),
     ("reit", range(6798, 6799)),
 )
@@ -89,7 +90,7 @@ def industry_of(sic: int | None, written: Book) -> str:
     for industry, codes in _BY_SIC:
         if sic is not None and sic in codes:
             return industry
-    if sic is not None and not 6500 <= sic < 6800:
+    if sic is not None and not 6200 <= sic < 6800:
         return "commercial"
     held = {concept.partition(":")[2] for concept in written.entries}
     for industry, telling in _TELLING.items():

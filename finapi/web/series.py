@@ -286,7 +286,7 @@ def book_of(
         by = f" filed by {as_of}" if as_of else ""
         raise ApiError(
             "NOT_COVERED",
-            f"No figures of {company.name}{by} are held.",
+            f"No figures of {company.name} as a whole{by} are held.",
             details={"cik": company.padded_cik},
         )
     return held
