@@ -18,8 +18,12 @@ from finapi.dial import Resolver, system_resolver
 from finapi.limits import Limit, Limiter
 from finapi.lockout import Lockouts
 from finapi.mail import Post, Transport
+from finapi.metrics import Metrics
 from finapi.outbound import Outbound, Reach
 from finapi.passwords import Hasher
+from finapi.watch import Checks, Watch
+
+STATUS_SECONDS = 30.0  # that /status is kept (SPEC "Limits": status cache)
 
 # What the caches hold at most: some 40 MB of facts (a large company has 11,000 that series use), and the answers.
 BOOK_FACTS = 120_000
@@ -50,6 +54,8 @@ class App:
     waiting_for_mail: threading.Semaphore
     # Requests to receivers that customers name.
     outbound: Outbound
+    watch: Watch
+    metrics: Metrics = field(default_factory=Metrics)
     kept_debits: deque[tuple[int, int]] = field(default_factory=deque)
     # Facts of companies arranged for series, by how many they are; and answers made of them, by their bytes.
     books: Cache = field(default_factory=lambda: Cache(BOOK_FACTS, len))
@@ -115,6 +121,11 @@ def _app(
         post=Post(transport, config.mail_from, config.mail_timeout),
         waiting_for_mail=threading.Semaphore(max(1, config.threads // 2)),
         outbound=outbound,
+        watch=Watch(
+            # A round that ends before the next one is due.
+            Checks(clock.monotonic, min(config.watchdog_deadline, config.watchdog_interval)),
+            STATUS_SECONDS,
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import secrets
 import tempfile
 import tomllib
@@ -88,6 +89,15 @@ class Config:
         512 * MIB, "bytes of all primary documents kept, compressed; what comes later is left out", least=0
     )
 
+    watchdog_interval: int = _setting(60, "seconds from one check of every part to the next", least=1)
+    watchdog_deadline: float = _setting(5.0, "seconds that a check may take", least=0.05)
+    watchdog_targets: tuple[str, ...] = _setting(
+        (), "more to check, comma-separated: NAME=URL, an http or https URL that answers 200"
+    )
+    metrics_token: str = _setting(
+        "", "what callers from elsewhere show for /metrics, as Authorization: Bearer", secret=True
+    )
+
     log_format: Literal["text", "json"] = _setting("text", "access and event log on stderr")
     log_level: Literal["debug", "info", "warning", "error"] = _setting("info", "least level that is logged")
 
@@ -142,6 +152,8 @@ class Config:
             _check_network("webhook_allow", network)
         if any(wait < 0 for wait in self.retry_seconds):
             raise UsageError("setting webhook_retries: must be seconds from 0 on")
+        if len(self.targets) < len(self.watchdog_targets):
+            raise UsageError("setting watchdog_targets: a name stands twice")
         for name in ("public_url", "frontend_url", "upgrade_url"):
             _check_url(name, getattr(self, name))
 
@@ -161,6 +173,11 @@ class Config:
         if self.mail_dir:
             return Path(self.mail_dir)
         return None if self.smtp_url else self.data_dir / "mail"
+
+    @property
+    def targets(self) -> dict[str, str]:
+        """The URLs of ``watchdog_targets`` by name."""
+        return dict(_target(text) for text in self.watchdog_targets)
 
 
 # Where a value came from, by setting name: "default", "file PATH", "environment", "flag".
@@ -301,6 +318,17 @@ def _check_network(name: str, text: str) -> None:
         ipaddress.ip_network(text)
     except ValueError as error:
         raise UsageError(f"setting {name}: {error}") from None
+
+
+def _target(text: str) -> tuple[str, str]:
+    name, _, url = text.partition("=")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,63}", name) or not re.fullmatch(
+        r"https?://[\x21-\x7e]+", url
+    ):
+        raise UsageError(
+            "setting watchdog_targets: must be NAME=URL, the name of a-z, 0-9, ., _ and -, an http or https URL"
+        )
+    return name, url
 
 
 def _check_url(name: str, text: str) -> None:

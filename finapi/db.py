@@ -25,6 +25,9 @@ Result = TypeVar("Result")
 # The database refused: a UNIQUE, CHECK or FOREIGN KEY that the statement would have broken.
 Refused = sqlite3.IntegrityError
 
+# Any failure of the database: held by another process for too long, damaged, gone, full.
+Failed = sqlite3.Error
+
 # How long a statement waits for another process's lock, in seconds. One process writes, so that only a backup
 # or an operator's shell can be waited for; a stop waits for up to three statements within its 10 s.
 BUSY_SECONDS = 1.5
@@ -237,6 +240,17 @@ class Database:
             # A failed read may have ended the transaction by itself.
             if connection.in_transaction:
                 connection.execute("COMMIT")
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of the database ("pages"), of them unused ("free"), and of the write-ahead log ("wal")."""
+        with self._lock:
+            page, pages, free = (
+                self._writer.execute(f"PRAGMA {what}").fetchone()[0]
+                for what in ("page_size", "page_count", "freelist_count")
+            )
+        wal = None if self._path is None else self._path.with_name(self._path.name + "-wal")
+        written = wal.stat().st_size if wal is not None and wal.exists() else 0
+        return {"pages": page * pages, "free": page * free, "wal": written}
 
     def integrity(self) -> list[str]:
         """What ``integrity_check`` and ``foreign_key_check`` find wrong; an empty list when all is well."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from finapi import __version__, webhooks
+from finapi import __version__, metrics, webhooks
 from finapi.app import App
 from finapi.clock import iso
 from finapi.db import Row, Transaction
@@ -274,6 +274,7 @@ class Dispatcher:
             error=end.error,
             now=iso(now),
         )
+        self._app.metrics.count(metrics.DELIVERIES, "failed" if end.error else "delivered")
         if state == "dropped":
             log.error("%s dropped at attempt %d: %s", claim.what, claim.number, end.error)
         elif state == "retry_pending":

@@ -13,8 +13,8 @@ from finapi.clock import iso
 from finapi.db import Transaction
 
 # The parts of CONTRACT 11 that beat: the steps that store filings, 13F reports and 8-K news, and whatever asks
-# EDGAR or reads its archive.
-Part = Literal["sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway"]
+# EDGAR or reads its archive. The store is beaten into to see whether it takes anything.
+Part = Literal["sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway", "postgres_db"]
 
 # What the times of `data_freshness` are about (SPEC "Service status entry").
 Kind = Literal["filing", "13f_batch", "xbrl_run", "news"]

@@ -111,3 +111,8 @@ class Limiter:
             if len(self._states) > self._keys:
                 self._states.popitem(last=False)
         return min((decision for decision, _ in verdicts), key=lambda decision: decision.remaining)
+
+    def forget(self, key: Hashable) -> None:
+        """Give back all that ``key`` used."""
+        with self._lock:
+            self._states.pop(key, None)

@@ -391,6 +391,11 @@ class Listener:
         self.port = int(server.effective_port)
         self.url = f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
+    @property
+    def waiting(self) -> int:
+        """Requests that have come in whole and wait for a thread."""
+        return int(self._server.task_dispatcher.queue.qsize())
+
     def run(self) -> None:
         """Serve until :meth:`stop`, then release everything but a thread that is stuck in a call."""
         server = self._server

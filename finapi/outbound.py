@@ -45,6 +45,10 @@ class Refused(OutboundError):
     """A request that was not made, because its URL or the receiver's address may not be used."""
 
 
+class TimedOut(OutboundError):
+    """A request whose reply did not come in time."""
+
+
 class Stopped(OutboundError):
     """A request that was broken off because finapi stops; the other side may have got it."""
 
@@ -200,7 +204,8 @@ class Outbound:
         except (OSError, ValueError, http.client.HTTPException) as error:
             if self._dialler.closed:
                 raise Stopped from None
-            raise OutboundError(_reason(error, deadline)) from None
+            late = deadline.passed() or isinstance(error, TimeoutError)
+            raise (TimedOut if late else OutboundError)(_reason(error, deadline)) from None
 
     def close(self) -> None:
         """Break off what is being sent and refuse what comes later; returns at once."""

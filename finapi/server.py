@@ -17,9 +17,12 @@ from finapi import (
     billing,
     datadir,
     events,
+    metrics,
+    parts,
     plans,
     recovery,
     sniper,
+    watchdog,
     webhooks,
 )
 from finapi.app import App
@@ -30,6 +33,7 @@ from finapi.config import Config
 from finapi.dispatch import Dispatcher
 from finapi.errors import ApiError, UsageError
 from finapi.listen import Listener, ListenSettings, listen
+from finapi.outbound import Outbound, Reach
 from finapi.web.wsgi import WsgiApp
 
 log = logging.getLogger("finapi.server")
@@ -37,6 +41,7 @@ log = logging.getLogger("finapi.server")
 # For attempts that are under way at a stop: with the calls' drain_timeout less than the 10 s of CONTRACT 12.
 WEBHOOK_DRAIN = 2.0  # seconds
 
+CHECK_SECONDS = 1.0  # that checks under way are given to end at a stop; one that hangs ends with the process
 MAIL_SECONDS = 1.0  # between looks at the mail queue
 
 
@@ -101,6 +106,7 @@ def running(
         url = config.public_url or _url(config.host, listener.port)
         app = replace(opened_app, config=replace(config, port=listener.port, public_url=url))
         application.app = app
+        app.metrics.measure(metrics.QUEUE, lambda: {("http",): float(listener.waiting)})
         workers = [
             Worker("close-debits", lambda: billing.close_kept(app)),
             Worker("prune-events", lambda: _prune_step(app)),
@@ -116,6 +122,7 @@ def running(
                 config.data_dir, lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say)
             ),
             _looping(listener, config.drain_timeout),
+            _watching(app, _url(config.host, listener.port)),
         ):
             yield Server(app, _url(config.host, listener.port), listener.port)
 
@@ -150,6 +157,26 @@ def _looping(listener: Listener, drain_timeout: float) -> Iterator[None]:
 def _prune_step(app: App) -> float:
     events.prune(app, app.clock.now())
     return events.PRUNE_SECONDS
+
+
+@contextmanager
+def _watching(app: App, url: str) -> Iterator[None]:
+    """Check every part once before the block begins, and go on by the clock until it ends."""
+    # The operator names the targets, and our own address is nobody else's.
+    outbound = Outbound(Reach(anything=True))
+    app.watch.probes.update(parts.of_server(app, url, outbound))
+
+    def interrupt() -> None:
+        app.watch.checks.close()
+        outbound.close()
+
+    try:
+        watchdog.check(app, app.clock.now())
+        with workers_running([Worker("watchdog", lambda: watchdog.step(app), interrupt=interrupt)]):
+            yield
+    finally:
+        interrupt()
+        app.watch.checks.join(CHECK_SECONDS)
 
 
 def _mail_step(app: App) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from finapi import heartbeats
+from finapi import heartbeats, metrics
 from finapi.app import App
 from finapi.db import Transaction
 from finapi.edgar import companyfacts, identity, indexes, recognise, sgml, submissions, tickers, xbrl
@@ -85,6 +85,7 @@ def run(app: App, paths: Iterable[Path], given: Given, tell: Callable[[Outcome],
             outcomes = _ingest_group(app, group, given)
         for outcome in outcomes:
             counts[outcome.outcome] += 1
+            app.metrics.count(metrics.INGESTED, outcome.outcome)
             tell(outcome)
     with app.db.write() as tx:
         # What was listed may be forms that came before without their number or day.

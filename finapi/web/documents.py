@@ -10,7 +10,7 @@ from importlib import resources
 from finapi import plans
 from finapi.web.call import Call
 from finapi.web.http import Response
-from finapi.web.pages import page
+from finapi.web.layout import page
 
 
 def plan_page(call: Call) -> Response:

@@ -46,6 +46,8 @@ class Request:
     deadline: float | None
     wrong: ApiError | None
     stream: Any = None
+    # The other end of the connection, whatever a proxy says of the caller.
+    peer: str = ""
 
     def read_json(self) -> dict[str, Any]:
         """The body as a JSON object (see :func:`json_object`)."""
@@ -137,6 +139,7 @@ def read_request(environ: Mapping[str, Any], trusted_proxies: Sequence[str] = ()
         deadline=environ.get("finapi.deadline"),
         wrong=wrong,
         stream=environ.get("wsgi.input"),
+        peer=environ.get("REMOTE_ADDR", ""),
     )
 
 

@@ -184,7 +184,7 @@ def _parameter(param: Param) -> dict[str, Any]:
     elif param.allowed:
         schema = {"type": "string", "enum": list(param.allowed)}
     # A value beyond a bound that clamps is not wrong.
-    if param.least is not None and not param.clamp:
+    if param.least is not None and param.clamp is not True:
         schema["minimum"] = param.least
     if param.most is not None and not param.clamp:
         schema["maximum"] = param.most

@@ -14,13 +14,7 @@ from finapi import recovery, sessions
 from finapi.errors import ApiError
 from finapi.web.call import Call
 from finapi.web.http import Response
-
-_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "Referrer-Policy": "no-referrer",
-}
+from finapi.web.layout import page
 
 
 def reset_password(call: Call) -> Response:
@@ -86,14 +80,3 @@ def _form(token: str, email: str = "", *, wrong: bool = False) -> str:
 
 def _problem(text: str) -> str:
     return f'<p role="alert" id="problem">{escape(text)}</p>'
-
-
-def page(title: str, body: str, status: int = 200) -> Response:
-    """A page of this house: a heading, ``body`` as HTML, the one stylesheet, and nothing that runs."""
-    html = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{escape(title)} - finapi</title><link rel="stylesheet" href="/style.css"></head>'
-        f"<body><main><h1>{escape(title)}</h1>{body}</main></body></html>\n"
-    )
-    return Response(status, html.encode(), "text/html; charset=utf-8", dict(_HEADERS))

@@ -33,8 +33,9 @@ _Number = TypeVar("_Number", int, Decimal)
 class Param:
     """A path or query parameter. ``least`` and ``most`` bound a number; ``repeatable`` yields a tuple.
 
+    With ``open`` the ``allowed`` values are those known beforehand, and the handler judges any other.
     "number" reads a Decimal, "words" a comma-separated list as a tuple without blanks and repeats. With
-    ``clamp`` an integer out of its bounds is brought within them instead of refused.
+    ``clamp`` an integer out of its bounds is brought within them instead of refused ("above": only at the top).
     """
 
     name: str
@@ -46,7 +47,8 @@ class Param:
     repeatable: bool = False
     least: int | None = None
     most: int | None = None
-    clamp: bool = False
+    clamp: bool | Literal["above"] = False
+    open: bool = False
     help: str = ""
     example: str = ""
 
@@ -54,7 +56,7 @@ class Param:
         """``text`` as this parameter's type, or INVALID_PARAM that names it and what was expected."""
         if len(text) > MAX_LENGTH or "\0" in text:
             raise invalid_param(self.name, f"{self.name} is too long or holds a NUL.", expected=self.kind)
-        if self.allowed and self.kind != "words":
+        if self.allowed and self.kind != "words" and not self.open:
             return _one_of(self, text)
         return _READERS[self.kind](self, text)
 
@@ -93,13 +95,16 @@ def _text(param: Param, text: str) -> str:
 
 
 def _integer(param: Param, text: str) -> int:
-    if not re.fullmatch(r"-?[0-9]{1,9}", text):
+    # More digits than a number of ours has are only of use to be clamped.
+    digits = r"-?[0-9]+" if param.clamp else r"-?[0-9]{1,9}"
+    if not re.fullmatch(digits, text):
         raise invalid_param(param.name, f"{param.name} must be a whole number.", expected="integer")
     number = int(text)
-    if param.clamp:
-        above = number if param.least is None else max(number, param.least)
-        return above if param.most is None else min(above, param.most)
-    return _bounded(param, number)
+    if not param.clamp:
+        return _bounded(param, number)
+    if param.least is not None and number < param.least:
+        number = _bounded(param, number) if param.clamp == "above" else param.least
+    return number if param.most is None else min(number, param.most)
 
 
 def _number(param: Param, text: str) -> Decimal:

@@ -60,7 +60,7 @@ StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 class Exchange:
     """What becomes known of a call while it runs, for its headers and its line in the log."""
 
-    __slots__ = ("caller", "charged", "decision", "request", "request_id", "route", "tag")
+    __slots__ = ("caller", "charged", "code", "decision", "request", "request_id", "route", "tag")
 
     def __init__(self, request_id: str) -> None:
         self.request_id = request_id
@@ -70,6 +70,7 @@ class Exchange:
         self.decision: Decision | None = None
         self.tag: str | None = None
         self.charged = 0
+        self.code: str | None = None
 
 
 class WsgiApp:
@@ -216,6 +217,7 @@ class WsgiApp:
         return body
 
     def _error(self, exchange: Exchange, error: ApiError) -> Response:
+        exchange.code = error.code
         body: dict[str, Any] = {
             "status": "error",
             "error": error.code,
@@ -278,7 +280,12 @@ class WsgiApp:
     def _log(
         self, environ: Mapping[str, Any], exchange: Exchange, status: int, size: int, started: float
     ) -> None:
-        request = exchange.request
+        request, route = exchange.request, exchange.route
+        seconds = self.app.clock.monotonic() - started
+        # By the route's own path: one made up by a caller would be a series of its own.
+        of = (route.method, route.path) if route is not None else ("", "")
+        refusal = None if exchange.code is None else (exchange.code, (route and route.zone) or "")
+        self.app.metrics.request((*of, str(status)), seconds, exchange.charged, refusal)
         log.info(
             "request",
             extra={
@@ -288,7 +295,7 @@ class WsgiApp:
                     "path": request.path[:200] if request else "",
                     "status": status,
                     "bytes": size,
-                    "ms": round((self.app.clock.monotonic() - started) * 1000, 2),
+                    "ms": round(seconds * 1000, 2),
                     "address": request.address if request else environ.get("REMOTE_ADDR", ""),
                     "user": exchange.caller.uuid if exchange.caller else None,
                     "tokens": exchange.charged,

@@ -1,0 +1,170 @@
+"""The status of the service for programs: now, in the past, as a badge and as a feed (SPEC "GET /status")."""
+
+from __future__ import annotations
+
+from email.utils import format_datetime
+from xml.sax.saxutils import escape
+
+from finapi import status
+from finapi.app import App
+from finapi.errors import ApiError
+from finapi.web.call import Call
+from finapi.web.http import Response, dumps
+from finapi.web.params import Param
+from finapi.web.shapes import INTEGER, NUMBER, TEXT, TIME, array, enum, mapping, nullable, obj
+
+STATUS_SHAPE = obj(
+    overall=enum("operational", "degraded", "partial_outage", "major_outage"),
+    services=array(
+        obj(
+            name=TEXT,
+            status=enum("operational", "degraded", "down"),
+            uptime_30d_pct=NUMBER,
+            last_check_at=TIME,
+        )
+    ),
+    data_freshness=obj(
+        last_filing_at=nullable(TIME),
+        last_13f_batch_at=nullable(TIME),
+        last_xbrl_run_at=nullable(TIME),
+        last_news_at=nullable(TIME),
+        queue_depth=INTEGER,
+    ),
+    as_of=TIME,
+)
+
+HISTORY_PARAMS = (
+    Param(
+        "service",
+        allowed=status.SERVICES,
+        open=True,
+        help="One service; all of them without it.",
+        example="main_api",
+    ),
+    Param(
+        "days",
+        "integer",
+        default=30,
+        least=1,
+        most=status.MAX_DAYS,
+        clamp="above",
+        help=f"How many, counted back from today; more than {status.MAX_DAYS} are {status.MAX_DAYS}.",
+        example="7",
+    ),
+    Param(
+        "resolution",
+        default="daily",
+        allowed=("hourly", "daily"),
+        example="hourly",
+        help=f"Of the buckets; daily, with a warning, where hourly would be more than {status.MAX_BUCKETS}.",
+    ),
+)
+HISTORY_SHAPE = obj(
+    days=INTEGER,
+    resolution=enum("hourly", "daily"),
+    history=mapping(
+        array(
+            obj(
+                timestamp=TIME,
+                total_checks=INTEGER,
+                healthy=INTEGER,
+                degraded=INTEGER,
+                down=INTEGER,
+                uptime_pct=NUMBER,
+                avg_response_ms=INTEGER,
+            )
+        )
+    ),
+    meta=obj(generated_at=TIME, services_included=array(TEXT), warning=nullable(TEXT)),
+)
+
+BADGE_PARAMS = (
+    Param(
+        "badge",
+        place="path",
+        required=True,
+        help="A service's name, or overall, and .svg.",
+        example="main_api.svg",
+    ),
+)
+
+FEED_CHANGES = 50  # that the feed lists
+
+# Of the badge: text on them has a contrast of 4.5 or more.
+_COLOURS = {"operational": "#1f7a3d", "degraded": "#8a5a00", "down": "#b3261e", "not running": "#555555"}
+_OVERALL = {"partial_outage": "down", "major_outage": "down"}
+
+
+def show(call: Call) -> Response:
+    """How every part that runs stands."""
+    return Response(200, current(call.app))
+
+
+def current(app: App) -> bytes:
+    """The body of ``GET /api/v1/status``, kept for 30 s or until a part changes over; needs no other part."""
+    return app.watch.kept["status"].get(
+        app.clock.monotonic(), lambda: dumps(status.document(app, app.clock.now()))
+    )
+
+
+def history(call: Call) -> Response:
+    """How they stood, in buckets of hours or days."""
+    params = call.params
+    return call.plain(
+        status.history(call.app, params["service"], params["days"], params["resolution"], call.now)
+    )
+
+
+def badge(call: Call) -> Response:
+    """A service's status, or the overall one, as a small picture."""
+    name, dot, kind = call.params["badge"].rpartition(".")
+    if (dot, kind) != (".", "svg") or name not in ("overall", *status.known(call.app.config)):
+        raise ApiError("NOT_FOUND", "There is no badge of this name.")
+    standings = status.standing(call.app)
+    if name == "overall":
+        said: str = status.overall(part.status for part in standings.values())
+    else:
+        part = standings.get(status.ALIASES.get(name, name))
+        said = "not running" if part is None else part.status
+    colour = _COLOURS[_OVERALL.get(said, said)]
+    data = _badge(name if name != "overall" else "finapi", said.replace("_", " "), colour)
+    return Response(200, data.encode(), "image/svg+xml", {"Cache-Control": "no-cache"})
+
+
+def feed(call: Call) -> Response:
+    """The changes of status as RSS 2.0, newest first."""
+    app = call.app
+    data = app.watch.kept["changes"].get(app.clock.monotonic(), lambda: _feed(app))
+    return Response(200, data, "application/rss+xml; charset=utf-8")
+
+
+def _badge(left: str, right: str, colour: str) -> str:
+    # Widths by the letter: an SVG in an <img> has no font of its own to measure.
+    first, second = 12 + 7 * len(left), 12 + 7 * len(right)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{first + second}" height="20" role="img" '
+        f'aria-label="{left}: {right}"><title>{left}: {right}</title>'
+        f'<rect width="{first}" height="20" fill="#333333"/>'
+        f'<rect x="{first}" width="{second}" height="20" fill="{colour}"/>'
+        '<g fill="#ffffff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
+        f'<text x="6" y="14" textLength="{first - 12}">{left}</text>'
+        f'<text x="{first + 6}" y="14" textLength="{second - 12}">{right}</text></g></svg>\n'
+    )
+
+
+def _feed(app: App) -> bytes:
+    with app.db.read() as tx:
+        changes = status.changes(tx, FEED_CHANGES)
+    base = escape(app.config.public_url)
+    items = "".join(
+        f"<item><title>{escape(change.service)} is {change.status}</title>"
+        f"<description>{escape(change.reason or 'It works again.')}</description>"
+        f"<link>{base}/status</link><pubDate>{format_datetime(change.at, usegmt=True)}</pubDate>"
+        f'<guid isPermaLink="false">finapi-status-{change.id}</guid></item>'
+        for change in changes
+    )
+    return (
+        '<?xml version="1.0" encoding="utf-8"?><rss version="2.0"><channel><title>finapi status</title>'
+        f"<link>{base}/status</link><description>Changes of the status of the service at {base or 'finapi'}."
+        f"</description>{items}</channel></rss>\n"
+    ).encode()

@@ -1,0 +1,438 @@
+"""The status of the service over HTTP: for programs, for Prometheus, and the pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from finapi import accounts, watchdog
+from finapi.app import App
+from finapi.clock import FixedClock
+from finapi.parts import of_process
+from finapi.watch import Trouble
+from finapi.web.status_page import PLAYERS
+from tests.client import Client
+from tests.conftest import NOW
+from tests.test_metrics import value
+
+STATUS, HISTORY = "/api/v1/status", "/api/v1/status/history"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Switch:
+    """A part that can be broken and mended."""
+
+    broken = False
+
+    def __call__(self) -> None:
+        if self.broken:
+            raise Trouble("refused", "cannot be <reached>")
+
+
+@pytest.fixture
+def part(app: App) -> Switch:
+    """``main_api`` as a switch, beside the real store and counters; one round has been made."""
+    part = Switch()
+    app.watch.probes.update(main_api=part, **of_process(app))
+    watchdog.check(app, NOW)
+    return part
+
+
+def a_minute_later(app: App, clock: FixedClock) -> None:
+    clock.advance(60)
+    watchdog.check(app, clock.now())
+
+
+# ---- GET /api/v1/status
+
+
+def test_status_has_the_fields_of_the_spec_and_no_others(client: Client, part: Switch) -> None:
+    answer = client.get(STATUS)
+    assert answer.status == 200
+    entry = {"status": "operational", "uptime_30d_pct": 100.0, "last_check_at": "2026-01-31T12:00:00.000Z"}
+    assert answer.json == {
+        "overall": "operational",
+        "services": [
+            {"name": name, **entry} for name in ("main_api", "postgres_db", "redis", "sec_watchdog")
+        ],
+        "data_freshness": {
+            "last_filing_at": None,
+            "last_13f_batch_at": None,
+            "last_xbrl_run_at": None,
+            "last_news_at": None,
+            "queue_depth": 0,
+        },
+        "as_of": "2026-01-31T12:00:00.000Z",
+    }
+
+
+def test_status_is_the_same_for_thirty_seconds(client: Client, part: Switch, clock: FixedClock) -> None:
+    first = client.get(STATUS).body
+    clock.advance(29.999)
+    assert client.get(STATUS).body == first
+    clock.advance(0.001)
+    assert client.get(STATUS).json["as_of"] == "2026-01-31T12:00:30.000Z"
+
+
+def test_status_needs_no_key_and_passes_no_limit(make_app: Callable[..., App], clock: FixedClock) -> None:
+    app = make_app(app_per_minute=1, app_per_hour=1)
+    watchdog.check(app, NOW)
+    client = Client(app)
+    answers = [client.get(STATUS) for _ in range(50)]
+    assert {answer.status for answer in answers} == {200}
+    assert not {"x-ratelimit-limit", "x-tokens-charged"} & set(answers[0].headers)
+    assert client.get(HISTORY).status == 200
+    assert client.get(HISTORY).status == 429
+
+
+def test_a_part_that_breaks_shows_with_the_next_round_whatever_was_kept(
+    client: Client, app: App, part: Switch, clock: FixedClock
+) -> None:
+    clock.advance(50)
+    assert client.get(STATUS).json["overall"] == "operational"
+    part.broken = True
+    clock.advance(10)  # within the 30 s that the answer is kept
+    watchdog.check(app, clock.now())
+    found = client.get(STATUS).json
+    assert (found["overall"], found["services"][0]["status"]) == ("partial_outage", "down")
+    assert found["services"][0]["uptime_30d_pct"] == 50.0
+    part.broken = False
+    a_minute_later(app, clock)
+    assert client.get(STATUS).json["overall"] == "operational"
+
+
+def test_a_part_that_is_switched_off_is_left_out(
+    client: Client, app: App, part: Switch, clock: FixedClock
+) -> None:
+    del app.watch.probes["main_api"]
+    a_minute_later(app, clock)
+    assert [one["name"] for one in client.get(STATUS).json["services"]] == [
+        "postgres_db",
+        "redis",
+        "sec_watchdog",
+    ]
+    assert len(client.get(HISTORY + "?service=main_api").json["history"]["main_api"]) == 1
+
+
+def test_before_the_first_round_the_answer_is_503_and_nothing_is_kept(client: Client, app: App) -> None:
+    answer = client.get(STATUS)
+    assert (answer.status, answer.json["code"], answer.headers["retry-after"]) == (503, "UNAVAILABLE", "1")
+    assert client.get("/status").status == 503
+    assert client.get("/status/badge/overall.svg").status == 503
+    watchdog.check(app, NOW)
+    assert client.get(STATUS).status == client.get("/status").status == 200
+
+
+def test_status_is_answered_while_the_store_is_gone(
+    client: Client, app: App, part: Switch, clock: FixedClock
+) -> None:
+    client.get(STATUS)
+    app.db.close()
+    clock.advance(60)
+    watchdog.check(app, clock.now())
+    found = client.get(STATUS).json
+    assert {one["name"]: one["status"] for one in found["services"]} == {
+        "main_api": "operational",
+        "postgres_db": "down",
+        "redis": "operational",
+        "sec_watchdog": "operational",
+    }
+    assert (found["overall"], found["as_of"]) == ("partial_outage", "2026-01-31T12:01:00.000Z")
+
+
+# ---- GET /api/v1/status/history
+
+
+def test_history_takes_its_defaults(client: Client, part: Switch) -> None:
+    found = client.get(HISTORY).json
+    assert (found["days"], found["resolution"], found["meta"]["warning"]) == (30, "daily", None)
+    assert found["meta"]["services_included"] == ["main_api", "postgres_db", "redis", "sec_watchdog"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("1", 1), ("90", 90), ("91", 90), ("365", 90), ("9" * 30, 90), ("007", 7)]
+)
+def test_days_above_ninety_are_silently_ninety(
+    client: Client, part: Switch, given: str, expected: int
+) -> None:
+    found = client.get(f"{HISTORY}?days={given}").json
+    assert (found["days"], found["meta"]["warning"]) == (expected, None)
+
+
+@pytest.mark.parametrize(
+    "given", ["0", "-1", "-" + "9" * 30, "", "x", "1.5", "1e1", "+7", " 7", "７", "nan", "7,8"]
+)
+def test_days_that_are_no_whole_number_of_one_or_more_are_refused(
+    client: Client, part: Switch, given: str
+) -> None:
+    answer = client.get(HISTORY, query={"days": given})
+    assert (answer.status, answer.json["code"]) == (400, "INVALID_PARAM")
+    assert answer.json["details"]["param"] == "days"
+
+
+@pytest.mark.parametrize(
+    "query", ["service=nonsense", "service=", "resolution=weekly", "resolution=", "days=1&days=2"]
+)
+def test_values_that_are_not_in_the_list_are_refused(client: Client, part: Switch, query: str) -> None:
+    answer = client.get(f"{HISTORY}?{query}")
+    assert (answer.status, answer.json["code"]) == (400, "INVALID_PARAM")
+    assert answer.json["details"]["param"] == query.partition("=")[0]
+
+
+def test_with_a_service_only_that_key_is_there(client: Client, part: Switch) -> None:
+    found = client.get(f"{HISTORY}?service=redis&days=2&resolution=hourly").json
+    assert found["history"] == {
+        "redis": [
+            {
+                "timestamp": "2026-01-31T12:00:00.000Z",
+                "total_checks": 1,
+                "healthy": 1,
+                "degraded": 0,
+                "down": 0,
+                "uptime_pct": 100.0,
+                "avg_response_ms": 0,
+            }
+        ]
+    }
+    assert found["meta"]["services_included"] == ["redis"]
+
+
+def test_hourly_for_too_long_is_daily_with_a_warning(client: Client, part: Switch) -> None:
+    found = client.get(f"{HISTORY}?days=365&resolution=hourly").json
+    assert (found["days"], found["resolution"]) == (90, "daily")
+    assert found["meta"]["warning"] == (
+        "hourly over 90 days would be 2160 buckets, more than 200: daily is answered"
+    )
+
+
+# ---- badges and changes
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("main_api", "main_api: operational"),
+        ("overall", "finapi: operational"),
+        ("sec_worker", "sec_worker: not running"),
+    ],
+)
+def test_a_badge_says_how_a_service_stands(client: Client, part: Switch, name: str, said: str) -> None:
+    answer = client.get(f"/status/badge/{name}.svg")
+    assert answer.headers["content-type"] == "image/svg+xml"
+    root = ElementTree.fromstring(answer.body)
+    assert root.get("aria-label") == said
+    assert " ".join(text.text or "" for text in root.iter(f"{SVG}text")) == said.replace(":", "")
+
+
+def test_the_badge_of_a_service_that_is_down_is_red(
+    client: Client, app: App, part: Switch, clock: FixedClock
+) -> None:
+    part.broken = True
+    a_minute_later(app, clock)
+    for name, said in (("main_api", "down"), ("overall", "partial outage")):
+        body = client.get(f"/status/badge/{name}.svg").body.decode()
+        assert f">{said}<" in body
+        assert "#b3261e" in body
+
+
+@pytest.mark.parametrize(
+    "name", ["nonsense.svg", "main_api", "main_api.png", ".svg", "main_api.svg.svg", "%3Csvg%3E.svg"]
+)
+def test_a_badge_of_nothing_is_404(client: Client, part: Switch, name: str) -> None:
+    answer = client.get(f"/status/badge/{name}")
+    assert (answer.status, answer.json["code"]) == (404, "NOT_FOUND")
+
+
+def test_changes_are_told_as_rss_newest_first(make_app: Callable[..., App], clock: FixedClock) -> None:
+    app = make_app(public_url="https://api.example.com")
+    part = app.watch.probes["main_api"] = Switch()
+    client = Client(app)
+    watchdog.check(app, NOW)
+    assert list(ElementTree.fromstring(client.get("/status.rss").body).iter("item")) == []
+    part.broken = True
+    a_minute_later(app, clock)
+    part.broken = False
+    a_minute_later(app, clock)
+    answer = client.get("/status.rss")
+    assert answer.headers["content-type"] == "application/rss+xml; charset=utf-8"
+    channel = ElementTree.fromstring(answer.body)[0]
+    assert channel.findtext("link") == "https://api.example.com/status"
+    items = [{child.tag: child.text for child in item} for item in channel.iter("item")]
+    assert [(item["title"], item["description"]) for item in items] == [
+        ("main_api is operational", "It works again."),
+        ("main_api is down", "cannot be <reached>"),
+    ]
+    assert [parsedate_to_datetime(item["pubDate"] or "").isoformat() for item in items] == [
+        "2026-01-31T12:02:00+00:00",
+        "2026-01-31T12:01:00+00:00",
+    ]
+    assert len({item["guid"] for item in items}) == 2
+    # The same change keeps its name, so that no reader shows it twice.
+    a_minute_later(app, clock)
+    clock.advance(30)
+    assert client.get("/status.rss").body == answer.body
+
+
+# ---- pages
+
+
+@pytest.fixture
+def broken(client: Client, app: App, part: Switch, clock: FixedClock) -> str:
+    """The status page with one part down."""
+    part.broken = True
+    a_minute_later(app, clock)
+    return client.get("/status").body.decode()
+
+
+def test_the_page_says_what_is_wrong(broken: str) -> None:
+    assert "One part is down." in broken
+    assert (
+        '<li class="down"><h2>main_api<small>the HTTP interface</small></h2><p class="now">down</p>' in broken
+    )
+    assert '<p class="reason">cannot be &lt;reached&gt;</p>' in broken
+    assert '<time datetime="2026-01-31T12:01:00Z">2026-01-31 12:01 UTC</time> <b>main_api</b> down' in broken
+    assert "50 % healthy in 30 days" in broken
+    assert "2026-01-31: 50 % of 2 checks healthy" in broken
+
+
+def test_the_page_names_every_part_once(broken: str) -> None:
+    names = re.findall('<li class="[a-z]+"><h2>([a-z0-9_]+)<', broken)
+    assert names == ["main_api", "postgres_db", "redis", "sec_watchdog"]
+
+
+def test_the_page_needs_no_script_no_inline_style_and_nothing_from_elsewhere(broken: str) -> None:
+    assert not re.search(r"<script|style=|<style|\son\w+=|https?://", broken)
+
+
+@pytest.mark.parametrize("path", ["/", "/status"])
+def test_a_page_is_html_that_lets_nothing_in(client: Client, part: Switch, path: str) -> None:
+    answer = client.get(path)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["content-security-policy"] == (
+        "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )
+    assert client.get("/nothing").status == 404
+
+
+def test_every_name_of_a_part_is_explained() -> None:
+    from finapi.status import ALIASES, SERVICES
+
+    assert set(PLAYERS) == set(SERVICES) - set(ALIASES)
+
+
+def test_the_front_page_says_what_this_is_and_where_to_go(make_app: Callable[..., App]) -> None:
+    client = Client(make_app(public_url="https://api.example.com"))
+    body = client.get("/").body.decode()
+    assert "<h1>finapi</h1><p>Market data derived from SEC filings" in body
+    assert "'https://api.example.com/api/v1/xbrl/companies/AAPL/statements?period=Q'" in body
+    links = set(re.findall('href="([^"]+)"', body))
+    assert links == {"/", "/status", "/status.rss", "/plans", "/changelog", "/openapi.json", "/style.css"}
+
+
+def test_every_link_of_a_page_leads_somewhere(client: Client, part: Switch, broken: str) -> None:
+    for path in sorted(set(re.findall('href="([^"]+)"', broken))):
+        assert client.get(path).status == 200, path
+
+
+# ---- /metrics
+
+
+LOOPBACK = "127.0.0.1"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"])
+def test_metrics_are_for_callers_of_this_machine(client: Client, part: Switch, address: str) -> None:
+    answer = client.get("/metrics", address=address)
+    assert (answer.status, answer.headers["content-type"]) == (
+        200,
+        "text/plain; version=0.0.4; charset=utf-8",
+    )
+    assert value(answer.body.decode(), "finapi_service_up", service="main_api") == 1
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "10.0.0.1", "::2", "", "localhost", "::ffff:192.0.2.1"])
+def test_metrics_are_not_for_others(client: Client, address: str) -> None:
+    answer = client.get("/metrics", address=address)
+    assert (answer.status, answer.json["code"]) == (403, "FORBIDDEN")
+
+
+@pytest.mark.parametrize(
+    "header", ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP", "X-Forwarded-Host", "X-Forwarded-Proto"]
+)
+def test_a_proxy_on_this_machine_is_not_the_caller(client: Client, header: str) -> None:
+    assert client.get("/metrics", address=LOOPBACK, headers={header: "127.0.0.1"}).status == 403
+
+
+def test_a_caller_that_claims_this_machine_through_a_trusted_proxy_is_refused(
+    make_app: Callable[..., App],
+) -> None:
+    client = Client(make_app(trusted_proxies=("192.0.2.0/24",)))
+    headers = {"X-Forwarded-For": "127.0.0.1"}
+    assert client.get("/metrics", address="192.0.2.1", headers=headers).status == 403
+
+
+def test_others_need_the_token(make_app: Callable[..., App]) -> None:
+    client = Client(make_app(metrics_token="let me see"))
+    for given, status in (
+        ("Bearer let me see", 200),
+        ("bearer let me see", 200),
+        ("Bearer let me", 403),
+        ("Bearer ", 403),
+        ("Basic let me see", 403),
+        ("Bearer let me see\u00e4", 403),
+    ):
+        assert client.get("/metrics", headers={"Authorization": given}).status == status, given
+    assert client.get("/metrics", headers={"Authorization": "Bearer let me see", "Via": "x"}).status == 200
+
+
+def test_without_a_token_in_the_settings_an_empty_one_opens_nothing(client: Client) -> None:
+    assert client.get("/metrics", headers={"Authorization": "Bearer "}).status == 403
+
+
+def scraped(client: Client) -> str:
+    return client.get("/metrics", address=LOOPBACK).body.decode()
+
+
+def test_calls_are_counted_by_route_status_tokens_and_refusal(client: Client, app: App, part: Switch) -> None:
+    user = accounts.create(app, "ann@example.com", "pro", NOW)
+    statements = "/api/v1/xbrl/companies/{ticker}/statements"
+    client.get("/api/v1/xbrl/companies/NONE/statements", headers={"X-API-Key": user.api_key})
+    client.get("/api/v1/xbrl/companies/NONE/statements")
+    client.call("HEAD", "/livez")
+    client.get("/nothing/here")
+    text = scraped(client)
+
+    def requests(route: str, status: str, method: str = "GET") -> Any:
+        return value(text, "finapi_requests_total", method=method, route=route, status=status)
+
+    assert requests(statements, "404") == 1
+    assert requests(statements, "401") == 1
+    assert requests("/livez", "200") == 1
+    assert requests("", "404", "") == 1
+    assert value(text, "finapi_tokens_charged_total") == 0
+    assert value(text, "finapi_refusals_total", code="UNAUTHORIZED", zone="xbrl") == 1
+
+
+def test_paths_that_callers_make_up_are_one_series(client: Client) -> None:
+    for number in range(50):
+        client.get(f"/nothing/{number}")
+    text = scraped(client)
+    assert value(text, "finapi_requests_total", method="", route="", status="404") == 50
+    assert "/nothing/" not in text
+
+
+def test_the_store_and_the_queues_are_looked_up(client: Client, app: App, part: Switch) -> None:
+    with app.db.write() as tx:
+        tx.insert("insert_mail", template="welcome", subject_id=1, now="2026-01-31T12:00:00.000Z")
+        tx.run("bump_data_version")
+    text = scraped(client)
+    assert value(text, "finapi_queue_depth", queue="mail") == 1
+    assert value(text, "finapi_data_version") == 1
+    assert (value(text, "finapi_database_bytes", part="pages") or 0) > 100_000
+    assert value(text, "finapi_database_bytes", part="wal") == 0
+    assert value(text, "finapi_checks_total", service="redis", **{"class": "healthy"}) == 1

@@ -1,0 +1,195 @@
+"""Checks: the class of each outcome, and that no part that hangs holds up another or a thread too many."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from finapi.clock import FixedClock
+from finapi.watch import CLASSES, Check, Checks, Kept, Outcome, Probe, Trouble
+
+DEADLINE = 0.2  # seconds; longer than any check here that is meant to come back
+
+
+def works() -> None:
+    pass
+
+
+def finds(*troubles: Trouble | Exception | None) -> Probe:
+    """A probe that finds these, one at each call."""
+    left = list(troubles)
+
+    def probe() -> None:
+        trouble = left.pop(0)
+        if trouble is not None:
+            raise trouble
+
+    return probe
+
+
+@pytest.fixture
+def checks(clock: FixedClock) -> Iterator[Checks]:
+    made = Checks(clock.monotonic, DEADLINE)
+    yield made
+    made.close()
+    made.join(30.0)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("finapi-check")]
+
+
+@pytest.fixture
+def hang() -> Iterator[Callable[[], None]]:
+    """A probe that hangs until the test is over."""
+    release = threading.Event()
+    yield lambda: bool(release.wait(30.0)) and None
+    release.set()
+
+
+def test_a_probe_that_returns_is_an_answer(checks: Checks) -> None:
+    assert checks.of({"a": works}) == {"a": Check("answered", 0)}
+
+
+# The rows of SPEC "Service health classification per check", each side of its second.
+@pytest.mark.parametrize(
+    ("outcome", "ms", "health"),
+    [
+        ("answered", 0, "healthy"),
+        ("answered", 999, "healthy"),
+        ("answered", 1000, "degraded"),
+        ("answered", 60_000, "degraded"),
+        ("recovered", 3, "degraded"),
+        ("recovered", 1000, "degraded"),
+        ("refused", 0, "down"),
+        ("timeout", 5000, "down"),
+        ("failing", 0, "down"),
+        ("failing", 1000, "down"),
+        ("wrong", 0, "down"),
+    ],
+)
+def test_the_class_of_a_check_is_that_of_the_table(outcome: Outcome, ms: int, health: str) -> None:
+    assert Check(outcome, ms).health == health
+
+
+def test_the_table_has_every_outcome() -> None:
+    assert set(CLASSES) == {"answered", "recovered", "refused", "timeout", "failing", "wrong"}
+
+
+def test_an_answer_after_a_second_is_degraded_and_says_how_long_it_took(
+    checks: Checks, clock: FixedClock
+) -> None:
+    found = checks.of({"a": lambda: clock.advance(1.0)})["a"]
+    assert (found, found.health) == (Check("answered", 1000, "answered after 1000 ms"), "degraded")
+
+
+def test_a_part_that_times_itself_is_believed(checks: Checks) -> None:
+    assert checks.of({"a": lambda: 999, "b": lambda: 1000}) == {
+        "a": Check("answered", 999),
+        "b": Check("answered", 1000, "answered after 1000 ms"),
+    }
+
+
+def test_a_5xx_that_is_gone_at_the_second_try_has_recovered(checks: Checks) -> None:
+    found = checks.of({"a": finds(Trouble("failing", "answered 503"), None)})["a"]
+    assert (found, found.health) == (Check("recovered", 0, "answered 503"), "degraded")
+
+
+def test_a_5xx_twice_is_down(checks: Checks) -> None:
+    probe = finds(Trouble("failing", "answered 503"), Trouble("failing", "answered 500"))
+    assert checks.of({"a": probe})["a"] == Check("failing", 0, "answered 500")
+
+
+def test_a_5xx_and_then_nothing_is_down(checks: Checks) -> None:
+    probe = finds(Trouble("failing", "answered 503"), Trouble("refused", "cannot be reached"))
+    assert checks.of({"a": probe})["a"] == Check("refused", 0, "cannot be reached")
+
+
+@pytest.mark.parametrize("outcome", ["refused", "timeout", "wrong"])
+def test_only_a_5xx_is_asked_again(checks: Checks, outcome: Outcome) -> None:
+    assert checks.of({"a": finds(Trouble(outcome, "why"), None)})["a"] == Check(outcome, 0, "why")
+
+
+def test_a_part_that_raises_is_asked_again_like_a_5xx(checks: Checks) -> None:
+    assert checks.of({"a": finds(KeyError("secret"), ValueError("secret"))})["a"] == Check(
+        "failing", 0, "the check failed with ValueError"
+    )
+    assert checks.of({"a": finds(KeyError("secret"), None)})["a"].outcome == "recovered"
+
+
+def test_a_part_that_hangs_is_down_and_holds_up_no_other(checks: Checks, hang: Callable[[], None]) -> None:
+    assert checks.of({"a": hang, "b": works}) == {
+        "a": Check("timeout", 200, "no answer within 0.2 s"),
+        "b": Check("answered", 0),
+    }
+
+
+def test_many_parts_that_hang_take_one_deadline_together(checks: Checks, hang: Callable[[], None]) -> None:
+    began = time.monotonic()
+    found = checks.of({str(number): hang for number in range(12)})
+    assert {one.outcome for one in found.values()} == {"timeout"}
+    assert len(found) == 12
+    assert time.monotonic() - began < 6 * DEADLINE  # one after another they would take 12
+
+
+def test_no_second_check_is_started_behind_one_that_hangs(checks: Checks, hang: Callable[[], None]) -> None:
+    before = threading.active_count()
+    for _ in range(3):
+        assert checks.of({"a": hang})["a"].outcome == "timeout"
+    assert threading.active_count() == before + 1
+
+
+def test_what_comes_back_too_late_is_no_finding_of_the_next_round(checks: Checks) -> None:
+    release = threading.Event()
+
+    def slow() -> None:
+        release.wait(30.0)
+        raise Trouble("wrong", "of the first round")
+
+    assert checks.of({"a": slow})["a"].outcome == "timeout"
+    release.set()
+    checks.join(30.0)
+    assert checks.of({"a": works})["a"] == Check("answered", 0)
+
+
+def test_a_stop_waits_for_no_check_and_leaves_out_what_did_not_come_back(hang: Callable[[], None]) -> None:
+    checks = Checks(FixedClock().monotonic, 30.0)
+    asked = threading.Event()
+
+    def asked_and_hangs() -> None:
+        asked.set()
+        hang()
+
+    def stop() -> None:
+        asked.wait(30.0)
+        checks.close()
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    assert checks.of({"a": asked_and_hangs}) == {}
+    thread.join()
+
+
+# ---- Kept
+
+
+def test_what_is_kept_is_made_once_in_its_time() -> None:
+    made = iter("abc")
+    kept: Kept[str] = Kept(30.0)
+    assert [kept.get(now, lambda: next(made)) for now in (0.0, 29.999, 30.0, 59.0, 60.0)] == list("aabbc")
+
+
+def test_what_is_dropped_is_made_anew() -> None:
+    made = iter("ab")
+    kept: Kept[str] = Kept(30.0)
+    assert kept.get(0.0, lambda: next(made)) == "a"
+    kept.drop()
+    assert kept.get(0.0, lambda: next(made)) == "b"
+
+
+def test_a_maker_that_fails_keeps_nothing_not_even_the_value_before() -> None:
+    kept: Kept[str] = Kept(30.0)
+    assert kept.get(0.0, lambda: "a") == "a"
+    with pytest.raises(ZeroDivisionError):
+        kept.get(30.0, lambda: str(1 // 0))
+    assert kept.get(30.0, lambda: "b") == "b"

@@ -1,0 +1,534 @@
+"""The watchdog's rounds: one count for each service and tick, whatever the clock, a restart or the store does."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi import app as apps
+from finapi import db, heartbeats, status, watchdog
+from finapi.app import App
+from finapi.clock import FixedClock, iso
+from finapi.config import Config
+from finapi.db import Database
+from finapi.parts import Heart, counters, of_process, store
+from finapi.watch import Check, Checks, Trouble
+from tests.conftest import NOW
+
+NOON = int(NOW.timestamp())
+
+
+class Part:
+    """A part that works until ``trouble`` is set."""
+
+    def __init__(self) -> None:
+        self.trouble: Trouble | None = None
+
+    def __call__(self) -> None:
+        if self.trouble is not None:
+            raise self.trouble
+
+    def stop(self) -> None:
+        self.trouble = Trouble("refused", "cannot be reached")
+
+    def start(self) -> None:
+        self.trouble = None
+
+
+class MovableClock(FixedClock):
+    """A clock whose wall reading can be put anywhere, as an operator or NTP does."""
+
+    def put(self, moment: datetime) -> None:
+        self._now = moment
+
+
+@pytest.fixture
+def part(app: App) -> Part:
+    part = Part()
+    app.watch.probes["redis"] = part
+    return part
+
+
+def checks(app: App) -> list[tuple[str, int, str]]:
+    """Every single check that is kept: service, tick, class."""
+    connection = app.db._writer
+    rows = connection.execute("SELECT service, tick, class FROM status_checks ORDER BY tick, service")
+    return [tuple(row) for row in rows]
+
+
+def buckets(app: App, table: str, service: str = "redis") -> list[tuple[int, ...]]:
+    """The rows of ``status_hours`` or ``status_days``: start, checks, healthy, degraded, down, ms."""
+    rows = app.db._writer.execute(
+        f"SELECT start, checks, healthy, degraded, down, ms FROM {table} WHERE service = ? ORDER BY start",
+        (service,),
+    )
+    return [tuple(row) for row in rows]
+
+
+def rounds(app: App, clock: FixedClock, number: int, seconds: float = 60.0) -> None:
+    """So many rounds, each after the seconds before it."""
+    for _ in range(number):
+        clock.advance(seconds)
+        watchdog.check(app, clock.now())
+
+
+def standing(app: App, service: str = "redis") -> str:
+    return app.watch.standings[service].status
+
+
+# ---- ticks
+
+
+def test_a_tick_is_a_whole_multiple_of_the_interval() -> None:
+    config = Config(watchdog_interval=60)
+    assert watchdog.tick_of(config, NOW) == NOON
+    assert watchdog.tick_of(config, NOW + timedelta(seconds=59.999)) == NOON
+    assert watchdog.tick_of(config, NOW + timedelta(seconds=60)) == NOON + 60
+    assert watchdog.tick_of(config, NOW - timedelta(milliseconds=1)) == NOON - 60
+
+
+def test_a_round_counts_every_part_and_the_watchdog_itself(app: App, part: Part) -> None:
+    watchdog.check(app, NOW)
+    assert checks(app) == [("redis", NOON, "healthy"), ("sec_watchdog", NOON, "healthy")]
+    assert buckets(app, "status_hours") == [(NOON, 1, 1, 0, 0, 0)]
+    assert buckets(app, "status_days") == [(NOON - 12 * 3600, 1, 1, 0, 0, 0)]
+
+
+def test_a_step_makes_the_round_of_its_tick_once_and_waits_for_the_next(
+    app: App, part: Part, clock: FixedClock
+) -> None:
+    assert watchdog.step(app) == 60.0
+    clock.advance(20)
+    assert watchdog.step(app) == 40.0
+    clock.advance(39.999)
+    assert watchdog.step(app) == pytest.approx(0.001, abs=1e-6)
+    assert len(checks(app)) == 2
+    clock.advance(0.001)
+    assert watchdog.step(app) == 60.0
+    assert buckets(app, "status_hours") == [(NOON, 2, 2, 0, 0, 0)]
+
+
+def test_the_interval_is_a_setting(make_app: Callable[..., App], clock: FixedClock) -> None:
+    app = make_app(watchdog_interval=5)
+    assert watchdog.step(app) == 5.0
+    clock.advance(4)
+    assert watchdog.step(app) == 1.0
+    assert len(checks(app)) == 1
+
+
+def test_two_rounds_in_a_tick_count_once_but_the_later_one_is_how_it_stands(
+    app: App, part: Part, clock: FixedClock
+) -> None:
+    watchdog.check(app, NOW)
+    part.stop()
+    clock.advance(59)
+    watchdog.check(app, clock.now())
+    assert buckets(app, "status_hours") == [(NOON, 1, 1, 0, 0, 0)]
+    assert standing(app) == "down"
+
+
+def test_two_rounds_at_once_count_once(app: App, part: Part) -> None:
+    threads = [threading.Thread(target=watchdog.check, args=(app, NOW)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert buckets(app, "status_hours") == [(NOON, 1, 1, 0, 0, 0)]
+    assert buckets(app, "status_days") == [(NOON - 12 * 3600, 1, 1, 0, 0, 0)]
+
+
+def test_ticks_that_were_missed_are_counted_as_missed_and_not_made_up(
+    app: App, part: Part, clock: FixedClock
+) -> None:
+    watchdog.step(app)
+    clock.advance(5 * 60)
+    watchdog.step(app)
+    assert buckets(app, "status_hours") == [(NOON, 2, 2, 0, 0, 0)]
+    assert "finapi_checks_missed_total 4\n" in app.metrics.text({})
+    assert buckets(app, "status_hours", "sec_watchdog") == [(NOON, 2, 1, 1, 0, 240_000)]
+    assert app.watch.standings["sec_watchdog"].reason == "rounds missed: 4"
+
+
+@pytest.mark.parametrize(
+    ("late", "expected", "reason"),
+    [(0.0, "operational", None), (0.999, "operational", None), (1.0, "degraded", "1000 ms late")],
+)
+def test_a_watchdog_that_is_late_by_a_second_is_degraded(
+    app: App, clock: FixedClock, late: float, expected: str, reason: str | None
+) -> None:
+    watchdog.check(app, clock.now())
+    rounds(app, clock, 1, 60 + late)
+    assert standing(app, "sec_watchdog") == expected
+    assert app.watch.standings["sec_watchdog"].reason == reason
+
+
+def test_a_watchdog_that_is_stuck_is_down_though_it_cannot_say_so(
+    app: App, part: Part, clock: FixedClock
+) -> None:
+    watchdog.check(app, clock.now())
+    clock.advance(60 + 5 + 1)
+    assert status.standing(app)["sec_watchdog"].status == "operational"
+    clock.advance(0.001)
+    assert status.standing(app)["sec_watchdog"].status == "down"
+    assert status.document(app, clock.now())["overall"] == "partial_outage"
+    watchdog.check(app, clock.now())
+    assert status.standing(app)["sec_watchdog"].status == "degraded"  # a round was late
+    rounds(app, clock, 1)
+    assert status.standing(app)["sec_watchdog"].status == "operational"
+
+
+# ---- clocks, restarts
+
+
+@pytest.fixture
+def movable(tmp_path: Path) -> Iterator[App]:
+    app = apps.in_memory(Config(), MovableClock(NOW))
+    app.watch.probes["redis"] = Part()
+    yield app
+    app.db.close()
+
+
+def test_a_clock_that_is_put_back_counts_no_tick_twice(movable: App) -> None:
+    clock: Any = movable.clock
+    for _ in range(10):
+        watchdog.step(movable)
+        clock.advance(60)
+    clock.put(NOW)
+    for _ in range(12):
+        watchdog.step(movable)
+        clock.advance(60)
+    assert buckets(movable, "status_hours") == [(NOON, 12, 12, 0, 0, 0)]
+    assert buckets(movable, "status_hours", "sec_watchdog")[0][:5] == (NOON, 12, 12, 0, 0)
+
+
+def test_a_clock_that_jumps_ahead_invents_no_tick_and_calls_none_missed(movable: App) -> None:
+    clock: Any = movable.clock
+    watchdog.step(movable)
+    clock.advance(60)
+    clock.put(NOW + timedelta(days=3))
+    watchdog.step(movable)
+    assert [row[:2] for row in buckets(movable, "status_hours")] == [(NOON, 1), (NOON + 3 * 86_400, 1)]
+    assert [row[:2] for row in buckets(movable, "status_days")] == [
+        (NOON - 12 * 3600, 1),
+        (NOON - 12 * 3600 + 3 * 86_400, 1),
+    ]
+    assert "finapi_checks_missed_total 0\n" in movable.metrics.text({})
+    assert standing(movable, "sec_watchdog") == "operational"
+
+
+def test_a_clock_that_is_decades_ahead_for_a_while_costs_no_history(movable: App) -> None:
+    clock: Any = movable.clock
+    watchdog.step(movable)
+    for hour in range(3):
+        clock.advance(3600)
+        clock.put(NOW + timedelta(days=40 * 365, hours=hour))
+        watchdog.step(movable)
+    clock.put(NOW + timedelta(minutes=1))
+    watchdog.step(movable)
+    assert buckets(movable, "status_hours")[0] == (NOON, 2, 2, 0, 0, 0)
+    found = status.history(movable, "redis", 90, "daily", clock.now())["history"]["redis"]
+    assert [(row["timestamp"], row["total_checks"]) for row in found] == [("2026-01-31T00:00:00.000Z", 2)]
+
+
+@pytest.fixture
+def start(tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], App]]:
+    """Opens the same database as a process that starts anew; it does not wait long for others."""
+    monkeypatch.setattr(db, "BUSY_SECONDS", 0.05)
+    started: list[App] = []
+
+    def begin() -> App:
+        for app in started:
+            app.db.close()
+        app = apps.on_disk(Config(data_dir=tmp_path), clock)
+        app.watch.probes["redis"] = Part()
+        started.append(app)
+        return app
+
+    yield begin
+    for app in started:
+        app.db.close()
+
+
+def test_a_restart_within_a_tick_counts_it_once(start: Callable[[], App], clock: FixedClock) -> None:
+    for _ in range(3):
+        watchdog.check(start(), clock.now())
+        clock.advance(15)
+    app = start()
+    assert buckets(app, "status_hours") == [(NOON, 1, 1, 0, 0, 0)]
+    watchdog.check(app, clock.now())
+    clock.advance(15)
+    watchdog.check(app, clock.now())
+    assert buckets(app, "status_hours") == [(NOON, 2, 2, 0, 0, 0)]
+
+
+def test_a_part_that_is_down_and_up_again_after_a_restart_has_two_changes(
+    start: Callable[[], App], clock: FixedClock
+) -> None:
+    app = start()
+    app.watch.probes["redis"].stop()  # type: ignore[attr-defined]
+    watchdog.check(app, clock.now())
+    clock.advance(600)
+    app = start()
+    watchdog.check(app, clock.now())
+    with app.db.read() as tx:
+        found = [(change.service, change.status, iso(change.at)) for change in status.changes(tx, 10)]
+    assert found == [
+        ("redis", "operational", "2026-01-31T12:10:00.000Z"),
+        ("redis", "down", "2026-01-31T12:00:00.000Z"),
+    ]
+
+
+def test_another_interval_after_a_restart_counts_on(tmp_path: Path, clock: FixedClock) -> None:
+    for interval in (60, 7, 60):
+        app = apps.on_disk(Config(data_dir=tmp_path, watchdog_interval=interval), clock)
+        app.watch.probes["redis"] = Part()
+        watchdog.check(app, clock.now())
+        app.db.close()
+        clock.advance(60)
+    connection = sqlite3.connect(tmp_path / "finapi.db")
+    assert connection.execute("SELECT checks FROM status_days WHERE service = 'redis'").fetchall() == [(3,)]
+    connection.close()
+
+
+# ---- what is kept
+
+
+def test_days_are_the_sums_of_their_hours(app: App, part: Part, clock: FixedClock) -> None:
+    made = random.Random(7)
+    app.watch.checks = Scripted(made)  # type: ignore[assignment]
+    rounds(app, clock, 3000, 61.0)
+    of_hours: dict[int, list[int]] = {}
+    for start, *counts in buckets(app, "status_hours"):
+        day = of_hours.setdefault(start // 86_400 * 86_400, [0] * 5)
+        of_hours[start // 86_400 * 86_400] = [one + more for one, more in zip(day, counts, strict=True)]
+    assert [(start, *counts) for start, counts in of_hours.items()] == buckets(app, "status_days")
+    assert len(of_hours) == 3
+    singles = [row for row in checks(app) if row[0] == "redis"]
+    assert sum(counts[0] for counts in of_hours.values()) == len(singles)
+    for place, name in enumerate(("healthy", "degraded", "down"), 1):
+        number = sum(row[2] == name for row in singles)
+        assert number == sum(counts[place] for counts in of_hours.values())
+        assert number > 500
+
+
+class Scripted(Checks):
+    """Checks with outcomes at random, made in no time."""
+
+    def __init__(self, made: random.Random) -> None:
+        super().__init__(lambda: 0.0, 1.0)
+        self._random = made
+
+    def of(self, probes: Any) -> dict[str, Check]:
+        outcomes: Any = ["answered", "recovered", "refused"]
+        return {name: Check(self._random.choice(outcomes), self._random.randrange(900)) for name in probes}
+
+
+def test_single_checks_are_kept_a_week_and_buckets_longer(app: App, part: Part, clock: FixedClock) -> None:
+    rows = [(NOON - 60 * number,) for number in range(1, 8 * 1440)]
+    app.db._writer.executemany(
+        "INSERT INTO status_checks (service, tick, class, ms) VALUES ('redis', ?, 'healthy', 1)", rows
+    )
+    watchdog.check(app, NOW)
+    ticks = [tick for service, tick, _ in checks(app) if service == "redis"]
+    assert (min(ticks), max(ticks), len(ticks)) == (NOON - 7 * 86_400, NOON, 7 * 1440 + 1)
+    assert sum(row[1] for row in buckets(app, "status_hours")) == 8 * 1440
+    assert len(buckets(app, "status_hours")) == 8 * 24 + 1
+
+
+def test_buckets_of_ninety_days_and_more_are_kept_and_their_number_is_bounded(app: App, part: Part) -> None:
+    for table, seconds, rows in (("status_hours", 3600, 3000), ("status_days", 86_400, 500)):
+        first = NOON // 86_400 * 86_400
+        app.db._writer.executemany(
+            f"INSERT INTO {table} VALUES ('redis', ?, 1, 1, 0, 0, 5)",
+            [(first - seconds * number,) for number in range(1, rows)],
+        )
+    watchdog.check(app, NOW)
+    assert len(buckets(app, "status_hours")) == 100 * 24 + 1
+    assert len(buckets(app, "status_days")) == 400 + 1
+
+
+def test_changes_are_bounded_in_number(app: App, part: Part, clock: FixedClock) -> None:
+    app.db._writer.executemany(
+        "INSERT INTO status_changes (service, changed_at, status) VALUES ('redis', '2026-01-31T00:00:00.000Z', ?)",
+        [("down" if number % 2 else "operational",) for number in range(1500)],
+    )
+    watchdog.check(app, NOW)
+    with app.db.read() as tx:
+        assert len(status.changes(tx, 5000)) == 1000
+
+
+def test_a_round_that_the_store_does_not_take_is_written_with_the_next(
+    start: Callable[[], App], clock: FixedClock, tmp_path: Path
+) -> None:
+    app = start()
+    part: Any = app.watch.probes["redis"]
+    watchdog.check(app, clock.now())
+    other = sqlite3.connect(tmp_path / "finapi.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    part.stop()
+    rounds(app, clock, 1)
+    assert buckets(app, "status_hours") == [(NOON, 1, 1, 0, 0, 0)]
+    assert (standing(app), app.watch.standings["redis"].uptime) == ("down", 100.0)
+    other.execute("ROLLBACK")
+    other.close()
+    part.start()
+    rounds(app, clock, 1)
+    assert buckets(app, "status_hours") == [(NOON, 3, 2, 0, 1, 0)]
+    assert app.watch.standings["redis"].uptime == pytest.approx(200 / 3)
+    with app.db.read() as tx:
+        found = [(change.status, iso(change.at)) for change in status.changes(tx, 10)]
+    assert found == [("operational", "2026-01-31T12:02:00.000Z"), ("down", "2026-01-31T12:01:00.000Z")]
+
+
+def test_a_round_that_a_stop_breaks_off_counts_nothing(app: App) -> None:
+    release = threading.Event()
+    app.watch.probes["redis"] = lambda: bool(release.wait(30.0)) and None
+    app.watch.checks.close()
+    watchdog.check(app, NOW)
+    release.set()
+    app.watch.checks.join(30.0)
+    assert (checks(app), dict(app.watch.standings)) == ([], {})
+
+
+# ---- the store and the counters, stopped for real; what beats
+
+
+def test_the_store_works_and_is_down_while_another_process_holds_it(
+    start: Callable[[], App], tmp_path: Path
+) -> None:
+    app = start()
+    store(app)
+    other = sqlite3.connect(tmp_path / "finapi.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert Checks(app.clock.monotonic, 10.0).of({"a": lambda: store(app)})["a"].health == "down"
+    other.execute("ROLLBACK")
+    other.close()
+    store(app)
+
+
+def test_a_store_that_forgets_what_was_written_is_wrong(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    store(app)
+    app.clock.advance(1)  # type: ignore[attr-defined]
+    monkeypatch.setattr(heartbeats, "beat", lambda *_: None)
+    with pytest.raises(Trouble, match="is not there to read"):
+        store(app)
+
+
+def test_the_counters_are_given_back_what_the_check_took(app: App) -> None:
+    for _ in range(200):
+        counters(app)
+    assert [limiter._states for limiter in app.limiters.values()] == [{} for _ in app.limiters]
+
+
+def test_counters_without_a_burst_work_too(make_app: Callable[..., App]) -> None:
+    counters(make_app(xbrl_burst=0, register_per_hour_per_ip=1))
+
+
+def test_counters_that_do_not_count_are_wrong(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    limiter = app.limiters["xbrl"]
+    decision = limiter.take("a", 0.0)
+    monkeypatch.setattr(limiter, "take", lambda *_: decision)
+    with pytest.raises(Trouble, match="the counters of xbrl do not count"):
+        counters(app)
+
+
+def test_counters_whose_lock_is_held_for_ever_are_down_in_time(app: App) -> None:
+    checks = Checks(app.clock.monotonic, 0.2)
+    with app.limiters["app"]._lock:
+        assert checks.of(of_process(app))["redis"] == Check("timeout", 200, "no answer within 0.2 s")
+    checks.join(30.0)
+    assert checks.of(of_process(app))["redis"] == Check("answered", 0)
+
+
+def beat(app: App, **said: Any) -> None:
+    with app.db.write() as tx:
+        heartbeats.beat(tx, "sec_worker", app.clock.now(), **said)
+
+
+def test_a_part_has_its_first_time_to_make_its_first_step(app: App, clock: FixedClock) -> None:
+    heart = Heart(app, "sec_worker", within=120.0)
+    assert heart() is None
+    clock.advance(120)
+    assert heart() is None
+    clock.advance(1)
+    with pytest.raises(Trouble, match="no sign of life for 121 s") as found:
+        heart()
+    assert found.value.outcome == "timeout"
+
+
+def test_a_beat_of_before_the_start_is_none(app: App, clock: FixedClock) -> None:
+    beat(app, failure="EDGAR answered 503")
+    heart = Heart(app, "sec_worker", within=120.0)
+    assert heart() is None
+    clock.advance(121)
+    with pytest.raises(Trouble, match="no sign of life"):
+        heart()
+
+
+def test_a_part_that_beats_works_and_one_that_stops_is_down_until_it_beats_again(
+    app: App, clock: FixedClock
+) -> None:
+    heart = Heart(app, "sec_worker", within=120.0)
+    for _ in range(5):
+        clock.advance(119)
+        beat(app, took_ms=40)
+        assert heart() == 40
+    clock.advance(121)
+    with pytest.raises(Trouble, match="no sign of life for 121 s"):
+        heart()
+    beat(app)
+    assert heart() is None
+
+
+def test_a_step_that_failed_is_told_until_one_succeeds(app: App, clock: FixedClock) -> None:
+    heart = Heart(app, "sec_worker", within=120.0)
+    clock.advance(1)
+    beat(app, failure="EDGAR answered 503")
+    with pytest.raises(Trouble, match="EDGAR answered 503") as found:
+        heart()
+    assert found.value.outcome == "failing"
+    clock.advance(1)
+    beat(app)
+    assert heart() is None
+
+
+def test_a_wall_clock_that_jumps_makes_no_beat_old() -> None:
+    clock = MovableClock(NOW)
+    app = apps.in_memory(Config(), clock)
+    heart = Heart(app, "sec_worker", within=120.0)
+    beat(app)
+    clock.put(NOW + timedelta(days=400))
+    assert heart() is None
+    clock.put(NOW - timedelta(days=400))
+    beat(app)
+    assert heart() is None
+    app.db.close()
+
+
+def test_the_database_itself_counts_a_check_in_its_hour_and_day() -> None:
+    database = Database(None)
+    connection = database._writer
+    insert = "INSERT INTO status_checks (service, tick, class, ms) VALUES ('a', ?, ?, ?)"
+    midnight = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
+    for tick, found, ms in (
+        (midnight - 1, "down", 5),
+        (midnight, "healthy", 7),
+        (midnight + 3599, "degraded", 9),
+    ):
+        connection.execute(insert, (tick, found, ms))
+    with pytest.raises(sqlite3.IntegrityError):
+        connection.execute(insert, (midnight, "down", 1))
+    hours = connection.execute(
+        "SELECT start, checks, healthy, degraded, down, ms FROM status_hours"
+    ).fetchall()
+    assert [tuple(row) for row in hours] == [(midnight - 3600, 1, 0, 0, 1, 5), (midnight, 2, 1, 1, 0, 16)]
+    days = connection.execute("SELECT start, checks, healthy, degraded, down, ms FROM status_days").fetchall()
+    assert [tuple(row) for row in days] == [(midnight - 86_400, 1, 0, 0, 1, 5), (midnight, 2, 1, 1, 0, 16)]
+    database.close()
