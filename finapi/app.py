@@ -27,7 +27,6 @@ STATUS_SECONDS = 30.0  # that /status is kept (SPEC "Limits": status cache)
 
 # What the caches hold at most: some 40 MB of facts (a large company has 11,000 that series use), and the answers.
 BOOK_FACTS = 120_000
-ANSWER_BYTES = 16 * 1024 * 1024
 SCREENED = 20_000
 
 
@@ -55,11 +54,12 @@ class App:
     # Requests to receivers that customers name.
     outbound: Outbound
     watch: Watch
+    # Answers to questions that were asked before, by their bytes.
+    answers: Cache
     metrics: Metrics = field(default_factory=Metrics)
     kept_debits: deque[tuple[int, int]] = field(default_factory=deque)
-    # Facts of companies arranged for series, by how many they are; and answers made of them, by their bytes.
+    # Facts of companies arranged for series, by how many they are.
     books: Cache = field(default_factory=lambda: Cache(BOOK_FACTS, len))
-    answers: Cache = field(default_factory=lambda: Cache(ANSWER_BYTES, len))
     # The latest year of each company, by companies.
     screened: Cache = field(default_factory=lambda: Cache(SCREENED, lambda _: 1))
 
@@ -126,6 +126,7 @@ def _app(
             Checks(clock.monotonic, min(config.watchdog_deadline, config.watchdog_interval)),
             STATUS_SECONDS,
         ),
+        answers=Cache(config.answer_bytes, lambda response: len(response.body)),
     )
 
 

@@ -51,6 +51,8 @@ class Config:
     channel_timeout: float = _setting(60.0, "seconds that an idle connection is kept", least=0.05)
     body_limit: int = _setting(50 * MIB, "bytes of a request body (SPEC: 50 MB)", least=0)
     server_timeout: float = _setting(300.0, "seconds that a call may take (SPEC: 300)", least=0.05)
+    # A statement is about 10 KB: the questions that are asked all the time fit several times over.
+    answer_bytes: int = _setting(32 * MIB, "bytes of answers kept for the next who asks the same", least=0)
     queue_limit: int = _setting(512, "requests waiting for a thread before 503", least=1)
     drain_timeout: float = _setting(5.0, "seconds that running calls are given at a stop", least=0)
     trusted_proxies: tuple[str, ...] = _setting(

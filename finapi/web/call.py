@@ -118,12 +118,13 @@ class Call:
 
     def success(self, data: Any, meta: Mapping[str, Any]) -> Response:
         """The envelope as a response."""
-        return Response(200, dumps(self.envelope(data, meta)))
+        begun = dumps({"status": "success", "data": data, "meta": meta})
+        return Response(200, begun[:-1], end=self.own_end)
 
-    def prepared(self, members: bytes) -> Response:
-        """The envelope around members that are JSON already: ``"data":...,"meta":...``."""
-        rest = dumps({"request_id": self.request_id, "timestamp": iso(self.now)})
-        return Response(200, b'{"status":"success",' + members + b"," + rest[1:])
+    @property
+    def own_end(self) -> bytes:
+        """The end of an envelope, which no other call has."""
+        return f',"request_id":"{self.request_id}","timestamp":"{iso(self.now)}"}}'.encode()
 
     def rows(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
         """A list as the caller's ``Accept`` asks: the envelope, or the bare rows as CSV or NDJSON.

@@ -103,6 +103,8 @@ class Response:
     body: bytes
     content_type: str = "application/json; charset=utf-8"
     headers: dict[str, str] = field(default_factory=dict)
+    # What the body ends with when that is each call's own, and what comes before is not.
+    end: bytes = b""
 
 
 def read_request(environ: Mapping[str, Any], trusted_proxies: Sequence[str] = ()) -> Request:

@@ -216,19 +216,15 @@ def timeseries(call: Call) -> Response:
     question = question_of(call.params)
     with call.app.db.read() as tx:
         company = selected(tx, call.params)
-        version = tx.value("data_version")
-        if call.request.preferred(TABLES) is None:
-            key = (company.cik, question)
-            return call.prepared(
-                call.app.answers.get(version, key, lambda: _answer(call, tx, company, question))
-            )
         data, meta = _series(call, tx, company, question)
+    kind = call.request.preferred(TABLES)
+    if kind is None:
+        return call.success(data, meta)
     columns, rows = series.table(data["rows"])
     paging = meta["pagination"]
     headers = {"X-Has-More": str(paging["has_more"]).lower()}
     if paging["next_cursor"]:
         headers["X-Next-Cursor"] = paging["next_cursor"]
-    kind = call.request.preferred(TABLES)
     body = csv_table(columns, rows) if kind == CSV else json_lines(rows)
     return Response(200, body, f"{kind}; charset=utf-8", headers)
 
@@ -315,11 +311,6 @@ def _series(
     data, meta = series.answer(held, question, price_of(tx, company))
     meta["price_source"] = price_source(tx, company)
     return names(company) | data, meta
-
-
-def _answer(call: Call, tx: Transaction, company: Company, question: Question) -> bytes:
-    data, meta = _series(call, tx, company, question)
-    return dumps({"data": data, "meta": meta})[1:-1]
 
 
 # ---- several companies at once

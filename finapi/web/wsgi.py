@@ -157,11 +157,18 @@ class WsgiApp:
             # Inside the charge: a balance below the cost is 402 whatever else is wrong (CONTRACT 4).
             if wrong is not None:
                 raise wrong
-            response = route.handler(call)
+            response = self._answered(call, exchange.tag, data_version)
             if request.deadline is not None and app.clock.monotonic() > request.deadline:
                 raise ApiError("TIMEOUT", "The call took longer than the server allows.")
         exchange.charged = route.cost
         return response
+
+    def _answered(self, call: Call, tag: str | None, version: int) -> Response:
+        """What the handler answers, or answered before to the same question of the same data."""
+        if tag is None:
+            return call.route.handler(call)
+        kept: Response = self.app.answers.get(version, tag, lambda: call.route.handler(call))
+        return replace(kept, headers=dict(kept.headers), end=call.own_end if kept.end else b"")
 
     def _once(self, call: Call) -> Response:
         """The answer of a call with an ``Idempotency-Key``: the kept one, or that of doing it now."""
@@ -252,7 +259,7 @@ class WsgiApp:
             headers["X-Tokens-Charged"] = str(exchange.charged)
         if exchange.decision is not None and response.status < 300:
             headers.update(self._rate_limit_headers(exchange.decision))
-        body = response.body
+        body = response.body + response.end
         gzipped = request is not None and request.wants_gzip and len(body) > GZIP_FROM
         if len(body) > GZIP_FROM or exchange.tag:
             headers["Vary"] = _vary(route)

@@ -369,3 +369,33 @@ def test_a_refill_is_named_at_the_anniversary(make_app: Callable[..., App]) -> N
     body = client.get(COMPANY).json
     # Two periods went by: the call refilled, and the one of now ends on the last of February.
     assert (body["next_refill_at"], body["plan"]) == ("2026-02-28T08:30:00.000Z", "yearly")
+
+
+# ---- the same question again
+
+
+def test_the_same_question_is_answered_the_same_under_an_id_of_its_own(app: App, client: Client) -> None:
+    first, again = client.get(COMPANY), client.get(COMPANY)
+    assert first.json["data"] == again.json["data"]
+    assert first.json["meta"] == again.json["meta"]
+    assert first.json["request_id"] != again.json["request_id"]
+    assert (charged(first), charged(again)) == ("25", "25")
+    assert first.headers["etag"] == again.headers["etag"]
+
+
+def test_another_parameter_is_another_question(app: App, client: Client) -> None:
+    assert client.get(COMPANY).json["data"] != client.get(COMPANY + "?statement=income").json["data"]
+
+
+def test_what_is_ingested_is_in_the_next_answer(app: App, client: Client) -> None:
+    before = client.get(COMPANY).json
+    put(app, report(revenue="2000000"), filed_at="2025-03-01", accession="0000000001-25-000002")
+    after = client.get(COMPANY).json
+    assert before["meta"]["resolved_accession"] != after["meta"]["resolved_accession"]
+
+
+def test_an_answer_that_was_kept_is_gzipped_for_those_who_ask(app: App, client: Client) -> None:
+    plain = client.get(COMPANY).json
+    packed = client.get(COMPANY, headers={"Accept-Encoding": "gzip"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.json["data"] == plain["data"]
