@@ -23,6 +23,7 @@ class Caller:
     """A verified user: what a handler may know of who is calling. ``plan`` and ``period_end``, when its
     tokens are refilled, are None without a plan row.
 
+    ``data_version`` is that of the moment in which the key was looked up, for the ETags of its call;
     ``session`` is the fingerprint of the session that called, None for a call by key.
     """
 
@@ -32,6 +33,7 @@ class Caller:
     plan: str | None
     period_end: str | None = None
     session: bytes | None = None
+    data_version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def by_api_key(tx: Transaction, key: str) -> Caller | None:
     if not credentials.looks_like_api_key(key):
         return None
     row = tx.one("caller_by_fingerprint", fingerprint=credentials.fingerprint(key))
-    return None if row is None else _caller(row)
+    return None if row is None else _caller(row, data_version=row["data_version"])
 
 
 def by_session(app: App, tx: Transaction, token: str, now: datetime) -> Caller | None:
@@ -59,11 +61,13 @@ def by_session(app: App, tx: Transaction, token: str, now: datetime) -> Caller |
         return None
     fingerprint = credentials.fingerprint(claims.session_id)
     row = tx.one("caller_by_session", fingerprint=fingerprint, uuid=claims.sub, now=iso(now))
-    return None if row is None else _caller(row, fingerprint)
+    return None if row is None else _caller(row, session=fingerprint)
 
 
-def _caller(row: Row, session: bytes | None = None) -> Caller:
-    return Caller(row["id"], row["uuid"], row["email"], row["plan"], row["current_period_end"], session)
+def _caller(row: Row, *, session: bytes | None = None, data_version: int = 0) -> Caller:
+    return Caller(
+        row["id"], row["uuid"], row["email"], row["plan"], row["current_period_end"], session, data_version
+    )
 
 
 def normal(email: str) -> str:

@@ -219,6 +219,15 @@ class Database:
             with self._reading(connection):
                 yield Transaction(connection, self._queries)
 
+    @contextmanager
+    def glance(self) -> Iterator[Transaction]:
+        """For one query that answers everything: what :meth:`read` gives, without a transaction around it."""
+        if self._path is None:
+            with self.read() as tx:
+                yield tx
+        else:
+            yield Transaction(self._reader(), self._queries)
+
     def _begin(self) -> None:
         try:
             self._writer.execute("BEGIN IMMEDIATE")

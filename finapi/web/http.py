@@ -8,7 +8,7 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote
 
@@ -107,7 +107,7 @@ class Response:
     end: bytes = b""
 
 
-def read_request(environ: Mapping[str, Any], trusted_proxies: Sequence[str] = ()) -> Request:
+def read_request(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = ()) -> Request:
     """The request of a WSGI environ. What cannot be read of it is told by ``wrong``: it is answered all the same."""
     # The raw target where the server gives it: an encoded slash inside a segment is not a separator.
     raw = environ.get("REQUEST_URI") or quote(environ.get("PATH_INFO", "").encode("latin-1"))
@@ -145,13 +145,14 @@ def read_request(environ: Mapping[str, Any], trusted_proxies: Sequence[str] = ()
     )
 
 
-def client_address(peer: str, forwarded: str, trusted_proxies: Sequence[str]) -> str:
+@lru_cache(maxsize=4096)
+def client_address(peer: str, forwarded: str, trusted_proxies: tuple[str, ...]) -> str:
     """Whom a limit charges: the peer, or what a trusted proxy says of it; IPv6 as its /64 (CONTRACT 5).
 
     ``X-Forwarded-For`` is read from the right, skipping trusted proxies: what stands further left is what
     the caller claims of itself.
     """
-    networks = _networks(tuple(trusted_proxies))
+    networks = _networks(trusted_proxies)
     for hop in [peer, *reversed(forwarded.split(","))]:
         address = _address(hop.strip())
         if address is None:

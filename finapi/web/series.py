@@ -14,7 +14,7 @@ from finapi.market.company_books import CompanyBook
 from finapi.market.rows import KINDS, Price
 from finapi.market.series import BASES, PROVENANCE, Question
 from finapi.web.call import Call
-from finapi.web.http import Response, dumps
+from finapi.web.http import Response
 from finapi.web.params import Field, Param
 from finapi.web.shapes import (
     BOOLEAN,

@@ -130,8 +130,7 @@ class WsgiApp:
     ) -> Response:
         app = self.app
         now = app.clock.now()
-        caller, data_version = self._authenticate(request, route, now)
-        exchange.caller = caller
+        caller = exchange.caller = self._authenticate(request, route, now)
         if route.zone is not None:
             # An unverified caller is charged to its address, so that inventing keys buys no fresh bucket.
             key = ("user", caller.id) if caller else ("address", request.address)
@@ -145,7 +144,7 @@ class WsgiApp:
             plans.refill(app, caller.id, now)
         params, wrong = _read(route, path_params, request)
         if route.cacheable and wrong is None:
-            exchange.tag = _tag(route, params, data_version, request)
+            exchange.tag = _tag(route, params, caller.data_version if caller else 0, request)
             held = held_etag(request.headers.get("if-none-match", ""), exchange.tag)
             if held is not None:
                 return Response(304, b"", headers={"ETag": held, "Vary": _vary(route)})
@@ -157,17 +156,17 @@ class WsgiApp:
             # Inside the charge: a balance below the cost is 402 whatever else is wrong (CONTRACT 4).
             if wrong is not None:
                 raise wrong
-            response = self._answered(call, exchange.tag, data_version)
+            response = self._answered(call, exchange.tag)
             if request.deadline is not None and app.clock.monotonic() > request.deadline:
                 raise ApiError("TIMEOUT", "The call took longer than the server allows.")
         exchange.charged = route.cost
         return response
 
-    def _answered(self, call: Call, tag: str | None, version: int) -> Response:
+    def _answered(self, call: Call, tag: str | None) -> Response:
         """What the handler answers, or answered before to the same question of the same data."""
-        if tag is None:
+        if tag is None or call.caller is None:
             return call.route.handler(call)
-        kept: Response = self.app.answers.get(version, tag, lambda: call.route.handler(call))
+        kept: Response = self.app.answers.get(call.caller.data_version, tag, lambda: call.route.handler(call))
         return replace(kept, headers=dict(kept.headers), end=call.own_end if kept.end else b"")
 
     def _once(self, call: Call) -> Response:
@@ -192,18 +191,19 @@ class WsgiApp:
             answer |= {"request_id": call.request_id, "timestamp": iso(call.now)}
         return Response(200, dumps(answer), headers={"Idempotent-Replayed": "true"})
 
-    def _authenticate(self, request: Request, route: Route, now: datetime) -> tuple[Caller | None, int]:
+    def _authenticate(self, request: Request, route: Route, now: datetime) -> Caller | None:
         if route.auth == "none":
-            return None, 0
+            return None
         said = request.headers.get("authorization", "")
-        with self.app.db.read() as tx:
+        with self.app.db.glance() as tx:
             if route.auth == "session" or (route.auth == "either" and said):
                 scheme, _, token = said.partition(" ")
                 if scheme.lower() != "bearer":
-                    return None, 0
-                return accounts.by_session(self.app, tx, token.strip(), now), 0
-            key = request.headers.get("x-api-key") or request.query.get("apiKey", [""])[0]
-            return accounts.by_api_key(tx, key), tx.value("data_version")
+                    return None
+                return accounts.by_session(self.app, tx, token.strip(), now)
+            return accounts.by_api_key(
+                tx, request.headers.get("x-api-key") or request.query.get("apiKey", [""])[0]
+            )
 
     def _take(self, name: str, key: object) -> Decision:
         """Take from a limit, or raise the 429; its headers come from the decision."""
@@ -293,6 +293,8 @@ class WsgiApp:
         of = (route.method, route.path) if route is not None else ("", "")
         refusal = None if exchange.code is None else (exchange.code, (route and route.zone) or "")
         self.app.metrics.request((*of, str(status)), seconds, exchange.charged, refusal)
+        if not log.isEnabledFor(logging.INFO):
+            return
         log.info(
             "request",
             extra={

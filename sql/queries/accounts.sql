@@ -10,7 +10,8 @@ VALUES (:user_id, :uuid, :fingerprint, :now)
 UPDATE api_keys SET uuid = :uuid, fingerprint = :fingerprint, created_at = :now WHERE user_id = :user_id
 
 -- name: caller_by_fingerprint
-SELECT users.id, users.uuid, users.email, userplans.plan, userplans.current_period_end
+SELECT users.id, users.uuid, users.email, userplans.plan, userplans.current_period_end,
+    (SELECT version FROM data_version) AS data_version
 FROM api_keys
 JOIN users ON users.id = api_keys.user_id
 LEFT JOIN userplans ON userplans.user_id = users.id

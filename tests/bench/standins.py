@@ -1,0 +1,195 @@
+"""Stand-ins for one metered call, each the least that keeps its promises: what finapi is measured against.
+
+    python -m tests.bench.standins KIND DIRECTORY PORT
+
+Every kind but ``static`` looks a key up by its hash, takes from a limit, debits a balance and writes a ledger
+row in one transaction, reads an answer of 6 KB and closes the debit: ``simple`` in a second transaction,
+``grouped`` with commits shared by waiting calls and debits closed by a later one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import sqlite3
+import sys
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+KEY = "0123456789abcdef0123456789abcdef"
+ANSWER = b'{"status":"success","data":"' + b"x" * 6_000 + b'"}'
+
+SCHEMA = """
+CREATE TABLE keys (fingerprint BLOB PRIMARY KEY, user_id INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE plans (user_id INTEGER PRIMARY KEY, total INTEGER NOT NULL, spent INTEGER NOT NULL);
+CREATE TABLE ledger (id INTEGER PRIMARY KEY, user_id INTEGER, delta INTEGER, endpoint TEXT, request_id TEXT,
+    open INTEGER, created_at TEXT);
+CREATE INDEX ledger_by_user ON ledger (user_id, id);
+CREATE INDEX ledger_open ON ledger (open) WHERE open = 1;
+CREATE TABLE answers (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+"""
+
+
+class Metered:
+    """The work of one call; ``pay`` and ``keep`` differ by kind."""
+
+    def __init__(self, directory: Path, synchronous: str, *, grouped: bool) -> None:
+        self.path = directory / "standin.db"
+        self.writer = self._open()
+        self.writer.execute("PRAGMA journal_mode=WAL")
+        self.writer.execute(f"PRAGMA synchronous={synchronous}")
+        self.writer.executescript(SCHEMA)
+        self.writer.execute("INSERT INTO keys VALUES (?, 1)", (hashlib.sha256(KEY.encode()).digest(),))
+        self.writer.execute("INSERT INTO plans VALUES (1, 1000000000, 0)")
+        self.writer.execute("INSERT INTO answers VALUES (1, ?)", (ANSWER,))
+        self.lock = threading.Lock()
+        self.limit_lock = threading.Lock()
+        self.buckets: dict[int, tuple[float, float]] = {}
+        self.local = threading.local()
+        self.grouped = grouped
+        self.waiting: deque[list[Any]] = deque()
+        self.kept: deque[int] = deque()
+
+    def _open(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+
+    def reader(self) -> sqlite3.Connection:
+        if not hasattr(self.local, "connection"):
+            self.local.connection = self._open()
+        connection: sqlite3.Connection = self.local.connection
+        return connection
+
+    def call(self, key: str) -> bytes | None:
+        """The answer of a call that was paid for; None for a key that is not one."""
+        fingerprint = hashlib.sha256(key.encode()).digest()
+        row = (
+            self.reader().execute("SELECT user_id FROM keys WHERE fingerprint = ?", (fingerprint,)).fetchone()
+        )
+        if row is None or not self.take(row[0]):
+            return None
+        debit = self.share(row[0]) if self.grouped else self.alone(row[0])
+        body: bytes = self.reader().execute("SELECT body FROM answers WHERE id = 1").fetchone()[0]
+        if self.grouped:
+            self.kept.append(debit)
+        else:
+            with self.lock:
+                self.writer.execute("UPDATE ledger SET open = 0 WHERE id = ?", (debit,))
+        return body
+
+    def take(self, user_id: int) -> bool:
+        now = time.monotonic()
+        with self.limit_lock:
+            excess, at = self.buckets.get(user_id, (0.0, now))
+            excess = max(0.0, excess - 1e9 * (now - at))
+            self.buckets[user_id] = (excess + 1, now)
+        return excess < 1e9
+
+    def debit(self, user_id: int) -> int:
+        self.writer.execute(
+            "UPDATE plans SET spent = spent + 25 WHERE user_id = ? AND total - spent >= 25", (user_id,)
+        )
+        return int(
+            self.writer.execute(
+                "INSERT INTO ledger (user_id, delta, endpoint, request_id, open, created_at)"
+                " VALUES (?, -25, 'GET /x', ?, 1, '2026-01-31T12:00:00.000Z')",
+                (user_id, str(uuid.uuid4())),
+            ).lastrowid
+            or 0
+        )
+
+    def alone(self, user_id: int) -> int:
+        with self.lock:
+            self.writer.execute("BEGIN IMMEDIATE")
+            debit = self.debit(user_id)
+            self.writer.execute("COMMIT")
+        return debit
+
+    def share(self, user_id: int) -> int:
+        mine: list[Any] = [user_id, 0]
+        self.waiting.append(mine)
+        with self.lock:
+            if not mine[1]:
+                self.writer.execute("BEGIN IMMEDIATE")
+                while self.kept:
+                    self.writer.execute("UPDATE ledger SET open = 0 WHERE id = ?", (self.kept.popleft(),))
+                for piece in [self.waiting.popleft() for _ in range(len(self.waiting))]:
+                    piece[1] = self.debit(piece[0])
+                self.writer.execute("COMMIT")
+        return int(mine[1])
+
+
+def bare(metered: Metered) -> Callable[..., Iterable[bytes]]:
+    """The work as a WSGI callable and nothing else."""
+
+    def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        body = metered.call(environ.get("HTTP_X_API_KEY", ""))
+        status = "200 OK" if body is not None else "401 Unauthorized"
+        body = body or b"{}"
+        start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    return application
+
+
+def static(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """The same bytes to everybody."""
+    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(ANSWER)))])
+    return [ANSWER]
+
+
+def flask_app(metered: Metered) -> Any:
+    """The work behind a Flask route."""
+    from flask import Flask, Response, request
+
+    application = Flask("standin")
+
+    @application.get("/call")
+    def call() -> Response:
+        body = metered.call(request.headers.get("X-API-Key", ""))
+        return Response(body or b"{}", 200 if body else 401, mimetype="application/json")
+
+    return application
+
+
+def fastapi_app(metered: Metered) -> Any:
+    """The work behind a FastAPI endpoint, a ``def`` that runs in its threads."""
+    from fastapi import FastAPI, Header, Response
+
+    application = FastAPI()
+
+    @application.get("/call")
+    def call(x_api_key: str = Header("")) -> Response:  # type: ignore[assignment,unused-ignore]
+        body = metered.call(x_api_key)
+        return Response(body or b"{}", 200 if body else 401, media_type="application/json")
+
+    return application
+
+
+def main(kind: str, directory: str, port: str) -> None:
+    """Serve one kind until killed."""
+    name, _, synchronous = kind.partition("-")
+    grouped = name in ("grouped", "flask", "fastapi")
+    metered = Metered(Path(directory), synchronous or "FULL", grouped=grouped)
+    if name == "fastapi":
+        import uvicorn
+
+        uvicorn.run(fastapi_app(metered), port=int(port), log_level="error", access_log=False)
+        return
+    import waitress
+
+    logging.getLogger("waitress").setLevel(logging.ERROR)
+    application = {"static": static, "flask": None}.get(name) or (
+        flask_app(metered) if name == "flask" else bare(metered)
+    )
+    waitress.serve(
+        application, port=int(port), host="127.0.0.1", threads=8, _quiet=True, connection_limit=1000
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
