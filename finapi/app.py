@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from finapi.mail import Post, Transport
 from finapi.metrics import Metrics
 from finapi.outbound import Outbound, Reach
 from finapi.passwords import Hasher
+from finapi.sandbox import Budget, Sandbox
 from finapi.watch import Checks, Watch
 
 STATUS_SECONDS = 30.0  # that /status is kept (SPEC "Limits": status cache)
@@ -56,6 +58,8 @@ class App:
     watch: Watch
     # Answers to questions that were asked before, by their bytes.
     answers: Cache
+    # Queries of strangers.
+    sandbox: Sandbox
     metrics: Metrics = field(default_factory=Metrics)
     kept_debits: deque[tuple[int, int]] = field(default_factory=deque)
     # Facts of companies arranged for series, by how many they are.
@@ -127,6 +131,11 @@ def _app(
             STATUS_SECONDS,
         ),
         answers=Cache(config.answer_bytes, lambda response: len(response.body)),
+        sandbox=Sandbox(
+            db,
+            Budget(config.sql_seconds, config.sql_rows, config.sql_bytes, config.sql_at_once),
+            time.monotonic,
+        ),
     )
 
 

@@ -99,6 +99,11 @@ class Config:
     metrics_token: str = _setting(
         "", "what callers from elsewhere show for /metrics, as Authorization: Bearer", secret=True
     )
+    sql_seconds: float = _setting(2.0, "SQL proxy: seconds that a query may take", least=0.01)
+    sql_rows: int = _setting(1_000, "SQL proxy: rows of an answer; the rest is cut off and said so", least=1)
+    sql_bytes: int = _setting(MIB, "SQL proxy: bytes of an answer's values", least=1)
+    # Fewer than the threads: a query must not keep the others from answering.
+    sql_at_once: int = _setting(2, "SQL proxy: queries that run at once before 503", least=1)
 
     log_format: Literal["text", "json"] = _setting("text", "access and event log on stderr")
     log_level: Literal["debug", "info", "warning", "error"] = _setting("info", "least level that is logged")

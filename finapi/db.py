@@ -1,6 +1,6 @@
 """SQLite: one writer, readers beside it, migrations by ``user_version`` and queries by name.
 
-The only module that imports sqlite3. It knows nothing of users, filings or HTTP.
+With ``sandbox.py`` the only module that imports sqlite3. It knows nothing of users, filings or HTTP.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Database:
     """
 
     def __init__(self, path: Path | None, *, synchronous: str = "FULL") -> None:
-        self._path = path
+        self.path = path
         self._queries = named_queries()
         self._lock = threading.RLock()
         self._local = threading.local()
@@ -206,7 +206,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         """A read transaction: everything read in the block is of one moment. One inside another is refused."""
-        if self._path is None:
+        if self.path is None:
             with self._lock, self._reading(self._writer):
                 # The one connection can write: not here, as a reader of a file cannot.
                 self._writer.execute("PRAGMA query_only=ON")
@@ -222,7 +222,7 @@ class Database:
     @contextmanager
     def glance(self) -> Iterator[Transaction]:
         """For one query that answers everything: what :meth:`read` gives, without a transaction around it."""
-        if self._path is None:
+        if self.path is None:
             with self.read() as tx:
                 yield tx
         else:
@@ -257,9 +257,24 @@ class Database:
                 self._writer.execute(f"PRAGMA {what}").fetchone()[0]
                 for what in ("page_size", "page_count", "freelist_count")
             )
-        wal = None if self._path is None else self._path.with_name(self._path.name + "-wal")
+        wal = None if self.path is None else self.path.with_name(self.path.name + "-wal")
         written = wal.stat().st_size if wal is not None and wal.exists() else 0
         return {"pages": page * pages, "free": page * free, "wal": written}
+
+    def visitor(self) -> sqlite3.Connection:
+        """A connection of its own that reads what is committed; of a database in memory, a copy as it is now.
+
+        It keeps no statement that it has compiled: a stranger's may be large. Closed by :meth:`close` at the
+        latest.
+        """
+        if self.path is None:
+            copy = _connect(":memory:", cached_statements=0)
+            with self._lock:
+                self._writer.backup(copy)
+            return copy
+        connection = _connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True, cached_statements=0)
+        self._readers.append(connection)
+        return connection
 
     def integrity(self) -> list[str]:
         """What ``integrity_check`` and ``foreign_key_check`` find wrong; an empty list when all is well."""
@@ -280,10 +295,10 @@ class Database:
     def _reader(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            assert self._path is not None
+            assert self.path is not None
             if self._closed:
                 raise sqlite3.ProgrammingError("the database is closed")
-            connection = _connect(f"{self._path.resolve().as_uri()}?mode=ro", uri=True)
+            connection = _connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
             self._local.connection = connection
             # Not behind the writer's lock: a reader never waits for a write.
             self._readers.append(connection)
@@ -342,7 +357,7 @@ def _files(folder: str) -> list[Any]:
     return [file for file in root.joinpath(folder).iterdir() if file.name.endswith(".sql")]
 
 
-def _connect(target: str, *, uri: bool = False) -> sqlite3.Connection:
+def _connect(target: str, *, uri: bool = False, cached_statements: int = 512) -> sqlite3.Connection:
     # check_same_thread: the writer is used by many threads, one at a time behind the lock, and readers are
     # closed by the thread that closes the database.
     connection = sqlite3.connect(
@@ -351,7 +366,7 @@ def _connect(target: str, *, uri: bool = False) -> sqlite3.Connection:
         isolation_level=None,
         timeout=BUSY_SECONDS,
         check_same_thread=False,
-        cached_statements=512,
+        cached_statements=cached_statements,
     )
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA trusted_schema=OFF")

@@ -49,6 +49,8 @@ class Route:
     email_limit: str | None = None
     cacheable: bool = False
     lists: bool = False
+    # The key may also stand in the body, as ``api_key`` (wire.json).
+    key_in_body: bool = False
     idempotent: bool = False
     shape: Schema | None = None
     # Set where the route is going away; its answers say so.

@@ -48,16 +48,21 @@ class Request:
     stream: Any = None
     # The other end of the connection, whatever a proxy says of the caller.
     peer: str = ""
+    # The body as it was read: a stream gives it once.
+    kept: list[dict[str, Any]] = field(default_factory=list)
 
     def read_json(self) -> dict[str, Any]:
         """The body as a JSON object (see :func:`json_object`)."""
+        if self.kept:
+            return self.kept[0]
         # The server has joined the body; without a length there is none.
         length = int(self.headers.get("content-length") or 0)
         if length > MAX_JSON:
             raise ApiError(
                 "PAYLOAD_TOO_LARGE", f"The body is larger than the {MAX_JSON} bytes that are read here."
             )
-        return json_object(self.stream.read(length), self.headers.get("content-type", ""))
+        self.kept.append(json_object(self.stream.read(length), self.headers.get("content-type", "")))
+        return self.kept[0]
 
     def read_form(self) -> dict[str, str]:
         """The body as an HTML form's fields, the first of each name; BAD_REQUEST when it is none."""

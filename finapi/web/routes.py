@@ -32,6 +32,7 @@ from finapi.web import (
     segments,
     series,
     sniper,
+    sql_proxy,
     statements,
     status,
     status_page,
@@ -260,6 +261,9 @@ ROUTES: tuple[Route, ...] = (
           "The strongest clusters of the month", shape=shape.SIGNALS),
     Route("GET", INSIDERS + "/stats/global", insider_totals.stats, "key", 1, "insider",
           "The whole market in the last days", insider_totals.STATS_PARAMS, shape=shape.OVERVIEW),
+    Route("POST", API + "/sql-proxy", sql_proxy.query, "key", 25, "sql",
+          "One SELECT over views of the market data", body=sql_proxy.BODY, key_in_body=True,
+          shape=sql_proxy.SHAPE),
 )
 # fmt: on
 

@@ -201,9 +201,10 @@ class WsgiApp:
                 if scheme.lower() != "bearer":
                     return None
                 return accounts.by_session(self.app, tx, token.strip(), now)
-            return accounts.by_api_key(
-                tx, request.headers.get("x-api-key") or request.query.get("apiKey", [""])[0]
-            )
+            key = request.headers.get("x-api-key") or request.query.get("apiKey", [""])[0]
+            if not key and route.key_in_body:
+                key = _key_in(request)
+            return accounts.by_api_key(tx, key)
 
     def _take(self, name: str, key: object) -> Decision:
         """Take from a limit, or raise the 429; its headers come from the decision."""
@@ -325,6 +326,15 @@ _CODE_OF_STATUS = {
     504: "TIMEOUT",
     505: "HTTP_VERSION_NOT_SUPPORTED",
 }
+
+
+def _key_in(request: Request) -> str:
+    """The key in a JSON body; what cannot be read of a stranger's body is no key, and is charged as such."""
+    try:
+        key = request.read_json().get("api_key")
+    except ApiError:
+        return ""
+    return key if isinstance(key, str) else ""
 
 
 def _read(

@@ -1,0 +1,31 @@
+"""What the SQL proxy may read: the views of ``sql/migrations``, each with its columns and what it holds."""
+
+from __future__ import annotations
+
+# A CIK is a number here; prices and figures are binary floating point, to reckon with: the endpoints of their
+# own answer them exactly.
+VIEWS: dict[str, tuple[str, str]] = {
+    "company": ("cik, name, sic, state, fiscal_year_end, entity_type", "companies and people"),
+    "former_name": ("cik, name, from_date, to_date", "names that companies bore before"),
+    "ticker": ("symbol, cik, exchange, last_seen", "tickers, also those given up"),
+    "filing": (
+        "accession_number, cik, form_type, filed_at, accepted_at, period_of_report, items, primary_document, size, "
+        "is_xbrl",
+        "filings, under the company that each is of",
+    ),
+    "filing_party": ("accession_number, cik", "every company and person of a filing"),
+    "price": (
+        "symbol, date, open, high, low, close, volume, synthetic",
+        "prices by day, as the files have them",
+    ),
+    "price_action": ("symbol, date, kind, value", "splits (new shares for one old) and dividends"),
+    "fact": (
+        "cik, accession_number, form_type, filed_at, concept, unit, start_date, end_date, days, value, number",
+        "tagged figures without dimensions; value is the text as tagged, number the same to reckon with",
+    ),
+}
+
+
+def described() -> str:
+    """The views as one text for the API's document."""
+    return "; ".join(f"{name}({columns}): {what}" for name, (columns, what) in VIEWS.items())

@@ -1,0 +1,97 @@
+"""The SQL proxy over HTTP: who may ask, what it costs, what is answered."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from finapi.accounts import NewUser
+from finapi.app import App
+from finapi.market import price_csv, prices
+from finapi.market.views import VIEWS
+from finapi.web.openapi import document
+from tests.client import Answer, Client
+
+PATH = "/api/v1/sql-proxy"
+SQL = "SELECT symbol, close FROM price WHERE symbol = 'AAPL' ORDER BY date DESC LIMIT 5"
+
+
+@pytest.fixture
+def ask(app: App, client: Client, user: NewUser) -> Any:
+    text = b"date,close\n2025-01-02,1.25\n2025-01-03,1.5\n"
+    with app.db.write() as tx:
+        prices.put(tx, price_csv.parse(text, "f", "AAPL.csv"), text)
+    client.key = user.api_key
+
+    def call(query: Any = SQL, **members: Any) -> Answer:
+        return client.post(PATH, {"query": query, **members})
+
+    return call
+
+
+def test_rows_are_objects_of_their_columns(ask: Any) -> None:
+    answer = ask()
+    assert (answer.status, answer.headers["x-tokens-charged"]) == (200, "25")
+    assert {name: answer.json[name] for name in ("success", "data", "columns", "row_count", "truncated")} == {
+        "success": True,
+        "data": [{"symbol": "AAPL", "close": 1.5}, {"symbol": "AAPL", "close": 1.25}],
+        "columns": ["symbol", "close"],
+        "row_count": 2,
+        "truncated": False,
+    }
+
+
+def test_the_key_may_stand_in_the_body(ask: Any, client: Client) -> None:
+    key, client.key = client.key, None
+    assert ask(api_key=key).status == 200
+    for wrong in ("0" * 32, "", 5, None, [key]):
+        assert ask(api_key=wrong).json["code"] == "UNAUTHORIZED"
+    assert ask().json["code"] == "UNAUTHORIZED"
+
+
+def test_the_key_of_the_header_is_the_one_that_counts(ask: Any, client: Client) -> None:
+    key, client.key = client.key, "0" * 32
+    assert ask(api_key=key).status == 401
+
+
+def test_a_body_counts_on_its_own_route_only(ask: Any, client: Client) -> None:
+    key, client.key = client.key, None
+    answer = client.call("GET", "/api/v1/sec/forms", data=json.dumps({"api_key": key}).encode())
+    assert answer.status == 401
+
+
+def test_a_refused_query_costs_nothing_and_says_why(ask: Any) -> None:
+    answer = ask("SELECT email FROM users")
+    assert answer.verdict == (
+        400,
+        "INVALID_PARAM",
+        f"The query is refused: only these can be read: {', '.join(sorted(VIEWS))}.",
+    )
+    assert (answer.headers["x-tokens-charged"], answer.json["details"]["param"]) == ("0", "query")
+    assert ask().status == 200
+
+
+@pytest.mark.parametrize("query", [None, "", 5, ["SELECT 1"], "x" * 10_001])
+def test_what_is_no_query_is_refused_by_name(ask: Any, query: Any) -> None:
+    answer = ask(query)
+    assert (answer.status, answer.json["details"]["param"]) == (400, "query")
+
+
+def test_thirty_pass_in_a_minute(ask: Any) -> None:
+    statuses = [ask("SELECT 1").status for _ in range(31)]
+    assert statuses == [200] * 30 + [429]
+
+
+def test_a_stranger_is_limited_before_the_body_is_believed(ask: Any, client: Client) -> None:
+    client.key = None
+    codes = [client.call("POST", PATH, data=b"{" * 100).status for _ in range(31)]
+    assert codes == [401] * 30 + [429]
+
+
+def test_the_document_tells_of_every_view() -> None:
+    operation = document("")["paths"][PATH]["post"]
+    body = operation["requestBody"]["content"]["application/json"]["schema"]
+    for view, (columns, what) in VIEWS.items():
+        assert f"{view}({columns}): {what}" in body["properties"]["query"]["description"]

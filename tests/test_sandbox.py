@@ -1,0 +1,492 @@
+"""Queries of strangers: what they may read, what they may not, and what no query can take from the others."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from finapi import db as database
+from finapi.errors import ApiError
+from finapi.market.views import VIEWS
+from finapi.sandbox import FUNCTIONS, MAX_TEXT, Budget, Sandbox, Table
+
+ALLOWED = frozenset(VIEWS)
+FEW = Budget(seconds=0.3, rows=100, size=100_000, at_once=2)
+
+SEED = """
+INSERT INTO users (uuid, email, created_at, updated_at) VALUES ('u', 'secret@example.com', '', '');
+INSERT INTO companies (cik, name, name_rank, name_as_of, sic) VALUES (1750, 'Lamp Corp', 0, '', 3640), (1751, 'River', 0, '', NULL);
+INSERT INTO tickers (ticker, cik, source, position) VALUES ('LMP', 1750, 2, 0);
+INSERT INTO filings (accession, cik, form, filed_at) VALUES ('0000001750-25-000001', 1750, '10-K', '2025-02-01'),
+    ('unfiled-00', 1750, '10-Q', NULL);
+INSERT INTO price_series (id, ticker, synthetic) VALUES (1, 'LMP', 0);
+WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+INSERT INTO prices SELECT 1, date('2000-01-01', '+' || i || ' days'), NULL, NULL, NULL, '1.5', 10, '' FROM n;
+"""  # noqa: E501
+
+
+def seeded(path: Path | None) -> database.Database:
+    opened = database.Database(path, synchronous="NORMAL")
+    opened._writer.executescript(f"BEGIN; {SEED} COMMIT;")
+    return opened
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[database.Database]:
+    """A store that the tests of this module only read."""
+    opened = seeded(tmp_path_factory.mktemp("sandbox") / "finapi.db")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def ask(store: database.Database) -> Callable[..., Table]:
+    sandbox = Sandbox(store, FEW, time.monotonic)
+    return lambda sql: sandbox.query(sql, ALLOWED)
+
+
+def refused(ask: Callable[..., Table], sql: str) -> str:
+    """Why a query is refused."""
+    with pytest.raises(ApiError) as error:
+        ask(sql)
+    assert (error.value.status, error.value.code) == (400, "INVALID_PARAM")
+    assert error.value.details == {"param": "query", "expected": "one SELECT over the documented views"}
+    prefix, _, reason = error.value.message.partition(": ")
+    assert prefix == "The query is refused"
+    return reason.rstrip(".")
+
+
+ONLY_VIEWS = f"only these can be read: {', '.join(sorted(VIEWS))}"
+ONLY_FUNCTIONS = f"only these functions are served: {', '.join(sorted(FUNCTIONS))}"
+
+
+# ---- what is served
+
+
+def test_a_query_over_the_views_is_answered_with_its_columns(ask: Any) -> None:
+    found = ask(
+        "SELECT t.symbol, c.name, count(*) AS days, round(avg(p.close), 2) AS mean FROM company c "
+        "JOIN ticker t USING (cik) JOIN price p ON p.symbol = t.symbol GROUP BY 1, 2"
+    )
+    assert found == Table(["symbol", "name", "days", "mean"], [["LMP", "Lamp Corp", 2000, 1.5]], False)
+
+
+@pytest.mark.parametrize("view", sorted(VIEWS))
+def test_every_view_is_as_it_is_documented(ask: Any, view: str) -> None:
+    assert ", ".join(ask(f"SELECT * FROM {view} LIMIT 1").columns) == VIEWS[view][0]
+
+
+def test_the_views_of_the_schema_are_the_documented_ones(store: database.Database) -> None:
+    names = {row[0] for row in store._writer.execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
+    assert names == set(VIEWS)
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("select 1", [[1]]),
+        ("SELECT name FROM company ORDER BY name DESC LIMIT 1;", [["River"]]),
+        ("SELECT max(close) FROM (SELECT close FROM price WHERE date < '2000-02-01')", [[1.5]]),
+        ("SELECT name FROM company WHERE cik IN (SELECT cik FROM ticker)", [["Lamp Corp"]]),
+        ("SELECT name, row_number() OVER (ORDER BY cik) FROM company", [["Lamp Corp", 1], ["River", 2]]),
+        ("SELECT substr(filed_at, 1, 4), form_type FROM filing", [["2025", "10-K"]]),
+        ("SELECT cik FROM company UNION ALL SELECT cik FROM ticker ORDER BY 1", [[1750], [1750], [1751]]),
+        ("SELECT 9e999, -9e999, NULL", [[None, None, None]]),
+        ("SELECT x'00ff', CAST(x'ff41' AS TEXT)", [["00ff", "\ufffdA"]]),
+        ("SELECT 'it''s'", [["it's"]]),
+    ],
+)
+def test_what_a_select_can_say(ask: Any, sql: str, rows: list[list[Any]]) -> None:
+    assert ask(sql).rows == rows
+
+
+def test_names_that_repeat_are_told_apart(ask: Any) -> None:
+    assert ask("SELECT 1 AS a, 2 AS a, 3 AS a_2").columns == ["a", "a_2", "a_2_2"]
+
+
+def test_rows_beyond_the_cap_are_cut_off_and_said_so(ask: Any) -> None:
+    found = ask("SELECT date FROM price ORDER BY date")
+    assert (len(found.rows), found.truncated) == (100, True)
+    assert not ask("SELECT date FROM price LIMIT 100").truncated
+
+
+def test_bytes_beyond_the_cap_are_cut_off(store: database.Database) -> None:
+    sandbox = Sandbox(store, Budget(1.0, 100, 95, 1), time.monotonic)
+    found = sandbox.query("SELECT date FROM price", ALLOWED)
+    assert (len(found.rows), found.truncated) == (9, True)
+
+
+@pytest.mark.parametrize("name", [None, "finapi.db"])
+def test_what_is_committed_later_is_seen_by_the_next_query(tmp_path: Path, name: str | None) -> None:
+    store = seeded(tmp_path / name if name else None)
+    sandbox = Sandbox(store, FEW, time.monotonic)
+    assert sandbox.query("SELECT count(*) FROM company", ALLOWED).rows == [[2]]
+    store._writer.execute("INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (2, 'New', 0, '')")
+    assert sandbox.query("SELECT count(*) FROM company", ALLOWED).rows == [[3]]
+    store.close()
+
+
+# ---- what is not read
+
+SECRETS = (
+    "users",
+    "api_keys",
+    "ledger",
+    "userplans",
+    "mails",
+    "sessions",
+    "invites",
+    "resets",
+    "idempotency",
+)
+
+
+@pytest.mark.parametrize("table", [*SECRETS, "companies", "filings", "prices", "nothing_of_the_kind"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM {}",
+        "SELECT count(*) FROM {}",
+        "SELECT rowid FROM {}",
+        "SELECT 1 FROM {} LIMIT 1",
+        "SELECT * FROM main.{}",
+        "SELECT * FROM '{}'",
+        "SELECT (SELECT count(*) FROM {})",
+        "SELECT 1 WHERE EXISTS (SELECT 1 FROM {})",
+        "SELECT name FROM company WHERE cik IN (SELECT id FROM {})",
+        "SELECT name FROM company WHERE cik IN {}",
+        "SELECT name FROM company UNION SELECT 1 FROM {}",
+        "SELECT name FROM company JOIN {}",
+        "SELECT * FROM (SELECT * FROM {}) AS company",
+        "SELECT * FROM {} AS company",
+        "SELECT company.* FROM {} company",
+        "SELECT name FROM company ORDER BY (SELECT count(*) FROM {})",
+        "SELECT * FROM {} INDEXED BY x",
+    ],
+)
+def test_no_other_table_is_read_or_told_of(ask: Any, sql: str, table: str) -> None:
+    reason = refused(ask, sql.format(table))
+    assert reason in (ONLY_VIEWS, f"no such column: {table}", "no such column: id", "it cannot be run")
+    if reason == "it cannot be run":
+        # An index that is not there: said before the table is looked at, and of every table alike.
+        assert "INDEXED" in sql
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "sqlite_master", "sqlite_schema", "sqlite_temp_master", "main.sqlite_master", "sqlite_sequence",
+        "pragma_table_info('users')", "pragma_database_list", "pragma_function_list", "pragma_table_list",
+        "json_each('1')", "json_tree('1')", "generate_series(1, 5)", "dbstat", "sqlite_stmt", "bytecode('x')",
+        "tables_used('x')", "fts5vocab", "sqlite_dbpage",
+    ],
+)  # fmt: skip
+def test_neither_the_schema_nor_a_table_that_is_a_function(ask: Any, source: str) -> None:
+    assert refused(ask, f"SELECT * FROM {source}") in (ONLY_VIEWS, "it cannot be run")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "zeroblob(1000)", "randomblob(9)", "printf('%1000s', 1)", "format('%d', 1)", "replace('a', 'a', 'bb')",
+        "hex('a')", "quote('a')", "char(65)", "group_concat(1)", "load_extension('x')", "readfile('/etc/passwd')",
+        "writefile('x', 'y')", "edit('x')", "sqlite_version()", "sqlite_source_id()", "random()", "json('1')",
+        "json_object('a', 1)", "instr('a', 'a')", "trim('a', 'a')", "unicode('a')", "sqlite_compileoption_get(1)",
+        "last_insert_rowid()", "changes()", "sqlite_offset(1)", "fts5(1)", "likelihood(1, 0.5)", "nosuch(1)",
+    ],
+)  # fmt: skip
+def test_no_function_beyond_the_list(ask: Any, call: str) -> None:
+    assert refused(ask, f"SELECT {call}") in (ONLY_FUNCTIONS, "it cannot be run")
+
+
+@pytest.mark.parametrize("function", sorted(FUNCTIONS))
+def test_every_function_of_the_list_is_there(ask: Any, function: str) -> None:
+    arguments = {"ntile": "1", "nth_value": "1, 1", "count": "*", "iif": "1, 1, 1", "strftime": "'%Y', 1"}
+    two = {"coalesce", "ifnull", "nullif", "glob", "like", "substr", "substring"}
+    none = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist"}
+    given = arguments.get(function, "" if function in none else "'1', 1" if function in two else "1")
+    over = {*none, "lag", "lead", "first_value", "last_value", "nth_value", "ntile"}
+    assert len(ask(f"SELECT {function}({given}){' OVER ()' if function in over else ''}").rows) == 1
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO company VALUES (1)", "UPDATE companies SET name = 'x'", "DELETE FROM users", "DROP TABLE users",
+        "CREATE TABLE t (x)", "CREATE TEMP TABLE t AS SELECT 1", "ALTER TABLE users RENAME TO x", "VACUUM",
+        "VACUUM INTO '/tmp/x'", "ATTACH '/etc/passwd' AS x", "DETACH main", "PRAGMA query_only=OFF", "BEGIN",
+        "COMMIT", "ROLLBACK", "SAVEPOINT x", "REINDEX", "ANALYZE", "EXPLAIN SELECT 1", "EXPLAIN QUERY PLAN SELECT 1",
+        "VALUES (1)", "REPLACE INTO users VALUES (1)", "", " ", ";", "SELECTED", "(SELECT 1)", "\ufeffSELECT 1",
+    ],
+)  # fmt: skip
+def test_nothing_but_a_select_is_looked_at(ask: Any, sql: str) -> None:
+    assert refused(ask, sql) == "it does not begin with SELECT"
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("SELECT 1; SELECT 2", "it is more than one statement"),
+        ("SELECT 1; DELETE FROM users", "it is more than one statement"),
+        ("SELECT 1 -- users", "comments are not served here"),
+        ("SELECT /* x */ 1", "comments are not served here"),
+        ('SELECT * FROM "users"', "names are written without quotes, texts in single ones"),
+        ("SELECT * FROM [users]", "names are written without quotes, texts in single ones"),
+        ("SELECT * FROM `users`", "names are written without quotes, texts in single ones"),
+        ("SELECT 1\0", "it holds a NUL"),
+        ("SELECT * FROM (WITH a AS (SELECT 1) SELECT * FROM a)",
+         "WITH is not served here: write the query in FROM (SELECT ...)"),
+        ("SELECT ?", "it cannot be run"),
+        ("SELECT :a", "it cannot be run"),
+        ("SELECT", "incomplete input"),
+        ("SELECT 'a", "it cannot be run"),
+        ("SELECT FROM company", 'near "FROM": syntax error'),
+        ("SELECT nope FROM company", "no such column: nope"),
+        ("SELECT cik FROM company, ticker", "ambiguous column name: cik"),
+        ("SELECT sum(9223372036854775807) + sum(x) FROM (SELECT 9223372036854775807 AS x UNION ALL SELECT 1)",
+         "it cannot be run"),
+        ("SELECT abs(-9223372036854775808)", "it cannot be run"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_in_words_of_ours_or_of_the_query(ask: Any, sql: str, reason: str) -> None:
+    assert refused(ask, sql) == reason
+
+
+def test_a_view_reads_the_columns_that_it_is_made_of_and_no_others(ask: Any) -> None:
+    # name_rank is a column of companies that the view does not show.
+    assert refused(ask, "SELECT name_rank FROM company") == "no such column: name_rank"
+
+
+def test_a_report_without_a_filing_is_in_no_view(ask: Any) -> None:
+    assert ask("SELECT accession_number FROM filing").rows == [["0000001750-25-000001"]]
+
+
+def test_a_store_in_memory_is_guarded_alike() -> None:
+    store = seeded(None)
+    sandbox = Sandbox(store, FEW, time.monotonic)
+
+    def ask(sql: str) -> Table:
+        return sandbox.query(sql, ALLOWED)
+
+    assert ask("SELECT name FROM company WHERE cik = 1750").rows == [["Lamp Corp"]]
+    for table in SECRETS:
+        assert refused(ask, f"SELECT * FROM {table}") == ONLY_VIEWS
+    assert refused(ask, "SELECT random()") == ONLY_FUNCTIONS
+    store.close()
+
+
+# ---- what no query can take
+
+
+LONG = "'" + "a" * 9_000 + "'"
+
+
+def test_no_value_is_longer_than_it_may_be(ask: Any) -> None:
+    sql = "SELECT x || x FROM (SELECT y || y AS x FROM (SELECT name || " + LONG + " AS y FROM company))"
+    assert refused(ask, sql) == f"it makes a value or row of more than {MAX_TEXT} bytes"
+
+
+ENDLESS = (
+    "SELECT count(*) FROM price a, price b, price c",
+    "SELECT count(*) FROM price a JOIN price b ON a.close + b.close < 0 JOIN price c",
+    "SELECT a.date FROM price a, price b, price c WHERE a.close + b.close + c.close < 0",
+    "SELECT sum(a.close * b.close) OVER (PARTITION BY c.date) FROM price a, price b, price c",
+)
+
+
+@pytest.mark.parametrize("sql", ENDLESS)
+def test_a_query_without_end_is_ended_in_its_time(ask: Any, sql: str) -> None:
+    started = time.perf_counter()
+    assert refused(ask, sql) in ("it took longer than 0.3 s", "it took too much memory")
+    assert time.perf_counter() - started < 4  # 0.3 s, on a machine that does other things too
+    assert ask("SELECT 1").rows == [[1]]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        # Every row of a sort is as long as a value may be: gigabytes, were it let.
+        f"SELECT x FROM (SELECT a.date || b.date || '{'a' * 8000}' AS x FROM price a, price b) ORDER BY x DESC",
+        f"SELECT DISTINCT a.date || b.date || '{'a' * 8000}' FROM price a, price b LIMIT 1 OFFSET 3000000",
+        f"SELECT a.date || b.date || '{'a' * 8000}' AS x, count(*) FROM price a, price b GROUP BY x",
+    ],
+)
+def test_a_query_that_hoards_is_ended_before_it_holds_much(ask: Any, sql: str) -> None:
+    before = resident()
+    peak = [before]
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.005):
+            peak[0] = max(peak[0], resident())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        assert refused(ask, sql) in ("it took too much memory", "it took longer than 0.3 s")
+    finally:
+        done.set()
+        watcher.join()
+    assert peak[0] - before < 160 * 1024 * 1024
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def nested(levels: int, width: int) -> str:
+    """A query whose compiled form has ``width ** levels`` parts."""
+    sql = "SELECT cik AS x FROM company"
+    for _ in range(levels):
+        sql = f"SELECT {'+'.join(['x'] * width)} AS x FROM ({sql})"
+    return sql
+
+
+@pytest.mark.parametrize(("levels", "width"), [(2, 300), (3, 60), (4, 25), (6, 8), (9, 2), (12, 2), (40, 1)])
+def test_a_query_that_would_explode_when_compiled_is_refused_before(
+    ask: Any, levels: int, width: int
+) -> None:
+    started = time.perf_counter()
+    assert refused(ask, nested(levels, width)) == "it is too long for so many nested queries"
+    assert time.perf_counter() - started < 0.5
+
+
+def test_an_alias_that_would_explode_is_refused_before(ask: Any) -> None:
+    sql = f"SELECT {'+'.join(['cik'] * 1500)} AS a FROM company WHERE {'+'.join(['a'] * 1500)} > 0"
+    assert refused(ask, sql) == "it is too long for so many nested queries"
+
+
+@pytest.mark.parametrize(("levels", "width"), [(1, 40), (2, 20), (3, 9)])
+def test_nested_queries_of_a_human_size_are_served(ask: Any, levels: int, width: int) -> None:
+    assert len(ask(nested(levels, width)).rows) == 2
+
+
+def test_the_largest_query_that_is_let_through_compiles_soon(ask: Any) -> None:
+    started = time.perf_counter()
+    ask(f"SELECT {'+'.join(['cik'] * 45)} AS a FROM company WHERE {'+'.join(['a'] * 45)} > 0")
+    assert time.perf_counter() - started < 2
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT " + "(" * 200 + "1" + ")" * 200,
+        "SELECT " + "-" * 0 + "+".join(["1"] * 900),
+        "SELECT " + "NOT " * 400 + "1",
+        "SELECT 1 " + "UNION SELECT 1 " * 20,
+        "SELECT " + ",".join(["1"] * 200),
+        "SELECT " + "*," * 90 + "* FROM fact",
+        "SELECT 1 FROM " + ",".join(["company"] * 80),
+        "SELECT " + "x.* FROM fact x, fact y, fact z, fact a, fact b, fact c, fact d, fact e, fact f, fact g",
+        "SELECT 1 WHERE 'a' LIKE '" + "%a" * 100 + "'",
+        "SELECT coalesce(" + ",".join(["1"] * 60) + ")",
+        "SELECT " + "CASE 1 WHEN 1 THEN " * 60 + "1" + " END" * 60,
+        "SELECT " + "(1 BETWEEN " * 60 + "1 AND 1)" * 60,
+        "SELECT 1 WHERE " + " OR ".join(["(1=1 AND 2=2)"] * 400),
+    ],
+)
+def test_what_is_deep_or_wide_is_answered_or_refused_soon(ask: Any, sql: str) -> None:
+    started = time.perf_counter()
+    with contextlib.suppress(ApiError):
+        ask(sql)
+    assert time.perf_counter() - started < 2
+
+
+def test_as_many_run_at_once_as_may_and_the_next_is_told_to_come_back(store: database.Database) -> None:
+    sandbox = Sandbox(store, Budget(5.0, 10, 1_000, 2), time.monotonic)
+    stop = threading.Event()
+    # Two queries that run until they are told to end: their clock says so.
+    slow = Sandbox(store, Budget(5.0, 10, 1_000, 2), lambda: 1e9 if stop.is_set() else 0.0)
+    reasons: list[str] = []
+
+    def run() -> None:
+        reasons.append(refused(lambda sql: slow.query(sql, ALLOWED), ENDLESS[0]))
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(5_000):
+            if not slow._free._value:
+                break
+            stop.wait(0.001)
+        with pytest.raises(ApiError) as error:
+            slow.query("SELECT 1", ALLOWED)
+        assert (error.value.status, error.value.code, error.value.headers) == (
+            503,
+            "UNAVAILABLE",
+            {"Retry-After": "1"},
+        )
+        # Others go on: the store is read and written.
+        assert sandbox.query("SELECT 1", ALLOWED).rows == [[1]]
+        with store.write() as tx:
+            assert tx.run("bump_data_version") == 1
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert reasons == ["it took longer than 5 s"] * 2
+    assert slow.query("SELECT 1", ALLOWED).rows == [[1]]
+
+
+WORDS = st.sampled_from(
+    [
+        "SELECT", "FROM", "WHERE", "company", "price", "users", "sqlite_master", "(", ")", ",", "*", "'a'", "1",
+        "AS", "x", "cik", "JOIN", "UNION", "ALL", "GROUP BY", "ORDER BY", "count(*)", "name", "email", "=", "IN",
+        "EXISTS", "NOT", "LIMIT", "OVER", ";", "LEFT", "USING (cik)", "CASE WHEN", "THEN", "END", "||", "-", "IS NULL",
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(WORDS, max_size=25))
+@settings(max_examples=250, deadline=None)
+def test_no_words_do_more_than_be_refused(words: list[str]) -> None:
+    with_secret(f"SELECT {' '.join(words)}")
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=100, deadline=None)
+def test_no_text_does_more_than_be_refused(text: str) -> None:
+    with_secret(f"SELECT {text}")
+
+
+def with_secret(sql: str) -> None:
+    """Run it, where it may; the secret is in no answer and no message."""
+    global _SHARED
+    if _SHARED is None:
+        _SHARED = Sandbox(seeded(None), Budget(0.2, 20, 10_000, 1), time.monotonic)
+    try:
+        said = repr(_SHARED.query(sql, ALLOWED))
+    except ApiError as error:
+        said = f"{error.status} {error.message}"
+    assert said.startswith(("400 The query is refused: ", "Table("))
+    assert "secret@" not in said
+
+
+_SHARED: Sandbox | None = None
+
+
+@pytest.fixture(autouse=True, scope="module")
+def closed() -> Iterator[None]:
+    yield
+    if _SHARED is not None:
+        _SHARED._db.close()
+
+
+def test_the_connection_is_read_only_though_everything_were_let(tmp_path: Path) -> None:
+    store = database.Database(tmp_path / "finapi.db")
+    connection = store.visitor()
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        connection.execute("INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (9, 'x', 0, '')")
+    store.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
