@@ -57,7 +57,7 @@ def test_a_filing_of_its_own_is_announced_with_its_figures_however_old_it_is(app
         (
             "new_filing",
             {
-                "id": 1,
+                "id": 123456725000001,
                 "accession_number": "0001234567-25-000001",
                 "ticker": "BRK-B",
                 "cik": "0001234567",

@@ -232,7 +232,8 @@ def _filing_object(row: Row, tickers: tuple[str, ...]) -> dict[str, Any]:
     index = f"{folder}/{accession}-index.htm"
     document = f"{folder}/{row['primary_document']}" if row["primary_document"] else None
     return {
-        "id": row["id"],
+        # As /sec/filings numbers it: the accession number without its dashes.
+        "id": int(accession.replace("-", "")),
         **_of_filing(row, tickers),
         "entity_name": name,
         "form_type": row["form"],

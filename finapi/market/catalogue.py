@@ -18,8 +18,7 @@ from urllib.parse import quote
 
 from finapi.db import Row, Transaction
 from finapi.market import filings
-
-ARCHIVES = "https://www.sec.gov/Archives/edgar/data"
+from finapi.market.announce import ARCHIVES
 
 # Totals are exact up to here where they must be counted row by row.
 MOST_COUNTED = 20_000
