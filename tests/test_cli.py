@@ -681,7 +681,7 @@ BAD_FILES: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "13f.xml": (
         lambda: TABLE_13F,
         "13f-table",
-        "is the table of a 13F report, which this version does not read",
+        "is the table of a 13F without its cover, which alone says whose it is and of which quarter",
     ),
     "linkbase_pre.xml": (
         lambda: LINKBASE,

@@ -389,7 +389,8 @@ def test_what_is_no_document_of_the_sec_is_named_and_the_rest_goes_on(
     assert refused == {
         "garbage.bin": "is not a document that finapi reads",
         "empty.xml": "is empty",
-        "table.xml": "is the table of a 13F report, which this version does not read",
+        "table.xml": "is the table of a 13F without its cover, "
+        "which alone says whose it is and of which quarter",
         "nested.zip!inner.zip": "is a zip inside a zip",
         "nowhere": "No such file or directory",
     }

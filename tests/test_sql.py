@@ -44,6 +44,11 @@ READS_ALL = {
     "undated_insider_forms",
     "insider_forms_to_pack",
     "issuers_to_pack",
+    "pack_holdings_reports",
+    # Marks that are taken off again at once.
+    "redated_holdings_reports",
+    # The first rows in the order of an index.
+    "funds_by_value",
 }
 
 # What these scan is a subquery, which is searched by an index.
@@ -130,8 +135,10 @@ def test_query_is_one_statement(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(set(QUERIES) - READS_ALL - READS_FOUND))
 def test_query_searches_by_index(connection: sqlite3.Connection, name: str) -> None:
     plan = [str(row[3]) for row in explained(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
-    scans = [step for step in plan if re.match(r"SCAN (?!json_each|\(subquery)", step)]
-    assert [scan for scan in scans if scan not in OF_ONE_ROW] == []
+    # What a query itself has found is gone through: how it was found stands in the plan too.
+    found = {step.split()[1] for step in plan if step.startswith(("CO-ROUTINE ", "MATERIALIZE "))}
+    scans = [step for step in plan if step.startswith("SCAN") and "VIRTUAL TABLE" not in step]
+    assert [scan for scan in scans if scan not in OF_ONE_ROW and scan.split()[1] not in found] == []
 
 
 @pytest.mark.parametrize("name", sorted(READS_FOUND))

@@ -49,6 +49,7 @@ KINDS = frozenset(
         "fsds-tag",
         "fsds-pre",
         "fsds-readme",
+        "cusip-mapping",
         "filing-summary",
         "metalinks",
         "r-page",
@@ -101,6 +102,18 @@ _JSON_KEYS = {
 # Of a CSV of prices, letters only.
 _DAYS = {b"date", b"timestamp", b"day", b"tradedate", b"datetime"}
 _PRICES = (b"close", b"adjclose", b"last", b"price", b"dividend", b"split", b"stocksplit")
+# A CSV file of an operator's own; case, spaces and underscores in its names do not count.
+_MAPPED = {
+    b"ticker",
+    b"symbol",
+    b"cik",
+    b"name",
+    b"issuer",
+    b"issuername",
+    b"company",
+    b"successor",
+    b"newcusip",
+}
 _TABLES = (
     ({b"adsh", b"cik", b"form", b"filed"}, "fsds-sub"),
     ({b"adsh", b"tag", b"ddate", b"value"}, "fsds-num"),
@@ -255,6 +268,9 @@ def _of_text(front: bytes, at: int) -> str:
     line = front[at : end if end >= 0 else len(front)].rstrip(b"\r")
     if line.startswith(b"Description:") and b"Index of EDGAR" in line:
         return "form-index"
+    names = {re.sub(rb"[^a-z0-9]", b"", name.lower()) for name in line.split(b",")}
+    if names & {b"cusip", b"cusip9"} and names & _MAPPED:
+        return "cusip-mapping"
     columns = set(line.split(b"\t"))
     found = next((found for needed, found in _TABLES if needed <= columns), None)
     return found or ("prices" if _is_of_prices(line) else "unknown")

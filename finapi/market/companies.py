@@ -8,6 +8,7 @@ from typing import Any
 from finapi.db import Transaction
 from finapi.edgar import tickers
 from finapi.errors import ApiError, invalid_param
+from finapi.market import issuers, securities
 
 # How far a name or a ticker is to be trusted, by where it is from.
 FROM_COVER, FROM_SUBMISSIONS, FROM_LIST = 0, 1, 2
@@ -118,7 +119,10 @@ def by_cik(tx: Transaction, cik: int) -> Company:
 
 def put_name(tx: Transaction, cik: int, name: str, rank: int, as_of: str) -> bool:
     """Make the company if need be; its name is that of the best source, of that the latest. Whether it changed."""
-    return tx.run("put_company_name", cik=cik, name=name, rank=rank, as_of=as_of) > 0
+    changed = tx.run("put_company_name", cik=cik, name=name, rank=rank, as_of=as_of) > 0
+    if tx.run("put_company_key", cik=cik, key=issuers.key(name)):
+        securities.settle_company(tx, cik)
+    return changed
 
 
 def put_unnamed(tx: Transaction, cik: int) -> None:
@@ -144,6 +148,8 @@ def put_tickers(
             position=position,
             as_of=as_of,
         )
+    if changed:
+        securities.settle_company(tx, cik)
     return changed > 0
 
 

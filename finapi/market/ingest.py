@@ -5,23 +5,26 @@ A filing is stored whole or not at all; what cannot be read is reported with its
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 from finapi import heartbeats, metrics
 from finapi.app import App
 from finapi.db import Transaction
-from finapi.edgar import companyfacts, identity, indexes, recognise, sgml, submissions, tickers, xbrl
+from finapi.edgar import companyfacts, identity, indexes, recognise, sgml, submissions, tickers
 from finapi.errors import ParseError
 from finapi.market import (
+    assembly,
     contents,
+    cusip_map,
     datasets,
     factsets,
     filings,
+    holdings_files,
+    holdings_intake,
+    holdings_store,
     insider_intake,
     insider_store,
     lists,
@@ -38,9 +41,7 @@ from finapi.market.sources import Entry, Group, Unreadable
 
 log = logging.getLogger("finapi.ingest")
 
-INSTANCE = "xbrl-instance"
-LINKBASES = ("xbrl-presentation", "xbrl-calculation", "xbrl-definition", "xbrl-label", "xbrl-linkbase")
-XBRL = (INSTANCE, "xbrl-schema", *LINKBASES)
+INSTANCE = assembly.INSTANCE
 
 _COMPANION = "says nothing that the filing's own documents do not say"
 
@@ -57,7 +58,6 @@ COMPANIONS = (
     "pdf",
 )
 
-_Arc = TypeVar("_Arc", xbrl.PresentationArc, xbrl.CalculationArc, xbrl.DefinitionArc)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,11 @@ class _Document:
 
     entry: Entry
     kind: str
+
+    @property
+    def path(self) -> str:
+        """What a report calls it."""
+        return self.entry.path
 
     def read(self) -> bytes:
         """All of it, or a ParseError."""
@@ -94,11 +99,12 @@ def run(app: App, paths: Iterable[Path], given: Given, tell: Callable[[Outcome],
 
 
 def _ingest_group(app: App, group: Group, given: Given) -> Iterator[Outcome]:
-    """One folder: documents that stand alone one by one, XBRL documents together."""
+    """One folder: documents that stand alone one by one, those of XBRL and of 13F together."""
     together: list[_Document] = []
     forms: list[_Document] = []
     tables: list[_Document] = []
     insider_tables: list[_Document] = []
+    holdings: list[_Document] = []
     beside: identity.Identity | None = None
     for entry in group.entries:
         try:
@@ -106,7 +112,7 @@ def _ingest_group(app: App, group: Group, given: Given) -> Iterator[Outcome]:
         except ParseError as error:
             yield Outcome(entry.path, "unknown", "refused", error.reason)
             continue
-        if document.kind in XBRL:
+        if document.kind in assembly.XBRL:
             together.append(document)
             continue
         if document.kind == insider_intake.FORM:
@@ -117,6 +123,9 @@ def _ingest_group(app: App, group: Group, given: Given) -> Iterator[Outcome]:
             continue
         if document.kind in datasets.KINDS:
             tables.append(document)
+            continue
+        if document.kind in holdings_files.KINDS:
+            holdings.append(document)
             continue
         if document.kind in ("directory-index", "filing-index"):
             beside = beside or _identity(document)
@@ -130,6 +139,8 @@ def _ingest_group(app: App, group: Group, given: Given) -> Iterator[Outcome]:
     if insider_tables:
         parts = [(one.kind, one.entry.path, one.read) for one in insider_tables]
         yield from _guarded(insider_tables, insider_intake.data_set(app, parts))
+    if holdings:
+        yield from _guarded(holdings, _ingest_holdings(app, holdings, group.name, beside, given))
     for documents in _filings(together):
         yield from _guarded(documents, _ingest_filing(app, documents, group.name, beside, given))
     if tables:
@@ -183,6 +194,16 @@ def _company_tickers(app: App, document: _Document, given: Given) -> Iterator[Ou
     yield _listed(document, lists.put_company_tickers(app, listed))
 
 
+def _cusip_mapping(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
+    rows, problems = cusip_map.parse(document.read(), document.entry.path)
+    with app.db.write() as tx:
+        changed = cusip_map.put(tx, rows)
+        if changed:
+            tx.run("bump_data_version")
+    outcome = _listed(document, changed > 0)
+    yield replace(outcome, reason=cusip_map.left_out(problems) or outcome.reason)
+
+
 def _form_index(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
     rows = list(indexes.rows(document.read(), document.entry.path))
     yield _listed(document, lists.put_index(app, rows))
@@ -204,6 +225,7 @@ def _header(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
     header = sgml.header(data, path)
     with app.db.write() as tx:
         stored = filings.put(tx, filings.from_header(header, None), app.clock.now())
+        holdings_store.settle_filed(tx)
         if stored.changed:
             tx.run("bump_data_version")
     yield replace(_listed(document, stored.changed), accession=header.accession)
@@ -256,23 +278,26 @@ def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Ou
         # A line break before the XML declaration is the submission's, not the document's.
         body = part.body.lstrip()
         kind = recognise.kind(body, part.filename or "")
-        if kind in XBRL:
+        if kind in assembly.XBRL or kind in holdings_files.KINDS:
             name = part.filename or f"document {part.sequence}"
             entry = Entry(path, name, _already_read(body), sources.lines_of(body), len(body))
             inside.append(_Document(entry, kind))
         elif kind == insider_intake.FORM:
             forms.append((part.filename or "", body))
     changed = _put_submission(app, header, len(data), lines, primary)
+    beside = identity.from_header(header)
     if forms:
         name, held = forms[0]
-        told = insider_intake.Told.header(identity.from_header(header))
-        for one in insider_intake.document(app, lambda: held, path, told, (name,)):
-            yield _with(one, document, changed=changed)
+        told = insider_intake.Told.header(beside)
+        outcomes = list(insider_intake.document(app, lambda: held, path, told, (name,)))
+    elif any(one.kind in holdings_files.KINDS for one in inside):
+        outcomes = list(_ingest_holdings(app, inside, "", beside, given))
+    elif any(one.kind == INSTANCE for one in inside):
+        outcomes = list(_ingest_filing(app, inside, "", beside, given))
+    else:
+        outcome = replace(_listed(document, changed), accession=header.accession)
+        yield replace(outcome, reason=holdings_intake.unread(header.form) or outcome.reason)
         return
-    if not any(one.kind == INSTANCE for one in inside):
-        yield replace(_listed(document, changed), accession=header.accession)
-        return
-    outcomes = list(_ingest_filing(app, inside, "", identity.from_header(header), given))
     worst = next((one for one in outcomes if one.outcome == "refused"), outcomes[0])
     yield _with(worst, document, changed=changed)
 
@@ -308,9 +333,24 @@ def _put_submission(
             )
             changed |= filings.put(tx, first, now).changed
             changed |= contents.put(tx, stored.id, lines, primary, app.config.documents_bytes)
+        changed |= holdings_store.settle_filed(tx) > 0
         if changed:
             tx.run("bump_data_version")
     return changed
+
+
+def _ingest_holdings(
+    app: App, documents: list[_Document], folder: str, beside: identity.Identity | None, given: Given
+) -> Iterator[Outcome]:
+    files = [
+        holdings_files.File(at, one.kind, one.entry.path, one.entry.name, one.read)
+        for at, one in enumerate(documents)
+        if one.kind in holdings_files.KINDS
+    ]
+    said = identity.Identity(given.accession or "", (), filed=given.filed_at)
+    for result in holdings_intake.ingest(app, files, folder, beside, said):
+        document = documents[result.file.index]
+        yield Outcome(document.entry.path, document.kind, *result[1:])
 
 
 def _already_read(body: bytes) -> Callable[[int | None], bytes]:
@@ -324,6 +364,7 @@ _ALONE: dict[str, Callable[[App, _Document, Given], Iterator[Outcome]]] = {
     "filing-index": _header,
     "company-tickers": _company_tickers,
     "companyfacts": _companyfacts,
+    "cusip-mapping": _cusip_mapping,
     "full-submission": _full_submission,
     "prices": _prices,
 }
@@ -332,8 +373,6 @@ _REFUSALS = {
     "empty": "is empty",
     "sec-error-page": "is an error page of the SEC, not a document",
     "zip": "is a zip inside a zip",
-    "13f-cover": "is the cover of a 13F report, which this version does not read",
-    "13f-table": "is the table of a 13F report, which this version does not read",
     "atom-feed": "is an Atom feed, which this version does not read",
 }
 
@@ -360,7 +399,7 @@ def _ingest_filing(
     app: App, documents: list[_Document], folder: str, beside: identity.Identity | None, given: Given
 ) -> Iterator[Outcome]:
     try:
-        made = _assemble(documents)
+        made = assembly.assemble(documents)
         with app.db.write() as tx:
             filed = _filed(tx, made, documents, folder, beside, given)
             now = app.clock.now()
@@ -382,67 +421,6 @@ def _ingest_filing(
         yield Outcome(
             document.entry.path, document.kind, "ingested" if stored else "unchanged", note, filed.accession
         )
-
-
-def _assemble(documents: list[_Document]) -> report.Report:
-    """The report that a filing's documents make; each is parsed once."""
-    instances = [document for document in documents if document.kind == INSTANCE]
-    if not instances:
-        raise ParseError(documents[0].entry.path, "", "an XBRL filing without its instance document")
-    presentation: dict[str, list[xbrl.PresentationArc]] = {}
-    calculation: dict[str, list[xbrl.CalculationArc]] = {}
-    definition: dict[str, list[xbrl.DefinitionArc]] = {}
-    labels: dict[str, dict[str, str]] = {}
-    schema = None
-    instance = None
-    digests = []
-    for document in documents:
-        data, path, kind = document.read(), document.entry.path, document.kind
-        digests.append(hashlib.sha256(data).digest())
-        if kind == INSTANCE:
-            instance = xbrl.instance(data, path)
-        elif kind == "xbrl-schema":
-            schema = xbrl.schema(data, path)
-        # A schema may hold its linkbases inside, and one linkbase document several kinds of links.
-        if _holds(kind, data, "presentation"):
-            _extend(presentation, xbrl.presentation(data, path))
-        if _holds(kind, data, "calculation"):
-            _extend(calculation, xbrl.calculation(data, path))
-        if _holds(kind, data, "definition"):
-            _extend(definition, xbrl.definition(data, path))
-        if _holds(kind, data, "label"):
-            for element, texts in xbrl.labels(data, path).items():
-                labels.setdefault(element, {}).update(texts)
-    assert instance is not None
-    return report.assemble(
-        report.Documents(
-            instances[0].entry.path,
-            instance,
-            schema,
-            _effective(presentation),
-            _effective(calculation),
-            _effective(definition),
-            labels,
-        ),
-        sha256=hashlib.sha256(b"".join(sorted(digests))).digest(),
-        count=len(documents),
-    )
-
-
-def _effective(links: dict[str, list[_Arc]]) -> dict[str, list[_Arc]]:
-    """Arcs without those that a later document prohibits (XBRL 2.1, 3.5.3.9.7.5)."""
-    return {role: xbrl.effective(arcs) for role, arcs in links.items()}
-
-
-def _holds(kind: str, data: bytes, links: str) -> bool:
-    if kind == f"xbrl-{links}":
-        return True
-    return kind in ("xbrl-schema", "xbrl-linkbase") and f"{links}Link ".encode() in data
-
-
-def _extend(into: dict[str, list[_Arc]], found: dict[str, list[_Arc]]) -> None:
-    for role, arcs in found.items():
-        into.setdefault(role, []).extend(arcs)
 
 
 def _filed(

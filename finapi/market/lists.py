@@ -13,7 +13,7 @@ from itertools import islice
 from finapi.app import App
 from finapi.db import Transaction
 from finapi.edgar import indexes, sgml, submissions, tickers
-from finapi.market import companies, filings, store
+from finapi.market import companies, filings, holdings_store, store
 from finapi.market.filings import Party, Told
 
 # Filings of an index that one transaction stores: a quarter has 300,000, and calls wait for the writer.
@@ -44,6 +44,7 @@ def put_submissions(app: App, company: submissions.CompanySubmissions) -> bool:
         for page in company.older_pages:
             changed |= _put_page(tx, cik, page)
         changed |= _put_filings(tx, cik, company.filings, now)
+        changed |= holdings_store.settle_filed(tx) + holdings_store.settle_unfiled(tx, cik, now) > 0
         changed |= store.settle_unfiled(tx, cik, now) > 0
         if changed:
             tx.run("bump_data_version")
@@ -56,7 +57,9 @@ def put_older_page(app: App, name: str, cik: int, page: Iterable[submissions.Fil
         companies.put_unnamed(tx, cik)
         changed = tx.run("mark_page", name=name, cik=cik) > 0
         changed |= _put_filings(tx, cik, page, app.clock.now())
-        changed |= store.settle_unfiled(tx, cik, app.clock.now()) > 0
+        now = app.clock.now()
+        changed |= holdings_store.settle_filed(tx) + holdings_store.settle_unfiled(tx, cik, now) > 0
+        changed |= store.settle_unfiled(tx, cik, now) > 0
         if changed:
             tx.run("bump_data_version")
     return changed
@@ -72,7 +75,7 @@ def put_index(app: App, rows: Iterable[indexes.Row]) -> bool:
     changed = False
     while batch := list(islice(told, BATCH)):
         with app.db.write() as tx:
-            fresh = sum(filings.put(tx, one, now).changed for one in batch)
+            fresh = sum(filings.put(tx, one, now).changed for one in batch) + holdings_store.settle_filed(tx)
             if fresh:
                 tx.run("bump_data_version")
         changed |= fresh > 0

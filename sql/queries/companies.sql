@@ -38,6 +38,9 @@ SET name = excluded.name, name_rank = excluded.name_rank, name_as_of = excluded.
 WHERE (excluded.name_rank, excluded.name_as_of, excluded.name)
     > (companies.name_rank, companies.name_as_of, companies.name)
 
+-- name: put_company_key
+INSERT OR IGNORE INTO company_keys (key, cik) VALUES (:key, :cik)
+
 -- name: put_company_attributes
 UPDATE companies
 SET sic = :sic,

@@ -1,0 +1,97 @@
+"""Whether a 13F states its values in dollars or in thousands: the document does not say, so evidence decides.
+
+Form 13F asked for thousands until 2023-01-02 and asks for dollars since; some managers filed in the old unit
+after that day, and a few in dollars before it. What a share would cost tells those apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# SEC Release 34-95148: the amended form is in force for reports filed from this day on.
+DOLLARS_SINCE = "2023-01-03"
+# The last quarter whose reports could be filed in time before that day ended before this one.
+FIRST_DOLLAR_PERIOD = "2022-12-31"
+
+# Value over shares. In thousands, a share of less than $1,000 comes out below 1; in dollars, hardly a holding
+# of a manager over $100 million does. Above 5 a row in thousands would be a share of more than $5,000.
+CHEAP, DEAR = 1, 5
+# The part of the rows, and of their value, that must speak against the day before it is overruled, in tenths.
+MOST_TENTHS = 6
+
+THOUSANDS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """``rows`` and ``total`` are the dollars in one unit of the table and of the cover's total: 1 or 1,000.
+
+    ``rule`` names the unit and the evidence that decided: ``dollars:filing_date``. ``corrected`` says that
+    the evidence overruled the day, so that the table stands in a unit which the form did not ask for.
+    """
+
+    rows: int
+    total: int
+    rule: str
+    corrected: bool
+
+
+def decide(
+    *,
+    filed_at: str | None,
+    signed: str | None,
+    period: str,
+    value_total: int | None,
+    rows: Sequence[tuple[int, int]],
+    row_value: int,
+) -> Unit:
+    """The unit of a table; ``rows`` are (value, shares) of its share positions, ``row_value`` the sum of all.
+
+    In this order: the day of the filing (or of its signature, or its quarter) says what the form asked for;
+    a price of a share that cannot be overrules it; a cover total a thousand times the table, or the table a
+    thousand times the total, says that the two stand in different units.
+    """
+    in_dollars, source = _asked_for(filed_at, signed, period)
+    cheap, dear = _speaks(rows)
+    corrected = cheap if in_dollars else dear
+    unit = 1 if in_dollars != corrected else THOUSANDS
+    if corrected:
+        source = "implied_price"
+    total = _total_unit(unit, value_total, row_value, len(rows))
+    return Unit(unit, total, f"{'dollars' if unit == 1 else 'thousands'}:{source}", corrected)
+
+
+def _asked_for(filed_at: str | None, signed: str | None, period: str) -> tuple[bool, str]:
+    if filed_at is not None:
+        return filed_at >= DOLLARS_SINCE, "filing_date"
+    if signed is not None and signed > period:
+        return signed >= DOLLARS_SINCE, "signature_date"
+    return period >= FIRST_DOLLAR_PERIOD, "period"
+
+
+def _speaks(rows: Sequence[tuple[int, int]]) -> tuple[bool, bool]:
+    """Whether most rows, and most of the value, are too cheap for dollars or too dear for thousands."""
+    priced = [(value, shares) for value, shares in rows if value and shares]
+    if not priced:
+        return False, False
+    cheap = [value for value, shares in priced if value < CHEAP * shares]
+    dear = [value for value, shares in priced if value >= DEAR * shares]
+    worth = sum(value for value, _ in priced)
+
+    def most(some: list[int]) -> bool:
+        return 10 * len(some) >= MOST_TENTHS * len(priced) and 10 * sum(some) >= MOST_TENTHS * worth
+
+    return most(cheap), most(dear)
+
+
+def _total_unit(unit: int, value_total: int | None, row_value: int, rows: int) -> int:
+    if value_total is None:
+        return unit
+    # Each row in thousands was rounded by up to half a thousand.
+    slack = THOUSANDS // 2 * max(1, rows)
+    if unit == THOUSANDS and value_total and abs(value_total - row_value * THOUSANDS) <= slack:
+        return 1
+    if unit == 1 and row_value and abs(value_total * THOUSANDS - row_value) <= slack:
+        return THOUSANDS
+    return unit

@@ -1,0 +1,14 @@
+-- name: pack_holdings_reports
+SELECT holdings_reports.*, filings.accepted_at
+FROM holdings_reports
+JOIN filings ON filings.id = holdings_reports.filing_id
+ORDER BY holdings_reports.accession, holdings_reports.sha256
+
+-- name: pack_holdings
+SELECT holding_names.issuer, holding_names.title, securities.cusip, kind, principal, value, amount, figi, discretion,
+    managers, sole, shared, none
+FROM holdings
+JOIN securities ON securities.id = holdings.security_id
+JOIN holding_names ON holding_names.id = holdings.name_id
+WHERE report_id = :report_id
+ORDER BY holdings.seq

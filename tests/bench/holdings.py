@@ -1,0 +1,160 @@
+"""Ingest of synthetic 13F reports, and the first page of every list over them.
+
+    python -m tests.bench.holdings [FUNDS] [ROWS]
+
+Stores four quarters of FUNDS funds (250) with ROWS rows each (500) on disk: prints the time that each tenth of
+the reports took (linear ingest takes as long for the last as for the first), then the CPU time of every list.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from finapi import accounts
+from finapi import app as apps
+from finapi.app import App
+from finapi.config import Config
+from finapi.edgar import cusip, thirteenf
+from finapi.market import companies, holdings_store
+from finapi.market.holdings_report import HoldingsReport
+from finapi.market.store import Filed
+from tests.client import Client
+
+PERIODS = (
+    ("2024-12-31", "2025-02-14"),
+    ("2025-03-31", "2025-05-15"),
+    ("2025-06-30", "2025-08-14"),
+    ("2025-09-30", "2025-11-14"),
+)
+SECURITIES = 6_000
+SIC = (3571, 7372, 6021, 2834, 1311, 4911, 5411, 3711)
+
+LISTS = (
+    "/form-13f/fund/1000007?limit=50",
+    "/form-13f/fund/1000007?limit=50&sort_by=name&include_options=true",
+    "/form-13f/fund/1000007?q=lamp",
+    "/form-13f/fund/1000007/periods",
+    "/form-13f/fund/1000007/cusip/{cusip}/history",
+    "/form-13f/funds?limit=100",
+    "/form-13f/search?q=fund",
+    "/form-13f/filers",
+    "/form-13f/latest",
+    "/form-13f/filing-stats?period=2025-09-30",
+    "/form-13f/filing-progress?quarter=2025-09-30",
+    "/form-13f/holdings/search?q={cusip}",
+    "/form-13f/aggregation/by-ticker",
+    "/form-13f/aggregation/by-ticker?sector=Manufacturing&sort_by=total_value",
+    "/form-13f/aggregation/by-ticker?search=lamp",
+    "/form-13f/aggregation/by-sector",
+    "/form-13f/aggregation/by-industry",
+    "/tickers/autocomplete?q=t1",
+    "/tickers/T8/holders",
+    "/tickers/T8/fund-trends",
+    "/cusip/search?q=lamp",
+    "/cusip/ticker/T8",
+    "/cusip/stats",
+)
+
+
+def number(index: int) -> str:
+    """The ``index``-th synthetic CUSIP, valid."""
+    base = f"{index:06}10"
+    return base + cusip.check_digit(base)
+
+
+def name(index: int) -> str:
+    """The ``index``-th synthetic issuer."""
+    return f"{('LAMP', 'SHADE', 'WICK', 'GLASS')[index % 4]} {index} CORP"
+
+
+def reports(funds: int, rows: int) -> Iterator[tuple[HoldingsReport, Filed]]:
+    """Four quarters of every fund, quarter by quarter; positions stay, grow, shrink, come and go."""
+    for quarter, (period, filed_at) in enumerate(PERIODS):
+        for fund in range(funds):
+            dice = random.Random(f"{fund}")
+            chosen = dice.sample(range(SECURITIES), rows + 20)[quarter * 5 : quarter * 5 + rows]
+            held = tuple(
+                thirteenf.Holding(
+                    name(one),
+                    "COM",
+                    number(one),
+                    None,
+                    (shares := dice.randrange(1, 10_000) * (1 + quarter * (one % 3))) * (10 + one % 90),
+                    shares,
+                    "SH",
+                    "Put" if one % 40 == 0 else None,
+                    "SOLE",
+                    None,
+                    shares,
+                    0,
+                    0,
+                )
+                for one in chosen
+            )
+            total = sum(row.value for row in held)
+            cover = thirteenf.Cover(
+                "13F-HR", f"{1_000_000 + fund:010}", period, None, None, 0, f"Fund {fund} LP", None, None, None, None,
+                None, rows, total, False, (), (),
+            )  # fmt: skip
+            digest = hashlib.sha256(f"{fund} {period}".encode()).digest()
+            accession = f"{1_000_000 + fund:010}-25-{quarter + 1:06}"
+            yield HoldingsReport(cover, held, digest, 2), Filed(accession, filed_at)
+
+
+def fill(app: App, funds: int, rows: int) -> list[float]:
+    """Store the companies and the reports; the seconds that each tenth of the reports took."""
+    with app.db.write() as tx:
+        for index in range(0, SECURITIES, 2):
+            companies.put_name(tx, 5_000_000 + index, name(index).title(), companies.FROM_LIST, "")
+            companies.put_tickers(tx, 5_000_000 + index, [(f"T{index}", None)], companies.FROM_LIST)
+            told = companies.Attributes(SIC[index // 2 % len(SIC)])
+            companies.put_attributes(tx, 5_000_000 + index, told, 1, "")
+    took = [0.0] * 10
+    total = funds * len(PERIODS)
+    for place, (report, filed) in enumerate(reports(funds, rows)):
+        started = time.process_time()
+        with app.db.write() as tx:
+            assert holdings_store.put(tx, report, filed, app.clock.now())
+        took[place * 10 // total] += time.process_time() - started
+    return took
+
+
+def first_pages(app: App) -> Iterator[tuple[int, float, int, str]]:
+    """Of every list: status, CPU milliseconds of the best of five calls, the size of the answer, and the path."""
+    client = Client(app, accounts.create(app, "bench@example.com", "pro", app.clock.now()).api_key)
+    with app.db.read() as tx:
+        sql = "SELECT cusip FROM positions JOIN securities ON id = security_id WHERE positions.cik = 1000007 LIMIT 1"
+        held = tx._connection.execute(sql).fetchone()[0]
+    for path in LISTS:
+        took = []
+        for _ in range(5):
+            started = time.process_time()
+            answer = client.get("/api/v1" + path.format(cusip=held))
+            took.append(time.process_time() - started)
+        yield answer.status, min(took) * 1000, len(answer.body), path
+
+
+def main(funds: int, rows: int) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        app = apps.on_disk(
+            Config(data_dir=Path(place), synchronous="NORMAL", app_per_minute=10**6, app_per_hour=10**6)
+        )
+        took = fill(app, funds, rows)
+        print(
+            f"{funds * rows * len(PERIODS)} rows in {sum(took):.1f} s; by tenths "
+            + " ".join(f"{one:.2f}" for one in took)
+        )
+        print(f"database {(Path(place) / 'finapi.db').stat().st_size / 1e6:.0f} MB")
+        for status, milliseconds, size, path in first_pages(app):
+            print(f"{milliseconds:8.2f} ms {status} {size:7} {path}")
+        app.db.close()
+
+
+if __name__ == "__main__":
+    main(*(int(one) for one in (*sys.argv[1:], 250, 500)[:2]))

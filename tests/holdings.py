@@ -1,0 +1,122 @@
+"""An invented fund's 13F filings through the ingest, for tests of what is stored and answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from finapi.app import App
+from finapi.market import ingest
+from tests import thirteenf as made
+
+FUND, OTHER = int(made.LAMP_FUND), int(made.OTHER_FUND)
+
+# Quarter, day of filing, and rows of (CUSIP, value, shares) of the two funds; prices are 250, 500 and 40.
+JUNE = (
+    "06-30-2025",
+    "2025-08-14",
+    [(made.APPLE, 2_500, 10), (made.MICROSOFT, 5_000, 10), (made.ALLY, 400, 10)],
+)
+SEPTEMBER = ("09-30-2025", "2025-11-14", [(made.APPLE, 3_750, 15), (made.MICROSOFT, 2_500, 5)])
+OTHERS = ("09-30-2025", "2025-11-12", [(made.APPLE, 250, 1)])
+
+
+def submission(
+    number: int,
+    quarter: tuple[str, str, list[tuple[str, int, int]]],
+    *,
+    extra: str = "",
+    entries: int | None = None,
+    **cover: Any,
+) -> bytes:
+    """A full submission, the ``number``-th of its year."""
+    period, filed, rows = quarter
+    rows_xml = "".join(made.row(*row) for row in rows) + extra
+    cik = cover.pop("cik", made.LAMP_FUND)
+    form = cover.get("form", "13F-HR")
+    count = len(rows) + extra.count("<infoTable>") if entries is None else entries
+    first = made.cover(cik=cik, period=period, entries=count, total=sum(row[1] for row in rows), **cover)
+    iso = f"{period[6:]}{period[:2]}{period[3:5]}"
+    second = "" if form.startswith("13F-NT") else (
+        f"<DOCUMENT>\n<TYPE>INFORMATION TABLE\n<SEQUENCE>2\n<FILENAME>table.xml\n<TEXT>\n<XML>\n"
+        f"{made.table(rows_xml).decode()}\n</XML>\n</TEXT>\n</DOCUMENT>\n"
+    )  # fmt: skip
+    return f"""<SEC-DOCUMENT>{accession(number)}.txt : {filed.replace("-", "")}
+<SEC-HEADER>{accession(number)}.hdr.sgml : {filed.replace("-", "")}
+<ACCEPTANCE-DATETIME>{filed.replace("-", "")}100000
+ACCESSION NUMBER:		{accession(number)}
+CONFORMED SUBMISSION TYPE:	{form}
+PUBLIC DOCUMENT COUNT:		2
+CONFORMED PERIOD OF REPORT:	{iso}
+FILED AS OF DATE:		{filed.replace("-", "")}
+
+FILER:
+
+	COMPANY DATA:
+		COMPANY CONFORMED NAME:			LAMP CAPITAL
+		CENTRAL INDEX KEY:			{cik}
+</SEC-HEADER>
+<DOCUMENT>
+<TYPE>{form}
+<SEQUENCE>1
+<FILENAME>primary_doc.xml
+<TEXT>
+<XML>
+{first.decode()}
+</XML>
+</TEXT>
+</DOCUMENT>
+{second}</SEC-DOCUMENT>
+""".encode()
+
+
+def accession(number: int) -> str:
+    """The accession number of the ``number``-th submission."""
+    return f"0001234567-25-{number:06}"
+
+
+def june() -> bytes:
+    return submission(1, JUNE)
+
+
+def september() -> bytes:
+    return submission(2, SEPTEMBER)
+
+
+def others() -> bytes:
+    return submission(3, OTHERS, cik=made.OTHER_FUND, name="Shade Partners")
+
+
+def take(app: App, tmp_path: Path, *documents: bytes, **given: str) -> list[ingest.Outcome]:
+    """Ingest documents one after the other, each as a file of its own."""
+    outcomes: list[ingest.Outcome] = []
+    for number, data in enumerate(documents, 1):
+        folder = tmp_path / f"take{number}"
+        folder.mkdir(exist_ok=True)
+        file = folder / "document.txt"
+        file.write_bytes(data)
+        ingest.run(app, [file], ingest.Given(**given), outcomes.append)
+    return outcomes
+
+
+def stored(app: App) -> dict[str, list[tuple[Any, ...]]]:
+    """Everything that answers are made from, without the ids that depend on the order of things."""
+    queries = {
+        "positions": """SELECT positions.cik, period, kind, cusip, issuer, shares, value, status, previous_shares,
+            flow, discretion, managers, sole FROM positions JOIN securities ON securities.id = security_id""",
+        "securities": """SELECT cusip, issuer, title, seen, issuer_key, security_group, ticker, cik, evidence
+            FROM securities""",
+        "quarters": """SELECT fund_quarters.cik, fund_quarters.period, accession, reports, complete, compared, value,
+            positions, options, new, closed FROM fund_quarters
+            JOIN holdings_reports ON holdings_reports.id = report_id""",
+        "sums": """SELECT period, cusip, funds, shares, value, compared, previous_shares, flow, bought, sold, new,
+            increased, decreased, unchanged, closed FROM security_quarters
+            JOIN securities ON securities.id = security_id""",
+        "reports": "SELECT cik, accession, filed_at, form, period, value_unit, value_unit_rule FROM holdings_reports",
+        "funds": "SELECT cik, name, filing_count, latest_period, latest_filed_at, latest_value FROM funds",
+    }
+    with app.db.read() as tx:
+        return {
+            name: sorted((tuple(row) for row in tx._connection.execute(query)), key=repr)
+            for name, query in queries.items()
+        }

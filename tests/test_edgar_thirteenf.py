@@ -1,0 +1,379 @@
+"""Form 13F: covers and tables as values, and what is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from finapi.edgar import cusip, recognise, sgml, thirteenf
+from finapi.errors import ParseError
+from tests import thirteenf as made
+from tests.conftest import SHARED, needs_shared
+
+FOLDER = SHARED / "edgar" / "thirteenf"
+
+FULL = {
+    "0001140361-23-013281.txt": (6, 11_019_796),
+    "0001619124-21-000002.txt": (5, 732_158),
+    "0001894188-23-000007.txt": (14, 454_926_000),
+}
+
+
+def both(name: str) -> tuple[thirteenf.Cover, list[thirteenf.Holding]]:
+    """Cover and table of a full submission."""
+    data = (FOLDER / name).read_bytes()
+    bodies = {recognise.kind(one.body.lstrip(), ""): one.body for one in sgml.documents(data, name)}
+    return thirteenf.cover(bodies["13f-cover"], name), thirteenf.table(bodies["13f-table"], name)
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(ParseError) as caught:
+        thirteenf.table(data, "table.xml")
+    return caught.value.reason
+
+
+# ---- CUSIPs
+
+
+@pytest.mark.parametrize(
+    "number", ["037833100", "594918104", "02079K107", "46434G822", "G1151C101", "78462F103"]
+)
+def test_a_real_cusip_has_its_check_digit(number: str) -> None:
+    assert cusip.check_digit(number[:8]) == number[8]
+    assert cusip.is_valid(number)
+
+
+def test_a_cusip_with_a_wrong_digit_or_length_is_not_valid() -> None:
+    assert not cusip.is_valid("037833101")
+    assert not cusip.is_valid("03783310")
+    assert not cusip.is_valid("")
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        (" 02079k107 ", "02079K107"),
+        ("2824100", "002824100"),  # a spreadsheet took the zeros away
+        ("2824101", "2824101"),  # with zeros it would not be valid either
+        ("037833 10 0", "037833100"),
+    ],
+)
+def test_a_cusip_is_folded(text: str, folded: str) -> None:
+    assert cusip.fold(text) == folded
+
+
+@pytest.mark.parametrize("text", ["", "0378331000", "03783310!", "Ö37833100"])
+def test_what_is_no_cusip_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a CUSIP"):
+        cusip.fold(text)
+
+
+# ---- tables
+
+
+@needs_shared
+@pytest.mark.parametrize("name", FULL)
+def test_a_full_table_ties_to_its_cover_in_count_and_value(name: str) -> None:
+    cover, rows = both(name)
+    assert (len(rows), sum(row.value for row in rows)) == FULL[name]
+    assert (cover.entry_total, cover.value_total) == FULL[name]
+
+
+@needs_shared
+def test_a_table_of_255_rows_that_begins_with_a_blank_line() -> None:
+    rows = thirteenf.table((FOLDER / "infotable_255rows.xml").read_bytes(), "t")
+    assert len(rows) == 255
+    assert sum(row.value for row in rows) == 350_153_407
+    assert rows[0] == thirteenf.Holding(
+        "3M CO", "COM", "88579Y101", None, 409469, 2334, "SH", None, "SOLE", None, 0, 0, 2334
+    )
+    assert all(cusip.is_valid(row.cusip) for row in rows)
+
+
+@needs_shared
+def test_a_trimmed_table_does_not_tie() -> None:
+    rows = thirteenf.table(
+        (FOLDER / "brk_2026q1_0001193125-26-226661_infotable_TRIMMED.xml").read_bytes(), "t"
+    )
+    cover = thirteenf.cover((FOLDER / "brk_2026q1_0001193125-26-226661_primary_doc.xml").read_bytes(), "c")
+    assert (len(rows), sum(row.value for row in rows)) == (5, 2_160_900_777)
+    assert (cover.entry_total, cover.value_total) == (90, 263_095_703_570)
+    assert [row.managers for row in rows] == ["4", "2,4,11", "4,11", "4", "4"]
+
+
+@pytest.mark.parametrize("prefix", ["", "ns1", "n1"])
+def test_prefixes_do_not_matter(prefix: str) -> None:
+    data = made.table(made.row(made.APPLE, 2500, 10, putCall="Put", otherManager="1,2"), prefix=prefix)
+    assert thirteenf.table(data, "t") == [
+        thirteenf.Holding(
+            "APPLE INC", "COM", made.APPLE, None, 2500, 10, "SH", "Put", "SOLE", "1,2", 10, 0, 0
+        )
+    ]
+
+
+def test_a_table_without_a_namespace_is_read() -> None:
+    data = re.sub(rb' xmlns="[^"]*"', b"", made.table(made.row(made.APPLE, 1, 1)))
+    assert len(thirteenf.table(data, "t")) == 1
+
+
+def test_votes_and_words_that_are_missing_are_none_and_not_zero() -> None:
+    data = made.table(made.row(made.APPLE, 1, 1, Sole=None, Shared=None, investmentDiscretion=None))
+    (row,) = thirteenf.table(data, "t")
+    assert (row.sole, row.shared, row.none, row.discretion, row.managers) == (None, None, 0, None, None)
+
+
+def test_principal_and_calls_are_told_apart() -> None:
+    rows = thirteenf.table(
+        made.table(
+            made.row(made.NOTE, 9, 10, sshPrnamtType="prn"), made.row(made.APPLE, 9, 10, putCall="CALL")
+        ),
+        "t",
+    )
+    assert [(row.amount_type, row.put_call) for row in rows] == [("PRN", None), ("SH", "Call")]
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    assert (
+        thirteenf.table(
+            made.table(
+                made.row(made.APPLE, "12.00", "3."),
+            ),
+            "t",
+        )[0].value
+        == 12
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"cusip": None}, "row 1: '' is not a CUSIP"),
+        ({"nameOfIssuer": None}, "row 1: nameOfIssuer is missing"),
+        ({"value": None}, "row 1: value '' is not a whole number up to 1000000000000000"),
+        ({"value": "-5"}, "row 1: value '-5' is not a whole number up to 1000000000000000"),
+        ({"value": "1.5"}, "row 1: value '1.5' is not a whole number up to 1000000000000000"),
+        ({"value": "٣"}, "row 1: value '٣' is not a whole number up to 1000000000000000"),
+        ({"value": "9" * 16}, f"row 1: value '{'9' * 16}' is not a whole number up to 1000000000000000"),
+        ({"sshPrnamtType": "XX"}, "row 1: sshPrnamtType 'XX' is neither SH nor PRN"),
+        ({"putCall": "Both"}, "row 1: putCall 'both' is neither Put nor Call"),
+        ({"Sole": "many"}, "row 1: sole 'many' is not a whole number up to 1000000000000000"),
+        ({"titleOfClass": "COM</titleOfClass><titleOfClass>COM"}, "row 1: titleOfClass stands twice"),
+        ({"titleOfClass": "<b>COM</b>"}, "element b where only text may stand"),
+        ({"titleOfClass": "<infoTable/>"}, "element infoTable where only text may stand"),
+        ({"nameOfIssuer": "A" * 1001}, "a text longer than any that is read here"),
+    ],
+)
+def test_a_row_that_cannot_be_read_is_named(changes: dict[str, str], reason: str) -> None:
+    assert refusal(made.table(made.row(made.APPLE, 1, 1, **changes))) == reason
+
+
+def test_a_table_worth_more_than_all_the_world_is_refused() -> None:
+    rows = [made.row(made.APPLE, 6 * 10**14, 1)] * 2
+    assert refusal(made.table(*rows)) == "row 2: the table sums to more than 1000000000000000"
+
+
+def test_an_entity_is_refused_before_it_is_expanded() -> None:
+    data = made.table().replace(b"?>\n", b'?><!DOCTYPE x [<!ENTITY a "b">]>', 1)
+    assert refusal(data) == "a document type declaration, which no SEC format has"
+
+
+def test_a_table_that_is_cut_off_is_refused() -> None:
+    assert refusal(made.table(made.row(made.APPLE, 1, 1))[:-30]) == "unclosed token"
+
+
+def test_too_many_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thirteenf, "MAX_ROWS", 2)
+    assert refusal(made.table(*[made.row(made.APPLE, 1, 1)] * 3)) == "more than 2 rows"
+
+
+# ---- covers
+
+
+def test_a_cover_as_values() -> None:
+    data = made.cover(
+        entries=2,
+        total=300,
+        managers=["First LLC", "Second LLC"],
+        amendment=(3, "restatement"),
+        form="13F-HR/A",
+    )
+    cover = thirteenf.cover(data, "c")
+    assert cover == thirteenf.Cover(
+        form="13F-HR/A",
+        cik="0001234567",
+        period="2025-09-30",
+        report_type="13F HOLDINGS REPORT",
+        amendment_type="RESTATEMENT",
+        amendment_number=3,
+        name="Lamp Capital LP",
+        address="1 Wick Street, Reno, NV, 89501",
+        file_number="028-12345",
+        signer="Ann Lamp",
+        signer_title="CCO",
+        signed="2025-11-14",
+        entry_total=2,
+        value_total=300,
+        confidential_omitted=False,
+        reported_by=(),
+        included=(
+            thirteenf.Manager(1, "First LLC", None, "028-00001"),
+            thirteenf.Manager(2, "Second LLC", None, "028-00001"),
+        ),
+    )
+    assert cover.is_amendment
+    assert not cover.is_notice
+
+
+@needs_shared
+def test_other_managers_of_a_combination_report() -> None:
+    cover, _ = both("0001140361-23-013281.txt")
+    assert [(one.number, one.cik, one.name) for one in cover.reported_by] == [
+        (None, "0000931588", "PROVIDA PENSION FUND ADMINISTRATOR"),
+        (None, "0000728618", "METROPOLITAN LIFE INSURANCE CO/NY"),
+        (None, "0001529735", "MetLife Investment Management, LLC"),
+    ]
+
+
+@needs_shared
+def test_the_fourteen_managers_of_berkshire() -> None:
+    cover = thirteenf.cover((FOLDER / "brk_2026q1_0001193125-26-226661_primary_doc.xml").read_bytes(), "c")
+    assert [one.number for one in cover.included] == list(range(1, 15))
+    assert cover.included[3].name == "Buffett Warren E"
+
+
+@pytest.mark.parametrize(
+    ("data", "place", "reason"),
+    [
+        (
+            made.cover(form="13F-XX"),
+            "submissionType",
+            "'13F-XX' is not one of 13F-HR, 13F-HR/A, 13F-NT, 13F-NT/A",
+        ),
+        (made.cover(flag="TEST"), "liveTestFlag", "is a test filing"),
+        (made.cover(cik="0"), "cik", "'0' is not a CIK"),
+        (made.cover(period="2025-09-30"), "periodOfReport", "'2025-09-30' is not a date MM-DD-YYYY"),
+        (made.cover(period="02-30-2025"), "periodOfReport", "day is out of range for month"),
+        (made.cover(name=" "), "filingManager", "the manager has no name"),
+        (
+            made.cover(form="13F-HR/A", amendment=(1, "OTHER")),
+            "amendmentType",
+            "'OTHER' is neither RESTATEMENT nor NEW HOLDINGS",
+        ),
+    ],
+)
+def test_a_cover_that_cannot_be_read_is_named(data: bytes, place: str, reason: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        thirteenf.cover(data, "cover.xml")
+    assert (caught.value.file, caught.value.place, caught.value.reason) == ("cover.xml", place, reason)
+
+
+def test_a_date_of_signature_that_is_none_is_no_reason_to_refuse() -> None:
+    assert thirteenf.cover(made.cover(signed="soon"), "c").signed is None
+
+
+def test_a_leaf_that_stands_twice_and_differs_is_refused() -> None:
+    data = made.cover().replace(b"</filerInfo>", b"<periodOfReport>06-30-2025</periodOfReport></filerInfo>")
+    with pytest.raises(ParseError, match="periodOfReport stands twice and differs"):
+        thirteenf.cover(data, "c")
+
+
+# ---- whatever comes
+
+PIECES = st.sampled_from(
+    [
+        b"<",
+        b">",
+        b"</",
+        b"infoTable",
+        b"cusip",
+        b"value",
+        b"&amp;",
+        b"&#0;",
+        b"&#x41;",
+        b"-",
+        b"9" * 30,
+        b"\xff",
+        b"\0",
+        b"otherManager2",
+        b"otherManager",
+        b"<!--",
+        b"-->",
+        b"<![CDATA[",
+        b"]]>",
+        b"<?x",
+        b"?>",
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    document=st.sampled_from(
+        [
+            made.table(made.row(made.APPLE, 5, 5), made.row(made.NOTE, 7, 1, putCall="Put")),
+            made.cover(managers=["A"]),
+        ]
+    ),
+    cuts=st.lists(
+        st.tuples(st.integers(0, 2_000), st.integers(0, 40), st.one_of(PIECES, st.binary(max_size=8))),
+        max_size=4,
+    ),
+)
+def test_whatever_comes_is_read_or_refused(document: bytes, cuts: list[tuple[int, int, bytes]]) -> None:
+    for start, length, piece in cuts:
+        at = start % len(document)
+        document = document[:at] + piece + document[at + length :]
+    for reader in (thirteenf.table, thirteenf.cover):
+        with contextlib.suppress(ParseError):
+            reader(document, "f")
+
+
+def hostile(kind: str) -> bytes:
+    """A megabyte that means harm."""
+    if kind == "small rows":
+        small = (
+            "<infoTable><nameOfIssuer>A</nameOfIssuer><cusip>0</cusip><value>1</value><sshPrnamt>1</sshPrnamt>"
+            "<sshPrnamtType>SH</sshPrnamtType></infoTable>"
+        )
+        return made.table(small * 8_000)
+    if kind == "names that differ":
+        return made.table(
+            *(made.row(made.APPLE, 1, 1, nameOfIssuer=f"{n}", otherManager=f"{n}") for n in range(2_400))
+        )
+    if kind == "managers":
+        return made.table(
+            made.row(made.APPLE, 1, 1, otherManager="</otherManager><otherManager>".join(["1"] * 36_000))
+        )
+    return made.table("<x/>" * 250_000)
+
+
+@pytest.mark.parametrize("kind", ["small rows", "names that differ", "managers", "unknown elements"])
+def test_memory_stays_below_twenty_times_the_document(kind: str) -> None:
+    data = hostile(kind)
+    tracemalloc.start()
+    try:
+        thirteenf.table(data, "f")
+    except ParseError:
+        assert kind == "managers"
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert len(data) > 900_000
+    assert peak < 20 * len(data)
+
+
+@needs_shared
+def test_every_shared_document_is_what_it_is_taken_for() -> None:
+    kinds = {
+        file.name: recognise.kind(file.read_bytes(), file.name) for file in sorted(Path(FOLDER).iterdir())
+    }
+    assert (
+        sorted(kinds.values())
+        == ["13f-cover"] * 2 + ["13f-table"] * 2 + ["directory-index"] + ["full-submission"] * 3
+    )

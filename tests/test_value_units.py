@@ -1,0 +1,82 @@
+"""Dollars or thousands: what decides, and what the rule says that decided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from finapi.market import value_units
+from finapi.market.value_units import Unit
+
+
+def unit(**changes: Any) -> Unit:
+    """The unit of a table of one row worth 250,000 for 1,000 shares, filed in 2025, with these changes."""
+    values: dict[str, Any] = {
+        "filed_at": "2025-11-14",
+        "signed": None,
+        "period": "2025-09-30",
+        "value_total": None,
+        "rows": [(250_000, 1_000)],
+        **changes,
+    }
+    return value_units.decide(**values, row_value=sum(value for value, _ in values["rows"]))
+
+
+def test_since_2023_01_03_a_report_is_in_dollars_whatever_its_quarter() -> None:
+    assert unit() == Unit(1, 1, "dollars:filing_date", False)
+    assert unit(filed_at="2023-01-03", period="2021-12-31").rule == "dollars:filing_date"
+    assert unit(filed_at="2023-01-02", rows=[(250, 1_000)]) == Unit(
+        1000, 1000, "thousands:filing_date", False
+    )
+
+
+def test_actiam_of_2020_is_in_thousands_though_the_median_of_its_prices_is_above_one() -> None:
+    rows = [(230_054, 1_733_777), (66_793, 38_127), (58_769, 33_532), (224_483, 1_009_277), (152_059, 46_688)]
+    assert unit(filed_at="2021-02-12", period="2020-12-31", value_total=732_158, rows=rows) == Unit(
+        1000, 1000, "thousands:filing_date", False
+    )
+
+
+def test_a_report_of_2025_whose_shares_would_cost_cents_is_in_thousands() -> None:
+    rows = [(230, 1_000), (120, 900), (45, 500)]
+    assert unit(rows=rows, value_total=395) == Unit(1000, 1000, "thousands:implied_price", True)
+
+
+def test_a_report_of_2021_whose_shares_would_cost_a_hundred_thousand_dollars_is_in_dollars() -> None:
+    rows = [(230_000, 1_000), (90_000, 900), (45_000, 500)]
+    assert unit(filed_at="2021-02-12", period="2020-12-31", rows=rows) == Unit(
+        1, 1, "dollars:implied_price", True
+    )
+
+
+def test_a_few_cheap_shares_overrule_nothing() -> None:
+    rows = [(50, 1_000), (60, 1_000), (250_000, 1_000)]  # two of three rows, but none of the value
+    assert unit(rows=rows).rule == "dollars:filing_date"
+    rows = [(999, 1_000), (2_000, 1_000)]
+    assert unit(rows=rows).rule == "dollars:filing_date"
+
+
+def test_without_a_filing_date_the_signature_decides_and_then_the_quarter() -> None:
+    assert unit(filed_at=None, signed="2023-05-31", period="2020-12-31").rule == "dollars:signature_date"
+    assert (
+        unit(filed_at=None, signed="2021-02-12", period="2020-12-31", rows=[(1, 10)]).rule
+        == "thousands:signature_date"
+    )
+    # A report cannot be signed before its quarter ended.
+    assert unit(filed_at=None, signed="2020-02-12", period="2022-12-31").rule == "dollars:period"
+    assert unit(filed_at=None, signed=None, period="2022-09-30", rows=[(1, 10)]).rule == "thousands:period"
+
+
+@pytest.mark.parametrize("rows", [[], [(0, 1_000)], [(1_000, 0)]])
+def test_without_a_price_the_day_decides(rows: list[tuple[int, int]]) -> None:
+    assert unit(rows=rows).rule == "dollars:filing_date"
+
+
+def test_a_total_in_another_unit_than_the_rows_is_seen() -> None:
+    rows = [(250, 1_000), (125, 1_000)]
+    assert unit(filed_at="2021-02-12", rows=rows, value_total=375_321) == Unit(
+        1000, 1, "thousands:filing_date", False
+    )
+    assert unit(value_total=250) == Unit(1, 1000, "dollars:filing_date", False)
+    assert unit(value_total=252) == Unit(1, 1, "dollars:filing_date", False)
