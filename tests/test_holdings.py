@@ -403,6 +403,13 @@ def test_two_companies_of_one_name_are_none(app: App, tmp_path: Path) -> None:
     assert known(app, made.APPLE) == (None, None, None)
 
 
+def test_names_without_a_letter_that_is_read_are_nobodys(app: App, tmp_path: Path) -> None:
+    lamp = made.row(made.APPLE, 1, 1, nameOfIssuer="\u706f")
+    tickers = TICKERS.replace(b"Apple Inc.", "\u5f71".encode())
+    take(app, tmp_path, submission(1, ("06-30-2025", "2025-08-14", []), extra=lamp), tickers)
+    assert known(app, made.APPLE) == (None, None, None)
+
+
 def test_rows_of_a_mapping_that_cannot_be_read_are_named_by_line(app: App, tmp_path: Path) -> None:
     bad = b"ticker,cusip,cik\nAAPL\n"
     (outcome,) = take(app, tmp_path, bad)

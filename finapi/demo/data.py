@@ -6,15 +6,15 @@ from importlib import resources
 
 from finapi.app import App
 from finapi.demo import quotes
-from finapi.market import insider_pack, pack
+from finapi.market import holdings_pack, insider_pack, pack
 
-FILE, INSIDERS = "companies.pack", "insiders.pack"
+FILE, INSIDERS, HOLDINGS = "companies.pack", "insiders.pack", "holdings.pack"
 
 
 def load(app: App) -> int:
-    """Store every embedded report and ownership form, and made up prices; how many reports were new."""
+    """Store every embedded report, ownership form and 13F report, and made up prices; how many reports were new."""
     quotes.load(app)
     folder = resources.files("finapi.demo")
     new = pack.load(app, (folder / FILE).read_bytes(), FILE)
     insider_pack.load(app, (folder / INSIDERS).read_bytes(), INSIDERS)
-    return new
+    return new + holdings_pack.load(app, (folder / HOLDINGS).read_bytes(), HOLDINGS)

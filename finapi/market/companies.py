@@ -120,7 +120,9 @@ def by_cik(tx: Transaction, cik: int) -> Company:
 def put_name(tx: Transaction, cik: int, name: str, rank: int, as_of: str) -> bool:
     """Make the company if need be; its name is that of the best source, of that the latest. Whether it changed."""
     changed = tx.run("put_company_name", cik=cik, name=name, rank=rank, as_of=as_of) > 0
-    if tx.run("put_company_key", cik=cik, key=issuers.key(name)):
+    key = issuers.key(name)
+    # A name without a letter that is read here has no key, and would be every such issuer's.
+    if key and tx.run("put_company_key", cik=cik, key=key):
         securities.settle_company(tx, cik)
     return changed
 

@@ -59,7 +59,6 @@ COMPANIONS = (
 )
 
 
-
 @dataclass(frozen=True, slots=True)
 class _Document:
     """An entry that has been recognised; it is read when it is wanted, one at a time."""

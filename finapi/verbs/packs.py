@@ -16,26 +16,33 @@ def _pack_arguments(parser: argparse.ArgumentParser, common: argparse.ArgumentPa
         "export", help="write every stored report into one compact file", parents=[common]
     )
     export.add_argument("file")
-    load = actions.add_parser("load", help="store the reports of such a file", parents=[common])
+    instead = export.add_mutually_exclusive_group()
+    instead.add_argument("--insiders", action="store_true", help="ownership forms instead of XBRL reports")
+    instead.add_argument("--holdings", action="store_true", help="13F reports instead of XBRL reports")
+    load = actions.add_parser("load", help="store what is in such a file", parents=[common])
     load.add_argument("file")
-    for action in (export, load):
-        action.add_argument("--insiders", action="store_true", help="ownership forms instead of reports")
 
 
 def _pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    from finapi.market import insider_pack, pack
+    from finapi.market import holdings_pack, insider_pack, pack
 
     file = typed_path(directory, args.file)
     try:
         if args.action == "export":
             with app.db.read() as tx:
-                data = insider_pack.dump(tx) if args.insiders else pack.dump(pack.held(tx))
+                if args.insiders:
+                    data = insider_pack.dump(tx)
+                elif args.holdings:
+                    data = holdings_pack.dump(holdings_pack.held(tx))
+                else:
+                    data = pack.dump(pack.held(tx))
             file.write_bytes(data)
             say("out", f"{file}: {len(data)} bytes")
         else:
-            load = insider_pack.load if args.insiders else pack.load
-            stored = load(app, file.read_bytes(), str(file))
-            say("out", f"{stored} {'forms' if args.insiders else 'reports'} stored")
+            data = file.read_bytes()
+            kinds = (insider_pack, holdings_pack)
+            load = next((kind.load for kind in kinds if data.startswith(kind.MAGIC)), pack.load)
+            say("out", f"{load(app, data, str(file))} reports stored")
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     return 0

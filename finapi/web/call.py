@@ -32,7 +32,8 @@ class Route:
 
     ``cost`` is in tokens; ``zone`` names the limit that binds it; ``cacheable`` says that the answer depends
     on its parameters and the market data only, so that its ETag is known before the work (CONTRACT 2);
-    ``lists`` that it answers through :meth:`Call.rows`; ``idempotent`` that it answers through
+    ``lists`` that it answers through :meth:`Call.rows` or :meth:`Call.listed`, its rows in the member ``rows_in``
+    of the answer (``data.holders`` for one inside another); ``idempotent`` that it answers through
     :meth:`Call.settled`, so that it takes an ``Idempotency-Key``. ``shape`` is what its 200 body is.
     """
 
@@ -49,6 +50,8 @@ class Route:
     email_limit: str | None = None
     cacheable: bool = False
     lists: bool = False
+    # Where in the answer the rows of a route that ``lists`` stand: names of members with dots between.
+    rows_in: str = "data"
     # The key may also stand in the body, as ``api_key`` (wire.json).
     key_in_body: bool = False
     idempotent: bool = False
@@ -70,11 +73,12 @@ class Route:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The members of a row of a route that ``lists``: the bare list, or that in ``data`` or ``results``."""
-        assert self.shape is not None
+        """The members of a row of a route that ``lists``: the whole answer, or a list inside of it."""
         rows = self.shape
+        assert rows is not None
         if rows["type"] != "array":
-            rows = rows["properties"].get("data") or rows["properties"]["results"]
+            for member in self.rows_in.split("."):
+                rows = rows["properties"][member]
         return tuple(rows["items"]["properties"])
 
 
@@ -153,6 +157,17 @@ class Call:
         }
         body = csv_table(self.route.columns, rows) if kind == CSV else json_lines(rows)
         return Response(200, body, f"{kind}; charset=utf-8", headers)
+
+    def listed(self, members: Mapping[str, Any], paging: Mapping[str, Any]) -> Response:
+        """An answer whose members stand beside its status, or as ``Accept`` asks only the rows among them."""
+        if self.route.lists:
+            rows: Any = members
+            for member in self.route.rows_in.split("."):
+                rows = rows[member]
+            table = self.table(rows, paging)
+            if table is not None:
+                return table
+        return Response(200, dumps({"status": "success", **members})[:-1], end=self.own_end)
 
     def settled(self, tx: Transaction, answer: Mapping[str, Any]) -> Response:
         """``answer``, kept in the transaction that did the work: the same ``Idempotency-Key`` gets it again.

@@ -51,10 +51,8 @@ _ALWAYS = {
 _WITH_INPUT = {400: "A parameter or the body is wrong; details name what."}
 _WITH_BODY = {413: "The body is too large.", 415: "The body is not application/json."}
 _AUTHENTICATED = {401: "No valid credential."}
-_METERED = {
-    402: "The token balance is below the cost of the call.",
-    404: "There is no such company, filing or report.",
-}
+_METERED = {402: "The token balance is below the cost of the call."}
+_OF_DATA = {404: "There is no such company, filing or report."}
 _OF_ITS_OWN = {
     401: "Email or password is wrong.",
     404: "The caller has no such thing.",
@@ -148,6 +146,8 @@ def _errors(route: Route) -> dict[int, str]:
         errors |= _AUTHENTICATED
     if route.cost:
         errors |= _METERED
+    if route.auth == "key":
+        errors |= _OF_DATA
     if route.zone is not None:
         errors |= _LIMITED
     return errors | {status: _OF_ITS_OWN[status] for status in route.errors}

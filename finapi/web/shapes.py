@@ -7,6 +7,7 @@ that a missing figure is a ``null`` in the open and never a gap; a member that m
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 Schema = dict[str, Any]
@@ -23,8 +24,18 @@ ANYTHING: Schema = {}
 
 def obj(*, optional: tuple[str, ...] = (), **members: Schema) -> Schema:
     """An object of these members and no others, all of them there but the ``optional`` ones."""
+    return made_of(members, optional)
+
+
+def made_of(members: Mapping[str, Schema], optional: tuple[str, ...] = ()) -> Schema:
+    """The same of members that are named elsewhere."""
     required = [name for name in members if name not in optional]
-    return {"type": "object", "properties": members, "required": required, "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": dict(members),
+        "required": required,
+        "additionalProperties": False,
+    }
 
 
 def mapping(values: Schema) -> Schema:
@@ -69,6 +80,11 @@ def envelope(data: Schema, meta: Schema | None = None) -> Schema:
         request_id=TEXT,
         timestamp=TIME,
     )
+
+
+def beside(**members: Schema) -> Schema:
+    """What ``Call.listed`` answers: the members beside the status, the id and the time of the call."""
+    return made_of({"status": const("success"), **members, "request_id": TEXT, "timestamp": TIME})
 
 
 MESSAGE = obj(message=TEXT)

@@ -1,0 +1,654 @@
+"""The 13F, ticker and CUSIP endpoints: every path of the contract, its figures, its refusals and its bounds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from finapi import accounts
+from finapi.app import App
+from finapi.web.form13f import conditions
+from finapi.web.routes import ROUTES
+from tests import holdings as ours
+from tests import thirteenf as made
+from tests.client import Answer, Client
+from tests.conftest import ACCOUNTS, NOW
+from tests.holdings import submission, take
+
+API = "/api/v1"
+FUND = API + "/form-13f/fund/1234567"
+
+TICKERS = b'{"0":{"cik_str":320193,"ticker":"AAPL","title":"Apple Inc."}}'
+SUBMISSIONS = b"""{"cik":"320193","entityType":"operating","sic":"3571","name":"Apple Inc.","tickers":["AAPL"],
+    "exchanges":["Nasdaq"],"filings":{"recent":{"accessionNumber":[],"filingDate":[],"reportDate":[],
+    "acceptanceDateTime":[],"form":[],"size":[],"isXBRL":[],"isInlineXBRL":[],"primaryDocument":[],"items":[]},
+    "files":[]}}"""
+MAPPING = b"cusip,ticker,name,successor\n594918104,MSFT,Microsoft,\n464286640,ECH,iShares Chile,78462F103\n"
+
+SHAPES = {(route.method, route.path): route.shape for route in ROUTES}
+
+
+@pytest.fixture
+def api(make_app: Callable[..., App], tmp_path: Path) -> Client:
+    """A client of a store that holds two funds and two quarters, a put, and a mapping."""
+    app = make_app(**ACCOUNTS)
+    user = accounts.create(app, "ann@example.com", "pro", NOW)
+    put = made.row(made.APPLE, 5_000, 20, putCall="Put")
+    september = submission(2, ours.SEPTEMBER, extra=put, managers=["Wick LLC"])
+    take(app, tmp_path, TICKERS, SUBMISSIONS, MAPPING, ours.june(), september, ours.others())
+    return Client(app, user.api_key)
+
+
+def shown(client: Client, path: str, **query: Any) -> Any:
+    """The answer's body, which must be of the shape that its route declares."""
+    answer = client.get(API + path, query=query) if query else client.get(API + path)
+    assert answer.status == 200, answer.body
+    return answer.json
+
+
+CALLS = [
+    (
+        "GET",
+        "/form-13f/fund/{cik}",
+        "/form-13f/fund/1234567?include_activity=true&include_analytics=true",
+        None,
+    ),
+    ("GET", "/form-13f/fund/{cik}/periods", "/form-13f/fund/0001234567/periods", None),
+    (
+        "GET",
+        "/form-13f/fund/{cik}/cusip/{cusip}/history",
+        "/form-13f/fund/1234567/cusip/02005N100/history",
+        None,
+    ),
+    ("POST", "/form-13f/fund/bulk", "/form-13f/fund/bulk?detail=full&size=1", {"ciks": ["1234567", "9"]}),
+    ("GET", "/form-13f/funds", "/form-13f/funds?limit=1", None),
+    ("GET", "/form-13f/search", "/form-13f/search?q=lamp", None),
+    ("GET", "/form-13f/filers", "/form-13f/filers?q=sha+part", None),
+    ("GET", "/form-13f/latest", "/form-13f/latest?limit=2", None),
+    ("GET", "/form-13f/filing-stats", "/form-13f/filing-stats?period=2025-09-30", None),
+    ("GET", "/form-13f/filing-progress", "/form-13f/filing-progress", None),
+    ("POST", "/form-13f/holdings", "/form-13f/holdings", {"query": "cik:1234567", "includeChanges": True}),
+    ("POST", "/form-13f/cover-pages", "/form-13f/cover-pages", {"query": "period:2025-09-30"}),
+    ("GET", "/form-13f/holdings/search", "/form-13f/holdings/search?q=aapl", None),
+    ("GET", "/form-13f/aggregation/by-ticker", "/form-13f/aggregation/by-ticker?include_ranges=true", None),
+    (
+        "GET",
+        "/form-13f/aggregation/basket-holdings",
+        "/form-13f/aggregation/basket-holdings?ciks=1234567,7654321,9&period=2025-09-30",
+        None,
+    ),
+    ("GET", "/form-13f/aggregation/by-sector", "/form-13f/aggregation/by-sector", None),
+    (
+        "GET",
+        "/form-13f/aggregation/by-industry",
+        "/form-13f/aggregation/by-industry?sector=Manufacturing",
+        None,
+    ),
+    ("GET", "/tickers/autocomplete", "/tickers/autocomplete?q=app", None),
+    ("GET", "/tickers/{ticker}/holders", "/tickers/aapl/holders", None),
+    ("GET", "/tickers/{ticker}/fund-trends", "/tickers/AAPL/fund-trends", None),
+    ("GET", "/cusip/lookup/{cusip}", "/cusip/lookup/037833100", None),
+    ("GET", "/cusip/ticker/{ticker}", "/cusip/ticker/AAPL", None),
+    ("POST", "/cusip/batch", "/cusip/batch", {"cusips": ["037833100", "x", "000000000"]}),
+    ("GET", "/cusip/chain/{cusip}", "/cusip/chain/464286640", None),
+    ("GET", "/cusip/cik/{cik}", "/cusip/cik/320193", None),
+    ("GET", "/cusip/cusip6/{cusip6}", "/cusip/cusip6/037833", None),
+    ("GET", "/cusip/search", "/cusip/search?q=apple", None),
+    ("GET", "/cusip/stats", "/cusip/stats", None),
+]
+each_call = pytest.mark.parametrize(
+    ("method", "route", "path", "body"), CALLS, ids=[f"{c[0]} {c[1]}" for c in CALLS]
+)
+
+
+def asked(client: Client, method: str, path: str, body: Any, **options: Any) -> Answer:
+    return client.get(API + path, **options) if method == "GET" else client.post(API + path, body, **options)
+
+
+@each_call
+def test_an_answer_is_of_the_shape_that_its_route_declares(
+    api: Client, method: str, route: str, path: str, body: Any
+) -> None:
+    answer = asked(api, method, path, body)
+    assert answer.status == 200, answer.body
+    validator = Draft202012Validator(SHAPES[method, API + route])
+    assert [f"{list(error.path)}: {error.message}" for error in validator.iter_errors(answer.json)] == []
+
+
+@each_call
+def test_every_path_wants_a_key(api: Client, method: str, route: str, path: str, body: Any) -> None:
+    assert asked(Client(api.app), method, path, body).status == 401
+
+
+@pytest.mark.parametrize("kind", ["text/csv", "application/x-ndjson"])
+@each_call
+def test_a_list_is_a_table_when_asked_for(
+    api: Client, method: str, route: str, path: str, body: Any, kind: str
+) -> None:
+    declared = next(one for one in ROUTES if (one.method, one.path) == (method, API + route))
+    answer = asked(api, method, path, body, headers={"Accept": kind})
+    assert answer.status == 200, answer.body
+    assert answer.headers["content-type"].startswith(kind if declared.lists else "application/json")
+    if declared.lists and kind == "text/csv":
+        assert answer.body.decode().split("\r\n")[0] == ",".join(declared.columns)
+
+
+# ---- one fund
+
+
+def test_a_fund_as_it_stands_and_as_it_changed(api: Client) -> None:
+    found = shown(api, "/form-13f/fund/1234567", include_activity="true", include_analytics="true")
+    assert found["fund"] == {
+        "cik": "0001234567",
+        "name": "Lamp Capital LP",
+        "signing_officer": "Ann Lamp",
+        "latest_filed_at": "2025-11-14",
+    }
+    assert found["period"] == "2025-09-30"
+    assert [(row["ticker"], row["shares"], row["value_usd"], row["status"]) for row in found["holdings"]] == [
+        ("AAPL", 15, 3_750, "increased"),
+        ("MSFT", 5, 2_500, "decreased"),
+    ]
+    apple = found["holdings"][0]
+    assert (apple["pct_of_portfolio"], apple["change_shares"], apple["change_pct"]) == (33.3333, 5, 50)
+    assert (apple["value_unit_rule"], apple["ticker_evidence"]) == ("dollars:filing_date", "issuer_name")
+    assert found["meta"]["changes"] == {"available": True, "previous_period": "2025-06-30", "reason": None}
+    assert found["meta"]["counts"] == {"new": 1, "increased": 1, "decreased": 1, "unchanged": 0, "closed": 1}
+    analysis = {kind: [row["cusip"] for row in rows] for kind, rows in found["analysis"].items()}
+    assert analysis == {
+        "new_buys": [],
+        "increased": [made.APPLE],
+        "decreased": [made.MICROSOFT],
+        "unchanged": [],
+        "closed": [made.ALLY],
+    }
+    assert found["sector_allocation"] == [
+        {"sector": "Manufacturing", "total_value_usd": 3_750, "position_count": 1, "pct_of_portfolio": 60},
+        {"sector": None, "total_value_usd": 2_500, "position_count": 1, "pct_of_portfolio": 40},
+    ]
+
+
+def test_activity_and_analytics_are_null_unless_asked_for(api: Client) -> None:
+    found = shown(api, "/form-13f/fund/1234567")
+    assert (found["analysis"], found["sector_allocation"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("include_options=true", [(made.APPLE, "Put"), (made.APPLE, None), (made.MICROSOFT, None)]),
+        ("options_only=true", [(made.APPLE, "Put")]),
+        ("sort_by=name&sort_order=asc", [(made.APPLE, None), (made.MICROSOFT, None)]),
+        ("sort_by=name&sort_order=desc", [(made.MICROSOFT, None), (made.APPLE, None)]),
+        ("sort_by=shares&sort_order=asc", [(made.MICROSOFT, None), (made.APPLE, None)]),
+        ("sort_by=change&sort_order=asc", [(made.MICROSOFT, None), (made.APPLE, None)]),
+        ("sort_by=ticker&sort_order=desc", [(made.MICROSOFT, None), (made.APPLE, None)]),
+        ("status=closed", [(made.ALLY, None)]),
+        ("status=new", []),
+        ("q=micro", [(made.MICROSOFT, None)]),
+        ("q=aapl", [(made.APPLE, None)]),
+        ("q=%25", []),
+        ("period=2025-06-30", [(made.MICROSOFT, None), (made.APPLE, None), (made.ALLY, None)]),
+        ("limit=1&offset=1", [(made.MICROSOFT, None)]),
+        ("offset=9", []),
+    ],
+)
+def test_holdings_are_chosen_and_sorted(api: Client, query: str, expected: list[Any]) -> None:
+    rows = shown(api, f"/form-13f/fund/1234567?{query}")["holdings"]
+    assert [(row["cusip"], row["put_call"]) for row in rows] == expected
+
+
+def test_a_page_says_whether_there_is_more(api: Client) -> None:
+    assert shown(api, "/form-13f/fund/1234567", limit=1)["meta"]["pagination"] == {
+        "total": 2,
+        "limit": 1,
+        "offset": 0,
+        "has_more": True,
+    }
+    assert shown(api, "/form-13f/fund/1234567", offset=9)["meta"]["pagination"]["total"] == 2
+    assert shown(api, "/form-13f/fund/1234567", limit=99_999)["meta"]["pagination"]["limit"] == 1_000
+
+
+def test_a_change_that_is_not_known_is_refused_and_never_empty(api: Client) -> None:
+    answer = api.get(FUND, query={"status": "new", "period": "2025-06-30"})
+    assert answer.verdict == (
+        400,
+        "INVALID_PARAM",
+        "What changed in the quarter that ended on 2025-06-30 is not known: previous_quarter_not_held.",
+    )
+    found = shown(api, "/form-13f/fund/1234567", period="2025-06-30", include_activity="true")
+    assert found["analysis"] is None
+    assert found["meta"]["changes"]["reason"] == "previous_quarter_not_held"
+    assert set(found["meta"]["counts"].values()) == {None}
+
+
+def test_the_history_of_a_cusip(api: Client) -> None:
+    found = shown(api, f"/form-13f/fund/1234567/cusip/{made.ALLY}/history")
+    assert [
+        (
+            row["quarter_date"],
+            row["shares"],
+            row["value"],
+            row["implied_price"],
+            row["shares_delta"],
+            row["transaction_type"],
+        )
+        for row in found["history"]
+    ] == [("2025-09-30", 0, 0, None, -10, "closed"), ("2025-06-30", 10, 400, 40, None, None)]
+    assert (found["name"], found["quarters"], found["split_adjusted"]) == ("ALLY FINL INC", 2, False)
+
+
+def test_bulk_gives_each_fund_its_own_status(api: Client) -> None:
+    body = {"ciks": ["1234567", "0007654321", "9", "0000000009"]}
+    found = api.post(API + "/form-13f/fund/bulk?period=2025-06-30", body).json
+    assert [
+        (one["cik"], one["status"], one["portfolio_value_usd"], one["holdings"]) for one in found["funds"]
+    ] == [
+        ("0001234567", "ok", 7_900, None),
+        ("0007654321", "no_filing", None, None),
+        ("0000000009", "unknown_cik", None, None),
+    ]
+    assert found["meta"] == {
+        "requested_count": 3,
+        "ok_count": 1,
+        "no_filing_count": 1,
+        "unknown_cik_count": 1,
+        "detail": "summary",
+    }
+    full = api.post(API + "/form-13f/fund/bulk?detail=full&size=1&from=1", {"ciks": ["1234567"]}).json
+    assert [(row["cusip"], row["put_call"]) for row in full["funds"][0]["holdings"]] == [(made.APPLE, None)]
+    assert full["funds"][0]["has_more"]
+
+
+# ---- queries
+
+
+def test_a_query_of_holdings(api: Client) -> None:
+    body = {"query": "cik:1234567 AND period:2025-09-30", "size": 2, "from": 1, "includeChanges": True}
+    found = api.post(API + "/form-13f/holdings", body).json
+    assert [
+        (row["ticker"], row["changeShares"], row["changePercent"], row["status"]) for row in found["holdings"]
+    ] == [
+        ("AAPL", 5, 50, "increased"),
+        ("MSFT", -5, -50, "decreased"),
+    ]
+    assert found["previousPeriod"] == "2025-06-30"
+    assert found["meta"]["pagination"]["has_more"] is False
+    plain = api.post(API + "/form-13f/holdings", {"query": 'cik:"1234567"'}).json
+    assert {row["changeShares"] for row in plain["holdings"]} == {None}
+
+
+@pytest.mark.parametrize(
+    ("query", "accessions"),
+    [
+        ("period:2025-09-30", [2, 3]),
+        ("cik:1234567", [2, 1]),
+        ("filed:[2025-11-13 TO *] AND form:13F-HR", [2]),
+        ("filed:2025-08-14", [1]),
+        ("accession:000123456725000003", [3]),
+        ("cik:5", []),
+    ],
+)
+def test_a_query_of_cover_pages(api: Client, query: str, accessions: list[int]) -> None:
+    found = api.post(API + "/form-13f/cover-pages", {"query": query}).json
+    assert [row["accession_number"] for row in found["filings"]] == [
+        ours.accession(one) for one in accessions
+    ]
+    if accessions[:1] == [2]:
+        assert found["filings"][0]["other_managers"][0]["name"] == "Wick LLC"
+        assert found["filings"][0]["address"] == "1 Wick Street, Reno, NV, 89501"
+
+
+def test_conditions_of_a_query() -> None:
+    known = ("cik", "period", "filed")
+    assert conditions("cik:7 AND periodOfReport:2025-09-30", known) == {"cik": 7, "period": "2025-09-30"}
+    assert conditions("filedAt:[* TO 2025-01-01]", known)["to"] == "2025-01-01"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "x",
+        "cik:",
+        "cik:0",
+        "cik:1 OR cik:2",
+        "cik:1 AND cik:2",
+        "form:13F",
+        "period:2025",
+        "a" * 9_000,
+        "cik:1 AND " * 500,
+    ],
+)
+def test_a_query_that_is_none_is_refused(api: Client, query: str) -> None:
+    answer = api.post(API + "/form-13f/holdings", {"query": query})
+    assert (answer.status, answer.json["details"]["param"]) == (400, "query")
+
+
+# ---- all funds
+
+
+def test_funds_by_cursor_never_repeat(api: Client) -> None:
+    first = shown(api, "/form-13f/funds", limit=1)
+    second = shown(api, "/form-13f/funds", limit=1, cursor=first["meta"]["next_cursor"])
+    assert [one["funds"][0]["name"] for one in (first, second)] == ["Lamp Capital LP", "Shade Partners"]
+    assert second["meta"] == {"has_more": False, "next_cursor": None, "limit": 1}
+
+
+@pytest.mark.parametrize(
+    ("search", "names"),
+    [
+        ("lamp", ["Lamp Capital LP"]),
+        ("PART sha", ["Shade Partners"]),
+        ("1234567", ["Lamp Capital LP"]),
+        ("amp", []),
+        ("*", []),
+        ("sha lamp", []),
+    ],
+)
+def test_managers_are_found_by_the_beginnings_of_words(api: Client, search: str, names: list[str]) -> None:
+    assert [one["name"] for one in shown(api, "/form-13f/search", q=search)["results"]] == names
+
+
+def test_the_newest_filings_and_what_they_changed(api: Client) -> None:
+    found = shown(api, "/form-13f/latest")
+    assert [(row["accession_no"], row["filed_at"], row["analysis"]["closed"]) for row in found["data"]] == [
+        (ours.accession(2), "2025-11-14", 1),
+        (ours.accession(3), "2025-11-12", None),
+        (ours.accession(1), "2025-08-14", None),
+    ]
+    assert found["data"][0]["statistics"]["prior_quarter_available"] is True
+    assert shown(api, "/form-13f/latest", since="2025-11-13")["meta"]["total"] == 1
+    assert [row["cik"] for row in shown(api, "/form-13f/latest", cik="7654321")["data"]] == ["0007654321"]
+
+
+def test_how_a_quarter_comes_in(api: Client) -> None:
+    found = shown(api, "/form-13f/filing-progress", quarter="2025-09-30")["data"]
+    assert (found["filers"], found["baseline_filers"], found["pct_reported"]) == (2, 1, 200)
+    assert (found["deadline"], found["deadline_status"], found["days_until_deadline"]) == (
+        "2025-11-14",
+        "passed",
+        -78,
+    )
+    assert (found["total_filings"], found["total_aum"], found["is_complete"]) == (2, 11_500, True)
+    stats = shown(api, "/form-13f/filing-stats")["data"]
+    assert (stats["period"], stats["deadline"], stats["deadlineStatus"]) == (
+        "2025-12-31",
+        "2026-02-17",
+        "open",
+    )
+    assert (stats["totalFundsFiled"], stats["totalAUM"], stats["previousQuarterFilers"]) == (0, None, 2)
+    assert stats["lastCompleteQuarterEnd"] == "2025-09-30"
+
+
+# ---- all funds together
+
+
+def test_the_securities_of_a_quarter(api: Client) -> None:
+    found = shown(api, "/form-13f/aggregation/by-ticker", include_ranges="true")["data"]
+    assert [
+        (row["ticker"], row["fund_flow"], row["total_value"], row["fund_count"], row["share_change"])
+        for row in found["tickers"]
+    ] == [("AAPL", 1_250, 4_000, 2, 5), (None, -400, 0, 0, -10), ("MSFT", -2_500, 2_500, 1, -5)]
+    apple = found["tickers"][0]
+    assert (apple["fund_count_compared"], apple["fund_count_prev"], apple["fund_change"]) == (1, 1, 0)
+    assert (apple["implied_price"], apple["share_change_pct"], apple["increased_count"]) == (250, 50, 1)
+    assert (apple["sector"], apple["industry"]) == ("Manufacturing", "Machinery and Computer Equipment")
+    assert found["volume"] == {"buy": 1_250, "sell": 2_900}
+    assert found["available_quarters"] == ["2025-09-30", "2025-06-30"]
+    assert found["filter_ranges"]["fund_flow"] == {"min": -2_500, "max": 1_250}
+
+
+@pytest.mark.parametrize(
+    ("query", "cusips"),
+    [
+        ("search=app", [made.APPLE]),
+        ("search=msft", [made.MICROSOFT]),
+        ("sector=manufacturing", [made.APPLE]),
+        ("min_total_value=2500.5", [made.APPLE]),
+        ("max_fund_flow=-400", [made.ALLY, made.MICROSOFT]),
+        ("min_fund_count=1&sort_by=total_value&sort_order=asc", [made.MICROSOFT, made.APPLE]),
+        ("is_etf=true", []),
+        ("security_group=Stocks&limit=1&offset=1", [made.ALLY]),
+        ("quarter=2025-06-30&sort_by=name&sort_order=asc", [made.ALLY, made.APPLE, made.MICROSOFT]),
+    ],
+)
+def test_securities_are_filtered_and_sorted(api: Client, query: str, cusips: list[str]) -> None:
+    found = shown(api, f"/form-13f/aggregation/by-ticker?{query}")["data"]["tickers"]
+    assert [row["cusip"] for row in found] == cusips
+
+
+def test_flows_that_no_fund_can_tell_are_null(api: Client) -> None:
+    found = shown(api, "/form-13f/aggregation/by-ticker", quarter="2025-06-30")["data"]
+    assert {(row["fund_flow"], row["fund_change"], row["closed_count"]) for row in found["tickers"]} == {
+        (None, None, None)
+    }
+    assert found["volume"] == {"buy": None, "sell": None}
+
+
+def test_several_funds_taken_together(api: Client) -> None:
+    path = "/form-13f/aggregation/basket-holdings?ciks=1234567,7654321,9&period=2025-09-30"
+    found = shown(api, path)
+    assert [
+        tuple(
+            row[name]
+            for name in ("cusip", "funds_holding", "value_usd", "change_type", "share_change", "prev_value_usd")
+        )
+        for row in found["positions"]
+    ] == [
+        # The second fund's quarter before is not held: its share counts in what is held, not in what changed.
+        (made.APPLE, 2, 4_000, "increased", 5, 2_500),
+        (made.MICROSOFT, 1, 2_500, "decreased", -5, 5_000),
+        (made.ALLY, 0, 0, "closed", -10, 400),
+    ]  # fmt: skip
+    assert found["positions"][0]["pct_of_basket"] == 61.5385
+    assert found["totals"] == {"total_value_usd": 6_500, "total_positions": 2}
+    assert found["basket"]["pending"] == [{"cik": "0000000009", "company_name": None}]
+    alone = shown(api, path.replace("1234567,", ""))["positions"]
+    assert [(row["change_type"], row["prev_value_usd"], row["share_change"]) for row in alone] == [
+        (None, None, None)
+    ]
+    sized = shown(api, path + "&size=1&sort_by=change&sort_order=asc")
+    assert ([row["cusip"] for row in sized["positions"]], sized["meta"]["has_more"]) == ([made.ALLY], True)
+
+
+def test_sectors_and_industries_of_a_quarter(api: Client) -> None:
+    found = shown(api, "/form-13f/aggregation/by-sector")["data"]
+    (sector,) = found["sectors"]
+    assert (sector["sector"], sector["fund_flow"], sector["total_value"]) == ("Manufacturing", 1_250, 4_000)
+    assert (sector["fund_count"], sector["momentum"], sector["confidence"]) == (2, "strong_inflow", "low")
+    assert (found["total_value"], found["coverage_pct"]) == (6_500, 61.5385)
+    (industry,) = sector["industries"]["inflows"]
+    assert [one["ticker"] for one in industry["top_movers"]] == ["AAPL"]
+    (industry,) = shown(api, "/form-13f/aggregation/by-industry")["data"]["industries"]
+    assert (industry["industry"], industry["sector"]["name"], industry["increased_count"]) == (
+        "Machinery and Computer Equipment",
+        "Manufacturing",
+        1,
+    )
+
+
+def test_who_holds_a_ticker(api: Client) -> None:
+    found = shown(api, "/tickers/aapl/holders")["data"]
+    assert [
+        (row["name"], row["shares"], row["chg_shares"], row["status"], row["pct_of_portfolio"])
+        for row in found["holders"]
+    ] == [
+        ("Lamp Capital LP", 15, 5, "increased", 33.3333),
+        ("Shade Partners", 1, None, None, 100),
+    ]
+    assert (found["total_shares"], found["total_value"], found["total_holders"]) == (16, 4_000, 2)
+    assert shown(api, "/tickers/AAPL/holders", limit=1)["data"]["has_more"] is True
+    assert shown(api, "/tickers/AAPL/holders", status="increased")["data"]["total_count"] == 1
+    searched = shown(api, "/form-13f/holdings/search", q=made.APPLE, limit=1)
+    assert (searched["resolved"]["ticker"], searched["meta"]) == ("AAPL", {"total": 2, "has_more": True})
+
+
+def test_a_ticker_quarter_by_quarter(api: Client) -> None:
+    found = shown(api, "/tickers/AAPL/fund-trends")["data"]
+    assert [
+        (row["date"], row["total_shares"], row["fund_count"], row["share_change"], row["fund_flow"])
+        for row in found["quarters"]
+    ] == [("2025-09-30", 16, 2, 5, 1_250), ("2025-06-30", 10, 1, None, None)]
+
+
+def test_tickers_are_completed(api: Client) -> None:
+    assert [
+        (one["symbol"], one["score"]) for one in shown(api, "/tickers/autocomplete", q="aa")["tickers"]
+    ] == [("AAPL", 80)]
+    assert [
+        (one["symbol"], one["score"]) for one in shown(api, "/tickers/autocomplete", q="apple in")["tickers"]
+    ] == []
+    assert [one["score"] for one in shown(api, "/tickers/autocomplete", q="Apple")["tickers"]] == [50]
+    assert shown(api, "/tickers/autocomplete", q="%%")["tickers"] == []
+
+
+# ---- CUSIPs
+
+
+def test_a_cusip_is_looked_up_with_its_evidence(api: Client) -> None:
+    found = shown(api, f"/cusip/lookup/{made.MICROSOFT.lower()}")
+    assert (found["ticker"], found["evidence"], found["seen_in"]) == (
+        "MSFT",
+        "cusip_mapping",
+        ours.accession(2),
+    )
+    assert shown(api, "/cusip/ticker/msft")["cusip"] == made.MICROSOFT
+    assert shown(api, "/cusip/cik/0000320193")["securities"][0]["cusip"] == made.APPLE
+
+
+def test_a_batch_says_why_a_cusip_is_not_resolved(api: Client) -> None:
+    found = api.post(API + "/cusip/batch", {"cusips": [made.APPLE, made.ALLY, "88579Y101", "037833101"]}).json
+    assert [(one["ticker"], one["reason"]) for one in found["results"]] == [
+        ("AAPL", None),
+        (None, "ticker_not_known"),
+        (None, "unknown_cusip"),
+        (None, "invalid_cusip"),
+    ]
+    assert found["meta"] == {"requested": 4, "resolved": 1, "unmapped": 3}
+
+
+def test_a_chain_ends_at_the_current_cusip(api: Client) -> None:
+    found = shown(api, "/cusip/chain/464286640")
+    assert [(one["cusip"], one["is_current"]) for one in found["chain"]] == [
+        ("464286640", False),
+        ("78462F103", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [
+        ("apple", [(made.APPLE, 70)]),
+        ("AAPL", [(made.APPLE, 100)]),
+        ("037833", [(made.APPLE, 80)]),
+        ("financ ally", []),
+        ("finl ally", [(made.ALLY, 50)]),
+        ("all", [(made.ALLY, 70)]),
+        ("%", []),
+        ("[", []),
+    ],
+)
+def test_securities_are_searched(api: Client, search: str, found: list[Any]) -> None:
+    rows = shown(api, "/cusip/search", q=search)["results"]
+    assert [(row["cusip"], row["score"]) for row in rows] == found
+
+
+def test_how_many_cusips_are_known(api: Client) -> None:
+    found = shown(api, "/cusip/stats")
+    assert (found["total_cusips"], found["mapped"], found["with_cik"]) == (5, 3, 1)
+    assert found["by_security_group"]["Stocks"] == 3
+
+
+# ---- refusals
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/form-13f/fund/99", 404, "NOT_FOUND"),
+        ("/form-13f/fund/abc", 400, "INVALID_PARAM"),
+        ("/form-13f/fund/1234567?period=2024-12-31", 404, "NOT_COVERED"),
+        ("/form-13f/fund/1234567?period=x", 400, "INVALID_PARAM"),
+        ("/form-13f/fund/1234567?sort_by=drop", 400, "INVALID_PARAM"),
+        ("/form-13f/fund/1234567?limit=x", 400, "INVALID_PARAM"),
+        ("/form-13f/fund/99/periods", 404, "NOT_FOUND"),
+        ("/form-13f/fund/1234567/cusip/037833101/history", 400, "INVALID_PARAM"),
+        ("/form-13f/fund/1234567/cusip/88579Y101/history", 404, "NOT_FOUND"),
+        ("/form-13f/funds?cursor=x", 400, "INVALID_PARAM"),
+        ("/form-13f/latest?cik=x", 400, "INVALID_PARAM"),
+        ("/form-13f/filing-progress?quarter=2025-09-29", 400, "INVALID_PARAM"),
+        ("/form-13f/filing-progress?quarter=0001-03-31", 400, "INVALID_PARAM"),
+        ("/form-13f/aggregation/by-ticker?quarter=2025-09-29", 400, "INVALID_PARAM"),
+        ("/form-13f/aggregation/by-ticker?quarter=2020-12-31", 404, "NOT_COVERED"),
+        ("/form-13f/aggregation/by-ticker?sector=Magic", 400, "INVALID_PARAM"),
+        ("/form-13f/aggregation/basket-holdings?ciks=1&period=2025-09-30&size=0", 400, "INVALID_PARAM"),
+        ("/form-13f/aggregation/basket-holdings?ciks=x&period=2025-09-30", 400, "INVALID_PARAM"),
+        ("/form-13f/aggregation/basket-holdings?ciks=1&period=2025-09-29", 400, "INVALID_PARAM"),
+        ("/form-13f/aggregation/basket-holdings?ciks=1", 400, "INVALID_PARAM"),
+        ("/form-13f/aggregation/by-ticker?min_fund_flow=x", 400, "INVALID_PARAM"),
+        ("/form-13f/aggregation/by-sector?quarter=x", 400, "INVALID_PARAM"),
+        ("/form-13f/holdings/search?q=ZZZ", 404, "UNKNOWN_TICKER"),
+        ("/form-13f/holdings/search?q=%C3%96", 400, "INVALID_PARAM"),
+        ("/form-13f/holdings/search?q=88579Y101", 404, "NOT_FOUND"),
+        ("/form-13f/holdings/search?q=AAPL&period=2020-12-31", 404, "NOT_COVERED"),
+        ("/form-13f/holdings/search", 400, "INVALID_PARAM"),
+        ("/tickers/ZZZ/holders", 404, "UNKNOWN_TICKER"),
+        ("/tickers/ECH/holders", 404, "NOT_COVERED"),
+        ("/tickers/ZZZ/fund-trends", 404, "UNKNOWN_TICKER"),
+        ("/cusip/lookup/88579Y101", 404, "NOT_FOUND"),
+        ("/cusip/lookup/1", 400, "INVALID_PARAM"),
+        ("/cusip/ticker/ZZZ", 404, "UNKNOWN_TICKER"),
+        ("/cusip/cik/5", 404, "NOT_FOUND"),
+        ("/cusip/cusip6/03783", 400, "INVALID_PARAM"),
+        ("/cusip/cusip6/999999", 404, "NOT_FOUND"),
+        ("/cusip/chain/88579Y101", 404, "NOT_FOUND"),
+    ],
+)
+def test_what_is_not_there_and_what_is_wrong_are_told_apart(
+    api: Client, path: str, status: int, code: str
+) -> None:
+    answer = api.get(API + path)
+    assert (answer.status, answer.json["code"]) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/form-13f/fund/bulk", {"ciks": []}),
+        ("/form-13f/fund/bulk", {"ciks": ["1"] * 51}),
+        ("/form-13f/fund/bulk", {"ciks": ["x"]}),
+        ("/form-13f/fund/bulk", {}),
+        ("/form-13f/holdings", {"query": "period:2025-09-30"}),
+        ("/form-13f/holdings", {"query": "cik:1234567", "size": 0}),
+        ("/form-13f/holdings", {"query": "cik:1234567", "sort": "drop"}),
+        ("/cusip/batch", {"cusips": []}),
+        ("/cusip/batch", {"cusips": ["1"] * 201}),
+    ],
+)
+def test_a_body_that_is_wrong_is_refused(api: Client, path: str, body: Any) -> None:
+    answer = api.post(API + path, body)
+    assert (answer.status, answer.json["code"]) == (400, "INVALID_PARAM")
+
+
+def test_an_empty_store_says_that_nothing_is_held(make_app: Callable[..., App]) -> None:
+    app = make_app(**ACCOUNTS)
+    client = Client(app, accounts.create(app, "ann@example.com", "pro", NOW).api_key)
+    assert client.get(API + "/form-13f/aggregation/by-ticker").json["code"] == "NOT_COVERED"
+    assert shown(client, "/form-13f/funds")["funds"] == []
+    assert shown(client, "/form-13f/latest")["data"] == []
+    assert shown(client, "/cusip/stats")["mapping_rate"] is None
+
+
+def test_paths_and_costs_are_those_of_the_contract() -> None:
+    wire = Path(__file__).parents[3] / "shared" / "contract" / "wire.json"
+    if not wire.is_file():
+        pytest.skip("the contract (../shared/contract) is not here")
+    contract = json.loads(wire.read_text())
+    costs = {f"{route.method} {route.path}": route.cost for route in ROUTES}
+    mine = {f"{method} {API}{route}" for method, route, _, _ in CALLS}
+    assert {name: costs[name] for name in mine} == {name: contract[name]["cost"] for name in mine}
