@@ -95,6 +95,7 @@ def perform(app: App, words: list[str], directory: str, stdin: str, say: Say) ->
         if verb.work is None:
             raise UsageError(f"{args.name} cannot be handed to a server")
         args.stdin = stdin
+        args.handed_over = True
         return verb.work(app, args, directory, say)
     except UsageError as error:
         say("err", one_line(f"finapi: {error}"))
@@ -111,6 +112,7 @@ def _work(verb: Verb, args: argparse.Namespace, words: list[str], config: Config
     logs.configure(config.log_format, config.log_level)
     # A password comes on standard input: on the command line every process could read it.
     args.stdin = sys.stdin.readline().rstrip("\r\n") if getattr(args, "password_stdin", False) else ""
+    args.handed_over = False
     try:
         with server.opened(config) as app:
             return verb.work(app, args, os.getcwd(), _say)

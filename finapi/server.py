@@ -34,6 +34,8 @@ from finapi.dispatch import Dispatcher
 from finapi.errors import ApiError, UsageError
 from finapi.listen import Listener, ListenSettings, listen
 from finapi.outbound import Outbound, Reach
+from finapi.market.gateway import Gateway
+from finapi.market.poller import Poller
 from finapi.web.wsgi import WsgiApp
 
 log = logging.getLogger("finapi.server")
@@ -114,6 +116,7 @@ def running(
             Worker("refill-plans", lambda: plans.refill_due(app, app.clock.now())),
             Worker("mail", lambda: _mail_step(app), interrupt=app.post.transport.close),
         ]
+        workers += _pollers(app)
         # Left in the opposite order: calls are drained while the workers still work.
         with (
             workers_running(workers),
@@ -125,6 +128,15 @@ def running(
             _watching(app, _url(config.host, listener.port)),
         ):
             yield Server(app, _url(config.host, listener.port), listener.port)
+
+
+def _pollers(app: App) -> list[Worker]:
+    """The worker that follows EDGAR, if one is wanted."""
+    if not app.config.poll_every:
+        return []
+    gateway = Gateway(app)
+    poller = Poller(app, gateway, every=app.config.poll_every)
+    return [Worker("poll", poller.step, interrupt=gateway.close)]
 
 
 @contextmanager

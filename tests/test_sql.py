@@ -49,6 +49,7 @@ READS_ALL = {
     "redated_holdings_reports",
     # The first rows in the order of an index.
     "funds_by_value",
+    "followed",
 }
 
 # What these scan is a subquery, which is searched by an index.

@@ -13,7 +13,7 @@ from pathlib import Path
 from finapi import heartbeats, metrics
 from finapi.app import App
 from finapi.db import Transaction
-from finapi.edgar import companyfacts, identity, indexes, recognise, sgml, submissions, tickers
+from finapi.edgar import companyfacts, getcurrent, identity, indexes, recognise, sgml, submissions, tickers
 from finapi.errors import ParseError
 from finapi.market import (
     assembly,
@@ -208,6 +208,11 @@ def _form_index(app: App, document: _Document, given: Given) -> Iterator[Outcome
     yield _listed(document, lists.put_index(app, rows))
 
 
+def _atom_feed(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
+    page = getcurrent.page(document.read(), document.entry.path)
+    yield _listed(document, lists.put_feed(app, page))
+
+
 def _listed(document: _Document, changed: bool) -> Outcome:
     path, kind = document.entry.path, document.kind
     return (
@@ -360,6 +365,7 @@ _ALONE: dict[str, Callable[[App, _Document, Given], Iterator[Outcome]]] = {
     "submissions": _submissions,
     "submissions-page": _older_page,
     "form-index": _form_index,
+    "atom-feed": _atom_feed,
     "filing-index": _header,
     "company-tickers": _company_tickers,
     "companyfacts": _companyfacts,
@@ -372,7 +378,6 @@ _REFUSALS = {
     "empty": "is empty",
     "sec-error-page": "is an error page of the SEC, not a document",
     "zip": "is a zip inside a zip",
-    "atom-feed": "is an Atom feed, which this version does not read",
 }
 
 

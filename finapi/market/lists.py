@@ -12,7 +12,7 @@ from itertools import islice
 
 from finapi.app import App
 from finapi.db import Transaction
-from finapi.edgar import indexes, sgml, submissions, tickers
+from finapi.edgar import getcurrent, indexes, sgml, submissions, tickers
 from finapi.market import companies, filings, holdings_store, store
 from finapi.market.filings import Party, Told
 
@@ -21,6 +21,16 @@ BATCH = 1_000
 
 # Of a company's attributes, by where they are from: a filing's header, a submissions document.
 _FROM_HEADER, _FROM_SUBMISSIONS = 1, 2
+
+
+# What the feed calls the parties of a filing, in the words of filings.RANKS.
+_ROLES = {
+    "Issuer": "issuer",
+    "Subject": "subject",
+    "Filer": "filer",
+    "Filed by": "filed_by",
+    "Reporting": "reporting_owner",
+}
 
 
 def put_submissions(app: App, company: submissions.CompanySubmissions) -> bool:
@@ -122,6 +132,32 @@ def not_ingested(tx: Transaction, cik: int) -> list[dict[str, object]]:
         }
         for row in tx.all("pages_missing", cik=cik)
     ]
+
+
+def put_feed(app: App, page: getcurrent.Page) -> bool:
+    """Store the filings that a page of EDGAR's feed tells of."""
+    now = app.clock.now()
+    with app.db.write() as tx:
+        changed = sum(filings.put(tx, of_feed(filing), now).changed for filing in reversed(page.filings)) > 0
+        if changed:
+            tx.run("bump_data_version")
+    return changed
+
+
+def of_feed(filing: getcurrent.Filing) -> Told:
+    """What the feed tells of a filing."""
+    return Told(
+        accession=filing.accession,
+        evidence=filings.INDEX,
+        parties=[
+            Party(party.cik, filings.RANKS.get(_ROLES.get(party.role, ""), filings.OTHER_ROLE), party.name)
+            for party in filing.parties
+        ],
+        form=filing.form,
+        filed_at=filing.filed,
+        accepted_at=filing.accepted,
+        items=",".join(filing.items) or None,
+    )
 
 
 def _put_page(tx: Transaction, cik: int, page: submissions.OlderPage) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from finapi.verbs import accounts, checking, describing, ingesting, measuring, packs, serving
+from finapi.verbs import accounts, checking, describing, ingesting, measuring, packs, polling, serving
 from finapi.verbs.verb import Perform, Verb, one_line
 
 __all__ = ["VERBS", "Perform", "Verb", "one_line"]
@@ -11,6 +11,8 @@ VERBS = {
     "demo": serving.DEMO,
     "serve": serving.SERVE,
     "ingest": ingesting.INGEST,
+    "follow": polling.FOLLOW,
+    "poll": polling.POLL,
     "user": accounts.USER,
     "invite": accounts.INVITE,
     "check": checking.CHECK,

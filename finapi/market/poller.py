@@ -1,0 +1,286 @@
+"""EDGAR followed as it happens: the feed of new filings, the day's index behind it, and the documents wanted.
+
+The feed is read back to where the last reading began, so that a poller that was stopped catches up; the daily
+indexes, one for each day that has ended, close whatever gap is left. All of it is in rows: a pass may be cut
+off anywhere, and the next one neither loses nor repeats.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Protocol
+
+from finapi import heartbeats
+from finapi.app import App
+from finapi.clock import iso
+from finapi.db import Row
+from finapi.edgar import getcurrent, indexes, submissions
+from finapi.errors import ParseError
+from finapi.market import announce, companies, filings, following, ingest, lists
+from finapi.market.gateway import BackOff, Fetched, Host
+from finapi.outbound import Stopped
+
+log = logging.getLogger("finapi.poller")
+
+PAGE = 100  # entries that EDGAR gives at once
+MAX_PAGES = 60  # a busy day has 50; what is further back stands in the day's index
+
+# Filings appear a little out of the order of their times: the reading goes this much further back, in seconds.
+SLACK = 600
+
+INDEX_DAYS = 3  # how far back a first start closes gaps
+INDEX_AFTER = timedelta(hours=4, minutes=30)  # after midnight UTC: EDGAR's day ends at 22:00 in New York
+HOLIDAY_DAYS = 3  # an index that is not there by then will not come: nothing was filed
+INDEX_AGAIN = timedelta(hours=1)  # between two looks for an index that should be there
+LIST_AGAIN = timedelta(hours=1)  # after a look at a company's list that came to nothing
+
+DOCUMENTS_AT_ONCE = 20  # fetched before anything else is looked at again
+LISTS_AT_ONCE = 10
+
+
+class Edgar(Protocol):
+    """Where the poller asks: a Gateway, or a recording of one."""
+
+    def get(self, host: Host, path: str, *, conditional: bool = False, may_be_busy: bool = False) -> Fetched:
+        """What stands at a path (see :meth:`Gateway.get`)."""
+        ...
+
+
+@dataclass
+class Counts:
+    """What passes have brought so far."""
+
+    filings: int = 0
+    documents: int = 0
+    refused: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+class Poller:
+    """Reads EDGAR into the store of ``app``; ``mark`` names where its reading of the feed is remembered."""
+
+    def __init__(self, app: App, edgar: Edgar, *, every: float, mark: str = "feed_read_to") -> None:
+        self._app = app
+        self._edgar = edgar
+        self._every = every
+        self._mark = mark
+        self._feed_at: float | None = None
+        self.counts = Counts()
+
+    def step(self) -> float:
+        """Do what is due, in pieces of a few seconds; in how many seconds there is more. A worker's step."""
+        started = time.monotonic()
+        failures: list[str] = []
+        wait = 0.0
+        try:
+            if self._feed_at is None or started >= self._feed_at:
+                self._feed_at = started + self._every
+                self._guarded(self.read_feed, failures)
+                self._guarded(self._read_index, failures)
+            self._guarded(self._read_lists, failures)
+            if not self._fetch_documents():
+                wait = max(self._feed_at - time.monotonic(), 0.0)
+        except Stopped:
+            return self._every
+        except BackOff as error:
+            failures.append(str(error))
+            wait = max((error.until - self._app.clock.now()).total_seconds(), 1.0)
+        for failure in failures:
+            log.warning("%s", failure)
+        self.counts.problems += failures
+        self._beat(started, failures[0] if failures else None)
+        return wait
+
+    def _guarded(self, part: Callable[[], None], failures: list[str]) -> None:
+        """Do a part of a pass; a document that cannot be read keeps the other parts from nothing."""
+        try:
+            part()
+        except ParseError as error:
+            failures.append(str(error))
+
+    def read_feed(self) -> None:
+        """Store what the feed tells of, page by page back to what was read before."""
+        with self._app.db.read() as tx:
+            read_to = tx.value("poll_state", name=self._mark)
+        enough = None
+        if read_to is not None:
+            enough = iso(datetime.fromisoformat(read_to) - timedelta(seconds=SLACK))
+        newest = read_to or ""
+        for number in range(MAX_PAGES):
+            # Beyond its end the feed answers 503 for as long as one asks.
+            fetched = self._edgar.get("www", feed_path(number * PAGE), may_be_busy=number > 0)
+            if fetched.kind != "found":
+                break
+            page = getcurrent.page(fetched.body, fetched.url)
+            self._store(page)
+            times = [filing.accepted for filing in page.filings]
+            newest = max([newest, *times])
+            if page.entries < PAGE or (enough is not None and min(times) < enough):
+                break
+        if newest:
+            # Not before all pages are stored: a reading that was cut off begins again.
+            with self._app.db.write() as tx:
+                tx.run("put_poll_state", name=self._mark, value=newest)
+
+    def fetch_all(self) -> None:
+        """Fetch every document that is due now."""
+        while self._fetch_documents():
+            pass
+
+    def _store(self, page: getcurrent.Page) -> None:
+        now = self._app.clock.now()
+        changed = False
+        with self._app.db.write() as tx:
+            # The oldest first: whoever is told of them is told in their order.
+            for filing in reversed(page.filings):
+                stored = filings.put(tx, lists.of_feed(filing), now, news=False)
+                changed |= stored.changed
+                self.counts.filings += stored.new
+                # What the feed tells of is news by being there.
+                announce.filing(tx, now, accession=filing.accession)
+                ciks = [party.cik for party in filing.parties]
+                following.note(tx, now, filing.accession, filing.form, ciks)
+            if changed:
+                tx.run("bump_data_version")
+
+    def _read_index(self) -> None:
+        """The index of the first day that has ended and is not read yet, if it is there."""
+        now = self._app.clock.now()
+        last = (now - INDEX_AFTER).date() - timedelta(days=1)
+        with self._app.db.read() as tx:
+            done = tx.value("poll_state", name="indexed_through")
+            again = tx.value("poll_state", name="index_again_at")
+        day = date.fromisoformat(done) + timedelta(days=1) if done else last - timedelta(days=INDEX_DAYS - 1)
+        while day <= last and day.weekday() >= 5:
+            day += timedelta(days=1)
+        if day > last or (again is not None and again > iso(now)):
+            return
+        fetched = self._edgar.get("www", index_path(day))
+        with self._app.db.write() as tx:
+            # Until it is known to be stored, or to be a holiday's.
+            tx.run("put_poll_state", name="index_again_at", value=iso(now + INDEX_AGAIN))
+        if fetched.kind == "found":
+            self._store_index(list(indexes.rows(fetched.body, fetched.url)))
+        elif day > last - timedelta(days=HOLIDAY_DAYS):
+            return
+        with self._app.db.write() as tx:
+            tx.run("put_poll_state", name="indexed_through", value=day.isoformat())
+            tx.run("drop_poll_state", name="index_again_at")
+
+    def _store_index(self, rows: list[indexes.Row]) -> None:
+        now = self._app.clock.now()
+        lists.put_index(self._app, rows)
+        parties: dict[str, list[int]] = {}
+        forms: dict[str, str] = {}
+        for row in rows:
+            parties.setdefault(row.accession, []).append(row.cik)
+            forms[row.accession] = row.form
+        with self._app.db.write() as tx:
+            for accession, ciks in parties.items():
+                following.note(tx, now, accession, forms[accession], ciks)
+
+    def _read_lists(self) -> None:
+        """The lists of followed companies that are due, their older pages, and the documents in them."""
+        now = self._app.clock.now()
+        with self._app.db.read() as tx:
+            due = [row["cik"] for row in tx.all("followed_due", now=iso(now), limit=LISTS_AT_ONCE)]
+        for cik in due:
+            with self._app.db.write() as tx:
+                # Whatever becomes of this one, the others have their turn.
+                tx.run("put_followed_due", cik=cik, due_at=iso(now + LIST_AGAIN))
+            fetched = self._edgar.get("data", f"/submissions/CIK{cik:010}.json", conditional=True)
+            if fetched.kind == "found":
+                lists.put_submissions(self._app, submissions.company(fetched.body, fetched.url))
+                self._read_older_pages(cik)
+            elif fetched.kind == "missing":
+                log.warning("there is no list of filings of CIK %010d", cik)
+            with self._app.db.write() as tx:
+                fetched.stored(tx)
+                following.note_recent(tx, now, cik)
+                again = iso(now + timedelta(hours=following.LIST_HOURS))
+                tx.run("put_followed_due", cik=cik, due_at=again)
+
+    def _read_older_pages(self, cik: int) -> None:
+        with self._app.db.read() as tx:
+            pages = [str(page["page"]) for page in lists.not_ingested(tx, cik)]
+        for name in pages:
+            fetched = self._edgar.get("data", f"/submissions/{name}")
+            if fetched.kind == "found":
+                lists.put_older_page(self._app, name, cik, submissions.older_page(fetched.body, fetched.url))
+
+    def _fetch_documents(self) -> bool:
+        """Fetch a few of the documents that are due; whether there were any."""
+        with self._app.db.read() as tx:
+            due = following.due(tx, self._app.clock.now(), DOCUMENTS_AT_ONCE)
+        for row in due:
+            self._fetch(row)
+        return bool(due)
+
+    def _fetch(self, row: Row) -> None:
+        accession = row["accession"]
+        fetched = self._edgar.get("www", document_path(row["cik"], accession))
+        now = self._app.clock.now()
+        if fetched.kind != "found":
+            with self._app.db.write() as tx:
+                following.missing(tx, row, now)
+            return
+        refused = self._ingest(f"{accession}.txt", fetched.body)
+        if refused is None:
+            self.counts.documents += 1
+        else:
+            self.counts.refused += 1
+            log.warning("%s: %s", accession, refused)
+        # Behind the store: a crash between the two stores it again, which changes nothing.
+        with self._app.db.write() as tx:
+            following.ended(tx, accession, now, refused)
+
+    def _ingest(self, name: str, body: bytes) -> str | None:
+        """Store a document as ``finapi ingest`` would; why it was refused, or None."""
+        outcomes: list[ingest.Outcome] = []
+        with tempfile.TemporaryDirectory(prefix="finapi-poll-") as place:
+            file = Path(place, name)
+            file.write_bytes(body)
+            ingest.run(self._app, [file], ingest.Given(), outcomes.append)
+        reasons = [outcome.reason or "refused" for outcome in outcomes if outcome.outcome == "refused"]
+        return reasons[0] if reasons else None
+
+    def _beat(self, started: float, failure: str | None) -> None:
+        took = round((time.monotonic() - started) * 1000)
+        now = self._app.clock.now()
+        parts: Iterable[heartbeats.Part] = ("sec_worker", "sec_13f_worker", "news_daemon")
+        with self._app.db.write() as tx:
+            for part in parts:
+                heartbeats.beat(tx, part, now, took_ms=took, failure=failure)
+
+
+def feed_path(start: int) -> str:
+    """Where the feed's page stands that begins with entry ``start``."""
+    return (
+        "/cgi-bin/browse-edgar?action=getcurrent&type=&company=&dateb=&owner=include"
+        f"&start={start}&count={PAGE}&output=atom"
+    )
+
+
+def index_path(day: date) -> str:
+    """Where the index of a day stands."""
+    quarter = (day.month - 1) // 3 + 1
+    return f"/Archives/edgar/daily-index/{day.year}/QTR{quarter}/master.{day:%Y%m%d}.idx"
+
+
+def document_path(cik: int, accession: str) -> str:
+    """Where the full submission of a filing stands, with every document in it."""
+    return f"/Archives/edgar/data/{cik}/{accession}.txt"
+
+
+def company(app: App, text: str) -> int:
+    """The CIK of a company to follow: a ticker that is known, or a CIK; UNKNOWN_TICKER for anything else."""
+    with app.db.read() as tx:
+        if text.isascii() and text.isdigit() and len(text) <= 10:
+            return int(text)
+        return companies.find(tx, text).cik

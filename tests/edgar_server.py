@@ -1,0 +1,141 @@
+"""A local EDGAR: answers as it was told to, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, urlsplit
+
+from tests.receiver import Received, Receiver, receiver
+
+STORAGE = b'<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code><Message>x</Message></Error>'
+AGENT = "Test Suite tests@example.com"
+
+
+@dataclass
+class Page:
+    """An answer: its status, body and headers."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class FakeEdgar:
+    """Answers by path; the feed by its ``start``. What it was not told of is 404."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Page] = {}
+        self.feed: dict[int, Page] = {}
+        self.asked: list[Received] = []
+        self.always: Page | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        """What it was asked for, in order; the feed as ``feed 100``."""
+        return [_name(received) for received in self.asked]
+
+    def answer(self, connection: socket.socket, received: Received, over: threading.Event) -> None:
+        self.asked.append(received)
+        target = received.line.split()[1]
+        page = self.pages.get(target)
+        if urlsplit(target).path == "/cgi-bin/browse-edgar":
+            page = self.feed.get(int(parse_qs(urlsplit(target).query)["start"][0]))
+        page = self.always or page or Page(STORAGE, 404)
+        if page.headers.get("ETag") and received.headers.get("if-none-match") == page.headers["ETag"]:
+            page = Page(b"", 304)
+        fields = {"Content-Length": str(len(page.body)), **page.headers}
+        lines = [f"HTTP/1.1 {page.status} X", *(f"{name}: {text}" for name, text in fields.items()), "", ""]
+        connection.sendall("\r\n".join(lines).encode() + page.body)
+
+
+def _name(received: Received) -> str:
+    parts = urlsplit(received.line.split()[1])
+    return f"feed {parse_qs(parts.query)['start'][0]}" if parts.query else parts.path
+
+
+@contextmanager
+def fake_edgar() -> Iterator[tuple[FakeEdgar, Receiver]]:
+    """One on loopback."""
+    edgar = FakeEdgar()
+    with receiver(edgar.answer) as there:
+        yield edgar, there
+
+
+def entry(
+    accession: str,
+    *,
+    form: str = "8-K",
+    cik: int = 320193,
+    name: str = "Apple Inc.",
+    role: str = "Filer",
+    accepted: str = "2026-01-31T06:30:00-05:00",
+    items: str = "",
+) -> str:
+    """An entry of the feed as EDGAR writes them."""
+    folder = accession.replace("-", "")
+    told = "".join(f"\n&lt;br&gt;Item {item}: Something" for item in items.split(",") if item)
+    return f"""<entry>
+<title>{form} - {name} ({cik:010}) ({role})</title>
+<link rel="alternate" type="text/html" href="https://www.sec.gov/Archives/edgar/data/{cik}/{folder}/{accession}-index.htm"/>
+<summary type="html">
+ &lt;b&gt;Filed:&lt;/b&gt; {accepted[:10]} &lt;b&gt;AccNo:&lt;/b&gt; {accession} &lt;b&gt;Size:&lt;/b&gt; 10 KB{told}
+</summary>
+<updated>{accepted}</updated>
+<category scheme="https://www.sec.gov/" label="form type" term="{form}"/>
+<id>urn:tag:sec.gov,2008:accession-number={accession}</id>
+</entry>
+"""
+
+
+def feed(*entries: str) -> bytes:
+    """A page of the feed."""
+    return (
+        '<?xml version="1.0" encoding="ISO-8859-1" ?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
+        "<title>Latest Filings - Sat, 31 Jan 2026 06:31:00 EST</title>\n"
+        '<link rel="alternate" href="/cgi-bin/browse-edgar?action=getcurrent"/>\n'
+        "<id>https://www.sec.gov/cgi-bin/browse-edgar?action=getcurrent</id>\n"
+        "<updated>2026-01-31T06:31:00-05:00</updated>\n" + "".join(entries) + "</feed>\n"
+    ).encode("latin-1")
+
+
+def full_submission(
+    accession: str, *, form: str = "8-K", cik: int = 320193, name: str = "APPLE INC"
+) -> bytes:
+    """A full submission with one document, as the archive holds it."""
+    return f"""<SEC-DOCUMENT>{accession}.txt : 20260131
+<SEC-HEADER>{accession}.hdr.sgml : 20260131
+<ACCEPTANCE-DATETIME>20260131063000
+ACCESSION NUMBER:		{accession}
+CONFORMED SUBMISSION TYPE:	{form}
+PUBLIC DOCUMENT COUNT:		1
+CONFORMED PERIOD OF REPORT:	20260130
+FILED AS OF DATE:		20260131
+DATE AS OF CHANGE:		20260131
+
+FILER:
+
+	COMPANY DATA:
+		COMPANY CONFORMED NAME:			{name}
+		CENTRAL INDEX KEY:			{cik:010}
+		STANDARD INDUSTRIAL CLASSIFICATION:	ELECTRONIC COMPUTERS [3571]
+		STATE OF INCORPORATION:			CA
+		FISCAL YEAR END:			0928
+
+	FILING VALUES:
+		FORM TYPE:		{form}
+</SEC-HEADER>
+<DOCUMENT>
+<TYPE>{form}
+<SEQUENCE>1
+<FILENAME>main.htm
+<DESCRIPTION>{form}
+<TEXT>
+<html><body>Something happened.</body></html>
+</TEXT>
+</DOCUMENT>
+</SEC-DOCUMENT>
+""".encode()

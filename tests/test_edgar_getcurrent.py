@@ -1,0 +1,123 @@
+"""The feed of what EDGAR has just accepted: filings out of entries, and nothing out of what is no feed."""
+
+from __future__ import annotations
+
+import pytest
+
+from finapi.edgar import getcurrent
+from finapi.edgar.getcurrent import Filing, Page, Party
+from finapi.errors import ParseError
+from tests.conftest import SHARED, needs_shared
+from tests.edgar_server import entry, feed
+
+ACCESSION = "0000320193-26-000001"
+FEEDS = SHARED / "edgar" / "feeds"
+
+
+def test_the_parties_of_a_filing_are_one_filing() -> None:
+    data = feed(
+        entry(ACCESSION, form="4", cik=1214156, name="COOK TIMOTHY D", role="Reporting"),
+        entry(ACCESSION, form="4", role="Issuer"),
+        entry("0000320193-26-000002", form="8-K", items="2.02,9.01", accepted="2026-01-31T06:29:59-05:00"),
+    )
+    assert getcurrent.page(data, "f") == Page(
+        (
+            Filing(
+                ACCESSION, "4", "2026-01-31", "2026-01-31T11:30:00.000Z", (),
+                (Party(1214156, "COOK TIMOTHY D", "Reporting"), Party(320193, "Apple Inc.", "Issuer")),
+            ),
+            Filing(
+                "0000320193-26-000002", "8-K", "2026-01-31", "2026-01-31T11:29:59.000Z", ("2.02", "9.01"),
+                (Party(320193, "Apple Inc.", "Filer"),),
+            ),
+        ),
+        3,
+    )  # fmt: skip
+
+
+def test_a_page_may_be_empty() -> None:
+    assert getcurrent.page(feed(), "f") == Page((), 0)
+
+
+def test_names_hold_what_they_hold() -> None:
+    name = "Société Générale - X (Y) &amp; Co. (0000000001)"
+    (filing,) = getcurrent.page(feed(entry(ACCESSION, form="SC 13D/A", name=name)), "f").filings
+    assert filing.parties == (Party(320193, "Société Générale - X (Y) & Co. (0000000001)", "Filer"),)
+    assert filing.form == "SC 13D/A"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "utc"),
+    [
+        ("2025-07-01T18:02:43-04:00", "2025-07-01T22:02:43.000Z"),
+        ("2025-12-31T23:30:00-05:00", "2026-01-01T04:30:00.000Z"),
+    ],
+)
+def test_times_carry_their_offset(accepted: str, utc: str) -> None:
+    (filing,) = getcurrent.page(feed(entry(ACCESSION, accepted=accepted)), "f").filings
+    assert filing.accepted == utc
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "no element found"),
+        (b"<html><body>SEC.gov | Request Rate Threshold Exceeded</body></html>", "the root element is html"),
+        (feed(entry(ACCESSION))[:-20], "unclosed token|no element found"),
+        (b'<!DOCTYPE feed [<!ENTITY x "y">]>' + feed(), "XML or text declaration not at start|document type"),
+        (
+            feed(entry(ACCESSION).replace("<updated>", "<!--").replace("</updated>", "-->")),
+            "without its updated",
+        ),
+        (feed(entry(ACCESSION).replace(ACCESSION + "</id>", "1-2-3</id>")), "title, id or filing date"),
+        (feed(entry(ACCESSION).replace("(Filer)", "")), "title, id or filing date"),
+        (feed(entry(ACCESSION, accepted="2026-01-31T06:30:00")), "not a time with its offset"),
+        (
+            feed(entry(ACCESSION, accepted="2026-13-31T06:30:00-05:00")),
+            "not a date|time with its offset|month",
+        ),
+        (feed(entry(ACCESSION, form="&lt;b&gt;")), "is not a form"),
+        (feed(entry(ACCESSION, name="x" * 5000)), "a text longer than any"),
+        (feed(*[entry(f"0000320193-26-{number:06}") for number in range(1001)]), "more than 1000 entries"),
+    ],
+)
+def test_what_is_no_feed_is_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(ParseError, match=reason) as caught:
+        getcurrent.page(data, "the feed")
+    assert caught.value.file == "the feed"
+
+
+# Distinct accession numbers among the 100 entries of each page, counted with grep.
+RECORDED = {
+    "getcurrent_20251212T180234_start0.atom": 47,
+    "getcurrent_20251212T180331_start0.atom": 50,
+    "getcurrent_20251212T180331_start100.atom": 63,
+    "getcurrent_20251212T180331_start2600.atom": 78,
+    "getcurrent_20251212_type4_start100.atom": 59,
+}
+
+
+@needs_shared
+@pytest.mark.parametrize(("name", "filings"), RECORDED.items())
+def test_recorded_pages(name: str, filings: int) -> None:
+    data = (FEEDS / name).read_bytes()
+    page = getcurrent.page(data, name)
+    numbers = {part.split(b"<")[0] for part in data.split(b"accession-number=")[1:]}
+    assert (page.entries, len(page.filings)) == (100, filings)
+    assert {filing.accession.encode() for filing in page.filings} == numbers
+    # Some parties stand twice on a page.
+    assert filings < sum(len(filing.parties) for filing in page.filings) <= 100
+    assert all(filing.accepted.startswith("2025-12-12T") for filing in page.filings)
+
+
+@needs_shared
+def test_a_recorded_filing_read_by_hand() -> None:
+    data = (FEEDS / "getcurrent_20251212T180331_start0.atom").read_bytes()
+    assert getcurrent.page(data, "f").filings[0] == Filing(
+        "0002063236-25-000004",
+        "4",
+        "2025-12-12",
+        "2025-12-12T23:02:43.000Z",
+        (),
+        (Party(2063236, "Perez Daniel Antonio", "Reporting"), Party(1673743, "Hinge Health, Inc.", "Issuer")),
+    )

@@ -1,0 +1,44 @@
+"""poll and follow on the command line, by themselves and beside a running server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.edgar_server import AGENT, Page, entry, fake_edgar, feed
+from tests.process import finapi, serve
+
+ACCESSION = "0000320193-26-000001"
+
+
+def test_companies_are_followed_and_polled_for(tmp_path: Path) -> None:
+    data = ("--data-dir", tmp_path / "data")
+    assert finapi("poll", *data).complaint.startswith("EDGAR asks for a contact address")
+    assert finapi("follow", "add", "NOSUCH", *data).complaint == "No company with this ticker or CIK is known."
+    assert finapi("follow", "add", "320193", *data).out == "320193 (CIK 0000320193) is followed\n"
+    assert finapi("follow", "add", "320193", *data).out == "320193 (CIK 0000320193) is followed already\n"
+    with fake_edgar() as (edgar, there):
+        edgar.feed[0] = Page(feed(entry(ACCESSION)))
+        settings = ("--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{there.port}")
+        done = finapi("poll", "--json", *settings, *data)
+        assert (done.status, done.json) == (0, {"filings": 1, "documents": 0, "refused": 0, "problems": []})
+        assert [received.headers["user-agent"] for received in edgar.asked] == [AGENT] * len(edgar.asked)
+        edgar.always = Page(b"", 503)
+        refused = finapi("poll", *settings, *data)
+        assert refused.status == 1
+        assert "it answered 503" in refused.err
+    listed = finapi("follow", "list", "--json", *data).json["companies"]
+    assert [(row["cik"], row["name"]) for row in listed] == [("0000320193", "Apple Inc.")]
+    assert finapi("follow", "drop", "320193", *data).out == "320193 (CIK 0000320193) is followed no more\n"
+
+
+def test_a_recording_is_played_into_a_running_server(tmp_path: Path) -> None:
+    folder = tmp_path / "recording"
+    folder.mkdir()
+    (folder / "getcurrent_20260131T060000_start0.atom").write_bytes(feed(entry(ACCESSION)))
+    with serve(tmp_path / "data"):
+        data = ("--data-dir", tmp_path / "data")
+        played = finapi("poll", "--replay", folder, *data)
+        assert played.out == "1 new filings, 0 documents stored, 0 refused\n", played
+        beside = finapi("poll", "--every", "60", *data)
+        assert beside.complaint == "a running server polls by itself: start it with --poll-every SECONDS"
+        assert finapi("poll", "--replay", tmp_path, *data).status == 2
