@@ -126,7 +126,7 @@ class Config:
 
     # The SEC allows ten requests a second to whoever says who they are.
     user_agent: str = _setting("", "who asks EDGAR: a name and a contact address, which the SEC demands")
-    base_url: str = _setting("", "a mirror of EDGAR, or an archive directory as file:///...; empty: the SEC")
+    base_url: str = _setting("", "a mirror of EDGAR, or an archive directory; empty: the SEC")
     edgar_per_second: float = _setting(10.0, "requests to EDGAR a second (SEC: 10)", least=0.01)
     poll_every: float = _setting(0.0, "seconds between looks at EDGAR's feed by serve; 0: none", least=0)
 
@@ -169,7 +169,7 @@ class Config:
             raise UsageError("setting watchdog_targets: a name stands twice")
         for name in ("public_url", "frontend_url", "upgrade_url"):
             _check_url(name, getattr(self, name))
-        if not self.base_url.startswith("file:///"):
+        if "://" in self.base_url and not self.base_url.startswith("file:///"):
             _check_url("base_url", self.base_url)
 
     @property

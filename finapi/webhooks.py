@@ -183,7 +183,7 @@ def failures(tx: Transaction, user_id: int, limit: int = 50) -> list[dict[str, A
         {
             "delivery_id": row["delivery_id"],
             "event_type": row["event_type"],
-            "url_host": target(row["url"]).host,
+            "url_host": row["lane"].rpartition(":")[0],
             "attempts": row["attempts"],
             "last_error": row["last_error"],
             "dropped_at": row["done_at"],

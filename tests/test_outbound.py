@@ -6,6 +6,7 @@ import socket
 import ssl
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
@@ -161,6 +162,18 @@ def test_an_endless_body_is_read_no_further_than_what_is_kept(there: Receiver, o
     got = outbound.send(post(there))
     assert (got.status, len(got.body), got.cut) == (200, 2048, True)
     assert time.monotonic() - started < 2.0
+
+
+def test_a_gigabyte_of_body_takes_no_memory(there: Receiver, outbound: Outbound) -> None:
+    there.behave = endless(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n", b"x" * 1024)
+    outbound.send(post(there))
+    tracemalloc.start()
+    for _ in range(20):
+        assert len(outbound.send(post(there)).body) == 2048
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 400_000
+    assert held < 100_000
 
 
 def test_a_receiver_that_never_reads_is_given_up(outbound: Outbound) -> None:

@@ -342,8 +342,6 @@ def test_the_index_closes_the_gap_of_days_that_ended(
     edgar.pages[index_path(datetime(2026, 1, 29).date())] = Page(index(line))
     edgar.pages[index_path(datetime(2026, 1, 30).date())] = Page(index())
     poller.step()
-    poller.step()
-    poller.step()
     indexes = [path for path in edgar.paths if "daily-index" in path]
     # Noon of Saturday in UTC: Friday has ended, Saturday and Sunday have no index.
     assert indexes == ["/Archives/edgar/daily-index/2026/QTR1/master.20260129.idx",
@@ -514,13 +512,16 @@ def test_following_is_added_listed_and_dropped(app: App) -> None:
 # ---- archives and replays
 
 
-def test_an_archive_directory_is_read_like_edgar(make_app: Callable[..., App], tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", ["file://", ""])
+def test_an_archive_directory_is_read_like_edgar(
+    make_app: Callable[..., App], tmp_path: Path, scheme: str
+) -> None:
     (tmp_path / "submissions").mkdir()
     (tmp_path / SUBMISSIONS.lstrip("/")).write_bytes(submissions(ACCESSION))
     place = tmp_path / document_path(APPLE, ACCESSION).lstrip("/")
     place.parent.mkdir(parents=True)
     place.write_bytes(full_submission(ACCESSION, form="10-Q"))
-    app = make_app(base_url=f"file://{tmp_path}")
+    app = make_app(base_url=f"{scheme}{tmp_path}")
     follow(app)
     Poller(app, Gateway(app), every=0.0).step()
     assert documents(app) == {ACCESSION: ("done", None)}

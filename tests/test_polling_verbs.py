@@ -13,7 +13,9 @@ ACCESSION = "0000320193-26-000001"
 def test_companies_are_followed_and_polled_for(tmp_path: Path) -> None:
     data = ("--data-dir", tmp_path / "data")
     assert finapi("poll", *data).complaint.startswith("EDGAR asks for a contact address")
-    assert finapi("follow", "add", "NOSUCH", *data).complaint == "No company with this ticker or CIK is known."
+    assert (
+        finapi("follow", "add", "NOSUCH", *data).complaint == "No company with this ticker or CIK is known."
+    )
     assert finapi("follow", "add", "320193", *data).out == "320193 (CIK 0000320193) is followed\n"
     assert finapi("follow", "add", "320193", *data).out == "320193 (CIK 0000320193) is followed already\n"
     with fake_edgar() as (edgar, there):

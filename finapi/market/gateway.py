@@ -198,7 +198,9 @@ class Gateway:
 
 
 def _directory(base_url: str) -> Path | None:
-    """The archive directory that a base URL names: ``file:///path``, or None for anything else."""
+    """The archive directory that a base URL names, as ``file:///path`` or a path; None for anything else."""
+    if base_url and "://" not in base_url:
+        return Path(base_url)
     parts = urlsplit(base_url)
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 

@@ -82,7 +82,7 @@ class Poller:
             if self._feed_at is None or started >= self._feed_at:
                 self._feed_at = started + self._every
                 self._guarded(self.read_feed, failures)
-                self._guarded(self._read_index, failures)
+                self._guarded(self._read_indexes, failures)
             self._guarded(self._read_lists, failures)
             if not self._fetch_documents():
                 wait = max(self._feed_at - time.monotonic(), 0.0)
@@ -149,8 +149,13 @@ class Poller:
             if changed:
                 tx.run("bump_data_version")
 
-    def _read_index(self) -> None:
-        """The index of the first day that has ended and is not read yet, if it is there."""
+    def _read_indexes(self) -> None:
+        """The indexes of the days that have ended and are not read yet, as far as they are there."""
+        while self._read_index():
+            pass
+
+    def _read_index(self) -> bool:
+        """The index of the first of these days; whether that day is done with."""
         now = self._app.clock.now()
         last = (now - INDEX_AFTER).date() - timedelta(days=1)
         with self._app.db.read() as tx:
@@ -160,7 +165,7 @@ class Poller:
         while day <= last and day.weekday() >= 5:
             day += timedelta(days=1)
         if day > last or (again is not None and again > iso(now)):
-            return
+            return False
         fetched = self._edgar.get("www", index_path(day))
         with self._app.db.write() as tx:
             # Until it is known to be stored, or to be a holiday's.
@@ -168,10 +173,11 @@ class Poller:
         if fetched.kind == "found":
             self._store_index(list(indexes.rows(fetched.body, fetched.url)))
         elif day > last - timedelta(days=HOLIDAY_DAYS):
-            return
+            return False
         with self._app.db.write() as tx:
             tx.run("put_poll_state", name="indexed_through", value=day.isoformat())
             tx.run("drop_poll_state", name="index_again_at")
+        return True
 
     def _store_index(self, rows: list[indexes.Row]) -> None:
         now = self._app.clock.now()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from finapi import accounts
+from finapi import accounts, webhooks
 from finapi.web.call import Call
 from finapi.web.http import Response
 from finapi.web.params import Field
@@ -27,6 +27,8 @@ def show(call: Call) -> Response:
 def update(call: Call) -> Response:
     """The user with the changes made."""
     assert call.caller is not None
+    if call.body.get("webhook_url") is not None:
+        webhooks.check_url(call.app, "webhook_url", call.body["webhook_url"])
     user = accounts.update(call.app, call.caller.id, call.body, call.now)
     return call.plain({"message": "User updated successfully.", "user": user})
 

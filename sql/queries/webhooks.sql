@@ -41,7 +41,7 @@ SET state = 'pending', failures = 0, due_at = :now, done_at = NULL
 WHERE id = :id AND state IN ('delivered', 'dropped')
 
 -- name: dropped_deliveries
-SELECT delivery_id, event_type, url, attempts, last_error, done_at
+SELECT delivery_id, event_type, lane, attempts, last_error, done_at
 FROM deliveries
 WHERE user_id = :user_id AND state = 'dropped'
 ORDER BY done_at DESC, id DESC

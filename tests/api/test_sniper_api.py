@@ -244,3 +244,14 @@ def test_nothing_here_costs_tokens(app: App, user: accounts.NewUser, client: Cli
     client.get(f"{WEBHOOKS}/deliveries")
     with app.db.read() as tx:
         assert ledger_sum(tx, user.id) == app.config.pro_tokens
+
+
+def test_an_account_takes_no_receiver_that_nothing_would_be_sent_to(app: App) -> None:
+    accounts.create(app, "eve@example.com", "free", NOW, password=PASSWORD)
+    client = Client(app)
+    session = client.post("/api/v1/auth/login", {"email": "eve@example.com", "password": PASSWORD}).json[
+        "token"
+    ]
+    for url in ("https://169.254.169.254/latest", "https://[::ffff:10.0.0.1]/", "http://8.8.8.8/"):
+        answer = client.put("/api/v1/user/", {"webhook_url": url}, session=session)
+        assert (answer.status, answer.json["details"]["param"]) == (400, "webhook_url")

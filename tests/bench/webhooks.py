@@ -1,0 +1,132 @@
+"""How many webhooks a second leave, and how soon a filing in the feed is at a receiver's socket.
+
+python -m tests.bench.webhooks [DELIVERIES]
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from finapi import accounts, server, sniper, webhooks
+from finapi.app import App
+from finapi.background import Worker, running
+from finapi.config import Config
+from finapi.dispatch import Dispatcher
+from finapi.market.gateway import Gateway
+from finapi.market.poller import Poller
+from tests.edgar_server import AGENT, Page, entry, fake_edgar, feed
+from tests.receiver import OK, Received, Receiver, receiver
+
+RECEIVERS = 8
+ROUNDS = 40
+
+
+@contextmanager
+def dispatched(app: App) -> Iterator[None]:
+    """The outbox emptied by a worker, as in a server."""
+    worker = Worker("webhooks", lambda: dispatcher.step())
+    dispatcher = Dispatcher(app, worker.wake)
+    app.db.listen(webhooks.TOPIC, worker.wake)
+    with running([worker]):
+        yield
+    dispatcher.stop(5.0)
+
+
+def throughput(app: App, count: int) -> None:
+    """Deliveries to receivers on this machine."""
+    user = accounts.create(app, "ann@example.com", "pro", app.clock.now())
+    arrived = threading.Semaphore(0)
+
+    def behave(connection: socket.socket, received: Received, over: threading.Event) -> None:
+        connection.sendall(OK)
+        arrived.release()
+
+    with contextmanager(_several)(behave) as there:
+        with app.db.write() as tx:
+            for number in range(count):
+                url = there[number % RECEIVERS].url
+                event = webhooks.Event("finapi.test", "2026-01-31T12:00:00.000Z", str(number), {"n": number})
+                webhooks.enqueue(tx, app.clock.now(), webhooks.Receiver(user.id, user.uuid, url), event)
+        started = time.perf_counter()
+        with dispatched(app):
+            for _ in range(count):
+                arrived.acquire()
+            took = time.perf_counter() - started
+    print(f"{count} deliveries to {RECEIVERS} receivers: {count / took:.0f} a second")
+
+
+def _several(behave: object) -> Iterator[list[Receiver]]:
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+        yield [stack.enter_context(receiver(behave)) for _ in range(RECEIVERS)]  # type: ignore[arg-type]
+
+
+def latency(app: App) -> None:
+    """From the feed's answer to the receiver's socket, poll interval aside."""
+    user = accounts.create(app, "eve@example.com", "pro", app.clock.now())
+    arrived: dict[str, float] = {}
+    told = threading.Event()
+
+    def behave(connection: socket.socket, received: Received, over: threading.Event) -> None:
+        arrived[json.loads(received.body)["payload"]["accession_number"]] = time.perf_counter()
+        connection.sendall(OK)
+        told.set()
+
+    times = []
+    with fake_edgar() as (edgar, place), receiver(behave) as there:
+        object.__setattr__(app, "config", Config(
+            user_agent=AGENT, base_url=f"http://127.0.0.1:{place.port}", edgar_per_second=1e6,
+            webhook_allow=("127.0.0.0/8",),
+        ))  # fmt: skip
+        with app.db.write() as tx:
+            tx.run("put_poll_state", name="indexed_through", value="9999-01-01")
+        edgar.feed[0] = Page(feed(*[entry(f"0000000001-26-{number:06}", cik=1) for number in range(100)]))
+        gateway = Gateway(app)
+        poller = Poller(app, gateway, every=0.0)
+        poller.read_feed()
+        with dispatched(app):
+            for number in range(ROUNDS):
+                accession = f"0000320193-26-{number:06}"
+                body = {"webhook_url": there.url}
+                sniper.create(
+                    app, user.id, sniper.Watched(1, "X"), body, app.clock.now(), lambda tx, made: made
+                )
+                others = [
+                    entry(f"0000000002-26-{100 * number + one:06}", cik=1_000 + one) for one in range(99)
+                ]
+                edgar.feed[0] = Page(feed(entry(accession, cik=1), *others))
+                told.clear()
+                started = time.perf_counter()
+                poller.read_feed()
+                told.wait(10)
+                times.append((arrived[accession] - started) * 1000)
+        gateway.close()
+    print(
+        f"feed to receiver, a page of 100 new filings each time: median {statistics.median(times):.0f} ms, "
+        f"slowest {max(times):.0f} ms of {ROUNDS}"
+    )
+
+
+def main() -> None:
+    """Both, on a database on disk with synchronous=FULL."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
+    with tempfile.TemporaryDirectory() as place:
+        config = Config(data_dir=Path(place), webhook_allow=("127.0.0.0/8",))
+        with server.opened(config) as app:
+            throughput(app, count)
+            object.__setattr__(app.outbound._dialler, "closed", False)
+            latency(app)
+
+
+if __name__ == "__main__":
+    main()
