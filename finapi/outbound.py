@@ -49,6 +49,10 @@ class TimedOut(OutboundError):
     """A request whose reply did not come in time."""
 
 
+class TooLong(OutboundError):
+    """A reply that was wanted whole and is longer than was allowed for."""
+
+
 class Stopped(OutboundError):
     """A request that was broken off because finapi stops; the other side may have got it."""
 
@@ -274,7 +278,7 @@ def _reply(buffer: io.BufferedReader, request: Request, deadline: Deadline) -> R
     if length is not None and len(kept) < most:
         raise http.client.IncompleteRead(bytes(kept), length - len(kept))
     if cut and request.whole:
-        raise OutboundError(f"the reply is longer than {request.body_bytes} bytes")
+        raise TooLong(f"the reply is longer than {request.body_bytes} bytes")
     return Reply(response.status, headers, bytes(kept[: request.body_bytes]), cut)
 
 

@@ -204,6 +204,18 @@ def test_later_readings_go_back_to_what_was_read(
     assert len(filings_held(app)) == 450
 
 
+def test_a_feed_that_is_busy_before_its_end_is_read_again(app: App, edgar: FakeEdgar, poller: Poller) -> None:
+    poller.read_feed()
+    edgar.feed = {0: Page(feed(entry("0000000001-26-000001", accepted="2026-01-29T06:30:00-05:00")))}
+    poller.read_feed()
+    lost = pages(3)
+    edgar.feed = {**lost, 100: Page(b"", 503)}
+    poller.read_feed()
+    edgar.feed = lost
+    poller.read_feed()
+    assert len(filings_held(app)) == 301
+
+
 def test_a_reading_that_was_cut_off_begins_again(app: App, edgar: FakeEdgar, poller: Poller) -> None:
     edgar.feed = pages(3)
     lost, edgar.feed[200] = edgar.feed[200], Page(b"not a feed")
@@ -441,6 +453,31 @@ def test_a_refusal_in_the_middle_loses_no_document(
     clock.advance(60)
     poller.step()
     assert documents(app) == {ACCESSION: ("done", None)}
+
+
+def test_a_document_that_edgar_fails_at_keeps_no_other_from_being_fetched(
+    app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
+) -> None:
+    follow(app)
+    other = "0000320193-26-000002"
+    edgar.feed[0] = Page(feed(entry(other), entry(ACCESSION)))
+    edgar.pages[document_path(APPLE, ACCESSION)] = Page(b"", 500)
+    edgar.pages[document_path(APPLE, other)] = Page(full_submission(other))
+    clock.advance(poller.step())
+    poller.step()
+    assert documents(app) == {ACCESSION: ("due", None), other: ("done", None)}
+
+
+def test_a_document_beyond_any_is_refused_and_nobody_is_told_off(
+    app: App, edgar: FakeEdgar, poller: Poller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("finapi.market.gateway.MAX_DOCUMENT", 5_000)
+    follow(app)
+    edgar.feed[0] = Page(feed(entry(ACCESSION)))
+    edgar.pages[document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION) * 10)
+    poller.step()
+    assert documents(app) == {ACCESSION: ("refused", "is larger than any document that is read")}
+    assert poller.counts.problems == []
 
 
 # ---- followed companies

@@ -99,6 +99,11 @@ def missing(tx: Transaction, row: Row, now: datetime) -> None:
     tx.run("put_off_document", accession=row["accession"], due_at=again, reason="is not there yet")
 
 
+def put_off(tx: Transaction, accession: str, until: datetime) -> None:
+    """Ask for a document after ``until`` and after whatever else is due by then."""
+    tx.run("delay_document", accession=accession, due_at=iso(until))
+
+
 def queue_depth(tx: Transaction, now: datetime) -> int:
     """How many filings wait for their documents to be fetched."""
     waiting: int = tx.value("count_documents_due", now=iso(now))

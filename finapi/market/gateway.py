@@ -27,7 +27,7 @@ from finapi.db import Transaction
 from finapi.edgar import recognise
 from finapi.errors import UsageError
 from finapi.market.sources import MAX_DOCUMENT
-from finapi.outbound import Outbound, OutboundError, Reach, Reply, Request, Stopped
+from finapi.outbound import Outbound, OutboundError, Reach, Reply, Request, Stopped, TooLong
 
 Host = Literal["www", "data"]
 HOSTS: dict[Host, str] = {"www": "https://www.sec.gov", "data": "https://data.sec.gov"}
@@ -57,12 +57,12 @@ class BackOff(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An answer: ``found`` with its body, ``unchanged`` since it was last stored, ``missing``, or ``busy``.
+    """An answer: ``found`` with its body, ``unchanged`` since it was last stored, or ``missing``.
 
-    ``busy`` is a 503 to a question that allowed for it.
+    ``too_long`` is a document beyond any that is read, ``busy`` a 503 to a question that allowed for it.
     """
 
-    kind: Literal["found", "unchanged", "missing", "busy"]
+    kind: Literal["found", "unchanged", "missing", "too_long", "busy"]
     url: str
     body: bytes = b""
     etag: str | None = None
@@ -112,6 +112,9 @@ class Gateway:
             reply = self._outbound.send(request)
         except Stopped:
             raise
+        except TooLong:
+            self._worked(started)
+            return Fetched("too_long", url)
         except OutboundError as error:
             raise self._told_off(error.reason, BACK_OFF_NETWORK, None, started) from None
         return self._judged(url, reply, started, may_be_busy)

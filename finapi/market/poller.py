@@ -29,6 +29,7 @@ from finapi.outbound import Stopped
 log = logging.getLogger("finapi.poller")
 
 PAGE = 100  # entries that EDGAR gives at once
+END_PAGES = 20  # the feed's end was never seen nearer than this
 MAX_PAGES = 60  # a busy day has 50; what is further back stands in the day's index
 
 # Filings appear a little out of the order of their times: the reading goes this much further back, in seconds.
@@ -115,6 +116,8 @@ class Poller:
         for number in range(MAX_PAGES):
             # Beyond its end the feed answers 503 for as long as one asks.
             fetched = self._edgar.get("www", feed_path(number * PAGE), may_be_busy=number > 0)
+            if fetched.kind == "busy" and enough is not None and number < END_PAGES:
+                return  # not the end but a bad moment: the next reading goes as far back as this one should
             if fetched.kind != "found":
                 break
             page = getcurrent.page(fetched.body, fetched.url)
@@ -230,13 +233,22 @@ class Poller:
 
     def _fetch(self, row: Row) -> None:
         accession = row["accession"]
-        fetched = self._edgar.get("www", document_path(row["cik"], accession))
+        try:
+            fetched = self._edgar.get("www", document_path(row["cik"], accession))
+        except BackOff as error:
+            with self._app.db.write() as tx:
+                # Behind the others: if it is this one that EDGAR fails at, they are not kept from it.
+                following.put_off(tx, accession, error.until)
+            raise
         now = self._app.clock.now()
-        if fetched.kind != "found":
+        if fetched.kind in ("missing", "unchanged", "busy"):
             with self._app.db.write() as tx:
                 following.missing(tx, row, now)
             return
-        refused = self._ingest(f"{accession}.txt", fetched.body)
+        if fetched.kind == "too_long":
+            refused: str | None = "is larger than any document that is read"
+        else:
+            refused = self._ingest(f"{accession}.txt", fetched.body)
         if refused is None:
             self.counts.documents += 1
         else:

@@ -54,5 +54,8 @@ UPDATE wanted_documents
 SET tries = tries + 1, due_at = :due_at, reason = :reason
 WHERE accession = :accession AND state = 'due'
 
+-- name: delay_document
+UPDATE wanted_documents SET due_at = :due_at WHERE accession = :accession AND state = 'due' AND due_at < :due_at
+
 -- name: forget_documents
 DELETE FROM wanted_documents WHERE done_at < :before
