@@ -33,9 +33,9 @@ from finapi.config import Config
 from finapi.dispatch import Dispatcher
 from finapi.errors import ApiError, UsageError
 from finapi.listen import Listener, ListenSettings, listen
-from finapi.outbound import Outbound, Reach
 from finapi.market.gateway import Gateway
 from finapi.market.poller import Poller
+from finapi.outbound import Outbound, Reach
 from finapi.web.wsgi import WsgiApp
 
 log = logging.getLogger("finapi.server")

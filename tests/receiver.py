@@ -42,14 +42,18 @@ def status(code: int, *fields: str, body: bytes = b"") -> Behave:
 
 
 def silent(connection: socket.socket, received: Received, over: threading.Event) -> None:
-    """Says nothing and stays."""
-    over.wait(30)
+    """Says nothing and stays for as long as the other side does."""
+    connection.settimeout(0.1)
+    while not over.is_set():
+        with suppress(TimeoutError):
+            if not connection.recv(1):
+                return
 
 
 def half_closed(connection: socket.socket, received: Received, over: threading.Event) -> None:
     """Ends its own half of the connection without a reply, and stays."""
     connection.shutdown(socket.SHUT_WR)
-    over.wait(30)
+    silent(connection, received, over)
 
 
 def drip(head: bytes = b"HTTP/1.1 200 OK\r\nX-Drip: ", every: float = 0.05) -> Behave:

@@ -48,7 +48,20 @@ from tests.process import (
 MIB = 1024 * 1024
 PEAK = 150 * MIB  # bytes that an ingest may hold, whatever it is given
 STATEMENTS = f"/api/v1/xbrl/companies/{CIK}/statements"
-VERBS = ("demo", "serve", "ingest", "follow", "poll", "user", "invite", "check", "accuracy", "pack", "config", "openapi")
+VERBS = (
+    "demo",
+    "serve",
+    "ingest",
+    "follow",
+    "poll",
+    "user",
+    "invite",
+    "check",
+    "accuracy",
+    "pack",
+    "config",
+    "openapi",
+)
 ACTIONS = (("user", "add"), ("follow", "add"), ("pack", "export"), ("pack", "load"))
 KEY = re.compile(r"[0-9a-f]{32}")
 
