@@ -14,6 +14,9 @@ from finapi.clock import iso
 from finapi.db import Refused, Row, Transaction
 from finapi.errors import ApiError
 
+# Under which the database tells that a key is none any more.
+KEYS = "keys"
+
 # Event types that an account may switch on (CONTRACT 9); sniper.filing_hit is always on.
 TOPICS = ("sniper.window_expired", "insider.transaction.created", "13f.holdings.updated")
 
@@ -182,6 +185,7 @@ def set_locked(app: App, email: str, locked: bool, now: datetime) -> None:
         tx.run("set_locked", email=normal(email), locked_at=iso(now) if locked else None, now=iso(now))
         if locked:
             tx.run("delete_sessions", user_id=user["id"])
+            tx.announce(KEYS)
 
 
 def add_credit(app: App, email: str, cents: int, now: datetime) -> int:
@@ -208,6 +212,7 @@ def rotate_key(app: App, user_id: int, now: datetime) -> str:
         key = credentials.api_key(app.secrets, user["uuid"], key_uuid)
         fingerprint = credentials.fingerprint(key)
         tx.run("replace_api_key", user_id=user_id, uuid=key_uuid, fingerprint=fingerprint, now=iso(now))
+        tx.announce(KEYS)
     return key
 
 

@@ -83,6 +83,12 @@ class Config:
     invite_token_lifetime: int = _setting(900, "seconds that an invite token lives", least=1)
     lockout_emails: int = _setting(100_000, "emails whose failed logins are counted at once", least=16)
 
+    feed_connections: int = _setting(2_000, "feed connections open at once, of everybody", least=1)
+    feed_strangers: int = _setting(256, "feed sessions at once that have not said who they are", least=1)
+    feed_strangers_per_address: int = _setting(64, "of them from one address", least=1)
+    feed_origins: tuple[str, ...] = _setting(
+        (), "origins whose pages may read the feeds, comma-separated; empty: all, as a key is needed"
+    )
     events_kept: int = _setting(10_000, "events of a feed that are kept for readers who come back", least=20)
     events_kept_days: int = _setting(30, "days that an event is kept; the newest 20 stay", least=1)
     # A 10-K is 2 to 10 MB of HTML and an eighth of that compressed.

@@ -27,7 +27,6 @@ TYPES: dict[str, tuple[str, ...]] = {
     HOLDINGS: ("13f_filing",),
 }
 
-CATCH_UP = 20  # the newest events that a new reader is told of (SPEC "Limits")
 TOPIC = "events"  # under which the database tells that events were committed
 PRUNE_SECONDS = 60.0  # between two looks at what is too old to be kept
 
@@ -114,7 +113,7 @@ def before(tx: Transaction, feed: str, seq: int, limit: int) -> list[Event]:
 def prune(app: App, now: datetime) -> int:
     """Drop what is older than is kept, or more than is kept, of every feed; how many rows that was.
 
-    The newest :data:`CATCH_UP` of a feed stay however old they are.
+    Those that a new reader is told of stay however old they are.
     """
     config = app.config
     oldest = iso(now - timedelta(days=config.events_kept_days))
@@ -123,9 +122,9 @@ def prune(app: App, now: datetime) -> int:
             tx.run(
                 "drop_old_events",
                 feed=feed,
-                count=max(config.events_kept, CATCH_UP),
+                count=max(config.events_kept, config.feed_catchup),
                 before=oldest,
-                least=CATCH_UP,
+                least=config.feed_catchup,
             )
             for feed in TYPES
         )

@@ -14,6 +14,7 @@ import re
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -28,6 +29,7 @@ from waitress.server import TcpWSGIServer
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import build_http_date, logger
 
+from finapi.handover import HANDED_BODY, HandedOver, TakeOver
 from finapi.pool import Pool
 from finapi.wire import Refusal, RequestParser
 
@@ -108,7 +110,12 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
     error_task_class = _ErrorTask
     parser_class = RequestParser
     request: RequestParser | None
+    socket: Any
+    connected: bool
+    close_when_flushed: bool
     answering = False  # the application's answer has begun: too late for another
+    leaving = False  # its request is one to hand it over for
+    rest = b""  # that came in behind that request
     drain: int | None = None  # once lingering: bytes that may still come in, and are dropped
 
     def __init__(self, server: _Server, sock: socket.socket, addr: Any, adj: Adjustments, map: Any) -> None:
@@ -151,6 +158,9 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
                     self.requests.append(request)
                     if len(self.requests) == 1:
                         self._start(request)
+                        if self.leaving:
+                            self.rest = data
+                            return
                     elif len(self.requests) > PIPELINE_LIMIT:
                         request.headers["CONNECTION"] = "close"
                         return
@@ -171,6 +181,21 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
             return
         self._refuse(request, refusal.code, refusal.body)
         self.drop_requests()
+
+    def hand_over(self) -> HandedOver:
+        """Leave the server: everything of the connection but its socket is released."""
+        request = self.requests[0]
+        body = request.get_body_stream().read(HANDED_BODY)
+        sock = self.socket
+        self.del_channel()
+        self.socket, self.connected = None, False
+        self.drop_requests()
+        for outbuf in self.outbufs:
+            outbuf.close()
+        headers = {name.replace("_", "-").lower(): value for name, value in request.headers.items()}
+        return HandedOver(
+            sock, self.addr[0], request.command, request.path, request.query, headers, body, self.rest
+        )
 
     def drop_requests(self) -> None:
         for request in self.requests:
@@ -275,8 +300,11 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
         settings: ListenSettings,
         error_response: ErrorResponse,
         monotonic: Callable[[], float],
+        take_over: TakeOver | None,
     ) -> None:
         self.settings = settings
+        self.take_over = take_over
+        self.leaving: deque[_Channel] = deque()
         self.error_response = error_response
         self.monotonic = monotonic
         # Deadlines are looked at this often: a quarter of the shortest, a second at most.
@@ -345,9 +373,30 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
             channel.drop_requests()
             channel.close_when_flushed = True
             return
+        if self._is_wanted(channel):
+            channel.leaving = True
+            self.leaving.append(channel)
+            self.pull_trigger()
+            return
         channel.answering = False
         channel.deadline = self.monotonic() + self.settings.server_timeout
         super().add_task(channel)
+
+    def _is_wanted(self, channel: _Channel) -> bool:
+        request = channel.requests[0]
+        if self.take_over is None or len(channel.requests) > 1 or request.error:
+            return False
+        # What came in behind it has been read as another request, unless nothing has.
+        if channel.request is not None:
+            return False
+        return self.take_over.wants(request.command, request.path, request.headers.get("ACCEPT", ""))
+
+    def hand_over(self) -> None:
+        """Let the connections go that are wanted elsewhere; in the loop, which owns them until then."""
+        while self.leaving:
+            channel = self.leaving.popleft()
+            if channel.socket is not None and self.take_over is not None:
+                self.take_over.take(channel.hand_over())
 
     def takes_a_body(self) -> bool:
         """Whether the body that has just begun, counted with those still arriving, is not one too many."""
@@ -403,11 +452,13 @@ class Listener:
         try:
             while not server.stopping:
                 wasyncore.loop(server.tick, use_poll=True, map=server._map, count=1)
+                server.hand_over()
                 server.sweep()
             wasyncore.dispatcher.close(server)  # the listening socket only
             server.sweep()
             while server.active_channels and server.monotonic() < server.stop_by:
                 wasyncore.loop(min(server.tick, 0.05), use_poll=True, map=server._map, count=1)
+                server.hand_over()
                 server.sweep()
         finally:
             self.close()
@@ -437,14 +488,16 @@ def listen(
     settings: ListenSettings,
     error_response: ErrorResponse,
     monotonic: Callable[[], float] = time.monotonic,
+    take_over: TakeOver | None = None,
 ) -> Listener:
     """A listener for ``app``, bound and not yet running; OSError if the address cannot be bound.
 
     The application finds ``finapi.deadline``, a time of ``monotonic``, in its environ: from then on the
-    client has been answered 504 and what the application returns is dropped.
+    client has been answered 504 and what the application returns is dropped. Connections whose request
+    ``take_over`` wants leave the server with it.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     both = settings.host == "::" and socket.has_dualstack_ipv6()
     # Bound here and not by waitress, which loses a pipe when that fails.
     sock = socket.create_server((settings.host, settings.port), family=family, dualstack_ipv6=both)
-    return Listener(_Server(app, sock, settings, error_response, monotonic))
+    return Listener(_Server(app, sock, settings, error_response, monotonic, take_over))

@@ -32,6 +32,7 @@ from finapi.clock import Clock
 from finapi.config import Config
 from finapi.dispatch import Dispatcher
 from finapi.errors import ApiError, UsageError
+from finapi.feeds.loop import Feeds
 from finapi.listen import Listener, ListenSettings, listen
 from finapi.market.gateway import Gateway
 from finapi.market.poller import Poller
@@ -97,12 +98,18 @@ def running(
     with opened(config, clock) as opened_app:
         application = WsgiApp(opened_app)
         # Before anything is prepared: a first start that cannot listen has not been one.
-        listener = _listen(config, application)
+        feeds = Feeds(opened_app, application.error_response)
+        try:
+            listener = _listen(config, application, feeds)
+        except BaseException:
+            feeds.close()
+            raise
         try:
             if prepare is not None:
                 prepare(opened_app)
         except BaseException:
             listener.close()
+            feeds.close()
             raise
         # Documents carry the address that really listens, unless the operator named another.
         url = config.public_url or _url(config.host, listener.port)
@@ -126,6 +133,7 @@ def running(
             ),
             _looping(listener, config.drain_timeout),
             _watching(app, _url(config.host, listener.port)),
+            _feeding(feeds),
         ):
             yield Server(app, _url(config.host, listener.port), listener.port)
 
@@ -166,6 +174,17 @@ def _looping(listener: Listener, drain_timeout: float) -> Iterator[None]:
         loop.join()
 
 
+@contextmanager
+def _feeding(feeds: Feeds) -> Iterator[None]:
+    loop = threading.Thread(target=feeds.run, name="finapi-feeds", daemon=True)
+    loop.start()
+    try:
+        yield
+    finally:
+        feeds.stop()
+        loop.join()
+
+
 def _prune_step(app: App) -> float:
     events.prune(app, app.clock.now())
     return events.PRUNE_SECONDS
@@ -197,7 +216,7 @@ def _mail_step(app: App) -> float:
     return MAIL_SECONDS if wait is None else min(wait, MAIL_SECONDS)
 
 
-def _listen(config: Config, application: WsgiApp) -> Listener:
+def _listen(config: Config, application: WsgiApp, feeds: Feeds) -> Listener:
     settings = ListenSettings(
         host=config.host,
         port=config.port,
@@ -211,11 +230,11 @@ def _listen(config: Config, application: WsgiApp) -> Listener:
     )
     # A connection takes up to three handles: its socket and two buffers that have grown into files.
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 3 * config.connection_limit + 100
+    wanted = 3 * config.connection_limit + config.feed_connections + 100
     if soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard) if hard >= 0 else wanted, hard))
     try:
-        return listen(application, settings, application.error_response)
+        return listen(application, settings, application.error_response, take_over=feeds)
     except OSError as error:
         raise UsageError(f"cannot listen on {config.host}:{config.port}: {error.strerror or error}") from None
 

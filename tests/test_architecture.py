@@ -35,6 +35,7 @@ LAYERS: list[set[str]] = [
         "datadir",
         "wire",
         "pool",
+        "handover",
         "listen",
         "heartbeats",
         "cache",
@@ -71,6 +72,7 @@ LAYERS: list[set[str]] = [
 # Within a layer: (importer, imported).
 BESIDE = {
     ("config", "errors"),
+    ("listen", "handover"),
     ("listen", "pool"),
     ("listen", "wire"),
     ("heartbeats", "db"),
@@ -82,6 +84,8 @@ BESIDE = {
     ("smtp", "dial"),
     ("outbound", "dial"),
     ("outbound", "addresses"),
+    ("accounts", "billing"),
+    ("feeds", "web"),
     ("market", "events"),
     ("market", "sniper"),
     ("market", "webhooks"),
@@ -97,7 +101,14 @@ BESIDE = {
 }
 
 # Nothing of finapi but these: pure, or for others to copy.
-ONLY = {"edgar": {"errors"}, "wire": set(), "pool": set(), "listen": {"pool", "wire"}, "client": set()}
+ONLY = {
+    "edgar": {"errors"},
+    "wire": set(),
+    "pool": set(),
+    "handover": set(),
+    "listen": {"handover", "pool", "wire"},
+    "client": set(),
+}
 
 # Who alone imports a package from outside, or a module of the standard library that reaches outside.
 ALONE = {
@@ -110,7 +121,7 @@ ALONE = {
     "http.client": {"outbound", "client"},
     "urllib.request": {"client"},
     "ssl": {"outbound", "mail", "smtp"},
-    "socket": {"dial", "outbound", "smtp", "listen", "datadir", "server", "feeds", "verbs"},
+    "socket": {"handover", "dial", "outbound", "smtp", "listen", "datadir", "server", "feeds", "verbs"},
     "subprocess": set(),
     "pickle": set(),
     "multiprocessing": set(),
@@ -262,7 +273,7 @@ def test_only_these_import(package: str) -> None:
     assert {part: place for part, place in found.items() if part not in ALONE[package]} == {}
 
 
-@pytest.mark.parametrize("package", ["jwt", "argon2"])
+@pytest.mark.parametrize("package", ["jwt", "argon2", "websockets"])
 def test_slow_packages_are_imported_where_they_are_first_needed(package: str) -> None:
     at_start = [
         where(file, line)

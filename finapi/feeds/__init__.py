@@ -1,0 +1,1 @@
+"""The feeds: the journal's events to whoever is connected, over WebSocket, Socket.IO and Server-Sent Events."""

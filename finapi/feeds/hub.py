@@ -1,0 +1,230 @@
+"""Who reads which feed, how far each has come, and what each is sent next. It knows no socket.
+
+Everything here runs in the one thread of the feeds, so that the counts of the plan limits need no lock: a
+connection is counted and let in, or refused, in one step.
+
+A reader that keeps up is pushed what is new, encoded once for all. One that does not, or that asked for what
+was long ago, reads the journal at its own pace, a batch whenever it has sent the last: so no reader costs more
+memory than a batch, and none is closed because many events came at once. It is closed when it is
+:data:`MOST_BEHIND` messages behind and has either taken nothing for :data:`STALL_SECONDS` or stayed that far
+behind for :data:`SLOW_SECONDS` since it last kept up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from finapi import accounts, events
+from finapi.accounts import Caller
+from finapi.app import App
+from finapi.clock import iso
+from finapi.events import Event, Span
+from finapi.feeds import messages
+from finapi.feeds.messages import Filter, Message
+
+UNAUTHORIZED, TOO_MANY, GOING_AWAY, TRY_AGAIN_LATER = 4401, 4429, 1001, 1013
+
+MOST_BEHIND = 1_000  # messages (CONTRACT 10)
+STALL_SECONDS = 5.0
+SLOW_SECONDS = 60.0
+BATCH = 100  # events read from the journal at once
+FULL = 2 * BATCH  # messages waiting in a connection from which on nothing is pushed
+
+BAD_KEY = "A valid API key is needed."
+
+
+class Refused(Exception):
+    """A reader is not let in: the close code and the reason."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+class Reader(Protocol):
+    """A connection, or a namespace of one, as the hub sees it."""
+
+    def deliver(self, messages: Sequence[Message]) -> None:
+        """Queue messages for sending."""
+        ...
+
+    def waiting(self) -> int:
+        """How many messages are queued and not yet sent."""
+        ...
+
+    def end(self, code: int, reason: str) -> None:
+        """Close, with this code."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class Subscription:
+    """A reader of a feed; ``seq`` is the last number that was queued for it."""
+
+    feed: str
+    reader: Reader
+    caller: Caller
+    key: str
+    filter: Filter
+    seq: int
+    catch_up_to: int
+    live: bool = False
+    caught_up: bool = False
+    kept_up_at: float = 0.0
+    moved_at: float = 0.0
+    waited: int = 0
+
+
+@dataclass(slots=True)
+class _Feed:
+    """A feed: how far it has been read for those who keep up, and all its readers."""
+
+    last: int
+    readers: set[Subscription] = field(default_factory=set)
+
+
+class Hub:
+    """The readers of all feeds."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._counts: Counter[int] = Counter()
+        with app.db.read() as tx:
+            self._feeds = {feed: _Feed(events.span(tx, feed).last) for feed in events.TYPES}
+
+    @property
+    def count(self) -> int:
+        """How many readers there are."""
+        return sum(len(feed.readers) for feed in self._feeds.values())
+
+    def open(
+        self, feed: str, key: str, reader: Reader, filter: Filter, since_seq: int | None
+    ) -> Subscription:
+        """Let a reader in, or Refused with the close code; then :meth:`fill` queues what it missed.
+
+        That is everything after ``since_seq``, or the newest :attr:`Config.feed_catchup`.
+        """
+        with self._app.db.read() as tx:
+            caller = accounts.by_api_key(tx, key)
+            span = events.span(tx, feed)
+        if caller is None:
+            raise Refused(UNAUTHORIZED, BAD_KEY)
+        config = self._app.config
+        allowed = config.feeds_free if _is_free(caller) else config.feeds_paid
+        if self._counts[caller.id] >= allowed:
+            raise Refused(TOO_MANY, f"The plan allows {allowed} connections at once.")
+        self._counts[caller.id] += 1
+        start = since_seq if since_seq is not None else max(span.first - 1, span.last - config.feed_catchup)
+        now = self._app.clock.monotonic()
+        subscription = Subscription(
+            feed, reader, caller, key, filter, start, span.last, kept_up_at=now, moved_at=now
+        )
+        self._feeds[feed].readers.add(subscription)
+        return subscription
+
+    def close(self, subscription: Subscription) -> None:
+        """Forget a reader, whose connection has ended; twice is once."""
+        readers = self._feeds[subscription.feed].readers
+        if subscription in readers:
+            readers.remove(subscription)
+            self._counts[subscription.caller.id] -= 1
+            if not self._counts[subscription.caller.id]:
+                del self._counts[subscription.caller.id]
+
+    def fill(self, subscription: Subscription) -> None:
+        """Queue what a reader that has sent nearly everything is to have next."""
+        feed = self._feeds[subscription.feed]
+        while (
+            subscription in feed.readers and not subscription.live and subscription.reader.waiting() < BATCH
+        ):
+            with self._app.db.read() as tx:
+                found = events.after(tx, subscription.feed, subscription.seq, BATCH)
+                span = events.span(tx, subscription.feed)
+            self._queue(subscription, found, span)
+            if subscription.seq >= max(feed.last, span.last):
+                subscription.live = subscription.caught_up = True
+                subscription.kept_up_at = self._app.clock.monotonic()
+
+    def publish(self) -> bool:
+        """Push what is new in the journal to all who keep up; whether there may be more."""
+        more = False
+        for name, feed in self._feeds.items():
+            with self._app.db.read() as tx:
+                found = events.after(tx, name, feed.last, BATCH)
+            if not found:
+                continue
+            feed.last = found[-1].seq
+            more = more or len(found) == BATCH
+            fresh = [messages.of_event(event, catching_up=False) for event in found]
+            for subscription in [one for one in feed.readers if one.live]:
+                self._push(subscription, fresh)
+        return more
+
+    def recheck(self) -> None:
+        """Close whoever's key is no longer one, as after a rotation."""
+        with self._app.db.read() as tx:
+            gone = [one for one in self._all() if accounts.by_api_key(tx, one.key) is None]
+        for subscription in gone:
+            subscription.reader.end(UNAUTHORIZED, BAD_KEY)
+
+    def sweep(self) -> None:
+        """Close whoever is too far behind."""
+        now = self._app.clock.monotonic()
+        for subscription in self._all():
+            waiting = subscription.reader.waiting()
+            behind = self._feeds[subscription.feed].last - subscription.seq + waiting
+            if waiting == 0 or waiting < subscription.waited:
+                subscription.moved_at = now
+            subscription.waited = waiting
+            if behind <= MOST_BEHIND:
+                subscription.kept_up_at = now
+            stalled = now - subscription.moved_at >= STALL_SECONDS
+            slow = subscription.caught_up and now - subscription.kept_up_at >= SLOW_SECONDS
+            if behind > MOST_BEHIND and (stalled or slow):
+                subscription.reader.end(TRY_AGAIN_LATER, f"The reader is {behind} messages behind.")
+
+    def end_all(self) -> None:
+        """Close everybody: the service stops."""
+        for subscription in self._all():
+            subscription.reader.end(GOING_AWAY, "The service is stopping.")
+
+    def _all(self) -> list[Subscription]:
+        return [one for feed in self._feeds.values() for one in feed.readers]
+
+    def _push(self, subscription: Subscription, fresh: Sequence[Message]) -> None:
+        if subscription.reader.waiting() > FULL:
+            subscription.live = False  # it goes on from the journal when it has sent what it has
+            return
+        begun, subscription.seq = subscription.seq, max(subscription.seq, fresh[-1].seq)
+        wanted = [
+            message for message in fresh if message.seq > begun and subscription.filter.wants(message.about)
+        ]
+        if wanted:
+            subscription.reader.deliver(wanted)
+
+    def _queue(self, subscription: Subscription, found: Sequence[Event], span: Span) -> None:
+        queued = []
+        seq, now = subscription.seq, iso(self._app.clock.now())
+        if seq + 1 < span.first:
+            queued.append(
+                messages.gap(span.first - 1, now, "no longer kept", {"from": seq + 1, "to": span.first - 1})
+            )
+            subscription.seq = span.first - 1
+        elif seq > span.last:  # a number of another journal, as after a backup was put back
+            queued.append(messages.gap(span.last, now, "not yet given out", {"since_seq": seq}))
+            subscription.seq = span.last
+        for event in found:
+            subscription.seq = event.seq
+            if subscription.filter.wants(event.about):
+                catching_up = event.seq <= subscription.catch_up_to
+                queued.append(messages.of_event(event, catching_up=catching_up))
+        if queued:
+            subscription.reader.deliver(queued)
+
+
+def _is_free(caller: Caller) -> bool:
+    return caller.plan in (None, "free")

@@ -1,0 +1,128 @@
+"""A WebSocket over a connection of the feeds; RFC 6455 itself is the ``websockets`` package's sans-IO layer.
+
+That package is imported here when the first WebSocket comes, not at the start of the service.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+from finapi.feeds.connections import Connection, Watcher
+from finapi.feeds.requests import Taken
+
+if TYPE_CHECKING:
+    from websockets.protocol import Protocol
+
+MAX_MESSAGE = 65_536  # bytes that a client may say at once
+PING_SECONDS = 20.0  # between pings (CONTRACT 10), and for the answer to one
+PONG_SECONDS = 20.0
+CLOSE_SECONDS = 5.0  # for the client to close too
+MAX_REASON = 120  # bytes; RFC 6455 section 5.5 allows 123
+TIMED_OUT = 1011
+MAX_WAITING = 1_200  # queued messages: more than a hub queues, so that what a client provokes is bounded
+
+
+def handshake(taken: Taken) -> tuple[int, list[tuple[str, str]], str]:
+    """The answer to an opening handshake: status (101 when it is one), headers, and a reason otherwise."""
+    from websockets.datastructures import Headers
+    from websockets.http11 import Request
+    from websockets.server import ServerProtocol
+
+    # The list of allowed origins and the HTTP version are the caller's; the rest of RFC 6455 4.2 is checked here.
+    headers = Headers([(name, value) for name, value in taken.headers.items() if name != "origin"])
+    response = ServerProtocol().accept(Request(taken.path, headers))
+    if response.status_code != 101:
+        reason = "This path speaks WebSocket and Socket.IO; the request is a handshake of neither."
+        return response.status_code, [], reason
+    return 101, [(name, value) for name, value in response.headers.raw_items() if name != "Date"], ""
+
+
+class WebSocket(Connection):
+    """An open WebSocket. Subclasses say what a message means, and keep the connection alive in their way."""
+
+    def __init__(self, watcher: Watcher, sock: socket.socket) -> None:
+        from websockets.frames import Opcode
+        from websockets.protocol import Protocol, Side, State
+
+        super().__init__(watcher, sock)
+        self.protocol: Protocol = Protocol(Side.SERVER, state=State.OPEN, max_size=MAX_MESSAGE)
+        self._texts = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
+        self._binary = Opcode.BINARY
+        self._open = State.OPEN
+        self._parts: list[bytes] = []
+        self._is_text = True
+        self.heard = True  # since the last ping
+
+    # ---- for subclasses
+
+    def said(self, text: str) -> None:
+        """A text message came in whole."""
+
+    def leaving(self) -> None:
+        """The closing has begun: the connection counts as gone, though its socket may take a while."""
+
+    # ---- what it does
+
+    @property
+    def is_open(self) -> bool:
+        """Whether messages may still be sent."""
+        return not self.closed and self.protocol.state is self._open
+
+    def end(self, code: int, reason: str) -> None:
+        """Close with this code and reason, dropping what has not been sent."""
+        if self.is_open:
+            self.drop_queue()
+            self.protocol.send_close(code, reason.encode()[:MAX_REASON].decode(errors="ignore"))
+            self._pump()
+        elif not self.closed and not self.protocol.close_expected():
+            self.close()
+
+    def ping(self) -> None:
+        """Send a ping, or end the connection whose last one nobody answered."""
+        if not self.heard:
+            self.end(TIMED_OUT, "No answer to a ping.")
+            return
+        self.heard = False
+        self.protocol.send_ping(b"")
+        self._pump()
+
+    def received(self, data: bytes) -> None:
+        """Read frames, and hand whole messages on."""
+        self.heard = True
+        self.protocol.receive_data(data)
+        for frame in self.protocol.events_received():
+            if frame.opcode in self._texts and self.is_open:  # type: ignore[union-attr]
+                self._part(frame)
+        self._pump()
+        if len(self.queue) > MAX_WAITING:
+            self.end(1013, "The reader takes nothing.")
+
+    def _part(self, frame: object) -> None:
+        opcode, data, fin = frame.opcode, frame.data, frame.fin  # type: ignore[attr-defined]
+        if not self._parts:
+            self._is_text = opcode is not self._binary
+        self._parts.append(data)
+        if not fin:
+            return
+        whole, self._parts = b"".join(self._parts), []
+        if not self._is_text:
+            self.end(1003, "Messages are text.")
+            return
+        try:
+            text = whole.decode()
+        except UnicodeDecodeError:
+            self.protocol.fail(1007, "A text message is not UTF-8.")
+            return
+        self.said(text)
+
+    def _pump(self) -> None:
+        """Send what the protocol has to say; an empty chunk is its word for the end."""
+        for chunk in self.protocol.data_to_send():
+            if chunk:
+                self.send([chunk])
+            else:
+                self.finish()
+        if not self.closed and not self.is_open:
+            self.due = min(self.due, self.watcher.now() + CLOSE_SECONDS)
+            self.leaving()

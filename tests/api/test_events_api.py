@@ -1,0 +1,92 @@
+"""GET /api/v1/events: what a feed told, for clients that ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+
+from finapi import events
+from finapi.accounts import NewUser
+from finapi.app import App
+from finapi.clock import FixedClock
+from tests.client import Client
+from tests.feeds import key, message, tell
+
+EVENTS = "/api/v1/events"
+
+
+@pytest.fixture
+def caller(app: App, user: NewUser) -> Client:
+    return Client(app, user.api_key)
+
+
+def test_without_a_number_the_newest_twenty_oldest_first(app: App, caller: Client) -> None:
+    tell(app, 30)
+    answer = caller.get(EVENTS, query={"feed": "main-api"})
+    assert answer.status == 200
+    assert answer.json["data"] == [message(seq) for seq in range(11, 31)]
+    assert answer.json["meta"] == {
+        "feed": "main-api",
+        "first_seq": 1,
+        "last_seq": 30,
+        "next_since_seq": 30,
+        "has_more": False,
+        "gap": None,
+    }
+
+
+def test_pages_follow_one_another_without_loss_or_repeat(app: App, caller: Client) -> None:
+    tell(app, 25)
+    seqs: list[int] = []
+    since, more = 0, True
+    while more:
+        answer = caller.get(EVENTS, query={"feed": "main-api", "since_seq": since, "limit": 10})
+        seqs += [event["seq"] for event in answer.json["data"]]
+        since, more = answer.json["meta"]["next_since_seq"], answer.json["meta"]["has_more"]
+    assert seqs == list(range(1, 26))
+
+
+def test_what_is_no_longer_kept_is_named(make_app: Callable[..., App], clock: FixedClock) -> None:
+    app = make_app(events_kept=20)
+    tell(app, 50)
+    events.prune(app, clock.now())
+    answer = Client(app, key(app)).get(EVENTS, query={"feed": "main-api", "since_seq": 5, "limit": 1})
+    assert [event["seq"] for event in answer.json["data"]] == [31]
+    assert answer.json["meta"]["gap"] == {"from": 6, "to": 30}
+
+
+def test_an_empty_feed_has_nothing_and_says_where_it_stands(caller: Client) -> None:
+    answer = caller.get(EVENTS, query={"feed": "13f-live", "since_seq": 0})
+    assert (answer.json["data"], answer.json["meta"]["next_since_seq"]) == ([], 0)
+
+
+def test_a_figure_keeps_every_digit(app: App, caller: Client) -> None:
+    tell(app, data={"price_per_share": Decimal("123456789012345678.125")})
+    answer = caller.get(EVENTS, query={"feed": "main-api"})
+    assert b'"price_per_share":123456789012345678.125' in answer.body
+
+
+def test_it_costs_nothing_and_is_not_kept_by_caches(app: App, caller: Client) -> None:
+    answer = caller.get(EVENTS, query={"feed": "main-api"})
+    assert "x-tokens-charged" not in answer.headers
+    assert answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("query", "param"),
+    [
+        ({}, "feed"),
+        ({"feed": "other"}, "feed"),
+        ({"feed": "main-api", "since_seq": "-1"}, "since_seq"),
+        ({"feed": "main-api", "since_seq": "x"}, "since_seq"),
+    ],
+)
+def test_a_wrong_parameter_is_named(caller: Client, query: dict[str, str], param: str) -> None:
+    answer = caller.get(EVENTS, query=query)
+    assert (answer.status, answer.json["details"]["param"]) == (400, param)
+
+
+def test_without_a_key_it_is_401(client: Client) -> None:
+    assert client.get(EVENTS, query={"feed": "main-api"}).verdict[:2] == (401, "UNAUTHORIZED")

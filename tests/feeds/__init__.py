@@ -1,0 +1,124 @@
+"""Tests of the feeds: a service in this process with a clock that only the test moves."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from finapi import accounts, events
+from finapi.app import App
+from finapi.clock import FixedClock
+from finapi.events import About
+from finapi.feeds.loop import Feeds
+from finapi.listen import ListenSettings, listen
+from finapi.web.wsgi import WsgiApp
+from tests.process import eventually
+
+OCCURRED = "2025-05-02T10:00:46.000Z"
+SECONDS = 20.0  # that a test waits for what must come
+
+
+def tell(
+    app: App,
+    count: int = 1,
+    *,
+    type: str = "new_filing",
+    about: About | None = None,
+    data: dict[str, Any] | None = None,
+) -> None:
+    """Write events into the journal, in one transaction."""
+    with app.db.write() as tx:
+        for _ in range(count):
+            events.record(
+                tx,
+                type,
+                now=app.clock.now(),
+                occurred_at=OCCURRED,
+                about=about or About(),
+                data=data or {"accession_number": "0000320193-25-000057"},
+            )
+
+
+def key(app: App, plan: str = "pro", email: str = "reader@example.com") -> str:
+    """The key of a new account."""
+    return accounts.create(app, email, plan, app.clock.now()).api_key
+
+
+class Service:
+    """An App behind a socket, with its feeds."""
+
+    def __init__(self, app: App, clock: FixedClock) -> None:
+        self.app = app
+        self.clock = clock
+        wsgi = WsgiApp(app)
+        self.feeds = Feeds(app, wsgi.error_response)
+        self.listener = listen(wsgi, ListenSettings(port=0), wsgi.error_response, take_over=self.feeds)
+        self.host = f"127.0.0.1:{self.listener.port}"
+        self.address = ("127.0.0.1", self.listener.port)
+        self._threads = [
+            threading.Thread(target=self.listener.run, name="test-http"),
+            threading.Thread(target=self.feeds.run, name="test-feeds"),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def url(self, feed: str = events.MAIN, **query: object) -> str:
+        """The address of a feed as a WebSocket."""
+        asked = "&".join(f"{name}={value}" for name, value in query.items())
+        return f"ws://{self.host}/ws/{feed}?{asked}"
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, and the feeds look at it."""
+        self.clock.advance(seconds)
+        self.feeds.wake()
+
+    def stop(self) -> None:
+        """As SIGTERM does; twice is once."""
+        self.feeds.stop()
+        self._threads[1].join()
+        self.listener.stop(1.0)
+        self._threads[0].join()
+
+    def settled(self, **counts: int) -> None:
+        """Wait until the feeds hold so many connections, sessions, readers, strangers."""
+        expected = {"connections": 0, "sessions": 0, "readers": 0, "strangers": 0, **counts}
+        eventually(lambda: self.feeds.counts == expected, SECONDS)
+
+    def outwaited(self) -> None:
+        """Let time pass until nothing is left: a client may go without a word."""
+
+        def nothing_left() -> bool:
+            self.advance(20)
+            return not any(self.feeds.counts.values())
+
+        eventually(nothing_left, SECONDS)
+
+
+@contextmanager
+def running(app: App, clock: FixedClock) -> Iterator[Service]:
+    """A service that is stopped in the end, and leaves nothing."""
+    service = Service(app, clock)
+    try:
+        yield service
+    finally:
+        service.stop()
+    service.settled()
+
+
+def message(seq: int, *, catching_up: bool = False, type: str = "new_filing") -> dict[str, Any]:
+    """What a reader is told of an event of :func:`tell`."""
+    said = {
+        "type": type,
+        "seq": seq,
+        "occurred_at": OCCURRED,
+        "data": {"accession_number": "0000320193-25-000057"},
+    }
+    return {**said, "is_catchup": True} if catching_up else said
+
+
+def seqs(receive: Callable[[], str | bytes], count: int) -> list[int]:
+    """The numbers of the next messages."""
+    return [json.loads(receive())["seq"] for _ in range(count)]

@@ -1,0 +1,17 @@
+"""The service that the tests of the feeds talk to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from finapi.app import App
+from finapi.clock import FixedClock
+from tests.feeds import Service, running
+
+
+@pytest.fixture
+def service(app: App, clock: FixedClock) -> Iterator[Service]:
+    with running(app, clock) as service:
+        yield service

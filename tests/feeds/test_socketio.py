@@ -1,0 +1,387 @@
+"""Socket.IO: the ``python-socketio`` client over each transport, and long-polling by hand."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import queue
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import socketio
+import websocket
+from websockets.sync.client import connect
+
+from finapi.app import App
+from finapi.clock import FixedClock
+from finapi.events import About
+from tests.feeds import SECONDS, Service, key, message, running, tell
+from tests.process import eventually
+
+APPLE = About(("AAPL",), ("0000320193",), "10-K")
+TRANSPORTS = {"default": None, "websocket": ["websocket"], "polling": ["polling"]}
+transports = pytest.mark.parametrize("transports", TRANSPORTS.values(), ids=TRANSPORTS)
+MAIN, INSIDER = "/ws/main-api", "/ws/insider-api"
+
+
+@pytest.fixture(autouse=True)
+def _clients_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The client leaves its WebSocket open when the server ends the session: closed here, whatever came of it."""
+    made: list[Any] = []
+    create = websocket.create_connection
+
+    def recorded(*args: Any, **options: Any) -> Any:
+        made.append(create(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr(websocket, "create_connection", recorded)
+    yield
+    for one in made:
+        one.shutdown()
+
+
+class Client:
+    """A python-socketio client and what it has been told."""
+
+    def __init__(self, service: Service, *namespaces: str, path: str = "socket.io", **options: Any) -> None:
+        self.socket = socketio.Client(reconnection=False)
+        self.told: queue.Queue[tuple[str, str, Any]] = queue.Queue()
+        for namespace in namespaces:
+            self._listen(namespace)
+        query = options.pop("query", "")
+        self.socket.connect(
+            f"http://{service.host}{query}",
+            socketio_path=path,
+            namespaces=list(namespaces),
+            wait_timeout=SECONDS,
+            **options,
+        )
+
+    def _listen(self, namespace: str) -> None:
+        self.socket.on(
+            "*", lambda event, *data: self.told.put((namespace, event, data[0])), namespace=namespace
+        )
+
+    def next(self) -> tuple[str, str, Any]:
+        return self.told.get(timeout=SECONDS)
+
+    def seqs(self, count: int) -> list[int]:
+        return [self.next()[2]["seq"] for _ in range(count)]
+
+
+@contextmanager
+def client(service: Service, *namespaces: str, **options: Any) -> Iterator[Client]:
+    opened = Client(service, *namespaces, **options)
+    try:
+        yield opened
+    finally:
+        opened.socket.disconnect()
+
+
+@transports
+def test_a_feeds_own_path_is_the_namespace_slash(service: Service, transports: list[str] | None) -> None:
+    tell(service.app, 30)
+    auth = {"token": key(service.app)}
+    with client(service, "/", path="ws/main-api", auth=auth, transports=transports) as reader:
+        told = [reader.next() for _ in range(20)]
+        assert told == [("/", "new_filing", message(seq, catching_up=True)) for seq in range(11, 31)]
+        tell(service.app)
+        assert reader.next() == ("/", "new_filing", message(31))
+        assert reader.socket.transport() == ("polling" if transports == ["polling"] else "websocket")
+
+
+@transports
+def test_the_feeds_paths_are_namespaces_of_socket_io(service: Service, transports: list[str] | None) -> None:
+    tell(service.app)
+    tell(service.app, type="insider_transaction")
+    auth = {"token": key(service.app)}
+    with client(service, MAIN, INSIDER, auth=auth, transports=transports) as reader:
+        assert sorted(reader.next()[:2] for _ in range(2)) == [
+            (INSIDER, "insider_transaction"),
+            (MAIN, "new_filing"),
+        ]
+        service.settled(connections=1, sessions=1, readers=2)
+        tell(service.app, 3)
+        assert reader.seqs(3) == [2, 3, 4]
+
+
+@transports
+@pytest.mark.parametrize("way", ["query token", "query apiKey", "header"])
+def test_the_key_may_come_with_the_request(service: Service, transports: list[str] | None, way: str) -> None:
+    tell(service.app)
+    mine = key(service.app)
+    options: dict[str, Any] = {"headers": {"X-API-Key": mine}}
+    if way != "header":
+        options = {"query": f"?{way.split()[1]}={mine}"}
+    with client(service, MAIN, transports=transports, **options) as reader:
+        assert reader.seqs(1) == [1]
+
+
+@transports
+def test_a_reader_goes_on_after_the_number_in_its_auth(
+    service: Service, transports: list[str] | None
+) -> None:
+    tell(service.app, 300)
+    auth = {"token": key(service.app), "since_seq": 50}
+    with client(service, MAIN, auth=auth, transports=transports) as reader:
+        assert reader.seqs(250) == list(range(51, 301))
+
+
+@transports
+@pytest.mark.parametrize(("plan", "code"), [(None, 4401), ("free", 4429)])
+def test_a_refusal_is_a_connect_error_with_its_code(
+    service: Service, transports: list[str] | None, plan: str | None, code: int
+) -> None:
+    mine = key(service.app, plan) if plan else "0" * 32
+    with connect(f"ws://{service.host}{MAIN}?token={mine}", proxy=None):
+        refused: queue.Queue[Any] = queue.Queue()
+        reader = socketio.Client(reconnection=False)
+        reader.on("connect_error", refused.put, namespace=MAIN)
+        with pytest.raises(socketio.exceptions.ConnectionError):
+            reader.connect(
+                f"http://{service.host}",
+                namespaces=[MAIN],
+                auth={"token": mine},
+                transports=transports,
+                wait_timeout=SECONDS,
+            )
+        assert refused.get(timeout=SECONDS)["data"] == {"code": code}
+        reader.disconnect()
+
+
+def test_a_namespace_that_is_no_feed_is_refused(service: Service) -> None:
+    with pytest.raises(socketio.exceptions.ConnectionError, match="namespaces failed to connect: /other"):
+        Client(service, "/other", auth={"token": key(service.app)})
+
+
+@transports
+def test_subscribe_filters_and_is_acknowledged(service: Service, transports: list[str] | None) -> None:
+    with client(service, MAIN, auth={"token": key(service.app)}, transports=transports) as reader:
+        answer = reader.socket.call("subscribe", {"tickers": ["aapl"]}, namespace=MAIN, timeout=SECONDS)
+        assert answer["data"] == {"tickers": ["AAPL"], "ciks": [], "form_types": []}
+        tell(service.app)
+        tell(service.app, about=APPLE)
+        assert reader.seqs(1) == [2]
+        reader.socket.emit("unsubscribe", {"tickers": ["AAPL"]}, namespace=MAIN)
+        assert reader.next()[1] == "subscribed"
+        reader.socket.emit("dance", namespace=MAIN)
+        _, event, said = reader.next()
+        assert (event, said["data"]["code"]) == ("error", "INVALID_PARAM")
+
+
+def test_leaving_a_namespace_makes_room(service: Service) -> None:
+    free = key(service.app, "free")
+    tell(service.app)
+    for _ in range(5):
+        with client(service, MAIN, auth={"token": free}) as reader:
+            assert reader.seqs(1) == [1]
+
+
+@transports
+def test_a_session_that_ended_leaves_nothing(service: Service, transports: list[str] | None) -> None:
+    with client(service, MAIN, auth={"token": key(service.app)}, transports=transports):
+        eventually(lambda: service.feeds.counts["readers"] == 1, SECONDS)
+    service.outwaited()
+
+
+@transports
+def test_a_stop_ends_the_session(app: App, clock: FixedClock, transports: list[str] | None) -> None:
+    ended: queue.Queue[str] = queue.Queue()
+    with (
+        running(app, clock) as service,
+        client(service, MAIN, auth={"token": key(app)}, transports=transports) as reader,
+    ):
+        reader.socket.on("disconnect", ended.put, namespace=MAIN)
+        eventually(lambda: service.feeds.counts["readers"] == 1, SECONDS)
+        service.stop()
+        ended.get(timeout=SECONDS)
+
+
+# ---- long-polling by hand
+
+
+def call(
+    service: Service, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+) -> tuple[int, dict[str, str], str]:
+    connection = http.client.HTTPConnection(*service.address, timeout=SECONDS)
+    try:
+        connection.request(method, path, body, headers or {})
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read().decode()
+    finally:
+        connection.close()
+
+
+class Polling:
+    """A session over long-polling."""
+
+    def __init__(self, service: Service, path: str = "/socket.io/") -> None:
+        self.service = service
+        self.path = f"{path}?EIO=4&transport=polling"
+        status, _, body = self.get()
+        assert status == 200
+        self.handshake = json.loads(body[1:])
+        self.path += f"&sid={self.handshake['sid']}"
+
+    def get(self) -> tuple[int, dict[str, str], str]:
+        return call(self.service, "GET", self.path)
+
+    def post(self, body: str | bytes) -> int:
+        return call(self.service, "POST", self.path, body.encode() if isinstance(body, str) else body)[0]
+
+
+@pytest.fixture
+def polling(service: Service) -> Polling:
+    return Polling(service)
+
+
+def test_the_handshake_says_how_a_session_is_kept(polling: Polling) -> None:
+    assert {name: value for name, value in polling.handshake.items() if name != "sid"} == {
+        "upgrades": ["websocket"],
+        "pingInterval": 20_000,
+        "pingTimeout": 20_000,
+        "maxPayload": 65_536,
+    }
+    assert len(polling.handshake["sid"]) == 20
+
+
+def test_a_poll_answers_with_all_that_waits(polling: Polling) -> None:
+    app = polling.service.app
+    tell(app, 2)
+    assert polling.post(f"40{MAIN}," + json.dumps({"token": key(app)})) == 200
+    status, headers, body = polling.get()
+    first, second, third = body.split("\x1e")
+    assert (status, headers["Content-Type"]) == (200, "text/plain; charset=UTF-8")
+    assert headers["X-API-Version"]
+    assert first == f'40{MAIN},{{"sid":"{polling.handshake["sid"]}.main-api"}}'
+    assert json.loads(second.partition(",")[2]) == ["new_filing", message(1, catching_up=True)]
+    assert json.loads(third.partition(",")[2]) == ["new_filing", message(2, catching_up=True)]
+
+
+def test_a_session_is_asked_whether_it_lives_and_ends_when_it_does_not_say(polling: Polling) -> None:
+    service = polling.service
+    polling.post(f"40{MAIN}," + json.dumps({"token": key(service.app)}))
+    polling.get()
+    service.advance(20)
+    assert polling.get()[2] == "2"
+    assert polling.post("3") == 200
+    service.advance(20)
+    assert polling.get()[2] == "2"
+    service.advance(20)
+    eventually(lambda: service.feeds.counts["sessions"] == 0, SECONDS)
+    assert polling.get()[0] == 400
+
+
+def test_a_session_that_joins_nothing_in_five_seconds_ends(polling: Polling) -> None:
+    polling.service.settled(sessions=1, strangers=1)
+    polling.service.advance(5)
+    polling.service.settled()
+    assert polling.get()[0] == 400
+
+
+def test_a_session_that_was_refused_has_five_seconds_too(polling: Polling) -> None:
+    assert polling.post(f"40{MAIN}") == 200
+    assert polling.get()[2] == (f'44{MAIN},{{"message":"A valid API key is needed.","data":{{"code":4401}}}}')
+    polling.service.advance(5)
+    polling.service.settled()
+
+
+@pytest.mark.parametrize(
+    "body", ["", "7", "2", "5", "42", '42["x"]', f"42{MAIN},[1]", "b64", b"\xff", "4" * 65_537, "6\x1e" * 70]
+)
+def test_a_body_that_says_nothing_ends_the_session(polling: Polling, body: str | bytes) -> None:
+    assert polling.post(body) == (413 if len(body) > 65_536 else 400)
+    polling.service.settled()
+
+
+def test_joining_a_namespace_twice_ends_the_session(polling: Polling) -> None:
+    join = f"40{MAIN}," + json.dumps({"token": key(polling.service.app)})
+    assert polling.post(join) == 200
+    assert polling.post(join) == 400
+    polling.service.settled()
+
+
+def test_a_client_ends_its_session(polling: Polling) -> None:
+    polling.post(f"40{MAIN}," + json.dumps({"token": key(polling.service.app)}))
+    assert polling.post("1") == 200
+    polling.service.settled()
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/socket.io/?EIO=3&transport=polling"),
+        ("GET", "/socket.io/?EIO=4"),
+        ("GET", "/socket.io/?EIO=4&transport=flashsocket"),
+        ("GET", "/socket.io/?EIO=4&transport=websocket"),
+        ("GET", "/socket.io/?EIO=4&transport=polling&sid=unknown"),
+        ("POST", "/socket.io/?EIO=4&transport=polling"),
+        ("PUT", "/socket.io/?EIO=4&transport=polling"),
+        ("GET", "/socket.io/"),
+        ("GET", "/ws/main-api"),
+        ("POST", "/ws/main-api"),
+    ],
+)
+def test_what_is_no_handshake_is_an_error_of_the_api(service: Service, method: str, path: str) -> None:
+    status, headers, body = call(service, method, path)
+    assert (status, json.loads(body)["code"]) == (400, "BAD_REQUEST")
+    assert headers["Connection"] == "close"
+
+
+def test_strangers_are_bounded_for_an_address(make_app: Callable[..., App], clock: FixedClock) -> None:
+    with running(make_app(feed_strangers_per_address=3), clock) as service:
+        sessions = [Polling(service) for _ in range(3)]
+        assert call(service, "GET", "/socket.io/?EIO=4&transport=polling")[0] == 429
+        sessions[0].post("1")
+        assert call(service, "GET", "/socket.io/?EIO=4&transport=polling")[0] == 200
+
+
+def test_a_page_of_another_origin_may_poll(service: Service) -> None:
+    path = "/socket.io/?EIO=4&transport=polling"
+    status, headers, _ = call(service, "GET", path, headers={"Origin": "https://app.example.com"})
+    assert (status, headers["Access-Control-Allow-Origin"]) == (200, "*")
+    status, headers, _ = call(service, "OPTIONS", path, headers={"Origin": "https://app.example.com"})
+    assert (status, headers["Access-Control-Allow-Headers"]) == (
+        204,
+        "X-API-Key, Content-Type, Last-Event-ID",
+    )
+
+
+def test_a_poll_on_a_connection_that_has_served_another_call_is_handed_over_too(service: Service) -> None:
+    connection = http.client.HTTPConnection(*service.address, timeout=SECONDS)
+    for _ in range(3):
+        connection.request("GET", "/livez")
+        assert connection.getresponse().read()
+    connection.request("GET", "/socket.io/?EIO=4&transport=polling")
+    answer = connection.getresponse()
+    assert (answer.status, answer.read()[:1]) == (200, b"0")
+    connection.close()
+
+
+def test_a_websocket_takes_a_session_over_with_all_that_waits(polling: Polling) -> None:
+    service = polling.service
+    polling.post(f"40{MAIN}," + json.dumps({"token": key(service.app)}))
+    polling.get()
+    sid = polling.handshake["sid"]
+    url = f"ws://{service.host}/socket.io/?EIO=4&transport=websocket&sid={sid}"
+    with connect(url, proxy=None, ping_interval=None) as socket:
+        socket.send("2probe")
+        assert socket.recv(timeout=SECONDS) == "3probe"
+        tell(service.app, 2)
+        eventually(lambda: service.feeds._sessions[sid].waiting() == 2, SECONDS)
+        socket.send("5")
+        seqs = [json.loads(str(socket.recv(timeout=SECONDS)).partition(",")[2])[1]["seq"] for _ in range(2)]
+        assert seqs == [1, 2]
+        assert polling.get()[0] == 400, "no poll beside the WebSocket"
+    service.settled()
+
+
+@pytest.mark.parametrize("first", ["5", "40", "2", "nonsense"])
+def test_a_websocket_that_does_not_ask_does_not_take_a_session_over(polling: Polling, first: str) -> None:
+    url = f"ws://{polling.service.host}/socket.io/?EIO=4&transport=websocket&sid={polling.handshake['sid']}"
+    with connect(url, proxy=None) as socket:
+        socket.send(first)
+        eventually(lambda: socket.close_code == 1002, SECONDS)
+    assert polling.post(f"40{MAIN}," + json.dumps({"token": key(polling.service.app)})) == 200
