@@ -5,15 +5,16 @@ from __future__ import annotations
 from importlib import resources
 
 from finapi.app import App
-from finapi.demo import quotes
+from finapi.demo import listing, quotes
 from finapi.market import holdings_pack, insider_pack, pack
 
 FILE, INSIDERS, HOLDINGS = "companies.pack", "insiders.pack", "holdings.pack"
 
 
 def load(app: App) -> int:
-    """Store every embedded report, ownership form and 13F report, and made up prices; how many reports were new."""
+    """Store every embedded report, form and list, and made up prices; how many reports were new."""
     quotes.load(app)
+    listing.load(app)
     folder = resources.files("finapi.demo")
     new = pack.load(app, (folder / FILE).read_bytes(), FILE)
     insider_pack.load(app, (folder / INSIDERS).read_bytes(), INSIDERS)

@@ -1,0 +1,29 @@
+"""A thousand connections one after another leave no thread, socket or row; slow."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+from websockets.sync.client import connect
+
+from finapi.events import Span
+from tests.feeds import SECONDS, Service, key, seqs, tell
+from tests.test_events import held
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_thousand_connections_leave_nothing(service: Service) -> None:
+    tell(service.app, 3)
+    mine = key(service.app, "free")
+    service.settled()
+    threads, handles = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    for _ in range(1000):
+        with connect(service.url(token=mine), proxy=None, ping_interval=None) as client:
+            assert seqs(lambda: client.recv(timeout=SECONDS), 3) == [1, 2, 3]
+    service.settled()
+    assert threading.active_count() == threads
+    assert len(os.listdir("/proc/self/fd")) == handles
+    assert held(service.app) == Span(1, 3)

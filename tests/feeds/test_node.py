@@ -1,0 +1,72 @@
+"""The JavaScript client, ``socket.io-client``, under node; slow, as npm has to fetch it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.feeds import Service, key, tell
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = Path(__file__).parent / "node_client.js"
+VERSION = "socket.io-client@4"
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of node's modules, with the client in it."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("node and npm are not here")
+    place = tmp_path_factory.mktemp("node")
+    done = subprocess.run(
+        ["npm", "install", "--no-audit", "--no-fund", "--prefix", place, VERSION],
+        capture_output=True,
+        timeout=120,
+    )
+    if done.returncode:
+        pytest.skip(f"npm cannot fetch {VERSION}")
+    return place / "node_modules"
+
+
+def read(
+    modules: Path, service: Service, auth: dict[str, Any], transports: str = "", count: int = 20
+) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        ["node", SCRIPT, f"http://{service.host}", "/ws/main-api", json.dumps(auth), transports, str(count)],
+        env={**os.environ, "NODE_PATH": str(modules)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("transports", ["", "websocket", "polling"])
+def test_the_client_has_its_twenty_filters_and_resumes(
+    modules: Path, service: Service, transports: str
+) -> None:
+    tell(service.app, 30)
+    mine = key(service.app)
+    *events, last = read(modules, service, {"token": mine}, transports)
+    assert events == [{"type": "new_filing", "seq": seq} for seq in range(11, 31)]
+    assert last["filter"]["tickers"] == ["AAPL"]
+    assert last["transport"] == ("polling" if transports == "polling" else "websocket")
+    tell(service.app, 2)
+    events = read(modules, service, {"token": mine, "since_seq": 28}, transports, 4)[:-1]
+    assert [event["seq"] for event in events] == [29, 30, 31, 32]
+    service.outwaited()
+
+
+def test_the_client_is_refused_with_the_code(modules: Path, service: Service) -> None:
+    assert read(modules, service, {"token": "0" * 32}) == [
+        {"refused": 4401, "message": "A valid API key is needed."}
+    ]
+    service.outwaited()

@@ -1,0 +1,65 @@
+"""The feeds of a real process: a demo has its twenty, and a restart loses nothing and repeats nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+
+from tests import process
+from tests.feeds import SECONDS
+from tests.process import accession, filing, finapi, running, serve, write
+
+
+def opened(url: str, feed: str, **query: object) -> ClientConnection:
+    asked = "&".join(f"{name}={value}" for name, value in query.items())
+    return connect(f"{url.replace('http', 'ws')}/ws/{feed}?{asked}", proxy=None, close_timeout=SECONDS)
+
+
+def said(client: ClientConnection) -> Any:
+    return json.loads(client.recv(timeout=SECONDS))
+
+
+def ingest(data: Path, place: Path, number: int) -> None:
+    folder = write(place / str(number), filing(cik=2_000_000 + number))
+    done = finapi(
+        "ingest", "--data-dir", data, "--accession", accession(number), "--filed", "2025-02-01", folder
+    )
+    assert done.status == 0, done
+
+
+def test_a_reader_goes_on_after_a_restart_without_loss_or_repeat(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    made = finapi("user", "add", "ann@example.com", "--plan", "pro", "--json", "--data-dir", data)
+    key = made.json["api_key"]
+    with serve(data) as server, opened(server.url, "main-api", token=key) as client:
+        ingest(data, tmp_path, 1)
+        first = [said(client) for _ in range(2)]
+        assert [(event["type"], event["seq"]) for event in first] == [("new_filing", 1), ("data_ready", 2)]
+        assert "is_catchup" not in first[0]
+        assert server.stop() == 0
+        with pytest.raises(ConnectionClosed) as closed:
+            client.recv(timeout=SECONDS)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1001
+    ingest(data, tmp_path, 2)  # while nobody listens
+    with serve(data) as server, opened(server.url, "main-api", token=key, since_seq=1) as client:
+        ingest(data, tmp_path, 3)
+        events = [said(client) for _ in range(5)]
+        assert [event["seq"] for event in events] == [2, 3, 4, 5, 6]
+        numbers = [event["data"]["accession_number"] for event in events]
+        assert numbers == [accession(number) for number in (1, 2, 2, 3, 3)]
+
+
+def test_a_demo_tells_a_new_reader_of_its_twenty() -> None:
+    with running("demo", "--port", 0) as demo:
+        with opened(demo.url, "main-api", token=demo.ready["api_key"]) as client:
+            events = [said(client) for _ in range(20)]
+            assert all(event["is_catchup"] for event in events)
+            seqs = [event["seq"] for event in events]
+            assert seqs == list(range(seqs[0], seqs[0] + 20))
+        assert process.get(demo.address, "/livez").status == 200
