@@ -334,7 +334,7 @@ def sums(tx: Transaction, period: str) -> Sums:
     """What the securities of a quarter sum to."""
     found: dict[tuple[str, str | None], Sum] = {}
     whole = 0
-    for row in tx.all("sums_by_group", period=period):
+    for row in tx.all("fund_sums_by_industry", period=period):
         whole += row["value"]
         sector, industry = securities.industry(row["sic_group"])
         if sector is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from finapi.db import Row, Transaction
-from finapi.market import announce, companies, factsets, filings
+from finapi.market import announce, companies, factsets, filings, restated
 from finapi.market.report import UNFILED, Dimensions, Report
 
 
@@ -53,6 +53,11 @@ def put(tx: Transaction, report: Report, filed: Filed, now: datetime) -> bool:
     factsets.settle(tx, set_id)
     tx.run("bump_data_version")
     _announce(tx, filed.accession, now, listed=source == factsets.FSDS)
+    if filed.filed_at is not None and source != factsets.FSDS:
+        changes = restated.changes(
+            tx, set_id=set_id, cik=cover.cik, filing_id=filing_id, filed=(filed.filed_at, filed.accession)
+        )
+        announce.restatement(tx, now, accession=filed.accession, changes=changes)
     return True
 
 

@@ -91,7 +91,7 @@ FROM security_quarters
 WHERE security_id IN (SELECT value FROM json_each(:ids)) AND period = :period
 HAVING count(*) > 0
 
--- name: sums_by_group
+-- name: fund_sums_by_industry
 SELECT sic_group, securities.security_group, count(*) AS securities, sum(funds) AS positions, sum(value) AS value,
     sum(flow) AS flow, sum(compared) AS compared, sum(new) AS new, sum(increased) AS increased,
     sum(decreased) AS decreased, sum(unchanged) AS unchanged, sum(closed) AS closed

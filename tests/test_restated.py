@@ -1,0 +1,88 @@
+"""Restatements: a figure of a later filing that is another than the one served until then, and nothing else."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from finapi.app import App
+from finapi.market import restated as restated_figures
+from tests.api import ACCESSION, put, report
+from tests.test_announce import told
+
+LATER = "0001234567-25-000009"
+
+
+def restated(app: App) -> list[Any]:
+    return [data for type, data in told(app) if type == "restatement_detected"]
+
+
+def test_another_value_in_a_later_filing_is_a_restatement(app: App) -> None:
+    put(app, report())
+    put(app, report(revenue="950000"), LATER, "2025-05-01")
+    (event,) = restated(app)
+    assert (event["accession_number"], event["change_count"]) == (LATER, 1)
+    assert event["changes"] == [
+        {
+            "concept": "us-gaap:Revenues",
+            "unit": "USD",
+            "start_date": "2024-01-01",
+            "end_date": "2024-12-31",
+            "value": "950000",
+            "previous_value": "1000000",
+            "previous_accession": ACCESSION,
+        }
+    ]
+
+
+@pytest.mark.parametrize("revenue", ["1000000", "1000000.00", "1000999"])
+def test_the_same_figure_in_another_spelling_or_within_its_precision_is_none(app: App, revenue: str) -> None:
+    put(app, report())
+    put(app, report(revenue=revenue, documents=7), LATER, "2025-05-01")
+    assert restated(app) == []
+
+
+def test_an_older_filing_that_comes_later_changes_nothing_that_is_served(app: App) -> None:
+    put(app, report(revenue="950000"), LATER, "2025-05-01")
+    put(app, report())
+    assert restated(app) == []
+
+
+def test_a_filing_whose_day_is_not_known_restates_nothing(app: App) -> None:
+    put(app, report())
+    put(app, report(revenue="950000"), LATER, None)
+    assert restated(app) == []
+
+
+def test_other_documents_of_the_same_filing_restate_nothing(app: App) -> None:
+    put(app, report())
+    put(app, report(revenue="950000"))
+    assert restated(app) == []
+
+
+def test_what_counts_is_the_value_served_until_then(app: App) -> None:
+    put(app, report())
+    put(app, report(revenue="950000"), LATER, "2025-05-01")
+    put(app, report(revenue="950000", documents=7), "0001234567-25-000010", "2025-06-01")
+    put(app, report(revenue="1000000", documents=8), "0001234567-25-000011", "2025-07-01")
+    assert [event["accession_number"] for event in restated(app)] == [LATER, "0001234567-25-000011"]
+    assert restated(app)[1]["changes"][0]["previous_accession"] == "0001234567-25-000010"
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "step"),
+    [
+        ("110100000000", None, "100000000"),
+        ("6.10", None, "0.1"),
+        ("0", None, "0"),
+        ("110087000000", "-6", "1000000"),
+        ("6.10", "2", "0.01"),
+        ("5", "INF", "0"),
+    ],
+)
+def test_a_value_is_exact_to_what_it_says_or_to_its_last_digit(
+    value: str, decimals: str | None, step: str
+) -> None:
+    assert restated_figures._step(Decimal(value), decimals) == Decimal(step)
