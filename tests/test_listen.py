@@ -20,7 +20,8 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
-from finapi.listen import PIPELINE_LIMIT, Listener, ListenSettings, listen
+from finapi.channel import PIPELINE_LIMIT
+from finapi.listen import Listener, ListenSettings, listen
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\n"

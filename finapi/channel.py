@@ -1,0 +1,255 @@
+"""One connection of the HTTP server: its requests in turn, its deadlines, and how it ends.
+
+The loop's thread owns a connection and alone closes it; a task thread only appends to its output.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from typing import Any
+from wsgiref.types import WSGIEnvironment
+
+from waitress.adjustments import Adjustments
+from waitress.channel import HTTPChannel
+from waitress.task import ErrorTask, WSGITask
+
+from finapi.handover import HANDED_BODY, HandedOver
+from finapi.wire import Refusal, RequestParser
+
+PIPELINE_LIMIT = 32  # requests taken in behind one; a client repeats the rest (RFC 9112 section 9.3.2)
+LINGER_SECONDS = 5.0  # for the client to read the last answer and close; as nginx's lingering_timeout
+RECEIVE_BYTES = 65_536  # per read: with waitress's 8,192 a full body takes 6,400 rounds of the loop
+
+
+class _Task(WSGITask):  # type: ignore[misc]
+    """A call of the application."""
+
+    chunked_response: bool
+
+    def service(self) -> None:
+        # waitress's own swallows an OSError for the client's, but here only the application raises any.
+        self.start()
+        self.execute()
+        self.finish()
+
+    def get_environment(self) -> WSGIEnvironment:
+        environ: WSGIEnvironment = super().get_environment()
+        environ["SERVER_SOFTWARE"] = "finapi"  # a str by PEP 3333; waitress has None for an absent ident
+        environ["finapi.deadline"] = self.channel.deadline
+        return environ
+
+    def build_response_header(self) -> bytes:
+        self.channel.answering = True
+        # A list (RFC 9110 section 7.6.1); waitress looks for a single word.
+        options = re.split("[ \t,]+", self.request.headers.get("CONNECTION", "").lower())
+        if "close" in options or self.channel.server.stopping:
+            self.set_close_on_finish()
+        header: bytes = super().build_response_header()
+        return header
+
+    def write(self, data: bytes) -> None:
+        body = self.request.command != "HEAD"
+        super().write(data if body else b"")
+        self.chunked_response = self.chunked_response and body  # else finish() writes the last chunk
+
+
+class _ErrorTask(ErrorTask):  # type: ignore[misc]
+    """A refusal that waits behind pipelined requests, or the 500 of an application that raised."""
+
+    def execute(self) -> None:
+        error, channel = self.request.error, self.channel
+        self.wrote_header = self.close_on_finish = channel.answering = True
+        # channel.requests[0], as self.request is an empty one that waitress made for the 500.
+        channel.write_soon(channel.server.error_bytes(channel.requests[0], error.code, error.body))
+
+
+class Channel(HTTPChannel):  # type: ignore[misc]
+    """A connection, in turn waiting for a head, a body, a thread's answer, its reader, the client's close."""
+
+    task_class = _Task
+    error_task_class = _ErrorTask
+    parser_class = RequestParser
+    request: RequestParser | None
+    socket: Any
+    connected: bool
+    close_when_flushed: bool
+    answering = False  # the application's answer has begun: too late for another
+    leaving = False  # its request is one to hand it over for
+    rest = b""  # that came in behind that request
+    drain: int | None = None  # once lingering: bytes that may still come in, and are dropped
+
+    def __init__(self, server: Any, sock: socket.socket, addr: Any, adj: Adjustments, map: Any) -> None:
+        self.settings = server.settings
+        self.now = server.monotonic
+        self.deadline = self.now() + self.settings.header_timeout  # of whatever it waits for; see expire()
+        super().__init__(server, sock, addr, adj, map=map)
+
+    def readable(self) -> bool:
+        """Whether the loop is to tell of input."""
+        return self.drain is not None or super().readable()
+
+    def handle_read(self) -> None:
+        """Take in what has come; once lingering, drop it."""
+        if self.drain is None:
+            super().handle_read()
+            return
+        try:
+            self.drain -= len(self.recv(RECEIVE_BYTES))  # at the client's end recv() closes
+        except OSError:
+            self.drain = -1
+        if self.drain < 0:
+            self.handle_close()
+
+    def received(self, data: bytes) -> None:
+        """Take the requests out of ``data`` and start the first."""
+        with self.requests_lock:
+            while data and self.connected and not self.close_when_flushed:
+                if self.request is None:
+                    self.request = RequestParser(self.adj)
+                    self._wait(self.settings.header_timeout)
+                request, in_body = self.request, self.request.headers_finished
+                taken = request.received(data)
+                data = data[taken:]
+                if request.headers_finished and not (
+                    in_body or request.completed or self.server.takes_a_body()
+                ):
+                    refusal = Refusal(503, "Too many request bodies are arriving at once.")
+                    request.error, request.completed = refusal, True
+                if request.completed:
+                    self.request, self.sent_continue = None, False
+                    self.requests.append(request)
+                    if len(self.requests) == 1:
+                        self._start(request)
+                        if self.leaving:
+                            self.rest = data
+                            return
+                    elif len(self.requests) > PIPELINE_LIMIT:
+                        request.headers["CONNECTION"] = "close"
+                        return
+                elif in_body:  # every byte buys time, up to the full measure
+                    left = self.deadline - self.now() + taken / self.settings.min_rate
+                    self._wait(min(left, self.settings.header_timeout))
+                elif request.headers_finished:
+                    self._wait(self.settings.header_timeout)
+                    if request.expect_continue and not self.requests:  # else service() does it
+                        self.send_continue()
+
+    def _start(self, request: RequestParser) -> None:
+        refusal = request.error
+        if not refusal and self.server.task_dispatcher.queue.qsize() >= self.settings.queue_limit:
+            refusal = Refusal(503, "The server is busy.")
+        if not refusal:
+            self.server.add_task(self)
+            return
+        self._refuse(request, refusal.code, refusal.body)
+        self.drop_requests()
+
+    def hand_over(self) -> HandedOver:
+        """Leave the server: everything of the connection but its socket is released."""
+        request = self.requests[0]
+        body = request.get_body_stream().read(HANDED_BODY)
+        sock = self.socket
+        self.del_channel()
+        self.socket, self.connected = None, False
+        self.drop_requests()
+        for outbuf in self.outbufs:
+            outbuf.close()
+        headers = {name.replace("_", "-").lower(): value for name, value in request.headers.items()}
+        return HandedOver(
+            sock, self.addr[0], request.command, request.path, request.query, headers, body, self.rest
+        )
+
+    def drop_requests(self) -> None:
+        """Forget every request, and the temporary files of their bodies."""
+        for request in self.requests:
+            request.close()
+        self.requests.clear()
+
+    def _wait(self, seconds: float) -> None:
+        if not self.requests:  # else the deadline is that of the running call
+            self.deadline = self.now() + seconds
+
+    def service(self) -> None:
+        """Answer the first request and those pipelined behind it; in a task thread."""
+        super().service()
+        with self.requests_lock:
+            if self.drain is None:
+                self._wait(self.settings.header_timeout if self.request else self.settings.channel_timeout)
+
+    def writable(self) -> bool:
+        """Whether the loop is to tell of room for output."""
+        return self.drain is None and bool(super().writable())
+
+    def handle_write(self) -> None:
+        """Send what there is, and go on to whatever comes after it."""
+        before = self.total_outbufs_len
+        self._flush_exception(self._flush_some_if_lockable)
+        if self.will_close:
+            self.handle_close()
+        elif self.total_outbufs_len:
+            if self.total_outbufs_len < before:
+                self._wait(self.settings.channel_timeout)
+        elif self.close_when_flushed and self.socket is not None:
+            self._linger()
+
+    def handle_expt(self) -> None:
+        """Close on TCP urgent data."""
+        # It is no part of HTTP, and poll() would report it for ever.
+        self.handle_close()
+
+    def expire(self) -> None:
+        """End what has lasted until the deadline."""
+        if self.requests:
+            self.server.task_dispatcher.give_up(self)
+        with self.outbuf_lock:  # else an answer may begin between the look at it and the refusal
+            ending = self.close_when_flushed or self.drain is not None
+            if self.total_outbufs_len or ending or (self.requests and self.answering):
+                self.handle_close()  # nobody reads, or closes, or an answer has stopped half-way
+            elif self.requests:
+                self._refuse(self.requests[0], 504, "The call took too long and was given up.")
+            elif self.request:
+                self._refuse(self.request, 408, "The request did not arrive in time.")
+            else:
+                self.handle_close()
+
+    def _refuse(self, request: RequestParser, status: int, reason: str) -> None:
+        """Answer from the loop, in the application's place, and close."""
+        payload = self.server.error_bytes(request, status, reason)
+        with self.outbuf_lock:
+            self.connected = False  # write_soon() raises ClientDisconnected for a late answer from now on
+            self.outbufs[-1].append(payload)
+            self.total_outbufs_len += len(payload)
+            self.close_when_flushed = True
+        self.deadline = self.now() + self.settings.channel_timeout
+
+    def _linger(self) -> None:
+        """Send FIN and drop what still comes, within bounds.
+
+        RFC 9112 section 9.6: closing with input unread resets the connection, and the answer may be lost.
+        """
+        try:
+            self.socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.handle_close()
+            return
+        with self.requests_lock:
+            self.drain = 2 * self.settings.body_limit  # a body up to that is sent to its end
+            self.deadline = self.now() + LINGER_SECONDS
+
+    def handle_close(self) -> None:
+        """Close, and release the body of a request that was arriving."""
+        super().handle_close()
+        if self.request is not None:
+            self.request.close()
+
+    @property
+    def idle(self) -> bool:
+        """Whether it may make room for another: no answer is on its way, and no body either."""
+        in_body = self.request is not None and self.request.headers_finished
+        return not (self.requests or self.total_outbufs_len or in_body)
+
+    @property
+    def settled(self) -> bool:
+        """Whether it may be closed at a stop: no answer is being made or sent."""
+        return not self.total_outbufs_len and not (self.requests and self.connected)
