@@ -45,9 +45,8 @@ def parameter(route: Route, param: Param) -> dict[str, Any]:
     return one
 
 
-@pytest.mark.parametrize("public_url", ["", "https://api.example.com", "http://127.0.0.1:8000"])
-def test_the_document_is_valid_openapi_31(public_url: str) -> None:
-    assert [error.message for error in OpenAPIV31SpecValidator(document(public_url)).iter_errors()] == []
+def test_the_document_is_valid_openapi_31() -> None:
+    assert [error.message for error in OpenAPIV31SpecValidator(DOCUMENT).iter_errors()] == []
 
 
 def test_the_document_carries_the_version_of_the_api() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import shutil
 import sqlite3
@@ -81,9 +82,10 @@ def explained(connection: sqlite3.Connection, query: str, how: str) -> list[tupl
     return connection.execute(f"{how} {query}", values).fetchall()  # type: ignore[arg-type]
 
 
-def modules() -> Iterator[tuple[Path, ast.Module]]:
-    for file in sorted((ROOT / "finapi").rglob("*.py")):
-        yield file, ast.parse(file.read_text(encoding="utf-8"))
+@functools.cache
+def modules() -> list[tuple[Path, ast.Module]]:
+    files = sorted((ROOT / "finapi").rglob("*.py"))
+    return [(file, ast.parse(file.read_text(encoding="utf-8"))) for file in files]
 
 
 def calls() -> Iterator[tuple[str, ast.Call]]:
