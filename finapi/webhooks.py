@@ -212,10 +212,10 @@ def _shown_secret(app: App, tx: Transaction, user_id: int, now: datetime) -> dic
     }
 
 
-def rotate_secret(app: App, user_id: int, now: datetime, finish: Finish[T]) -> T:
+def rotate_secret(app: App, user_id: int, now: datetime) -> dict[str, Any]:
     """Give the user a new signing secret; for OVERLAP both sign, so that no receiver misses a message.
 
-    ``finish`` of what :func:`secret` then says.
+    What :func:`secret` then says.
     """
     with app.db.write() as tx:
         row = _secret_row(app, tx, user_id, now)
@@ -229,7 +229,7 @@ def rotate_secret(app: App, user_id: int, now: datetime, finish: Finish[T]) -> T
             until=iso(now + OVERLAP),
             now=iso(now),
         )
-        return finish(tx, _shown_secret(app, tx, user_id, now))
+        return _shown_secret(app, tx, user_id, now)
 
 
 def signing_secrets(app: App, tx: Transaction, user_id: int, now: datetime) -> list[str]:

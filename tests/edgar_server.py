@@ -139,3 +139,45 @@ FILER:
 </DOCUMENT>
 </SEC-DOCUMENT>
 """.encode()
+
+
+def ownership_submission(
+    accession: str, document: bytes, *, issuer: int, owner: int, form: str = "4"
+) -> bytes:
+    """A full submission with an ownership form in it; the header names both parties, as EDGAR's does."""
+    return f"""<SEC-DOCUMENT>{accession}.txt : 20260131
+<SEC-HEADER>{accession}.hdr.sgml : 20260131
+<ACCEPTANCE-DATETIME>20260131063000
+ACCESSION NUMBER:		{accession}
+CONFORMED SUBMISSION TYPE:	{form}
+PUBLIC DOCUMENT COUNT:		1
+CONFORMED PERIOD OF REPORT:	20260129
+FILED AS OF DATE:		20260131
+
+REPORTING-OWNER:
+
+	OWNER DATA:
+		COMPANY CONFORMED NAME:			LAMP ANN
+		CENTRAL INDEX KEY:			{owner:010}
+
+	FILING VALUES:
+		FORM TYPE:		{form}
+
+ISSUER:
+
+	COMPANY DATA:
+		COMPANY CONFORMED NAME:			BROOK LAMPS INC
+		CENTRAL INDEX KEY:			{issuer:010}
+</SEC-HEADER>
+<DOCUMENT>
+<TYPE>{form}
+<SEQUENCE>1
+<FILENAME>form4.xml
+<TEXT>
+<XML>
+{document.decode()}
+</XML>
+</TEXT>
+</DOCUMENT>
+</SEC-DOCUMENT>
+""".encode()

@@ -400,7 +400,7 @@ def test_a_rotation_signs_with_both_for_a_day(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     old = webhooks.secret(app, user.id, clock.now())
-    rotated = webhooks.rotate_secret(app, user.id, clock.now(), keep)
+    rotated = webhooks.rotate_secret(app, user.id, clock.now())
     assert rotated["secret"] != old["secret"]
     assert rotated["previous_secret"] == old["secret"]
     assert rotated["previous_expires_at"] == iso(clock.now() + timedelta(hours=24))

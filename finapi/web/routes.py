@@ -128,7 +128,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", API + "/webhooks/secret", webhooks.secret, "either", 0, "app",
           "The secret that signs the caller's deliveries", shape=webhooks.SECRET),
     Route("POST", API + "/webhooks/secret/rotate", webhooks.rotate_secret, "either", 0, "app",
-          "A new signing secret; the old one signs too for 24 hours", shape=webhooks.SECRET, idempotent=True),
+          "A new signing secret; the old one signs too for 24 hours", shape=webhooks.SECRET),
     Route("GET", API + "/webhooks/vectors", webhooks.vectors, "none", 0, "app",
           "Signed messages to test a receiver with", shape=webhooks.VECTORS),
     Route("GET", API + "/account/balance", account.balance, "either", 0, "app",

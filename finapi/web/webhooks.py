@@ -115,9 +115,12 @@ def secret(call: Call) -> Response:
 
 
 def rotate_secret(call: Call) -> Response:
-    """A new secret; the old one signs beside it for a day."""
+    """A new secret; the old one signs beside it for a day.
+
+    The answer is not kept under an ``Idempotency-Key``, as no secret stands in the database.
+    """
     assert call.caller is not None
-    return webhooks.rotate_secret(call.app, call.caller.id, call.now, call.settled)
+    return call.plain(webhooks.rotate_secret(call.app, call.caller.id, call.now))
 
 
 def vectors(call: Call) -> Response:

@@ -239,6 +239,15 @@ def test_the_secret_is_shown_and_rotated(client: Client, clock: FixedClock) -> N
     assert client.get(f"{WEBHOOKS}/secret").json["previous_secret"] is None
 
 
+def test_an_answer_that_holds_a_secret_is_not_kept(app: App, client: Client) -> None:
+    first, again = (
+        client.post(f"{WEBHOOKS}/secret/rotate", {}, headers={"Idempotency-Key": "k1"}) for _ in range(2)
+    )
+    assert again.json["previous_secret"] == first.json["secret"]
+    with app.db.read() as tx:
+        assert first.json["secret"] not in "\n".join(tx._connection.iterdump())
+
+
 def test_nothing_here_costs_tokens(app: App, user: accounts.NewUser, client: Client) -> None:
     client.post(TARGETS, {"ticker": "BRK-B"})
     client.get(f"{WEBHOOKS}/deliveries")

@@ -1,0 +1,168 @@
+"""Every event that receivers are sent, from EDGAR's feed to the receiver: the bodies are of the published shapes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+
+from finapi import accounts, events, sniper, webhooks
+from finapi.app import App
+from finapi.clock import FixedClock
+from finapi.dispatch import Dispatcher
+from finapi.market import companies
+from finapi.market.gateway import Gateway
+from finapi.market.poller import Poller, document_path
+from finapi.web.webhook_shapes import EVENTS
+from tests import holdings, ownership_forms, thirteenf
+from tests.client import Client
+from tests.conftest import NOW
+from tests.edgar_server import (
+    AGENT,
+    FakeEdgar,
+    Page,
+    entry,
+    fake_edgar,
+    feed,
+    full_submission,
+    ownership_submission,
+)
+from tests.receiver import Receiver, receiver
+
+ISSUER, FUND, OWNER = 1234567, 1234567, 101
+EIGHT_K, FORM_4, REPORT = "0000320193-26-000001", "0000000101-26-000001", holdings.accession(9)
+
+
+def matches(body: Any) -> None:
+    Draft202012Validator(EVENTS[body["event_type"]][1], format_checker=FormatChecker()).validate(body)
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_examples_are_of_their_shape(name: str) -> None:
+    summary, schema, example = EVENTS[name]
+    Draft202012Validator.check_schema(schema)
+    matches(example)
+    assert (example["event_type"], summary[-1]) == (name, ".")
+
+
+def test_every_type_of_event_has_a_shape() -> None:
+    assert tuple(EVENTS) == webhooks.EVENT_TYPES
+
+
+@pytest.fixture
+def there() -> Iterator[Receiver]:
+    with receiver() as one:
+        yield one
+
+
+@pytest.fixture
+def edgar() -> Iterator[tuple[FakeEdgar, Receiver]]:
+    with fake_edgar() as both:
+        yield both
+
+
+def lists_everything(edgar: FakeEdgar) -> None:
+    """An 8-K, a Form 4 with two purchases, one without a price, and a 13F report."""
+    form = ownership_forms.form(
+        ownership_forms.transaction("P", "250", "481.2500", date="2026-01-29"),
+        ownership_forms.transaction("S", "0.5", None, date="2026-01-29", price_notes="F1"),
+        period="2026-01-29",
+        footnotes={"F1": "No price."},
+    )
+    report = holdings.submission(9, ("12-31-2025", "2026-01-31", [(thirteenf.APPLE, 2_500, 10)]))
+    edgar.feed[0] = Page(
+        feed(
+            entry(REPORT, form="13F-HR", cik=FUND, name="Lamp Capital LP"),
+            entry(FORM_4, form="4", cik=OWNER, name="Lamp Ann", role="Reporting"),
+            entry(FORM_4, form="4", cik=ISSUER, name="Brook Lamps Inc.", role="Issuer"),
+            entry(EIGHT_K, items="2.02"),
+        )
+    )
+    edgar.pages = {
+        document_path(FUND, REPORT): Page(report),
+        document_path(ISSUER, FORM_4): Page(ownership_submission(FORM_4, form, issuer=ISSUER, owner=OWNER)),
+        document_path(OWNER, FORM_4): Page(ownership_submission(FORM_4, form, issuer=ISSUER, owner=OWNER)),
+        document_path(320193, EIGHT_K): Page(full_submission(EIGHT_K)),
+    }
+
+
+def watch(app: App, user: accounts.NewUser, cik: int, minutes: int) -> None:
+    sniper.create(
+        app, user.id, sniper.Watched(cik, "X"), {"duration_minutes": minutes}, NOW, lambda tx, made: made
+    )
+
+
+def test_what_the_feed_tells_of_is_delivered_told_and_answered_alike(
+    make_app: Callable[..., App],
+    clock: FixedClock,
+    edgar: tuple[FakeEdgar, Receiver],
+    there: Receiver,
+) -> None:
+    sec, place = edgar
+    app = make_app(
+        user_agent=AGENT,
+        base_url=f"http://127.0.0.1:{place.port}",
+        edgar_per_second=10_000.0,
+        webhook_allow=("127.0.0.0/8",),
+    )
+    user = accounts.create(app, "ann@example.com", "pro", NOW)
+    with app.db.write() as tx:
+        tx.run("put_poll_state", name="indexed_through", value="2026-01-31")
+        for cik in (320193, 1):
+            companies.put_unnamed(tx, cik)
+        tx._connection.execute(
+            "UPDATE users SET webhook_url = ?, webhook_topics = ?",
+            [there.url, json.dumps([name for name in EVENTS if name != "finapi.test"])],
+        )
+    watch(app, user, 320193, 60)
+    watch(app, user, 1, 1)
+    lists_everything(sec)
+    gateway = Gateway(app)
+    poller = Poller(app, gateway, every=0.0)
+    poller.step()
+    assert (poller.counts.documents, poller.counts.refused, poller.counts.problems) == (2, 0, [])
+    clock.advance(60)
+    sniper.advance(app, clock.now())
+    webhooks.test(app, user.id, None, clock.now(), lambda tx, made: made)
+    dispatcher = Dispatcher(app)
+    assert dispatcher.settle(5)
+    dispatcher.stop(0.0)
+    gateway.close()
+    bodies = [json.loads(one.body) for one in there.received]
+    for body in bodies:
+        matches(body)
+    kinds = sorted(body["event_type"] for body in bodies)
+    assert kinds == sorted([*EVENTS, "insider.transaction.created"])
+    by_type = {body["event_type"]: body["payload"] for body in bodies}
+    assert by_type["13f.holdings.updated"] == {
+        "filer_cik": f"{FUND:010}",
+        "filer_name": "Lamp Capital LP",
+        "accession_number": REPORT,
+        "period": "2025-12-31",
+        "holdings_count": 1,
+        "total_value_usd": 2500,
+        "filed_at": "2026-01-31T15:00:00.000Z",  # of the header, which is the better source
+    }
+    told = sorted(
+        (body["payload"] for body in bodies if body["event_type"] == "insider.transaction.created"),
+        key=lambda payload: payload["shares"],
+    )
+    assert [(one["shares"], one["price_per_share"]) for one in told] == [(0.5, None), (250, 481.25)]
+    is_what_the_endpoints_answer(app, user)
+
+
+def is_what_the_endpoints_answer(app: App, user: accounts.NewUser) -> None:
+    """The feeds told of the objects that the endpoints answer."""
+    client = Client(app, user.api_key)
+    trades = client.get("/api/v1/insiders/transactions/latest").json["data"]
+    (fund,) = client.get("/api/v1/form-13f/latest").json["data"]
+    with app.db.read() as tx:
+        insiders = [json.loads(one.data) for one in events.after(tx, events.INSIDER, 0, 10)]
+        reports = [json.loads(one.data) for one in events.after(tx, events.HOLDINGS, 0, 10)]
+        filings = [json.loads(one.data)["accession_number"] for one in events.after(tx, events.MAIN, 0, 10)]
+    assert sorted(insiders, key=str) == sorted(trades, key=str)
+    assert reports == [fund]
+    assert filings == [EIGHT_K, FORM_4, REPORT]
