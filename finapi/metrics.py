@@ -52,9 +52,9 @@ QUEUE = Family("finapi_queue_depth", "gauge", "What waits, by queue.", ("queue",
 DELIVERIES = Family(
     "finapi_webhook_attempts_total", "counter", "Attempts to deliver a webhook, by outcome.", ("outcome",)
 )
-FEED_CONNECTIONS = Family("finapi_feed_connections", "gauge", "Open connections of the feeds.", ("feed",))
+FEED_CONNECTIONS = Family("finapi_feed_connections", "gauge", "Readers of the feeds.", ("feed",))
 FEED_MESSAGES = Family(
-    "finapi_feed_messages_total", "counter", "Messages sent to connections of the feeds.", ("feed",)
+    "finapi_feed_messages_total", "counter", "Messages queued for readers of the feeds.", ("feed",)
 )
 INGESTED = Family(
     "finapi_ingested_files_total", "counter", "Files given to ingest, by outcome.", ("outcome",)
@@ -64,6 +64,12 @@ CHECKS = Family(
     "finapi_checks_total", "counter", "Checks of the watchdog, by service and class.", ("service", "class")
 )
 MISSED = Family("finapi_checks_missed_total", "counter", "Rounds of checks that were due and not made.")
+WORKING = Family(
+    "finapi_worker_up",
+    "gauge",
+    "1 when a thread does its work, 0 when it ended, hangs or failed.",
+    ("worker",),
+)
 UP = Family("finapi_service_up", "gauge", "1 operational, 0.5 degraded, 0 down.", ("service",))
 DATABASE = Family("finapi_database_bytes", "gauge", "Size of the database, by part.", ("part",))
 DATA_VERSION = Family("finapi_data_version", "gauge", "Transactions that changed market data.")
@@ -90,6 +96,7 @@ FAMILIES = (
     EDGAR,
     CHECKS,
     MISSED,
+    WORKING,
     UP,
     DATABASE,
     DATA_VERSION,

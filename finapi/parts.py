@@ -5,19 +5,34 @@ Whoever starts a part adds its probe to ``app.watch.probes``; a part that nobody
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from finapi import heartbeats
 from finapi.app import App
 from finapi.clock import iso
 from finapi.errors import UsageError
+from finapi.market import insider_trades
 from finapi.outbound import Outbound, OutboundError, Refused, Request, TimedOut
 from finapi.status import SERVICES
 from finapi.watch import Probe, Trouble
 
 USER_AGENT = "finapi-watchdog"
 
+# What follows EDGAR, in one thread.
+POLLING: tuple[heartbeats.Part, ...] = ("sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway")
 
-def of_server(app: App, url: str, outbound: Outbound) -> dict[str, Probe]:
-    """The probes of what every server at ``url`` runs, and of the targets in its settings."""
+# How long a step may take after it is due without a sign of life, in seconds: each request and each document is one.
+SILENCE = 30.0
+
+# Why something does not do its work, or None.
+Told = Callable[[], str | None]
+
+
+def of_server(app: App, url: str, outbound: Outbound, beside: Mapping[str, Told]) -> dict[str, Probe]:
+    """The probes of what every server at ``url`` runs, and of the targets in its settings.
+
+    ``beside`` are the threads that serve beside the HTTP interface, under no name of their own.
+    """
     for name, target in app.config.targets.items():
         try:
             outbound.reach.check(target)
@@ -27,7 +42,7 @@ def of_server(app: App, url: str, outbound: Outbound) -> dict[str, Probe]:
     if taken:
         raise UsageError(f"setting watchdog_targets: {taken[0]} is a name of finapi's own")
     return {
-        "main_api": lambda: page(outbound, f"{url}/livez", "application/json", app.config.watchdog_deadline),
+        "main_api": lambda: _api(outbound, url, app.config.watchdog_deadline, beside),
         "frontend": lambda: page(outbound, f"{url}/", "text/html", app.config.watchdog_deadline),
         **of_process(app),
         **{
@@ -38,8 +53,26 @@ def of_server(app: App, url: str, outbound: Outbound) -> dict[str, Probe]:
 
 
 def of_process(app: App) -> dict[str, Probe]:
-    """The probes of what is there without a socket: the store and the counters."""
-    return {"postgres_db": lambda: store(app), "redis": lambda: counters(app)}
+    """The probes of what is there without a socket: the store, what is asked of it, and the counters."""
+    return {
+        "insider_api": lambda: insiders(app),
+        "postgres_db": lambda: store(app),
+        "redis": lambda: counters(app),
+    }
+
+
+def of_polling(app: App, told: Told) -> dict[str, Probe]:
+    """The probes of what follows EDGAR; ``told`` is what is known of its thread."""
+    within = app.config.poll_every + min(app.config.watchdog_interval, SILENCE)
+    return {name: Heart(app, name, within, told) for name in POLLING}
+
+
+def _api(outbound: Outbound, url: str, seconds: float, beside: Mapping[str, Told]) -> None:
+    page(outbound, f"{url}/livez", "application/json", seconds)
+    for name, told in beside.items():
+        trouble = told()
+        if trouble is not None:
+            raise Trouble("failing", f"{name}: {trouble}")
 
 
 def page(outbound: Outbound, url: str, kind: str, seconds: float) -> None:
@@ -56,6 +89,15 @@ def page(outbound: Outbound, url: str, kind: str, seconds: float) -> None:
         raise Trouble("wrong", f"answered {reply.status}")
     if not reply.headers.get("content-type", "").startswith(kind):
         raise Trouble("wrong", f"answered with something that is not {kind}")
+
+
+def insiders(app: App) -> None:
+    """The newest transaction of an insider must be found and shown, if there is one."""
+    with app.db.read() as tx:
+        page = insider_trades.latest(tx, insider_trades.Wanted(limit=1))
+        rows = insider_trades.objects(tx, page.ids, collapse=False)
+    if len(rows) != len(page.ids):
+        raise Trouble("wrong", "the newest transaction is listed and not there")
 
 
 def store(app: App) -> None:
@@ -87,11 +129,13 @@ class Heart:
     """The probe of a part that beats (``heartbeats.beat``): a new beat must come within ``within`` seconds.
 
     A beat is new when it is another than the one before: neither a beat of before the start counts, nor does a
-    clock that jumps make one old. The part has its first ``within`` seconds to make its first step.
+    clock that jumps make one old. The part has its first ``within`` seconds to make its first step. ``told``
+    is what else is known of it: that its thread has ended, for instance.
     """
 
-    def __init__(self, app: App, name: heartbeats.Part, within: float) -> None:
+    def __init__(self, app: App, name: heartbeats.Part, within: float, told: Told = lambda: None) -> None:
         self._app = app
+        self._told = told
         self._name = name
         self._within = within
         self._before = self._seen = self._last()
@@ -102,13 +146,16 @@ class Heart:
         beat, now = self._last(), self._app.clock.monotonic()
         if beat != self._seen:
             self._seen, self._since = beat, now
+        # What its thread says is known before a beat is overdue.
+        trouble = self._told()
+        if trouble is not None:
+            raise Trouble("failing", trouble)
+        fresh = beat if beat != self._before else None
+        if fresh is not None and fresh.failure is not None:
+            raise Trouble("failing", fresh.failure)
         if now - self._since > self._within:
             raise Trouble("timeout", f"no sign of life for {now - self._since:.0f} s")
-        if beat is None or beat == self._before:
-            return None
-        if beat.failure is not None:
-            raise Trouble("failing", beat.failure)
-        return beat.took_ms
+        return None if fresh is None else fresh.took_ms
 
     def _last(self) -> heartbeats.Beat | None:
         with self._app.db.read() as tx:

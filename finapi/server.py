@@ -6,6 +6,7 @@ The threads of the service are started from here.
 from __future__ import annotations
 
 import logging
+import math
 import resource
 import threading
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from finapi import (
     billing,
     datadir,
     events,
+    mail,
     metrics,
     parts,
     plans,
@@ -26,7 +28,7 @@ from finapi import (
     webhooks,
 )
 from finapi.app import App
-from finapi.background import Worker
+from finapi.background import PATIENCE, Worker
 from finapi.background import running as workers_running
 from finapi.clock import Clock
 from finapi.config import Config
@@ -116,26 +118,33 @@ def running(
         app = replace(opened_app, config=replace(config, port=listener.port, public_url=url))
         application.app = app
         app.metrics.measure(metrics.QUEUE, lambda: {("http",): float(listener.waiting)})
-        workers = [
-            Worker("close-debits", lambda: billing.close_kept(app)),
-            Worker("prune-events", lambda: _prune_step(app)),
-            Worker("sniper", lambda: sniper.advance(app, app.clock.now())),
-            Worker("refill-plans", lambda: plans.refill_due(app, app.clock.now())),
-            Worker("mail", lambda: _mail_step(app), interrupt=app.post.transport.close),
-        ]
-        workers += _pollers(app)
+        app.metrics.measure(metrics.FEED_CONNECTIONS, feeds.readers)
+        workers, pollers = _workers(app), _pollers(app)
         # Left in the opposite order: calls are drained while the workers still work.
         with (
-            workers_running(workers),
-            _webhooks(app),
+            workers_running([*workers, *pollers]),
+            _webhooks(app) as sender,
             datadir.Door(
                 config.data_dir, lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say)
             ),
             _looping(listener, config.drain_timeout),
-            _watching(app, _url(config.host, listener.port)),
             _feeding(feeds),
+            _watching(app, _url(config.host, listener.port), [*workers, sender], pollers, feeds),
         ):
             yield Server(app, _url(config.host, listener.port), listener.port)
+
+
+def _workers(app: App) -> list[Worker]:
+    """The workers that every server has; the one for webhooks stands by itself."""
+    # As many mails as a step sends, each as slow as it may be.
+    mail_patience = mail.BATCH * app.config.mail_timeout + PATIENCE
+    return [
+        Worker("close-debits", lambda: billing.close_kept(app)),
+        Worker("prune-events", lambda: _prune_step(app)),
+        Worker("sniper", lambda: sniper.advance(app, app.clock.now())),
+        Worker("refill-plans", lambda: plans.refill_due(app, app.clock.now())),
+        Worker("mail", lambda: _mail_step(app), interrupt=app.post.transport.close, patience=mail_patience),
+    ]
 
 
 def _pollers(app: App) -> list[Worker]:
@@ -144,12 +153,15 @@ def _pollers(app: App) -> list[Worker]:
         return []
     gateway = Gateway(app)
     poller = Poller(app, gateway, every=app.config.poll_every)
-    return [Worker("poll", poller.step, interrupt=gateway.close)]
+    # Also when EDGAR is not to be asked for an hour: by its steps one sees that it lives. How long one may take is
+    # told by its beats.
+    every = app.config.poll_every
+    return [Worker("poll", lambda: min(poller.step(), every), interrupt=gateway.close, patience=math.inf)]
 
 
 @contextmanager
-def _webhooks(app: App) -> Iterator[None]:
-    """The outbox emptied until the block ends; what is under way then is given time to end."""
+def _webhooks(app: App) -> Iterator[Worker]:
+    """The worker that empties the outbox until the block ends; what is under way then is given time to end."""
     worker = Worker("webhooks", lambda: dispatcher.step())
     dispatcher = Dispatcher(app, worker.wake)
     broken_off = dispatcher.recover()
@@ -158,7 +170,7 @@ def _webhooks(app: App) -> Iterator[None]:
     app.db.listen(webhooks.TOPIC, worker.wake)
     try:
         with workers_running([worker]):
-            yield
+            yield worker
     finally:
         dispatcher.stop(min(app.config.drain_timeout, WEBHOOK_DRAIN))
 
@@ -191,11 +203,23 @@ def _prune_step(app: App) -> float:
 
 
 @contextmanager
-def _watching(app: App, url: str) -> Iterator[None]:
+def _watching(
+    app: App, url: str, workers: list[Worker], pollers: list[Worker], feeds: Feeds
+) -> Iterator[None]:
     """Check every part once before the block begins, and go on by the clock until it ends."""
+    beside: dict[str, parts.Told] = {
+        **{worker.name: worker.trouble for worker in workers},
+        "feeds": feeds.trouble,
+    }
+    threads = {**beside, **{worker.name: worker.trouble for worker in pollers}}
+    app.metrics.measure(
+        metrics.WORKING, lambda: {(name,): float(told() is None) for name, told in threads.items()}
+    )
     # The operator names the targets, and our own address is nobody else's.
     outbound = Outbound(Reach(anything=True))
-    app.watch.probes.update(parts.of_server(app, url, outbound))
+    app.watch.probes.update(parts.of_server(app, url, outbound, beside))
+    for worker in pollers:
+        app.watch.probes.update(parts.of_polling(app, worker.trouble))
 
     def interrupt() -> None:
         app.watch.checks.close()

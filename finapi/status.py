@@ -14,6 +14,7 @@ from finapi.clock import iso
 from finapi.config import Config
 from finapi.db import Failed, Row, Transaction
 from finapi.errors import ApiError, invalid_param
+from finapi.market import following
 from finapi.metrics import Figures
 from finapi.watch import Standing, Status
 from finapi.watchdog import DAY, HOUR
@@ -159,15 +160,19 @@ def uptime(healthy: int, checks: int) -> float:
     return round(healthy / checks * 100, 2)
 
 
-def queues(tx: Transaction) -> dict[str, int]:
-    """What waits to be done, by queue."""
-    return {"mail": tx.value("queued_mails"), "webhooks": tx.value("queued_deliveries")}
+def queues(tx: Transaction, now: datetime) -> dict[str, int]:
+    """What waits to be done, by queue; ``ingest`` are filings whose documents are to be fetched and stored."""
+    return {
+        "ingest": following.queue_depth(tx, now),
+        "mail": tx.value("queued_mails"),
+        "webhooks": tx.value("queued_deliveries"),
+    }
 
 
 def figures(app: App) -> Figures:
     """What ``/metrics`` looks up when it is asked: how the parts stand, what waits, and what the store holds."""
     with app.db.read() as tx:
-        waiting, version = queues(tx), tx.value("data_version")
+        waiting, version = queues(tx, app.clock.now()), tx.value("data_version")
     return {
         metrics.UP: {
             (service,): {"operational": 1.0, "degraded": 0.5, "down": 0.0}[part.status]
@@ -184,7 +189,7 @@ def _freshness(app: App) -> dict[str, Any]:
     try:
         with app.db.read() as tx:
             times = heartbeats.freshness(tx)
-            depth = sum(queues(tx).values())
+            depth = sum(queues(tx, app.clock.now()).values())
     except (Failed, ApiError):
         if app.watch.freshness is None:
             raise

@@ -82,6 +82,8 @@ BESIDE = {
     ("heartbeats", "db"),
     ("status", "watchdog"),
     ("parts", "status"),
+    ("parts", "market"),
+    ("status", "market"),
     ("mail", "db"),
     ("sandbox", "db"),
     ("mail", "smtp"),

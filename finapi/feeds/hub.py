@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from finapi import accounts, events
+from finapi import accounts, events, metrics
 from finapi.accounts import Caller
 from finapi.app import App
 from finapi.clock import iso
@@ -100,6 +100,11 @@ class Hub:
     def count(self) -> int:
         """How many readers there are."""
         return sum(len(feed.readers) for feed in self._feeds.values())
+
+    @property
+    def readers(self) -> dict[str, int]:
+        """How many readers each feed has."""
+        return {name: len(feed.readers) for name, feed in self._feeds.items()}
 
     def open(
         self, feed: str, key: str, reader: Reader, filter: Filter, since_seq: int | None
@@ -205,6 +210,7 @@ class Hub:
         ]
         if wanted:
             subscription.reader.deliver(wanted)
+            self._app.metrics.count(metrics.FEED_MESSAGES, subscription.feed, by=len(wanted))
 
     def _queue(self, subscription: Subscription, found: Sequence[Event], span: Span) -> None:
         queued = []
@@ -224,6 +230,7 @@ class Hub:
                 queued.append(messages.of_event(event, catching_up=catching_up))
         if queued:
             subscription.reader.deliver(queued)
+            self._app.metrics.count(metrics.FEED_MESSAGES, subscription.feed, by=len(queued))
 
 
 def _is_free(caller: Caller) -> bool:

@@ -35,6 +35,7 @@ log = logging.getLogger("finapi.feeds")
 
 TICK_SECONDS = 1.0  # between looks at what is overdue
 POLL_SECONDS = PING_SECONDS + PONG_SECONDS  # that a poll may wait; a session's ping ends it before
+PATIENCE = 30.0  # that a round may take before the loop counts as one that hangs
 GRACE_SECONDS = 1.0  # for readers to take the last of it when the service stops
 
 # What the status of an HTTP answer is when a reader is refused by a close code.
@@ -62,6 +63,7 @@ class Feeds:
         self._stopping = False
         self._ended = False
         self._next_sweep = 0.0
+        self._round_at: float | None = None
         app.db.listen(events.TOPIC, self._has_news)
         app.db.listen(accounts.KEYS, self._has_changed_keys)
 
@@ -88,6 +90,15 @@ class Feeds:
         self._stopping = True
         self.wake()
 
+    def trouble(self) -> str | None:
+        """Why it serves nobody: its thread has ended, or hangs; else None."""
+        if self._ended:
+            return "its thread has ended"
+        if self._round_at is None:
+            return None
+        silent = time.monotonic() - self._round_at
+        return f"no round for {silent:.0f} s" if silent > PATIENCE else None
+
     def _has_news(self) -> None:
         self._news = True
         self.wake()
@@ -95,6 +106,10 @@ class Feeds:
     def _has_changed_keys(self) -> None:
         self._keys_changed = True
         self.wake()
+
+    def readers(self) -> dict[tuple[str, ...], float]:
+        """How many readers each feed has."""
+        return {(feed,): float(number) for feed, number in self._hub.readers.items()}
 
     @property
     def counts(self) -> dict[str, int]:
@@ -147,6 +162,7 @@ class Feeds:
 
     def step(self, timeout: float) -> None:
         """One round: what sockets say, new connections, news, and the time."""
+        self._round_at = time.monotonic()
         for key, mask in self._selector.select(0 if self._news and not self._stopping else timeout):
             if key.data is None:
                 with suppress(BlockingIOError):

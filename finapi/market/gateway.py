@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from finapi import heartbeats
+from finapi import heartbeats, metrics
 from finapi.app import App
 from finapi.clock import iso
 from finapi.db import Transaction
@@ -97,7 +97,7 @@ class Gateway:
     def get(self, host: Host, path: str, *, conditional: bool = False, may_be_busy: bool = False) -> Fetched:
         """What stands at a path. BackOff when EDGAR is not to be asked now; Stopped when finapi stops."""
         if self._directory is not None:
-            return self._read(self._directory, path)
+            return self._counted(self._read(self._directory, path))
         self._check_blocked()
         url = (self._app.config.base_url.rstrip("/") or HOSTS[host]) + path
         headers = {"User-Agent": self._agent, "Accept-Encoding": "gzip"}
@@ -114,10 +114,14 @@ class Gateway:
             raise
         except TooLong:
             self._worked(started)
-            return Fetched("too_long", url)
+            return self._counted(Fetched("too_long", url))
         except OutboundError as error:
             raise self._told_off(error.reason, BACK_OFF_NETWORK, None, started) from None
-        return self._judged(url, reply, started, may_be_busy)
+        return self._counted(self._judged(url, reply, started, may_be_busy))
+
+    def _counted(self, fetched: Fetched) -> Fetched:
+        self._app.metrics.count(metrics.EDGAR, fetched.kind)
+        return fetched
 
     def _judged(self, url: str, reply: Reply, started: float, may_be_busy: bool) -> Fetched:
         if reply.status == 304:
@@ -147,12 +151,18 @@ class Gateway:
         file = directory / path.partition("?")[0].lstrip("/")
         try:
             with file.open("rb") as opened:
-                body = opened.read(MAX_DOCUMENT)
+                body: bytes | None = opened.read(MAX_DOCUMENT)
         except OSError:
-            return Fetched("missing", str(file))
+            body = None
+        reachable = body is not None or directory.is_dir()
+        failure = None if reachable else "the archive directory is not there"
+        now = self._app.clock.now()
         with self._app.db.write() as tx:
-            heartbeats.beat(tx, "sec_gateway", self._app.clock.now())
-        return Fetched("found", str(file), body)
+            heartbeats.beat(tx, "sec_gateway", now, failure=failure)
+        if failure is not None:
+            self._app.metrics.count(metrics.EDGAR, "failed")
+            raise BackOff(now + timedelta(seconds=BACK_OFF_NETWORK), failure)
+        return Fetched("missing", str(file)) if body is None else Fetched("found", str(file), body)
 
     def _pace(self) -> None:
         """Wait for this request's place: no more than so many a second, evenly."""
@@ -197,6 +207,7 @@ class Gateway:
             tx.run("put_poll_state", name="blocked_reason", value=reason)
             took = round((time.monotonic() - started) * 1000)
             heartbeats.beat(tx, "sec_gateway", now, took_ms=took, failure=reason)
+        self._app.metrics.count(metrics.EDGAR, "failed")
         return BackOff(until, reason)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -40,6 +40,13 @@ INDEX_AFTER = timedelta(hours=4, minutes=30)  # after midnight UTC: EDGAR's day 
 HOLIDAY_DAYS = 3  # an index that is not there by then will not come: nothing was filed
 INDEX_AGAIN = timedelta(hours=1)  # between two looks for an index that should be there
 LIST_AGAIN = timedelta(hours=1)  # after a look at a company's list that came to nothing
+
+# The workers of CONTRACT 11, and the parts of a pass without which each does not do its work.
+WORKERS: Mapping[heartbeats.Part, tuple[str, ...]] = {
+    "sec_worker": ("feed", "indexes", "lists"),
+    "sec_13f_worker": ("feed",),
+    "news_daemon": ("feed",),
+}
 
 DOCUMENTS_AT_ONCE = 20  # fetched before anything else is looked at again
 LISTS_AT_ONCE = 10
@@ -72,6 +79,8 @@ class Poller:
         self._every = every
         self._mark = mark
         self._feed_at: float | None = None
+        self._said: list[str] = []  # what the last step warned of, which is not to be said every time
+        self._failed: dict[str, str] = {}  # why a part of a pass failed when it was last made
         self.counts = Counts()
 
     def step(self) -> float:
@@ -82,27 +91,32 @@ class Poller:
         try:
             if self._feed_at is None or started >= self._feed_at:
                 self._feed_at = started + self._every
-                self._guarded(self.read_feed, failures)
-                self._guarded(self._read_indexes, failures)
-            self._guarded(self._read_lists, failures)
+                self._guarded("feed", self.read_feed, failures)
+                self._guarded("indexes", self._read_indexes, failures)
+            self._guarded("lists", self._read_lists, failures)
             if not self._fetch_documents():
                 wait = max(self._feed_at - time.monotonic(), 0.0)
         except Stopped:
             return self._every
         except BackOff as error:
+            # The gateway's trouble and no worker's.
             failures.append(str(error))
             wait = max((error.until - self._app.clock.now()).total_seconds(), 1.0)
         for failure in failures:
-            log.warning("%s", failure)
-        self.counts.problems += failures
-        self._beat(started, failures[0] if failures else None)
+            if failure not in self._said:
+                log.warning("%s", failure)
+                self.counts.problems.append(failure)
+        self._said = failures
+        self._beat()
         return wait
 
-    def _guarded(self, part: Callable[[], None], failures: list[str]) -> None:
+    def _guarded(self, name: str, part: Callable[[], None], failures: list[str]) -> None:
         """Do a part of a pass; a document that cannot be read keeps the other parts from nothing."""
         try:
             part()
+            self._failed.pop(name, None)
         except ParseError as error:
+            self._failed[name] = str(error)
             failures.append(str(error))
 
     def read_feed(self) -> None:
@@ -229,6 +243,7 @@ class Poller:
             due = following.due(tx, self._app.clock.now(), DOCUMENTS_AT_ONCE)
         for row in due:
             self._fetch(row)
+            self._beat()  # a document may be long
         return bool(due)
 
     def _fetch(self, row: Row) -> None:
@@ -268,13 +283,13 @@ class Poller:
         reasons = [outcome.reason or "refused" for outcome in outcomes if outcome.outcome == "refused"]
         return reasons[0] if reasons else None
 
-    def _beat(self, started: float, failure: str | None) -> None:
-        took = round((time.monotonic() - started) * 1000)
+    def _beat(self) -> None:
+        """Show that the workers live. How long a step took says nothing of them: one that has much to do is well."""
         now = self._app.clock.now()
-        parts: Iterable[heartbeats.Part] = ("sec_worker", "sec_13f_worker", "news_daemon")
         with self._app.db.write() as tx:
-            for part in parts:
-                heartbeats.beat(tx, part, now, took_ms=took, failure=failure)
+            for worker, needed in WORKERS.items():
+                failure = next((self._failed[name] for name in needed if name in self._failed), None)
+                heartbeats.beat(tx, worker, now, failure=failure)
 
 
 def feed_path(start: int) -> str:

@@ -22,6 +22,10 @@ from finapi.datadir import Say
 from finapi.errors import UsageError
 from finapi.verbs.verb import Perform, Verb
 
+# The part of EDGAR's archive that a demo follows, in its data directory.
+DEMO_ARCHIVE = "edgar"
+DEMO_POLL_SECONDS = 60.0
+
 
 def _serving_arguments(parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -42,11 +46,14 @@ def _demo(
     if origins["webhook_allow"] == "default":
         # Whoever tries it out has a receiver on the same machine.
         config = replace(config, webhook_allow=("127.0.0.0/8", "::1/128"))
+    polls = all(origins[name] == "default" for name in ("poll_every", "base_url"))
     ready: dict[str, Any] = {}
 
     def prepare(app: App) -> None:
         from finapi import accounts, invites
 
+        if polls:
+            (config.data_dir / DEMO_ARCHIVE).mkdir(exist_ok=True)
         demo_data.load(app)
         now = app.clock.now()
         # A demo's data directory may be started twice: each start has accounts of its own.
@@ -65,6 +72,10 @@ def _demo(
         )
 
     with _directory(config, origins) as config:
+        if polls:
+            # Every part runs: what follows EDGAR looks into a directory, where nothing is until somebody puts it there.
+            archive = str(config.data_dir.absolute() / DEMO_ARCHIVE)
+            config = replace(config, poll_every=DEMO_POLL_SECONDS, base_url=archive)
         return _serve_until_stopped(args, config, prepare, ready, _demo_text, say, perform)
 
 
