@@ -44,6 +44,7 @@ def of_server(app: App, url: str, outbound: Outbound, beside: Mapping[str, Told]
     return {
         "main_api": lambda: _api(outbound, url, app.config.watchdog_deadline, beside),
         "frontend": lambda: page(outbound, f"{url}/", "text/html", app.config.watchdog_deadline),
+        "insider_api": lambda: insiders(app),
         **of_process(app),
         **{
             name: _target(outbound, target, app.config.watchdog_deadline)
@@ -53,12 +54,8 @@ def of_server(app: App, url: str, outbound: Outbound, beside: Mapping[str, Told]
 
 
 def of_process(app: App) -> dict[str, Probe]:
-    """The probes of what is there without a socket: the store, what is asked of it, and the counters."""
-    return {
-        "insider_api": lambda: insiders(app),
-        "postgres_db": lambda: store(app),
-        "redis": lambda: counters(app),
-    }
+    """The probes of what is there without a socket: the store and the counters."""
+    return {"postgres_db": lambda: store(app), "redis": lambda: counters(app)}
 
 
 def of_polling(app: App, told: Told) -> dict[str, Probe]:

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, Literal, TypeVar
@@ -174,15 +174,16 @@ class Kept(Generic[_Value]):
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._lock = threading.Lock()
-        self._value: tuple[float, _Value] | None = None
+        self._value: tuple[float, Hashable, _Value] | None = None
 
-    def get(self, now: float, make: Callable[[], _Value]) -> _Value:
-        """The value as of at most ``seconds`` ago; ``now`` is a monotonic reading."""
+    def get(self, now: float, make: Callable[[], _Value], mark: Hashable = None) -> _Value:
+        """The value as of at most ``seconds`` ago, made under the same ``mark``; ``now`` is a monotonic reading."""
         with self._lock:
-            if self._value is None or not 0 <= now - self._value[0] < self._seconds:
+            kept = self._value
+            if kept is None or not 0 <= now - kept[0] < self._seconds or kept[1] != mark:
                 self._value = None
-                self._value = (now, make())
-            return self._value[1]
+                kept = self._value = (now, mark, make())
+            return kept[2]
 
     def drop(self) -> None:
         """Make it anew when it is asked for next."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from email.utils import format_datetime
 from xml.sax.saxutils import escape
 
-from finapi import status
+from finapi import status, watchdog
 from finapi.app import App
 from finapi.errors import ApiError
 from finapi.web.call import Call
@@ -102,8 +102,11 @@ def show(call: Call) -> Response:
 
 def current(app: App) -> bytes:
     """The body of ``GET /api/v1/status``, kept for 30 s or until a part changes over; needs no other part."""
+    # A watchdog that is stuck drops nothing that is kept: it is looked at each time.
     return app.watch.kept["status"].get(
-        app.clock.monotonic(), lambda: dumps(status.document(app, app.clock.now()))
+        app.clock.monotonic(),
+        lambda: dumps(status.document(app, app.clock.now())),
+        mark=watchdog.stuck(app),
     )
 
 

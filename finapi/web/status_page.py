@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from html import escape
 from typing import Any
 
-from finapi import status
+from finapi import status, watchdog
 from finapi.app import App
 from finapi.errors import ApiError
 from finapi.watch import Standing
@@ -52,7 +52,9 @@ def show(call: Call) -> Response:
     """The page at ``/status``, kept for 30 s or until a part changes over."""
     app = call.app
     try:
-        return layout.html(app.watch.kept["page"].get(app.clock.monotonic(), lambda: _page(app)))
+        return layout.html(
+            app.watch.kept["page"].get(app.clock.monotonic(), lambda: _page(app), mark=watchdog.stuck(app))
+        )
     except ApiError as error:
         body = f'<p role="alert">{escape(error.message)}</p>'
         response = layout.page("Status", body, error.status)

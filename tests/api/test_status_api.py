@@ -106,6 +106,16 @@ def test_a_part_that_breaks_shows_with_the_next_round_whatever_was_kept(
     assert client.get(STATUS).json["overall"] == "operational"
 
 
+def test_a_watchdog_that_gets_stuck_shows_at_once_whatever_was_kept(
+    client: Client, app: App, part: Switch, clock: FixedClock
+) -> None:
+    clock.advance(66)
+    assert client.get(STATUS).json["overall"] == "operational"
+    clock.advance(0.001)
+    assert client.get(STATUS).json["overall"] == "partial_outage"
+    assert "sec_watchdog" in client.get("/status").body.decode().split('class="down"')[1]
+
+
 def test_a_part_that_is_switched_off_is_left_out(
     client: Client, app: App, part: Switch, clock: FixedClock
 ) -> None:
