@@ -9,9 +9,10 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from finapi import addresses, mail
-from finapi.cache import Cache
+from finapi.cache import Cache, Sparing
 from finapi.clock import Clock, SystemClock
 from finapi.config import Config, master_secrets
 from finapi.db import Database
@@ -60,6 +61,8 @@ class App:
     answers: Cache
     # Queries of strangers.
     sandbox: Sandbox
+    # How much is held, by kind.
+    held: Sparing[Mapping[str, Any]]
     metrics: Metrics = field(default_factory=Metrics)
     kept_debits: deque[tuple[int, int]] = field(default_factory=deque)
     # Facts of companies arranged for series, by how many they are.
@@ -136,6 +139,7 @@ def _app(
             Budget(config.sql_seconds, config.sql_rows, config.sql_bytes, config.sql_at_once),
             time.monotonic,
         ),
+        held=Sparing(time.monotonic),
     )
 
 

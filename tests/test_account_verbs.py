@@ -41,7 +41,8 @@ PASSWORD = "correct horse battery"
 ANN = "ann@example.com"
 
 
-@pytest.fixture(params=["alone", "beside a server"])
+# A verb that is handed over prints what it prints alone, which a test of its own holds; each one again is slow.
+@pytest.fixture(params=["alone", pytest.param("beside a server", marks=pytest.mark.slow)])
 def data_dir(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """A data directory: nobody holds it, or a server does, to which every verb is handed."""
     place = tmp_path / "data"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finapi.cache import Cache
+from finapi.cache import Cache, Sparing
 
 
 def made(cache: Cache, version: int, key: str, value: bytes) -> bool:
@@ -58,3 +58,38 @@ def test_what_fails_to_be_made_is_tried_again() -> None:
     with pytest.raises(LookupError):
         cache.get(1, "a", fails)
     assert made(cache, 1, "a", b"x")
+
+
+class Maker:
+    """Makes a value in ``seconds`` of its own clock."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.now = 0.0
+        self.made = 0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def __call__(self) -> int:
+        self.now += self.seconds
+        self.made += 1
+        return self.made
+
+
+def test_what_takes_long_is_made_again_for_new_data_and_not_before_twenty_times_as_long_has_passed() -> None:
+    maker = Maker(2.0)
+    sparing = Sparing[int](maker.monotonic)
+    assert [sparing.get(1, maker), sparing.get(1, maker), sparing.get(2, maker)] == [1, 1, 1]
+    maker.now += 39.9
+    assert sparing.get(2, maker) == 1
+    maker.now += 0.2
+    assert [sparing.get(2, maker), sparing.get(2, maker)] == [2, 2]
+    maker.now += 1e6
+    assert sparing.get(2, maker) == 2
+
+
+def test_what_takes_no_time_is_of_the_latest_data() -> None:
+    maker = Maker(0.0)
+    sparing = Sparing[int](maker.monotonic)
+    assert [sparing.get(version, maker) for version in (1, 2, 3)] == [1, 2, 3]

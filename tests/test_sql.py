@@ -26,6 +26,7 @@ METHODS = {"all", "one", "value", "run", "insert", "many"}
 READS_ALL = {
     "ticker_count",
     "coverage_of_all",
+    "held",
     "filings_of_all",
     "companies_like",
     "pack_reports",

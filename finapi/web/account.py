@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
-from finapi import billing, plans
+from finapi import billing, plans, webhooks
 from finapi.clock import iso
 from finapi.db import Transaction
 from finapi.errors import invalid_param
@@ -76,6 +76,16 @@ USAGE = obj(
     window_days=INTEGER,
     daily=array(obj(day=DATE, tokens_consumed=INTEGER, calls=INTEGER)),
     top_endpoints=array(obj(endpoint=TEXT, tokens=INTEGER, calls=INTEGER)),
+    webhook_failures=array(
+        obj(
+            delivery_id=TEXT,
+            event_type=TEXT,
+            url_host=TEXT,
+            attempts=INTEGER,
+            last_error=nullable(TEXT),
+            dropped_at=TIME,
+        )
+    ),
     as_of=TIME,
 )
 TRANSACTIONS = obj(
@@ -147,10 +157,11 @@ def balance(call: Call) -> Response:
 
 
 def usage(call: Call) -> Response:
-    """Tokens and calls by day and by endpoint."""
+    """Tokens and calls by day and by endpoint, and the events that no receiver took."""
     with call.app.db.read() as tx:
         spent = billing.usage(tx, call.user_id, call.params["days"], call.now)
-    return call.plain({**spent, "as_of": iso(call.now)})
+        failures = webhooks.failures(tx, call.user_id)
+    return call.plain({**spent, "webhook_failures": failures, "as_of": iso(call.now)})
 
 
 def transactions(call: Call) -> Response:

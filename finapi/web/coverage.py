@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from finapi import heartbeats
 from finapi.errors import ApiError, invalid_param
 from finapi.market import companies, lookups, statements
 from finapi.web.call import Call
 from finapi.web.http import Response
 from finapi.web.params import Param
-from finapi.web.shapes import BOOLEAN, DATE, INTEGER, TEXT, array, enum, envelope, nullable, obj
+from finapi.web.shapes import BOOLEAN, DATE, INTEGER, TEXT, TIME, array, enum, envelope, nullable, obj
 
 INDEX_PARAMS = (
     Param(
@@ -76,6 +77,40 @@ SEARCH_PARAMS = (
 SEARCH_SHAPE = envelope(
     array(obj(cik=TEXT, ticker=nullable(TEXT), company=TEXT)), obj(count=INTEGER, query=TEXT)
 )
+
+
+HELD_SHAPE = envelope(
+    obj(
+        counts=obj(
+            companies=INTEGER,
+            filings=INTEGER,
+            facts=INTEGER,
+            insider_transactions=INTEGER,
+            holdings=INTEGER,
+            prices=INTEGER,
+        ),
+        last_filing_at=nullable(TIME),
+        last_xbrl_run_at=nullable(TIME),
+        data_version=INTEGER,
+    ),
+    obj(),
+)
+
+
+def held(call: Call) -> Response:
+    """How much is held by kind, and when the last of it came in."""
+    with call.app.db.read() as tx:
+        times = heartbeats.freshness(tx)
+        counts = dict(call.app.held.get(tx.value("data_version"), lambda: lookups.held(tx)))
+    return call.success(
+        {
+            "data_version": counts.pop("data_version"),
+            "counts": counts,
+            "last_filing_at": times["filing"],
+            "last_xbrl_run_at": times["xbrl_run"],
+        },
+        {},
+    )
 
 
 def of_filing(call: Call) -> Response:

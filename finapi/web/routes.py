@@ -86,6 +86,8 @@ ROUTES: tuple[Route, ...] = (
           "How every part of the service stands", shape=status.STATUS_SHAPE),
     Route("GET", API + "/status/history", status.history, "none", 0, "app",
           "How they stood, in buckets of hours or days", status.HISTORY_PARAMS, shape=status.HISTORY_SHAPE),
+    Route("GET", API + "/financials/status", coverage.held, "none", 0, "financials",
+          "How much is held, and how fresh it is", shape=coverage.HELD_SHAPE),
     Route("POST", API + "/auth/redeem-invite", auth.redeem_invite, "none", 0, "app",
           "An invite token for an invite code", body=auth.REDEEM_BODY, errors=(410,)),
     Route("POST", API + "/auth/register", auth.register, "none", 0, "register",

@@ -67,6 +67,17 @@ WHERE fact_sets.cik = :cik AND facts.dimension_id = 0 AND facts.hidden = 0 AND f
 -- name: coverage_of_all
 SELECT count(DISTINCT cik) AS companies, count(DISTINCT filing_id) AS filings FROM fact_sets
 
+-- name: held
+-- Figures as they are answered: without dimensions, each from the one source that speaks for its filing.
+SELECT
+    (SELECT count(*) FROM companies) AS companies,
+    (SELECT count(*) FROM filings WHERE accession NOT GLOB 'unfiled-*') AS filings,
+    (SELECT count(*) FROM facts WHERE dimension_id = 0 AND hidden = 0) AS facts,
+    (SELECT count(*) FROM insider_transactions WHERE superseded_by IS NULL) AS insider_transactions,
+    (SELECT count(*) FROM holdings) AS holdings,
+    (SELECT count(*) FROM prices) AS prices,
+    (SELECT version FROM data_version) AS data_version
+
 -- name: filings_of_all
 SELECT count(*) FROM filings WHERE accession NOT GLOB 'unfiled-*'
 

@@ -102,6 +102,7 @@ def test_usage_counts_what_was_kept_by_day_and_endpoint(
             {"day": "2026-02-01", "tokens_consumed": 25, "calls": 2},
         ],
         "top_endpoints": [{"endpoint": endpoint, "tokens": 50, "calls": 3}],
+        "webhook_failures": [],
         "as_of": "2026-02-01T12:00:00.000Z",
     }
     narrower = client.get(ACCOUNT + "usage", query={"days": 1}, headers=key).json

@@ -451,6 +451,31 @@ def test_coverage_of_a_company_without_figures_is_listed(app: App, ask: Ask) -> 
     assert ask("/xbrl/coverage", query={"ticker": "NOPE"}).json["code"] == "UNKNOWN_TICKER"
 
 
+def test_the_status_of_the_data_counts_what_is_held_without_a_key(app: App, ask: Ask) -> None:
+    answer = Client(app).get("/api/v1/financials/status", headers={})
+    assert answer.json["data"] == {
+        "counts": {
+            "companies": 5,
+            "filings": 7,
+            "facts": 45,
+            "insider_transactions": 0,
+            "holdings": 0,
+            "prices": 0,
+        },
+        "last_filing_at": "2026-01-31T12:00:00.000Z",
+        "last_xbrl_run_at": "2026-01-31T12:00:00.000Z",
+        "data_version": 5,
+    }
+    assert answer.headers["x-ratelimit-limit"] == "30"
+    assert "x-tokens-charged" not in answer.headers
+
+
+def test_the_status_of_an_empty_store_says_so(app: App) -> None:
+    data = Client(app).get("/api/v1/financials/status").json["data"]
+    assert set(data["counts"].values()) == {0}
+    assert (data["last_filing_at"], data["last_xbrl_run_at"]) == (None, None)
+
+
 def test_coverage_of_everything_counts_companies(ask: Ask) -> None:
     answer = ask("/xbrl/coverage")
     assert (answer.json["data"]["filings_indexed"], answer.json["meta"]) == (7, {"companies": 5})
