@@ -122,6 +122,36 @@ def test_a_filers_own_concept_spelt_like_a_standard_one_counts_as_it() -> None:
     assert told(held([K18], facts), "total_equity", "2018 FY") == "5069909"
 
 
+@pytest.mark.parametrize(
+    ("tag", "metric"),
+    [
+        ("IncomeBeforeIncomeTaxesAndNoncontrollingInterests", "pretax_income"),
+        ("NetIncomeAttributableToOwnStockholders", "net_income"),
+        ("TotalShareholdersEquity", "total_equity"),
+    ],
+)
+def test_a_total_under_a_filers_own_concept_is_found_by_its_name(tag: str, metric: str) -> None:
+    start = None if metric == "total_equity" else YEAR18[0]
+    facts: list[Fact] = [
+        ("IncomeTaxExpenseBenefit", *YEAR18, "1", K18.accession),
+        ("Revenues", *YEAR18, "1", K18.accession),
+        (f"own:{tag}", start, YEAR18[1], "42", K18.accession),
+    ]
+    assert told(held([K18], facts), metric, "2018 FY") == "42"
+    parts = [(f"own:{tag}PerShare", *fact[1:]) if fact[3] == "42" else fact for fact in facts]
+    assert told(held([K18], parts), metric, "2018 FY") == "not_reported"
+
+
+def test_income_tax_without_a_total_is_its_current_and_deferred_part() -> None:
+    facts: list[Fact] = [
+        ("NetIncomeLoss", *YEAR18, "100", K18.accession),
+        ("Revenues", *YEAR18, "1", K18.accession),
+        ("CurrentIncomeTaxExpenseBenefit", *YEAR18, "30", K18.accession),
+        ("DeferredIncomeTaxExpenseBenefit", *YEAR18, "-8", K18.accession),
+    ]
+    assert told(held([K18], facts), "income_tax", "2018 FY") == "22"
+
+
 def test_a_formula_takes_its_terms_from_one_filing() -> None:
     facts = [
         *annual((YEAR18, K18.accession), (YEAR19, K19.accession)),
@@ -246,6 +276,20 @@ def test_a_derived_quarter_names_its_operands_and_their_filings() -> None:
         (1, 80, "2024-01-01", K24.accession),
         (-1, 60, "2024-01-01", Q3.accession),
     ]
+
+
+def test_a_quarter_of_another_statements_line_does_not_displace_the_cash_flow_line() -> None:
+    facts: list[Fact] = [
+        *a_year(),
+        ("DepreciationDepletionAndAmortization", "2024-01-01", "2024-06-30", "100", Q2.accession),
+        ("Depreciation", "2024-04-01", "2024-06-30", "9", Q2.accession),
+        ("Depreciation", "2024-01-01", "2024-06-30", "17", Q2.accession),
+    ]
+    assert told(held(QUARTERS, facts), "depreciation_amortization", "2024 Q2", kind="Q") == "operand_missing"
+    first: Fact = ("DepreciationDepletionAndAmortization", "2024-01-01", "2024-03-31", "45", Q1.accession)
+    assert told(held(QUARTERS, [*facts, first]), "depreciation_amortization", "2024 Q2", kind="Q") == "55"
+    alike = [(*fact[:3], "100", fact[4]) if fact[3] == "17" else fact for fact in facts]
+    assert told(held(QUARTERS, alike), "depreciation_amortization", "2024 Q2", kind="Q") == "9"
 
 
 def test_per_share_figures_are_never_subtracted() -> None:

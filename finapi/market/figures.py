@@ -99,11 +99,24 @@ class Teller:
     def _lasting(self, metric: Metric, period: Period, kind: str) -> Cell:
         for key in period.keys:
             figure = self.reported(metric, key)
-            if figure is not None:
+            if figure is not None and not (kind == "Q" and self._lesser(metric, period, figure)):
                 return figure
         if kind != "Q":
             return self._silence(metric, period.keys)
         return self._subtracted(metric, period)
+
+    def _lesser(self, metric: Metric, period: Period, figure: Figure) -> bool:
+        """Whether a quarter of a cash flow line is told by a lesser tag than the year to date that ends with it, which
+        that tag tells otherwise: then it is a line of another statement (depreciation among expenses)."""
+        if metric.statement != "cash_flow_statement" or figure.tier == 1:
+            return False
+        totals = self.calendar.to_date.get((period.span, period.number), ())
+        whole = next((found for key in totals if (found := self.reported(metric, key)) is not None), None)
+        if whole is None or whole.tier >= figure.tier:
+            return False
+        way = metric.ways[self.industry][figure.tier - 1]
+        to_date = self._versions_of_line(way, whole.operands[0][1], figure.line)
+        return all(one.value != whole.value for one in to_date)
 
     def _silence(self, metric: Metric, keys: Sequence[Key]) -> Hole:
         """Why a metric has no reported figure for a period told by ``keys``."""

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 INDUSTRIES = ("commercial", "bank", "insurer", "reit")
 STATEMENTS = ("income_statement", "balance_sheet", "cash_flow_statement", "comprehensive_income")
 
+# A filer's own concept with a longer name is nobody's line, and patterns need not be tried on it.
+LONGEST = 256
+
 _TAXONOMIES = {"ifrs": "ifrs-full", "dei": "dei", "srt": "srt"}
 # A concept with any other prefix is the filer's own.
 STANDARD = frozenset(
@@ -103,7 +106,7 @@ class Mapping:
 
     def _counted(self, name: str) -> str | None:
         prefix, _, local = name.partition(":")
-        if prefix in STANDARD:
+        if prefix in STANDARD or len(local) > LONGEST:
             return None
         if local in self.local_names:
             return self.local_names[local]
