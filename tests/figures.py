@@ -10,9 +10,10 @@ from finapi.app import App
 from finapi.edgar import companyfacts
 from finapi.market import book, factsets, metrics, periods
 from finapi.market.book import Filing
+from finapi.market.calendars import Period
+from finapi.market.cells import Figure
 from finapi.market.company_books import CompanyBook, industry_of
-from finapi.market.figures import Figure, Teller
-from finapi.market.periods import Period
+from finapi.market.figures import Teller
 from finapi.market.rows import Series
 
 # concept, start (None: an instant), end, value, filing

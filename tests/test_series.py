@@ -302,6 +302,19 @@ def test_a_quarter_is_not_derived_across_a_change_of_tag() -> None:
     assert told(held(QUARTERS, facts), "operating_cashflow", "2024 Q4", kind="Q") == "tag_changed"
 
 
+def test_a_year_told_under_two_tags_alike_is_a_year_of_either() -> None:
+    other = CASH + "ContinuingOperations"
+    later = filing("0000000001-26-000015", "10-K", "2026-02-10", fiscal_year=2025)
+    facts = [fact for fact in a_year() if fact[0] != CASH or fact[4] == K24.accession]
+    facts += [(other, "2024-01-01", "2024-09-30", "90", Q3.accession)]
+    same: Fact = (other, "2024-01-01", "2024-12-31", "160", later.accession)
+    company = held([*QUARTERS, later], [*facts, same])
+    assert told(company, "operating_cashflow", "2024 Q4", kind="Q") == "70"
+    differing: Fact = (*same[:3], "161", later.accession)
+    restated = held([*QUARTERS, later], [*facts, (CASH, *same[1:]), differing])
+    assert told(restated, "operating_cashflow", "2024 Q4", kind="Q", basis="original") == "tag_changed"
+
+
 def test_a_quarter_is_not_derived_out_of_a_restated_year_and_an_unrestated_rest() -> None:
     restating = filing("0000000001-26-000015", "10-K", "2026-02-10", fiscal_year=2025)
     facts = [*a_year(), (CASH, "2024-01-01", "2024-12-31", "999", restating.accession)]

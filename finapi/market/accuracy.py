@@ -15,9 +15,9 @@ from typing import Any
 
 from finapi.errors import ParseError
 from finapi.market import book, metrics, series, templates
+from finapi.market.calendars import SAME, Period
+from finapi.market.cells import Cell, Figure, Hole
 from finapi.market.company_books import CompanyBook
-from finapi.market.figures import Cell, Figure, Hole
-from finapi.market.periods import SAME, Period
 from finapi.market.rows import RowView, Series
 
 COLUMNS = (

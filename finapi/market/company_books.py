@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from finapi.db import Row, Transaction
 from finapi.market import book, metrics, periods
 from finapi.market.book import Book, Filing
+from finapi.market.calendars import Calendar
 from finapi.market.factsets import COMPANYFACTS, SOURCES
 from finapi.market.figures import Teller
 
@@ -33,7 +34,7 @@ class CompanyBook:
     """A company's book as known on a day, its calendar and industry; ``tellers`` by basis."""
 
     book: Book
-    calendar: periods.Calendar
+    calendar: Calendar
     industry: str
     tellers: dict[str, Teller]
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
-from typing import NamedTuple
 
 from finapi.market.book import EPOCH, PERIODIC, UNFILED, Book, Key, is_annual
+from finapi.market.calendars import COMMON_YEAR, SAME, Calendar, Period, Span, quarter_name
 from finapi.market.metrics import Mapping
 
 # EDGAR.md: how many days each kind of duration has, 52/53-week years and stubs included.
@@ -23,14 +22,8 @@ HALF = range(140, 230)
 NINE_MONTHS = range(230, 330)
 YEAR = range(330, 421)
 
-# Two periods whose ends and starts are this close are one, told in two ways.
-SAME = 6
 # A year or a year to date may begin this many days off the end of the year before (52/53 weeks, slips).
 SLACK = 10
-# A year to date that ends no later than this many days into a quarter belongs to the quarter before.
-STUB_SLACK = 15
-# Without an annual report the calendar is continued by this many days a year.
-COMMON_YEAR = 365
 # More years than any company has reported in XBRL; what claims more is damaged.
 MOST_YEARS = 80
 # More periods of one length than quarters in so many years, each told in several ways: what has more is damaged.
@@ -42,67 +35,6 @@ PROOFS = (
     "net_interest_income", "noninterest_expense", "operating_expenses", "operating_cashflow",
     "investing_cashflow", "financing_cashflow", "net_change_in_cash",
 )  # fmt: skip
-
-
-class Period(NamedTuple):
-    """A row of a series. ``keys`` are the durations that tell it, the usual one first; none where it can only be
-    derived. ``start`` is None when nothing tells it. ``number`` counts the quarter within ``span``."""
-
-    fiscal_year: int
-    fiscal_period: str
-    start: int | None
-    end: int
-    keys: tuple[Key, ...]
-    span: int
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A fiscal year (``kind`` "year"), a transition period, or a year not yet or never reported whole ("open")."""
-
-    start: int
-    end: int
-    kind: str
-    keys: tuple[Key, ...]
-    fiscal_year: int
-
-
-@dataclass(frozen=True, slots=True)
-class Calendar:
-    """The spans of a company, oldest first; ``quarters`` and ``to_date`` by (span, number)."""
-
-    spans: tuple[Span, ...]
-    quarters: dict[tuple[int, int], Period]
-    to_date: dict[tuple[int, int], tuple[Key, ...]]
-
-    def years(self) -> list[Period]:
-        """The fiscal years and transition periods that were reported, newest first."""
-        names = {"year": "FY", "transition": "TP"}
-        return [
-            Period(span.fiscal_year, names[span.kind], span.start, span.end, span.keys, index, 4)
-            for index, span in reversed(list(enumerate(self.spans)))
-            if span.kind in names and span.keys
-        ]
-
-    def interim(self) -> list[Period]:
-        """The quarters, newest first."""
-        return sorted(self.quarters.values(), key=lambda one: (-one.end, -one.number))
-
-    def years_to_date(self) -> list[Period]:
-        """The years to date, newest first: first quarter, half year, nine months, year."""
-        found = []
-        for (index, number), keys in self.to_date.items():
-            span = self.spans[index]
-            end, days = keys[0]
-            quarter = self.quarters.get((index, number))
-            if quarter is None or abs(quarter.end - end) > SAME:
-                # A stub, as before a merger: named after the quarter in which it ends.
-                name = _quarter_name(span, min(4, (days - STUB_SLACK) * 4 // COMMON_YEAR + 1))
-            else:
-                name = quarter.fiscal_period
-            found.append(Period(span.fiscal_year, name, end - days + 1, end, keys, index, number))
-        return sorted(found, key=lambda one: (-one.end, -one.number))
 
 
 class _Evidence:
@@ -287,10 +219,6 @@ def _labels(spans: Sequence[Span], book: Book) -> Iterable[tuple[int, int]]:
             yield filing.fiscal_year, end
 
 
-def _quarter_name(span: Span, number: int) -> str:
-    return f"TQ{number}" if span.kind == "transition" else f"Q{number}"
-
-
 # ---- quarters and years to date
 
 
@@ -333,7 +261,7 @@ def _quarters(
             continue
         number = _number(spans[index], end)
         if (index, number) not in quarters:
-            name = _quarter_name(spans[index], number)
+            name = quarter_name(spans[index], number)
             quarters[index, number] = Period(
                 spans[index].fiscal_year, name, end - days + 1, end, keys, index, number
             )
@@ -345,7 +273,7 @@ def _quarters(
             end = to_date[index, number][0][0][0]
             earlier = before.end if before else _end_to_date(to_date, index, number - 1)
             if earlier is not None and end - earlier in range(QUARTER.start, QUARTER.stop + 7):
-                name = _quarter_name(span, number)
+                name = quarter_name(span, number)
                 quarters[index, number] = Period(span.fiscal_year, name, earlier + 1, end, (), index, number)
     return quarters
 

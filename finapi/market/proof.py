@@ -7,7 +7,7 @@ from typing import Any
 
 from finapi.market import metrics, ratios, series
 from finapi.market.book import Key, iso
-from finapi.market.figures import Figure
+from finapi.market.cells import Figure
 from finapi.market.rows import RowView
 
 

@@ -7,10 +7,12 @@ from decimal import Decimal
 
 from finapi.market import ratios, reasons
 from finapi.market.book import iso
+from finapi.market.calendars import Period
+from finapi.market.cells import Cell, Figure, Hole, Operand
 from finapi.market.company_books import CompanyBook
-from finapi.market.figures import Cell, Figure, Hole, Operand, Teller
+from finapi.market.figures import Teller
 from finapi.market.metrics import Derived, Metric
-from finapi.market.periods import SLACK, Period
+from finapi.market.periods import SLACK
 from finapi.market.ratios import Missing, Ratio
 
 # The close of a share on the last trading day up to a day, as traded; None when none is loaded.
@@ -218,7 +220,7 @@ class RowView:
         now, before = self.cell(metric.key), ago.cell(metric.key)
         assert isinstance(now, Figure)
         assert isinstance(before, Figure)
-        pair = self._teller.together(metric, now, before)
+        pair = self._teller.reports.together(metric, now, before)
         if pair is not None:
             return pair
         if metric.units == "per_share":

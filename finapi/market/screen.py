@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from finapi.market import metrics, ratios
 from finapi.market.book import iso
+from finapi.market.cells import Figure
 from finapi.market.company_books import CompanyBook
-from finapi.market.figures import Figure
 from finapi.market.rows import Price, Series
 
 # The names in wire.json: the ratios and the derived figures.

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from finapi.db import Row, Transaction
 from finapi.market import company_books, metrics, series
 from finapi.market.book import COVER_SHARES, Filing, iso
+from finapi.market.calendars import SAME, Period
 from finapi.market.company_books import CompanyBook
-from finapi.market.periods import SAME, Period
 from finapi.market.rows import Series
 
 CLASS_AXIS = "us-gaap:StatementClassOfStockAxis"

@@ -14,9 +14,9 @@ from typing import Any
 from finapi.errors import invalid_param
 from finapi.market import metrics, ratios, templates
 from finapi.market.book import EPOCH, iso
+from finapi.market.calendars import Period
+from finapi.market.cells import Cell, Figure, Hole
 from finapi.market.company_books import CompanyBook
-from finapi.market.figures import Cell, Figure, Hole
-from finapi.market.periods import Period
 from finapi.market.rows import Price, RowView, Series
 
 PROVENANCE = ("none", "summary", "full")

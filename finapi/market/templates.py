@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from finapi.market import metrics, reasons
-from finapi.market.figures import Cell, Figure, Hole
+from finapi.market.cells import Cell, Figure, Hole
 from finapi.market.metrics import Term
 
 STATEMENTS = ("income", "balance", "cashflow", "comprehensive_income")

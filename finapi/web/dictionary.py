@@ -7,7 +7,7 @@ from typing import Any
 from finapi.errors import ApiError, invalid_param
 from finapi.market import dictionary, metrics, proof, ratios
 from finapi.market.rows import Series
-from finapi.web import series
+from finapi.web import series, series_shapes
 from finapi.web.call import Call
 from finapi.web.http import Response
 from finapi.web.params import Param
@@ -58,7 +58,7 @@ PROOF_PARAMS = (
     series.BASIS,
     series.AS_OF,
 )
-_FACT = dict(series.OPERAND["properties"])
+_FACT = dict(series_shapes.OPERAND["properties"])
 _FACT.pop("sign")
 PROOF_SHAPE = envelope(
     obj(
@@ -78,8 +78,8 @@ PROOF_SHAPE = envelope(
         definition=TEXT,
         formula=TEXT,
         mapping_version=INTEGER,
-        cell=series.CELL,
-        inputs=array(obj(metric=TEXT, **series.CELL["properties"])),
+        cell=series_shapes.CELL,
+        inputs=array(obj(metric=TEXT, **series_shapes.CELL["properties"])),
         considered=array(obj(tier=INTEGER, way=TEXT)),
         vintages=array(obj(**{**_FACT, "value": NUMBER})),
     ),

@@ -7,8 +7,8 @@ from typing import Any
 from finapi.db import Transaction
 from finapi.market import companies, company_books, prices, ratios, screen
 from finapi.market.book import iso
+from finapi.market.cells import Figure, Hole
 from finapi.market.companies import Company
-from finapi.market.figures import Figure, Hole
 from finapi.market.rows import RowView, Series
 from finapi.market.series import Question, chosen, number, units_of
 from finapi.web import series

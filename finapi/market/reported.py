@@ -1,0 +1,238 @@
+"""What filings themselves say of a metric for a period: chosen among the tags, filings and vintages that tell it.
+
+Pure: :class:`Reports` holds a book, a mapping, an industry and a basis, and finds each figure once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import NamedTuple
+
+from finapi.market.book import Book, Entry, Key
+from finapi.market.cells import Figure, Operand
+from finapi.market.metrics import Mapping, Metric, Term, Way
+
+
+class History(NamedTuple):
+    """The filings between which a figure has its value: where it was told first, since when so, until when, and where
+    it was told last."""
+
+    first: int
+    since: int
+    until: int
+    last: int
+
+    @property
+    def restated(self) -> bool:
+        """Whether an earlier filing told another value."""
+        return self.since > self.first
+
+
+class Reports:
+    """What the filings of a book report, by the basis "latest" or (``original``) "original"."""
+
+    def __init__(self, book: Book, mapping: Mapping, industry: str, *, original: bool) -> None:
+        self.book = book
+        self.mapping = mapping
+        self.industry = industry
+        self.original = original
+        self._told: dict[tuple[str, Key], Figure | None] = {}
+        self._own = {concept for concept in book.entries if concept not in mapping.units_of}
+        self._lines: dict[str, list[tuple[Way, tuple[str, ...]]]] = {}
+
+    def reported(self, metric: Metric, key: Key) -> Figure | None:
+        """What the filings themselves say of a metric for a period, by the basis; None when none does."""
+        place = (metric.key, key)
+        if place not in self._told:
+            self._told[place] = self._original(metric, key) if self.original else self._latest(metric, key)
+        return self._told[place]
+
+    def _latest(self, metric: Metric, key: Key) -> Figure | None:
+        """The best way that any filing of the best rank goes; within it the last filing; within that the
+        preferred tag. A lesser tag of a later filing (a note, an equity statement) never displaces the line."""
+        best: Figure | None = None
+        rank = 0
+        for way, concepts in self._ways(metric):
+            last = self._last(way, concepts, key)
+            if last is None:
+                continue
+            of = self.book.ranks[last.place]
+            if best is None or of < rank:
+                best, rank = last, of
+            if rank == 0:
+                break
+        return best
+
+    def _last(self, way: Way, concepts: tuple[str, ...], key: Key) -> Figure | None:
+        """What the last filing that goes a way says."""
+        if way.terms:
+            return max(self._computed(way, key), key=lambda one: one.place, default=None)
+        entries, number, last = self.book.entries, 0, None
+        for at, concept in enumerate(concepts):
+            told = entries[concept].get(key)
+            # Entries stand in the order of their filings; an equal place keeps the preferred tag.
+            if told is not None and (last is None or told[-1].place > last.place):
+                number, last = at, told[-1]
+        return None if last is None else self._told_by(way, concepts, number, key, last)
+
+    def _told_by(self, way: Way, concepts: tuple[str, ...], number: int, key: Key, entry: Entry) -> Figure:
+        first = way.tier == 1 and way.tags[:1] == concepts[number : number + 1]
+        method = "reported" if first else "mapped"
+        operands = ((1, key, entry),)
+        return Figure(Decimal(entry.value), (concepts[number],), way.tier, entry.place, method, operands)
+
+    def _original(self, metric: Metric, key: Key) -> Figure | None:
+        """What the first filing of the best rank said, by the best way that it goes."""
+        told = [one for way, concepts in self._ways(metric) for one in self._versions(way, concepts, key)]
+        if not told:
+            return None
+        best = min(self.book.rank(one.place) for one in told)
+        return min(
+            (one for one in told if self.book.rank(one.place) == best), key=lambda one: (one.place, one.tier)
+        )
+
+    def _versions(self, way: Way, concepts: tuple[str, ...], key: Key) -> Iterator[Figure]:
+        """One figure for each filing that goes a way, the preferred tag of it."""
+        if way.terms:
+            yield from self._computed(way, key)
+            return
+        seen: set[int] = set()
+        for number, concept in enumerate(concepts):
+            for entry in self.book.entries[concept].get(key, ()):
+                if entry.place not in seen:
+                    seen.add(entry.place)
+                    yield self._told_by(way, concepts, number, key, entry)
+
+    def _ways(self, metric: Metric) -> list[tuple[Way, tuple[str, ...]]]:
+        """The ways to a metric that this book can go, each with its concepts that are there, the preferred first."""
+        found = self._lines.get(metric.key)
+        if found is None:
+            found = self._lines[metric.key] = [
+                (way, listed) for way in metric.ways[self.industry] if (listed := self._listed(way))
+            ]
+        return found
+
+    def _listed(self, way: Way) -> tuple[str, ...]:
+        held = self.book.entries
+        listed = [concept for concept in way.tags if concept in held]
+        for pattern in way.own:
+            listed += sorted(concept for concept in self._own if pattern.fullmatch(concept.partition(":")[2]))
+        for term in way.terms:
+            there = [name for name in term.names if name in held]
+            if not there and not term.optional:
+                return ()
+            listed += there
+        return tuple(listed)
+
+    def _computed(self, way: Way, key: Key) -> Iterator[Figure]:
+        """The formula of a way in each filing that has its terms."""
+        by_filing = [self._by_filing(term, key) for term in way.terms]
+        needed = [found for term, found in zip(way.terms, by_filing, strict=True) if not term.optional]
+        places = set.intersection(*map(set, needed)) if needed else set[int]().union(*by_filing)
+        for place in sorted(places):
+            operands = _once(
+                (term, key, found[place])
+                for term, found in zip(way.terms, by_filing, strict=True)
+                if place in found
+            )
+            value = sum((sign * Decimal(entry.value) for sign, _, entry in operands), Decimal(0))
+            line = tuple(f"{'+-'[sign < 0]}{entry.concept}" for sign, _, entry in operands)
+            yield Figure(value, line, way.tier, place, "mapped", operands, way.text)
+
+    def _by_filing(self, term: Term, key: Key) -> dict[int, Entry]:
+        found: dict[int, Entry] = {}
+        for name in term.names:
+            for entry in self.book.entries.get(name, {}).get(key, ()):
+                found.setdefault(entry.place, entry)
+        return found
+
+    def alike(self, metric: Metric, figure: Figure) -> Iterator[Figure]:
+        """The same value of the same period as other tags of the metric tell it in filings of the best rank."""
+        key = figure.operands[0][1]
+        rank = self.book.rank(figure.place)
+        for way, concepts in self._ways(metric):
+            for concept in concepts if not way.terms else ():
+                told = [
+                    one
+                    for one in self.of_line(way, key, (concept,))
+                    if one.value == figure.value and self.book.rank(one.place) == rank
+                ]
+                if told and (concept,) != figure.line:
+                    yield told[0 if self.original else -1]
+
+    def together(self, metric: Metric, one: Figure, other: Figure) -> tuple[Decimal, Decimal] | None:
+        """Two reported figures of a line as one filing tells both, the last (or by the original basis the first)
+        that does; None when none does or one is derived. Restatements and splits are in both or in neither."""
+        if "derived" in (one.method, other.method) or one.line != other.line or not one.tier:
+            return None
+        way = metric.ways[self.industry][one.tier - 1]
+        keys = one.operands[0][1], other.operands[0][1]
+        first, second = ({told.place: told for told in self.of_line(way, key, one.line)} for key in keys)
+        common = first.keys() & second.keys()
+        if not common:
+            return None
+        best = min(map(self.book.rank, common))
+        places = [place for place in common if self.book.rank(place) == best]
+        place = min(places) if self.original else max(places)
+        return first[place].value, second[place].value
+
+    def of_line(self, way: Way, key: Key, line: tuple[str, ...]) -> Iterator[Figure]:
+        """What each filing says of a period under one line of a way."""
+        if way.terms:
+            yield from (one for one in self._computed(way, key) if one.line == line)
+            return
+        for entry in self.book.entries[line[0]].get(key, ()):
+            yield Figure(Decimal(entry.value), line, way.tier, entry.place, "reported", ((1, key, entry),))
+
+    def unchanged(self, figure: Figure) -> bool:
+        """Whether every filing that tells a figure gives it alike."""
+        for _, key, entry in figure.operands:
+            told = self.book.entries[self._counted(entry.concept)][key]
+            if len(told) > 1 and any(one.value != entry.value for one in told):
+                return False
+        return True
+
+    def history(self, figure: Figure) -> History:
+        """When the operands of a figure were told, and told so."""
+        histories = []
+        for _, key, entry in figure.operands:
+            concept = self._counted(entry.concept)
+            rank = self.book.rank(entry.place)
+            told = [one for one in self.book.entries[concept][key] if self.book.rank(one.place) == rank]
+            value = Decimal(entry.value)
+            same = [one for one in told if Decimal(one.value) == value]
+            since = entry.place
+            for one in reversed([one for one in told if one.place <= entry.place]):
+                if Decimal(one.value) != value:
+                    break
+                since = one.place
+            until = min(
+                (one.place for one in told if one.place > entry.place and one not in same),
+                default=len(self.book.filings),
+            )
+            histories.append(History(told[0].place, since, until, told[-1].place))
+        return History(
+            min(one.first for one in histories),
+            max(one.since for one in histories),
+            min(one.until for one in histories),
+            max(one.last for one in histories),
+        )
+
+    def _counted(self, concept: str) -> str:
+        return self.mapping.concept(concept) or concept
+
+
+def _once(terms: Iterable[tuple[Term, Key, Entry]]) -> tuple[Operand, ...]:
+    """The operands of a formula. Two terms that may be absent and have one and the same value are one line told
+    under two tags (short-term debt that is all current maturities), and count once."""
+    operands: list[Operand] = []
+    optional: set[Decimal] = set()
+    for term, key, entry in terms:
+        value = Decimal(entry.value)
+        if term.optional and value:
+            if value in optional:
+                continue
+            optional.add(value)
+        operands.append((term.sign, key, entry))
+    return tuple(operands)
