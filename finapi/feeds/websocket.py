@@ -5,7 +5,9 @@ That package is imported here when the first WebSocket comes, not at the start o
 
 from __future__ import annotations
 
+import codecs
 import socket
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from finapi.feeds.connections import Connection, Watcher
@@ -21,6 +23,8 @@ CLOSE_SECONDS = 5.0  # for the client to close too
 MAX_REASON = 120  # bytes; RFC 6455 section 5.5 allows 123
 TIMED_OUT = 1011
 MAX_WAITING = 1_200  # queued messages: more than a hub queues, so that what a client provokes is bounded
+
+_new_decoder = codecs.getincrementaldecoder("utf-8")
 
 
 def handshake(taken: Taken) -> tuple[int, list[tuple[str, str]], str]:
@@ -50,8 +54,10 @@ class WebSocket(Connection):
         self._texts = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
         self._binary = Opcode.BINARY
         self._open = State.OPEN
-        self._parts: list[bytes] = []
+        self._continuation = Opcode.CONT
         self._is_text = True
+        self._utf8 = _new_decoder()
+        self._text = StringIO()
         self.heard = True  # since the last ping
 
     # ---- for subclasses
@@ -91,6 +97,7 @@ class WebSocket(Connection):
         """Read frames, and hand whole messages on."""
         self.heard = True
         self.protocol.receive_data(data)
+        self._pump()  # the answer to a ping goes before that to a message that ended behind it
         for frame in self.protocol.events_received():
             if frame.opcode in self._texts and self.is_open:  # type: ignore[union-attr]
                 self._part(frame)
@@ -100,21 +107,20 @@ class WebSocket(Connection):
 
     def _part(self, frame: object) -> None:
         opcode, data, fin = frame.opcode, frame.data, frame.fin  # type: ignore[attr-defined]
-        if not self._parts:
+        if opcode is not self._continuation:
             self._is_text = opcode is not self._binary
-        self._parts.append(data)
-        if not fin:
-            return
-        whole, self._parts = b"".join(self._parts), []
         if not self._is_text:
             self.end(1003, "Messages are text.")
             return
         try:
-            text = whole.decode()
+            # Piece by piece, so that a wrong byte is found when it comes; a piece without a byte leaves no trace.
+            self._text.write(self._utf8.decode(data, fin))
         except UnicodeDecodeError:
             self.protocol.fail(1007, "A text message is not UTF-8.")
             return
-        self.said(text)
+        if fin:
+            text, self._text = self._text.getvalue(), StringIO()
+            self.said(text)
 
     def _pump(self) -> None:
         """Send what the protocol has to say; an empty chunk is its word for the end."""

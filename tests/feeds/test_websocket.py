@@ -460,6 +460,12 @@ def test_ten_pings_have_ten_pongs_in_order(raw: Raw) -> None:
     assert [raw.frame() for _ in range(10)] == [(PONG, bytes((number,))) for number in range(10)]
 
 
+def test_a_ping_before_the_end_of_a_message_is_answered_before_it(raw: Raw) -> None:
+    raw.send(frame(TEXT, SUBSCRIBE[:9], fin=False), frame(PING, b"x"), frame(CONT, SUBSCRIBE[9:]))
+    assert raw.frame() == (PONG, b"x")
+    assert raw.text() == SUBSCRIBED
+
+
 def test_a_pong_that_nobody_asked_for_is_nothing(raw: Raw) -> None:
     raw.send(frame(PONG, b"x"), frame(PING))
     assert raw.frame() == (PONG, b"")
@@ -481,7 +487,7 @@ def test_a_pong_that_nobody_asked_for_is_nothing(raw: Raw) -> None:
         pytest.param([frame(CLOSE, b"\x03")], id="a close of one byte"),
         *(
             pytest.param([frame(CLOSE, struct.pack("!H", code))], id=f"close code {code}")
-            for code in (0, 999, 1004, 1005, 1006, 1016, 1100, 2000, 2999, 5000, 65_535)
+            for code in (0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65_535)
         ),
     ],
 )
@@ -492,7 +498,8 @@ def test_what_breaks_the_protocol_is_closed_with_1002(raw: Raw, frames: list[byt
 
 
 @pytest.mark.parametrize(
-    "code", [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 3000, 3999, 4000, 4999]
+    "code",
+    [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999],
 )
 def test_a_close_is_answered_with_its_own_code(raw: Raw, code: int) -> None:
     raw.send(frame(CLOSE, struct.pack("!H", code) + "Grüße".encode()))
@@ -531,11 +538,30 @@ def test_a_text_that_is_not_utf_8_is_closed_with_1007(raw: Raw, payload: bytes) 
     assert raw.ended()
 
 
-def test_a_character_may_be_split_between_fragments(raw: Raw) -> None:
-    text = '{"type":"é"}'.encode()
-    cut = text.index(b"\xc3") + 1
-    raw.send(frame(TEXT, text[:cut], fin=False), frame(CONT, text[cut:]))
-    assert raw.text()["type"] == "error"
+@pytest.mark.parametrize("payload", BAD_UTF8[:-1])
+def test_it_is_found_wherever_the_text_is_cut(service: Service, payload: bytes) -> None:
+    mine = key(service.app)
+    for cut in range(1, len(payload)):
+        with Raw(service, mine) as raw:
+            raw.send(frame(TEXT, payload[:cut], fin=False), frame(CONT, payload[cut:]))
+            assert raw.close_code() == 1007
+
+
+def test_it_is_found_before_the_text_has_ended(raw: Raw) -> None:
+    raw.send(frame(TEXT, BAD_UTF8[0], fin=False))
+    assert raw.close_code() == 1007
+
+
+def test_a_text_that_ends_within_a_character_is_closed_with_1007(raw: Raw) -> None:
+    raw.send(frame(TEXT, b'"\xe2', fin=False), frame(CONT, b"\x82"))
+    assert raw.close_code() == 1007
+
+
+def test_characters_may_be_split_between_fragments_at_every_byte(raw: Raw) -> None:
+    text = '{"type":"\u00e9\u20ac\U0001f600"}'.encode()
+    for cut in range(1, len(text)):
+        raw.send(frame(TEXT, text[:cut], fin=False), frame(CONT, text[cut:]))
+        assert raw.text()["type"] == "error"
 
 
 def test_a_reason_that_is_not_utf_8_is_closed_with_1007(raw: Raw) -> None:
