@@ -19,7 +19,7 @@ from finapi.errors import ApiError, invalid_param
 HEADER = "Idempotency-Key"
 KEPT = timedelta(hours=24)
 
-_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Once:
 
 def once(user_id: int, route: str, key: str, body: bytes) -> Once:
     """The call of a user with this ``Idempotency-Key`` and these bytes; INVALID_PARAM for a key that is none."""
-    if not _KEY.fullmatch(key):
+    if not KEY.fullmatch(key):
         raise invalid_param(
             HEADER, f"{HEADER} must be 1 to 255 visible ASCII characters.", expected="1-255 characters"
         )

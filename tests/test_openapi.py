@@ -7,17 +7,19 @@ import re
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from finapi import __version__, accounts
 from finapi.app import App
 from finapi.errors import STATUS_OF
 from finapi.web.call import Route
+from finapi.web.http import dumps, gzip
 from finapi.web.openapi import document
-from finapi.web.params import Param
+from finapi.web.params import Field, Param
 from finapi.web.routes import ROUTES as TABLE
 from finapi.web.routes import paths
-from tests.api import COMPANY, FILING, put, report
+from tests.api import COMPANY
 from tests.client import Client
 
 # Pages are for people: the document is of what programs call.
@@ -38,7 +40,9 @@ def operation(route: Route) -> dict[str, Any]:
 
 def parameter(route: Route, param: Param) -> dict[str, Any]:
     found = [
-        one for one in operation(route)["parameters"] if (one["name"], one["in"]) == (param.name, param.place)
+        one
+        for one in operation(route)["parameters"]
+        if (one.get("name"), one.get("in")) == (param.name, param.place)
     ]
     assert len(found) == 1
     one: dict[str, Any] = found[0]
@@ -66,11 +70,18 @@ def test_every_route_is_in_the_document_and_nothing_else() -> None:
     assert documented == {(route.method, path) for route in ROUTES for path in paths(route)}
 
 
-def test_every_operation_has_a_name_of_its_own() -> None:
-    names = [operation(route)["operationId"] for route in ROUTES]
+def test_every_operation_and_webhook_has_a_name_of_its_own() -> None:
+    items = [*DOCUMENT["paths"].values(), *DOCUMENT["webhooks"].values()]
+    names = [one["operationId"] for item in items for one in item.values()]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch("[a-z][A-Za-z0-9_]*", name) for name in names)
     assert "get_xbrl_companies_ticker_statements" in names
+
+
+def test_every_operation_has_a_tag_that_is_described() -> None:
+    described = [tag["name"] for tag in DOCUMENT["tags"]]
+    used = {tag for item in DOCUMENT["paths"].values() for one in item.values() for tag in one["tags"]}
+    assert sorted(described) == sorted(used)
 
 
 @each_route
@@ -90,12 +101,12 @@ def test_an_operation_says_what_it_costs_and_who_may_call(route: Route) -> None:
 @each_route
 def test_an_operation_names_the_answers_that_it_can_give(route: Route) -> None:
     answers = set(operation(route)["responses"])
-    expected = {"405", "500", "503", "504", *map(str, route.answers), *map(str, route.errors)}
+    expected = {"400", "405", "500", "503", "504", *map(str, route.answers), *map(str, route.errors)}
     expected |= {"401", "404", "429"} if route.auth == "key" else set()
     expected |= {"402"} if route.cost else set()
     expected |= {"401"} if route.auth in ("session", "either") else set()
-    expected |= {"429"} if route.zone else set()
-    expected |= {"400"} if route.params or route.body is not None else set()
+    expected |= {"429"} if route.zone or route.auth != "none" else set()
+    expected |= {"409"} if route.idempotent else set()
     expected |= {"413", "415"} if route.body is not None else set()
     expected |= {"304"} if route.cacheable else set()
     assert answers == expected
@@ -103,8 +114,12 @@ def test_an_operation_names_the_answers_that_it_can_give(route: Route) -> None:
 
 @each_route
 def test_an_operation_lists_the_parameters_of_its_route(route: Route) -> None:
-    listed = [(one["name"], one["in"]) for one in operation(route).get("parameters", [])]
-    assert listed == [(param.name, param.place) for param in route.params]
+    listed = operation(route).get("parameters", [])
+    if route.idempotent:
+        assert listed.pop() == {"$ref": "#/components/parameters/IdempotencyKey"}
+    assert [(one["name"], one["in"]) for one in listed] == [
+        (param.name, param.place) for param in route.params
+    ]
 
 
 @pytest.mark.parametrize(("route", "param"), ALL_PARAMS)
@@ -156,31 +171,109 @@ def test_the_server_serves_the_document_that_the_function_makes(app: App) -> Non
     assert answer.json == json.loads(json.dumps(document("")))
 
 
-# ---- true of the answers
+# ---- answers
 
 
-def assert_fits(value: Any, schema: dict[str, Any]) -> None:
-    """The value has the type, the required members and the constants of a schema of the document."""
-    if "const" in schema:
-        assert value == schema["const"]
-    kinds = {"object": dict, "string": str, "integer": int, "array": list}
-    if "type" in schema:
-        assert isinstance(value, kinds[schema["type"]]), value
-    for name in schema.get("required", []):
-        assert name in value
-    for name, inner in schema.get("properties", {}).items():
-        if name in value:
-            assert_fits(value[name], inner)
+def resolved(ref: dict[str, Any]) -> dict[str, Any]:
+    """What a reference in the document stands for; a part that is no reference is itself."""
+    found: Any = ref if "$ref" not in ref else DOCUMENT
+    for name in ref.get("$ref", "#")[2:].split("/") if "$ref" in ref else ():
+        found = found[name]
+    return dict(found)
 
 
-@pytest.mark.parametrize("path", [COMPANY, FILING])
-def test_an_answer_fits_the_envelope(app: App, user: accounts.NewUser, path: str) -> None:
-    put(app, report())
-    answer = Client(app, user.api_key).get(path)
-    assert answer.status == 200
-    envelope = DOCUMENT["components"]["schemas"]["Envelope"]
-    assert_fits(answer.json, envelope)
-    assert set(answer.json) == set(envelope["properties"])
+def misfits(value: Any, schema: dict[str, Any]) -> list[str]:
+    """What of ``value`` does not fit a schema of the document."""
+    whole = {**schema, "components": DOCUMENT["components"]}
+    Draft202012Validator.check_schema(whole)
+    validator = Draft202012Validator(whole, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    return [f"{list(error.absolute_path)}: {error.message}" for error in validator.iter_errors(value)]
+
+
+@pytest.mark.parametrize("section", ["paths", "webhooks"])
+def test_every_body_has_an_example_and_every_example_fits_its_schema(section: str) -> None:
+    wrong = []
+    for item in DOCUMENT[section].values():
+        for one in item.values():
+            bodies = [one["requestBody"]] if "requestBody" in one else []
+            for body in [*bodies, *map(resolved, one["responses"].values())]:
+                for kind, media in body.get("content", {}).items():
+                    shown = [media["example"]] if "example" in media else []
+                    shown += [resolved(one)["value"] for one in media.get("examples", {}).values()]
+                    assert shown, (one["operationId"], kind)
+                    found = {text for value in shown for text in misfits(value, media["schema"])}
+                    wrong += [(one["operationId"], kind, text) for text in found]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("route", "field"),
+    [
+        pytest.param(route, field, id=f"{route.path} {field.name}")
+        for route in ROUTES
+        for field in route.body or ()
+    ],
+)
+def test_an_example_of_a_member_of_a_body_is_a_value_that_it_takes(route: Route, field: Field) -> None:
+    shown = operation(route)["requestBody"]["content"]["application/json"]["example"]
+    if field.name in shown:
+        field.read(shown[field.name])
+    else:
+        assert not field.required
+
+
+def test_the_errors_that_are_shown_have_codes_of_their_status() -> None:
+    for response in DOCUMENT["components"]["responses"].values():
+        for code, shown in response["content"]["application/json"]["examples"].items():
+            assert shown["value"]["code"] == shown["value"]["error"] == code
+    shown = {
+        int(name[5:8]): set(response["content"]["application/json"]["examples"])
+        for name, response in DOCUMENT["components"]["responses"].items()
+    }
+    assert all(STATUS_OF[code] == status for status, codes in shown.items() for code in codes)
+
+
+@each_route
+def test_an_answer_names_the_headers_that_it_carries(route: Route) -> None:
+    responses = operation(route)["responses"]
+    for status, response in responses.items():
+        names = set(resolved(response)["headers"])
+        assert {"X-API-Version", "X-Request-ID"} <= names
+        assert ("X-Tokens-Charged" in names) is bool(route.cost)
+        assert ("ETag" in names) is (route.cacheable and status in ("200", "304"))
+        limits = "X-RateLimit-Remaining" in names
+        gateway = route.zone in ("financials", "xbrl")
+        assert limits is (
+            (status == "200" and route.zone is not None)
+            or (status == "429" and not gateway and not route.path.endswith("/login"))
+        )
+        assert ("Retry-After" in names) is (status == "503" or (status == "429" and not gateway))
+
+
+def test_a_link_leads_to_an_operation_with_the_parameters_that_it_fills() -> None:
+    operations = {one["operationId"]: one for item in DOCUMENT["paths"].values() for one in item.values()}
+    links = {
+        name: link
+        for one in operations.values()
+        for response in one["responses"].values()
+        for name, link in response.get("links", {}).items()
+    }
+    assert set(links) == {"register", "login", "user", "balance", "stop", "redeliver", "filing"}
+    for link in links.values():
+        target = operations[link["operationId"]]
+        names = {one.get("name") for one in target.get("parameters", [])}
+        assert set(link.get("parameters", {})) <= names
+        if "requestBody" in link:
+            schema = target["requestBody"]["content"]["application/json"]["schema"]
+            assert set(link["requestBody"]) <= set(schema["properties"])
+
+
+def test_every_event_is_a_webhook_whose_body_is_described() -> None:
+    assert set(DOCUMENT["webhooks"]) == {"finapi.test", "sniper.filing_hit", *accounts.TOPICS}
+    for name, item in DOCUMENT["webhooks"].items():
+        schema = item["post"]["requestBody"]["content"]["application/json"]["schema"]
+        assert schema["properties"]["event_type"] == {"const": name}
+        assert set(schema["required"]) == {"event_type", "occurred_at", "delivery_id", "target_id", "payload"}
 
 
 @pytest.mark.parametrize(
@@ -191,6 +284,11 @@ def test_a_refusal_fits_the_error(app: App, user: accounts.NewUser, path: str, s
     answer = Client(app, user.api_key).get(path)
     assert answer.status == status
     error = DOCUMENT["components"]["schemas"]["Error"]
-    assert_fits(answer.json, error)
+    assert misfits(answer.json, error) == []
     assert set(answer.json) <= set(error["properties"])
-    assert answer.json["code"] in STATUS_OF
+
+
+def test_a_document_is_no_larger_than_a_reader_can_take() -> None:
+    document_bytes = dumps(DOCUMENT)
+    assert len(document_bytes) < 900_000
+    assert len(gzip(document_bytes)) < 90_000

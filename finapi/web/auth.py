@@ -8,6 +8,8 @@ from finapi.web import pages
 from finapi.web.call import Call
 from finapi.web.http import Response
 from finapi.web.params import Field, Param
+from finapi.web.shapes import INTEGER, TEXT, obj
+from finapi.web.user import USER
 
 GENERIC_RESET = "If the email is registered, a link to set a new password has been sent."
 GENERIC_RESEND = "If the email waits for its verification, a new link has been sent."
@@ -31,6 +33,10 @@ NEW_PASSWORD_BODY = (
     Field("newpassword", "text", required=True, example="correct horse battery"),
 )
 TOKEN_PARAMS = (Param("token", required=True, help="The token of the link.", example="v1.x"),)
+
+REDEEMED = obj(message=TEXT, invite_token=TEXT, expires_in=INTEGER)
+REGISTERED = obj(message=TEXT, linkMsg=TEXT)
+LOGGED_IN = obj(message=TEXT, user=USER, token=TEXT)
 
 
 def redeem_invite(call: Call) -> Response:

@@ -16,7 +16,7 @@ MAX_CIKS = 50
 
 PARAMS = (
     Param("ciks", "words", required=True, help=f"Up to {MAX_CIKS} CIKs.", example="1067983,1061768"),
-    Param("period", "date", required=True, help="End of a quarter.", example="2025-09-30"),
+    Param("period", "date", required=True, help="End of a quarter.", example="2026-03-31"),
     Param(
         "compare_period", "date", help="End of another; by default the quarter before.", example="2025-06-30"
     ),

@@ -6,6 +6,20 @@ from functools import cache
 
 from finapi.web.call import Call
 from finapi.web.http import Response, dumps
+from finapi.web.shapes import TEXT, const
+
+DOCUMENT = {
+    "type": "object",
+    "properties": {
+        "openapi": const("3.1.0"),
+        "info": {"type": "object", "properties": {"title": TEXT, "version": TEXT}},
+        "servers": {"type": "array"},
+        "paths": {"type": "object"},
+        "webhooks": {"type": "object"},
+        "components": {"type": "object"},
+    },
+    "required": ["openapi", "info", "servers", "paths", "webhooks", "components"],
+}
 
 
 def openapi(call: Call) -> Response:

@@ -194,7 +194,7 @@ HOLDERS_PARAMS = (
         help="Only funds whose position changed so.",
         example="new",
     ),
-    Param("period", "date", help="End of a quarter; the latest held by default.", example="2025-09-30"),
+    Param("period", "date", help="End of a quarter; the latest held by default.", example="2026-03-31"),
 )
 _HOLDER = obj(
     cik=TEXT,
@@ -252,7 +252,7 @@ TRENDS = beside(
 SEARCH_PARAMS = (
     Param("q", required=True, help="A ticker or a CUSIP.", example="AAPL"),
     shapes.limit(20, 100),
-    Param("period", "date", help="End of a quarter; the latest held by default.", example="2025-09-30"),
+    Param("period", "date", help="End of a quarter; the latest held by default.", example="2026-03-31"),
 )
 SEARCHED = beside(
     query=TEXT,

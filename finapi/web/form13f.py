@@ -75,7 +75,7 @@ QUERY = Field(
     "text",
     required=True,
     help="field:value with AND between; fields cik, period, accession, form, and filed:[DAY TO DAY].",
-    example="cik:1067983 AND period:2025-09-30",
+    example="cik:1067983 AND period:2026-03-31",
 )
 PAGE_FIELDS = (
     Field("from", "integer", least=0, most=1_000_000, help="Rows to pass over.", example=0),

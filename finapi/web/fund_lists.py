@@ -29,11 +29,11 @@ LATEST_PARAMS = (
     Param("since", "date", help="Only what was filed on this day or later.", example="2025-11-01"),
 )
 STATS_PARAMS = (
-    Param("period", "date", help="End of a quarter; by default the last that is over.", example="2025-09-30"),
+    Param("period", "date", help="End of a quarter; by default the last that is over.", example="2026-03-31"),
 )
 PROGRESS_PARAMS = (
     Param(
-        "quarter", "date", help="End of a quarter; by default the last that is over.", example="2025-09-30"
+        "quarter", "date", help="End of a quarter; by default the last that is over.", example="2026-03-31"
     ),
 )
 

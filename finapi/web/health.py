@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from finapi.web.call import Call
 from finapi.web.http import Response, dumps
+from finapi.web.shapes import INTEGER, const, obj
+
+LIVE = obj(status=const("ok"))
+READY = obj(status=const("ok"), data_version=INTEGER)
 
 
 def livez(call: Call) -> Response:

@@ -25,8 +25,8 @@ MAYBE_DATE = nullable(DATE)
 STATUS = nullable(enum(*funds.STATUSES[1:]))
 
 CIK = Param("cik", place="path", required=True, help="CIK of the manager, padded or not.", example="1067983")
-PERIOD = Param("period", "date", help="End of a quarter; the latest held by default.", example="2025-09-30")
-QUARTER = Param("quarter", help="End of a quarter, or latest.", default="latest", example="2025-09-30")
+PERIOD = Param("period", "date", help="End of a quarter; the latest held by default.", example="2026-03-31")
+QUARTER = Param("quarter", help="End of a quarter, or latest.", default="latest", example="2026-03-31")
 TICKER = Param("ticker", place="path", required=True, help="Ticker, in any spelling.", example="AAPL")
 OFFSET = Param(
     "offset",

@@ -6,12 +6,14 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from finapi import __version__
+from finapi import __version__, idempotency
 from finapi.web import routes
 from finapi.web.call import Route
+from finapi.web.openapi_answers import HEADERS, Answers
 from finapi.web.params import MAX_LENGTH, MAX_TEXT, MAX_URL, MAX_WORDS, Field, Param
 from finapi.web.routes import ROUTES
-from finapi.web.tables import TABLES
+from finapi.web.shapes import TEXT
+from finapi.web.webhook_shapes import EVENTS
 
 _TYPES: dict[str, dict[str, Any]] = {
     "text": {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH},
@@ -41,92 +43,145 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "object": {"type": "object"},
 }
 
-# Which errors an operation can answer, by what it does.
-_ALWAYS = {
-    405: "Not a method of this path.",
-    500: "An unexpected failure; a metered call was refunded.",
-    503: "The server is busy; Retry-After says when to come back.",
-    504: "The call took longer than the server allows; a metered call was refunded.",
+DESCRIPTION = """\
+Data calls want an API key (`X-API-Key`, or `apiKey` in the query); what concerns the account itself wants the session
+token of a login, and some calls take either. `x-token-cost` is what a call debits; one that fails, or is answered
+304, costs nothing. Every error has the shape of the schema Error. Unknown query names and body members are ignored.
+HEAD works where GET does; OPTIONS says what a path allows. Lists come as CSV or NDJSON when `Accept` asks for them.
+Tickers are taken in any spelling, CIKs bare or padded, accession numbers with or without dashes."""
+
+# By the first segment after /api/v1, or the path itself.
+TAGS = {
+    "auth": "Invites, registration, sessions, passwords.",
+    "user": "The caller's account.",
+    "account": "Tokens, usage, limits.",
+    "billing": "The wallet and what is bought.",
+    "plans": "The plans that there are.",
+    "sniper": "Targets that wait for a filing.",
+    "webhooks": "What is sent to receivers, and the secret that signs it.",
+    "xbrl": "Statements, series and figures of companies.",
+    "facts": "Figures looked up.",
+    "sec": "Filings, forms, companies and people.",
+    "filings": "Filings by cursor.",
+    "index": "The filings of a day.",
+    "form-13f": "What funds hold.",
+    "tickers": "Tickers, and who holds them.",
+    "cusip": "CUSIPs.",
+    "insiders": "Insiders: transactions, holdings, forms.",
+    "prices": "Prices by day.",
+    "financials": "How far ingestion has come.",
+    "sql-proxy": "Queries over views.",
+    "events": "The feeds, for clients that ask.",
+    "status": "How every part of the service stands.",
+    "stats": "How much is held.",
+    "policy": "What is promised.",
+    "service": "The process and this document.",
 }
-_WITH_INPUT = {400: "A parameter or the body is wrong; details name what."}
-_WITH_BODY = {413: "The body is too large.", 415: "The body is not application/json."}
-_AUTHENTICATED = {401: "No valid credential."}
-_METERED = {402: "The token balance is below the cost of the call."}
-_OF_DATA = {404: "There is no such company, filing or report."}
-_OF_ITS_OWN = {
-    401: "Email or password is wrong.",
-    404: "The caller has no such thing.",
-    409: "It cannot be done now; details say why.",
-    410: "The invite code is used.",
-}
-_LIMITED = {429: "Too many requests."}
 
 
 def document(public_url: str) -> dict[str, Any]:
     """The document of every route, as JSON values; ``public_url`` is its server, "/" when empty."""
+    answers = Answers()
     paths: dict[str, dict[str, Any]] = {}
     for route in (route for route in ROUTES if not route.page):
         for path in routes.paths(route):
-            paths.setdefault(path, {})[route.method.lower()] = _operation(route, path)
+            paths.setdefault(path, {})[route.method.lower()] = _operation(route, path, answers)
+    used = {tag for item in paths.values() for operation in item.values() for tag in operation["tags"]}
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "finapi",
             "version": __version__,
             "summary": "Market data derived from SEC filings.",
+            "description": DESCRIPTION,
             "license": {"name": "MIT", "identifier": "MIT"},
         },
+        "externalDocs": {"url": f"{public_url}/changelog", "description": "What changed in which version."},
         "servers": [{"url": public_url or "/"}],
+        "tags": [{"name": name, "description": text} for name, text in TAGS.items() if name in used],
         "paths": paths,
+        "webhooks": {name: {"post": _webhook(name)} for name in EVENTS},
         "components": {
             "securitySchemes": {
                 "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
                 "keyInQuery": {"type": "apiKey", "in": "query", "name": "apiKey"},
                 "session": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
             },
-            "schemas": {"Envelope": _ENVELOPE, "Error": _ERROR},
+            "parameters": {"IdempotencyKey": _IDEMPOTENCY_KEY},
+            "headers": HEADERS,
+            "schemas": answers.schemas,
+            "responses": answers.responses,
+            "examples": answers.examples,
         },
     }
 
 
-def _operation(route: Route, path: str) -> dict[str, Any]:
-    success = route.shape or (
-        {"$ref": "#/components/schemas/Envelope"} if route.auth == "key" else {"type": "object"}
-    )
+def _operation(route: Route, path: str, answers: Answers) -> dict[str, Any]:
+    name = _operation_id(route.method, path)
     operation: dict[str, Any] = {
-        "operationId": re.sub(r"\W+", "_", f"{route.method.lower()}{path.removeprefix('/api/v1')}").strip(
-            "_"
-        ),
+        "operationId": name,
+        "tags": [_tag(path)],
         "summary": route.summary,
         "security": _SECURITY[route.auth],
         "x-token-cost": route.cost,
-        "responses": {
-            **{str(status): _success(route, status, success) for status in route.answers},
-            **{str(status): _error_response(text) for status, text in sorted(_errors(route).items())},
-        },
+        "responses": answers.of(route, name),
     }
     if route.deprecated is not None:
         operation["deprecated"] = True
-    if route.params:
-        operation["parameters"] = [_parameter(param) for param in route.params]
+    parameters = [_parameter(param) for param in route.params]
+    if route.idempotent:
+        parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
+    if parameters:
+        operation["parameters"] = parameters
     if route.body is not None:
         operation["requestBody"] = _body(route.body)
-    if route.cacheable:
-        operation["responses"]["304"] = {"description": "What If-None-Match names is still the answer; free."}
     return operation
 
 
-def _success(route: Route, status: int, schema: dict[str, Any]) -> dict[str, Any]:
-    if status == 302:
-        location = {"schema": {"type": "string", "format": "uri-reference"}, "required": True}
-        return {"description": "On to the page.", "headers": {"Location": location}}
-    content: dict[str, Any] = {"application/json": {"schema": schema}}
-    if route.media:
-        content = {kind: {"schema": {"type": "string"}} for kind in route.media}
-    if route.lists:
-        content |= {kind: {"schema": {"type": "string"}} for kind in TABLES}
-    return {"description": route.summary, "content": content}
+def _operation_id(method: str, path: str) -> str:
+    return re.sub(r"\W+", "_", f"{method.lower()}{path.removeprefix('/api/v1')}").strip("_")
 
+
+def _tag(path: str) -> str:
+    path = path.replace("/insider-module/api/", "/api/v1/")
+    return path.split("/")[3] if path.startswith("/api/v1/") else "service"
+
+
+def _webhook(name: str) -> dict[str, Any]:
+    """What a receiver is sent for an event of this type (SPEC "Events", CONTRACT 9)."""
+    summary, schema, body = EVENTS[name]
+    return {
+        "operationId": f"on_{re.sub(r'[.]', '_', name)}",
+        "tags": ["webhooks"],
+        "summary": summary,
+        "parameters": [
+            {"name": header, "in": "header", "required": True, "description": text, "schema": TEXT}
+            for header, text in _SIGNED.items()
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": schema, "example": body}},
+        },
+        "responses": {
+            "200": {"description": "Received. Anything else, a redirect too, is tried again three times."}
+        },
+    }
+
+
+_SIGNED = {
+    "webhook-id": "The delivery's id, the same in every attempt.",
+    "webhook-timestamp": "When the attempt was made, in seconds since 1970.",
+    "webhook-signature": "v1 and the signature, one for each secret in force (Standard Webhooks 1.0).",
+}
+
+_IDEMPOTENCY_KEY = {
+    "name": idempotency.HEADER,
+    "in": "header",
+    "required": False,
+    "description": "Sent again within 24 hours, the call gets the same answer and nothing is done twice.",
+    "schema": {"type": "string", "pattern": idempotency.KEY.pattern, "maxLength": 255},
+    "example": "order-2025-0117",
+}
 
 _SECURITY: dict[str, list[dict[str, list[str]]]] = {
     "none": [],
@@ -136,45 +191,46 @@ _SECURITY: dict[str, list[dict[str, list[str]]]] = {
 }
 
 
-def _errors(route: Route) -> dict[int, str]:
-    errors = dict(_ALWAYS)
-    if route.params or route.body is not None:
-        errors |= _WITH_INPUT
-    if route.body is not None:
-        errors |= _WITH_BODY
-    if route.auth != "none":
-        errors |= _AUTHENTICATED
-    if route.cost:
-        errors |= _METERED
-    if route.auth == "key":
-        errors |= _OF_DATA
-    if route.zone is not None:
-        errors |= _LIMITED
-    return errors | {status: _OF_ITS_OWN[status] for status in route.errors}
-
-
 def _body(fields: tuple[Field, ...]) -> dict[str, Any]:
-    properties = {}
-    for field in fields:
-        schema = dict(_FIELDS[field.kind])
-        if field.least is not None:
-            schema["minimum"] = field.least
-        if field.most is not None:
-            schema["maximum"] = field.most
-        if field.allowed and field.kind == "text":
-            schema = {"type": "string", "enum": list(field.allowed)}
-        elif field.allowed:
-            schema["items"] = {"type": "string", "enum": list(field.allowed)}
-        if field.nullable:
-            schema["type"] = [schema["type"], "null"]
-        if field.help:
-            schema["description"] = field.help
-        if field.example:
-            schema["examples"] = [field.example == "true" if field.kind == "boolean" else field.example]
-        properties[field.name] = schema
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {field.name: _member(field) for field in fields},
+    }
     required = [field.name for field in fields if field.required]
-    schema = {"type": "object", "properties": properties, **({"required": required} if required else {})}
-    return {"required": bool(required), "content": {"application/json": {"schema": schema}}}
+    if required:
+        schema["required"] = required
+    shown = {field.name: _shown(field) for field in fields if field.required or field.example != ""}
+    return {"required": True, "content": {"application/json": {"schema": schema, "example": shown}}}
+
+
+def _member(field: Field) -> dict[str, Any]:
+    schema = dict(_FIELDS[field.kind])
+    if field.least is not None:
+        schema["minimum"] = field.least
+    if field.most is not None:
+        schema["maximum"] = field.most
+    if field.allowed and field.kind == "text":
+        schema = {"type": "string", "enum": list(field.allowed)}
+    elif field.allowed:
+        schema["items"] = {"type": "string", "enum": list(field.allowed)}
+    if field.nullable:
+        schema["type"] = [schema["type"], "null"]
+        if "enum" in schema:
+            schema["enum"] = [*schema["enum"], None]
+    if field.help:
+        schema["description"] = field.help
+    if field.example != "":
+        schema["examples"] = [_shown(field)]
+    return schema
+
+
+def _shown(field: Field) -> Any:
+    """The example of a field as the JSON that it is."""
+    if field.kind == "boolean":
+        return field.example in (True, "true")
+    if field.kind in ("words", "texts") and isinstance(field.example, str):
+        return field.example.split(",")
+    return int(field.example) if field.kind == "integer" else field.example
 
 
 def _parameter(param: Param) -> dict[str, Any]:
@@ -206,37 +262,3 @@ def _parameter(param: Param) -> dict[str, Any]:
     if param.kind == "words":
         described |= {"style": "form", "explode": False}
     return described
-
-
-def _error_response(description: str) -> dict[str, Any]:
-    return {
-        "description": description,
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
-    }
-
-
-_ENVELOPE = {
-    "type": "object",
-    "required": ["status", "data", "meta", "request_id", "timestamp"],
-    "properties": {
-        "status": {"const": "success"},
-        "data": {"type": "object"},
-        "meta": {"type": "object"},
-        "request_id": {"type": "string"},
-        "timestamp": {"type": "string", "format": "date-time"},
-    },
-}
-
-_ERROR = {
-    "type": "object",
-    "required": ["status", "error", "code", "message", "request_id", "timestamp"],
-    "properties": {
-        "status": {"const": "error"},
-        "error": {"type": "string"},
-        "code": {"type": "string"},
-        "message": {"type": "string"},
-        "details": {"type": "object"},
-        "request_id": {"type": "string"},
-        "timestamp": {"type": "string", "format": "date-time"},
-    },
-}

@@ -10,6 +10,21 @@ from finapi.market import companies, statements
 from finapi.web.call import Call
 from finapi.web.http import Response
 from finapi.web.params import Param
+from finapi.web.shapes import (
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    TEXT,
+    TIME,
+    array,
+    const,
+    enum,
+    envelope,
+    made_of,
+    mapping,
+    nullable,
+    obj,
+)
 
 _STATEMENT = Param(
     "statement",
@@ -59,6 +74,63 @@ FILING_PARAMS = (
     ),
     _STATEMENT,
     _CONSOLIDATED,
+)
+
+_COLUMN = obj(
+    context_seq=INTEGER,
+    period_type=enum("D", "I"),
+    start_date=nullable(DATE),
+    end_date=DATE,
+    dims=nullable(mapping(TEXT)),
+)
+_ROW = obj(
+    concept=TEXT,
+    label=nullable(TEXT),
+    depth=INTEGER,
+    balance=nullable(enum("debit", "credit")),
+    preferred_label=nullable(TEXT),
+    negated=BOOLEAN,
+    abstract=BOOLEAN,
+    unit=nullable(TEXT),
+    decimals={"anyOf": [INTEGER, const("INF"), {"type": "null"}]},
+    values=array(nullable(TEXT)),
+    marks=array(nullable(obj(status=enum("absent", "nil"), reason=TEXT))),
+)
+_STATEMENT_SHAPE = obj(
+    slot=TEXT,
+    role_uri=nullable(TEXT),
+    definition=nullable(TEXT),
+    columns=array(_COLUMN),
+    rows=array(_ROW),
+)
+_META = {
+    "resolved_accession": TEXT,
+    "accession": TEXT,
+    "period_of_report": DATE,
+    "form_type": TEXT,
+    "filed_at": nullable(DATE),
+    "fiscal_year": nullable(INTEGER),
+    "fiscal_period": nullable(TEXT),
+    "cik": TEXT,
+    "ticker": nullable(TEXT),
+    "company_name": TEXT,
+    "covered": BOOLEAN,
+    "source": TEXT,
+    "view": enum("consolidated", "all"),
+    "engine_version": INTEGER,
+    "generated_at": TIME,
+    "statement_count": INTEGER,
+    "absent": array(obj(statement=TEXT, status=const("absent"), reason=TEXT)),
+}
+SHAPE = envelope(
+    obj(
+        kind=const("as_filed"),
+        ticker=nullable(TEXT),
+        cik=TEXT,
+        company_name=TEXT,
+        statements=mapping(_STATEMENT_SHAPE),
+    ),
+    made_of(_META),
 )
 
 

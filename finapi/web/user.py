@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from finapi import accounts, webhooks
+from finapi import accounts, plans, webhooks
 from finapi.web.call import Call
 from finapi.web.http import Response
 from finapi.web.params import Field
+from finapi.web.shapes import BOOLEAN, INTEGER, NUMBER, TEXT, TIME, URL, array, enum, made_of, nullable, obj
 
 UPDATE_BODY = (
     Field("webhook_url", "url", nullable=True, example="https://example.com/hook"),
@@ -13,6 +14,42 @@ UPDATE_BODY = (
     Field("notify_browser", "boolean", example="true"),
     Field("webhook_topics", "texts", allowed=accounts.TOPICS),
 )
+
+PLAN = obj(
+    id=INTEGER,
+    userId=TEXT,
+    total_limit_api=INTEGER,
+    reach_limit_api=INTEGER,
+    plan=enum(*plans.PERIOD_MONTHS),
+    status=TEXT,
+    current_period_end=nullable(TIME),
+    created_at=TIME,
+    updated_at=TIME,
+)
+_MEMBERS = {
+    "id": INTEGER,
+    "uuid": {"type": "string", "format": "uuid"},
+    "email": TEXT,
+    "usertype": enum("user", "admin"),
+    "api_key": nullable(TEXT),
+    "verify_email": BOOLEAN,
+    "is_online": BOOLEAN,
+    "has_uat_access": BOOLEAN,
+    "billing_admin": BOOLEAN,
+    "credit_balance": NUMBER,
+    "notify_email": BOOLEAN,
+    "notify_browser": BOOLEAN,
+    "webhook_url": nullable(URL),
+    "webhook_topics": array(enum(*accounts.TOPICS)),
+    "created_at": TIME,
+    "updated_at": TIME,
+    "Userplan": nullable(PLAN),
+}
+DEVICES = obj(id=INTEGER, userId=TEXT, device_limit=INTEGER, created_at=TIME, updated_at=TIME)
+USER = made_of(_MEMBERS)
+SHOWN = obj(user=made_of({**_MEMBERS, "UserDeviceLimit": DEVICES}))
+UPDATED = obj(message=TEXT, user=USER)
+KEY = obj(api_key=TEXT)
 
 
 def show(call: Call) -> Response:

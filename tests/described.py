@@ -1,0 +1,188 @@
+"""A finapi in which every operation of the OpenAPI document can answer well, and calls made of its examples.
+
+The demo's data, a filing whose text is kept, accounts, invites, targets and deliveries. What can be used only
+once, or has an id that nobody knows beforehand, is made anew for each call: see :meth:`World.own`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from finapi import accounts, credentials, invites, sessions, sniper, watchdog, webhooks
+from finapi.app import App
+from finapi.clock import iso
+from finapi.demo import data
+from finapi.edgar import sgml
+from finapi.market import contents, filings
+from tests.client import PASSWORD
+from tests.test_filings import FULL
+
+# No limit and no balance in the way; hashes that cost nothing.
+LIFTED: dict[str, Any] = {
+    "password_profile": "cheap",
+    "device_limit": 1_000_000,
+    "sniper_slots": 1_000_000,
+    "webhook_allow": ("127.0.0.0/8",),
+    "pro_tokens": 10**9,
+    **dict.fromkeys(
+        (
+            "financials_per_minute",
+            "xbrl_per_minute",
+            "insider_per_minute_free",
+            "insider_per_minute_paid",
+            "sql_per_minute",
+            "app_per_minute",
+            "app_per_hour",
+            "register_per_hour_per_ip",
+            "register_per_hour_per_email",
+            "resend_per_hour_per_ip",
+            "resend_per_hour_per_email",
+            "financials_burst",
+            "xbrl_burst",
+        ),
+        1_000_000,
+    ),
+}
+
+# Of the filing whose text is kept.
+TEXT_OF = "0000001750-98-000077"
+
+# A receiver that nobody listens at: what is sent to it fails, as it may.
+RECEIVER = "http://127.0.0.1:9/"
+
+# Where one of several optional parameters is needed: the one that is given.
+ONE_OF: dict[str, dict[str, Any]] = {
+    "get_xbrl_facts": {"cik": "320193"},
+    "get_facts": {"ticker": "AAPL"},
+    "get_xbrl_timeseries": {"ticker": "AAPL"},
+    "get_xbrl_proof": {"ticker": "AAPL"},
+    "get_xbrl_segments": {"ticker": "AAPL", "metric": "revenue"},
+    "get_xbrl_share_classes": {"ticker": "AAPL"},
+}
+
+
+class World:
+    """An App with everything in it. ``key`` is a key with more tokens than can be spent."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+        data.load(app)
+        now = app.clock.now()
+        header = sgml.header(FULL, "full")
+        papers = list(contents.listed(sgml.documents(FULL, "full")))
+        with app.db.write() as tx:
+            stored = filings.put(tx, filings.from_header(header, len(FULL)), now)
+            text = contents.text(papers[0][1], 10_000)
+            contents.put(tx, stored.id, [line for line, _ in papers], text, 10_000)
+            tx.run("bump_data_version")
+        app.watch.probes.update({} if app.watch.probes else {"main_api": lambda: None})
+        watchdog.check(app, now)
+        self._count = 0
+        self._who = self._user("caller")
+        self.key = self._who.api_key
+        # Whose key and password change.
+        self._other = self._user("other")
+        accounts.add_credit(app, self._other.email, 10**9, now)
+
+    def _user(self, name: str) -> accounts.NewUser:
+        return accounts.create(
+            self.app, f"{name}@example.com", "pro", self.app.clock.now(), password=PASSWORD
+        )
+
+    def new_email(self) -> str:
+        """An email that nobody has."""
+        self._count += 1
+        return f"somebody-{self._count}@example.com"
+
+    def session(self) -> str:
+        """The token of a new session, of the user whose key changes."""
+        password, now = PASSWORD, self.app.clock.now()
+        return sessions.login(self.app, self._other.email, password, now).token
+
+    def headers(self) -> dict[str, str]:
+        """Both credentials: each operation takes the one that it wants."""
+        return {"X-API-Key": self.key, "Authorization": f"Bearer {self.session()}"}
+
+    def own(self, operation: str) -> dict[str, Any]:
+        """What stands instead of the document's examples in one call of an operation, by name."""
+        make = getattr(self, "_" + operation, None)
+        return ONE_OF.get(operation, {}) if make is None else make()
+
+    def _post_auth_redeem_invite(self) -> dict[str, Any]:
+        code = invites.create(self.app, self.app.clock.now(), lifetime=None, note=None).code
+        return {"invite_code": code}
+
+    def _post_auth_register(self) -> dict[str, Any]:
+        code, now = self._post_auth_redeem_invite()["invite_code"], self.app.clock.now()
+        with self.app.db.read() as tx:
+            return {"email": self.new_email(), "invite_token": invites.redeem(self.app, tx, code, now)}
+
+    def _post_auth_login(self) -> dict[str, Any]:
+        return {"email": self._other.email, "password": PASSWORD}
+
+    def _get_auth_verifyEmail(self) -> dict[str, Any]:
+        email, now = self.new_email(), self.app.clock.now()
+        with self.app.db.write() as tx:
+            user = accounts.insert(tx, self.app, email, "free", now, password=None, verified=False)
+            uuid = self.app.new_uuid()
+            row = tx.value("put_verification", user_id=user.id, uuid=uuid, now="", expires_at="9999-12-31")
+        return {"token": credentials.link_token(self.app.secrets, "verify", row, uuid)}
+
+    def _put_auth_newpassword(self) -> dict[str, Any]:
+        email, uuid = self.new_email(), self.app.new_uuid()
+        accounts.create(self.app, email, "free", self.app.clock.now(), password=PASSWORD)
+        with self.app.db.write() as tx:
+            row = tx.value("put_reset", email=email, uuid=uuid, now="", expires_at="9999-12-31")
+        return {"token": credentials.link_token(self.app.secrets, "reset", row, uuid)}
+
+    def _post_webhooks_test(self) -> dict[str, Any]:
+        return {"url": RECEIVER}
+
+    def _post_sniper_targets_target_id_stop(self) -> dict[str, Any]:
+        watched, now = sniper.Watched(320193, "AAPL"), self.app.clock.now()
+        made = sniper.create(self.app, self._other.id, watched, {}, now, lambda tx, target: dict(target))
+        return {"target_id": made["target_id"]}
+
+    def _post_webhooks_deliveries_delivery_id_redeliver(self) -> dict[str, Any]:
+        now = self.app.clock.now()
+        with self.app.db.write() as tx:
+            receiver = webhooks.account(tx, self._other.id, RECEIVER)
+            assert receiver is not None
+            event = webhooks.Event(
+                "finapi.test", iso(now), self.app.new_uuid(), {"message": "This is a test."}
+            )
+            delivery_id = webhooks.enqueue(tx, now, receiver, event)
+            tx._connection.execute(
+                "UPDATE deliveries SET state = 'dropped', due_at = NULL, done_at = ? WHERE delivery_id = ?",
+                [iso(now), delivery_id],
+            )
+        return {"delivery_id": delivery_id}
+
+    def _get_sec_filings_accession_number_html(self) -> dict[str, Any]:
+        return {"accession_number": TEXT_OF}
+
+
+def example_call(operation: Mapping[str, Any], path: str, own: Mapping[str, Any]) -> tuple[str, Any]:
+    """Path with query, and body or None, of an operation as its examples say, except for what is ``own``."""
+    query: dict[str, Any] = {}
+    for one in operation.get("parameters", []):
+        if "$ref" in one or not (one["required"] or one["name"] in own):
+            continue
+        value = own.get(one["name"], one.get("example"))
+        if one["in"] == "path":
+            path = path.replace("{" + one["name"] + "}", quote(str(value), safe=""))
+        else:
+            query[one["name"]] = _text(value)
+    body = None
+    if "requestBody" in operation:
+        body = {**operation["requestBody"]["content"]["application/json"]["example"]}
+        body |= {name: value for name, value in own.items() if name in body}
+    return path + (f"?{urlencode(query)}" if query else ""), body
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
