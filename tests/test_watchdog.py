@@ -169,6 +169,21 @@ def test_a_watchdog_that_is_late_by_a_second_is_degraded(
     assert app.watch.standings["sec_watchdog"].reason == reason
 
 
+def test_rounds_of_a_second_that_come_in_time_miss_none(
+    make_app: Callable[..., App], clock: FixedClock
+) -> None:
+    app = make_app(watchdog_interval=1)
+    watchdog.check(app, clock.now())
+    for seconds, expected in (
+        (1.0, "operational"),
+        (1.7, "operational"),
+        (1.8, "degraded"),
+        (1.0, "operational"),
+    ):
+        rounds(app, clock, 1, seconds)
+        assert standing(app, "sec_watchdog") == expected
+
+
 def test_a_watchdog_that_is_stuck_is_down_though_it_cannot_say_so(
     app: App, part: Part, clock: FixedClock
 ) -> None:

@@ -23,7 +23,7 @@ def _front(public_url: str) -> bytes:
         "figure traceable to its filing, and every empty cell marked with a reason.</p>"
         "<h2>Try it</h2><p>With an API key:</p>"
         '<pre tabindex="0"><code>'
-        f"curl -H 'X-API-Key: KEY' \\\n  '{base}/api/v1/xbrl/companies/AAPL/statements?period=Q'"
+        f"curl -H 'X-API-Key: KEY' \\\n  '{base}/api/v1/xbrl/companies/AAPL/statements'"
         "</code></pre>"
         "<p>No key yet? Whoever runs this service gives out invite codes; with one, "
         "<code>POST /api/v1/auth/redeem-invite</code> and <code>POST /api/v1/auth/register</code> make an "

@@ -25,14 +25,14 @@ def document(title: str, body: str, *, wide: bool = False, feed: str = "") -> by
     """A whole page. ``body`` is HTML, in which the caller has escaped what is not; ``feed`` the path of its RSS."""
     places = "".join(f'<a href="{path}">{name}</a>' for path, name in PLACES)
     alternate = f'<link rel="alternate" type="application/rss+xml" title="RSS" href="{feed}">' if feed else ""
-    main = '<main class="wide">' if wide else "<main>"
+    body_tag = '<body class="wide">' if wide else "<body>"
     name = "finapi" if title == "finapi" else f"{title} - finapi"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<title>{escape(name)}</title><link rel="stylesheet" href="/style.css">{alternate}</head>'
-        f'<body><header><nav aria-label="Pages">{places}</nav></header>'
-        f"{main}<h1>{escape(title)}</h1>{body}</main>"
+        f'{body_tag}<header><nav aria-label="Pages">{places}</nav></header>'
+        f"<main><h1>{escape(title)}</h1>{body}</main>"
         f"<footer>finapi {__version__}</footer></body></html>\n"
     ).encode()
 

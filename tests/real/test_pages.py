@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import http.server
 import importlib.util
+import itertools
 import json
 import os
 import re
 import shutil
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from email import message_from_bytes
 from email.policy import default as default_policy
 from pathlib import Path
@@ -290,6 +294,76 @@ def test_pages_fit_their_window_and_follow_light_and_dark(
         _keep(page, f"refused-{width}-{scheme}.png")
 
 
+@contextmanager
+def target(port: int = 0) -> Iterator[int]:
+    """Something to be watched on a port, until the block ends."""
+
+    class Works(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), Works) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_the_status_page_shows_a_service_that_is_down_and_back_again(tmp_path: Path) -> None:
+    with target() as port:
+        words = ("--watchdog-targets", f"shop=http://127.0.0.1:{port}/", "--watchdog-interval", 1)
+        server = running("demo", "--port", 0, "--data-dir", tmp_path / "data", *words)
+        stack = ExitStack()
+        demo = stack.enter_context(server)
+    with stack, browser(tmp_path / "profile", scripts=True) as page:
+
+        def stands(overall: str) -> bool:
+            return bool(demo.get(f"{API}/status").json["overall"] == overall)
+
+        eventually(lambda: stands("partial_outage"))
+        _look(page, demo, "down")
+        assert page.text("[role=status]").startswith("One part is down.")
+        assert page.text("li.down h2") == "shop"
+        assert page.text("li.down .now").endswith("down")
+        assert "Connection refused" in page.text("li.down .reason")
+        with target(port):
+            eventually(lambda: stands("operational"))
+            _look(page, demo, "back")
+            assert page.text("[role=status]").startswith("Every part works.")
+            assert not page.has(".parts li.down")
+            changes = [one.text for one in page.driver.find_elements("css selector", ".changes li")]
+            assert [re.sub(r"^.* UTC ", "", change) for change in changes] == [
+                "shop operational",
+                "shop down: cannot be reached: Connection refused",
+            ]
+            for path in ("/", "/plans", "/changelog"):
+                _look(page, demo, path.strip("/") or "front", path)
+
+
+def _look(page: Browser, demo: Running, name: str, path: str = "/status") -> None:
+    """Keep pictures of a page in every width and scheme, which must fit, be accessible, and ask for nothing else."""
+    for width, scheme in itertools.product((390, 1280), ("light", "dark")):
+        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+        page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        page.open(demo.url + path)
+        overflow = "return document.documentElement.scrollWidth - window.innerWidth"
+        assert page.driver.execute_script(overflow) <= 0, (path, width)
+        assert page.complaints() == []
+        if AXE.is_file():
+            assert _axe(page) == [], (path, width, scheme)
+        _keep(page, f"{name}-{width}-{scheme}.png")
+
+
 @pytest.mark.skipif(not AXE.is_file(), reason="AXE_SCRIPT names no axe.min.js of axe-core")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(demo: Running, tmp_path: Path, scheme: str) -> None:
@@ -324,4 +398,8 @@ def _axe(page: Browser) -> list[tuple[str, str, str]]:
 def _keep(page: Browser, name: str) -> None:
     """Keep a picture where ``FINAPI_TEST_PICTURES`` says, for people to look at."""
     if place := os.environ.get("FINAPI_TEST_PICTURES"):
-        page.driver.save_screenshot(str(Path(place) / name))
+        size = page.driver.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
+        clip = {**size, "height": min(size["height"], 3000), "scale": 1}
+        said = {"captureBeyondViewport": True, "clip": clip}
+        picture = page.driver.execute_cdp_cmd("Page.captureScreenshot", said)["data"]
+        Path(place, name).write_bytes(base64.b64decode(picture))
