@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 import socket
+import time
 from typing import Any
 from wsgiref.types import WSGIEnvironment
 
 from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
 from waitress.task import ErrorTask, WSGITask
+from waitress.utilities import build_http_date
 
 from finapi.handover import HANDED_BODY, HandedOver
 from finapi.wire import Refusal, RequestParser
@@ -20,6 +22,11 @@ from finapi.wire import Refusal, RequestParser
 PIPELINE_LIMIT = 32  # requests taken in behind one; a client repeats the rest (RFC 9112 section 9.3.2)
 LINGER_SECONDS = 5.0  # for the client to read the last answer and close; as nginx's lingering_timeout
 RECEIVE_BYTES = 65_536  # per read: with waitress's 8,192 a full body takes 6,400 rounds of the loop
+
+
+def _wants_close(request: RequestParser) -> bool:
+    # A list (RFC 9110 section 7.6.1); waitress looks for a single word.
+    return "close" in re.split("[ \t,]+", request.headers.get("CONNECTION", "").lower())
 
 
 class _Task(WSGITask):  # type: ignore[misc]
@@ -41,9 +48,7 @@ class _Task(WSGITask):  # type: ignore[misc]
 
     def build_response_header(self) -> bytes:
         self.channel.answering = True
-        # A list (RFC 9110 section 7.6.1); waitress looks for a single word.
-        options = re.split("[ \t,]+", self.request.headers.get("CONNECTION", "").lower())
-        if "close" in options or self.channel.server.stopping:
+        if _wants_close(self.request) or self.channel.server.stopping:
             self.set_close_on_finish()
         header: bytes = super().build_response_header()
         return header
@@ -140,10 +145,37 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         if not refusal and self.server.task_dispatcher.queue.qsize() >= self.settings.queue_limit:
             refusal = Refusal(503, "The server is busy.")
         if not refusal:
-            self.server.add_task(self)
+            if not self._answered_at_once(request):
+                self.server.add_task(self)
             return
         self._refuse(request, refusal.code, refusal.body)
         self.drop_requests()
+
+    def _answered_at_once(self, request: RequestParser) -> bool:
+        """Whether the application had the answer in memory: it is then sent from here, as a gateway would."""
+        if request.command != "GET" or request.version != "1.1" or self.total_outbufs_len:
+            return False
+        if "CONTENT_LENGTH" in request.headers:
+            return False
+        answer = self.server.at_once(request.request_uri, request.headers, self.addr[0])
+        if answer is None:
+            return False
+        status, headers, body = answer
+        lines = [f"HTTP/1.1 {status}", *[f"{name}: {value}" for name, value in headers]]
+        lines.append(f"Date: {build_http_date(time.time())}")
+        ends = self.server.stopping or _wants_close(request)
+        if ends:
+            lines.append("Connection: close")
+        payload = "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+        self.drop_requests()
+        with self.outbuf_lock:
+            self.outbufs[-1].append(payload)
+            self.total_outbufs_len += len(payload)
+            self.close_when_flushed = ends
+        # What the socket takes now is out of the way of a request that came in behind this one.
+        self._flush_some_if_lockable(do_close=False)
+        self._wait(self.settings.channel_timeout)
+        return True
 
     def hand_over(self) -> HandedOver:
         """Leave the server: everything of the connection but its socket is released."""

@@ -34,6 +34,11 @@ from finapi.wire import RequestParser
 ErrorResponse = Callable[[int, str], tuple[list[tuple[str, str]], bytes]]
 
 
+# (request target, headers as waitress names them, address) -> (status line, headers, body), or None to have the
+# application called. It is called in the loop and must be quick.
+AtOnce = Callable[[str, dict[str, str], str], tuple[str, list[tuple[str, str]], bytes] | None]
+
+
 @dataclass(frozen=True, slots=True)
 class ListenSettings:
     """What the server allows: times in seconds of a monotonic clock, sizes in bytes."""
@@ -69,8 +74,10 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
         error_response: ErrorResponse,
         monotonic: Callable[[], float],
         take_over: TakeOver | None,
+        at_once: AtOnce,
     ) -> None:
         self.settings = settings
+        self.at_once = at_once
         self.take_over = take_over
         self.leaving: deque[Channel] = deque()
         self.error_response = error_response
@@ -257,15 +264,17 @@ def listen(
     error_response: ErrorResponse,
     monotonic: Callable[[], float] = time.monotonic,
     take_over: TakeOver | None = None,
+    at_once: AtOnce = lambda target, headers, peer: None,
 ) -> Listener:
     """A listener for ``app``, bound and not yet running; OSError if the address cannot be bound.
 
     The application finds ``finapi.deadline``, a time of ``monotonic``, in its environ: from then on the
     client has been answered 504 and what the application returns is dropped. Connections whose request
-    ``take_over`` wants leave the server with it.
+    ``take_over`` wants leave the server with it. A GET without query or body that ``at_once`` answers is
+    answered in the loop, before any that wait for a thread.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     both = settings.host == "::" and socket.has_dualstack_ipv6()
     # Bound here and not by waitress, which loses a pipe when that fails.
     sock = socket.create_server((settings.host, settings.port), family=family, dualstack_ipv6=both)
-    return Listener(_Server(app, sock, settings, error_response, monotonic, take_over))
+    return Listener(_Server(app, sock, settings, error_response, monotonic, take_over, at_once))

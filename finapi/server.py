@@ -258,7 +258,9 @@ def _listen(config: Config, application: WsgiApp, feeds: Feeds) -> Listener:
     if soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard) if hard >= 0 else wanted, hard))
     try:
-        return listen(application, settings, application.error_response, take_over=feeds)
+        return listen(
+            application, settings, application.error_response, take_over=feeds, at_once=application.at_once
+        )
     except OSError as error:
         raise UsageError(f"cannot listen on {config.host}:{config.port}: {error.strerror or error}") from None
 

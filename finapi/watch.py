@@ -185,6 +185,11 @@ class Kept(Generic[_Value]):
                 kept = self._value = (now, mark, make())
             return kept[2]
 
+    def holds(self, now: float, mark: Hashable = None) -> bool:
+        """Whether :meth:`get` has its value at hand now, made under ``mark``, and for another second."""
+        kept = self._value
+        return kept is not None and kept[1] == mark and 0 <= now - kept[0] < self._seconds - 1.0
+
     def drop(self) -> None:
         """Make it anew when it is asked for next."""
         with self._lock:

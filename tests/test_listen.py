@@ -21,7 +21,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import pytest
 
 from finapi.channel import PIPELINE_LIMIT
-from finapi.listen import Listener, ListenSettings, listen
+from finapi.listen import AtOnce, Listener, ListenSettings, listen
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
@@ -148,12 +148,20 @@ class Client:
 class Running:
     """A listener in a thread of its own, and its clients."""
 
-    def __init__(self, app: App, clock: Callable[[], float] = time.monotonic, **settings: Any) -> None:
+    def __init__(
+        self,
+        app: App,
+        clock: Callable[[], float] = time.monotonic,
+        at_once: AtOnce = lambda target, headers, peer: None,
+        **settings: Any,
+    ) -> None:
         settings = {"host": "127.0.0.1", "port": 0, "threads": 2, **settings}
         self.app = app
         self.clock = clock
         self.clients: list[Client] = []
-        self.listener: Listener = listen(app, ListenSettings(**settings), error_response, clock)
+        self.listener: Listener = listen(
+            app, ListenSettings(**settings), error_response, clock, at_once=at_once
+        )
         self.thread = threading.Thread(target=self.listener.run)
         self.thread.start()
 
@@ -1084,3 +1092,75 @@ def test_ipv6(start: Callable[..., Running]) -> None:
     assert running.listener.url == f"http://[::1]:{running.listener.port}"
     assert running.ask().status == 200
     assert running.app.calls[0][0]["REMOTE_ADDR"] == "::1"
+
+
+# ---- answers that are in memory
+
+
+def kept(target: str, headers: dict[str, str], peer: str) -> Any:
+    """What is in memory: /kept, told to whom and with which header."""
+    if target != "/kept":
+        return None
+    body = f"{peer} {headers.get('USER_AGENT')}".encode()
+    return "200 OK", [("Content-Length", str(len(body)))], body
+
+
+def test_what_is_in_memory_is_answered_while_every_thread_is_busy(start: Callable[..., Running]) -> None:
+    running = start(at_once=kept, threads=1)
+    running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+    running.wait_for_call()
+    client = running.connect()
+    for _ in range(3):
+        answer = client.send(b"GET /kept HTTP/1.1\r\nHost: a\r\nUser-Agent: x\r\n\r\n").answer()
+        assert (answer.status, answer.body) == (200, b"127.0.0.1 x")
+        assert "date" in answer.headers
+        assert "connection" not in answer.headers
+    assert len(running.app.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"HEAD /kept HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"POST /kept HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        b"GET /kept?a=1 HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET /kep%74 HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET http://a/kept HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET /kept HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab",
+        b"GET /kept HTTP/1.0\r\n\r\n",
+    ],
+)
+def test_only_a_plain_get_of_its_exact_target_is_answered_from_memory(
+    start: Callable[..., Running], request_: bytes
+) -> None:
+    running = start(at_once=kept)
+    assert running.ask(request_, head=request_.startswith(b"HEAD")).status == 200
+    assert len(running.app.calls) == 1
+
+
+def test_pipelined_requests_are_answered_in_order_from_memory_or_not(start: Callable[..., Running]) -> None:
+    running = start(at_once=kept)
+    line = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
+    client = running.connect().send(line % b"kept" + line % b"one" + line % b"kept" + line % b"two")
+    bodies = [client.answer().body for _ in range(4)]
+    assert bodies == [b"127.0.0.1 None", b"/one 0", b"/kept 0", b"/two 0"]
+
+
+def test_a_connection_that_is_to_close_does_so_after_an_answer_from_memory(
+    start: Callable[..., Running],
+) -> None:
+    client = start(at_once=kept).connect()
+    answer = client.send(b"GET /kept HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").answer()
+    assert answer.headers["connection"] == "close"
+    assert client.at_end()
+
+
+def test_a_reader_of_nothing_does_not_pile_up_answers_from_memory(start: Callable[..., Running]) -> None:
+    big = b"x" * 8_000_000
+    running = start(at_once=lambda target, headers, peer: ("200 OK", [("Content-Length", "8000000")], big))
+    client = running.connect()
+    for _ in range(40):
+        client.send(b"GET /kept HTTP/1.1\r\nHost: a\r\n\r\n")
+    running.settle()
+    waiting = [one.total_outbufs_len for one in running.listener._server.active_channels.values()]
+    assert 0 < max(waiting) < 8_000_200

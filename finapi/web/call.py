@@ -65,6 +65,8 @@ class Route:
     errors: tuple[int, ...] = ()
     # For people and not for clients: left out of the OpenAPI document.
     page: bool = False
+    # Whether the answer is in memory now: it is then given in the server's loop, without a thread for it.
+    at_once: Callable[[App], bool] | None = None
 
     @property
     def name(self) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-
+from finapi.app import App
 from finapi.web.call import Call
 from finapi.web.http import Response, dumps
 from finapi.web.shapes import TEXT, const
@@ -21,15 +20,20 @@ DOCUMENT = {
     "required": ["openapi", "info", "servers", "paths", "webhooks", "components"],
 }
 
+READY = "openapi"
+
 
 def openapi(call: Call) -> Response:
     """The OpenAPI document of the route table."""
-    return Response(200, _document(call.app.config.public_url))
-
-
-@cache
-def _document(public_url: str) -> bytes:
     # Imported late: the document is made from the table that names this handler.
     from finapi.web.openapi import document
 
-    return dumps(document(public_url))
+    body = call.app.ready.get(READY)
+    if body is None:
+        body = call.app.ready[READY] = dumps(document(call.app.config.public_url))
+    return Response(200, body)
+
+
+def is_ready(app: App) -> bool:
+    """Whether the document has been made."""
+    return READY in app.ready

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from finapi import __version__
+from finapi.app import App
 from finapi.config import Config
 from finapi.web.call import Call
 from finapi.web.http import Response
 from finapi.web.shapes import BOOLEAN, INTEGER, TEXT, array, const, envelope, obj
 
+READY = "policy"
 LIMIT_HEADERS = ["Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]
 GATEWAY = "gateway, nginx limit_req nodelay semantics: a bucket of burst + 1"
 
@@ -91,8 +93,17 @@ def show(call: Call) -> Response:
     """The policy document."""
     from finapi.web.routes import ROUTES
 
-    deprecated = any(route.deprecated is not None for route in ROUTES)
-    return call.success(document(call.app.config, no_deprecations=not deprecated), {})
+    begun = call.app.ready.get(READY)
+    if begun is None:
+        deprecated = any(route.deprecated is not None for route in ROUTES)
+        begun = call.success(document(call.app.config, no_deprecations=not deprecated), {}).body
+        call.app.ready[READY] = begun
+    return Response(200, begun, end=call.own_end)
+
+
+def is_ready(app: App) -> bool:
+    """Whether the document has been made."""
+    return READY in app.ready
 
 
 def document(config: Config, *, no_deprecations: bool) -> dict[str, Any]:

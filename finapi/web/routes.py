@@ -63,7 +63,8 @@ ROUTES: tuple[Route, ...] = (
     # method, path, handler, who may call, tokens, limit zone, what it answers
     Route("GET", "/livez", health.livez, "none", 0, None, "Whether the process answers", shape=health.LIVE),
     Route("GET", "/readyz", health.readyz, "none", 0, None, "Whether the store answers too", shape=health.READY),
-    Route("GET", "/openapi.json", describe.openapi, "none", 0, None, "This document", shape=describe.DOCUMENT),
+    Route("GET", "/openapi.json", describe.openapi, "none", 0, None, "This document",
+          at_once=describe.is_ready, shape=describe.DOCUMENT),
     Route("GET", "/metrics", metrics.figures, "none", 0, None, "Figures for Prometheus", page=True),
     Route("GET", "/", front.front, "none", 0, None, "The front page", page=True),
     Route("GET", "/status", status_page.show, "none", 0, None, "The page of the status", page=True),
@@ -85,7 +86,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/style.css", pages.style, "none", 0, None, "The stylesheet of the pages", page=True),
     # No zone: a cache of 30 s stands in front of the limits (CONTRACT 5).
     Route("GET", API + "/status", status.show, "none", 0, None,
-          "How every part of the service stands", shape=status.STATUS_SHAPE),
+          "How every part of the service stands", at_once=status.is_ready, shape=status.STATUS_SHAPE),
     Route("GET", API + "/status/history", status.history, "none", 0, "app",
           "How they stood, in buckets of hours or days", status.HISTORY_PARAMS, shape=status.HISTORY_SHAPE),
     Route("GET", API + "/financials/status", coverage.held, "none", 0, "financials",
@@ -155,7 +156,8 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", API + "/plans/", account.plan_list, "none", 0, "app",
           "The plans that there are", shape=account.PLANS),
     Route("GET", API + "/policy", policy.show, "none", 0, "app",
-          "Limits, metering, versions, freshness and tools, as they are in force", shape=policy.POLICY),
+          "Limits, metering, versions, freshness and tools, as they are in force", at_once=policy.is_ready,
+          shape=policy.POLICY),
     Route("GET", API + "/events", event_log.show, "key", 0, "app",
           "The events of a feed after a number; text/event-stream to listen", event_log.PARAMS,
           shape=event_log.SHAPE),

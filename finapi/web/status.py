@@ -100,6 +100,11 @@ def show(call: Call) -> Response:
     return Response(200, current(call.app))
 
 
+def is_ready(app: App) -> bool:
+    """Whether the document is in memory, and still good."""
+    return app.watch.kept["status"].holds(app.clock.monotonic(), watchdog.stuck(app))
+
+
 def current(app: App) -> bytes:
     """The body of ``GET /api/v1/status``, kept for 30 s or until a part changes over; needs no other part."""
     # A watchdog that is stuck drops nothing that is kept: it is looked at each time.

@@ -7,7 +7,7 @@ import http.client
 import json
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -54,6 +54,8 @@ EXPOSED = (
 )
 ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempotency-Key"
 
+# Status line, headers, body.
+Answered = tuple[str, list[tuple[str, str]], bytes]
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 
 
@@ -76,9 +78,10 @@ class Exchange:
 class WsgiApp:
     """finapi as a WSGI callable (PEP 3333). ``app`` may be replaced before the first call, not after."""
 
-    def __init__(self, app: App, routes: Iterable[Route] = ROUTES) -> None:
+    def __init__(self, app: App, routes: Sequence[Route] = ROUTES) -> None:
         self.app = app
         self._router = Router(routes)
+        self._at_once = {route.path: route.at_once for route in routes if route.at_once is not None}
 
     def __call__(self, environ: Mapping[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         started = self.app.clock.monotonic()
@@ -98,6 +101,20 @@ class WsgiApp:
         self._log(environ, exchange, response.status, len(body), started)
         start_response(status, headers)
         return [body]
+
+    def at_once(self, target: str, headers: Mapping[str, str], peer: str) -> Answered | None:
+        """Answer ``GET target`` when the answer is in memory, else None; called in the server's loop.
+
+        ``headers`` are named as waitress does, ``USER_AGENT``. What has to be compressed takes too long here.
+        """
+        is_ready = self._at_once.get(target)
+        if is_ready is None or "gzip" in headers.get("ACCEPT_ENCODING", "") or not is_ready(self.app):
+            return None
+        environ = {f"HTTP_{name}": value for name, value in headers.items()}
+        environ |= {"REQUEST_METHOD": "GET", "REQUEST_URI": target, "REMOTE_ADDR": peer}
+        told: list[tuple[str, list[tuple[str, str]]]] = []
+        (body,) = self(environ, lambda status, headers: told.append((status, headers)))
+        return *told[0], body
 
     def error_response(self, status: int, reason: str) -> tuple[list[tuple[str, str]], bytes]:
         """Headers and body for an error that the server answers before any request exists."""
