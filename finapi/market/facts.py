@@ -156,3 +156,8 @@ def _facts(names: _Names, filing: Row, rows: Iterable[Row]) -> list[Fact]:
 
 def _place(fact: Fact) -> tuple[str, str, str, str, Dimensions]:
     return fact[0], fact[1], fact[3], fact[2] or "", fact[10]
+
+
+def decimals_told(text: str | None) -> int | str | None:
+    """To how many decimal places a fact is exact, as answers say it: a number, "INF", or None for untold."""
+    return text if text is None or text == "INF" else int(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from finapi.market import metrics, ratios, series
+from finapi.market import facts, metrics, ratios, series
 from finapi.market.book import Key, iso
 from finapi.market.cells import Figure
 from finapi.market.rows import RowView
@@ -61,7 +61,7 @@ def vintages(row: RowView, key: str) -> list[dict[str, Any]]:
                         "concept": entry.concept,
                         "value": series.number(Decimal(entry.value)),
                         "unit": entry.unit,
-                        "decimals": entry.decimals,
+                        "decimals": facts.decimals_told(entry.decimals),
                         "start_date": iso(one[0] - one[1] + 1) if one[1] else None,
                         "end_date": iso(one[0]),
                         "accession": filing.accession,

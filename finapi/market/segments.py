@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from finapi.db import Row, Transaction
-from finapi.market import company_books, metrics, series
+from finapi.market import company_books, facts, metrics, series
 from finapi.market.book import COVER_SHARES, Filing, iso
 from finapi.market.calendars import SAME, Period
 from finapi.market.company_books import CompanyBook
@@ -125,7 +125,7 @@ def _shown(told: Told, period: Period, filings: Sequence[Filing]) -> dict[str, A
         "start_date": iso(told.end - told.days + 1) if told.days else None,
         "end_date": iso(told.end),
         "value": series.number(Decimal(told.value)),
-        "decimals": told.decimals,
+        "decimals": facts.decimals_told(told.decimals),
         "unit": told.unit,
         "concept": told.concept,
         "is_extension": told.concept.partition(":")[0] not in metrics.STANDARD,

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from finapi.errors import invalid_param
-from finapi.market import metrics, ratios, templates
+from finapi.market import facts, metrics, ratios, templates
 from finapi.market.book import EPOCH, iso
 from finapi.market.calendars import Period
 from finapi.market.cells import Cell, Figure, Hole
@@ -281,7 +281,9 @@ def explained(row: RowView, key: str, cell: Cell, checks: dict[str, str], *, ful
     made["source"] = filing.source
     if full:
         made["filed_at"] = filing.filed
-        made["decimals"] = cell.operands[0][2].decimals if len(cell.operands) == 1 else None
+        made["decimals"] = (
+            facts.decimals_told(cell.operands[0][2].decimals) if len(cell.operands) == 1 else None
+        )
         made["operands"] = operands_of(row, key) if len(cell.operands) != 1 else []
     return made
 
@@ -310,7 +312,7 @@ def operands_of(row: RowView, key: str) -> list[dict[str, Any]]:
                 "value": number(Decimal(entry.value)),
                 "concept": entry.concept,
                 "unit": entry.unit,
-                "decimals": entry.decimals,
+                "decimals": facts.decimals_told(entry.decimals),
                 "start_date": iso(end - days + 1) if days else None,
                 "end_date": iso(end),
                 "accession": filings[entry.place].accession,

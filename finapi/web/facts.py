@@ -17,6 +17,7 @@ from finapi.web.params import Field, Param
 from finapi.web.shapes import (
     BOOLEAN,
     DATE,
+    DECIMALS,
     INTEGER,
     NUMBER,
     TEXT,
@@ -73,7 +74,7 @@ XBRL_SHAPE = envelope(
             taxonomy=TEXT,
             concept=TEXT,
             value=nullable(NUMBER),
-            decimals={"anyOf": [INTEGER, {"const": "INF"}, {"type": "null"}]},
+            decimals=DECIMALS,
             unit=TEXT,
             period=obj(startDate=nullable(DATE), endDate=DATE),
             dimensions=array(obj(axis=TEXT, member=TEXT)),
@@ -294,7 +295,6 @@ def _number(value: str | None) -> Decimal | None:
 def _xbrl_row(placed: lookups.Placed) -> dict[str, Any]:
     fact = placed.fact
     taxonomy, _, concept = fact.concept.partition(":")
-    decimals: int | str | None = fact.decimals
     return {
         "accession_no": fact.accession,
         "cik": f"{placed.cik:010}",
@@ -303,7 +303,7 @@ def _xbrl_row(placed: lookups.Placed) -> dict[str, Any]:
         "taxonomy": taxonomy if concept else "",
         "concept": concept or fact.concept,
         "value": _number(fact.value),
-        "decimals": decimals if decimals is None or decimals == "INF" else int(decimals),
+        "decimals": facts.decimals_told(fact.decimals),
         "unit": fact.unit,
         "period": {"startDate": fact.start, "endDate": fact.end},
         "dimensions": [{"axis": axis, "member": member} for axis, member in fact.dims],

@@ -11,7 +11,7 @@ from finapi.web import series
 from finapi.web.call import Call
 from finapi.web.http import Response
 from finapi.web.params import Param
-from finapi.web.shapes import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, array, envelope, nullable, obj
+from finapi.web.shapes import BOOLEAN, DATE, DECIMALS, INTEGER, NUMBER, TEXT, array, envelope, nullable, obj
 
 PARAMS = (
     *series.COMPANY,
@@ -49,7 +49,7 @@ SHAPE = envelope(
                         start_date=nullable(DATE),
                         end_date=DATE,
                         value=NUMBER,
-                        decimals=nullable(TEXT),
+                        decimals=DECIMALS,
                         unit=TEXT,
                         concept=TEXT,
                         is_extension=BOOLEAN,

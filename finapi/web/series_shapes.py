@@ -7,6 +7,7 @@ from finapi.market.series import BASES, PROVENANCE
 from finapi.web.shapes import (
     BOOLEAN,
     DATE,
+    DECIMALS,
     INTEGER,
     NUMBER,
     TEXT,
@@ -24,7 +25,7 @@ OPERAND = obj(
     value=NUMBER,
     concept=TEXT,
     unit=TEXT,
-    decimals=nullable(TEXT),
+    decimals=DECIMALS,
     start_date=nullable(DATE),
     end_date=DATE,
     accession=TEXT,
@@ -45,7 +46,7 @@ CELL = obj(
     accession=nullable(TEXT),
     source=nullable(TEXT),
     unit=TEXT,
-    decimals=nullable(TEXT),
+    decimals=DECIMALS,
     filed_at=nullable(DATE),
     operands=array(OPERAND),
 )
