@@ -17,6 +17,8 @@ from finapi.market.layout import day_before
 from finapi.market.sources import Entry
 
 KIND_OF = {"BS": "balance", "IS": "income", "CF": "cash-flow"}
+# What of a data set is compared; tables of these kinds must be there.
+TABLES = frozenset((NUM, PRE))
 MAX_MISSES = 20  # of a statement, in words
 
 # tag, month end, quarters, currency or unit, axes with members
