@@ -198,6 +198,13 @@ def test_an_industry_follows_from_the_sic_code(sic: int, industry: str) -> None:
     assert held([K18], annual((YEAR18, K18.accession)), sic=sic).industry == industry
 
 
+def test_a_manager_of_assets_under_the_code_of_brokers_has_commercial_statements() -> None:
+    facts = [*annual((YEAR18, K18.accession)), ("OperatingIncomeLoss", *YEAR18, "5", K18.accession)]
+    assert held([K18], facts, sic=6211).industry == "commercial"
+    broker = [*facts, ("InterestIncomeExpenseNet", *YEAR18, "5", K18.accession)]
+    assert held([K18], broker, sic=6211).industry == "bank"
+
+
 def test_without_a_code_the_industry_follows_from_what_is_reported() -> None:
     facts = [
         *annual((YEAR18, K18.accession)),

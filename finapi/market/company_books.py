@@ -13,11 +13,12 @@ from finapi.market.calendars import Calendar
 from finapi.market.factsets import COMPANYFACTS, SOURCES
 from finapi.market.figures import Teller
 
+BROKERS = 6211
 # Standard Industrial Classification codes, by their ranges (SEC: "SIC code list").
 _BY_SIC = (
     ("bank", range(6000, 6200)),
     # Security brokers and dealers; exchanges and advisers (6200, 6282) are told by what they report.
-    ("bank", range(6211, 6212)),
+    ("bank", range(BROKERS, BROKERS + 1)),
     ("insurer", range(6300, 6400)),
     ("reit", range(6798, 6799)),
 )
@@ -88,12 +89,15 @@ def industry_of(sic: int | None, written: Book) -> str:
 
     A code that says commercial is believed; most filings come without one.
     """
+    held = {concept.partition(":")[2] for concept in written.entries}
+    if sic == BROKERS and "OperatingIncomeLoss" in held and not held.intersection(_TELLING["bank"].split()):
+        # A manager of assets under the code of brokers, without a line of a bank.
+        return "commercial"
     for industry, codes in _BY_SIC:
         if sic is not None and sic in codes:
             return industry
     if sic is not None and not 6200 <= sic < 6800:
         return "commercial"
-    held = {concept.partition(":")[2] for concept in written.entries}
     for industry, telling in _TELLING.items():
         if len(held.intersection(telling.split())) >= 2:
             return industry
