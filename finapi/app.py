@@ -30,6 +30,7 @@ STATUS_SECONDS = 30.0  # that /status is kept (SPEC "Limits": status cache)
 
 # What the caches hold at most: some 40 MB of facts (a large company has 11,000 that series use), and the answers.
 BOOK_FACTS = 120_000
+ANSWER_BYTES = 500  # that a kept answer takes beside its body
 SCREENED = 20_000
 
 
@@ -135,7 +136,7 @@ def _app(
             Checks(clock.monotonic, min(config.watchdog_deadline, config.watchdog_interval)),
             STATUS_SECONDS,
         ),
-        answers=Cache(config.answer_bytes, lambda response: len(response.body)),
+        answers=Cache(config.answer_bytes, lambda response: len(response.body) + ANSWER_BYTES),
         sandbox=Sandbox(
             db,
             Budget(config.sql_seconds, config.sql_rows, config.sql_bytes, config.sql_at_once),

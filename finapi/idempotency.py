@@ -24,7 +24,7 @@ KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """A call that carries a key: who calls what, under which key, with which body (its SHA-256)."""
+    """A call that carries a key: who calls what, under which key, and what is asked for (its SHA-256)."""
 
     user_id: int
     route: str
@@ -32,14 +32,14 @@ class Once:
     body: bytes
 
     def answered(self, tx: Transaction, now: datetime) -> bytes | None:
-        """The answer that was given to this call, or None; CONFLICT when the key was used with another body."""
+        """The answer that was given to this call, or None; CONFLICT when the key was used to ask for something else."""
         row = tx.one(
             "kept_answer", user_id=self.user_id, route=self.route, key=self.key, since=iso(now - KEPT)
         )
         if row is None:
             return None
         if row["body"] != self.body:
-            raise ApiError("CONFLICT", f"This {HEADER} was used with another body.")
+            raise ApiError("CONFLICT", f"This {HEADER} was used with another body or path.")
         answer: bytes = row["answer"]
         return answer
 
@@ -58,7 +58,7 @@ class Once:
 
 
 def once(user_id: int, route: str, key: str, body: bytes) -> Once:
-    """The call of a user with this ``Idempotency-Key`` and these bytes; INVALID_PARAM for a key that is none."""
+    """The call of a user with this ``Idempotency-Key`` that asks for this; INVALID_PARAM for a key that is none."""
     if not KEY.fullmatch(key):
         raise invalid_param(
             HEADER, f"{HEADER} must be 1 to 255 visible ASCII characters.", expected="1-255 characters"

@@ -248,6 +248,16 @@ def test_a_caller_cannot_choose_its_address_by_adding_to_the_header() -> None:
     assert spoofed == {CLIENT}
 
 
+def test_what_strangers_send_is_not_remembered_at_length() -> None:
+    http._charged_address.cache_clear()
+    long = ", ".join("x" * 1000 for _ in range(60))
+    for number in range(50):
+        assert client_address(CLIENT, f"{number}, {long}", ()) == CLIENT
+        assert client_address(PROXY, f"{number}, {long}, {CLIENT}", TRUSTED) == CLIENT
+        assert client_address(PROXY, f"{number}" + f", {OTHER_PROXY}" * 10_000, TRUSTED) == OTHER_PROXY
+    assert http._charged_address.cache_info().currsize == 3
+
+
 def test_a_request_carries_the_address_that_is_charged() -> None:
     environ = {
         "REQUEST_METHOD": "GET",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import tracemalloc
 from dataclasses import dataclass
 
 import pytest
@@ -168,6 +169,40 @@ def test_remaining_and_retry_after_are_true(burst: int, requests: int, arrivals:
     assert (soon.allowed, then.allowed) == (False, True)
 
 
+# ---- several limits at once
+
+MINUTE, HOUR = Limit(3, 60.0, 2), Limit(5, 3600.0, 4)  # one in 20 s, one in 720 s
+
+
+def test_a_request_must_pass_every_limit() -> None:
+    limiter = Limiter(MINUTE, HOUR, keys=16)
+    arrivals = [0.0, 0.0, 0.0, 0.0, 20.0, 40.0, 60.0, 719.0, 720.0, 720.0, 1440.0]
+    #           the minute holds 3     then one, one, and the hour's 5 are used up until 720
+    verdicts = "".join("+" if limiter.take("caller", at).allowed else "-" for at in arrivals)
+    assert verdicts == "+++-++" + "--+-+"
+
+
+def test_what_one_limit_refuses_uses_nothing_of_the_other() -> None:
+    limiter = Limiter(MINUTE, HOUR, keys=16)
+    for at in (0.0, 0.0, 0.0, 20.0, 40.0):
+        assert limiter.take("caller", at).allowed
+    before = limiter.look("caller", 100.0)
+    assert [left for _, left, _ in before] == [3, 0]
+    for _ in range(1000):
+        assert not limiter.take("caller", 100.0).allowed
+    assert limiter.look("caller", 100.0) == before
+
+
+def test_the_decision_told_is_the_one_that_leaves_least() -> None:
+    limiter = Limiter(MINUTE, HOUR, keys=16)
+    told = [limiter.take("caller", at) for at in (0.0, 0.0, 0.0, 0.0, 60.0, 120.0, 120.0)]
+    assert [(one.allowed, one.limit, one.remaining) for one in told] == [
+        *((True, 3, 2), (True, 3, 1), (True, 3, 0), (False, 3, 0)),
+        *((True, 5, 1), (True, 5, 0), (False, 5, 0)),
+    ]
+    assert (told[3].retry_after, told[6].retry_after) == pytest.approx((20.0, 600.0))
+
+
 # ---- callers
 
 
@@ -184,6 +219,22 @@ def test_memory_is_bounded_by_the_number_of_keys() -> None:
         assert limiter.take(number, 0.0).allowed
     assert len(limiter._states) == 1_000
     assert list(limiter._states) == list(range(199_000, 200_000))
+
+
+@pytest.mark.slow
+def test_a_million_callers_of_two_limits_take_no_more_than_the_table() -> None:
+    limiter = Limiter(Limit(60, 60.0, 59), Limit(1000, 3600.0, 999), keys=100_000)
+    tracemalloc.start()
+    try:
+        for number in range(1_000_000):
+            assert limiter.take(
+                ("address", f"2001:db8:{number >> 16:x}:{number & 65535:x}::/64"), 0.0
+            ).allowed
+        taken, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(limiter._states) == 100_000
+    assert taken <= most < 80_000_000  # bytes
 
 
 def test_the_caller_longest_unseen_is_forgotten_first() -> None:

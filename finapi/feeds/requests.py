@@ -52,7 +52,7 @@ class Taken:
         given = self.headers.get("x-api-key") or self.query.get("token") or self.query.get("apiKey")
         return given or None
 
-    def address(self, trusted_proxies: Sequence[str]) -> str:
+    def address(self, trusted_proxies: tuple[str, ...]) -> str:
         """Whom bounds are counted for."""
         return client_address(self.peer, self.headers.get("x-forwarded-for", ""), trusted_proxies)
 

@@ -6,7 +6,6 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from finapi.clock import iso
 from finapi.db import Transaction
 from finapi.edgar import identity
 from finapi.errors import ApiError, invalid_param
@@ -227,9 +226,7 @@ def by_concept(call: Call) -> Response:
             ]
             theirs.sort(key=lambda fact: fact.end, reverse=True)
             rows, total = [_concept_row(tx, cik, fact) for fact in theirs[:limit]], len(theirs)
-    return call.plain(
-        {**_bare(call), "concept": name, "facts": rows, "meta": {"total": total, "limit": limit}}
-    )
+    return call.listed({"concept": name, "facts": rows, "meta": {"total": total, "limit": limit}}, {})
 
 
 def aggregate(call: Call) -> Response:
@@ -255,13 +252,7 @@ def aggregate(call: Call) -> Response:
         "dominant_unit": made.unit,
         "excluded_count": made.excluded,
     }
-    return call.plain(
-        {**_bare(call), "concept": name, "period": period, "aggregates": made.figures(), "meta": meta}
-    )
-
-
-def _bare(call: Call) -> dict[str, Any]:
-    return {"status": "success", "request_id": call.request_id, "timestamp": iso(call.now)}
+    return call.listed({"concept": name, "period": period, "aggregates": made.figures(), "meta": meta}, {})
 
 
 def _in_body(tx: Transaction, text: str) -> int:

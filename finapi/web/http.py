@@ -24,6 +24,9 @@ MAX_FORM = 64 * 1024  # bytes; a password of 1,024 characters takes at most 12 K
 # megabytes of brackets takes gigabytes and holds the interpreter, before anybody has shown a credential.
 MAX_JSON = 128 * 1024
 
+# Proxies in a row that may be trusted, and the characters of the longest address (with a zone; RFC 6874).
+MAX_HOPS, MAX_ADDRESS = 16, 64
+
 # More pairs than any route has names; beyond them a query is an attack on the parser.
 MAX_QUERY_FIELDS = 100
 
@@ -150,19 +153,25 @@ def read_request(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = 
     )
 
 
-@lru_cache(maxsize=4096)
 def client_address(peer: str, forwarded: str, trusted_proxies: tuple[str, ...]) -> str:
     """Whom a limit charges: the peer, or what a trusted proxy says of it; IPv6 as its /64 (CONTRACT 5).
 
     ``X-Forwarded-For`` is read from the right, skipping trusted proxies: what stands further left is what
-    the caller claims of itself.
+    the caller claims of itself. Of more than MAX_HOPS hops the rest is not looked at.
     """
+    # What is remembered is short, whatever a stranger sends: the header may be as long as a whole head.
+    hops = forwarded.rsplit(",", MAX_HOPS)[-MAX_HOPS:] if forwarded and trusted_proxies else []
+    return _charged_address(peer, tuple(hop.strip()[:MAX_ADDRESS] for hop in hops), trusted_proxies)
+
+
+@lru_cache(maxsize=4096)
+def _charged_address(peer: str, hops: tuple[str, ...], trusted_proxies: tuple[str, ...]) -> str:
     networks = _networks(trusted_proxies)
-    for hop in [peer, *reversed(forwarded.split(","))]:
-        address = _address(hop.strip())
+    for hop in [peer, *reversed(hops)]:
+        address = _address(hop)
         if address is None:
             break
-        peer = hop.strip()
+        peer = hop
         if not any(address in network for network in networks):
             break
     address = _address(peer)

@@ -168,6 +168,8 @@ class WsgiApp:
         body = self._read_body(request, route) if route.body is not None else {}
         call = Call(app, route, request, exchange.request_id, now, caller, params, body)
         if route.idempotent and idempotency.HEADER.lower() in request.headers:
+            if wrong is not None:
+                raise wrong
             return self._once(call)
         with billing.charged(app, caller.id if caller else 0, route.name, route.cost, exchange.request_id):
             # Inside the charge: a balance below the cost is 402 whatever else is wrong (CONTRACT 4).
@@ -190,7 +192,9 @@ class WsgiApp:
         """The answer of a call with an ``Idempotency-Key``: the kept one, or that of doing it now."""
         assert call.caller is not None
         key = call.request.headers[idempotency.HEADER.lower()]
-        once = idempotency.once(call.caller.id, call.route.name, key, dumps(sorted(call.body.items())))
+        # Whatever is asked for: what stands in the path as well as in the body.
+        asked = dumps([sorted(call.params.items()), sorted(call.body.items())])
+        once = idempotency.once(call.caller.id, call.route.name, key, asked)
         try:
             with self.app.db.read() as tx:
                 kept = once.answered(tx, call.now)

@@ -108,6 +108,38 @@ def test_a_call_that_runs_nothing_costs_nothing(app: App, client: Client, method
     assert ledger(app) == []
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "counted"),
+    [
+        ("GET", COMPANY, {}, 1),
+        ("HEAD", COMPANY, {}, 1),
+        ("GET", NO_SUCH, {}, 1),  # 404 by its handler
+        ("GET", COMPANY + "?period=X", {}, 1),  # 400
+        ("GET", COMPANY, {"If-None-Match": "the tag"}, 1),  # 304
+        ("OPTIONS", COMPANY, {}, 0),
+        ("POST", COMPANY, {}, 0),  # 405
+        ("GET", "/api/v1/nothing", {}, 0),  # 404 of no route
+        ("GET", "/livez", {}, 0),
+        ("GET", "/api/v1/status", {}, 0),
+    ],
+)
+def test_what_counts_against_the_limit(
+    app: App, client: Client, method: str, path: str, headers: dict[str, str], counted: int
+) -> None:
+    if headers:
+        headers = {"If-None-Match": client.get(COMPANY).headers["etag"]}
+    before = app.limiters["xbrl"].look(("user", 1), 0.0)[0][1]
+    client.call(method, path, headers=headers)
+    assert before - app.limiters["xbrl"].look(("user", 1), 0.0)[0][1] == counted
+    assert app.limiters["app"].look(("user", 1), 0.0)[0][1] == 60
+
+
+def test_a_redirect_counts_against_the_limit_of_its_address(app: App, client: Client) -> None:
+    answer = client.get("/api/v1/auth/verifyPasswordLink?token=1.x", address="192.0.2.7")
+    assert answer.status == 302
+    assert app.limiters["app"].look(("address", "192.0.2.7"), 0.0)[0][1] == 59
+
+
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/openapi.json"])
 def test_a_free_route_says_nothing_of_tokens_or_limits(app: App, client: Client, path: str) -> None:
     answer = client.get(path)
@@ -372,6 +404,13 @@ def test_a_refill_is_named_at_the_anniversary(make_app: Callable[..., App]) -> N
 
 
 # ---- the same question again
+
+
+def test_a_small_answer_takes_more_room_than_its_body(make_app: Callable[..., App]) -> None:
+    app = make_app(answer_bytes=20_000)
+    for number in range(100):
+        app.answers.get(1, number, lambda: Response(200, b"{}"))
+    assert len(app.answers._kept) == 39
 
 
 def test_the_same_question_is_answered_the_same_under_an_id_of_its_own(app: App, client: Client) -> None:

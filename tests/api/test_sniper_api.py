@@ -198,6 +198,16 @@ def test_a_post_with_the_same_key_is_done_once(client: Client) -> None:
     assert client.get(TARGETS).json["meta"]["active_count"] == 1
 
 
+def test_the_same_key_for_another_target_is_a_conflict_and_no_answer_about_the_first(client: Client) -> None:
+    one, other = (client.post(TARGETS, {"ticker": "BRK-B"}).json["target_id"] for _ in range(2))
+    once = {"Idempotency-Key": "k1"}
+    stopped = client.post(f"{TARGETS}/{one}/stop", {}, headers=once)
+    assert stopped.status == 200
+    assert client.post(f"{TARGETS}/{other}/stop", {}, headers=once).verdict[:2] == (409, "CONFLICT")
+    assert client.post(f"{TARGETS}/{one}/stop", {}, headers=once).json == stopped.json
+    assert client.get(TARGETS).json["meta"]["active_count"] == 1
+
+
 def test_listing_is_strict_with_words_and_clamps_the_limit(client: Client) -> None:
     assert client.get(TARGETS, query={"status": "RUNNING"}).verdict[:2] == (400, "INVALID_PARAM")
     assert client.get(TARGETS, query={"offset": "-1"}).verdict[:2] == (400, "INVALID_PARAM")
