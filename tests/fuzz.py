@@ -1,0 +1,427 @@
+"""A fuzzer of the parsers: ``python -m tests.fuzz PARSER SECONDS`` (CPU seconds; ``all`` takes each parser in turn).
+
+It damages real documents of ``../shared/edgar``, or those of the tests where the SEC's are not there, and holds of
+every result: only ParseError escapes, the time grows with the length and no faster, and the memory stays below twenty
+times the input. What breaks this is written to a directory (``--keep``), and the exit status is 1. A run with the
+same ``--seed`` damages the same documents in the same way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import signal
+import sys
+import time
+import traceback
+import tracemalloc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from types import FrameType
+
+from finapi.edgar import (
+    getcurrent,
+    identity,
+    indexes,
+    insider_sets,
+    ownership,
+    recognise,
+    sgml,
+    submissions,
+    thirteenf,
+    tickers,
+)
+from finapi.errors import ParseError
+from finapi.market import cusip_map, price_csv
+from tests import ownership_forms
+from tests import thirteenf as holdings
+
+EDGAR = Path(__file__).parents[2] / "shared" / "edgar"
+
+SET_APART = b"\x1f"  # between the tables of a data set, which are damaged as one text
+LONGEST = 2_000_000  # bytes of a damaged document
+WHOLE = 30_000  # bytes of a document beyond which most runs take a piece of it, so that more runs are made
+KEPT = 400  # damaged documents that led somewhere new and are damaged further
+HANG = 20.0  # seconds of CPU
+SLOW = (0.5, 20e-6)  # seconds of CPU that a run may take: at first, and for each byte
+MEMORY = 20  # times the input
+LEAST = 32_768  # bytes that count as the input of a shorter one: decoders and tables have a size of their own
+TRACED = 20  # every how many runs memory is looked at, which makes a run several times slower
+
+
+class Hang(BaseException):
+    """A run that took longer than any document may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A parser: what it is called with, whole, and the documents to begin from."""
+
+    read: Callable[[bytes], object]
+    seeds: Callable[[], list[bytes]]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of the runs of one parser."""
+
+    runs: int = 0
+    read: int = 0
+    seconds: float = 0.0
+    most_memory: float = 0.0
+    slowest: float = 0.0
+    outcomes: set[str] = field(default_factory=set)
+    findings: dict[str, bytes] = field(default_factory=dict)
+
+
+def _files(*patterns: str) -> list[bytes]:
+    return [file.read_bytes() for pattern in patterns for file in sorted(EDGAR.glob(pattern))]
+
+
+def _parts(pattern: str, mark: bytes) -> list[bytes]:
+    """Documents inside full submissions whose text has a mark."""
+    found = []
+    for data in _files(pattern):
+        found += [one.body.strip() for one in sgml.documents(data, "seed") if mark in one.body]
+    return found
+
+
+def _shorter(data: bytes) -> bytes:
+    """A JSON document with every list cut to its first twelve and every object to sixty members."""
+
+    def cut(value: object) -> object:
+        if isinstance(value, list):
+            return [cut(one) for one in value[:12]]
+        if isinstance(value, dict):
+            return {name: cut(one) for name, one in list(value.items())[:60]}
+        return value
+
+    return json.dumps(cut(json.loads(data))).encode()
+
+
+def _fewer(data: bytes, element: bytes, count: int) -> bytes:
+    """An XML document with its first so many elements of a name."""
+    parts = data.split(b"</" + element + b">")
+    return (b"</" + element + b">").join([*parts[:count], parts[-1]])
+
+
+def _with_shorter(files: list[bytes], shorter: Callable[[bytes], bytes]) -> list[bytes]:
+    """The documents and six shorter ones for each, with which far more runs are made."""
+    return [*files, *[shorter(data) for data in files] * 6]
+
+
+def _sgml(data: bytes) -> object:
+    return sgml.header(data, "f"), list(sgml.documents(data, "f"))
+
+
+def _submissions(data: bytes) -> object:
+    if b'"filings"' in data:
+        return submissions.company(data, "f")
+    return submissions.older_page(data, "f")
+
+
+def _thirteenf(data: bytes) -> object:
+    if b"nformationTable" in data or b"infoTable" in data:
+        return thirteenf.table(data, "f")
+    return thirteenf.cover(data, "f")
+
+
+def _insider_sets(data: bytes) -> object:
+    tables = {}
+    for part in data.split(SET_APART):
+        name, _, rows = part.partition(b"\n")
+        tables[name.decode("latin-1")] = rows
+    if insider_sets.SUBMISSION not in tables:
+        raise ParseError("f", "", "has no table of submissions")
+    return list(insider_sets.forms(tables, {name: name for name in tables}))
+
+
+def _a_set() -> list[bytes]:
+    tables = ownership_forms.data_set()
+    return [SET_APART.join(name.encode() + b"\n" + rows for name, rows in tables.items())]
+
+
+PRICES = (
+    b"Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits\n"
+    b"2024-06-07,1197.70,1216.92,1180.22,1208.88,120.88,41238600,0,0\n"
+    b"2024-06-10,120.37,123.10,117.01,121.79,121.79,314162700,0,10\n"
+    b'06/11/2024,"1,210.77",122.87,118.74,120.91,120.91,222551200,0.01,0\n',
+    b"ticker;date;close;volume;split factor\nBRK.B;2024-01-02;358,50;1.000;4:1\nBRK.B;20240103;359;;\n",
+)
+MAPPINGS = (
+    b"cusip,ticker,cik,name,group,successor,effective_date,reason,as_of\n"
+    b"037833100,AAPL,320193,Apple Inc.,g1,,,,2025-01-01\n"
+    b'30303M102,META,1326801,"Meta Platforms, Inc.",,,,,\n'
+    b"00206R102,T,0000732717,AT&T Inc.,,02079K305,2024-01-01,merger,\n",
+)
+
+TARGETS = {
+    "sgml": Target(_sgml, lambda: _files("sgml/*", "ownership/*.txt", "thirteenf/*.txt")),
+    "submissions": Target(
+        _submissions,
+        lambda: _with_shorter(_files("submissions/*.json", "submissions_older_vintage/*"), _shorter),
+    ),
+    "indexes": Target(lambda data: list(indexes.rows(data, "f")), lambda: _files("index/*")),
+    "tickers": Target(
+        lambda data: tickers.company_tickers(data, "f"), lambda: _with_shorter(_files("company_tickers.json"), _shorter)
+    ),
+    "ownership": Target(
+        lambda data: ownership.parse(data, "f"),
+        lambda: [
+            *_files("ownership/*.xml"),
+            *_parts("ownership/*.txt", b"<ownershipDocument"),
+            ownership_forms.form(ownership_forms.transaction()),
+        ],
+    ),
+    "insider_sets": Target(_insider_sets, _a_set),
+    "thirteenf": Target(
+        _thirteenf,
+        lambda: [
+            *_with_shorter(
+                [*_files("thirteenf/infotable*.xml"), *_parts("thirteenf/*.txt", b"infoTable")],
+                lambda data: _fewer(data, b"infoTable", 5),
+            ),
+            *_files("thirteenf/*.xml"),
+            *_parts("thirteenf/*.txt", b"edgarSubmission"),
+            holdings.table(holdings.row(holdings.APPLE, 1000, 10), prefix="ns1"),
+        ],
+    ),
+    "price_csv": Target(lambda data: price_csv.parse(data, "f", "brk-b.csv"), lambda: list(PRICES)),
+    "cusip_map": Target(lambda data: cusip_map.parse(data, "f"), lambda: list(MAPPINGS)),
+    "getcurrent": Target(
+        lambda data: getcurrent.page(data, "f"),
+        lambda: _with_shorter(_files("feeds/*.atom"), lambda data: _fewer(data, b"entry", 6)),
+    ),
+    "identity": Target(
+        lambda data: identity.from_index(data, "f"), lambda: _files("thirteenf/*index.json", "sgml/*.txt")
+    ),
+}  # fmt: skip
+
+TOKEN = re.compile(rb"[A-Za-z0-9_.:+-]+")
+TAG = re.compile(rb"<[^<>]{0,200}>")
+# A value and nothing of what keeps the document well-formed: of XML, of JSON, of a table.
+XML_VALUE = re.compile(rb">([^<>]{1,80})<")
+JSON_VALUE = re.compile(rb"[:,\[]\s*(\"[^\"\\]{0,80}\"|-?[0-9.]+|null|true|false)(?=\s*[,\]}])")
+CELL = re.compile(rb"[\t,;|\n ]([^\t,;|\n<>]{1,60})(?=[\t,;|\n ])")
+ODD_JSON = (
+    b"null", b"true", b"0", b"-1", b"1.5", b"1e400", b"-1E-400", b"9" * 40, b"9" * 5000, b"[]", b"{}", b"[[[]]]",
+    b'{"a": 1}', b'""', b'"x"', b'"\\u0000"', b'"\\ud800"', b'"2023-02-29"', b'"9999-12-31"',
+    b'"2024-01-01T00:00:00.000Z"', b'"-1"', b'"\xd9\xa1"', b"NaN", b"Infinity",
+)  # fmt: skip
+ODD = (
+    b"", b"0", b"-0", b"-1", b"1e999999", b"1E+400", b"NaN", b"Infinity", b"-inf", b"9" * 30, b"9" * 5000,
+    b"0.1" + b"0" * 400, b"\xd9\xa1\xd9\xa2", b"\xef\xbc\x91", b"\xc2\xb2", b"\xff\xfe", b"\x00", b"\x1a",
+    b"\xed\xa0\x80", b"\\ud800", b"\\u0000", b"null", b"true", b"[]", b"{}", b"0000-00-00", b"9999-12-31",
+    b"2023-02-29", b"20240230", b"99999999", b"10000-01-01", b"0001-01-01", b"31-FEB-2024", b"24:00:00",
+    b"2024-01-01T00:00:00Z", b"2024-01-01T00:00:00+99:99", b"2024-03-10T02:30:00-05:00", b"0000000000-00-000000",
+    b"&amp;", b"&#0;", b"&#x110000;", b"&a;", b"<!DOCTYPE a [<!ENTITY a 'b'>]>", b"<![CDATA[", b"]]>", b"<!--",
+    b"<?xml?>", b"\"", b"'", b",", b";", b"\t", b"\n", b"\r", b"\x85", b"|", b"<", b">", b"</", b"<a>" * 300,
+    b"[" * 3000, b"{\"a\":" * 300, b"<DOCUMENT>", b"</DOCUMENT>", b"<TEXT>", b"begin 644 a\n",
+    b"-----BEGIN PRIVACY-ENHANCED MESSAGE-----\n", b"<SEC-HEADER>",
+)  # fmt: skip
+
+
+def _piece(rng: random.Random, data: bytes) -> bytes:
+    """A document, or most often of a long one its beginning, its end and some of what lies between."""
+    if len(data) <= WHOLE or rng.random() < 0.02 or data[:1] in b"{[<":
+        return data
+    head, tail = rng.randrange(500, WHOLE // 2), rng.randrange(200, 4000)
+    start = rng.randrange(head, len(data))
+    middle = data[start : start + rng.randrange(WHOLE // 2)]
+    # At the ends of lines or elements, as far as there are any, so that the rest is still of its kind.
+    cut = max(data.rfind(b"\n", 0, head), data.rfind(b">", 0, head)) + 1 or head
+    return data[:cut] + middle[max(middle.find(b"\n"), middle.find(b"<"), 0) :] + data[-tail:]
+
+
+def _token(rng: random.Random, data: bytes, pool: list[bytes]) -> bytes:
+    found = TOKEN.search(data, rng.randrange(len(data)))
+    if found is None:
+        return data
+    other = TOKEN.search(data, rng.randrange(len(data)))
+    value = rng.choice((rng.choice(ODD), other[0] if other else b"", found[0] * rng.randrange(2, 9)))
+    return data[: found.start()] + value + data[found.end() :]
+
+
+def _value(rng: random.Random, data: bytes, pool: list[bytes]) -> bytes:
+    """The document with one value changed, still well-formed if it was and the value is."""
+    in_json = data[:1] in b"{["
+    pattern = JSON_VALUE if in_json else XML_VALUE if b"</" in data else CELL
+    found = pattern.search(data, rng.randrange(len(data)))
+    if found is None:
+        return _token(rng, data, pool)
+    other = pattern.search(data, rng.randrange(len(data)))
+    odd = rng.choice(ODD_JSON if in_json else ODD)
+    half = odd if in_json else found[1][: len(found[1]) // 2] * 3
+    value = rng.choice((odd, other[1] if other else odd, half))
+    return data[: found.start(1)] + value + data[found.end(1) :]
+
+
+def _tag(rng: random.Random, data: bytes, pool: list[bytes]) -> bytes:
+    found = TAG.search(data, rng.randrange(len(data)))
+    if found is None:
+        return _token(rng, data, pool)
+    other = TAG.search(data, rng.randrange(len(data)))
+    value = rng.choice((b"", other[0] if other else b"", found[0] * 2, found[0].replace(b"<", b"</", 1)))
+    return data[: found.start()] + value + data[found.end() :]
+
+
+def _bytes(rng: random.Random, data: bytes, pool: list[bytes]) -> bytes:
+    changed = bytearray(data)
+    for _ in range(rng.randrange(1, 8)):
+        changed[rng.randrange(len(changed))] = rng.randrange(256)
+    return bytes(changed)
+
+
+def _span(rng: random.Random, data: bytes, pool: list[bytes]) -> bytes:
+    start = rng.randrange(len(data))
+    end = min(len(data), start + rng.choice((1, 10, 100, 1000, 10_000)))
+    other = rng.choice(pool)
+    from_ = rng.randrange(len(other) or 1)
+    value = rng.choice((b"", data[start:end] * 2, other[from_ : from_ + end - start], rng.choice(ODD)))
+    return data[:start] + value + data[end:]
+
+
+def _many(rng: random.Random, data: bytes, pool: list[bytes]) -> bytes:
+    """A line, an element or a few bytes, thousands of times: what is quadratic shows."""
+    start = rng.randrange(len(data))
+    end = data.find(rng.choice((b"\n", b">", b"}", b",")), start) + 1 or start + 1
+    unit = data[start:end] or b"x"
+    times = min(rng.choice((50, 1000, 20_000)), (LONGEST - len(data)) // len(unit))
+    return data[:end] + unit * max(times, 0) + data[end:]
+
+
+def _cut(rng: random.Random, data: bytes, pool: list[bytes]) -> bytes:
+    return data[: rng.randrange(len(data))]
+
+
+DAMAGE = ((_value, 60), (_token, 15), (_tag, 10), (_bytes, 6), (_span, 12), (_many, 2), (_cut, 3))
+
+
+def damaged(rng: random.Random, pool: list[bytes], first: int) -> bytes:
+    """One of the documents, damaged in one to five places; the ``first`` of the pool are the undamaged ones."""
+    data = _piece(rng, rng.choice(pool[:first] if rng.random() < 0.6 else pool))
+    kinds = [kind for kind, _ in DAMAGE]
+    weights = [weight for _, weight in DAMAGE]
+    for kind in rng.choices(kinds, weights, k=rng.choice((1, 1, 2, 3, 5))):
+        data = kind(rng, data, pool)[:LONGEST] or b"\n"
+    return data
+
+
+def run(target: Target, data: bytes, tally: Tally) -> bool:
+    """Read a document and hold what the module's docstring says; whether its outcome is one not seen before."""
+    tally.runs += 1
+    outcome = "is read"
+    signal.setitimer(signal.ITIMER_VIRTUAL, HANG)
+    began = time.process_time()
+    try:
+        recognise.kind(data[: recognise.ENOUGH], "f")
+        target.read(data)
+        tally.read += 1
+    except ParseError as error:
+        outcome = _plain(error.reason)
+    except Hang:
+        _find(tally, "hang", data)
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        _find(tally, f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}", data)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    took = (time.process_time() - began) / (SLOW[0] + SLOW[1] * len(data))
+    tally.slowest = max(tally.slowest, took)
+    if took > 1:
+        _find(tally, f"slow, {outcome}", data)
+    if tally.runs % TRACED == 0:
+        ratio = min(
+            _memory(target, data), _memory(target, data)
+        )  # the first may fill caches of the interpreter
+        tally.most_memory = max(tally.most_memory, ratio)
+        if ratio > MEMORY:
+            _find(tally, f"memory, {outcome}", data)
+    new = outcome not in tally.outcomes
+    tally.outcomes.add(outcome)
+    return new
+
+
+def _memory(target: Target, data: bytes) -> float:
+    """The most memory that reading took, in times of the input."""
+    tracemalloc.start()
+    try:
+        target.read(data)
+    except Exception:  # what escapes was judged before
+        pass
+    finally:
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return most / max(len(data), LEAST)
+
+
+def _plain(reason: str) -> str:
+    """A reason without what it quotes, so that what is refused for the same reason counts once."""
+    return re.sub(r"'[^']*'|\"[^\"]*\"|<[^>]*>|[^ ]*[0-9:/]+[^ ]*", "#", reason)[:40]
+
+
+def _find(tally: Tally, what: str, data: bytes) -> None:
+    held = tally.findings.get(what)
+    if held is None or len(data) < len(held):
+        tally.findings[what] = data
+
+
+def fuzz(target: Target, seconds: float, seed: int) -> Tally:
+    """Damage and read for so many seconds of CPU."""
+    rng, tally = random.Random(seed), Tally()
+    pool = target.seeds()
+    if not pool:
+        raise SystemExit("there are no documents to begin from: ../shared/edgar is not here")
+    first = len(pool)
+    for data in pool:
+        run(target, data, tally)
+    began = time.process_time()
+    while tally.seconds < seconds:
+        data = damaged(rng, pool, first)
+        # Of what led somewhere new, the first are damaged further; the real documents are never lost.
+        if run(target, data, tally) and len(pool) < first + KEPT:
+            pool.append(data)
+        tally.seconds = time.process_time() - began
+    return tally
+
+
+def _hang(signum: int, frame: FrameType | None) -> None:
+    raise Hang
+
+
+def _told(name: str, tally: Tally) -> Iterator[str]:
+    yield (
+        f"{name}: {tally.seconds:.0f} s of CPU, {tally.runs} documents, {tally.read} read, "
+        f"{len(tally.outcomes)} outcomes, memory at most {tally.most_memory:.1f} times the input, "
+        f"slowest run {tally.slowest:.2f} of what is allowed, {len(tally.findings)} findings"
+    )
+    for what, data in tally.findings.items():
+        yield f"  {what} ({len(data)} bytes)"
+
+
+def main(arguments: list[str]) -> int:
+    """The exit status: 1 when anything was found."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("parser", choices=[*TARGETS, "all"])
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"))
+    given = parser.parse_args(arguments)
+    signal.signal(signal.SIGVTALRM, _hang)
+    found = False
+    for name in TARGETS if given.parser == "all" else [given.parser]:
+        tally = fuzz(TARGETS[name], given.seconds, given.seed)
+        print("\n".join(_told(name, tally)), flush=True)
+        for what, data in tally.findings.items():
+            found = True
+            given.keep.mkdir(parents=True, exist_ok=True)
+            (given.keep / f"{name}-{sha256(what.encode()).hexdigest()[:8]}").write_bytes(data)
+    return int(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
