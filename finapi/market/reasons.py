@@ -19,6 +19,7 @@ NEGATIVE_BASE = "negative_base"
 NO_BURN = "no_burn"
 NO_PRICE = "no_price"
 OTHER_PERIOD = "other_period"
+NOT_FILED = "not_filed"
 
 # code: (status, label, definition)
 CATALOGUE: dict[str, tuple[str, str, str]] = {
@@ -91,6 +92,11 @@ CATALOGUE: dict[str, tuple[str, str, str]] = {
         "hole",
         "Reported for another period",
         "The filing gives the figure for a period that does not end with the row's.",
+    ),
+    NOT_FILED: (
+        "hole",
+        "Not in any filing",
+        "Exchanges and brokers know it; no document that companies file with the SEC says it.",
     ),
 }
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from finapi import accounts
 from finapi import app as apps
+from finapi.app import App
 from finapi.clock import FixedClock
 from finapi.config import Config
 from finapi.edgar.ownership import Form, Owner, Row
@@ -146,35 +147,40 @@ def _owner(one: int) -> Owner:
     return Owner(f"{one + 5_000_000:010}", name, not officer, officer, False, False, title, *[None] * 6)
 
 
-def main(transactions: int, directory: Path) -> None:
-    """Store the forms in portions, print the time of each tenth, then the CPU time of every call."""
-    clock = FixedClock(NOW)
-    app = apps.on_disk(
-        Config(data_dir=directory, synchronous="NORMAL", insider_per_minute_paid=1_000_000), clock
-    )
-    stored, started, told = 0, time.process_time(), 0
+def fill(app: App, transactions: int) -> list[float]:
+    """Store the forms in portions, and the issuers; the CPU seconds of each tenth of the transactions."""
+    took, stored = [0.0] * 10, 0
     portion: list[tuple[Form, Filed]] = []
 
     def flush() -> None:
+        started = time.process_time()
         with app.db.write() as tx:
             for form, filed in portion:
                 insider_store.put(tx, form, filed, NOW)
         portion.clear()
+        took[min(stored * 10 // transactions, 9)] += time.process_time() - started
 
     for form, filed in forms(transactions):
         portion.append((form, filed))
-        stored += sum(row.transaction for row in form.rows)
         if len(portion) == PORTION:
             flush()
-        if stored * 10 // transactions > told:
-            told, now = stored * 10 // transactions, time.process_time()
-            print(f"{stored:>8} transactions  {now - started:6.1f} s CPU for the last tenth", flush=True)
-            started = now
+        stored += sum(row.transaction for row in form.rows)
     flush()
     with app.db.write() as tx:
         for issuer in range(ISSUERS):
             sic = SICS[issuer % len(SICS)]
             companies.put_attributes(tx, issuer + 1_000_000, companies.Attributes(sic=sic), 2, "2026-01-01")
+    return took
+
+
+def main(transactions: int, directory: Path) -> None:
+    """Store the forms, print the time of each tenth, then the CPU time of every call."""
+    settings = Config(
+        data_dir=directory, synchronous="NORMAL", insider_per_minute_paid=1_000_000, answer_bytes=0
+    )
+    app = apps.on_disk(settings, FixedClock(NOW))
+    for tenth, seconds in enumerate(fill(app, transactions), 1):
+        print(f"{transactions * tenth // 10:>8} transactions  {seconds:6.1f} s CPU for the last tenth")
     print(f"{sum(file.stat().st_size for file in directory.glob('finapi.db*')) / 1e6:.0f} MB")
     key = accounts.create(app, "ann@example.com", "yearly", NOW).api_key
     client = Client(app, key)

@@ -1,0 +1,88 @@
+"""A company at a glance: ``/tickers/{ticker}/overview``."""
+
+from __future__ import annotations
+
+import jsonschema
+import pytest
+
+from finapi import accounts
+from finapi.app import App
+from finapi.market import companies, price_csv, prices
+from finapi.market.companies import FROM_LIST
+from finapi.web.overview import SHAPE
+from tests.api.test_figures_api import year
+from tests.client import Client
+from tests.figures import document, store
+
+PATH = "/api/v1/tickers/seven/overview"
+
+
+@pytest.fixture
+def caller(app: App, user: accounts.NewUser) -> Client:
+    store(app, document(77, "Seventy-Seven Corp", [*year(77, 2022, 800), *year(77, 2023, 1000)]))
+    with app.db.write() as tx:
+        companies.put_tickers(tx, 77, [("SEVEN", None)], FROM_LIST)
+        companies.put_attributes(tx, 77, companies.Attributes(sic=3571), 2, "2024-01-01")
+        tx.run("bump_data_version")
+    return Client(app, user.api_key)
+
+
+def priced(app: App, text: str) -> None:
+    data = text.encode()
+    with app.db.write() as tx:
+        prices.put(tx, price_csv.parse(data, "seven.csv", "seven.csv"), data)
+
+
+def test_a_company_at_a_glance_is_its_newest_year(caller: Client, app: App) -> None:
+    priced(app, "Date,Close\n2023-12-28,6\n2023-12-29,8\n")
+    answer = caller.get(PATH).json
+    jsonschema.Draft202012Validator(SHAPE).validate(answer)
+    data = answer["data"]
+    assert {name: data[name] for name in ("ticker", "cik", "name", "sector", "currency")} == {
+        "ticker": "SEVEN",
+        "cik": "0000000077",
+        "name": "Seventy-Seven Corp",
+        "sector": "Manufacturing",
+        "currency": "USD",
+    }
+    # Revenue 1,000, half of it gross profit, a tenth net income; 500 shares at 8; equity 1,000.
+    assert (data["revenue"], data["gross_profit"], data["net_income"]) == (1000, 500, 100)
+    assert (data["profit_margin"], data["gross_margin"]) == (0.1, 0.5)
+    assert (data["shares_outstanding"], data["market_cap"], data["book_value_per_share"]) == (500, 4000, 2)
+    assert data["sources"]["revenue"] == "0000000077-24-000001"
+    assert answer["meta"] == {
+        "period": "A",
+        "fiscal_year": 2023,
+        "fiscal_period": "FY",
+        "period_end": "2023-12-31",
+        "price_date": "2023-12-29",
+        "price_source": "csv",
+    }
+
+
+def test_what_is_not_known_is_null_with_its_reason(caller: Client) -> None:
+    data = caller.get(PATH).json["data"]
+    told = ("market_cap", "total_cash", "float_shares", "first_trade_date", "short_ratio")
+    assert [data[name] for name in told] == [None] * 5
+    assert [data["holes"][name]["reason_code"] for name in told] == [
+        "no_price",
+        "not_reported",
+        "not_filed",
+        "not_filed",
+        "not_filed",
+    ]
+    # Every figure is a value with a filing or a hole with a reason, and never both.
+    figures = set(SHAPE["properties"]["data"]["properties"]) - {
+        *("ticker", "cik", "name", "sector", "industry", "currency", "holes", "sources")
+    }
+    assert set(data["holes"]) | set(data["sources"]) == figures
+    assert not set(data["holes"]) & set(data["sources"])
+    assert all((data[name] is None) == (name in data["holes"]) for name in figures)
+
+
+def test_a_company_without_figures_and_one_that_is_unknown_say_so(caller: Client, app: App) -> None:
+    with app.db.write() as tx:
+        companies.put_name(tx, 99, "No Figures Inc", FROM_LIST, "")
+        companies.put_tickers(tx, 99, [("NONE", None)], FROM_LIST)
+    assert caller.get("/api/v1/tickers/none/overview").verdict[:2] == (404, "NOT_COVERED")
+    assert caller.get("/api/v1/tickers/nobody/overview").verdict[:2] == (404, "UNKNOWN_TICKER")

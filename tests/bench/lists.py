@@ -1,0 +1,149 @@
+"""Every list over one large database: 100,000 filings, 200,000 insiders' transactions and 500,000 holdings.
+
+    python -m tests.bench.lists [DIRECTORY]
+
+Stores them on disk, or takes them from a directory where they were stored before; prints the CPU time of each tenth
+of each ingest, then of every list's first page (the aim: under 20 ms), asked without the cache of answers. Fails
+when a route that answers a list is not asked, or does not answer.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from finapi import accounts
+from finapi import app as apps
+from finapi.app import App
+from finapi.clock import FixedClock
+from finapi.config import Config
+from finapi.market import lists
+from finapi.web.routes import API, INSIDERS, ROUTES, Route, Router
+from tests.bench import filings, holdings, insiders
+from tests.client import Client
+
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
+FILINGS, TRANSACTIONS, FUNDS, ROWS = 100_000, 200_000, 250, 500
+
+# Routes of the other families, whose benches are tests.bench.facts and tests.bench.series.
+ELSEWHERE = ("/xbrl/", "/facts")
+
+MORE = (
+    "/prices/T8",
+    "/xbrl/search?q=lamp",
+    "/tickers/autocomplete?q=lamp",
+    "/form-13f/aggregation/basket-holdings?ciks=1000007,1000008,1000009",
+    "/form-13f/fund/1000007?status=new",
+    "/tickers/T8/holders?status=increased",
+    "/tickers/T8/overview",
+    "/cusip/chain/{cusip}",
+    "/cusip/cik/5000008",
+    "/cusip/cusip6/{cusip6}",
+    "/cusip/lookup/{cusip}",
+    "/sec/entities?form_type=4",
+    "/sec/filings?ticker=T8",
+    "/sec/filings?form_type=NONE",
+    "/sec/filings?items=2.02",
+    "/sec/filings?exhibits=EX-99.1",
+)
+POSTS = (
+    ("/cusip/batch", {"cusips": ["{cusip}"]}),
+    ("/form-13f/fund/bulk", {"ciks": ["1000007", "1000008"]}),
+    ("/form-13f/holdings", {"query": "cik:1000007"}),
+    ("/form-13f/holdings", {"query": "cusip:{cusip}"}),
+    ("/form-13f/cover-pages", {"query": "cik:1000007"}),
+    ("/insiders/query", {"query": "issuer.tradingSymbol:T7"}),
+)
+
+
+def fill(app: App) -> Iterator[str]:
+    """Store everything; a line for each family with the CPU time of each tenth of it."""
+    took = []
+    for part in range(10):
+        made = filings.rows(part * FILINGS // 10, FILINGS // 10)
+        started = time.process_time()
+        lists.put_index(app, made)
+        took.append(time.process_time() - started)
+    yield _tenths("filings", FILINGS, took)
+    yield _tenths("insiders' transactions", TRANSACTIONS, insiders.fill(app, TRANSACTIONS))
+    yield _tenths("holdings", FUNDS * ROWS * 4, holdings.fill(app, FUNDS, ROWS))
+
+
+def _tenths(what: str, count: int, took: list[float]) -> str:
+    return f"{count} {what}: {sum(took):.1f} s CPU, by tenths " + " ".join(f"{one:.1f}" for one in took)
+
+
+def _routes() -> set[Route]:
+    """The routes that answer a list of this bench's data."""
+    own = (route for route in ROUTES if route.lists and route.auth == "key")
+    return {route for route in own if not route.path.removeprefix(API).startswith(ELSEWHERE)}
+
+
+def first_pages(app: App) -> Iterator[tuple[float, int, str]]:
+    """Of every list: CPU milliseconds of the best of five calls, bytes of the answer, and what was asked."""
+    client = Client(app, accounts.create(app, "bench@example.com", "pro", NOW).api_key)
+    with app.db.read() as tx:
+        sql = "SELECT cusip FROM positions JOIN securities ON id = security_id WHERE positions.cik = 1000007 LIMIT 1"
+        held = tx._connection.execute(sql).fetchone()[0]
+    paths = [API + path for path in (*filings.QUESTIONS, *holdings.LISTS, *MORE)]
+    asked = [("GET", path, None) for path in paths + [INSIDERS + path for path in insiders.CALLS]]
+    asked += [("POST", API + path, body) for path, body in POSTS]
+    router, wanted = Router(ROUTES), _routes()
+    for method, path, body in asked:
+        full = path.replace("{cusip}", held).replace("{cusip6}", held[:6])
+        sent = {name: _filled(value, held) for name, value in body.items()} if body else None
+        took = []
+        for _ in range(5):
+            started = time.process_time()
+            answer = client.call(method, full, body=sent)
+            took.append(time.process_time() - started)
+        match = router.match(tuple(full.partition("?")[0].strip("/").split("/")))
+        assert match is not None, full
+        missing = answer.status == 404 and ("/prices/" in full or "/overview" in full)
+        assert answer.status == 200 or missing, f"{full}: {answer.json}"
+        wanted.discard(match.by_method[method])
+        yield min(took) * 1000, len(answer.body), f"{method} {full}{'' if body is None else f' {body}'}"
+    assert not wanted, f"not asked: {[route.path for route in wanted]}"
+
+
+def _filled(value: object, held: str) -> object:
+    if isinstance(value, list):
+        return [_filled(one, held) for one in value]
+    return value.replace("{cusip}", held) if isinstance(value, str) else value
+
+
+def main(directory: Path) -> None:
+    settings = Config(
+        data_dir=directory,
+        synchronous="NORMAL",
+        app_per_minute=10**6,
+        app_per_hour=10**6,
+        insider_per_minute_paid=10**6,
+        answer_bytes=0,
+    )
+    stored = (directory / "finapi.db").exists()
+    app = apps.on_disk(settings, FixedClock(NOW))
+    if not stored:
+        for line in fill(app):
+            print(line, flush=True)
+    print(f"{sum(file.stat().st_size for file in directory.glob('finapi.db*')) / 1e6:.0f} MB")
+    slow = 0
+    for milliseconds, size, asked in first_pages(app):
+        slow += milliseconds >= 20
+        print(
+            f"{milliseconds:7.1f} ms {'!' if milliseconds >= 20 else ' '} {size:8} bytes  {asked}", flush=True
+        )
+    print(f"{slow} of them at 20 ms or above")
+    app.db.close()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        main(Path(sys.argv[1]))
+    else:
+        with tempfile.TemporaryDirectory() as place:
+            main(Path(place))
