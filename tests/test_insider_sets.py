@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -86,6 +88,26 @@ def test_a_filing_that_cannot_be_read_does_not_keep_the_others() -> None:
     )
     assert isinstance(third, ParseError)
     assert third.reason == "has no reporting owner"
+
+
+@pytest.mark.parametrize("number", ["\x85", "0001234567-25", "0001234567_25_000011"])
+def test_a_row_without_an_accession_number_is_refused_once(number: str) -> None:
+    row = {"ACCESSION_NUMBER": number, "DOCUMENT_TYPE": "4"}
+    good = data_set()["submission"]
+    first, second = read(submission=good + table("submission", row, row).partition(b"\n")[2])
+    assert isinstance(first, Filed)
+    assert isinstance(second, ParseError)
+    assert second.reason == "is not an accession number"
+
+
+def test_rows_that_belong_to_no_filing_take_no_memory() -> None:
+    tables = {**data_set(), "owner": data_set()["owner"] + b".\n" * 100_000}
+    tracemalloc.start()
+    (filed,) = insider_sets.forms(tables, files_of(tables))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert isinstance(filed, Filed)
+    assert most < 200_000
 
 
 @pytest.mark.parametrize(

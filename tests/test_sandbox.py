@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sqlite3
 import threading
 import time
@@ -29,6 +30,23 @@ INSERT INTO tickers (ticker, cik, source, position) VALUES ('LMP', 1750, 2, 0);
 INSERT INTO filings (accession, cik, form, filed_at) VALUES ('0000001750-25-000001', 1750, '10-K', '2025-02-01'),
     ('unfiled-00', 1750, '10-Q', NULL);
 INSERT INTO price_series (id, ticker, synthetic) VALUES (1, 'LMP', 0);
+INSERT INTO insiders VALUES (101, 'Lamp Ann', 0, 0, 0);
+INSERT INTO insider_forms (id, accession, content, source, body, issuer_cik, symbol, form, base, is_amendment, period, filed_at, filed_day,
+    as_of, roles, stored_at, owner_count, nonderiv_trans, nonderiv_holdings, deriv_trans, deriv_holdings, footnote_count)
+VALUES (175025000002, '0000001750-25-000002', x'00', 1, x'00', 1750, 'LMP', '4', '4', 0, '2025-03-03', '2025-03-05', 20152, '2025-03-03', 2, '', 1, 2, 0, 0, 0, 0);
+INSERT INTO insider_transactions (id, form_id, seq, filed_day, issuer_cik, owner_cik, roles, derivative, date, code, standard_type, direction,
+    shares, price, value, rule_10b5_1, plan_source, is_cashless, is_sell_to_cover, trade, superseded_by)
+VALUES (1, 175025000002, 0, 20152, 1750, 101, 2, 0, '2025-03-03', 'P', 'purchase', 1, '100.5', '10.00', 1005, 0, 'none', 0, 0, 1, NULL),
+    (2, 175025000002, 1, 20152, 1750, 101, 2, 0, '2025-03-03', 'P', 'purchase', 1, '7', '10.00', 70, 0, 'none', 0, 0, 2, 175025000009);
+INSERT INTO funds VALUES (1751, 'River', '', 1, '2025-03-31', '2025-05-01', 99);
+INSERT INTO holdings_reports (id, filing_id, cik, accession, filed_at, sha256, form, period, amendment_number, name, confidential_omitted,
+    row_count, row_value, value_unit, total_unit, value_unit_rule, corrected, documents)
+VALUES (1, 1, 1751, '0000001751-25-000001', '2025-05-01', x'00', '13F-HR', '2025-03-31', 0, 'River', 0, 2, 99, 1, 1, 'x', 0, 1);
+INSERT INTO securities (id, cusip, issuer, title, seen, issuer_key, security_group, ticker, cik) VALUES (1, '037833100', 'LAMP CORP', 'COM', '', 'LAMP', 'common', 'LMP', 1750);
+INSERT INTO holding_names VALUES (1, 'LAMP CORP', 'COM');
+INSERT INTO positions (cik, period, kind, security_id, report_id, name_id, row_count, shares, value, status)
+VALUES (1751, '2025-03-31', 0, 1, 1, 1, 1, 5, 90, 1), (1751, '2025-03-31', 3, 1, 1, 1, 1, 2, 9, 0);
+INSERT INTO fund_quarters (cik, period, report_id, reports, complete, compared, value, positions, options) VALUES (1751, '2025-03-31', 1, 1, 1, 0, 99, 2, 1);
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
 INSERT INTO prices SELECT 1, date('2000-01-01', '+' || i || ' days'), NULL, NULL, NULL, '1.5', 10, '' FROM n;
 """  # noqa: E501
@@ -104,6 +122,18 @@ def test_the_views_of_the_schema_are_the_documented_ones(store: database.Databas
         ("SELECT 9e999, -9e999, NULL", [[None, None, None]]),
         ("SELECT x'00ff', CAST(x'ff41' AS TEXT)", [["00ff", "\ufffdA"]]),
         ("SELECT 'it''s'", [["it's"]]),
+        # Not the transaction that an amendment restates.
+        (
+            "SELECT insider_name, shares, price, value FROM insider_transaction WHERE issuer_cik = 1750",
+            [["Lamp Ann", 100.5, 10.0, 1005]],
+        ),
+        (
+            "SELECT f.name, h.symbol, h.kind, h.value, h.status FROM holding h JOIN fund f ON f.cik = h.fund_cik "
+            "WHERE h.cusip = '037833100' ORDER BY h.value DESC",
+            [["River", "LMP", "shares", 90, "new"], ["River", "LMP", "put", 9, None]],
+        ),
+        ("SELECT accession_number, position_count FROM fund_quarter", [["0000001751-25-000001", 2]]),
+        ("SELECT symbol FROM security WHERE cik = 1750", [["LMP"]]),
     ],
 )
 def test_what_a_select_can_say(ask: Any, sql: str, rows: list[list[Any]]) -> None:
@@ -405,8 +435,9 @@ def test_what_is_deep_or_wide_is_answered_or_refused_soon(ask: Any, sql: str) ->
 def test_as_many_run_at_once_as_may_and_the_next_is_told_to_come_back(store: database.Database) -> None:
     sandbox = Sandbox(store, Budget(5.0, 10, 1_000, 2), time.monotonic)
     stop = threading.Event()
-    # Two queries that run until they are told to end: their clock says so.
-    slow = Sandbox(store, Budget(5.0, 10, 1_000, 2), lambda: 1e9 if stop.is_set() else 0.0)
+    # Two queries that run until they are told to end: from then on their clock leaps at every look.
+    leaps = itertools.count(1)
+    slow = Sandbox(store, Budget(5.0, 10, 1_000, 2), lambda: next(leaps) * 10.0 if stop.is_set() else 0.0)
     reasons: list[str] = []
 
     def run() -> None:

@@ -9,6 +9,7 @@ Source: the readme of the data sets, and their metadata.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -27,6 +28,9 @@ NEEDED = (SUBMISSION, OWNER)
 MAX_ROWS = 5_000_000  # of one table; a quarter has about 300,000
 
 _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
+# Bytes of an accession number with and without its dashes, and what stands for everything else in its column.
+LENGTHS, NO_KEY = (18, 20), b"?"
+
 _KEYS = ("NONDERIV_TRANS_SK", "NONDERIV_HOLDING_SK", "DERIV_TRANS_SK", "DERIV_HOLDING_SK")
 
 
@@ -74,7 +78,7 @@ class _Table:
         self.require("ACCESSION_NUMBER")
         if self._columns["ACCESSION_NUMBER"] != 0:
             raise ParseError(file, "line 1", "the first column is not ACCESSION_NUMBER")
-        self._starts: dict[bytes, list[int]] = {}
+        self._starts: dict[bytes, array[int]] = {}
         position, rows = end + 1 if end >= 0 else len(data), 0
         while position < len(data):
             end = data.find(b"\n", position)
@@ -83,8 +87,11 @@ class _Table:
             rows += 1
             if rows > MAX_ROWS:
                 raise ParseError(file, "", f"more than {MAX_ROWS} rows")
-            if key:
-                self._starts.setdefault(key, []).append(position)
+            if len(key) in LENGTHS:
+                self._starts.setdefault(key, array("Q")).append(position)
+            elif key:
+                # Nobody asks for its rows: it is known once, however many there are.
+                self._starts.setdefault(NO_KEY, array("Q"))
             position = end + 1
 
     def require(self, *columns: str) -> None:
@@ -116,13 +123,13 @@ class _Table:
 
 
 def _filed(tables: Mapping[str, _Table], key: bytes) -> Filed:
+    accession = identity.accession(key.decode("latin-1"))
+    if accession is None:
+        raise ValueError("is not an accession number")
     submissions = list(tables[SUBMISSION].rows(key))
     if len(submissions) > 1:
         raise ValueError("stands twice in the table of submissions")
     row = submissions[0]
-    accession = identity.accession(row["ACCESSION_NUMBER"])
-    if accession is None:
-        raise ValueError("is not an accession number")
     return Filed(accession, _needed(row, "FILING_DATE", set_date), _form(tables, key, row))
 
 

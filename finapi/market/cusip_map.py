@@ -6,16 +6,15 @@ folded (case, spaces, underscores), columns stand in any order, and only ``cusip
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from finapi.db import Transaction
 from finapi.edgar import cusip, identity, tickers
 from finapi.errors import ParseError
-from finapi.market import issuers, securities
+from finapi.market import csv_rows, issuers, securities
 
 MAX_ROWS = 500_000
 MAX_CELL = 500  # characters
@@ -59,38 +58,37 @@ class Mapping(NamedTuple):
     as_of: str
 
 
-def parse(data: bytes, file: str) -> tuple[list[Mapping], list[str]]:
-    """The rows, and for every row that cannot be read its line and the reason; ParseError for no such file."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ParseError(file, f"byte {error.start}", "not UTF-8") from None
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+@dataclass(slots=True)
+class LeftOut:
+    """The rows that cannot be read: how many, and of the first ten the line and the reason."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, line: int, error: ValueError) -> None:
+        """One more."""
+        self.count += 1
+        if len(self.first) < 10:
+            self.first.append(f"line {line}: {error}")
+
+    def __str__(self) -> str:
+        return f"{self.count} rows are left out: " + "; ".join(self.first) if self.count else ""
+
+
+def parse(data: bytes, file: str) -> tuple[list[Mapping], LeftOut]:
+    """The rows, and those that cannot be read; ParseError for no such file."""
     rows: list[Mapping] = []
-    problems: list[str] = []
-    try:
-        columns = _columns(next(reader, []), file)
-        for cells in reader:
-            if not any(cells):
-                continue
-            if len(rows) >= MAX_ROWS:
-                raise ParseError(file, f"line {reader.line_num}", f"more than {MAX_ROWS} rows")
-            try:
-                rows.append(
-                    _row({name: cells[at].strip() for name, at in columns.items() if at < len(cells)})
-                )
-            except ValueError as error:
-                problems.append(f"line {reader.line_num}: {error}")
-    except csv.Error as error:
-        raise ParseError(file, f"line {reader.line_num}", str(error)) from None
-    return rows, problems
-
-
-def left_out(problems: list[str]) -> str | None:
-    """What an operator is told of the rows that could not be read: the first ten of them, and how many."""
-    if not problems:
-        return None
-    return f"{len(problems)} rows are left out: " + "; ".join(problems[:10])
+    left_out = LeftOut()
+    lines = csv_rows.records(data, file, strict=True)
+    columns = _columns(next(lines, (1, []))[1], file)
+    for number, cells in lines:
+        if len(rows) >= MAX_ROWS:
+            raise ParseError(file, f"line {number}", f"more than {MAX_ROWS} rows")
+        try:
+            rows.append(_row({name: cells[at].strip() for name, at in columns.items() if at < len(cells)}))
+        except ValueError as error:
+            left_out.add(number, error)
+    return rows, left_out
 
 
 def put(tx: Transaction, rows: Iterable[Mapping]) -> int:

@@ -194,13 +194,13 @@ def _company_tickers(app: App, document: _Document, given: Given) -> Iterator[Ou
 
 
 def _cusip_mapping(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
-    rows, problems = cusip_map.parse(document.read(), document.entry.path)
+    rows, left_out = cusip_map.parse(document.read(), document.entry.path)
     with app.db.write() as tx:
         changed = cusip_map.put(tx, rows)
         if changed:
             tx.run("bump_data_version")
     outcome = _listed(document, changed > 0)
-    yield replace(outcome, reason=cusip_map.left_out(problems) or outcome.reason)
+    yield replace(outcome, reason=str(left_out) or outcome.reason)
 
 
 def _form_index(app: App, document: _Document, given: Given) -> Iterator[Outcome]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from finapi.market import reasons
+from finapi.market.cells import Cell, Figure, Hole
 from finapi.market.company_books import CompanyBook
-from finapi.market.figures import Cell, Figure, Hole
 from finapi.market.rows import Price, RowView, Series
 
 # The members of an overview and the metric, derived figure or ratio that each is.

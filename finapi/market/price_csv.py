@@ -6,10 +6,8 @@ refused. Values are exact decimal texts. What is empty, "null" or "nan" is absen
 
 from __future__ import annotations
 
-import csv
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -17,6 +15,7 @@ from typing import NamedTuple
 
 from finapi.edgar import tickers
 from finapi.errors import ParseError
+from finapi.market import csv_rows
 
 # What a column is called, its letters only, in the files of the usual sources.
 _COLUMNS = {
@@ -53,7 +52,6 @@ _NUMBER = re.compile(r"\$?([0-9]{1,12}|[0-9]{1,3}(?:,[0-9]{3}){1,4})(\.[0-9]{0,1
 _SPLIT = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*(?::|/|-?for-?| for )\s*([0-9]{1,6}(?:\.[0-9]{1,6})?)")
 _ISO = re.compile(r"([0-9]{4})-?([0-9]{2})-?([0-9]{2})(?:[T ][0-9:.]{4,16}(?:Z|[+-][0-9:]{4,6})?)?")
 _AMERICAN = re.compile(r"([0-9]{1,2})/([0-9]{1,2})/([0-9]{4})")
-_LINE = re.compile(r"[^\n]*\n|[^\n]+$")
 _TOLD = 20  # bad rows that a report lists; it counts the rest
 
 
@@ -88,7 +86,7 @@ def parse(data: bytes, file: str, name: str) -> Prices:
     Raises ParseError for what is no CSV of prices: no date or no figure among the columns, a column twice, no
     ticker, days that are written the other way round, or no row that is one.
     """
-    lines = _records(data, file)
+    lines = csv_rows.records(data, file)
     header = next(lines, (1, []))[1]
     columns = _header(header, file)
     ticker = "" if "ticker" in columns else _of_name(name, file)
@@ -115,25 +113,6 @@ def parse(data: bytes, file: str, name: str) -> Prices:
 
 class _OtherOrder(ValueError):
     """A day whose month is above 12: every other day of the file would be read wrong."""
-
-
-def _records(data: bytes, file: str) -> Iterator[tuple[int, list[str]]]:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ParseError(file, f"byte {error.start}", "not UTF-8") from None
-    if "\0" in text:
-        raise ParseError(file, "", "holds a NUL character")
-    first = text.partition("\n")[0]
-    mark = max(",;\t", key=first.count)
-    # Not io.StringIO, which takes four bytes for each of the file's.
-    reader = csv.reader((line[0] for line in _LINE.finditer(text)), delimiter=mark)
-    try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                yield reader.line_num, cells
-    except csv.Error as error:
-        raise ParseError(file, f"line {reader.line_num}", f"not CSV: {error}") from None
 
 
 def _header(cells: list[str], file: str) -> dict[str, int]:

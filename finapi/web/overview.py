@@ -5,32 +5,31 @@ from __future__ import annotations
 from finapi.errors import ApiError
 from finapi.market import companies, overview, prices, sectors
 from finapi.market.book import iso
-from finapi.market.figures import Figure, Hole
+from finapi.market.cells import Figure, Hole
 from finapi.market.series import number
 from finapi.web import series
 from finapi.web.call import Call
 from finapi.web.http import Response
 from finapi.web.params import Param
-from finapi.web.shapes import DATE, INTEGER, NUMBER, TEXT, enum, envelope, mapping, nullable, obj
+from finapi.web.shapes import DATE, INTEGER, NUMBER, TEXT, enum, envelope, made_of, mapping, nullable, obj
 
 PARAMS = (Param("ticker", place="path", required=True, help="Ticker (any spelling) or CIK.", example="AAPL"),)
+_FIGURES = (*overview.KEYS, "total_cash", *overview.NOT_FILED)
+_DATA = made_of(
+    {
+        "ticker": nullable(TEXT),
+        "cik": TEXT,
+        "name": TEXT,
+        "sector": nullable(TEXT),
+        "industry": nullable(TEXT),
+        **{member: nullable(DATE if member.endswith("_date") else NUMBER) for member in _FIGURES},
+        "currency": TEXT,
+        "holes": mapping(obj(status=enum("hole", "nm"), reason_code=TEXT)),
+        "sources": mapping(TEXT),
+    }
+)
 SHAPE = envelope(
-    obj(
-        ticker=nullable(TEXT),
-        cik=TEXT,
-        name=TEXT,
-        sector=nullable(TEXT),
-        industry=nullable(TEXT),
-        **{
-            member: nullable(NUMBER)
-            for member in (*overview.KEYS, "total_cash", *overview.NOT_FILED)
-            if member != "first_trade_date"
-        },
-        first_trade_date=nullable(DATE),
-        currency=TEXT,
-        holes=mapping(obj(status=enum("hole", "nm"), reason_code=TEXT)),
-        sources=mapping(TEXT),
-    ),
+    _DATA,
     obj(
         period=enum("A", "TTM"),
         fiscal_year=INTEGER,

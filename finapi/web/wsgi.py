@@ -216,15 +216,16 @@ class WsgiApp:
         if route.auth == "none":
             return None
         said = request.headers.get("authorization", "")
-        with self.app.db.glance() as tx:
-            if route.auth == "session" or (route.auth == "either" and said):
-                scheme, _, token = said.partition(" ")
-                if scheme.lower() != "bearer":
-                    return None
+        if route.auth == "session" or (route.auth == "either" and said):
+            scheme, _, token = said.partition(" ")
+            if scheme.lower() != "bearer":
+                return None
+            with self.app.db.glance() as tx:
                 return accounts.by_session(self.app, tx, token.strip(), now)
-            key = request.headers.get("x-api-key") or request.query.get("apiKey", [""])[0]
-            if not key and route.key_in_body:
-                key = _key_in(request)
+        key = request.headers.get("x-api-key") or request.query.get("apiKey", [""])[0]
+        if not key and route.key_in_body:
+            key = _key_in(request)
+        with self.app.db.glance() as tx:
             return accounts.by_api_key(tx, key)
 
     def _take(self, name: str, key: object) -> Decision:
