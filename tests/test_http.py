@@ -312,6 +312,13 @@ def test_a_caller_that_says_nothing_takes_no_gzip() -> None:
     assert request().wants_gzip is False
 
 
+def test_what_many_are_sent_is_compressed_once() -> None:
+    body = b"x" * 5000
+    assert http.gzip_of_many(body) == http.gzip(body)
+    assert http.gzip_of_many(body) is http.gzip_of_many(body)
+    assert http.gzip_of_many.cache_info().maxsize == 8
+
+
 def test_gzip_gives_the_same_bytes_for_the_same_bytes() -> None:
     body = b"finapi " * 1_000
     packed = gzip(body)

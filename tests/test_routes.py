@@ -159,3 +159,19 @@ def test_a_route_that_costs_has_a_key_and_a_limit(one: Route) -> None:
         assert (one.auth, one.zone is not None) == ("key", True)
     if one.cacheable:
         assert (one.method, one.auth) == ("GET", "key")
+
+
+def test_what_is_kept_for_an_idempotency_key_is_free_needs_an_account_and_holds_no_secret() -> None:
+    once = {route.path.removeprefix("/api/v1"): route for route in ROUTES if route.idempotent}
+    assert set(once) == {
+        "/sniper/targets",
+        "/sniper/targets/{target_id}/stop",
+        "/webhooks/deliveries/{delivery_id}/redeliver",
+        "/webhooks/test",
+        "/billing/quota",
+    }
+    # It is answered beside the charge, and by account.
+    assert {(route.method, route.cost) for route in once.values()} == {("POST", 0)}
+    assert {route.auth for route in once.values()} <= {"session", "either", "key"}
+    told = [str(route.shape) for route in once.values()]
+    assert not any(word in shape for shape in told for word in ("'secret'", "'api_key'", "'token'"))

@@ -210,6 +210,12 @@ def gzip(body: bytes) -> bytes:
     return packer.compress(body) + packer.flush()
 
 
+@lru_cache(maxsize=8)
+def gzip_of_many(body: bytes) -> bytes:
+    """``body`` compressed, once for all who are sent it: the documents and pages that anybody may ask for."""
+    return gzip(body)
+
+
 def held_etag(header: str, tag: str) -> str | None:
     """The ``ETag`` among those of an ``If-None-Match`` that is ``tag`` in some content coding, or None.
 

@@ -28,6 +28,7 @@ from finapi.web.http import (
     coded_etag,
     dumps,
     gzip,
+    gzip_of_many,
     held_etag,
     read_request,
 )
@@ -287,7 +288,8 @@ class WsgiApp:
         if len(body) > GZIP_FROM or exchange.tag:
             headers["Vary"] = _vary(route)
         if gzipped:
-            body = gzip(body)
+            # Without a limit a stranger asks for megabytes as often as it likes.
+            body = gzip_of_many(body) if route is not None and route.zone is None else gzip(body)
             headers["Content-Encoding"] = "gzip"
         if exchange.tag and response.status == 200:
             headers["ETag"] = coded_etag(exchange.tag, gzipped=gzipped)
