@@ -152,6 +152,18 @@ def test_income_tax_without_a_total_is_its_current_and_deferred_part() -> None:
     assert told(held([K18], facts), "income_tax", "2018 FY") == "22"
 
 
+def test_a_total_with_restricted_cash_does_not_fill_the_gaps_of_cash() -> None:
+    wider = "CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents"
+    facts = [
+        *annual((YEAR18, K18.accession), (YEAR19, K19.accession), (YEAR20, K20.accession)),
+        *(("CashAndDueFromBanks", None, day, "23", K20.accession) for day in (YEAR19[1], YEAR20[1])),
+        *((wider, None, day, "469", K20.accession) for day in (YEAR18[1], YEAR19[1], YEAR20[1])),
+    ]
+    assert told(held([K18, K19, K20], facts), "cash_and_equivalents", "2018 FY") == "not_reported"
+    alike = [(*fact[:3], "23", fact[4]) if fact[3] == "469" else fact for fact in facts]
+    assert told(held([K18, K19, K20], alike), "cash_and_equivalents", "2018 FY") == "23"
+
+
 def test_a_formula_takes_its_terms_from_one_filing() -> None:
     facts = [
         *annual((YEAR18, K18.accession), (YEAR19, K19.accession)),

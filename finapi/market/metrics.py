@@ -57,7 +57,8 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric of the mapping. ``ways`` holds for each industry the ways to it, the best first."""
+    """A metric of the mapping. ``ways`` holds for each industry the ways to it, the best first; with ``steady`` a
+    lesser one serves only where it tells the same line."""
 
     key: str
     label: str
@@ -68,6 +69,7 @@ class Metric:
     over: str
     not_for: frozenset[str]
     only_for: frozenset[str]
+    steady: bool
     ways: dict[str, tuple[Way, ...]]
 
     def applies_to(self, industry: str) -> bool:
@@ -188,6 +190,7 @@ def _metric(key: str, entry: dict[str, Any]) -> Metric:
         over=over,
         not_for=limits[0],
         only_for=limits[1],
+        steady=entry.get("steady", False),
         ways=ways,
     )
 

@@ -108,10 +108,28 @@ class Reports:
         """The ways to a metric that this book can go, each with its concepts that are there, the preferred first."""
         found = self._lines.get(metric.key)
         if found is None:
-            found = self._lines[metric.key] = [
-                (way, listed) for way in metric.ways[self.industry] if (listed := self._listed(way))
-            ]
+            found = [(way, listed) for way in metric.ways[self.industry] if (listed := self._listed(way))]
+            if metric.steady:
+                found = self._agreeing(found)
+            self._lines[metric.key] = found
         return found
+
+    def _agreeing(self, ways: list[tuple[Way, tuple[str, ...]]]) -> list[tuple[Way, tuple[str, ...]]]:
+        """The ways without those that mostly tell other values than a better one where both tell a period: a part or
+        a whole of the line (cash with what is restricted), which must not fill the line's gaps."""
+        kept: list[tuple[Way, tuple[str, ...]]] = []
+        known: dict[Key, str] = {}
+        for way, concepts in ways:
+            told: dict[Key, str] = {}
+            for concept in () if way.terms else concepts:
+                for key, entries in self.book.entries[concept].items():
+                    told.setdefault(key, entries[-1].value)
+            common = told.keys() & known.keys()
+            differing = sum(Decimal(told[key]) != Decimal(known[key]) for key in common)
+            if 2 * differing <= len(common):
+                kept.append((way, concepts))
+                known = {**told, **known}
+        return kept
 
     def _listed(self, way: Way) -> tuple[str, ...]:
         held = self.book.entries
