@@ -103,7 +103,16 @@ class World:
 
     def headers(self) -> dict[str, str]:
         """Both credentials: each operation takes the one that it wants."""
-        return {"X-API-Key": self.key, "Authorization": f"Bearer {self.session()}"}
+        session = self.session()
+        with self.app.db.write() as tx:
+            self._sessions = [tuple(row) for row in tx._connection.execute("SELECT * FROM sessions")]
+        return {"X-API-Key": self.key, "Authorization": f"Bearer {session}"}
+
+    def reopen(self) -> None:
+        """Open the sessions that were open when ``headers`` were made: a logout ends one."""
+        with self.app.db.write() as tx:
+            marks = ", ".join("?" for _ in self._sessions[0])
+            tx._connection.executemany(f"INSERT OR IGNORE INTO sessions VALUES ({marks})", self._sessions)
 
     def own(self, operation: str) -> dict[str, Any]:
         """What stands instead of the document's examples in one call of an operation, by name."""

@@ -32,8 +32,8 @@ class Company:
         return f"{self.cik:010}"
 
 
-def find(tx: Transaction, text: str) -> Company:
-    """The company of a ticker or a CIK.
+def find(tx: Transaction, text: str, name: str = "ticker") -> Company:
+    """The company of a ticker or a CIK; ``name`` is the parameter that says it.
 
     UNKNOWN_TICKER (404) when there is none; INVALID_PARAM (400) with the candidates when several companies
     bear the ticker today.
@@ -43,7 +43,7 @@ def find(tx: Transaction, text: str) -> Company:
         if row is None:
             raise ApiError("UNKNOWN_TICKER", "No company with this ticker or CIK is known.")
         return Company(row["cik"], row["name"], row["ticker"])
-    holders = bearers(tx, text)
+    holders = bearers(tx, text, name)
     if not holders:
         raise ApiError("UNKNOWN_TICKER", "No company with this ticker or CIK is known.")
     first = holders[0]
@@ -54,7 +54,7 @@ def find(tx: Transaction, text: str) -> Company:
             "INVALID_PARAM",
             "Several companies bear this ticker: ask by CIK.",
             details={
-                "param": "ticker",
+                "param": name,
                 "allowed": [f"{one.cik:010}" for one in rivals],
                 "candidates": [one.shown() for one in rivals],
             },
@@ -84,12 +84,12 @@ class Bearer:
         }
 
 
-def bearers(tx: Transaction, text: str) -> list[Bearer]:
+def bearers(tx: Transaction, text: str, name: str = "ticker") -> list[Bearer]:
     """The companies of a ticker in any spelling, the best first: those that bear it, then those that bore it."""
     try:
         ticker = tickers.fold(text)
     except ValueError:
-        raise invalid_param("ticker", "That is neither a ticker nor a CIK.", expected="AAPL") from None
+        raise invalid_param(name, "That is neither a ticker nor a CIK.", expected="AAPL") from None
     rows = tx.all("holders_of_ticker", ticker=ticker)
     if not rows and "-" not in ticker:
         # BRKB: written without any mark. Two tickers that this could be are none.

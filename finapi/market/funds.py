@@ -51,12 +51,12 @@ class Quarter:
         return quarters.before(self.period)
 
 
-def cik_of(text: str) -> int:
-    """A CIK as a number, from any spelling; INVALID_PARAM for another text."""
+def cik_of(text: str, name: str = "cik") -> int:
+    """A CIK as a number, from any spelling; INVALID_PARAM that names ``name`` for another text."""
     try:
         return int(identity.cik(text))
     except ValueError:
-        raise invalid_param("cik", "That is not a CIK.", expected="0001067983") from None
+        raise invalid_param(name, "That is not a CIK.", expected="0001067983") from None
 
 
 def cusip_of(text: str) -> str:

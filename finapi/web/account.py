@@ -56,6 +56,7 @@ QUOTA_BODY = (
         "amount_dollars",
         "number",
         required=True,
+        least=0,
         most=MOST_DOLLARS,
         help="Dollars out of the wallet, to the cent; 100 tokens each.",
         example=12.5,

@@ -66,7 +66,7 @@ SHAPE = beside(
 def holdings(call: Call) -> Response:
     """What several funds held together."""
     params = call.params
-    ciks = list(dict.fromkeys(map(funds.cik_of, params["ciks"])))
+    ciks = list(dict.fromkeys(funds.cik_of(one, "ciks") for one in params["ciks"]))
     if len(ciks) > MAX_CIKS:
         raise invalid_param("ciks", f"ciks must be at most {MAX_CIKS} CIKs.", expected="list of CIKs")
     period = quarter_end(params["period"], "period")

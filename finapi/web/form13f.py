@@ -34,7 +34,7 @@ FUND_PARAMS = (
     Param("sort_by", default="value", allowed=funds.SORTS, help="What to sort by.", example="value"),
     Param("sort_order", default="desc", allowed=("asc", "desc"), help="Which way.", example="desc"),
     Param(
-        "status", default="all", allowed=funds.STATUSES, help="Only positions that changed so.", example="new"
+        "status", default="all", allowed=funds.STATUSES, help="Only positions that changed so.", example="all"
     ),
     Param("q", help="Only positions whose CUSIP, ticker or issuer holds this.", example="apple"),
 )
@@ -164,7 +164,7 @@ def bulk(call: Call) -> Response:
     if not 1 <= len(ciks) <= MAX_BULK_CIKS:
         raise invalid_param("ciks", f"ciks must be 1 to {MAX_BULK_CIKS} CIKs.", expected="list of CIKs")
     with call.app.db.read() as tx:
-        found = [_of_bulk(call, tx, cik) for cik in dict.fromkeys(map(funds.cik_of, ciks))]
+        found = [_of_bulk(call, tx, cik) for cik in dict.fromkeys(funds.cik_of(one, "ciks") for one in ciks)]
     counts = {
         f"{status}_count": sum(one["status"] == status for one in found)
         for status in ("ok", "no_filing", "unknown_cik")

@@ -86,7 +86,7 @@ def all_funds(call: Call) -> Response:
     """Every manager that filed, in the order of CIKs, so that a cursor never skips or repeats one."""
     limit, cursor = call.params["limit"], call.params["cursor"]
     with call.app.db.read() as tx:
-        rows = fund_lists.all_funds(tx, limit + 1, funds.cik_of(cursor) if cursor else 0)
+        rows = fund_lists.all_funds(tx, limit + 1, funds.cik_of(cursor, "cursor") if cursor else 0)
     page = rows[:limit]
     more = len(rows) > limit
     meta = {"has_more": more, "next_cursor": page[-1]["cik"] if more else None, "limit": limit}

@@ -28,7 +28,7 @@ MAX_JSON = 128 * 1024
 MAX_HOPS, MAX_ADDRESS = 16, 64
 
 # More pairs than any route has names; beyond them a query is an attack on the parser.
-MAX_QUERY_FIELDS = 100
+MAX_QUERY_FIELDS = 200
 
 _CALLER_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,191}")
 

@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 from finapi.clock import iso
-from finapi.errors import invalid_param
 from finapi.market import companies, insider_totals
 from finapi.market.insider_titles import C_SUITE
 from finapi.market.insider_totals import Narrow
@@ -74,7 +73,7 @@ SUMMARY_PARAMS = (
     filed_days(7),
     TRADE_DAYS,
     replace(TRADE_DAYS, name="days", help="The same as transaction_days."),
-    Param("is_c_suite", "boolean", help="true: only the C-suite.", example="true"),
+    Param("is_c_suite", allowed=("true",), help="true: only the C-suite.", example="true"),
     NO_PLAN,
     NO_CASHLESS,
 )
@@ -168,8 +167,6 @@ def summary(call: Call) -> Response:
     """The sums of one company."""
     params = call.params
     days = params["transaction_days"] if params["transaction_days"] is not None else params["days"]
-    if params["is_c_suite"] is False:
-        raise invalid_param("is_c_suite", "Only true is understood here.", allowed=["true"])
     narrow = Narrow(
         since=since(call.now, params["filed_at_days"]),
         date_from=day_before(call.now, days),

@@ -10,7 +10,16 @@ from finapi import __version__, idempotency
 from finapi.web import routes
 from finapi.web.call import Route
 from finapi.web.openapi_answers import HEADERS, Answers
-from finapi.web.params import MAX_LENGTH, MAX_TEXT, MAX_URL, MAX_WORDS, Field, Param
+from finapi.web.params import (
+    GREATEST,
+    GREATEST_INTEGER,
+    MAX_LENGTH,
+    MAX_TEXT,
+    MAX_URL,
+    MAX_WORDS,
+    Field,
+    Param,
+)
 from finapi.web.routes import ROUTES
 from finapi.web.shapes import TEXT
 from finapi.web.webhook_shapes import EVENTS
@@ -39,7 +48,11 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "date": {"type": "string", "format": "date"},
     "url": {"type": "string", "format": "uri", "maxLength": MAX_URL},
     "texts": {"type": "array", "items": {"type": "string"}},
-    "words": {"type": "array", "items": {"type": "string"}, "maxItems": MAX_WORDS},
+    "words": {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
+        "maxItems": MAX_WORDS,
+    },
     "object": {"type": "object"},
 }
 
@@ -205,12 +218,13 @@ def _body(fields: tuple[Field, ...]) -> dict[str, Any]:
 
 def _member(field: Field) -> dict[str, Any]:
     schema = dict(_FIELDS[field.kind])
-    if field.least is not None:
-        schema["minimum"] = field.least
-    if field.most is not None:
-        schema["maximum"] = field.most
+    if field.kind in ("integer", "number"):
+        schema["minimum"] = -GREATEST if field.least is None else field.least
+        schema["maximum"] = GREATEST if field.most is None else field.most
     if field.allowed and field.kind == "text":
         schema = {"type": "string", "enum": list(field.allowed)}
+    elif field.allowed and field.kind == "boolean":
+        schema["enum"] = [word == "true" for word in field.allowed]
     elif field.allowed:
         schema["items"] = {"type": "string", "enum": list(field.allowed)}
     if field.nullable:
@@ -233,17 +247,23 @@ def _shown(field: Field) -> Any:
     return int(field.example) if field.kind == "integer" else field.example
 
 
+def _bounds(param: Param) -> dict[str, Any]:
+    """The bounds of a number. A value beyond one that clamps is not wrong."""
+    greatest = {"integer": GREATEST_INTEGER, "number": GREATEST}.get(param.kind)
+    if greatest is None or param.clamp is True:
+        return {}
+    least = -greatest if param.least is None else param.least
+    most = greatest if param.most is None else param.most
+    return {"minimum": least} if param.clamp else {"minimum": least, "maximum": most}
+
+
 def _parameter(param: Param) -> dict[str, Any]:
     schema = dict(_TYPES[param.kind])
     if param.allowed and param.kind == "words":
         schema["items"] = {"type": "string", "enum": list(param.allowed)}
     elif param.allowed:
         schema = {"type": "string", "enum": list(param.allowed)}
-    # A value beyond a bound that clamps is not wrong.
-    if param.least is not None and param.clamp is not True:
-        schema["minimum"] = param.least
-    if param.most is not None and not param.clamp:
-        schema["maximum"] = param.most
+    schema |= _bounds(param)
     if param.default is not None:
         schema["default"] = param.default
     described: dict[str, Any] = {

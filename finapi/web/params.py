@@ -22,6 +22,11 @@ MAX_LENGTH = 1_000
 
 Kind = Literal["text", "integer", "number", "boolean", "date", "words"]
 
+# Nothing that is counted or paid here has more digits.
+GREATEST = 10**15
+# A whole number that is not clamped has at most nine digits.
+GREATEST_INTEGER = 999_999_999
+
 # More than any list of tickers, forms or metrics that one call can mean.
 MAX_WORDS = 200
 
@@ -108,9 +113,13 @@ def _integer(param: Param, text: str) -> int:
 
 
 def _number(param: Param, text: str) -> Decimal:
-    if not re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,9})?", text):
+    # As JSON writes a number, but never so many digits that reading them is work.
+    if not re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?", text):
         raise invalid_param(param.name, f"{param.name} must be a decimal number.", expected="number")
-    return _bounded(param, Decimal(text))
+    number = Decimal(text)
+    if abs(number) > GREATEST:
+        raise invalid_param(param.name, f"{param.name} is too large.", expected=f"at most {GREATEST}")
+    return _bounded(param, number)
 
 
 def _bounded(param: Param, number: _Number) -> _Number:
@@ -181,8 +190,8 @@ MAX_URL = 2_000
 class Field:
     """A member of a JSON body; unknown members are ignored.
 
-    "texts" is a list of ``allowed`` texts, "words" a list of any; ``least`` and ``most`` bound an "integer"
-    or a "number", which is read as a Decimal.
+    A "boolean" may be ``allowed`` one of its values only; "texts" is a list of ``allowed`` texts, "words" a
+    list of any; ``least`` and ``most`` bound an "integer" or a "number", which is read as a Decimal.
     """
 
     name: str
@@ -248,12 +257,16 @@ def _body_new_password(field: Field, value: Any) -> str:
 
 
 def _body_boolean(field: Field, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise invalid_param(field.name, f"{field.name} must be true or false.", expected="boolean")
+    known = field.allowed or ("true", "false")
+    if not isinstance(value, bool) or str(value).lower() not in known:
+        raise invalid_param(field.name, f"{field.name} must be {' or '.join(known)}.", expected="boolean")
     return value
 
 
 def _body_integer(field: Field, value: Any) -> int:
+    # JSON has one kind of number: 42.0 is the integer 42.
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not _within(field, value):
         wanted = "a whole number" + _bounds(field)
         raise invalid_param(field.name, f"{field.name} must be {wanted}.", expected=wanted)
@@ -270,9 +283,8 @@ def _body_number(field: Field, value: Any) -> Decimal:
 
 
 def _within(field: Field, number: int | Decimal) -> bool:
-    # Nothing that is counted here has more digits; beyond them SQLite's integers end.
-    least = -(10**15) if field.least is None else field.least
-    most = 10**15 if field.most is None else field.most
+    least = -GREATEST if field.least is None else field.least
+    most = GREATEST if field.most is None else field.most
     return least <= number <= most
 
 

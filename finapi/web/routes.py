@@ -121,7 +121,7 @@ ROUTES: tuple[Route, ...] = (
           "Watch a company for a filing", body=sniper.CREATE_BODY, shape=sniper.TARGET, idempotent=True,
           errors=(409,)),
     Route("GET", API + "/sniper/targets", sniper.listed, "either", 0, "app",
-          "The caller's sniper targets", sniper.LIST_PARAMS, shape=sniper.LIST),
+          "The caller's sniper targets", sniper.LIST_PARAMS, shape=sniper.LIST, errors=(404,)),
     Route("POST", API + "/sniper/targets/{target_id}/stop", sniper.stop, "either", 0, "app",
           "Stop a sniper target", sniper.ID_PARAMS, shape=sniper.STOPPED, idempotent=True, errors=(404,)),
     Route("GET", API + "/webhooks/deliveries", webhooks.listed, "either", 0, "app",

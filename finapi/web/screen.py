@@ -178,7 +178,7 @@ def valuation(call: Call) -> Response:
         period=params["period"], years=params["years"], basis=params["basis"], as_of=params["as_of"]
     )
     with call.app.db.read() as tx:
-        company = companies.find(tx, params["id"])
+        company = companies.find(tx, params["id"], "id")
         held = series.book_of(call, tx, company, params["as_of"])
         rows = Series(held, params["period"], params["basis"], series.price_of(tx, company))
         periods = chosen(rows.periods, question)

@@ -203,7 +203,7 @@ BATCH_BODY = (
     Field("basis", "text", allowed=BASES, help="As in /xbrl/timeseries.", example="latest"),
     Field("as_of", "date", help="As in /xbrl/timeseries.", example="2025-12-31"),
     Field("ratios", "boolean", help="As in /xbrl/timeseries."),
-    Field("adjusted", "boolean", help="Only false: see /xbrl/timeseries."),
+    Field("adjusted", "boolean", allowed=("false",), help="See /xbrl/timeseries."),
     Field("calendar", "boolean", help="As in /xbrl/timeseries."),
     Field("template", "boolean", help="As in /xbrl/timeseries."),
     Field("limit", "integer", least=1, most=5000, help="Rows of each company."),
@@ -225,8 +225,6 @@ _DEFAULTS = {
 def batch(call: Call) -> Response:
     """The series of several companies; one that cannot be answered says why beside the others."""
     body = call.body
-    if body.get("adjusted"):
-        raise invalid_param("adjusted", "Per-share figures are as filed.", allowed=["false"])
     selectors = list(dict.fromkeys((*body.get("tickers", ()), *body.get("ciks", ()))))
     if not 1 <= len(selectors) <= BATCH_MAX:
         raise invalid_param(
