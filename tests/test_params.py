@@ -216,9 +216,25 @@ def test_the_first_wrong_parameter_in_the_order_of_the_route_is_named() -> None:
     assert raised.value.details == {"param": "day", "expected": "date YYYY-MM-DD"}
 
 
-@pytest.mark.parametrize("text", ["1e5", "NaN", "Infinity", "0x10", "1,000", "", "+1", ".5", "1.", "9" * 19])
+@pytest.mark.parametrize(
+    "text", ["1e1000", "1e", "NaN", "Infinity", "0x10", "1,000", "", "+1", ".5", "1.", "9" * 19]
+)
 def test_a_number_is_plain_decimal_text(text: str) -> None:
     assert refusal(AMOUNT, text) == {"param": "amount", "expected": "number"}
+
+
+def test_a_number_may_be_written_as_json_writes_it() -> None:
+    assert [AMOUNT.read(text) for text in ("1e5", "2.5E+2", "1e-09")] == [
+        Decimal(100_000),
+        Decimal(250),
+        Decimal("0.000000001"),
+    ]
+    assert refusal(AMOUNT, "1e16") == {"param": "amount", "expected": "at most 1000000000000000"}
+
+
+def test_a_whole_number_of_a_body_may_be_written_with_a_point() -> None:
+    assert Field("n", "integer").read(42.0) == 42
+    assert isinstance(Field("n", "integer").read(42.0), int)
 
 
 def test_a_number_out_of_its_bounds_is_refused() -> None:
@@ -258,7 +274,7 @@ def test_a_member_of_a_body_becomes_a_value(field: Field, value: object, read: o
     ("field", "value"),
     [
         (Field("n", "integer"), True),
-        (Field("n", "integer"), 1.0),
+        (Field("n", "integer"), 1.5),
         (Field("n", "integer"), "1"),
         (Field("n", "integer", least=1), 0),
         (Field("n", "integer"), 10**400),

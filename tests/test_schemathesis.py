@@ -34,8 +34,8 @@ OF_THE_MOMENT = {
     "EMAIL_NOT_VERIFIED",
     "INSUFFICIENT_BALANCE",
 }
-# Parameters that the data of the moment must bear out: changes of a quarter that is not complete.
-OF_THE_DATA = {("get_form_13f_fund_cik", "status")}
+# Parameters that must be borne out: changes of a quarter that is not complete; an amount above 0, to the cent.
+OF_THE_DATA = {("get_form_13f_fund_cik", "status"), ("post_billing_quota", "amount_dollars")}
 
 
 @pytest.fixture(autouse=True)

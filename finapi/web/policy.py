@@ -17,7 +17,7 @@ GATEWAY = "gateway, nginx limit_req nodelay semantics: a bucket of burst + 1"
 
 POLICY = envelope(
     obj(
-        api_version=const(__version__),
+        api_version=TEXT,
         rate_limits=obj(
             global_default_per_minute=INTEGER,
             global_default_per_hour=INTEGER,
@@ -57,7 +57,7 @@ POLICY = envelope(
         ),
         versioning=obj(
             scheme=const("semver"),
-            current=const(__version__),
+            current=TEXT,
             version_header=const("X-API-Version"),
             additive_change=TEXT,
             breaking_change=TEXT,

@@ -1,0 +1,224 @@
+"""What was promised to clients is kept, or flagged BREAKING in the changelog; and the check that says so."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from finapi.web.openapi import document
+from tests.released import CHANGELOG, RELEASED, breaking, compact, contract, flagged, promised
+
+Json = dict[str, Any]
+
+
+def test_the_document_takes_nothing_away_that_the_changelog_does_not_flag() -> None:
+    lost = breaking(promised(), contract(json.loads(json.dumps(document("")))))
+    assert lost == [] or flagged(CHANGELOG.read_text(encoding="utf-8")), (
+        "flag it BREAKING under the unreleased heading of CHANGELOG.md, with a way to migrate, or undo it; "
+        "python -m tests.released promises the present document"
+    )
+
+
+def test_the_promised_document_is_written_in_one_way_only() -> None:
+    assert RELEASED.read_text(encoding="utf-8") == compact(promised())
+
+
+# ---- the check itself, on a small document
+
+
+def small() -> Json:
+    schema = {
+        "type": "object",
+        "required": ["name", "state"],
+        "properties": {
+            "name": {"type": "string"},
+            "state": {"type": "string", "enum": ["open", "shut"]},
+            "size": {"type": "number"},
+            "inner": {"anyOf": [{"$ref": "#/components/schemas/Inner"}, {"type": "null"}]},
+        },
+    }
+    body = {
+        "type": "object",
+        "required": ["name"],
+        "properties": {"name": {"type": "string"}, "way": {"enum": ["a", "b"]}},
+    }
+    operation = {
+        "operationId": "put_thing",
+        "security": [{"key": []}, {"session": []}],
+        "parameters": [
+            {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}},
+            {"name": "limit", "in": "query", "required": False, "schema": {"type": "integer", "default": 50}},
+        ],
+        "requestBody": {"content": {"application/json": {"schema": body}}},
+        "responses": {
+            "200": {
+                "headers": {"ETag": {}},
+                "content": {
+                    "application/json": {"schema": schema},
+                    "text/csv": {"schema": {"type": "string"}},
+                },
+            },
+            "400": {"$ref": "#/components/responses/Error"},
+        },
+    }
+    inner = {"type": "array", "items": {"type": "integer"}}
+    hook = {
+        "requestBody": {
+            "content": {"application/json": {"schema": {"type": "object", "properties": {"n": {}}}}}
+        }
+    }
+    return {
+        "paths": {"/things/{id}": {"put": operation}},
+        "webhooks": {"hit": {"post": hook}},
+        "components": {"schemas": {"Inner": inner}},
+    }
+
+
+def operation(made: Json) -> Json:
+    found: Json = made["paths"]["/things/{id}"]["put"]
+    return found
+
+
+def answer(made: Json) -> Json:
+    found: Json = operation(made)["responses"]["200"]["content"]["application/json"]["schema"]
+    return found
+
+
+def body(made: Json) -> Json:
+    found: Json = operation(made)["requestBody"]["content"]["application/json"]["schema"]
+    return found
+
+
+def lost(change: Callable[[Json], Any]) -> list[str]:
+    """What a client loses by a change of the small document."""
+    before, after = small(), copy.deepcopy(small())
+    change(after)
+    return breaking(contract(before), contract(after))
+
+
+def test_a_document_takes_nothing_away_from_itself() -> None:
+    assert lost(lambda made: None) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: d["paths"].clear(), "PUT /things/{id}: removed"),
+        (lambda d: d["paths"]["/things/{id}"].pop("put"), "PUT /things/{id}: removed"),
+        (lambda d: operation(d)["parameters"].pop(), "PUT /things/{id} parameter limit: removed"),
+        (
+            lambda d: operation(d)["parameters"][1].update(required=True),
+            "PUT /things/{id} parameter limit: became required",
+        ),
+        (
+            lambda d: operation(d)["parameters"].append(
+                {"name": "q", "in": "query", "required": True, "schema": {}}
+            ),
+            "PUT /things/{id} parameter q: is new and required",
+        ),
+        (
+            lambda d: operation(d)["parameters"][1]["schema"].update(type="string"),
+            "PUT /things/{id} parameter limit: type integer became string",
+        ),
+        (
+            lambda d: operation(d)["parameters"][1]["schema"].update(maximum=10),
+            "PUT /things/{id} parameter limit: maximum became 10",
+        ),
+        (
+            lambda d: operation(d)["parameters"][1]["schema"].update(default=10),
+            "PUT /things/{id} parameter limit: default 50 became 10",
+        ),
+        (lambda d: body(d)["required"].append("way"), "PUT /things/{id} body .way: became required"),
+        (
+            lambda d: body(d).update(
+                required=["name", "more"], properties={**body(d)["properties"], "more": {}}
+            ),
+            "PUT /things/{id} body .more: became required",
+        ),
+        (lambda d: body(d)["properties"].pop("way"), "PUT /things/{id} body .way: removed"),
+        (
+            lambda d: body(d)["properties"]["way"]["enum"].pop(),
+            "PUT /things/{id} body .way: has fewer values",
+        ),
+        (
+            lambda d: body(d)["properties"]["name"].update(enum=["x"]),
+            "PUT /things/{id} body .name: has fewer values",
+        ),
+        (lambda d: answer(d)["properties"].pop("size"), "PUT /things/{id} 200 .size: removed"),
+        (lambda d: answer(d)["required"].remove("name"), "PUT /things/{id} 200 .name: may be missing"),
+        (
+            lambda d: answer(d)["properties"]["size"].update(type=["number", "null"]),
+            "PUT /things/{id} 200 .size: type number became null|number",
+        ),
+        (
+            lambda d: answer(d)["properties"]["state"]["enum"].pop(),
+            "PUT /things/{id} 200 .state: has fewer values",
+        ),
+        (
+            lambda d: d["components"]["schemas"]["Inner"]["items"].update(type="string"),
+            "PUT /things/{id} 200 .inner []: type integer became string",
+        ),
+        (lambda d: operation(d)["responses"].pop("200"), "PUT /things/{id} 200: removed"),
+        (
+            lambda d: operation(d)["responses"]["200"]["content"].pop("text/csv"),
+            "PUT /things/{id} 200 text/csv: removed",
+        ),
+        (
+            lambda d: operation(d)["responses"]["200"]["headers"].pop("ETag"),
+            "PUT /things/{id} 200 header ETag: removed",
+        ),
+        (lambda d: operation(d)["security"].pop(), "PUT /things/{id}: takes a credential no more"),
+        (lambda d: d["webhooks"].clear(), "webhook hit: removed"),
+        (
+            lambda d: d["webhooks"]["hit"]["post"]["requestBody"]["content"]["application/json"]["schema"][
+                "properties"
+            ].clear(),
+            "webhook hit .n: removed",
+        ),
+    ],
+)
+def test_what_a_client_loses_is_told(change: Callable[[Json], Any], said: str) -> None:
+    assert lost(change) == [said]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d["paths"].update({"/more": {"get": operation(small())}}),
+        lambda d: operation(d).update(summary="Other words", description="More", tags=["x"]),
+        lambda d: operation(d)["parameters"].append(
+            {"name": "q", "in": "query", "required": False, "schema": {}}
+        ),
+        lambda d: operation(d)["parameters"][1]["schema"].update(type=["integer", "string"]),
+        lambda d: body(d)["required"].clear(),
+        lambda d: body(d)["properties"]["way"]["enum"].append("c"),
+        lambda d: body(d)["properties"].update(more={"type": "string"}),
+        lambda d: answer(d)["properties"].update(more={"type": "string"}),
+        lambda d: answer(d)["properties"]["size"].update(type="integer"),
+        lambda d: answer(d)["properties"]["state"]["enum"].append("ajar"),
+        lambda d: answer(d)["required"].append("size"),
+        lambda d: operation(d)["security"].append({"keyInQuery": []}),
+        lambda d: operation(d)["responses"].pop("400"),
+    ],
+)
+def test_an_addition_takes_nothing_away(change: Callable[[Json], Any]) -> None:
+    assert lost(change) == []
+
+
+@pytest.mark.parametrize(
+    ("changelog", "said"),
+    [
+        ("# C\n\n## 0.2.0 (unreleased)\n\n- BREAKING: gone.\n\n## 0.1.0\n\n- New.\n", True),
+        (
+            "# C\n\nOne is flagged BREAKING.\n\n## 0.2.0 (unreleased)\n\n- New.\n\n## 0.1.0\n\n- BREAKING: x\n",
+            False,
+        ),
+        ("# C\n\n## 0.2.0\n\n- BREAKING: gone.\n", False),
+    ],
+)
+def test_only_the_unreleased_part_of_the_changelog_counts(changelog: str, said: bool) -> None:
+    assert flagged(changelog) is said
