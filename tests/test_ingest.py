@@ -510,7 +510,7 @@ def test_a_mistake_of_ours_refuses_one_document_and_not_the_rest(
 
     copy("good")
     (tmp_path / "company_tickers.json").write_text('{"0": {"cik_str": 1, "ticker": "A", "title": "A"}}')
-    monkeypatch.setattr("finapi.market.ingest.tickers.company_tickers", broken)
+    monkeypatch.setattr("finapi.market.alone.tickers.company_tickers", broken)
     outcomes = run(app, tmp_path)
     assert outcomes["company_tickers.json"].outcome == "refused"
     assert outcomes["nflx-20100930.xml"].outcome == "ingested"

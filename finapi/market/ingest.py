@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from finapi import heartbeats, metrics
 from finapi.app import App
 from finapi.db import Transaction
-from finapi.edgar import companyfacts, getcurrent, identity, indexes, recognise, sgml, submissions, tickers
+from finapi.edgar import identity, recognise, sgml
 from finapi.errors import ParseError
 from finapi.market import (
+    alone,
     assembly,
     contents,
-    cusip_map,
     datasets,
-    factsets,
     filings,
     holdings_files,
     holdings_intake,
@@ -28,13 +27,12 @@ from finapi.market import (
     insider_intake,
     insider_store,
     lists,
-    price_csv,
-    prices,
     report,
     sources,
     store,
 )
-from finapi.market.outcomes import UNDATED, Kind, because
+from finapi.market.alone import Document
+from finapi.market.outcomes import UNDATED, because
 from finapi.market.outcomes import Given as Given
 from finapi.market.outcomes import Outcome as Outcome
 from finapi.market.sources import Entry, Group, Unreadable
@@ -42,8 +40,6 @@ from finapi.market.sources import Entry, Group, Unreadable
 log = logging.getLogger("finapi.ingest")
 
 INSTANCE = assembly.INSTANCE
-
-_COMPANION = "says nothing that the filing's own documents do not say"
 
 # Renderings and lists of what the other documents say: they lie in every filing's folder.
 COMPANIONS = (
@@ -57,23 +53,6 @@ COMPANIONS = (
     "image",
     "pdf",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Document:
-    """An entry that has been recognised; it is read when it is wanted, one at a time."""
-
-    entry: Entry
-    kind: str
-
-    @property
-    def path(self) -> str:
-        """What a report calls it."""
-        return self.entry.path
-
-    def read(self) -> bytes:
-        """All of it, or a ParseError."""
-        return self.entry.read(None)
 
 
 def run(app: App, paths: Iterable[Path], given: Given, tell: Callable[[Outcome], None]) -> dict[str, int]:
@@ -99,15 +78,15 @@ def run(app: App, paths: Iterable[Path], given: Given, tell: Callable[[Outcome],
 
 def _ingest_group(app: App, group: Group, given: Given) -> Iterator[Outcome]:
     """One folder: documents that stand alone one by one, those of XBRL and of 13F together."""
-    together: list[_Document] = []
-    forms: list[_Document] = []
-    tables: list[_Document] = []
-    insider_tables: list[_Document] = []
-    holdings: list[_Document] = []
+    together: list[Document] = []
+    forms: list[Document] = []
+    tables: list[Document] = []
+    insider_tables: list[Document] = []
+    holdings: list[Document] = []
     beside: identity.Identity | None = None
     for entry in group.entries:
         try:
-            document = _Document(entry, recognise.kind(entry.read(recognise.ENOUGH), entry.name))
+            document = Document(entry, recognise.kind(entry.read(recognise.ENOUGH), entry.name))
         except ParseError as error:
             yield Outcome(entry.path, "unknown", "refused", error.reason)
             continue
@@ -130,10 +109,10 @@ def _ingest_group(app: App, group: Group, given: Given) -> Iterator[Outcome]:
             beside = beside or _identity(document)
         yield from _guarded([document], _ingest_one(app, document, given))
     # What lies beside a form, and the name of its folder, tell of it only when it is the only one there.
-    alone = len(forms) == 1
+    only = len(forms) == 1
     for form in forms:
-        names = (form.entry.name, group.name) if alone else (form.entry.name,)
-        told = insider_intake.Told.outside(beside if alone else None, given)
+        names = (form.entry.name, group.name) if only else (form.entry.name,)
+        told = insider_intake.Told.outside(beside if only else None, given)
         yield from _guarded([form], insider_intake.document(app, form.read, form.entry.path, told, names))
     if insider_tables:
         parts = [(one.kind, one.entry.path, one.read) for one in insider_tables]
@@ -146,7 +125,7 @@ def _ingest_group(app: App, group: Group, given: Given) -> Iterator[Outcome]:
         yield from _guarded(tables, _data_sets(app, tables))
 
 
-def _guarded(documents: list[_Document], outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
+def _guarded(documents: list[Document], outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
     """The outcomes; a document that meets a mistake of ours is refused and logged, and the rest goes on."""
     try:
         yield from list(outcomes)
@@ -157,122 +136,33 @@ def _guarded(documents: list[_Document], outcomes: Iterator[Outcome]) -> Iterato
             yield Outcome(document.entry.path, document.kind, "refused", reason)
 
 
-def _ingest_one(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
+def _ingest_one(app: App, document: Document, given: Given) -> Iterator[Outcome]:
     path, kind = document.entry.path, document.kind
-    handler = _ALONE.get(kind)
     try:
-        if handler is not None:
-            yield from handler(app, document, given)
+        if kind == "full-submission":
+            yield from _full_submission(app, document, given)
+        elif kind in alone.HANDLERS:
+            yield from alone.HANDLERS[kind](app, document)
         elif kind in COMPANIONS:
-            yield Outcome(path, kind, "skipped", _COMPANION)
+            yield Outcome(path, kind, "skipped", alone.COMPANION)
         else:
             yield Outcome(path, kind, "refused", _REFUSALS.get(kind, "is not a document that finapi reads"))
     except ParseError as error:
         yield Outcome(path, kind, "refused", because(error))
 
 
-def _submissions(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
-    company = submissions.company(document.read(), document.entry.path)
-    yield _listed(document, lists.put_submissions(app, company))
-
-
-def _older_page(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
-    path = document.entry.path
-    cik = submissions.page_of(document.entry.name)
-    if cik is None:
-        reason = (
-            "an older page says nothing of whose it is but in its name, CIK##########-submissions-###.json"
-        )
-        raise ParseError(path, "", reason)
-    page = submissions.older_page(document.read(), path)
-    yield _listed(document, lists.put_older_page(app, document.entry.name, cik, page))
-
-
-def _company_tickers(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
-    listed = tickers.company_tickers(document.read(), document.entry.path)
-    yield _listed(document, lists.put_company_tickers(app, listed))
-
-
-def _cusip_mapping(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
-    rows, left_out = cusip_map.parse(document.read(), document.entry.path)
-    with app.db.write() as tx:
-        changed = cusip_map.put(tx, rows)
-        if changed:
-            tx.run("bump_data_version")
-    outcome = _listed(document, changed > 0)
-    yield replace(outcome, reason=str(left_out) or outcome.reason)
-
-
-def _form_index(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
-    rows = list(indexes.rows(document.read(), document.entry.path))
-    yield _listed(document, lists.put_index(app, rows))
-
-
-def _atom_feed(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
-    page = getcurrent.page(document.read(), document.entry.path)
-    yield _listed(document, lists.put_feed(app, page))
-
-
-def _listed(document: _Document, changed: bool) -> Outcome:
-    path, kind = document.entry.path, document.kind
-    return (
-        Outcome(path, kind, "ingested") if changed else Outcome(path, kind, "unchanged", "tells nothing new")
-    )
-
-
-def _header(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
-    """An SGML header by itself, or a filing's page; of the page nothing but what the documents need is taken."""
-    path, data = document.entry.path, document.read()
-    if not any(mark in data[: sgml.HEAD_WITHIN] for mark in sgml.STARTS):
-        yield Outcome(path, document.kind, "skipped", _COMPANION)
-        return
-    header = sgml.header(data, path)
-    with app.db.write() as tx:
-        stored = filings.put(tx, filings.from_header(header, None), app.clock.now())
-        holdings_store.settle_filed(tx)
-        if stored.changed:
-            tx.run("bump_data_version")
-    yield replace(_listed(document, stored.changed), accession=header.accession)
-
-
-def _prices(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
-    path, data = document.entry.path, document.read()
-    made = price_csv.parse(data, path, document.entry.name)
-    with app.db.write() as tx:
-        stored = prices.put(tx, made, data)
-    notes = [f"{made.left_out_count} rows are left out: {'; '.join(made.left_out)}"] if made.left_out else []
-    notes += [stored.note] if stored.note else [] if stored.changed else ["tells nothing new"]
-    outcome: Kind = "ingested" if stored.changed else "unchanged"
-    yield Outcome(path, document.kind, outcome, "; ".join(notes) or None)
-
-
-def _companyfacts(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
-    path = document.entry.path
-    made = companyfacts.company(document.read(), path)
-    now = app.clock.now()
-    with app.db.write() as tx:
-        stored = factsets.put_companyfacts(tx, made, now)
-        if stored:
-            heartbeats.arrived(tx, "xbrl_run", now)
-    note = None if stored else "every figure of it is held already"
-    if made.backward:
-        left_out = f"{made.backward} rows end before they start and are left out"
-        note = left_out if note is None else f"{note}; {left_out}"
-    yield Outcome(path, document.kind, "ingested" if stored else "unchanged", note)
-
-
-def _data_sets(app: App, documents: list[_Document]) -> Iterator[Outcome]:
+def _data_sets(app: App, documents: list[Document]) -> Iterator[Outcome]:
     """The tables of a quarter together; filings that are refused are named one by one."""
     tables = [(document.kind, document.entry) for document in documents]
     return (Outcome(*told) for told in datasets.told(app, tables))
 
 
-def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Outcome]:
+def _full_submission(app: App, document: Document, given: Given) -> Iterator[Outcome]:
     """The filing as its header says, the list of its documents, and the XBRL documents among them."""
     path, data = document.entry.path, document.read()
     header = sgml.header(data, path)
     lines: list[contents.Listed] = []
-    inside: list[_Document] = []
+    inside: list[Document] = []
     forms: list[tuple[str, bytes]] = []
     primary = None
     for line, part in contents.listed(sgml.documents(data, path)):
@@ -285,7 +175,7 @@ def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Ou
         if kind in assembly.XBRL or kind in holdings_files.KINDS:
             name = part.filename or f"document {part.sequence}"
             entry = Entry(path, name, _already_read(body), sources.lines_of(body), len(body))
-            inside.append(_Document(entry, kind))
+            inside.append(Document(entry, kind))
         elif kind == insider_intake.FORM:
             forms.append((part.filename or "", body))
     changed = _put_submission(app, header, len(data), lines, primary)
@@ -299,14 +189,14 @@ def _full_submission(app: App, document: _Document, given: Given) -> Iterator[Ou
     elif any(one.kind == INSTANCE for one in inside):
         outcomes = list(_ingest_filing(app, inside, "", beside, given))
     else:
-        outcome = replace(_listed(document, changed), accession=header.accession)
+        outcome = replace(alone.listed(document, changed), accession=header.accession)
         yield replace(outcome, reason=holdings_intake.unread(header.form) or outcome.reason)
         return
     worst = next((one for one in outcomes if one.outcome == "refused"), outcomes[0])
     yield _with(worst, document, changed=changed)
 
 
-def _with(outcome: Outcome, document: _Document, *, changed: bool) -> Outcome:
+def _with(outcome: Outcome, document: Document, *, changed: bool) -> Outcome:
     """The outcome of a submission by that of what is inside; ``changed``: the filing itself told something new."""
     if changed and outcome.outcome == "unchanged":
         outcome = replace(outcome, outcome="ingested", reason=None)
@@ -344,7 +234,7 @@ def _put_submission(
 
 
 def _ingest_holdings(
-    app: App, documents: list[_Document], folder: str, beside: identity.Identity | None, given: Given
+    app: App, documents: list[Document], folder: str, beside: identity.Identity | None, given: Given
 ) -> Iterator[Outcome]:
     files = [
         holdings_files.File(at, one.kind, one.entry.path, one.entry.name, one.read)
@@ -361,19 +251,6 @@ def _already_read(body: bytes) -> Callable[[int | None], bytes]:
     return lambda size: body if size is None else body[:size]
 
 
-_ALONE: dict[str, Callable[[App, _Document, Given], Iterator[Outcome]]] = {
-    "submissions": _submissions,
-    "submissions-page": _older_page,
-    "form-index": _form_index,
-    "atom-feed": _atom_feed,
-    "filing-index": _header,
-    "company-tickers": _company_tickers,
-    "companyfacts": _companyfacts,
-    "cusip-mapping": _cusip_mapping,
-    "full-submission": _full_submission,
-    "prices": _prices,
-}
-
 _REFUSALS = {
     "empty": "is empty",
     "sec-error-page": "is an error page of the SEC, not a document",
@@ -381,7 +258,7 @@ _REFUSALS = {
 }
 
 
-def _filings(documents: list[_Document]) -> Iterator[list[_Document]]:
+def _filings(documents: list[Document]) -> Iterator[list[Document]]:
     """The documents filing by filing: all of a folder, or by the schema that each of several instances names."""
     instances = [document for document in documents if document.kind == INSTANCE]
     if len(instances) < 2:
@@ -400,7 +277,7 @@ def _filings(documents: list[_Document]) -> Iterator[list[_Document]]:
 
 
 def _ingest_filing(
-    app: App, documents: list[_Document], folder: str, beside: identity.Identity | None, given: Given
+    app: App, documents: list[Document], folder: str, beside: identity.Identity | None, given: Given
 ) -> Iterator[Outcome]:
     try:
         made = assembly.assemble(documents)
@@ -430,7 +307,7 @@ def _ingest_filing(
 def _filed(
     tx: Transaction,
     made: report.Report,
-    documents: list[_Document],
+    documents: list[Document],
     folder: str,
     beside: identity.Identity | None,
     given: Given,
@@ -460,7 +337,7 @@ def _filed(
     return store.Filed(accession, filed_at, evidence=filings.OPERATOR if given.filed_at else filings.DOCUMENT)
 
 
-def _identity(document: _Document) -> identity.Identity | None:
+def _identity(document: Document) -> identity.Identity | None:
     try:
         return identity.from_index(document.read(), document.entry.path)
     except ParseError:

@@ -255,9 +255,8 @@ def bare(call: Call) -> Response:
         for row in rows
     ]
     cursor = _cursor(places[limit - 1]) if len(places) > limit else None
-    return call.plain(
-        {"filings": shown, "pagination": {"next_cursor": cursor, "total": total, "total_exact": exact}}
-    )
+    paging = {"next_cursor": cursor, "total": total, "total_exact": exact}
+    return call.table(shown, paging) or call.plain({"filings": shown, "pagination": paging})
 
 
 def of_day(call: Call) -> Response:
@@ -270,8 +269,9 @@ def of_day(call: Call) -> Response:
         count = catalogue.count_of_day(tx, day)
     more = len(found) > limit
     last = found[limit - 1]["accession_number"].replace("-", "").lstrip("0") if more else None
-    return call.plain(
-        {"date": day, "accessions": found[:limit], "count": count, "has_more": more, "next_cursor": last}
+    shown, paging = found[:limit], {"has_more": more, "next_cursor": last}
+    return call.table(shown, paging) or call.plain(
+        {"date": day, "accessions": shown, "count": count, **paging}
     )
 
 

@@ -401,3 +401,15 @@ def test_an_empty_store_answers_with_nothing(app: App, client: Client, user: New
     assert client.get("/api/v1/sec/filings/stats").json["data"]["latest_filing_date"] is None
     assert client.get("/api/v1/stats").json["last_filing_at"] is None
     assert client.get("/api/v1/filings").json["filings"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "member"),
+    [("/api/v1/filings?limit=2", "filings"), ("/api/v1/index?date=2025-03-02", "accessions")],
+)
+def test_lists_without_an_envelope_are_tables_too(ask: Any, client: Client, path: str, member: str) -> None:
+    rows = client.get(path).json[member]
+    table = client.get(path, headers={"Accept": "text/csv"})
+    assert len(list(csv.DictReader(io.StringIO(table.body.decode())))) == len(rows) > 0
+    lines = client.get(path, headers={"Accept": "application/x-ndjson"})
+    assert [json.loads(line) for line in lines.body.splitlines()] == rows

@@ -1,0 +1,76 @@
+"""Every document of filings, insiders, 13F, tickers and feeds in ``../shared/edgar``: ingested, or why not."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from finapi.app import App
+from finapi.market import ingest
+from finapi.market.outcomes import UNDATED
+from tests.conftest import SHARED, needs_shared
+
+pytestmark = [needs_shared, pytest.mark.slow]
+
+EDGAR = SHARED / "edgar"
+# The rest is XBRL and its data sets, which tests of their own go through.
+# Lists of filings first: of a form that comes after its filing's list the day is known.
+FAMILIES = (
+    "company_tickers.json",
+    "submissions",
+    "submissions_older_vintage",
+    "index",
+    "feeds",
+    "http_errors",
+    "ownership",
+    "sgml",
+    "thirteenf",
+)
+TRIMMED = (
+    "the table has 5 of the 90 rows that its cover says: no change is concluded from it; "
+    "the filing date is not known: it counts as the first of its quarter"
+)
+ERROR_PAGE = ("refused", "is an error page of the SEC, not a document")
+
+# What is not simply ingested.
+OTHERWISE = {
+    "http_errors/fullindex_future_403.xml": ERROR_PAGE,
+    "http_errors/getcurrent_503.html": ERROR_PAGE,
+    "http_errors/rate_exceeded.html": ERROR_PAGE,
+    "http_errors/submissions_unknown_cik_404.xml": ERROR_PAGE,
+    "ownership/form3_0000320193_newstead_20260301_0001780525-26-000003.xml": ("ingested", UNDATED),
+    "ownership/form3_0000867773_hegde_20211231_nosecurities.xml": ("ingested", UNDATED),
+    "ownership/form4_0000320193_newstead_20260615_0001140361-26-025622.xml": ("ingested", UNDATED),
+    "ownership/form4_0000927066_berkshire_davita_20260501_0001193125-26-207021.xml": ("ingested", UNDATED),
+    "ownership/form4_0000933972_374water_20250430.xml": ("ingested", UNDATED),
+    "ownership/form4_0001640147_scarpelli_20221213.xml": ("ingested", UNDATED),
+    "thirteenf/abacus_0001978011_primary_doc.xml": (
+        "refused",
+        "is the cover of a 13F-HR without its table of 92 entries",
+    ),
+    "thirteenf/brk_2026q1_0001193125-26-226661_index.json": (
+        "skipped",
+        "says nothing that the filing's own documents do not say",
+    ),
+    "thirteenf/brk_2026q1_0001193125-26-226661_infotable_TRIMMED.xml": ("ingested", TRIMMED),
+    "thirteenf/brk_2026q1_0001193125-26-226661_primary_doc.xml": ("ingested", TRIMMED),
+    "thirteenf/infotable_255rows.xml": (
+        "refused",
+        "is the table of a 13F without its cover, which alone says whose it is and of which quarter",
+    ),
+}
+
+
+def test_every_document_is_ingested_or_refused_with_its_reason(app: App) -> None:
+    with (EDGAR / "SOURCES.tsv").open(encoding="utf-8", newline="") as opened:
+        listed = [row["path"] for row in csv.DictReader(opened, delimiter="\t", quoting=csv.QUOTE_NONE)]
+    wanted = {path for path in listed if path.split("/")[0] in FAMILIES}
+    found: dict[str, tuple[str, str | None]] = {}
+
+    def tell(one: ingest.Outcome) -> None:
+        found[Path(one.path).relative_to(EDGAR).as_posix()] = (one.outcome, one.reason)
+
+    ingest.run(app, [EDGAR / name for name in FAMILIES], ingest.Given(), tell)
+    assert found == {path: OTHERWISE.get(path, ("ingested", None)) for path in wanted}
