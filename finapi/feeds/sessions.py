@@ -16,7 +16,7 @@ from finapi.feeds import engineio, messages
 from finapi.feeds.connections import Connection, Watcher
 from finapi.feeds.engineio import Malformed
 from finapi.feeds.guests import Guests
-from finapi.feeds.hub import UNAUTHORIZED, Hub, Refused, Subscription
+from finapi.feeds.hub import GOING_AWAY, TRY_AGAIN_LATER, UNAUTHORIZED, Hub, Refused, Subscription
 from finapi.feeds.messages import Message
 from finapi.feeds.plain import GREETING_SECONDS, asked, changed
 from finapi.feeds.requests import PATHS, Taken
@@ -299,13 +299,16 @@ class Session:
             self.say(engineio.PING)
 
     def end(self, code: int, reason: str) -> None:
-        """End the session: a WebSocket is closed with the code, a poll is told."""
+        """End the session: a WebSocket is closed with the code, a poll is told, or cut off to come back.
+
+        A client that is told takes the end for final; one whose poll fails connects again by itself.
+        """
         if self.closed or self._ending:
             return
         self._ending = True
         if self.socket is not None:
             self.socket.end(code, reason)
-        else:
+        elif code not in (GOING_AWAY, TRY_AGAIN_LATER):
             self._queue.append((engineio.CLOSE, b""))
             self._answer_poll()
         self.close()

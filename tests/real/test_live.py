@@ -1,0 +1,149 @@
+"""From EDGAR's feed to everybody who listens, with a server of its own; and Socket.IO clients through a restart."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+import socketio
+from websockets.sync.client import connect
+
+from tests import process
+from tests.api.test_webhook_shapes import EIGHT_K, FORM_4, REPORT, lists_everything, matches
+from tests.edgar_server import AGENT, Page, fake_edgar, feed
+from tests.feeds.test_node import modules  # noqa: F401  (a fixture)
+from tests.feeds.test_restart import ingest, said
+from tests.feeds.test_socketio import _clients_leave_nothing  # noqa: F401  (a fixture)
+from tests.process import child, eventually, finapi, running, serve
+from tests.receiver import receiver
+
+pytestmark = pytest.mark.slow
+
+FEEDS = ("main-api", "insider-api", "13f-live")
+TOPICS = ["insider.transaction.created", "13f.holdings.updated"]
+PASSWORD = "a long password"
+
+
+def told_by(server: process.Running, key: str) -> dict[str, list[Any]]:
+    """What a reader of each feed is told: the 8-K, the form and the report; two transactions; one report."""
+    told = {}
+    for name, count in zip(FEEDS, (3, 2, 1), strict=True):
+        with connect(f"{server.url.replace('http', 'ws')}/ws/{name}?token={key}", proxy=None) as client:
+            told[name] = [said(client) for _ in range(count)]
+    return told
+
+
+def test_what_edgar_lists_is_stored_delivered_and_told(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    made = finapi(
+        "user", "add", "ann@example.com", "--plan", "pro", "--json", "--password-stdin", "--data-dir", data,
+        stdin=PASSWORD.encode(),
+    )  # fmt: skip
+    key = made.json["api_key"]
+    with fake_edgar() as (edgar, place), receiver() as there:
+        edgar.feed[0] = Page(feed())
+        settings = (
+            "--poll-every", "0.1", "--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{place.port}",
+            "--webhook-allow", "127.0.0.0/8", "--edgar-per-second", "1000",
+        )  # fmt: skip
+        with serve(data, *settings) as server:
+            login = {"email": "ann@example.com", "password": PASSWORD}
+            token = server.call("POST", "/api/v1/auth/login", login).json["token"]
+            wanted = {"webhook_url": there.url, "webhook_topics": TOPICS}
+            session = {"Authorization": f"Bearer {token}"}
+            assert server.call("PUT", "/api/v1/user/", wanted, session).status == 200
+            lists_everything(edgar)
+            eventually(lambda: len(there.received) == 3)
+            told = told_by(server, key)
+            trades = server.get("/api/v1/insiders/transactions/latest", key).json["data"]
+            assert server.stop() == 0
+    bodies = [json.loads(one.body) for one in there.received]
+    for body in bodies:
+        matches(body)
+    assert sorted(body["event_type"] for body in bodies) == sorted([*TOPICS, TOPICS[0]])
+    assert [one["data"]["accession_number"] for one in told["main-api"]] == [EIGHT_K, FORM_4, REPORT]
+    assert sorted((one["data"] for one in told["insider-api"]), key=str) == sorted(trades, key=str)
+    assert [one["data"]["accession_no"] for one in told["13f-live"]] == [REPORT]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@pytest.mark.parametrize("transports", [None, ["websocket"], ["polling"]])
+def test_a_python_client_comes_back_by_itself_without_loss_or_repeat(
+    tmp_path: Path, transports: list[str] | None
+) -> None:
+    data, port = tmp_path / "data", free_port()
+    made = finapi("user", "add", "ann@example.com", "--plan", "pro", "--json", "--data-dir", data)
+    seqs: list[int] = []
+    news: queue.Queue[int] = queue.Queue()
+    reader = socketio.Client(reconnection_delay=0.1, reconnection_delay_max=0.2)
+
+    def auth() -> dict[str, Any]:
+        return {"token": made.json["api_key"], "since_seq": seqs[-1] if seqs else 0}
+
+    def heard(event: str, *values: Any) -> None:
+        seqs.append(values[0]["seq"])
+        news.put(seqs[-1])
+
+    reader.on("*", heard, namespace="/ws/main-api")
+    start = ("serve", "--port", port, "--data-dir", data)
+    with running(*start) as server:
+        ingest(data, tmp_path, 1)
+        reader.connect(server.url, namespaces=["/ws/main-api"], auth=auth, transports=transports)
+        assert [news.get(timeout=20) for _ in range(2)] == [1, 2]
+        assert server.stop() == 0
+    ingest(data, tmp_path, 2)  # while nobody listens
+    with running(*start) as server:
+        ingest(data, tmp_path, 3)
+        assert [news.get(timeout=20) for _ in range(4)] == [3, 4, 5, 6]
+        reader.disconnect()
+        assert server.stop() == 0
+    assert seqs == [1, 2, 3, 4, 5, 6]
+
+
+RETURNING = """
+const { io } = require("socket.io-client");
+const [url, token, transports] = process.argv.slice(1);
+let last = 0;
+const socket = io(url + "/ws/main-api", {
+  auth: (answer) => answer({ token, since_seq: last }),
+  reconnectionDelay: 100, reconnectionDelayMax: 200,
+  ...(transports ? { transports: transports.split(",") } : {}),
+});
+socket.onAny((type, event) => {
+  console.log(last = event.seq);
+  if (last == 6) { socket.disconnect(); process.exit(0); }
+});
+"""
+
+
+@pytest.mark.parametrize("transports", ["", "websocket"])
+def test_a_javascript_client_comes_back_by_itself_without_loss_or_repeat(
+    tmp_path: Path,
+    modules: Path,  # noqa: F811
+    transports: str,
+) -> None:
+    data, port = tmp_path / "data", free_port()
+    made = finapi("user", "add", "ann@example.com", "--plan", "pro", "--json", "--data-dir", data)
+    start = ("serve", "--port", port, "--data-dir", data)
+    url = f"http://127.0.0.1:{port}"
+    command = ["node", "-e", RETURNING, url, made.json["api_key"], transports]
+    with running(*start) as server:
+        ingest(data, tmp_path, 1)
+        with child(command=command, env={**os.environ, "NODE_PATH": str(modules)}, stderr=None) as client:
+            assert [process.next_line(client) for _ in range(2)] == [b"1\n", b"2\n"]
+            assert server.stop() == 0
+            ingest(data, tmp_path, 2)  # while nobody listens
+            with running(*start) as again:
+                ingest(data, tmp_path, 3)
+                assert [int(process.next_line(client)) for _ in range(4)] == [3, 4, 5, 6]
+                assert client.wait(20) == 0
+                assert again.stop() == 0
