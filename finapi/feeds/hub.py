@@ -121,7 +121,7 @@ class Hub:
         config = self._app.config
         allowed = config.feeds_free if _is_free(caller) else config.feeds_paid
         if self._counts[caller.id] >= allowed:
-            raise Refused(TOO_MANY, f"The plan allows {allowed} connections at once.")
+            raise Refused(TOO_MANY, f"Connections that the plan allows at once: {allowed}.")
         self._counts[caller.id] += 1
         start = since_seq if since_seq is not None else max(span.first - 1, span.last - config.feed_catchup)
         now = self._app.clock.monotonic()

@@ -1,10 +1,10 @@
 // Reads a feed with the JavaScript client and prints what it is told, a JSON line each.
-// node node_client.js URL NAMESPACE AUTH TRANSPORTS COUNT
+// node node_client.js URL NAMESPACE OPTIONS TRANSPORTS COUNT
 const { io } = require("socket.io-client");
-const [url, namespace, auth, transports, count] = process.argv.slice(2);
+const [url, namespace, options, transports, count] = process.argv.slice(2);
 const say = (line) => console.log(JSON.stringify(line));
 const socket = io(url + namespace, {
-  auth: JSON.parse(auth),
+  ...JSON.parse(options),
   reconnection: false,
   ...(transports ? { transports: transports.split(",") } : {}),
 });

@@ -195,7 +195,7 @@ def test_a_plan_bounds_the_connections_at_once(app: App, hub: Hub, plan: str, al
         open_(hub, mine, Reader())
     assert (caught.value.code, caught.value.reason) == (
         4429,
-        f"The plan allows {allowed} connections at once.",
+        f"Connections that the plan allows at once: {allowed}.",
     )
     hub.close(held[0])
     hub.close(held[0])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.sync.client import connect
 
 from tests.feeds import Service, key, tell
 
@@ -36,10 +37,16 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read(
-    modules: Path, service: Service, auth: dict[str, Any], transports: str = "", count: int = 20
+    modules: Path,
+    service: Service,
+    auth: dict[str, Any],
+    transports: str = "",
+    count: int = 20,
+    **options: Any,
 ) -> list[dict[str, Any]]:
+    said = json.dumps({"auth": auth, **options})
     done = subprocess.run(
-        ["node", SCRIPT, f"http://{service.host}", "/ws/main-api", json.dumps(auth), transports, str(count)],
+        ["node", SCRIPT, f"http://{service.host}", "/ws/main-api", said, transports, str(count)],
         env={**os.environ, "NODE_PATH": str(modules)},
         capture_output=True,
         text=True,
@@ -65,8 +72,26 @@ def test_the_client_has_its_twenty_filters_and_resumes(
     service.outwaited()
 
 
+@pytest.mark.parametrize("transports", ["", "websocket", "polling"])
+@pytest.mark.parametrize(
+    "way", [{"query": {"token": "KEY"}}, {"query": {"apiKey": "KEY"}}, {"extraHeaders": {"X-API-Key": "KEY"}}]
+)
+def test_the_key_may_come_with_the_request(
+    modules: Path, service: Service, way: dict[str, Any], transports: str
+) -> None:
+    tell(service.app)
+    options = json.loads(json.dumps(way).replace("KEY", key(service.app)))
+    assert read(modules, service, {}, transports, 1, **options)[0] == {"type": "new_filing", "seq": 1}
+    service.outwaited()
+
+
 def test_the_client_is_refused_with_the_code(modules: Path, service: Service) -> None:
     assert read(modules, service, {"token": "0" * 32}) == [
         {"refused": 4401, "message": "A valid API key is needed."}
     ]
+    free = key(service.app, "free")
+    with connect(service.url(token=free), proxy=None):
+        assert read(modules, service, {"token": free}) == [
+            {"refused": 4429, "message": "Connections that the plan allows at once: 1."}
+        ]
     service.outwaited()

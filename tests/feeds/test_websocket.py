@@ -113,7 +113,7 @@ def test_over_the_limit_of_the_plan_is_closed_with_4429(service: Service) -> Non
     with opened(service.url(token=free)):
         service.settled(connections=1, readers=1)
         with opened(service.url("13f-live", token=free)) as second:
-            assert closing(second) == (4429, "The plan allows 1 connections at once.")
+            assert closing(second) == (4429, "Connections that the plan allows at once: 1.")
     with opened(service.url(token=free)) as again:
         tell(service.app)
         assert said(again)["seq"] == 1
