@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from finapi import __version__
 from finapi import app as apps
 from finapi.clock import FixedClock
 from finapi.config import Config
 from finapi.web.openapi import document
 from tests.client import Client
 from tests.described import LIFTED, World, example_call
+from tests.process import ROOT
 
 DOCUMENT = json.loads(json.dumps(document("")))
 OPERATIONS = [
@@ -67,3 +69,51 @@ def test_an_operation_called_as_its_examples_say_answers_well_and_as_described(
 def header(ref: dict[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = DOCUMENT["components"]["headers"][ref["$ref"].rpartition("/")[2]]
     return found
+
+
+@pytest.mark.slow
+def test_head_is_get_without_a_body_and_options_tells_what_is_allowed(world: World) -> None:
+    client = Client(world.app)
+    for path, item in DOCUMENT["paths"].items():
+        methods = {method.upper() for method in item} | ({"HEAD"} if "get" in item else set())
+        shown = client.call("OPTIONS", path.replace("{", "").replace("}", ""))
+        assert (shown.status, shown.body) == (204, b""), path
+        assert shown.headers["allow"] == ", ".join(sorted({*methods, "OPTIONS"})), path
+        if "get" not in item:
+            continue
+        own = world.own(item["get"]["operationId"])
+        target, _ = example_call(item["get"], path, own)
+        headers = world.headers()
+        head, got = (client.call(method, target, headers=headers) for method in ("HEAD", "GET"))
+        assert (head.status, head.body) == (got.status, b""), path
+        assert head.headers.keys() == got.headers.keys(), path
+        cost = head.headers.get("x-tokens-charged"), got.headers.get("x-tokens-charged")
+        assert cost in ((None, None), (str(item["get"]["x-token-cost"]),) * 2), path
+
+
+def test_there_is_one_version(world: World) -> None:
+    client = Client(world.app)
+    document, policy = client.get("/openapi.json"), client.get("/api/v1/policy")
+    versions = {
+        __version__,
+        DOCUMENT["info"]["version"],
+        document.json["info"]["version"],
+        document.headers["x-api-version"],
+        policy.headers["x-api-version"],
+        policy.json["data"]["api_version"],
+        policy.json["data"]["versioning"]["current"],
+    }
+    assert versions == {__version__}
+    assert "version = attr: finapi.__version__\n" in (ROOT / "setup.cfg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("of", "says"),
+    [(("versioning", "changelog_url"), __version__), (("tooling", "mcp_server_docs"), "/openapi.json")],
+)
+def test_a_page_that_the_policy_names_is_there(world: World, of: tuple[str, str], says: str) -> None:
+    client = Client(world.app)
+    section, name = of
+    page = client.get(client.get("/api/v1/policy").json["data"][section][name])
+    assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert says in page.body.decode()

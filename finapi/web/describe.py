@@ -12,7 +12,7 @@ DOCUMENT = {
     "properties": {
         "openapi": const("3.1.0"),
         "info": {"type": "object", "properties": {"title": TEXT, "version": TEXT}},
-        "servers": {"type": "array"},
+        "servers": {"type": "array", "items": {"type": "object"}},
         "paths": {"type": "object"},
         "webhooks": {"type": "object"},
         "components": {"type": "object"},

@@ -20,7 +20,7 @@ DATE: Schema = {"type": "string", "format": "date"}
 TIME: Schema = {"type": "string", "format": "date-time"}
 URL: Schema = {"type": "string", "format": "uri"}
 # How exact a figure is: decimal places, "INF" for exact as it stands, null where the source does not say.
-DECIMALS: Schema = {"anyOf": [INTEGER, {"const": "INF"}, {"type": "null"}]}
+DECIMALS: Schema = {"anyOf": [INTEGER, {"type": "string", "enum": ["INF"]}, {"type": "null"}]}
 ANYTHING: Schema = {}
 
 

@@ -13,6 +13,7 @@ from finapi.web.params import Param
 from finapi.web.shapes import (
     BOOLEAN,
     DATE,
+    DECIMALS,
     INTEGER,
     TEXT,
     TIME,
@@ -92,7 +93,7 @@ _ROW = obj(
     negated=BOOLEAN,
     abstract=BOOLEAN,
     unit=nullable(TEXT),
-    decimals={"anyOf": [INTEGER, const("INF"), {"type": "null"}]},
+    decimals=DECIMALS,
     values=array(nullable(TEXT)),
     marks=array(nullable(obj(status=enum("absent", "nil"), reason=TEXT))),
 )

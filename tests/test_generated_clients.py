@@ -1,0 +1,136 @@
+"""Clients that generators make of the OpenAPI document: they compile, and make a call."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi.config import Config
+from finapi.server import running
+from finapi.web.openapi import document
+from tests.described import LIFTED, World
+
+pytestmark = pytest.mark.slow
+
+# Versions that fit each other; a newer one is tried by changing it here.
+PACKAGES = {"openapi-fetch": "0.13.5", "openapi-typescript": "7.6.1", "typescript": "5.8.3"}
+
+PYTHON = """
+import sys
+from finapi_client import AuthenticatedClient
+from finapi_client.api.xbrl import get_xbrl_companies_ticker_statements as statements
+from finapi_client.models import XbrlCompaniesTickerStatements
+
+client = AuthenticatedClient(sys.argv[1], token=sys.argv[2], prefix="", auth_header_name="X-API-Key")
+answer = statements.sync("AAPL", client=client)
+assert isinstance(answer, XbrlCompaniesTickerStatements), answer
+print(answer.data.ticker, answer.meta.resolved_accession, sorted(answer.data.statements.additional_keys)[0])
+"""
+
+TYPESCRIPT = """
+import createClient from "openapi-fetch";
+import type { paths } from "./api.js";
+
+declare const process: { argv: string[] };
+const [url, key] = process.argv.slice(2);
+const client = createClient<paths>({ baseUrl: url!, headers: { "X-API-Key": key! } });
+const { data, error } = await client.GET("/api/v1/xbrl/companies/{ticker}/statements", {
+  params: { path: { ticker: "AAPL" }, query: { period: "A", statement: ["balance"] } },
+});
+if (error) throw new Error(error.code);
+const ticker: string | null = data.data.ticker;
+const accession: string = data.meta.resolved_accession;
+// @ts-expect-error: there is no such member
+data.data.tickers;
+console.log(ticker, accession, Object.keys(data.data.statements)[0]);
+"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The URL of a server with the demo's data, and a key."""
+    place = tmp_path_factory.mktemp("served")
+    config = Config(port=0, data_dir=place / "data", mail_dir=str(place / "mail"), **LIFTED)
+    worlds: list[World] = []
+    with running(config, lambda *_: None, prepare=lambda app: worlds.append(World(app))) as server:
+        yield server.url, worlds[0].key
+
+
+def run(place: Path, *words: str) -> str:
+    """What a command prints; it must end well."""
+    done = subprocess.run(words, cwd=place, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def write(place: Path, name: str, text: str) -> str:
+    (place / name).write_text(text, encoding="utf-8")
+    return str(place / name)
+
+
+def test_a_python_client_is_generated_without_a_warning_and_makes_a_call(
+    tmp_path: Path, served: tuple[str, str]
+) -> None:
+    write(tmp_path, "openapi.json", json.dumps(document("")))
+    # It formats what it made with ruff, where that is installed.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    made = subprocess.run(
+        [
+            *(sys.executable, "-m", "openapi_python_client", "generate", "--fail-on-warning"),
+            *("--path", "openapi.json", "--meta", "none", "--output-path", "finapi_client"),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert "WARNING" not in made.stdout
+    run(tmp_path, sys.executable, "-m", "compileall", "-q", "finapi_client")
+    said = run(tmp_path, sys.executable, write(tmp_path, "call.py", PYTHON), *served).split()
+    assert said == ["AAPL", "0000320193-24-000123", "balance"]
+
+
+def test_a_typescript_client_compiles_and_makes_a_call(tmp_path: Path, served: tuple[str, str]) -> None:
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
+        pytest.skip("node and npm are not installed")
+    package: dict[str, Any] = {"private": True, "type": "module", "dependencies": PACKAGES}
+    write(tmp_path, "package.json", json.dumps(package))
+    installed = subprocess.run(
+        [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    if installed.returncode != 0:
+        pytest.skip(f"npm does not reach its registry: {installed.stderr.strip().splitlines()[-1]}")
+    bin = tmp_path / "node_modules" / ".bin"
+    write(tmp_path, "openapi.json", json.dumps(document("")))
+    run(tmp_path, str(bin / "openapi-typescript"), "openapi.json", "-o", "api.ts")
+    write(tmp_path, "main.ts", TYPESCRIPT)
+    options = [
+        "--strict",
+        "--module",
+        "nodenext",
+        "--target",
+        "es2022",
+        "--lib",
+        "es2022,dom",
+        "--outDir",
+        "out",
+    ]
+    run(tmp_path, str(bin / "tsc"), *options, "main.ts")
+    assert run(tmp_path, node, "out/main.js", *served).split() == ["AAPL", "0000320193-24-000123", "balance"]
