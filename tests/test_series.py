@@ -510,6 +510,21 @@ def test_a_ratio_without_its_input_says_so_and_one_that_means_nothing_too() -> N
     assert told(company, "pe_ratio", "2018 FY") == "no_price"
 
 
+def test_nothing_is_worked_out_from_a_payment_that_is_tagged_negative() -> None:
+    facts = [
+        *annual((YEAR18, K18.accession)),
+        ("Revenues", *YEAR18, "1000", K18.accession),
+        ("NetCashProvidedByUsedInOperatingActivities", *YEAR18, "300", K18.accession),
+        ("PaymentsToAcquirePropertyPlantAndEquipment", *YEAR18, "-80", K18.accession),
+    ]
+    company = held([K18], facts)
+    assert told(company, "capex", "2018 FY") == "-80"
+    for key in ("free_cashflow", "capex_to_revenue", "fcf_margin"):
+        assert told(company, key, "2018 FY") == "unexpected_sign"
+    right = [(*fact[:3], "80", fact[4]) if fact[3] == "-80" else fact for fact in facts]
+    assert told(held([K18], right), "free_cashflow", "2018 FY") == "220"
+
+
 def test_a_statement_proves_its_totals_within_the_rounding_of_its_figures() -> None:
     facts = [
         *annual((YEAR18, K18.accession)),

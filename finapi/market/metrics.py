@@ -58,7 +58,7 @@ class Way(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A metric of the mapping. ``ways`` holds for each industry the ways to it, the best first; with ``steady`` a
-    lesser one serves only where it tells the same line."""
+    lesser one serves only where it tells the same line. An ``outlay`` is positive unless a filer erred."""
 
     key: str
     label: str
@@ -70,6 +70,7 @@ class Metric:
     not_for: frozenset[str]
     only_for: frozenset[str]
     steady: bool
+    outlay: bool
     ways: dict[str, tuple[Way, ...]]
 
     def applies_to(self, industry: str) -> bool:
@@ -191,6 +192,7 @@ def _metric(key: str, entry: dict[str, Any]) -> Metric:
         not_for=limits[0],
         only_for=limits[1],
         steady=entry.get("steady", False),
+        outlay=entry.get("outlay", False),
         ways=ways,
     )
 

@@ -17,6 +17,7 @@ ZERO_DENOMINATOR = "zero_denominator"
 NEGATIVE_DENOMINATOR = "negative_denominator"
 NEGATIVE_BASE = "negative_base"
 NO_BURN = "no_burn"
+UNEXPECTED_SIGN = "unexpected_sign"
 NO_PRICE = "no_price"
 OTHER_PERIOD = "other_period"
 NOT_FILED = "not_filed"
@@ -86,6 +87,12 @@ CATALOGUE: dict[str, tuple[str, str, str]] = {
         "nm",
         "No cash is burnt",
         "Free cash flow is not negative, so that there is no runway to count.",
+    ),
+    UNEXPECTED_SIGN: (
+        "nm",
+        "Unexpected sign",
+        "A payment or expense in the formula is tagged negative; whether the sign is wrong or money came back "
+        "cannot be told, so nothing is worked out from it.",
     ),
     NO_PRICE: ("hole", "No price", "No price of the company's shares is loaded for the day that is needed."),
     OTHER_PERIOD: (

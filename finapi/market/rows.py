@@ -117,9 +117,11 @@ class RowView:
         for term in derived.terms:
             cell = self.cell(term.names[0])
             if isinstance(cell, Figure):
+                if self._wrong_way(term.names[0], cell):
+                    return Hole(reasons.UNEXPECTED_SIGN, reasons.status(reasons.UNEXPECTED_SIGN))
                 figures.append(cell)
                 value += term.sign * cell.value
-            elif cell.reason == reasons.NOT_APPLICABLE and not term.optional:
+            elif cell.reason in (reasons.NOT_APPLICABLE, reasons.UNEXPECTED_SIGN) and not term.optional:
                 return cell
             elif not (term.optional and cell.reason in (reasons.NOT_REPORTED, reasons.NOT_APPLICABLE)):
                 return Hole(reasons.INPUT_MISSING)
@@ -134,6 +136,11 @@ class RowView:
         figures = self._told(ratio.inputs)
         place = max((figure.place for figure in figures), default=len(self._teller.book.filings) - 1)
         return Figure(value, (ratio.key,), 1, place, "derived", (), ratio.formula)
+
+    def _wrong_way(self, key: str, cell: Figure) -> bool:
+        """Whether an outlay is negative."""
+        metric = self._mapping.metrics.get(key)
+        return metric is not None and metric.outlay and cell.value < 0
 
     def _told(self, keys: Iterable[str]) -> list[Figure]:
         cells = [self._cells.get(key) for key in keys]
@@ -158,6 +165,8 @@ class RowView:
         """The value of a cell; Missing with the reason why there is none."""
         cell = self.cell(key)
         if isinstance(cell, Figure):
+            if self._wrong_way(key, cell):
+                raise Missing(reasons.UNEXPECTED_SIGN)
             return cell.value
         # What a formula needs and the row lacks is named as the row names it, but for plain silence.
         raise Missing(cell.reason)
