@@ -25,6 +25,7 @@ METHODS = {"all", "one", "value", "run", "insert", "many"}
 # Every row of a report, or of the store, is what these are asked for.
 READS_ALL = {
     "ticker_count",
+    "insider_count",
     "coverage_of_all",
     "held",
     "filings_of_all",

@@ -196,6 +196,17 @@ def ticker_count(tx: Transaction) -> int:
     return int(tx.value("ticker_count"))
 
 
+def insider_count(tx: Transaction) -> int:
+    """How many insiders have reported."""
+    return int(tx.value("insider_count"))
+
+
+def last_13f_quarter(tx: Transaction) -> str | None:
+    """The end of the newest quarter of which a fund's holdings are held."""
+    found: str | None = tx.value("last_13f_quarter")
+    return found
+
+
 def statistics(tx: Transaction) -> dict[str, Any]:
     """How many filings there are, of which forms most, and the last day of them."""
     newest = places(tx, Question(), Page(1))

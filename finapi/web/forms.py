@@ -7,7 +7,7 @@ from typing import Any
 
 from finapi.clock import iso
 from finapi.errors import ApiError, invalid_param
-from finapi.market import catalogue
+from finapi.market import catalogue, lookups
 from finapi.web.call import Call
 from finapi.web.http import Response
 from finapi.web.params import Param
@@ -37,8 +37,8 @@ STATISTICS_SHAPE = envelope(
 )
 TOTALS_SHAPE = obj(
     total_filings=INTEGER,
-    total_insiders=nullable(INTEGER),
-    total_holdings_13f=nullable(INTEGER),
+    total_insiders=INTEGER,
+    total_holdings_13f=INTEGER,
     total_tickers=INTEGER,
     total_endpoints_documented=INTEGER,
     last_filing_at=nullable(TIME),
@@ -108,22 +108,24 @@ def statistics(call: Call) -> Response:
 
 
 def totals(call: Call) -> Response:
-    """How much is held of everything; null for what this service does not keep."""
+    """How much is held of everything."""
     from finapi.web.routes import ROUTES  # late: the table names this handler
 
     with call.app.db.read() as tx:
         filings: Any = catalogue.statistics(tx)["total_entries"]
         newest = catalogue.newest(tx)
-        tickers = catalogue.ticker_count(tx)
+        tickers, insiders = catalogue.ticker_count(tx), catalogue.insider_count(tx)
+        quarter = catalogue.last_13f_quarter(tx)
+        held = call.app.held.get(tx.value("data_version"), lambda: lookups.held(tx))
     return call.plain(
         {
             "total_filings": filings,
-            "total_insiders": None,
-            "total_holdings_13f": None,
+            "total_insiders": insiders,
+            "total_holdings_13f": held["holdings"],
             "total_tickers": tickers,
             "total_endpoints_documented": sum(not route.page for route in ROUTES),
             "last_filing_at": newest,
-            "last_13f_quarter": None,
+            "last_13f_quarter": quarter,
             "request_id": call.request_id,
             "timestamp": iso(call.now),
         }

@@ -148,3 +148,9 @@ LIMIT 1
 
 -- name: ticker_count
 SELECT count(*) FROM tickers
+
+-- name: insider_count
+SELECT count(*) FROM insiders
+
+-- name: last_13f_quarter
+SELECT max(period) FROM fund_quarters

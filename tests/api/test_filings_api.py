@@ -392,6 +392,11 @@ def test_statistics_and_totals(ask: Any, client: Client) -> None:
     totals = answer.json
     assert (totals["total_filings"], totals["total_tickers"]) == (7, 2)
     assert totals["last_filing_at"] == "2025-03-03T00:00:00.000Z"
+    assert [totals[name] for name in ("total_insiders", "total_holdings_13f", "last_13f_quarter")] == [
+        0,
+        0,
+        None,
+    ]
     assert "x-tokens-charged" not in answer.headers
 
 

@@ -138,6 +138,14 @@ def test_a_list_is_a_table_when_asked_for(
         assert answer.body.decode().split("\r\n")[0] == ",".join(declared.columns)
 
 
+def test_the_totals_count_what_funds_hold(api: Client) -> None:
+    totals = api.get(API + "/stats").json
+    with api.app.db.read() as tx:
+        rows = tx._connection.execute("SELECT count(*) FROM holdings").fetchone()[0]
+    assert (totals["total_holdings_13f"], totals["last_13f_quarter"]) == (rows, "2025-09-30")
+    assert rows > 0
+
+
 # ---- one fund
 
 
