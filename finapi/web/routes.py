@@ -6,6 +6,7 @@ The router, ``/openapi.json`` and the test of the README read this table and not
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import NamedTuple
 
 from finapi.web import (
@@ -393,27 +394,32 @@ class Router:
     """Finds the routes of a path: literal segments before parameters, in time bounded by the path's length."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
-        self._patterns: dict[int, list[tuple[tuple[str, ...], dict[str, Route]]]] = {}
         by_path: dict[str, dict[str, Route]] = {}
         for route in routes:
             for path in paths(route):
                 by_path.setdefault(path, {})[route.method] = route
+        self._literal: dict[tuple[str, ...], dict[str, Route]] = {}
+        # By their length and the literal segments that they begin with.
+        self._patterns: dict[tuple[int, tuple[str, ...]], list[tuple[tuple[str, ...], dict[str, Route]]]] = {}
         for path, by_method in by_path.items():
             segments = tuple(path.strip("/").split("/"))
-            self._patterns.setdefault(len(segments), []).append((segments, by_method))
+            if "{" not in path:
+                self._literal[segments] = by_method
+                continue
+            begins = tuple(takewhile(lambda segment: not segment.startswith("{"), segments))
+            self._patterns.setdefault((len(segments), begins), []).append((segments, by_method))
         for patterns in self._patterns.values():
             # False sorts first: a literal is tried before a parameter in the same place.
             patterns.sort(key=lambda pattern: [segment.startswith("{") for segment in pattern[0]])
 
     def match(self, segments: tuple[str, ...]) -> Match | None:
         """The routes of a path given as decoded segments, or None when there is no such path."""
-        for pattern, by_method in self._patterns.get(len(segments), ()):
-            params: dict[str, str] = {}
-            for expected, given in zip(pattern, segments, strict=True):
-                if expected.startswith("{"):
-                    params[expected[1:-1]] = given
-                elif expected != given:
-                    break
-            else:
-                return Match(by_method, params)
+        by_method = self._literal.get(segments)
+        if by_method is not None:
+            return Match(by_method, {})
+        for known in range(len(segments) - 1, -1, -1):
+            for pattern, by_method in self._patterns.get((len(segments), segments[:known]), ()):
+                pairs = list(zip(pattern[known:], segments[known:], strict=True))
+                if all(name.startswith("{") or name == given for name, given in pairs):
+                    return Match(by_method, {name[1:-1]: given for name, given in pairs if name[0] == "{"})
         return None
