@@ -67,7 +67,7 @@ class App:
     metrics: Metrics = field(default_factory=Metrics)
     # Bodies that are the same for everybody as long as the process runs, by name.
     ready: dict[str, bytes] = field(default_factory=dict)
-    kept_debits: deque[tuple[int, int]] = field(default_factory=deque)
+    kept_debits: deque[int] = field(default_factory=deque)
     # Facts of companies arranged for series, by how many they are.
     books: Cache = field(default_factory=lambda: Cache(BOOK_FACTS, len))
     # The latest year of each company, by companies.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -40,7 +41,7 @@ def charged(app: App, user_id: int, endpoint: str, cost: int, request_id: str) -
         raise
     # Written with the next debit or by the closing worker: an answer does not wait for a second commit.
     # A crash before that refunds a call that was answered, which errs on the side of the customer.
-    app.kept_debits.append((debit_id, 200))
+    app.kept_debits.append(debit_id)
 
 
 def close_kept(app: App) -> float:
@@ -112,10 +113,12 @@ def _refund(
 
 
 def _close_kept(app: App, tx: Transaction) -> None:
-    # A debit popped here and rolled back with the transaction stays open until the next start refunds it.
+    kept = []
     while app.kept_debits:
-        debit_id, status = app.kept_debits.popleft()
-        tx.run("close_debit", id=debit_id, status=status)
+        kept.append(app.kept_debits.popleft())
+    if kept:
+        tx.undo.append(lambda: app.kept_debits.extendleft(reversed(kept)))
+        tx.run("keep_debits", ids=json.dumps(kept))
 
 
 def usage(tx: Transaction, user_id: int, days: int, now: datetime) -> dict[str, Any]:

@@ -36,12 +36,14 @@ BUSY_SECONDS = 1.5
 class Transaction:
     """One transaction on one connection; queries are called by their name in ``sql/queries``."""
 
-    __slots__ = ("_connection", "_queries", "topics")
+    __slots__ = ("_connection", "_queries", "topics", "undo")
 
     def __init__(self, connection: sqlite3.Connection, queries: dict[str, str]) -> None:
         self._connection = connection
         self._queries = queries
         self.topics: set[str] = set()
+        # What else is to be put back when the transaction is rolled back, the last first.
+        self.undo: list[Callable[[], None]] = []
 
     def announce(self, topic: str) -> None:
         """Call those who listen to ``topic`` (:meth:`Database.listen`) once the transaction is committed."""
@@ -81,13 +83,16 @@ class Transaction:
 class _Piece:
     """Work that waits for a shared transaction, and what came of it."""
 
-    __slots__ = ("done", "error", "result", "work")
+    __slots__ = ("error", "leads", "result", "turn", "work")
 
     def __init__(self, work: Callable[[Transaction], Any]) -> None:
         self.work = work
         self.result: Any = None
         self.error: BaseException | None = None
-        self.done = False
+        # Held until the work is done or, with ``leads``, until its thread is to do that of all that wait.
+        self.turn = threading.Lock()
+        self.turn.acquire()
+        self.leads = False
 
 
 class Database:
@@ -105,7 +110,10 @@ class Database:
         self._readers: list[sqlite3.Connection] = []
         self._closed = False
         self._listeners: dict[str, list[Callable[[], None]]] = {}
+        # What waits for a commit, and whether a thread is there that will do it.
         self._waiting: deque[_Piece] = deque()
+        self._led = False
+        self._gate = threading.Lock()
         self._writer = _connect(":memory:" if path is None else str(path))
         try:
             if path is not None:
@@ -135,6 +143,7 @@ class Database:
                 raise RuntimeError("a write transaction inside another")
             self._begin()
             tx = Transaction(self._writer, self._queries)
+            self._local.writes = True
             try:
                 yield tx
                 self._writer.execute("COMMIT")
@@ -142,54 +151,65 @@ class Database:
                 # A full disk ends the transaction by itself.
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
+                for put_back in reversed(tx.undo):
+                    put_back()
                 raise
+            finally:
+                self._local.writes = False
         self._tell(tx)
 
     def share(self, work: Callable[[Transaction], Result]) -> Result:
         """What ``work`` gives, run in a write transaction that it may share with the work of other threads.
 
-        One commit, and its wait for the disk, serves all that came while the one before was under way. A
-        piece of work that raises is undone alone; a commit that fails fails them all. ``work`` must be short.
+        One commit, and its wait for the disk, serves all that came while the one before was under way. When a
+        piece of work raises, all is undone and each piece is done again alone; a commit that fails fails them
+        all. ``work`` must be short, and good to be called twice: ``tx.undo`` is for what is not in the database.
         """
+        if getattr(self._local, "writes", False):
+            raise RuntimeError("a write transaction inside another")
         piece = _Piece(work)
-        self._waiting.append(piece)
-        with self._lock:
-            if self._writer.in_transaction:
-                self._waiting.remove(piece)
-                raise RuntimeError("a write transaction inside another")
-            # Whoever holds the lock does the work of all that wait; the rest find theirs done.
-            if not piece.done:
-                self._do([self._waiting.popleft() for _ in range(len(self._waiting))])
+        with self._gate:
+            self._waiting.append(piece)
+            piece.leads, self._led = not self._led, True
+        if not piece.leads:
+            piece.turn.acquire()
+        if piece.leads:
+            self._lead()
         if piece.error is not None:
             raise piece.error
         return cast("Result", piece.result)
 
+    def _lead(self) -> None:
+        """Do the work of all that wait, then let the first that came meanwhile do the same."""
+        with self._lock:
+            with self._gate:
+                pieces = list(self._waiting)
+                self._waiting.clear()
+            self._do(pieces)
+        with self._gate:
+            self._led = bool(self._waiting)
+            if self._led:
+                self._waiting[0].leads = True
+                self._waiting[0].turn.release()
+        for piece in pieces:
+            if not piece.leads:
+                piece.turn.release()
+
     def _do(self, pieces: list[_Piece]) -> None:
+        began = 0
         try:
             with self.write() as tx:
+                for began, piece in enumerate(pieces, 1):  # noqa: B007
+                    piece.result = piece.work(tx)
+                began = 0
+        except BaseException as error:
+            if began and len(pieces) > 1:
+                # A savepoint for each piece would cost every call what almost none needs.
                 for piece in pieces:
-                    self._try(piece, tx, alone=len(pieces) == 1)
-        except BaseException as error:
-            for piece in pieces:
-                piece.error = piece.error or error
-        finally:
-            for piece in pieces:
-                piece.done = True
-
-    def _try(self, piece: _Piece, tx: Transaction, *, alone: bool) -> None:
-        if alone:
-            piece.result = piece.work(tx)
-            return
-        self._writer.execute("SAVEPOINT piece")
-        try:
-            piece.result = piece.work(tx)
-        except BaseException as error:
-            piece.error = error
-            # A full disk has ended the whole transaction: the commit fails for everybody.
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK TO piece")
-        if self._writer.in_transaction:
-            self._writer.execute("RELEASE piece")
+                    self._do([piece])
+            else:
+                for piece in pieces:
+                    piece.error = error
 
     def _tell(self, tx: Transaction) -> None:
         for topic in tx.topics:

@@ -19,6 +19,9 @@ VALUES (:user_id, :delta, :reason, :endpoint, :request_id, :status, :open, :now)
 -- name: close_debit
 UPDATE ledger SET open = 0, status = :status WHERE id = :id AND open = 1
 
+-- name: keep_debits
+UPDATE ledger SET open = 0, status = 200 WHERE id IN (SELECT value FROM json_each(:ids)) AND open = 1
+
 -- name: open_debits
 SELECT id, user_id, -delta AS cost, endpoint, request_id FROM ledger WHERE open = 1
 
