@@ -39,6 +39,8 @@ class _Task(WSGITask):  # type: ignore[misc]
         self.start()
         self.execute()
         self.finish()
+        # From here, so that the loop need not be woken for it.
+        self.channel.flush()
 
     def get_environment(self) -> WSGIEnvironment:
         environ: WSGIEnvironment = super().get_environment()
@@ -173,7 +175,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
             self.total_outbufs_len += len(payload)
             self.close_when_flushed = ends
         # What the socket takes now is out of the way of a request that came in behind this one.
-        self._flush_some_if_lockable(do_close=False)
+        self.flush()
         self._wait(self.settings.channel_timeout)
         return True
 
@@ -204,10 +206,34 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 
     def service(self) -> None:
         """Answer the first request and those pipelined behind it; in a task thread."""
-        super().service()
+        serving = self.server.serving
+        serving.channel = self
+        try:
+            super().service()
+        finally:
+            serving.channel = None
         with self.requests_lock:
             if self.drain is None:
                 self._wait(self.settings.header_timeout if self.request else self.settings.channel_timeout)
+
+    def add_channel(self, map: Any = None) -> None:
+        """Begin to be watched."""
+        super().add_channel(map)
+        self.server.ready.changed.append(self)
+
+    def del_channel(self, map: Any = None) -> None:
+        """Be watched no longer."""
+        self.server.ready.forget(self._fileno)
+        super().del_channel(map)
+
+    def flush(self) -> None:
+        """Send what the socket takes now, from any thread. What is left, or goes wrong, is for the loop."""
+        self._flush_exception(self._flush_some_if_lockable, do_close=False)
+
+    @property
+    def needs_the_loop(self) -> bool:
+        """Whether the loop has anything to do for it, now that its answer is made."""
+        return bool(self.writable() or not self.server.ready.watches_input(self._fileno))
 
     def writable(self) -> bool:
         """Whether the loop is to tell of room for output."""

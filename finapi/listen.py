@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from math import inf
+from typing import Any
 from wsgiref.types import WSGIApplication
 
 from waitress import wasyncore
@@ -27,6 +28,7 @@ from waitress.utilities import build_http_date, logger
 from finapi.channel import RECEIVE_BYTES, Channel
 from finapi.handover import TakeOver
 from finapi.pool import Pool
+from finapi.ready import Ready
 from finapi.wire import RequestParser
 
 # (status, a fixed sentence) -> (headers, body). Content-Length, Date, Connection and Retry-After are added to
@@ -85,6 +87,8 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
         # Deadlines are looked at this often: a quarter of the shortest, a second at most.
         timeouts = (settings.channel_timeout, settings.header_timeout, settings.server_timeout)
         self.tick = min(1.0, *(seconds / 4 for seconds in timeouts))
+        self.ready = Ready()
+        self.serving = threading.local()  # .channel: that of a task thread's call
         self.trigger_lock = threading.RLock()  # re-entrant: a signal handler may interrupt pull_trigger()
         adj = Adjustments(
             ident="",
@@ -151,7 +155,7 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
         if self._is_wanted(channel):
             channel.leaving = True
             self.leaving.append(channel)
-            self.pull_trigger()
+            self.wake()
             return
         channel.answering = False
         channel.deadline = self.monotonic() + self.settings.server_timeout
@@ -193,17 +197,45 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
                     channel.expire()
                 except Exception:  # of error_response: it may cost the connection, but not the loop
                     channel.handle_error()
+                self.ready.ask(channel)
+
+    def turn(self, seconds: float) -> None:
+        """One round of the loop: what happens within that time, then what is due."""
+        self.ready.ask(self)  # whether there is room for another connection
+        self.ready.wait(seconds, self._map)
+        self.hand_over()
+        self.sweep()
 
     def pull_trigger(self) -> None:
-        """Wake the loop; nothing after close(), when the pipe's number may be that of another file."""
+        """What waitress calls when the loop may have something to do: in a task thread after each answer."""
+        channel = getattr(self.serving, "channel", None)
+        if channel is None:
+            self.wake()
+        elif channel.needs_the_loop:
+            self.wake(channel)
+
+    def wake(self, channel: Channel | None = None) -> None:
+        """Wake the loop, to look at ``channel`` anew; from any thread.
+
+        Nothing after close(), when the pipe's number may be that of another file.
+        """
+        if channel is not None:
+            self.ready.changed.append(channel)
         with self.trigger_lock:
             if not self.trigger._closed:
                 super().pull_trigger()
 
+    def del_channel(self, map: Any = None) -> None:
+        """Stop listening."""
+        self.ready.forget(self._fileno)
+        super().del_channel(map)
+
     def close(self) -> None:
         with self.trigger_lock:
+            self.ready.forget(self.trigger._fileno)
             self.trigger.close()
         wasyncore.dispatcher.close(self)
+        self.ready.close()
 
 
 class Listener:
@@ -224,17 +256,14 @@ class Listener:
         """Serve until :meth:`stop`, then release everything but a thread that is stuck in a call."""
         server = self._server
         server.task_dispatcher.start()
+        server.ready.ask(server.trigger)
         try:
             while not server.stopping:
-                wasyncore.loop(server.tick, use_poll=True, map=server._map, count=1)
-                server.hand_over()
-                server.sweep()
+                server.turn(server.tick)
             wasyncore.dispatcher.close(server)  # the listening socket only
             server.sweep()
             while server.active_channels and server.monotonic() < server.stop_by:
-                wasyncore.loop(min(server.tick, 0.05), use_poll=True, map=server._map, count=1)
-                server.hand_over()
-                server.sweep()
+                server.turn(min(server.tick, 0.05))
         finally:
             self.close()
 
@@ -246,7 +275,7 @@ class Listener:
         """
         self._server.stop_by = self._server.monotonic() + grace
         self._server.stopping = True
-        self._server.pull_trigger()
+        self._server.wake()
 
     def close(self) -> None:
         """Release everything, as :meth:`run` does at its end; for a listener that was never run."""

@@ -79,7 +79,7 @@ class Pool:
             except BaseException:  # a SystemExit of the application, say, which waitress lets through
                 logger.exception("exception while serving %r", channel)
                 channel.will_close = True
-                channel.server.pull_trigger()
+                channel.server.wake(channel)
             with self._lock:
                 del self._serving[this]
                 if channel in self._stuck:

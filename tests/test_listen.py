@@ -20,7 +20,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
-from finapi.channel import PIPELINE_LIMIT
+from finapi.channel import PIPELINE_LIMIT, Channel
 from finapi.listen import AtOnce, Listener, ListenSettings, listen
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -1164,3 +1164,52 @@ def test_a_reader_of_nothing_does_not_pile_up_answers_from_memory(start: Callabl
     running.settle()
     waiting = [one.total_outbufs_len for one in running.listener._server.active_channels.values()]
     assert 0 < max(waiting) < 8_000_200
+
+
+# ---- the loop
+
+
+def test_idle_connections_are_no_work_for_the_loop(
+    start: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = start()
+    for _ in range(20):
+        idle = running.connect().send(GET)
+        assert idle.answer().status == 200
+    client = running.connect().send(GET)
+    client.answer()
+    eventually(lambda: not any(one.requests for one in running.listener._server.active_channels.values()))
+    looked: set[int] = set()
+    readable = Channel.readable
+
+    def look(channel: Channel) -> bool:
+        looked.add(channel.addr[1])
+        return readable(channel)
+
+    monkeypatch.setattr(Channel, "readable", look)
+    for _ in range(10):
+        assert client.send(GET).answer().status == 200
+    assert looked == {client.socket.getsockname()[1]}
+
+
+def test_what_comes_while_an_answer_is_made_is_answered_after_it(start: Callable[..., Running]) -> None:
+    running = start()
+    client = running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+    running.wait_for_call()
+    # The loop hears of it, has no use for it yet, and must come back to it.
+    client.send(GET)
+    running.settle()
+    running.settle()
+    running.app.release.release()
+    assert [client.answer().body, client.answer().status] == [b"/wait 0", 200]
+
+
+def test_a_client_that_is_gone_while_its_answer_is_made_is_forgotten(start: Callable[..., Running]) -> None:
+    running = start()
+    client = running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+    running.wait_for_call()
+    client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    running.settle()
+    running.app.release.release()
+    eventually(lambda: running.connections() == 0)
