@@ -14,6 +14,7 @@ from finapi.db import Refused
 from finapi.demo import data
 from finapi.heartbeats import Beat
 from finapi.market import ingest
+from tests import holdings, ownership_forms
 from tests.conftest import NOW
 
 FILING = Path(__file__).parent / "filings" / "nflx-10q-20100930"
@@ -92,6 +93,41 @@ def test_an_ingested_filing_is_an_arrival_and_the_same_again_is_none(app: App, c
     clock.advance(60)
     assert ingested(app) == 0
     assert freshness(app) == expected
+
+
+# What a document of each kind brings, and what of it counts as fresh.
+BROUGHT: dict[str, tuple[bytes, set[str]]] = {
+    "form4.xml": (ownership_forms.form(ownership_forms.transaction()), {"filing"}),
+    "report.txt": (holdings.june(), {"filing", "13f_batch"}),
+    "AAPL.csv": (b"Date,Open,High,Low,Close,Volume\n2026-01-30,1,2,1,2,100\n", set()),
+}
+
+
+@pytest.mark.parametrize("name", BROUGHT)
+def test_a_document_arrives_when_it_is_stored_and_never_again(
+    app: App, clock: FixedClock, tmp_path: Path, name: str
+) -> None:
+    data, fresh = BROUGHT[name]
+    (tmp_path / name).write_bytes(data)
+    for counts in ({"ingested": 1}, {"unchanged": 1}):
+        found = ingest.run(app, [tmp_path / name], ingest.Given(), lambda outcome: None)
+        assert {outcome: number for outcome, number in found.items() if number} == counts
+        assert {kind for kind, at in freshness(app).items() if at == AT_NOON} == fresh
+        assert set(freshness(app).values()) <= {None, AT_NOON}
+        clock.advance(60)
+
+
+def test_an_arrival_is_of_the_transaction_that_stores(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = ingest.store.put
+
+    def breaks(*given: object) -> bool:
+        stored(*given)  # type: ignore[arg-type]
+        heartbeats.arrived(given[0], "filing", NOW)  # type: ignore[arg-type]
+        raise RuntimeError("after the last row")
+
+    monkeypatch.setattr(ingest.store, "put", breaks)
+    assert ingested(app) == 0
+    assert set(freshness(app).values()) == {None}
 
 
 def test_embedded_data_arrive_as_ingested_data_do(app: App) -> None:

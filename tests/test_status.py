@@ -14,6 +14,7 @@ from finapi import heartbeats, status, watchdog
 from finapi.app import App
 from finapi.clock import FixedClock
 from finapi.errors import ApiError
+from finapi.market import following
 from finapi.watch import Status, Trouble
 from tests.conftest import NOW
 
@@ -103,12 +104,16 @@ def test_freshness_is_what_came_in_last_and_what_waits(app: App) -> None:
             heartbeats.arrived(tx, kind, NOW + timedelta(minutes=minutes))
         tx.insert("insert_mail", template="welcome", subject_id=1, now="2026-01-31T12:00:00.000Z")
         tx.insert("insert_mail", template="welcome", subject_id=2, now="2026-01-31T12:00:00.000Z")
+        # Documents that are due now, and a form whose documents nobody wants.
+        following.note(tx, NOW, "0000000001-26-000001", "4", [1])
+        following.note(tx, NOW, "0000000001-26-000002", "10-K", [1])
+        assert status.queues(tx, NOW) == {"ingest": 1, "mail": 2, "webhooks": 0}
     assert status.document(app, NOW)["data_freshness"] == {
         "last_filing_at": "2026-01-31T12:00:00.000Z",
         "last_13f_batch_at": "2026-01-31T12:01:00.000Z",
         "last_xbrl_run_at": "2026-01-31T12:02:00.000Z",
         "last_news_at": "2026-01-31T12:03:00.000Z",
-        "queue_depth": 2,
+        "queue_depth": 3,
     }
 
 

@@ -48,6 +48,7 @@ def ingest(
                 stored = holdings_store.put(tx, filing.report, filed, now)
                 if stored:
                     heartbeats.arrived(tx, "13f_batch", now)
+                    heartbeats.arrived(tx, "filing", now)
         except ParseError as error:
             yield from (Result(file, "refused", _why(file, error)) for file in filing.files)
             continue

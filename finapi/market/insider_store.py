@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from finapi import heartbeats
 from finapi.clock import iso
 from finapi.db import Row as DbRow
 from finapi.db import Transaction
@@ -83,6 +84,8 @@ def put(tx: Transaction, form: Form, filed: Filed, now: datetime) -> bool:
     for number in (form_id(filed.accession), *sorted(touched)):
         _settle_amendments(tx, number)
     tx.run("bump_data_version")
+    if new:
+        heartbeats.arrived(tx, "filing", now)
     if new and not filed.accession.startswith(UNFILED):
         _announce(tx, form, filed, now)
     return True
