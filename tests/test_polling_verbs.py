@@ -1,11 +1,15 @@
-"""poll and follow on the command line, by themselves and beside a running server."""
+"""poll and follow on the command line, by themselves and beside a running server; slow, a process each time."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.edgar_server import AGENT, Page, entry, fake_edgar, feed
 from tests.process import finapi, serve
+
+pytestmark = pytest.mark.slow
 
 ACCESSION = "0000320193-26-000001"
 

@@ -341,7 +341,7 @@ def test_hostile_receivers_delay_nobody_else(
 
 
 def test_slow_receivers_never_take_every_thread(make_app: Callable[..., App]) -> None:
-    app = make_app(webhook_allow=("127.0.0.0/8",), webhook_timeout=0.3, webhook_threads=4)
+    app = make_app(webhook_allow=("127.0.0.0/8",), webhook_timeout=0.12, webhook_threads=4)
     user = accounts.create(app, "ann@example.com", "pro", app.clock.now())
     dispatcher = Dispatcher(app)
     with many([receivers.silent] * 6) as bad, receiver() as good:

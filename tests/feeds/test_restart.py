@@ -1,4 +1,4 @@
-"""The feeds of a real process: a demo has its twenty, and a restart loses nothing and repeats nothing."""
+"""The feeds of a real process: a demo has its twenty, and a restart loses nothing and repeats nothing; slow."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from websockets.sync.client import ClientConnection, connect
 from tests import process
 from tests.feeds import SECONDS
 from tests.process import accession, filing, finapi, running, serve, write
+
+pytestmark = pytest.mark.slow
 
 
 def opened(url: str, feed: str, **query: object) -> ClientConnection:
