@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from jsonschema import Draft202012Validator
 
 from finapi import accounts
 from finapi.app import App
+from finapi.cache import Cache
+from finapi.clock import FixedClock
 from finapi.web.form13f import conditions
 from finapi.web.routes import ROUTES
 from tests import holdings as ours
@@ -108,6 +111,22 @@ each_call = pytest.mark.parametrize(
 
 def asked(client: Client, method: str, path: str, body: Any, **options: Any) -> Answer:
     return client.get(API + path, **options) if method == "GET" else client.post(API + path, body, **options)
+
+
+def test_what_is_kept_says_nothing_that_changes_with_the_clock(api: Client, clock: FixedClock) -> None:
+    asker = Client(replace(api.app, answers=Cache(0, lambda response: 1)), api.key)
+    kept = {(one.method, one.path) for one in ROUTES if one.cacheable}
+    paths = [path for method, route, path, _ in CALLS if (method, API + route) in kept]
+    before = [asker.get(API + path) for path in paths]
+    clock.advance(400 * 86_400)
+    after = [asker.get(API + path) for path in paths]
+    for first, second in zip(before, after, strict=True):
+        assert first.headers["etag"] == second.headers["etag"]
+        assert {**first.json, **OWN} == {**second.json, **OWN}
+    assert len(paths) > 12
+
+
+OWN = {"request_id": "", "timestamp": ""}
 
 
 @each_call
