@@ -49,6 +49,7 @@ def parameter(route: Route, param: Param) -> dict[str, Any]:
     return one
 
 
+@pytest.mark.slow
 def test_the_document_is_valid_openapi_31() -> None:
     assert [error.message for error in OpenAPIV31SpecValidator(DOCUMENT).iter_errors()] == []
 
