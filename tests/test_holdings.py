@@ -469,6 +469,12 @@ def test_a_mapping_that_is_none_is_refused(data: bytes, place: str, reason: str)
     assert (caught.value.place, caught.value.reason) == (place, reason)
 
 
+def test_of_rows_that_cannot_be_read_the_first_ten_are_kept_and_the_rest_counted() -> None:
+    rows, left_out = cusip_map.parse(b"cusip,ticker\n" + b"1\n" * 5_000, "map.csv")
+    assert (rows, left_out.count, len(left_out.first)) == ([], 5_000, 10)
+    assert str(left_out).startswith("5000 rows are left out: line 2: ")
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
