@@ -9,6 +9,7 @@ nothing of its shape.
 from __future__ import annotations
 
 import errno
+import os
 import socket
 import threading
 import time
@@ -48,6 +49,7 @@ class ListenSettings:
     host: str = "127.0.0.1"  # an address or a name of one; "::" takes IPv4 as well
     port: int = 8000  # 0: a free one, told by Listener.port
     threads: int = 8  # requests executed at once; more only fight for the interpreter lock
+    core: int | None = None  # that all of them and the loop keep to; None: they go where the kernel puts them
     queue_limit: int = 512  # requests waiting for a thread; above it 503, rather than an answer after minutes
     connection_limit: int = 1000  # when reached, the longest idle connection makes room for a new one
     backlog: int = 1024  # connections that the kernel holds until they are accepted
@@ -255,6 +257,9 @@ class Listener:
     def run(self) -> None:
         """Serve until :meth:`stop`, then release everything but a thread that is stuck in a call."""
         server = self._server
+        if server.settings.core is not None:
+            # Of this thread, and of those that it starts: the interpreter lock is then not passed between cores.
+            os.sched_setaffinity(0, {server.settings.core})
         server.task_dispatcher.start()
         server.ready.ask(server.trigger)
         try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import resource
 import threading
 from collections.abc import Callable, Iterator
@@ -245,6 +246,8 @@ def _listen(config: Config, application: WsgiApp, feeds: Feeds) -> Listener:
         host=config.host,
         port=config.port,
         threads=config.threads,
+        # The last that this process may use: the first ones answer the devices.
+        core=max(os.sched_getaffinity(0)) if config.one_core else None,
         queue_limit=config.queue_limit,
         connection_limit=config.connection_limit,
         channel_timeout=config.channel_timeout,

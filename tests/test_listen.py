@@ -52,8 +52,10 @@ class App:
         self.calls: list[tuple[WSGIEnvironment, bytes]] = []
         self.entered = threading.Semaphore(0)
         self.release = threading.Semaphore(0)
+        self.on_call: Callable[[], object] = lambda: None
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        self.on_call()
         body = environ["wsgi.input"].read()
         self.calls.append((environ, body))
         path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
@@ -1213,3 +1215,16 @@ def test_a_client_that_is_gone_while_its_answer_is_made_is_forgotten(start: Call
     running.settle()
     running.app.release.release()
     eventually(lambda: running.connections() == 0)
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_the_threads_that_answer_keep_to_one_core_and_no_others_do(
+    start: Callable[..., Running], app: App, keeps: bool
+) -> None:
+    every = os.sched_getaffinity(0)
+    seen: list[set[int]] = []
+    app.on_call = lambda: seen.append(os.sched_getaffinity(0))
+    running = start(core=max(every) if keeps else None)
+    assert running.ask().status == 200
+    assert seen == [{max(every)} if keeps else every]
+    assert os.sched_getaffinity(0) == every
