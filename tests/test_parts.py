@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from finapi.cli import perform
 from finapi.clock import FixedClock, iso
 from finapi.config import Config
 from finapi.db import Database
+from finapi.market.gateway import Fetched, Gateway
 from finapi.server import Server
 from finapi.server import running as server_running
 from finapi.web import layout
@@ -146,24 +146,27 @@ def test_an_archive_that_goes_away_takes_the_gateway_down_until_it_is_back(servi
     assert service.down(0) == set()
 
 
-def test_a_poller_that_hangs_is_down_until_it_goes_on(service: Service) -> None:
+def test_a_poller_that_hangs_is_down_until_it_goes_on(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     service.polled()
-    # A file that nobody writes to: whoever opens it waits.
-    (service.archive / "cgi-bin").mkdir()
-    pipe = service.archive / "cgi-bin" / "browse-edgar"
-    os.mkfifo(pipe)
+    hangs, goes_on = threading.Event(), threading.Event()
+    read = Gateway._read
+
+    def wait(gateway: Gateway, directory: Path, path: str) -> Fetched:
+        hangs.set()
+        goes_on.wait(20)
+        return read(gateway, directory, path)
+
+    monkeypatch.setattr(Gateway, "_read", wait)
     try:
-        asleep = threading.Event()
-        threading.Timer(0.2, asleep.set).start()
-        asleep.wait()
+        assert hangs.wait(10)
         service.down(1)
         assert service.down() >= OF_POLLING
         assert service.get()["overall"] == "major_outage"
         assert service.reason("news_daemon").startswith("no sign of life for 6")
     finally:
-        writer = os.open(pipe, os.O_WRONLY)
-        pipe.unlink()
-        os.close(writer)
+        goes_on.set()
     service.polled()
     assert service.down(0) == set()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -564,6 +565,16 @@ def test_an_archive_directory_is_read_like_edgar(
     follow(app)
     Poller(app, Gateway(app), every=0.0).step()
     assert documents(app) == {ACCESSION: ("done", None)}
+
+
+def test_a_pipe_in_an_archive_is_no_document_and_is_not_waited_for(
+    make_app: Callable[..., App], tmp_path: Path
+) -> None:
+    pipe = tmp_path / "submissions" / "CIK0000320193.json"
+    pipe.parent.mkdir()
+    os.mkfifo(pipe)
+    app = make_app(base_url=str(tmp_path))
+    assert Gateway(app).get("data", "/submissions/CIK0000320193.json").kind == "missing"
 
 
 def recorded(folder: Path, moment: str, start: int, *entries: str) -> None:

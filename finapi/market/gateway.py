@@ -8,7 +8,9 @@ often finapi is restarted meanwhile.
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import threading
 import time
 import zlib
@@ -150,8 +152,10 @@ class Gateway:
     def _read(self, directory: Path, path: str) -> Fetched:
         file = directory / path.partition("?")[0].lstrip("/")
         try:
-            with file.open("rb") as opened:
-                body: bytes | None = opened.read(MAX_DOCUMENT)
+            # A pipe that lies there would be waited for, and keep the service from stopping.
+            with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as opened:
+                regular = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
+                body: bytes | None = opened.read(MAX_DOCUMENT) if regular else None
         except OSError:
             body = None
         reachable = body is not None or directory.is_dir()
