@@ -231,8 +231,11 @@ def _body_choice(field: Field, value: Any) -> str:
 
 
 def _body_text(field: Field, value: Any) -> str:
-    if not isinstance(value, str) or not value or len(value) > MAX_TEXT:
+    if not isinstance(value, str) or not value:
         raise invalid_param(field.name, f"{field.name} must be a text that is not empty.", expected="text")
+    if len(value) > MAX_TEXT:
+        limit = f"at most {MAX_TEXT:,} characters"
+        raise invalid_param(field.name, f"{field.name} may have {limit}.", expected=limit)
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -79,6 +79,11 @@ def test_what_is_no_query_is_refused_by_name(ask: Any, query: Any) -> None:
     assert (answer.status, answer.json["details"]["param"]) == (400, "query")
 
 
+def test_a_query_that_is_too_long_is_told_how_long_it_may_be(ask: Any) -> None:
+    answer = ask("x" * 10_001)
+    assert answer.json["message"] == "query may have at most 10,000 characters."
+
+
 def test_thirty_pass_in_a_minute(ask: Any) -> None:
     statuses = [ask("SELECT 1").status for _ in range(31)]
     assert statuses == [200] * 30 + [429]
