@@ -14,8 +14,9 @@ FILE, INSIDERS, HOLDINGS = "companies.pack", "insiders.pack", "holdings.pack"
 def load(app: App) -> int:
     """Store every embedded report, form and list, and made up prices; how many reports were new."""
     quotes.load(app)
-    listing.load(app)
     folder = resources.files("finapi.demo")
     new = pack.load(app, (folder / FILE).read_bytes(), FILE)
+    # After the reports, which bring the tickers that are told with each filing.
+    listing.load(app)
     insider_pack.load(app, (folder / INSIDERS).read_bytes(), INSIDERS)
     return new + holdings_pack.load(app, (folder / HOLDINGS).read_bytes(), HOLDINGS)
