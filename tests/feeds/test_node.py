@@ -27,7 +27,9 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("node and npm are not here")
     place = tmp_path_factory.mktemp("node")
     done = subprocess.run(
-        ["npm", "install", "--no-audit", "--no-fund", "--prefix", place, VERSION],
+        ["npm", "install", "--no-audit", "--no-fund", VERSION],
+        cwd=place,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=120,
     )
