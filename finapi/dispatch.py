@@ -21,6 +21,7 @@ from finapi import __version__, metrics, webhooks
 from finapi.app import App
 from finapi.clock import iso
 from finapi.db import Row, Transaction
+from finapi.errors import ApiError
 from finapi.outbound import OutboundError, Request, Stopped
 
 log = logging.getLogger("finapi.dispatch")
@@ -161,9 +162,13 @@ class Dispatcher:
         self._app.outbound.close()
         self._pool.shutdown(cancel_futures=True)
         now = self._app.clock.now()
-        with self._app.db.write() as tx:
-            for end in self._ended:
-                self._record(tx, end, now)
+        try:
+            if self._ended:
+                with self._app.db.write() as tx:
+                    for end in self._ended:
+                        self._record(tx, end, now)
+        except ApiError as error:
+            log.warning("what was delivered last is delivered again at the next start: %s", error)
         self._ended.clear()
         self._under_way.clear()
 

@@ -18,6 +18,8 @@ pytestmark = pytest.mark.slow
 def test_a_thousand_connections_leave_nothing(service: Service) -> None:
     tell(service.app, 3)
     mine = key(service.app, "free")
+    with connect(service.url(token=mine), proxy=None, ping_interval=None) as client:
+        assert seqs(lambda: client.recv(timeout=SECONDS), 3) == [1, 2, 3]
     service.settled()
     threads, handles = threading.active_count(), len(os.listdir("/proc/self/fd"))
     for _ in range(1000):

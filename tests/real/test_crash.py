@@ -35,8 +35,8 @@ COST = 25
 
 # What every stored filing of filing(extra=EXTRA) has, table by table.
 PARTS = {
-    "contexts": ("report_id", 1 + EXTRA),
-    "facts": ("report_id", 9 + EXTRA),
+    "fact_sets": ("report_id", 1),
+    "facts": ("fact_set_id", 9 + EXTRA),
     "sections": ("report_id", 1),
     "lines": ("section_id", 4),
     "section_columns": ("section_id", 1),
@@ -90,11 +90,14 @@ def check_filings(data_dir: Path) -> set[str]:
     assert len(set(stored.values())) == len(stored)
     assert query(data_dir, "SELECT count(*) FROM filings") == [(len(stored),)]
     assert query(data_dir, "SELECT version FROM data_version") == [(len(stored),)]
-    sections = dict(query(data_dir, "SELECT id, report_id FROM sections"))
+    owners = {
+        "report_id": stored,
+        "section_id": dict(query(data_dir, "SELECT id, report_id FROM sections")),
+        "fact_set_id": dict(query(data_dir, "SELECT id, report_id FROM fact_sets")),
+    }
     for table, (owner, number) in PARTS.items():
         counts = dict(query(data_dir, f"SELECT {owner}, count(*) FROM {table} GROUP BY {owner}"))
-        owners = stored if owner == "report_id" else sections
-        assert counts == dict.fromkeys(owners, number), table
+        assert counts == dict.fromkeys(owners[owner], number), table
     return set(stored.values())
 
 
