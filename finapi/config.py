@@ -45,7 +45,7 @@ class Config:
 
     # The interpreter runs one thread at a time, so more threads only hide waiting on the disk.
     threads: int = _setting(8, "threads that run handlers", least=1)
-    one_core: bool = _setting(True, "keep the threads that answer calls on one core")
+    cores: Literal["one", "all"] = _setting("one", "cores that the threads which answer calls may use")
     connection_limit: int = _setting(1000, "connections open at once", least=1)
     # A request's head of a kilobyte takes longer than this only from a sender who wants it to.
     header_timeout: float = _setting(15.0, "seconds for the head of a request to arrive", least=0.05)

@@ -247,7 +247,7 @@ def _listen(config: Config, application: WsgiApp, feeds: Feeds) -> Listener:
         port=config.port,
         threads=config.threads,
         # The last that this process may use: the first ones answer the devices.
-        core=max(os.sched_getaffinity(0)) if config.one_core else None,
+        core=max(os.sched_getaffinity(0)) if config.cores == "one" else None,
         queue_limit=config.queue_limit,
         connection_limit=config.connection_limit,
         channel_timeout=config.channel_timeout,
