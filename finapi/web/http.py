@@ -153,6 +153,19 @@ def read_request(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = 
     )
 
 
+def plain_get(
+    target: str,
+    segments: tuple[str, ...],
+    headers: Mapping[str, str],
+    peer: str,
+    trusted_proxies: tuple[str, ...],
+) -> Request:
+    """GET of a target that is known, without query and body; ``headers`` as the server names them, ``USER_AGENT``."""
+    named = {name.replace("_", "-").lower(): value for name, value in headers.items()}
+    address = client_address(peer, named.get("x-forwarded-for", ""), trusted_proxies)
+    return Request("GET", target, segments, {}, named, address, None, None, peer=peer)
+
+
 def client_address(peer: str, forwarded: str, trusted_proxies: tuple[str, ...]) -> str:
     """Whom a limit charges: the peer, or what a trusted proxy says of it; IPv6 as its /64 (CONTRACT 5).
 

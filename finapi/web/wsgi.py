@@ -30,6 +30,7 @@ from finapi.web.http import (
     gzip,
     gzip_of_many,
     held_etag,
+    plain_get,
     read_request,
 )
 from finapi.web.params import read_all, read_body
@@ -82,13 +83,33 @@ class WsgiApp:
     def __init__(self, app: App, routes: Sequence[Route] = ROUTES) -> None:
         self.app = app
         self._router = Router(routes)
-        self._at_once = {route.path: route.at_once for route in routes if route.at_once is not None}
+        self._at_once = {
+            route.path: (tuple(route.path[1:].split("/")), route.at_once)
+            for route in routes
+            if route.at_once is not None
+        }
 
     def __call__(self, environ: Mapping[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        status, headers, body = self._respond(lambda: read_request(environ, self.app.config.trusted_proxies))
+        start_response(status, headers)
+        return [body]
+
+    def at_once(self, target: str, headers: Mapping[str, str], peer: str) -> Answered | None:
+        """Answer ``GET target`` when the answer is in memory, else None; called in the server's loop.
+
+        ``headers`` are named as waitress does, ``USER_AGENT``. What has to be compressed takes too long here.
+        """
+        known = self._at_once.get(target)
+        if known is None or "gzip" in headers.get("ACCEPT_ENCODING", "") or not known[1](self.app):
+            return None
+        proxies = self.app.config.trusted_proxies
+        return self._respond(lambda: plain_get(target, known[0], headers, peer, proxies))
+
+    def _respond(self, read: Callable[[], Request]) -> Answered:
         started = self.app.clock.monotonic()
         exchange = Exchange(self.app.new_uuid())
         try:
-            request = exchange.request = read_request(environ, self.app.config.trusted_proxies)
+            request = exchange.request = read()
             if request.wrong is not None:
                 raise request.wrong
             response = self._answer(request, exchange)
@@ -98,24 +119,9 @@ class WsgiApp:
             log.exception("request %s failed", exchange.request_id)
             unknown = ApiError("INTERNAL", "Something went wrong here. The failure has been logged.")
             response = self._error(exchange, unknown)
-        status, headers, body = self._finish(response, exchange)
-        self._log(environ, exchange, response.status, len(body), started)
-        start_response(status, headers)
-        return [body]
-
-    def at_once(self, target: str, headers: Mapping[str, str], peer: str) -> Answered | None:
-        """Answer ``GET target`` when the answer is in memory, else None; called in the server's loop.
-
-        ``headers`` are named as waitress does, ``USER_AGENT``. What has to be compressed takes too long here.
-        """
-        is_ready = self._at_once.get(target)
-        if is_ready is None or "gzip" in headers.get("ACCEPT_ENCODING", "") or not is_ready(self.app):
-            return None
-        environ = {f"HTTP_{name}": value for name, value in headers.items()}
-        environ |= {"REQUEST_METHOD": "GET", "REQUEST_URI": target, "REMOTE_ADDR": peer}
-        told: list[tuple[str, list[tuple[str, str]]]] = []
-        (body,) = self(environ, lambda status, headers: told.append((status, headers)))
-        return *told[0], body
+        answered = self._finish(response, exchange)
+        self._log(exchange, response.status, len(answered[2]), started)
+        return answered
 
     def error_response(self, status: int, reason: str) -> tuple[list[tuple[str, str]], bytes]:
         """Headers and body for an error that the server answers before any request exists."""
@@ -123,7 +129,7 @@ class WsgiApp:
         code = _CODE_OF_STATUS.get(status, "BAD_REQUEST" if status < 500 else "INTERNAL")
         response = self._error(exchange, ApiError(code, reason))
         _, headers, body = self._finish(response, exchange)
-        self._log({}, exchange, status, len(body), self.app.clock.monotonic())
+        self._log(exchange, status, len(body), self.app.clock.monotonic())
         return [(name, value) for name, value in headers if name != "Content-Length"], body
 
     def _answer(self, request: Request, exchange: Exchange) -> Response:
@@ -309,9 +315,7 @@ class WsgiApp:
             "X-RateLimit-Reset": str(math.ceil(reset)),
         }
 
-    def _log(
-        self, environ: Mapping[str, Any], exchange: Exchange, status: int, size: int, started: float
-    ) -> None:
+    def _log(self, exchange: Exchange, status: int, size: int, started: float) -> None:
         request, route = exchange.request, exchange.route
         seconds = self.app.clock.monotonic() - started
         # By the route's own path: one made up by a caller would be a series of its own.
@@ -324,13 +328,13 @@ class WsgiApp:
             "request",
             extra={
                 "fields": {
-                    "method": environ.get("REQUEST_METHOD", ""),
+                    "method": request.method if request else "",
                     # Without the query, which may hold a key.
                     "path": request.path[:200] if request else "",
                     "status": status,
                     "bytes": size,
                     "ms": round(seconds * 1000, 2),
-                    "address": request.address if request else environ.get("REMOTE_ADDR", ""),
+                    "address": request.address if request else "",
                     "user": exchange.caller.uuid if exchange.caller else None,
                     "tokens": exchange.charged,
                     "request_id": exchange.request_id,
