@@ -7,7 +7,6 @@ goes through ``holdings_store.put``, as an ingest does.
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, replace
 from typing import Any
@@ -19,10 +18,10 @@ from finapi.edgar.thirteenf import Cover, Holding, Manager
 from finapi.errors import ParseError
 from finapi.market import filings, holdings_store
 from finapi.market.holdings_report import CALLS, PUTS, HoldingsReport
+from finapi.market.packed import pack, unpack
 from finapi.market.store import Filed
 
 MAGIC = b"finapi-holdings 1\n"
-MAX_UNPACKED = 256 * 1024 * 1024  # bytes; a pack is embedded data, not an archive
 
 _PUT_CALL = {CALLS: "Call", PUTS: "Put"}
 
@@ -40,33 +39,22 @@ def held(tx: Transaction) -> Iterator[tuple[HoldingsReport, Filed]]:
 
 def dump(reports: Iterable[tuple[HoldingsReport, Filed]]) -> bytes:
     """A pack of the reports; the same reports make the same bytes."""
-    packer = zlib.compressobj(9)
-    parts = [MAGIC]
-    for report, filed in reports:
-        packed = {
-            "cover": astuple(report.cover),
-            "filed": [filed.accession, filed.filed_at, filed.accepted_at],
-            "report": [report.sha256.hex(), report.documents],
-            "rows": [astuple(row) for row in report.rows],
-        }
-        line = json.dumps(packed, ensure_ascii=False, separators=(",", ":"))
-        parts.append(packer.compress(line.encode() + b"\n"))
-    parts.append(packer.flush())
-    return b"".join(parts)
+    return pack(MAGIC, (_line(report, filed) for report, filed in reports))
+
+
+def _line(report: HoldingsReport, filed: Filed) -> str:
+    packed = {
+        "cover": astuple(report.cover),
+        "filed": [filed.accession, filed.filed_at, filed.accepted_at],
+        "report": [report.sha256.hex(), report.documents],
+        "rows": [astuple(row) for row in report.rows],
+    }
+    return json.dumps(packed, ensure_ascii=False, separators=(",", ":"))
 
 
 def parse(data: bytes, file: str) -> Iterator[tuple[HoldingsReport, Filed]]:
     """The reports of a pack; ParseError when it is not one."""
-    if not data.startswith(MAGIC):
-        raise ParseError(file, "", "is not a finapi holdings pack of version 1")
-    unpacker = zlib.decompressobj()
-    try:
-        text = unpacker.decompress(data[len(MAGIC) :], MAX_UNPACKED)
-    except zlib.error as error:
-        raise ParseError(file, "", f"cannot be unpacked: {error}") from None
-    if not unpacker.eof:
-        raise ParseError(file, "", "is cut short or unpacks to too much")
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(unpack(MAGIC, data, file, "holdings pack"), 1):
         try:
             yield _unpacked(json.loads(line))
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:

@@ -7,7 +7,6 @@ Loading goes through ``insider_store.put``, as an ingest does.
 from __future__ import annotations
 
 import json
-import zlib
 
 from finapi.app import App
 from finapi.db import Refused, Transaction
@@ -15,35 +14,24 @@ from finapi.edgar.ownership import Form
 from finapi.errors import ParseError
 from finapi.market import companies, insider_store
 from finapi.market.insider_store import Filed
+from finapi.market.packed import pack, unpack
 
 MAGIC = b"finapi-insiders 1\n"
-MAX_UNPACKED = 64 * 1024 * 1024  # bytes; a pack is embedded data, not an archive
 
 
 def dump(tx: Transaction) -> bytes:
     """A pack of every stored form, in the order of accession numbers; the same forms make the same bytes."""
-    packer = zlib.compressobj(9)
-    codes = [list(row) for row in tx.all("issuers_to_pack")]
-    parts = [MAGIC, packer.compress(json.dumps(codes).encode() + b"\n")]
+    lines = [json.dumps([list(row) for row in tx.all("issuers_to_pack")])]
     for row in tx.all("insider_forms_to_pack"):
         filed = [row["accession"], row["filed_at"], row["accepted_at"], row["document"], row["source"]]
         text = insider_store.encoded(insider_store.unpacked(row["body"])).decode()
-        parts.append(packer.compress(f"[{json.dumps(filed)},{text}]\n".encode()))
-    return b"".join([*parts, packer.flush()])
+        lines.append(f"[{json.dumps(filed)},{text}]")
+    return pack(MAGIC, lines)
 
 
 def parse(data: bytes, file: str) -> tuple[dict[int, int], list[tuple[Form, Filed]]]:
     """The SIC codes by CIK and the forms of a pack; ParseError when it is not one."""
-    if not data.startswith(MAGIC):
-        raise ParseError(file, "", "is not a finapi pack of insiders of version 1")
-    unpacker = zlib.decompressobj()
-    try:
-        text = unpacker.decompress(data[len(MAGIC) :], MAX_UNPACKED)
-    except zlib.error as error:
-        raise ParseError(file, "", f"cannot be unpacked: {error}") from None
-    if not unpacker.eof:
-        raise ParseError(file, "", "is cut short or unpacks to too much")
-    first, *lines = text.split(b"\n")[:-1] or [b""]
+    first, *lines = unpack(MAGIC, data, file, "pack of insiders") or [b""]
     found = []
     read = 0
     try:

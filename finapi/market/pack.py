@@ -7,7 +7,6 @@ that repeats replaced by its place in a list. Loading goes through ``store.put``
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -16,10 +15,10 @@ from finapi.app import App
 from finapi.db import Refused, Transaction
 from finapi.errors import ParseError
 from finapi.market import filings, layout, store
+from finapi.market.packed import pack, unpack
 from finapi.market.report import Context, Cover, Fact, Line, Report, Section, Sum
 
 MAGIC = b"finapi-pack 1\n"
-MAX_UNPACKED = 512 * 1024 * 1024  # bytes; a pack is embedded data, not an archive
 
 
 def held(tx: Transaction) -> Iterator[tuple[Report, store.Filed]]:
@@ -40,27 +39,18 @@ def held(tx: Transaction) -> Iterator[tuple[Report, store.Filed]]:
 
 def dump(reports: Iterable[tuple[Report, store.Filed]]) -> bytes:
     """A pack of the reports; the same reports make the same bytes."""
-    packer = zlib.compressobj(9)
-    parts = [MAGIC]
-    for report, filed in reports:
-        line = json.dumps(_packed(report, filed), ensure_ascii=False, separators=(",", ":"))
-        parts.append(packer.compress(line.encode() + b"\n"))
-    parts.append(packer.flush())
-    return b"".join(parts)
+    return pack(
+        MAGIC,
+        (
+            json.dumps(_packed(report, filed), ensure_ascii=False, separators=(",", ":"))
+            for report, filed in reports
+        ),
+    )
 
 
 def parse(data: bytes, file: str) -> Iterator[tuple[Report, store.Filed]]:
     """The reports of a pack; ParseError when it is not one."""
-    if not data.startswith(MAGIC):
-        raise ParseError(file, "", "is not a finapi pack of version 1")
-    unpacker = zlib.decompressobj()
-    try:
-        text = unpacker.decompress(data[len(MAGIC) :], MAX_UNPACKED)
-    except zlib.error as error:
-        raise ParseError(file, "", f"cannot be unpacked: {error}") from None
-    if not unpacker.eof:
-        raise ParseError(file, "", "is cut short or unpacks to too much")
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(unpack(MAGIC, data, file, "pack"), 1):
         try:
             yield _unpacked(json.loads(line))
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
