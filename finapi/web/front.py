@@ -19,8 +19,9 @@ def front(call: Call) -> Response:
 def _front(public_url: str) -> bytes:
     base = escape(public_url)
     body = (
-        "<p>Market data derived from SEC filings: companies' financial statements as they were filed, every "
-        "figure traceable to its filing, and every empty cell marked with a reason.</p>"
+        "<p>Market data made of what is filed with the SEC: financial statements and standardised figures, filings, "
+        "insider transactions, 13F holdings, prices. Every figure is traceable to its filing, and every empty cell "
+        "is marked with a reason.</p>"
         "<h2>Try it</h2><p>With an API key:</p>"
         '<pre tabindex="0"><code>'
         f"curl -H 'X-API-Key: KEY' \\\n  '{base}/api/v1/xbrl/companies/AAPL/statements'"

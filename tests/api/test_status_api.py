@@ -338,7 +338,7 @@ def test_every_name_of_a_part_is_explained() -> None:
 def test_the_front_page_says_what_this_is_and_where_to_go(make_app: Callable[..., App]) -> None:
     client = Client(make_app(public_url="https://api.example.com"))
     body = client.get("/").body.decode()
-    assert "<h1>finapi</h1><p>Market data derived from SEC filings" in body
+    assert "<h1>finapi</h1><p>Market data made of what is filed with the SEC" in body
     assert "'https://api.example.com/api/v1/xbrl/companies/AAPL/statements'" in body
     links = set(re.findall('href="([^"]+)"', body))
     assert links == {"/", "/status", "/status.rss", "/plans", "/changelog", "/openapi.json", "/style.css"}
