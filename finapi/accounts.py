@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -26,7 +26,7 @@ class Caller:
     """A verified user: what a handler may know of who is calling. ``plan`` and ``period_end``, when its
     tokens are refilled, are None without a plan row.
 
-    ``data_version`` is that of the moment in which the key was looked up, for the ETags of its call;
+    ``data_stamp`` is that of the data at the moment in which the key was looked up, for the ETags of its call;
     ``session`` is the fingerprint of the session that called, None for a call by key.
     """
 
@@ -36,7 +36,7 @@ class Caller:
     plan: str | None
     period_end: str | None = None
     session: bytes | None = None
-    data_version: int = 0
+    data_stamp: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def by_api_key(tx: Transaction, key: str) -> Caller | None:
     if not credentials.looks_like_api_key(key):
         return None
     row = tx.one("caller_by_fingerprint", fingerprint=credentials.fingerprint(key))
-    return None if row is None else _caller(row, data_version=row["data_version"])
+    return None if row is None else _caller(row, data_stamp=row["data_stamp"])
 
 
 def by_session(app: App, tx: Transaction, token: str, now: datetime) -> Caller | None:
@@ -67,9 +67,9 @@ def by_session(app: App, tx: Transaction, token: str, now: datetime) -> Caller |
     return None if row is None else _caller(row, session=fingerprint)
 
 
-def _caller(row: Row, *, session: bytes | None = None, data_version: int = 0) -> Caller:
+def _caller(row: Row, *, session: bytes | None = None, data_stamp: str = "") -> Caller:
     return Caller(
-        row["id"], row["uuid"], row["email"], row["plan"], row["current_period_end"], session, data_version
+        row["id"], row["uuid"], row["email"], row["plan"], row["current_period_end"], session, data_stamp
     )
 
 

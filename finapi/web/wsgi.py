@@ -168,7 +168,7 @@ class WsgiApp:
             plans.refill(app, caller.id, now)
         params, wrong = _read(route, path_params, request)
         if route.cacheable and wrong is None:
-            exchange.tag = _tag(route, params, caller.data_version if caller else 0, request)
+            exchange.tag = _tag(route, params, caller.data_stamp if caller else "", request)
             held = held_etag(request.headers.get("if-none-match", ""), exchange.tag)
             if held is not None:
                 return Response(304, b"", headers={"ETag": held, "Vary": _vary(route)})
@@ -192,7 +192,7 @@ class WsgiApp:
         """What the handler answers, or answered before to the same question of the same data."""
         if tag is None or call.caller is None:
             return call.route.handler(call)
-        kept: Response = self.app.answers.get(call.caller.data_version, tag, lambda: call.route.handler(call))
+        kept: Response = self.app.answers.get(call.caller.data_stamp, tag, lambda: call.route.handler(call))
         return replace(kept, headers=dict(kept.headers), end=call.own_end if kept.end else b"")
 
     def _once(self, call: Call) -> Response:
@@ -377,9 +377,9 @@ def _read(
         return {}, error
 
 
-def _tag(route: Route, params: Mapping[str, Any], data_version: int, request: Request) -> str:
+def _tag(route: Route, params: Mapping[str, Any], data_stamp: str, request: Request) -> str:
     table = request.preferred(TABLES) if route.lists else None
-    parts = json.dumps([__version__, data_version, route.path, params, table], sort_keys=True, default=str)
+    parts = json.dumps([__version__, data_stamp, route.path, params, table], sort_keys=True, default=str)
     return hashlib.sha256(parts.encode()).hexdigest()[:32]
 
 

@@ -11,7 +11,7 @@ UPDATE api_keys SET uuid = :uuid, fingerprint = :fingerprint, created_at = :now 
 
 -- name: caller_by_fingerprint
 SELECT users.id, users.uuid, users.email, userplans.plan, userplans.current_period_end,
-    (SELECT version FROM data_version) AS data_version
+    (SELECT stamp FROM data_version) AS data_stamp
 FROM api_keys
 JOIN users ON users.id = api_keys.user_id
 LEFT JOIN userplans ON userplans.user_id = users.id

@@ -2,7 +2,7 @@
 SELECT version FROM data_version
 
 -- name: bump_data_version
-UPDATE data_version SET version = version + 1
+UPDATE data_version SET version = version + 1, stamp = hex(randomblob(8))
 
 -- name: filings_of_content
 SELECT filings.id, filings.accession, filings.filed_at

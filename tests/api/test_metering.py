@@ -438,3 +438,15 @@ def test_an_answer_that_was_kept_is_gzipped_for_those_who_ask(app: App, client: 
     packed = client.get(COMPANY, headers={"Accept-Encoding": "gzip"})
     assert packed.headers["content-encoding"] == "gzip"
     assert packed.json["data"] == plain["data"]
+
+
+def test_a_store_that_went_another_way_to_the_same_version_has_other_tags(
+    make_app: Callable[..., App],
+) -> None:
+    tags = set()
+    for revenue in ("1000000", "2000000"):
+        app = make_app()
+        put(app, report(revenue=revenue))
+        client = Client(app, accounts.create(app, "ann@example.com", "pro", NOW).api_key)
+        tags.add(client.get(COMPANY).headers["etag"])
+    assert len(tags) == 2
