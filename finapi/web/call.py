@@ -52,6 +52,8 @@ class Route:
     lists: bool = False
     # Where in the answer the rows of a route that ``lists`` stand: names of members with dots between.
     rows_in: str = "data"
+    # Parameters of ``wire.json`` that are not served and not ignored either: without its filter a list is wrong.
+    unserved: tuple[str, ...] = ()
     # The key may also stand in the body, as ``api_key`` (wire.json).
     key_in_body: bool = False
     idempotent: bool = False

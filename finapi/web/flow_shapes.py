@@ -29,6 +29,20 @@ _BOUND_NAMES = {
     "fund_change": "Funds that came less those that left",
     "share_change": "Change in shares",
 }
+# Most of them need shares outstanding, a float and prices of every issuer.
+BY_TICKER_UNSERVED = tuple(
+    f"{bound}_{of}"
+    for of in (
+        "market_cap",
+        "shares_outstanding",
+        "float",
+        "fund_flow_mcap_pct",
+        "fund_change_pct",
+        "share_change_pct",
+        "first_traded",
+    )
+    for bound in ("min", "max")
+)
 BY_TICKER_PARAMS = (
     shapes.QUARTER,
     Param(

@@ -141,6 +141,8 @@ def _operation(route: Route, path: str, answers: Answers) -> dict[str, Any]:
     }
     if route.deprecated is not None:
         operation["deprecated"] = True
+    if route.unserved:
+        operation["description"] = f"Not served, and refused: {', '.join(route.unserved)}."
     parameters = [_parameter(param) for param in route.params]
     if route.idempotent:
         parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})

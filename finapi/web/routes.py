@@ -211,6 +211,7 @@ ROUTES: tuple[Route, ...] = (
           lists=True, rows_in="positions", shape=baskets.SHAPE),
     Route("GET", API + "/form-13f/aggregation/by-ticker", flows.by_ticker, "key", 0, "app",
           "The securities of a quarter over all funds", flow_shapes.BY_TICKER_PARAMS,
+          unserved=flow_shapes.BY_TICKER_UNSERVED,
           lists=True, rows_in="data.tickers", shape=flow_shapes.BY_TICKER),
     Route("GET", API + "/form-13f/aggregation/by-sector", flows.by_sector, "key", 0, "app",
           "The sectors of a quarter over all funds", flow_shapes.BY_SECTOR_PARAMS,

@@ -17,7 +17,7 @@ from finapi.accounts import Caller
 from finapi.app import App
 from finapi.clock import iso
 from finapi.db import Refused
-from finapi.errors import ApiError
+from finapi.errors import ApiError, invalid_param
 from finapi.limits import Decision
 from finapi.web.call import Call, Route, limiter
 from finapi.web.http import (
@@ -372,6 +372,9 @@ def _read(
     route: Route, path_params: Mapping[str, str], request: Request
 ) -> tuple[dict[str, Any], ApiError | None]:
     try:
+        for name in route.unserved:
+            if name in request.query:
+                raise invalid_param(name, f"{name} is not served: this list cannot be filtered by it.")
         return read_all(route.params, path_params, request.query), None
     except ApiError as error:
         return {}, error

@@ -449,6 +449,12 @@ def test_securities_are_filtered_and_sorted(api: Client, query: str, cusips: lis
     assert [row["cusip"] for row in found] == cusips
 
 
+def test_a_filter_that_is_not_served_is_refused_and_not_ignored(api: Client) -> None:
+    answer = api.get(API + "/form-13f/aggregation/by-ticker?min_market_cap=1000")
+    assert answer.verdict[:2] == (400, "INVALID_PARAM")
+    assert answer.json["details"]["param"] == "min_market_cap"
+
+
 def test_flows_that_no_fund_can_tell_are_null(api: Client) -> None:
     found = shown(api, "/form-13f/aggregation/by-ticker", quarter="2025-06-30")["data"]
     assert {(row["fund_flow"], row["fund_change"], row["closed_count"]) for row in found["tickers"]} == {
