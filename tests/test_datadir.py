@@ -442,6 +442,7 @@ def test_a_command_that_waits_its_turn_at_a_stop_is_told_so(
     assert "the server stopped before the command was done; it is safe to try again" in told[0]
 
 
+@pytest.mark.slow
 def test_a_command_that_hangs_does_not_keep_the_server_from_stopping(tmp_path: Path) -> None:
     data_dir, pipe = tmp_path / "data", tmp_path / "pipe"
     os.mkfifo(pipe)

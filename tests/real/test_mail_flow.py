@@ -25,6 +25,9 @@ from tests.conftest import NOW
 from tests.mail_server import Mailbox, mail_server
 from tests.process import Answer, call, eventually
 
+# What the mails say is tried in tests/api; here they are waited for.
+pytestmark = pytest.mark.slow
+
 API = "/api/v1"
 PASSWORD = "correct horse battery"
 ANN, BOB = "ann@example.com", "bob@example.com"
@@ -367,7 +370,6 @@ def test_a_mail_server_that_hangs_delays_nothing_but_register(tmp_path: Path) ->
         assert not registering.is_alive()
 
 
-@pytest.mark.slow
 def test_register_gives_a_mail_server_that_hangs_ten_seconds(tmp_path: Path) -> None:
     with hanging() as (port, _), service(tmp_path, port) as finapi:
         token = finapi.invite_token()
@@ -378,7 +380,6 @@ def test_register_gives_a_mail_server_that_hangs_ten_seconds(tmp_path: Path) -> 
         assert SECONDS - 0.5 < took < SECONDS + SLACK
 
 
-@pytest.mark.slow
 def test_registrations_that_wait_for_mail_leave_threads_to_other_calls(tmp_path: Path) -> None:
     # As many as there are threads, from as many addresses: a proxy in front is believed. Half of them wait.
     with hanging() as (port, taken), service(tmp_path, port, trusted_proxies=("127.0.0.1",)) as finapi:
