@@ -174,6 +174,12 @@ def test_what_is_given_replaces_the_default() -> None:
     assert read([Param("b", "integer", default=30)], {"b": ["7"]}) == {"b": 7}
 
 
+def test_an_empty_value_is_none_given_only_where_the_contract_has_it_as_the_default() -> None:
+    assert read([Param("since", "date", empty=True)], {"since": [""]}) == {"since": None}
+    with pytest.raises(ApiError):
+        read([Param("since", "date")], {"since": [""]})
+
+
 def test_unknown_names_are_ignored() -> None:
     assert read([DAY], {"day": ["2025-01-01"], "dya": ["x"], "Day": ["y"]}) == {"day": "2025-01-01"}
 
@@ -262,6 +268,8 @@ def test_a_list_names_its_first_wrong_word() -> None:
         (Field("words", "words"), [], []),
         (Field("query", "object"), {"a": 1}, {"a": 1}),
         (Field("kind", "text", allowed=("A", "Q")), "Q", "Q"),
+        (Field("years", "word"), 5, "5"),
+        (Field("years", "word"), "2018-2020", "2018-2020"),
     ],
 )
 def test_a_member_of_a_body_becomes_a_value(field: Field, value: object, read: object) -> None:
@@ -288,6 +296,8 @@ def test_a_member_of_a_body_becomes_a_value(field: Field, value: object, read: o
         (Field("n", "words"), ["a"] * 201),
         (Field("n", "object"), []),
         (Field("n", "text", allowed=("A", "Q")), "X"),
+        (Field("n", "word"), True),
+        (Field("n", "word"), 2024.5),
     ],
 )
 def test_a_member_of_another_type_is_refused_by_its_name(field: Field, value: object) -> None:

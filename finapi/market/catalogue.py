@@ -245,7 +245,10 @@ class _Filters(NamedTuple):
 def _filters(others: Sequence[list[str]], question: Question) -> _Filters:
     asked = [json.dumps(terms) for terms in others]
     one, two, three = (asked[place] if place < len(asked) else None for place in range(3))
-    return _Filters(one, two, three, question.first or "", question.last or "9999-12-31")
+    # A filing whose day is unknown ("") is between no two days.
+    undated = question.first is None and question.last is None
+    first = "" if undated else question.first or "0"
+    return _Filters(one, two, three, first, question.last or "9999-12-31")
 
 
 def _walk(tx: Transaction, term: str, filters: _Filters, page: Page) -> list[Place]:

@@ -27,6 +27,9 @@ SORTS = {
     "name": "name",
 }
 
+# What the API names of a security and 13F reports do not say: always null, and told as holes.
+NOT_IN_13F = ("close_price", "market_cap", "shares_outstanding", "first_traded", "fund_flow_mcap_pct")
+
 # Money that flowed in or out, in per cent of what is held: above it the direction has a name.
 STRONG = 5
 # Fewer funds than these say little of a market.
@@ -86,6 +89,8 @@ def by_security(
         max_share_change=bounds.get("max_share_change"),
     )
     total = rows[0]["total"] if rows else 0
+    if not rows and offset:
+        _, total = by_security(tx, period, wanted, sort=sort, descending=descending, limit=1, offset=0)
     return [_security(row) for row in rows], total
 
 
@@ -120,6 +125,7 @@ def _security(row: Row) -> dict[str, Any]:
         "security_group": row["security_group"],
         "is_etf": row["security_group"] == issuers.ETFS,
         "implied_price": price(row["value"], row["shares"]),
+        **dict.fromkeys(NOT_IN_13F),
         "fund_flow": row["flow"] if known else None,
         "total_value": row["value"],
         "total_shares": row["shares"],
@@ -151,6 +157,7 @@ def extent(tx: Transaction, period: str) -> dict[str, dict[str, int | None]]:
         name: {"min": row[f"min_{name}"], "max": row[f"max_{name}"]}
         for name in ("total_value", "fund_count", "fund_flow")
     }
+    found["market_cap"] = {"min": None, "max": None}
     return {**found, "volume": {"buy": row["bought"], "sell": row["sold"]}}
 
 

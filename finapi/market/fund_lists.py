@@ -111,7 +111,8 @@ def covers(tx: Transaction, wanted: dict[str, Any], limit: int, offset: int) -> 
         accession=wanted.get("accession"),
         period=wanted.get("period"),
         form=wanted.get("form"),
-        since=wanted.get("from") or "",
+        # What has no known day was filed between no two days.
+        since=wanted.get("from") or ("0" if "filed" in wanted else ""),
         until=wanted.get("to") or _AFTER,
         limit=limit,
         offset=offset,

@@ -21,6 +21,7 @@ UNEXPECTED_SIGN = "unexpected_sign"
 NO_PRICE = "no_price"
 OTHER_PERIOD = "other_period"
 NOT_FILED = "not_filed"
+NOT_IN_13F = "not_in_13f"
 
 # code: (status, label, definition)
 CATALOGUE: dict[str, tuple[str, str, str]] = {
@@ -104,6 +105,11 @@ CATALOGUE: dict[str, tuple[str, str, str]] = {
         "hole",
         "Not in any filing",
         "Exchanges and brokers know it; no document that companies file with the SEC says it.",
+    ),
+    NOT_IN_13F: (
+        "hole",
+        "Not in 13F reports",
+        "13F reports do not say it, and the sums over funds are made of nothing else.",
     ),
 }
 

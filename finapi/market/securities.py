@@ -176,6 +176,8 @@ def search(tx: Transaction, text: str, limit: int, offset: int) -> tuple[list[tu
         offset=offset,
     )
     total = rows[0]["total"] if rows else 0
+    if not rows and offset:
+        _, total = search(tx, text, 1, 0)
     return [(_security(row), row["score"]) for row in rows], total
 
 

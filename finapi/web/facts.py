@@ -140,7 +140,7 @@ CONCEPT_SHAPE = obj(
 
 AGGREGATE_BODY = (
     Field("concept", "text", required=True, help="With or without taxonomy.", example="us-gaap:Assets"),
-    Field("period", "text", required=True, help="A calendar year or quarter: 2024, 2024Q3.", example="2024"),
+    Field("period", "word", required=True, help="A calendar year or quarter: 2024, 2024Q3.", example="2024"),
     Field("sector", "text", nullable=True, help="A sector of the SIC, by name or letter.", example="D"),
     Field("tickers", "words", nullable=True, help="Only these companies.", example=["AAPL", "NFLX"]),
 )

@@ -307,7 +307,7 @@ def _exhibit(word: str) -> str:
 
 
 def _of_company(tx: Transaction, call: Call, asked: list[companies.Company] | None) -> dict[str, Any]:
-    """What ``meta`` says of the one company that was asked for."""
+    """What ``meta`` says of the company that was asked for; of several only what is not held of their lists."""
     words = call.params["ticker"]
     company = asked[0] if asked and len(asked) == 1 else None
     if company is None:
@@ -315,7 +315,9 @@ def _of_company(tx: Transaction, call: Call, asked: list[companies.Company] | No
         return {
             "requested_ticker": ",".join(words) if words else None,
             **dict.fromkeys(nothing),
-            **{name: [] for name in ("former_names", "ticker_history", "not_ingested")},
+            "former_names": [],
+            "ticker_history": [],
+            "not_ingested": [page for one in asked or () for page in lists.not_ingested(tx, one.cik)],
         }
     bearers = companies.bearers(tx, words[0]) if words and not words[0].isdigit() else []
     return {

@@ -76,6 +76,11 @@ SECURITY = obj(
     security_group=TEXT,
     is_etf=BOOLEAN,
     implied_price=shapes.MAYBE_NUMBER,
+    close_price=shapes.MAYBE_NUMBER,
+    market_cap=shapes.MAYBE_INTEGER,
+    shares_outstanding=shapes.MAYBE_INTEGER,
+    first_traded=shapes.MAYBE_DATE,
+    fund_flow_mcap_pct=shapes.MAYBE_NUMBER,
     fund_flow=shapes.MAYBE_INTEGER,
     total_value=INTEGER,
     total_shares=INTEGER,
@@ -100,12 +105,15 @@ BY_TICKER = beside(
         volume=obj(buy=shapes.MAYBE_INTEGER, sell=shapes.MAYBE_INTEGER),
         quarter_metadata=shapes.QUARTER_METADATA,
         available_quarters=array(DATE),
-        filter_ranges=nullable(obj(total_value=_RANGE, fund_count=_RANGE, fund_flow=_RANGE)),
+        filter_ranges=nullable(
+            obj(market_cap=_RANGE, total_value=_RANGE, fund_count=_RANGE, fund_flow=_RANGE)
+        ),
     ),
     meta=obj(
         pagination=shapes.PAGINATION,
         sort=obj(column=TEXT, order=TEXT),
         filters_applied=mapping({}),
+        holes=mapping(obj(status=enum("hole"), reason_code=TEXT)),
     ),
 )
 
@@ -209,6 +217,15 @@ HOLDERS_PARAMS = (
         example="new",
     ),
     Param("period", "date", help="End of a quarter; the latest held by default.", example="2026-03-31"),
+    Param(
+        "quarters",
+        "integer",
+        default=1,
+        least=1,
+        most=1,
+        help="One; fund-trends has the others.",
+        example="1",
+    ),
 )
 _HOLDER = obj(
     cik=TEXT,

@@ -7,12 +7,13 @@ from typing import Any
 from finapi.db import Transaction
 from finapi.edgar import tickers
 from finapi.errors import ApiError, invalid_param
-from finapi.market import flows, fund_lists, funds, quarters
+from finapi.market import flows, fund_lists, funds, quarters, reasons
 from finapi.market.flows import Sum
 from finapi.web.call import Call
 from finapi.web.form13f import paging
 from finapi.web.fund_lists import quarter_end
 from finapi.web.http import Response
+from finapi.web.insiders import whole
 
 # Securities shown of an industry.
 MOVERS = 5
@@ -22,7 +23,7 @@ def by_ticker(call: Call) -> Response:
     """The securities of a quarter over all funds."""
     params = call.params
     bounds = {
-        f"{end}_{name}": _whole(params[f"{end}_{name}"], up=end == "min")
+        f"{end}_{name}": whole(params[f"{end}_{name}"], up=end == "min")
         for name in flows.BOUNDS
         for end in ("min", "max")
     }
@@ -60,6 +61,10 @@ def by_ticker(call: Call) -> Response:
         "pagination": page,
         "sort": {"column": params["sort_by"], "order": params["sort_order"]},
         "filters_applied": {name: params[name] for name in named if params[name] is not None},
+        "holes": {
+            name: {"status": "hole", "reason_code": reasons.NOT_IN_13F}
+            for name in (*flows.NOT_IN_13F, "filter_ranges.market_cap")
+        },
     }
     return call.listed({"data": data, "meta": meta}, page)
 
@@ -293,11 +298,3 @@ def _held_in(tx: Transaction, wanted: flows.Wanted, period: str | None) -> str:
     if flows.totals(tx, wanted, found) is None:
         raise ApiError("NOT_COVERED", f"No 13F report that is held shows {wanted.name} on {found}.")
     return found
-
-
-def _whole(number: Any, *, up: bool) -> int | None:
-    """A bound on whole numbers: 1.5 at least is 2, 1.5 at most is 1."""
-    if number is None:
-        return None
-    whole = int(number // 1)
-    return whole + 1 if up and number != whole else whole

@@ -60,7 +60,6 @@ BULK_PARAMS = (
         default=0,
         least=0,
         most=1_000_000,
-        clamp=True,
         help="Holdings to pass over.",
         example="0",
     ),
@@ -87,7 +86,11 @@ HOLDINGS_BODY = (
     Field("sort", "text", allowed=funds.SORTS, help="What to sort by, the greatest first.", example="value"),
     Field("includeChanges", "boolean", help="The changes since the quarter before too.", example="true"),
 )
-COVERS_BODY = (QUERY, *PAGE_FIELDS)
+COVERS_BODY = (
+    QUERY,
+    *PAGE_FIELDS,
+    Field("sort", "text", allowed=("filed_date",), help="The newest first, as always.", example="filed_date"),
+)
 
 
 def fund(call: Call) -> Response:

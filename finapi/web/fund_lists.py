@@ -25,8 +25,10 @@ FILERS_PARAMS = (_Q, shapes.limit(20, 100))
 LATEST_PARAMS = (
     shapes.limit(20, 1_000),
     shapes.OFFSET,
-    Param("cik", help="Only this manager's.", example="1067983"),
-    Param("since", "date", help="Only what was filed on this day or later.", example="2025-11-01"),
+    Param("cik", empty=True, help="Only this manager's.", example="1067983"),
+    Param(
+        "since", "date", empty=True, help="Only what was filed on this day or later.", example="2025-11-01"
+    ),
 )
 STATS_PARAMS = (
     Param("period", "date", help="End of a quarter; by default the last that is over.", example="2026-03-31"),

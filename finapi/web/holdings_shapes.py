@@ -34,7 +34,6 @@ OFFSET = Param(
     default=0,
     least=0,
     most=1_000_000,
-    clamp=True,
     help="Rows to pass over.",
     example="0",
 )

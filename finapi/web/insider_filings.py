@@ -112,7 +112,8 @@ def _wanted(call: Call, issuer: int | None) -> Wanted:
         type=params["form_type"],
         issuer=issuer,
         insider=cik(insider, "insider_cik") if insider else None,
-        since=day_number(first) if first else None,
+        # Day 0 is that of forms whose filing day is unknown: it is before no day.
+        since=day_number(first) if first else 1 if last else None,
         until=day_number(last) if last else None,
         amendment=params.get("is_amendment"),
         sector=sector(params),

@@ -28,12 +28,12 @@ from finapi.web.insiders import (
     TRADE_DAYS,
     code,
     day_before,
-    dollars,
     filed_days,
     industry,
     roles,
     sector,
     since,
+    whole,
 )
 from finapi.web.params import Param
 
@@ -217,7 +217,7 @@ def clusters(call: Call) -> Response:
             tx,
             _narrow(call),
             min_insiders=params["min_insiders"],
-            min_value=dollars(params["min_value"]),
+            min_value=whole(params["min_value"], up=True),
             limit=MOST_CLUSTERS,
         )
     return call.bare(found)
@@ -231,8 +231,8 @@ def by_sector(call: Call) -> Response:
         "without_roles": roles(params)["without_roles"],
         "code": code(params["transaction_code"]),
         "acquired": params["acquired_disposed_code"],
-        "min_value": dollars(params["min_value"]),
-        "max_value": dollars(params["max_value"]),
+        "min_value": whole(params["min_value"], up=True),
+        "max_value": whole(params["max_value"], up=False),
     }
     with call.app.db.read() as tx:
         found = insider_totals.by_group(tx, narrow, more, by_industry=params["group_by"] == "industry")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -36,7 +37,6 @@ OFFSET = Param(
     default=0,
     least=0,
     most=10_000,
-    clamp=True,
     help="Rows to skip, at most 10,000; cursor goes further.",
     example="0",
 )
@@ -189,8 +189,8 @@ def search(call: Call) -> Response:
     params, wanted = call.params, _wanted(call)
     narrow = {
         "code": code(params["transaction_code"]),
-        "min_value": dollars(params["min_value"]),
-        "max_value": dollars(params["max_value"]),
+        "min_value": whole(params["min_value"], up=True),
+        "max_value": whole(params["max_value"], up=False),
         "no_plan": params["exclude_10b5_1"],
         "no_cashless": params["exclude_cashless"],
         "no_cover": params["exclude_sell_to_cover"],
@@ -289,9 +289,11 @@ def day_before(now: datetime, days: int | None) -> str | None:
     return None if days is None or days >= MAX_DAYS else (now.date() - timedelta(days)).isoformat()
 
 
-def dollars(value: Decimal | None) -> int | None:
-    """A bound of values in whole dollars."""
-    return None if value is None else int(value)
+def whole(bound: Decimal | None, *, up: bool) -> int | None:
+    """A bound on whole numbers: 1.5 at least is 2, 1.5 at most is 1."""
+    if bound is None:
+        return None
+    return math.ceil(bound) if up else math.floor(bound)
 
 
 def code(text: str | None) -> str | None:

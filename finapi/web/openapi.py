@@ -40,6 +40,7 @@ _TYPES: dict[str, dict[str, Any]] = {
 
 _FIELDS: dict[str, dict[str, Any]] = {
     "text": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
+    "word": {"type": ["string", "integer"], "minLength": 1, "maxLength": MAX_TEXT},
     "email": {"type": "string", "format": "email"},
     "new_password": {"type": "string", "minLength": 8, "maxLength": 1024},
     "boolean": {"type": "boolean"},
@@ -275,6 +276,8 @@ def _parameter(param: Param) -> dict[str, Any]:
         "description": param.help,
         "schema": {"type": "array", "items": schema} if param.repeatable else schema,
     }
+    if param.empty:
+        described["allowEmptyValue"] = True
     if param.example:
         example = param.read(param.example)
         if isinstance(example, Decimal):

@@ -54,6 +54,8 @@ class Param:
     most: int | None = None
     clamp: bool | Literal["above"] = False
     open: bool = False
+    # An empty value is none given: ``wire.json`` has it as the default.
+    empty: bool = False
     help: str = ""
     example: str = ""
 
@@ -73,7 +75,7 @@ def read_all(
     values: dict[str, Any] = {}
     for param in params:
         given = [path[param.name]] if param.place == "path" else query.get(param.name, [])
-        if not given:
+        if not given or (param.empty and given == [""]):
             if param.required:
                 raise invalid_param(param.name, f"{param.name} is required.", expected=param.kind)
             values[param.name] = () if param.repeatable else param.default
@@ -178,7 +180,18 @@ _READERS: dict[Kind, Any] = {
 # ---- bodies
 
 FieldKind = Literal[
-    "text", "email", "new_password", "boolean", "integer", "number", "date", "url", "texts", "words", "object"
+    "text",
+    "word",
+    "email",
+    "new_password",
+    "boolean",
+    "integer",
+    "number",
+    "date",
+    "url",
+    "texts",
+    "words",
+    "object",
 ]
 
 # Longer than any token or password that can be right; what is longer is refused before it is looked at.
@@ -190,7 +203,8 @@ MAX_URL = 2_000
 class Field:
     """A member of a JSON body; unknown members are ignored.
 
-    A "boolean" may be ``allowed`` one of its values only; "texts" is a list of ``allowed`` texts, "words" a
+    "word" is a text that may also stand as a whole number, as years do; a "boolean" may be ``allowed`` one of its
+    values only; "texts" is a list of ``allowed`` texts, "words" a
     list of any; ``least`` and ``most`` bound an "integer" or a "number", which is read as a Decimal.
     """
 
@@ -241,6 +255,12 @@ def _body_text(field: Field, value: Any) -> str:
     except UnicodeEncodeError:
         raise invalid_param(field.name, f"{field.name} is not valid Unicode.", expected="text") from None
     return value
+
+
+def _body_word(field: Field, value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    return _body_text(field, value)
 
 
 def _body_email(field: Field, value: Any) -> str:
@@ -341,6 +361,7 @@ def _body_texts(field: Field, value: Any) -> list[str]:
 
 _FIELD_READERS: dict[FieldKind, Any] = {
     "text": _body_choice,
+    "word": _body_word,
     "email": _body_email,
     "new_password": _body_new_password,
     "boolean": _body_boolean,

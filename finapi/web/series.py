@@ -198,7 +198,7 @@ BATCH_BODY = (
     Field("ciks", "words", help="CIKs, instead or beside.", example="320193"),
     Field("metrics", "words", help="As in /xbrl/timeseries.", example="revenue"),
     Field("period", "text", allowed=KINDS, help="As in /xbrl/timeseries.", example="A"),
-    Field("years", "text", help="As in /xbrl/timeseries.", example="5"),
+    Field("years", "word", help="As in /xbrl/timeseries.", example="5"),
     Field("provenance", "text", allowed=PROVENANCE, help="As in /xbrl/timeseries.", example="none"),
     Field("basis", "text", allowed=BASES, help="As in /xbrl/timeseries.", example="latest"),
     Field("as_of", "date", help="As in /xbrl/timeseries.", example="2025-12-31"),

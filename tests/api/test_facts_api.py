@@ -335,6 +335,10 @@ def test_one_figure_of_each_company_is_added_up_in_the_unit_of_most(ask: Ask) ->
     }
 
 
+def test_a_year_may_stand_as_a_number(ask: Ask) -> None:
+    assert total(ask, period=2009).json["aggregates"] == total(ask).json["aggregates"]
+
+
 def test_sums_of_balances_take_the_nearest_quarter(ask: Ask) -> None:
     answer = total(ask, concept="Assets", period="2009Q2")
     assert (answer.json["aggregates"]["count"], answer.json["aggregates"]["sum"]) == (2, 889544077888)
@@ -355,7 +359,7 @@ def test_sums_are_narrowed_by_tickers_and_sector(ask: Ask) -> None:
     [
         {"period": "last year"},
         {"period": "2009Q5"},
-        {"period": 2009},
+        {"period": 2009.5},
         {"period": None},
         {"tickers": ["NOPE"]},
         {"tickers": "AAPL"},

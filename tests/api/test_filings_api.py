@@ -105,7 +105,9 @@ def test_a_filing_is_shown_with_all_that_is_known_of_it(ask: Any) -> None:
         ({"items": "9.01", "cik": "1750"}, ["-000002"]),
         ({"items": "9.01", "form_type": "10-K"}, []),
         ({"from_date": "2025-03-02"}, ["-000006", "-000005", "-000004", "-000003"]),
-        ({"to_date": "2025-02-28"}, ["-000001", "-000007"]),
+        ({"to_date": "2025-02-28"}, ["-000001"]),
+        # Filed on a day that nobody knows: before no day and after none.
+        ({"to_date": "2025-02-28", "sort": "filed_date:asc"}, ["-000001"]),
         ({"from_date": "2025-03-01", "to_date": "2025-03-01"}, ["-000002"]),
         ({"form_type": "8-K", "cik": "1750", "items": "5.02", "from_date": "2025-03-02"}, ["-000003"]),
         ({"sort": "filed_date:asc"}, NEWEST[::-1]),
@@ -213,6 +215,7 @@ def test_what_is_known_to_be_missing_is_named(app: App, ask: Any) -> None:
          "last_filed": "1999-01-01"}
     ]  # fmt: skip
     assert ask(cik="1751").json["meta"]["not_ingested"] == []
+    assert ask(cik="1751,1750").json["meta"]["not_ingested"] == meta["not_ingested"]
 
 
 def test_filings_as_tables(ask: Any, client: Client) -> None:

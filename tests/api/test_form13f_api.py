@@ -331,6 +331,21 @@ def test_a_query_of_cover_pages(api: Client, query: str, accessions: list[int]) 
         assert found["filings"][0]["address"] == "1 Wick Street, Reno, NV, 89501"
 
 
+def test_a_cover_page_of_an_unknown_day_was_filed_between_no_two_days(
+    make_app: Callable[..., App], tmp_path: Path
+) -> None:
+    app = make_app(**ACCOUNTS)
+    client = Client(app, accounts.create(app, "ann@example.com", "pro", NOW).api_key)
+    take(app, tmp_path, made.cover(form="13F-NT"))
+
+    def days(query: str) -> list[str | None]:
+        found = client.post(API + "/form-13f/cover-pages", {"query": query}).json["filings"]
+        return [row["filed_date"] for row in found]
+
+    assert days("cik:1234567") == [None]
+    assert days("cik:1234567 AND filed:[* TO 2026-12-31]") == []
+
+
 def test_conditions_of_a_query() -> None:
     known = ("cik", "period", "filed")
     assert conditions("cik:7 AND periodOfReport:2025-09-30", known) == {"cik": 7, "period": "2025-09-30"}
@@ -453,6 +468,68 @@ def test_a_filter_that_is_not_served_is_refused_and_not_ignored(api: Client) -> 
     answer = api.get(API + "/form-13f/aggregation/by-ticker?min_market_cap=1000")
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == "min_market_cap"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/form-13f/aggregation/by-sector?compare=2025-06-30",
+        "/form-13f/aggregation/by-industry?compare=2025-06-30",
+        "/tickers/AAPL/holders?quarters=2",
+        "/form-13f/fund/1234567?offset=-1",
+        "/form-13f/latest?offset=1000001",
+    ],
+)
+def test_what_is_not_served_and_what_is_out_of_bounds_is_refused(api: Client, path: str) -> None:
+    answer = api.get(API + path)
+    assert answer.verdict[:2] == (400, "INVALID_PARAM")
+    assert answer.json["details"]["param"] == path.partition("?")[2].partition("=")[0]
+
+
+def test_one_quarter_of_holders_is_what_is_shown_anyway(api: Client) -> None:
+    assert (
+        shown(api, "/tickers/AAPL/holders?quarters=1")["data"] == shown(api, "/tickers/AAPL/holders")["data"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("/form-13f/aggregation/by-ticker", lambda found: found["meta"]["pagination"]),
+        ("/cusip/search?q=apple", lambda found: found["meta"]),
+    ],
+)
+def test_a_page_behind_the_last_still_says_how_many_there_are(api: Client, path: str, place: Any) -> None:
+    whole = place(shown(api, path))
+    behind = place(shown(api, path + ("&" if "?" in path else "?") + "offset=50"))
+    assert (behind["total"], behind["has_more"]) == (whole["total"], False)
+    assert whole["total"] > 0
+
+
+def test_the_newest_reports_of_an_empty_manager_and_day_are_all(api: Client) -> None:
+    assert shown(api, "/form-13f/latest?cik=&since=")["data"] == shown(api, "/form-13f/latest")["data"]
+    assert api.get(API + "/form-13f/latest?cik=%20").status == 400
+
+
+def test_what_13f_reports_do_not_say_of_a_security_is_null_with_a_reason(api: Client) -> None:
+    found = shown(api, "/form-13f/aggregation/by-ticker?include_ranges=true")
+    holes = found["meta"]["holes"]
+    assert set(holes) == {
+        "close_price", "market_cap", "shares_outstanding", "first_traded", "fund_flow_mcap_pct",
+        "filter_ranges.market_cap",
+    }  # fmt: skip
+    assert {tuple(one.values()) for one in holes.values()} == {("hole", "not_in_13f")}
+    assert {row[name] for row in found["data"]["tickers"] for name in holes if "." not in name} == {None}
+    assert found["data"]["filter_ranges"]["market_cap"] == {"min": None, "max": None}
+
+
+def test_cover_pages_have_one_order(api: Client) -> None:
+    path, query = API + "/form-13f/cover-pages", {"query": "period:2025-09-30"}
+    assert (
+        api.post(path, {**query, "sort": "filed_date"}).json["filings"]
+        == api.post(path, query).json["filings"]
+    )
+    assert api.post(path, {**query, "sort": "period_of_report"}).json["details"]["param"] == "sort"
 
 
 def test_flows_that_no_fund_can_tell_are_null(api: Client) -> None:

@@ -241,6 +241,9 @@ def test_a_joint_filing_is_found_under_each_of_its_owners(api: Client) -> None:
         ({"query": "shade ben", "filed_at_days": 30}, [200, 50]),
         ({"query": "BRK-B", "filed_at_days": 30, "min_value": "600"}, [200, 100]),
         ({"query": "brook", "filed_at_days": 30, "max_value": "600"}, [50]),
+        ({"query": "brook", "filed_at_days": 30, "max_value": "550.5"}, [50]),
+        ({"query": "brook", "filed_at_days": 30, "min_value": "550", "max_value": "600"}, [50]),
+        ({"query": "brook", "filed_at_days": 30, "min_value": "550.5", "max_value": "600"}, []),
         ({"query": "brook", "filed_at_days": 30, "is_director": "false"}, [100]),
         ({"query": "brook", "filed_at_days": 30, "is_c_suite": "true"}, [100]),
         ({"query": "shade bank", "exclude_cashless": "true"}, [30]),
@@ -391,6 +394,17 @@ def test_filings_and_their_counts(api: Client) -> None:
 )
 def test_filings_are_narrowed(api: Client, path: str, query: dict[str, Any], found: list[int]) -> None:
     assert [int(row["accession_number"][-1]) for row in get(api, path, **query)["data"]] == found
+
+
+def test_a_form_whose_filing_day_is_unknown_was_filed_before_no_day(api: Client, market: App) -> None:
+    with market.db.write() as tx:
+        told = ownership.parse(form(transaction("G"), period="2025-10-01"), "x")
+        insider_store.put(tx, told, Filed("0001234567-25-000009", None), NOW)
+    for path in ("/filings/latest", "/filings/by-ticker/BRK-B"):
+        assert [row["filed_at"] for row in get(api, path)["data"]][-1] is None
+        before = get(api, path, to_date="2025-12-31")
+        assert [row["filed_at"] for row in before["data"]] == ["2025-10-03"]
+        assert before["meta"]["pagination"]["total"] == 1
 
 
 def test_one_form_element_by_element(api: Client) -> None:
@@ -693,6 +707,8 @@ def test_a_table_tells_of_its_page_in_headers(api: Client) -> None:
         ("/filings/0000000000-00-000000", 404, None),
         ("/filings/latest?form_type=10-K", 400, "form_type"),
         ("/screen?sort_by=luck", 400, "sort_by"),
+        ("/screen?offset=-1", 400, "offset"),
+        ("/filings/latest?offset=10001", 400, "offset"),
         ("/aggregation/by-sector?group_by=luck", 400, "group_by"),
         ("/summary/by-ticker/BRK-B?is_c_suite=false", 400, "is_c_suite"),
     ],
