@@ -7,6 +7,7 @@ import random
 import pytest
 
 from finapi.market import book, series
+from finapi.market.metrics import mapping
 from finapi.market.rows import Series
 from tests.figures import Fact, filing, held, told
 
@@ -128,10 +129,15 @@ def test_a_filers_own_concept_spelt_like_a_standard_one_counts_as_it() -> None:
         ("IncomeBeforeIncomeTaxesAndNoncontrollingInterests", "pretax_income"),
         ("NetIncomeAttributableToOwnStockholders", "net_income"),
         ("TotalShareholdersEquity", "total_equity"),
+        ("TotalEquity", "total_equity"),
+        ("InventoryNetOfCustomerAdvancesAndProgressBillings", "inventory"),
+        ("TradeReceivablesNetCurrent", "accounts_receivable"),
+        ("OtherIntangiblesNet", "intangibles_ex_goodwill"),
+        ("CostOfSalesIncludingBuyingAndOccupancyCosts", "cost_of_revenue"),
     ],
 )
 def test_a_total_under_a_filers_own_concept_is_found_by_its_name(tag: str, metric: str) -> None:
-    start = None if metric == "total_equity" else YEAR18[0]
+    start = None if mapping().metrics[metric].over == "instant" else YEAR18[0]
     facts: list[Fact] = [
         ("IncomeTaxExpenseBenefit", *YEAR18, "1", K18.accession),
         ("Revenues", *YEAR18, "1", K18.accession),
@@ -182,6 +188,186 @@ def test_one_debt_told_under_two_tags_counts_once() -> None:
         ("LongTermDebtNoncurrent", None, YEAR18[1], "3970", K18.accession),
     ]
     assert told(held([K18], facts), "total_debt", "2018 FY") == "4470"
+
+
+def instants(**values: str) -> list[Fact]:
+    """Balances at the end of fiscal 2018, in millions, beside the facts that prove the year."""
+    return [
+        *annual((YEAR18, K18.accession)),
+        *((tag.replace("__", ":"), None, YEAR18[1], value, K18.accession) for tag, value in values.items()),
+    ]
+
+
+# Each read off the balance sheet of a filing of the SEC's 2009q3 data set, in millions.
+@pytest.mark.parametrize(
+    ("facts", "debt"),
+    [
+        # McDonald's 2009-06-30: notes payable, current maturities, long-term debt.
+        (
+            {
+                "NotesAndLoansPayableCurrent": "50",
+                "LongTermDebtCurrent": "457.6",
+                "LongTermDebtNoncurrent": "10492.9",
+            },
+            "11000.5",
+        ),
+        # Oracle 2009-08-31: both parts are notes payable and other borrowings.
+        ({"NotesAndLoansPayableCurrent": "1001", "LongTermNotesPayable": "13723"}, "14724"),
+        # Omnicom 2009-06-30: convertible debt is a line of its own beside long-term debt.
+        (
+            {
+                "ShortTermBorrowings": "42",
+                "LongTermDebtCurrent": "2.1",
+                "UnsecuredLongTermDebt": "1213.2",
+                "ConvertibleDebtNoncurrent": "1200.3",
+            },
+            "2457.6",
+        ),
+        # Moody's 2009-06-30: commercial paper and a revolving credit facility.
+        (
+            {"CommercialPaper": "370.4", "LinesOfCreditCurrent": "210", "LongTermDebtNoncurrent": "750"},
+            "1330.4",
+        ),
+        # Coca-Cola 2009-07-03: the loans and notes payable stand under the filer's own concept.
+        (
+            {
+                "own__LoansAndNotesPayable": "6382",
+                "LongTermDebtCurrent": "49",
+                "LongTermDebtNoncurrent": "5017",
+            },
+            "not_reported",
+        ),
+        # Intel 2009-06-27: a tax that is payable long after is no debt.
+        (
+            {"own__LongTermIncomeTaxesPayable": "556", "DebtCurrent": "24", "LongTermDebtNoncurrent": "1174"},
+            "1198",
+        ),
+    ],
+)
+def test_total_debt_is_every_line_of_debt_or_none(facts: dict[str, str], debt: str) -> None:
+    assert told(held([K18], instants(**facts)), "total_debt", "2018 FY") == debt
+
+
+def test_long_term_debt_is_the_line_of_that_name_and_not_the_convertible_one_beside_it() -> None:
+    facts = instants(UnsecuredLongTermDebt="1213.2", ConvertibleDebtNoncurrent="1200.3")
+    assert told(held([K18], facts), "long_term_debt", "2018 FY") == "1213.2"
+
+
+# The same: 2009-06-30 but for Walmart (2009-07-31).
+@pytest.mark.parametrize(
+    ("facts", "liabilities"),
+    [
+        # AT&T: "total noncurrent liabilities" leaves the long-term debt out.
+        (
+            {
+                "LiabilitiesAndStockholdersEquity": "267918",
+                "StockholdersEquityIncludingPortionAttributableToNoncontrollingInterest": "99012",
+                "LiabilitiesCurrent": "36219",
+                "LiabilitiesNoncurrent": "66122",
+            },
+            "168906",
+        ),
+        # Walmart: a redeemable noncontrolling interest stands between liabilities and equity.
+        (
+            {
+                "LiabilitiesAndStockholdersEquity": "168942",
+                "OtherMinorityInterests": "326",
+                "StockholdersEquityIncludingPortionAttributableToNoncontrollingInterest": "68822",
+            },
+            "99794",
+        ),
+        # DIRECTV: so it does under a concept of its own.
+        (
+            {
+                "LiabilitiesAndStockholdersEquity": "16411",
+                "own__RedeemableNoncontrollingInterest": "325",
+                "StockholdersEquity": "4569",
+            },
+            "not_reported",
+        ),
+    ],
+)
+def test_liabilities_are_what_is_left_of_both_sides(facts: dict[str, str], liabilities: str) -> None:
+    assert told(held([K18], instants(**facts)), "total_liabilities", "2018 FY") == liabilities
+
+
+def lasting(**values: str) -> list[Fact]:
+    """Figures of fiscal 2018, in millions, beside the facts that prove the year."""
+    return [
+        *annual((YEAR18, K18.accession)),
+        *((tag.replace("__", ":"), *YEAR18, value, K18.accession) for tag, value in values.items()),
+    ]
+
+
+def test_products_and_services_together_are_the_cost_of_revenue() -> None:
+    # Hewlett-Packard, the quarter to 2009-07-31.
+    facts = lasting(Revenues="27451", CostOfGoodsSold="13538", CostOfServices="7317")
+    company = held([K18], facts)
+    assert told(company, "cost_of_revenue", "2018 FY") == "20855"
+    assert told(company, "gross_profit", "2018 FY") == "6596"
+
+
+def test_beside_a_finance_business_revenue_less_cost_of_sales_is_no_gross_profit() -> None:
+    # Ford, the quarter to 2009-06-30: sales and revenues of both businesses, cost of the automotive one.
+    facts = lasting(Revenues="27189", FinancialServicesRevenue="3200", CostOfGoodsAndServicesSold="23446")
+    assert told(held([K18], facts), "gross_profit", "2018 FY") == "not_reported"
+
+
+def test_nothing_is_subtracted_that_is_tagged_the_wrong_way_round() -> None:
+    # Caterpillar, the quarter to 2009-06-30, tagged its cost of goods sold as -5,752.
+    facts = lasting(SalesRevenueNet="7254", CostOfGoodsSold="-5752")
+    company = held([K18], facts)
+    assert told(company, "cost_of_revenue", "2018 FY") == "-5752"
+    assert told(company, "gross_profit", "2018 FY") == "unexpected_sign"
+
+
+@pytest.mark.parametrize(
+    ("facts", "metric", "value"),
+    [
+        # Walmart: interest on debt and on capital leases, 2009-05 to 2009-07.
+        (
+            {"InterestExpenseDebt": "447", "InterestExpenseLesseeAssetsUnderCapitalLease": "68"},
+            "interest_expense",
+            "515",
+        ),
+        # Petrohawk: oil and gas, and other property, the half year to 2009-06-30.
+        (
+            {
+                "PaymentsToAcquireOilAndGasPropertyAndEquipment": "748.102",
+                "PaymentsToAcquireOtherPropertyPlantAndEquipment": "145.351",
+            },
+            "capex",
+            "893.453",
+        ),
+        # Entergy: the total of electric, gas and competitive businesses, not the electric one.
+        ({"ElectricUtilityRevenue": "1918.446", "UtilityRevenue": "2520.789"}, "revenue", "2520.789"),
+        # Spectra: "operating, maintenance and other" is one of the operating expenses.
+        ({"OperatingExpenses": "256", "CostsAndExpenses": "620"}, "operating_expenses", "620"),
+        # Boeing: a gain on disposal is all that is left of discontinued operations.
+        (
+            {"DiscontinuedOperationGainLossOnDisposalOfDiscontinuedOperationNetOfTax": "1"},
+            "discontinued_operations",
+            "1",
+        ),
+        # Caterpillar: a loss that belongs to partners of joint ventures.
+        (
+            {"MinorityInterestInNetIncomeLossJointVenturePartners": "-11"},
+            "minority_interest_income",
+            "-11",
+        ),
+        # Boston Properties: the filer's own line says that the standard ones are not all.
+        (
+            {
+                "MinorityInterestInNetIncomeLossOperatingPartnerships": "10.629",
+                "own__NoncontrollingInterestInGainsLossesOnSalesOfRealEstate": "0.629",
+            },
+            "minority_interest_income",
+            "not_reported",
+        ),
+    ],
+)
+def test_a_line_that_is_told_in_parts_is_their_sum(facts: dict[str, str], metric: str, value: str) -> None:
+    assert told(held([K18], lasting(**facts)), metric, "2018 FY") == value
 
 
 def test_a_bank_has_no_gross_profit_whatever_it_tags() -> None:

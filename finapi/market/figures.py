@@ -97,6 +97,8 @@ class Teller:
                 (tag, key) in told for way in metric.ways[self.industry] for tag in way.tags for key in keys
             ):
                 return Hole(reason)
+        if any(self.reports.wrong_way(metric, key) for key in keys):
+            return Hole(reasons.UNEXPECTED_SIGN, reasons.status(reasons.UNEXPECTED_SIGN))
         return Hole(reasons.NOT_REPORTED)
 
     # ---- what filings report

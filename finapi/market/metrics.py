@@ -45,14 +45,23 @@ class Term(NamedTuple):
     optional: bool
 
 
+class Beside(NamedTuple):
+    """Lines that a formula would miss."""
+
+    tags: tuple[str, ...]
+    own: tuple[re.Pattern[str], ...]
+
+
 class Way(NamedTuple):
-    """One way to a figure: ``tags`` that mean the same line, ``own`` patterns, or the ``terms`` of a formula."""
+    """One way to a figure: ``tags`` that mean the same line, ``own`` patterns, or the ``terms`` of a formula.
+    A filing that tells one of the tags or patterns of ``beside`` is not worked out by the formula."""
 
     tier: int
     tags: tuple[str, ...]
     own: tuple[re.Pattern[str], ...]
     terms: tuple[Term, ...]
     text: str
+    beside: Beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +111,8 @@ class Mapping:
     local_names: dict[str, str]
     # Patterns for the filer's own concepts, with the kind of unit.
     own: tuple[tuple[re.Pattern[str], str], ...]
+    # Every concept of a payment or expense: one that is tagged negative is no term of a formula.
+    outlays: frozenset[str]
 
     def concept(self, name: str) -> str | None:
         """Under which mapped name a reported concept counts, or None when no metric uses it."""
@@ -141,11 +152,15 @@ def parse(text: str) -> Mapping:
     }
     units_of: dict[str, str] = {}
     own: dict[str, tuple[re.Pattern[str], str]] = {}
+    outlays: set[str] = set()
     for metric in metrics.values():
         for way in (way for ways in metric.ways.values() for way in ways):
-            for name in (*way.tags, *(name for term in way.terms for name in term.names)):
+            names = (*way.tags, *(name for term in way.terms for name in term.names))
+            for name in (*names, *way.beside.tags):
                 units_of.setdefault(name, metric.units)
-            own.update((pattern.pattern, (pattern, metric.units)) for pattern in way.own)
+            outlays.update(names if metric.outlay else ())
+            patterns = (*way.own, *way.beside.own)
+            own.update((pattern.pattern, (pattern, metric.units)) for pattern in patterns)
     for one in derived.values():
         unknown = [name for term in one.terms for name in term.names if name not in metrics]
         if unknown:
@@ -153,7 +168,9 @@ def parse(text: str) -> Mapping:
     local_names = {
         name.partition(":")[2]: name for name in reversed(list(units_of)) if name.startswith("us-gaap:")
     }
-    return Mapping(raw["version"], metrics, derived, units_of, local_names, tuple(own.values()))
+    return Mapping(
+        raw["version"], metrics, derived, units_of, local_names, tuple(own.values()), frozenset(outlays)
+    )
 
 
 def terms(formula: str, *, tags: bool = False) -> tuple[Term, ...]:
@@ -199,16 +216,21 @@ def _metric(key: str, entry: dict[str, Any]) -> Metric:
 
 def _ways(entry: dict[str, Any], industry: str) -> tuple[Way, ...]:
     texts = [*entry.get(f"from_{industry}", ()), *entry["from"]]
+    beside = Beside(*_named(entry.get("beside", "")))
     made: list[Way] = []
     for tier, text in enumerate(texts, 1):
         if text.startswith("= "):
-            made.append(Way(tier, (), (), terms(text[2:], tags=True), text[2:]))
-            continue
-        words = text.split()
-        tags = tuple(_concept(word) for word in words if not word.startswith("ext:"))
-        own = tuple(re.compile(word[4:]) for word in words if word.startswith("ext:"))
-        made.append(Way(tier, tags, own, (), text))
+            made.append(Way(tier, (), (), terms(text[2:], tags=True), text[2:], beside))
+        else:
+            made.append(Way(tier, *_named(text), (), text, Beside((), ())))
     return tuple(made)
+
+
+def _named(text: str) -> tuple[tuple[str, ...], tuple[re.Pattern[str], ...]]:
+    """The tags of a list and its patterns for a filer's own concepts."""
+    words = text.split()
+    tags = tuple(_concept(word) for word in words if not word.startswith("ext:"))
+    return tags, tuple(re.compile(word[4:]) for word in words if word.startswith("ext:"))
 
 
 def _concept(word: str) -> str:

@@ -5,8 +5,9 @@ Pure: :class:`Reports` holds a book, a mapping, an industry and a basis, and fin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from re import Pattern
 from typing import NamedTuple
 
 from finapi.market.book import Book, Entry, Key
@@ -133,9 +134,7 @@ class Reports:
 
     def _listed(self, way: Way) -> tuple[str, ...]:
         held = self.book.entries
-        listed = [concept for concept in way.tags if concept in held]
-        for pattern in way.own:
-            listed += sorted(concept for concept in self._own if pattern.fullmatch(concept.partition(":")[2]))
+        listed = self._there(way.tags, way.own)
         for term in way.terms:
             there = [name for name in term.names if name in held]
             if not there and not term.optional:
@@ -143,20 +142,56 @@ class Reports:
             listed += there
         return tuple(listed)
 
+    def _there(self, tags: Iterable[str], own: Iterable[Pattern[str]]) -> list[str]:
+        """Which concepts of a list this book holds, in its order."""
+        listed = [concept for concept in tags if concept in self.book.entries]
+        for pattern in own:
+            listed += sorted(concept for concept in self._own if pattern.fullmatch(concept.partition(":")[2]))
+        return listed
+
     def _computed(self, way: Way, key: Key) -> Iterator[Figure]:
-        """The formula of a way in each filing that has its terms."""
-        by_filing = [self._by_filing(term, key) for term in way.terms]
-        needed = [found for term, found in zip(way.terms, by_filing, strict=True) if not term.optional]
-        places = set.intersection(*map(set, needed)) if needed else set[int]().union(*by_filing)
-        for place in sorted(places):
-            operands = _once(
-                (term, key, found[place])
-                for term, found in zip(way.terms, by_filing, strict=True)
-                if place in found
-            )
+        """The formula of a way in each filing that has its terms, and none that is tagged the wrong way round."""
+        for place, operands in self._operands(way, key):
+            if self._wrong_way(operands):
+                continue
             value = sum((sign * Decimal(entry.value) for sign, _, entry in operands), Decimal(0))
             line = tuple(f"{'+-'[sign < 0]}{entry.concept}" for sign, _, entry in operands)
             yield Figure(value, line, way.tier, place, "mapped", operands, way.text)
+
+    def wrong_way(self, metric: Metric, key: Key) -> bool:
+        """Whether a metric would be worked out of a payment or expense that is tagged negative."""
+        return any(
+            self._wrong_way(operands)
+            for way, _ in self._ways(metric)
+            if way.terms
+            for _, operands in self._operands(way, key)
+        )
+
+    def _wrong_way(self, operands: Sequence[Operand]) -> bool:
+        """A term that stands alone is no sum, and shown as it is tagged."""
+        outlays = self.mapping.outlays
+        return len(operands) > 1 and any(
+            Decimal(entry.value) < 0 and self._counted(entry.concept) in outlays for _, _, entry in operands
+        )
+
+    def _operands(self, way: Way, key: Key) -> Iterator[tuple[int, tuple[Operand, ...]]]:
+        """The terms of a formula in each filing that has them and no line beside them that belongs to the sum."""
+        by_filing = [self._by_filing(term, key) for term in way.terms]
+        needed = [found for term, found in zip(way.terms, by_filing, strict=True) if not term.optional]
+        places = set.intersection(*map(set, needed)) if needed else set[int]().union(*by_filing)
+        for concept in self._there(*way.beside) if places else ():
+            for entry in self.book.entries[concept].get(key, ()):
+                if Decimal(entry.value):
+                    places.discard(entry.place)
+        for place in sorted(places):
+            yield (
+                place,
+                _once(
+                    (term, key, found[place])
+                    for term, found in zip(way.terms, by_filing, strict=True)
+                    if place in found
+                ),
+            )
 
     def _by_filing(self, term: Term, key: Key) -> dict[int, Entry]:
         found: dict[int, Entry] = {}
@@ -242,15 +277,13 @@ class Reports:
 
 
 def _once(terms: Iterable[tuple[Term, Key, Entry]]) -> tuple[Operand, ...]:
-    """The operands of a formula. Two terms that may be absent and have one and the same value are one line told
-    under two tags (short-term debt that is all current maturities), and count once."""
+    """The operands of a formula. A term that may be absent and has the value of another of the same sign is one line
+    told under two tags (short-term debt that is all current maturities), and counts once."""
     operands: list[Operand] = []
-    optional: set[Decimal] = set()
+    seen: set[tuple[int, Decimal]] = set()
     for term, key, entry in terms:
-        value = Decimal(entry.value)
-        if term.optional and value:
-            if value in optional:
-                continue
-            optional.add(value)
-        operands.append((term.sign, key, entry))
+        told = term.sign, Decimal(entry.value)
+        if not (term.optional and told[1] and told in seen):
+            operands.append((term.sign, key, entry))
+        seen.add(told)
     return tuple(operands)
