@@ -41,12 +41,16 @@ STATUS_OF: dict[str, int] = {
 }
 
 
+# RFC 9110 15.5.2: a 401 says how one is let in. Of a password that is wrong only this can be said.
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="finapi"'}
+
+
 class ApiError(Exception):
     """An answer that is not a success: raised anywhere, turned into a response by ``web/wsgi.py`` alone.
 
     ``code`` is a key of :data:`STATUS_OF`; ``message`` is shown to the caller; ``details`` becomes the
     member of that name; ``beside`` are members that stand beside ``error`` (the five fields of a 402);
-    ``headers`` are added to the response.
+    ``headers`` are added to the response; a 401 without any has a challenge.
     """
 
     def __init__(
@@ -64,7 +68,7 @@ class ApiError(Exception):
         self.message = message
         self.details = details
         self.beside = beside or {}
-        self.headers = headers or {}
+        self.headers = headers or (CHALLENGE if self.status == 401 else {})
 
 
 def invalid_param(param: str, message: str, **expectation: Any) -> ApiError:

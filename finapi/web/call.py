@@ -12,6 +12,7 @@ from finapi.accounts import Caller
 from finapi.app import App
 from finapi.clock import iso
 from finapi.db import Transaction
+from finapi.errors import ApiError
 from finapi.idempotency import Once
 from finapi.web.deprecation import Deprecation
 from finapi.web.http import Request, Response, dumps
@@ -24,6 +25,27 @@ PAGING_HEADERS = {"has_more": "X-Has-More", "next_cursor": "X-Next-Cursor", "tot
 
 # Who may call (CONTRACT 4): nobody in particular, a key (all data), a session (the account itself), or either.
 Auth = Literal["none", "key", "session", "either"]
+# What a 401 says to people, and to programs (RFC 9110 11.6.1).
+_NEEDED = {
+    "key": (
+        "A valid API key is needed, in the header X-API-Key or the query parameter apiKey.",
+        'ApiKey realm="finapi"',
+    ),
+    "session": (
+        "A valid session token is needed, as Authorization: Bearer.",
+        'Bearer realm="finapi"',
+    ),
+    "either": (
+        "A valid session token is needed, as Authorization: Bearer, or an API key in the header X-API-Key.",
+        'Bearer realm="finapi", ApiKey realm="finapi"',
+    ),
+}
+
+
+def unauthorized(auth: Auth) -> ApiError:
+    """The 401 of a route that wants what it was not given."""
+    message, challenge = _NEEDED[auth]
+    return ApiError("UNAUTHORIZED", message, headers={"WWW-Authenticate": challenge})
 
 
 @dataclass(frozen=True, slots=True)

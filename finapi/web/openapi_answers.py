@@ -57,6 +57,7 @@ HEADERS: dict[str, dict[str, Any]] = {
     "X-Tokens-Charged": _header("What the call cost: 0 when it failed or was answered 304.", _SECONDS),
     "ETag": _header("Names this answer; If-None-Match with it costs nothing while it stands.", TEXT),
     "Retry-After": _header("Seconds to wait.", _SECONDS),
+    "WWW-Authenticate": _header("The credentials that would do (RFC 9110).", TEXT),
     "Allow": _header("The methods of this path.", TEXT),
     "Location": _header("The page.", {"type": "string", "format": "uri-reference"}),
     "Idempotent-Replayed": _header("true: nothing was done again.", enum("true"), always=False),
@@ -226,6 +227,7 @@ class Answers:
         }
         name = f"Error{status}" + "".join(mark for mark, holds in marks.items() if holds)
         headers = [*_always(route)]
+        headers += ["WWW-Authenticate"] if status == 401 else []
         headers += ["Allow"] if status == 405 else []
         headers += ["Retry-After"] if status == 503 or (status == 429 and not gateway) else []
         # A lock tells when it ends, and nothing of a limit.

@@ -19,7 +19,7 @@ from finapi.clock import iso
 from finapi.db import Refused
 from finapi.errors import ApiError, invalid_param
 from finapi.limits import Decision
-from finapi.web.call import Call, Route, limiter
+from finapi.web.call import Call, Route, limiter, unauthorized
 from finapi.web.http import (
     GZIP_FROM,
     Request,
@@ -41,12 +41,6 @@ log = logging.getLogger("finapi.access")
 
 # The zones that CONTRACT 5 has a gateway answer for: their 429 carries no headers.
 GATEWAY_ZONES = ("financials", "xbrl")
-
-_NEEDED = {
-    "key": "A valid API key is needed, in the header X-API-Key or the query parameter apiKey.",
-    "session": "A valid session token is needed, as Authorization: Bearer.",
-    "either": "A valid session token is needed, as Authorization: Bearer, or an API key in the header X-API-Key.",
-}
 
 # What a browser's script may read of a response, and send with a request (Fetch standard, CORS).
 EXPOSED = (
@@ -163,7 +157,7 @@ class WsgiApp:
             # A wrong credential counts against its address, also where a right one is not counted.
             self._take("app", ("address", request.address))
         if route.auth != "none" and caller is None:
-            raise ApiError("UNAUTHORIZED", _NEEDED[route.auth])
+            raise unauthorized(route.auth)
         if caller is not None and caller.period_end is not None and caller.period_end <= iso(now):
             plans.refill(app, caller.id, now)
         params, wrong = _read(route, path_params, request)

@@ -76,6 +76,21 @@ def with_status(status: int, make_app: Callable[..., App], method: str = "GET", 
     return answer
 
 
+def test_a_401_says_what_would_do(client: Client) -> None:
+    challenges = {
+        ("GET", COMPANY): 'ApiKey realm="finapi"',
+        ("GET", "/api/v1/user/"): 'Bearer realm="finapi"',
+        ("GET", "/api/v1/account/balance"): 'Bearer realm="finapi", ApiKey realm="finapi"',
+    }
+    client.key = None
+    for (method, path), challenge in challenges.items():
+        answer = client.call(method, path)
+        assert (answer.status, answer.headers["www-authenticate"]) == (401, challenge)
+    login = client.post("/api/v1/auth/login", {"email": "nobody@example.com", "password": "wrong"})
+    assert (login.status, login.headers["www-authenticate"]) == (401, 'Bearer realm="finapi"')
+    assert "www-authenticate" not in client.get("/api/v1/nothing").headers
+
+
 STATUSES = [200, 204, 304, 400, 401, 402, 404, 405, 429, 500, 504]
 ERRORS = [status for status in STATUSES if status >= 400]
 
