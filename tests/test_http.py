@@ -407,6 +407,10 @@ def test_what_is_no_number_is_not_written_as_one(value: object) -> None:
         ("*/*", None),
         ("text/csv;q=0, application/x-ndjson", "application/x-ndjson"),
         ("text/html, text/csv", "text/csv"),
+        ("text/csv;q=0.5, application/json", None),
+        ("application/json;q=0.5, text/csv", "text/csv"),
+        ("text/csv;q=0.2, application/x-ndjson;q=0.9, */*;q=0.1", "application/x-ndjson"),
+        ("text/csv; header=present; Q=0.4, */*;q=0.5", None),
     ],
 )
 def test_a_table_is_answered_to_those_who_name_it_first(accept: str, kind: str | None) -> None:

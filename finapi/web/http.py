@@ -31,6 +31,7 @@ MAX_HOPS, MAX_ADDRESS = 16, 64
 MAX_QUERY_FIELDS = 200
 
 _CALLER_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,191}")
+_WEIGHT = re.compile(r"q\s*=\s*([01](?:\.[0-9]{0,3})?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +82,19 @@ class Request:
         return {name: values[0] for name, values in _query(text).items()}
 
     def preferred(self, kinds: Sequence[str]) -> str | None:
-        """The first of these media types that ``Accept`` names before JSON, or None (RFC 9110 12.5.1)."""
+        """The one of these media types that ``Accept`` has rather than JSON, or None (RFC 9110 12.5.1).
+
+        The greatest weight decides, of equal ones what is named first.
+        """
+        best, weight = None, 0.0
         for choice in self.headers.get("accept", "").lower().split(","):
-            name, _, parameters = choice.partition(";")
-            if re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", parameters):
-                continue
-            if name.strip() in kinds:
-                return name.strip()
-            if name.strip() in ("application/json", "*/*"):
-                return None
-        return None
+            name, *parameters = (part.strip() for part in choice.split(";"))
+            if name in kinds or name in ("application/json", "*/*"):
+                weights = [found for part in parameters if (found := _WEIGHT.fullmatch(part))]
+                given = float(weights[0][1]) if weights else 1.0
+                if given > weight:
+                    best, weight = name if name in kinds else None, given
+        return best
 
     @property
     def wants_gzip(self) -> bool:
