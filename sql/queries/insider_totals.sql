@@ -92,7 +92,8 @@ WHERE superseded_by IS NULL AND direction <> 0 AND filed_day >= :since
     AND NOT (:no_plan AND rule_10b5_1) AND NOT (:no_cashless AND is_cashless)
     AND NOT (:no_cover AND is_sell_to_cover)
 GROUP BY issuer_cik, direction
-HAVING insiders >= :min_insiders AND (:min_value IS NULL OR value >= :min_value)
+-- Not "value": in HAVING that is the column, of any row of the group.
+HAVING insiders >= :min_insiders AND (:min_value IS NULL OR coalesce(sum(value), 0) >= :min_value)
 ORDER BY insiders DESC, value DESC, issuer_cik, direction DESC
 LIMIT :limit
 

@@ -536,7 +536,8 @@ def test_clusters_of_buyers(api: Client) -> None:
     assert cluster["insiders"] == ["Lamp Ann", "Shade Ben", "Wick Capital LP"]
     assert (cluster["has_officer"], cluster["has_ten_percent_owner"]) == (True, True)
     assert get(api, "/clusters", min_insiders=4) == []
-    assert get(api, "/clusters", min_value=4000) == []
+    assert get(api, "/clusters", min_value=3650) == [cluster]
+    assert get(api, "/clusters", min_value=3651) == []
 
 
 def test_a_sale_under_a_plan_makes_a_cluster_only_when_asked(api: Client) -> None:
