@@ -26,6 +26,11 @@ class Ticker:
     exchange: str | None
 
 
+def spelled(text: str) -> str:
+    """What a text is as the beginning of a ticker, as finapi writes them; nothing is refused."""
+    return text.strip().upper().translate(_TO_HYPHEN)
+
+
 def fold(ticker: str) -> str:
     """Return a ticker as finapi writes it: upper case, ``.`` ``/`` and space as ``-`` (``BRK-B``).
 

@@ -62,14 +62,15 @@ def by_security(
     offset: int,
 ) -> tuple[list[dict[str, Any]], int]:
     """A page of the securities of a quarter, and how many there are in all."""
-    words = sorted(issuers.words(wanted.search or ""), key=len, reverse=True)
-    bounds = wanted.bounds
+    search, bounds = wanted.search, wanted.bounds
+    words = issuers.words(search or "")
+    if search is not None and not words:
+        return [], 0
     rows = tx.all(
         "securities_of_quarter",
         period=period,
-        word=words[0] if words else None,
-        end=words[0] + "\uffff" if words else None,
-        ticker=(wanted.search or "").strip().upper(),
+        words=json.dumps(words) if words else None,
+        ticker=tickers.spelled(search or ""),
         security_group=wanted.group,
         is_etf=wanted.is_etf,
         groups=_groups(wanted.sector, wanted.industry),

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 from finapi.db import Row, Transaction
-from finapi.edgar import cusip, identity
+from finapi.edgar import cusip, identity, tickers
 from finapi.errors import ApiError, invalid_param
 from finapi.market import positions, quarters, securities
 from finapi.market.holdings_report import CALLS, PRINCIPAL, PUTS
@@ -181,6 +181,7 @@ def holdings(
         options=options,
         status=None if status == "all" else positions.STATUSES.index(status),
         search=search.upper() if search else None,
+        ticker=tickers.spelled(search) if search else None,
         sort=sort,
         direction=-1 if descending else 1,
         limit=limit,

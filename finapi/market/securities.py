@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from finapi.db import Row, Transaction
-from finapi.edgar import cusip
+from finapi.edgar import cusip, tickers
 from finapi.market import issuers, sectors
 
 FROM_MAPPING, FROM_NAME = "cusip_mapping", "issuer_name"
@@ -163,11 +163,13 @@ def search(tx: Transaction, text: str, limit: int, offset: int) -> tuple[list[tu
     words = sorted(issuers.words(text), key=len, reverse=True)
     if not words:
         return [], 0
-    squeezed = "".join(text.split()).upper()
+    squeezed, ticker = "".join(text.split()).upper(), tickers.spelled(text)
     rows = tx.all(
         "search_securities",
         text=squeezed,
         text_end=squeezed + "\uffff",
+        ticker=ticker,
+        ticker_end=ticker + "\uffff",
         word=words[0],
         word_end=words[0] + "\uffff",
         rest="*" + "".join(f" {word}*" for word in issuers.words(text) if word != words[0]),
@@ -246,7 +248,7 @@ def company_name(tx: Transaction, cik: int) -> str | None:
 
 def complete(tx: Transaction, text: str, limit: int) -> tuple[list[dict[str, Any]], int]:
     """Tickers that begin with a text (score 100 when that is all of it, else 80), then by company name (50)."""
-    ticker = "".join(text.split()).upper().replace(".", "-").replace("/", "-")
+    ticker = tickers.spelled(text)
     key = issuers.key(text)
     rows = tx.all(
         "complete_tickers",

@@ -59,7 +59,7 @@ BY_TICKER_PARAMS = (
     Param("is_etf", "boolean", help="Only funds, or only others.", example="false"),
     Param("sector", help="Only companies of this sector.", example="Manufacturing"),
     Param("industry", help="Only companies of this industry.", example="35"),
-    Param("search", help="A ticker, or the beginning of a word of the issuer's name.", example="AAPL"),
+    Param("search", help="A ticker, or beginnings of words of the issuer's name.", example="AAPL"),
     *(
         Param(f"{end}_{name}", "number", help=f"{text}: {word}.", example="1")
         for name, text in _BOUND_NAMES.items()

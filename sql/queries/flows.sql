@@ -4,9 +4,13 @@ SELECT quarter.*, securities.cusip, securities.ticker, securities.issuer, securi
 FROM security_quarters AS quarter
 JOIN securities ON securities.id = quarter.security_id
 WHERE quarter.period = :period
-    AND (:word IS NULL OR securities.ticker = :ticker OR EXISTS (
-        SELECT 1 FROM security_words
-        WHERE security_words.security_id = securities.id AND word >= :word AND word < :end
+    AND (:words IS NULL OR securities.ticker = :ticker OR NOT EXISTS (
+        SELECT 1 FROM json_each(:words) AS wanted
+        WHERE NOT EXISTS (
+            SELECT 1 FROM security_words
+            WHERE security_words.security_id = securities.id AND word >= wanted.value
+                AND word < wanted.value || char(65535)
+        )
     ))
     AND (:security_group IS NULL OR securities.security_group = :security_group)
     AND (:is_etf IS NULL OR (securities.security_group = 'ETFs') = :is_etf)

@@ -32,7 +32,7 @@ JOIN holdings_reports ON holdings_reports.id = positions.report_id
 WHERE positions.cik = :cik AND positions.period = :period
     AND CASE :options WHEN 'none' THEN kind < 2 WHEN 'only' THEN kind >= 2 ELSE 1 END
     AND CASE WHEN :status IS NULL THEN status <> 5 ELSE status = :status END
-    AND (:search IS NULL
+    AND (:search IS NULL OR securities.ticker = :ticker
         OR instr(securities.cusip || ' ' || coalesce(securities.ticker, '') || ' ' || upper(holding_names.issuer), :search))
 ORDER BY
     CASE :sort WHEN 'value' THEN positions.value WHEN 'shares' THEN shares WHEN 'change' THEN shares - previous_shares

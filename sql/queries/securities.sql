@@ -92,8 +92,8 @@ SELECT securities.*, found.score, count(*) OVER () AS total
 FROM (
     SELECT id, max(score) AS score
     FROM (
-        SELECT id, CASE ticker WHEN :text THEN 100 ELSE 90 END AS score
-        FROM securities WHERE ticker >= :text AND ticker < :text_end
+        SELECT id, CASE ticker WHEN :ticker THEN 100 ELSE 90 END AS score
+        FROM securities WHERE ticker >= :ticker AND ticker < :ticker_end
         UNION ALL
         SELECT id, CASE cusip WHEN :text THEN 100 ELSE 80 END
         FROM securities WHERE cusip >= :text AND cusip < :text_end

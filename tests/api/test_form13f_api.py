@@ -455,6 +455,9 @@ def test_the_securities_of_a_quarter(api: Client) -> None:
         ("max_fund_flow=-400", [made.ALLY, made.MICROSOFT]),
         ("min_fund_count=1&sort_by=total_value&sort_order=asc", [made.MICROSOFT, made.APPLE]),
         ("is_etf=true", []),
+        ("search=inc+app", [made.APPLE]),
+        ("search=apple+corp", []),
+        ("search=%25", []),
         ("security_group=Stocks&limit=1&offset=1", [made.ALLY]),
         ("quarter=2025-06-30&sort_by=name&sort_order=asc", [made.ALLY, made.APPLE, made.MICROSOFT]),
     ],
@@ -462,6 +465,21 @@ def test_the_securities_of_a_quarter(api: Client) -> None:
 def test_securities_are_filtered_and_sorted(api: Client, query: str, cusips: list[str]) -> None:
     found = shown(api, f"/form-13f/aggregation/by-ticker?{query}")["data"]["tickers"]
     assert [row["cusip"] for row in found] == cusips
+
+
+@pytest.mark.parametrize("spelling", ["lam.p", "LAM/P", "lam p", "Lam-P"])
+def test_a_ticker_is_found_in_every_spelling(
+    make_app: Callable[..., App], tmp_path: Path, spelling: str
+) -> None:
+    app = make_app(**ACCOUNTS)
+    client = Client(app, accounts.create(app, "ann@example.com", "pro", NOW).api_key)
+    take(app, tmp_path, f"cusip,ticker\n{made.ALLY},LAM.P\n".encode(), ours.june())
+    found = shown(client, "/form-13f/aggregation/by-ticker", search=spelling)["data"]["tickers"]
+    assert [(row["cusip"], row["ticker"]) for row in found] == [(made.ALLY, "LAM-P")]
+    assert [row["cusip"] for row in shown(client, "/form-13f/fund/1234567", q=spelling)["holdings"]] == [
+        made.ALLY
+    ]
+    assert [row["score"] for row in shown(client, "/cusip/search", q=spelling)["results"]] == [100]
 
 
 def test_a_filter_that_is_not_served_is_refused_and_not_ignored(api: Client) -> None:
