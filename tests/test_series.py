@@ -228,6 +228,11 @@ def instants(**values: str) -> list[Fact]:
             {"CommercialPaper": "370.4", "LinesOfCreditCurrent": "210", "LongTermDebtNoncurrent": "750"},
             "1330.4",
         ),
+        # Teva 2009-06-30: senior notes and convertible debentures, both long-term.
+        (
+            {"DebtCurrent": "2028", "SeniorLongTermNotes": "3857", "ConvertibleDebtNoncurrent": "861"},
+            "6746",
+        ),
         # Coca-Cola 2009-07-03: the loans and notes payable stand under the filer's own concept.
         (
             {
@@ -246,6 +251,34 @@ def instants(**values: str) -> list[Fact]:
 )
 def test_total_debt_is_every_line_of_debt_or_none(facts: dict[str, str], debt: str) -> None:
     assert told(held([K18], instants(**facts)), "total_debt", "2018 FY") == debt
+
+
+@pytest.mark.parametrize(
+    ("facts", "debt"),
+    [
+        # Kimco 2009-06-30: notes, mortgages and construction loans.
+        (
+            {
+                "NotesPayable": "2832.538",
+                "LoansPayableToBank": "1069.387",
+                "OtherLoansPayable": "236.743",
+            },
+            "4138.668",
+        ),
+        # Host 2009-06-19 prints a total; its debentures stand under a concept of its own.
+        (
+            {
+                "SeniorNotes": "4272",
+                "LineOfCredit": "210",
+                "own__ExchangeableSeniorDebentures": "1107",
+                "DebtAndCapitalLeaseObligations": "6093",
+            },
+            "6093",
+        ),
+    ],
+)
+def test_a_property_company_owes_all_its_notes_and_mortgages(facts: dict[str, str], debt: str) -> None:
+    assert told(held([K18], instants(**facts), sic=6798), "total_debt", "2018 FY") == debt
 
 
 def test_long_term_debt_is_the_line_of_that_name_and_not_the_convertible_one_beside_it() -> None:
@@ -338,6 +371,24 @@ def test_nothing_is_subtracted_that_is_tagged_the_wrong_way_round() -> None:
             },
             "capex",
             "893.453",
+        ),
+        # Plains Exploration: additions to oil and gas properties, and to other property.
+        (
+            {
+                "PaymentsToExploreAndDevelopOilAndGasProperties": "826.961",
+                "PaymentsToAcquireOtherPropertyPlantAndEquipment": "9.36",
+            },
+            "capex",
+            "836.321",
+        ),
+        # Denbury: the pipelines stand under a concept of its own.
+        (
+            {
+                "PaymentsToExploreAndDevelopOilAndGasProperties": "215.978",
+                "own__CO2CapitalExpendituresIncludingPipelines": "399.406",
+            },
+            "capex",
+            "not_reported",
         ),
         # Entergy: the total of electric, gas and competitive businesses, not the electric one.
         ({"ElectricUtilityRevenue": "1918.446", "UtilityRevenue": "2520.789"}, "revenue", "2520.789"),
