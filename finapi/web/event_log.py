@@ -65,15 +65,18 @@ def show(call: Call) -> Response:
         span = events.span(tx, feed)
         start = max(span.last - call.app.config.feed_catchup, span.first - 1) if since is None else since
         found = events.after(tx, feed, start, limit)
-    last = found[-1].seq if found else max(start, span.first - 1)
-    missing = start + 1 < span.first
+    # Ahead of the feed is who knew it before a backup was put back: what comes next must not be passed over.
+    last = found[-1].seq if found else min(max(start, span.first - 1), span.last)
+    missing = [
+        (first, to) for first, to in ((start + 1, span.first - 1), (span.last + 1, start)) if first <= to
+    ]
     meta = {
         "feed": feed,
         "first_seq": span.first,
         "last_seq": span.last,
         "next_since_seq": last,
         "has_more": last < span.last,
-        "gap": {"from": start + 1, "to": span.first - 1} if missing else None,
+        "gap": {"from": missing[0][0], "to": missing[0][1]} if missing else None,
     }
     return call.success([_message(event) for event in found], meta)
 

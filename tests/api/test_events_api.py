@@ -57,6 +57,15 @@ def test_what_is_no_longer_kept_is_named(make_app: Callable[..., App], clock: Fi
     assert answer.json["meta"]["gap"] == {"from": 6, "to": 30}
 
 
+def test_who_is_ahead_of_the_feed_is_told_so_and_goes_on_from_its_end(app: App, caller: Client) -> None:
+    tell(app, 3)
+    meta = caller.get(EVENTS, query={"feed": "main-api", "since_seq": 9}).json["meta"]
+    assert (meta["next_since_seq"], meta["has_more"], meta["gap"]) == (3, False, {"from": 4, "to": 9})
+    tell(app, 1)
+    answer = caller.get(EVENTS, query={"feed": "main-api", "since_seq": meta["next_since_seq"]})
+    assert ([event["seq"] for event in answer.json["data"]], answer.json["meta"]["gap"]) == ([4], None)
+
+
 def test_an_empty_feed_has_nothing_and_says_where_it_stands(caller: Client) -> None:
     answer = caller.get(EVENTS, query={"feed": "13f-live", "since_seq": 0})
     assert (answer.json["data"], answer.json["meta"]["next_since_seq"]) == ([], 0)
