@@ -166,7 +166,7 @@ class WsgiApp:
             held = held_etag(request.headers.get("if-none-match", ""), exchange.tag)
             if held is not None:
                 return Response(304, b"", headers={"ETag": held, "Vary": _vary(route)})
-        body = self._read_body(request, route) if route.body is not None else {}
+        body, wrong = self._read_body(request, route, wrong) if route.body is not None else ({}, wrong)
         call = Call(app, route, request, exchange.request_id, now, caller, params, body)
         if route.idempotent and idempotency.HEADER.lower() in request.headers:
             if wrong is not None:
@@ -241,11 +241,16 @@ class WsgiApp:
             headers["Retry-After"] = str(math.ceil(decision.retry_after))
         raise ApiError("RATE_LIMIT_EXCEEDED", "Too many requests. Try again later.", headers=headers)
 
-    def _read_body(self, request: Request, route: Route) -> dict[str, Any]:
-        body = read_body(route.body or (), request.read_json())
-        if route.email_limit is not None:
-            self._take(route.email_limit, ("email", body["email"]))
-        return body
+    def _read_body(
+        self, request: Request, route: Route, wrong: ApiError | None
+    ) -> tuple[dict[str, Any], ApiError | None]:
+        try:
+            body = read_body(route.body or (), request.read_json())
+            if route.email_limit is not None:
+                self._take(route.email_limit, ("email", body["email"]))
+        except ApiError as error:
+            return {}, wrong or error
+        return body, wrong
 
     def _error(self, exchange: Exchange, error: ApiError) -> Response:
         exchange.code = error.code

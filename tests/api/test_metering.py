@@ -232,6 +232,25 @@ def test_a_balance_below_the_cost_is_402_whatever_else_is_wrong(
     assert client.get(path).status == 402
 
 
+@pytest.mark.parametrize(
+    ("body", "kind"), [(b"{}", "application/json"), (b"{", "application/json"), (b"{}", "text/plain")]
+)
+def test_a_body_that_is_wrong_is_a_call_like_any_other(
+    make_app: Callable[..., App], body: bytes, kind: str
+) -> None:
+    app = make_app(free_tokens=5)
+    client = Client(app, accounts.create(app, "bob@example.com", "free", NOW).api_key)
+
+    def statuses() -> list[int]:
+        paths = ("/api/v1/cusip/batch", "/api/v1/sql-proxy")
+        sent = {"CONTENT_TYPE": kind}
+        return [client.call("POST", path, data=body, environ=sent).status for path in paths]
+
+    refused = 415 if kind == "text/plain" else 400
+    assert statuses() == [refused, 402]
+    assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "4xx_refund")]
+
+
 def test_a_402_is_after_401_and_429(make_app: Callable[..., App]) -> None:
     app = make_app(free_tokens=0, xbrl_burst=0)
     client = Client(app, accounts.create(app, "bob@example.com", "free", NOW).api_key)
