@@ -265,15 +265,19 @@ def test_total_debt_is_every_line_of_debt_or_none(facts: dict[str, str], debt: s
             },
             "4138.668",
         ),
-        # Host 2009-06-19 prints a total; its debentures stand under a concept of its own.
+        # Host 2009-06-19 prints a total, of which these lines are a part.
+        (
+            {"SeniorNotes": "4272", "LineOfCredit": "210", "DebtAndCapitalLeaseObligations": "6093"},
+            "6093",
+        ),
+        # Vornado 2009-06-30: its exchangeable debentures stand under a concept of its own.
         (
             {
-                "SeniorNotes": "4272",
-                "LineOfCredit": "210",
-                "own__ExchangeableSeniorDebentures": "1107",
-                "DebtAndCapitalLeaseObligations": "6093",
+                "NotesAndLoansPayable": "8833.435",
+                "UnsecuredDebt": "363.358",
+                "own__ExchangeableSeniorDebentures": "481.314",
             },
-            "6093",
+            "not_reported",
         ),
     ],
 )
