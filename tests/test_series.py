@@ -436,6 +436,24 @@ def test_a_bank_has_no_gross_profit_whatever_it_tags() -> None:
     assert told(company, "operating_cashflow", "2018 FY") == "-42012000000"
 
 
+def test_a_line_that_only_some_of_an_industry_have_is_theirs() -> None:
+    # American Express, the half year to 2009-06-30: purchase of premises and equipment.
+    bank = held([K18], lasting(PaymentsToAcquirePropertyPlantAndEquipment="334"), sic=6199)
+    assert told(bank, "capex", "2018 FY") == "334"
+    # Aetna, 2009-06-30: a health insurer with a classified balance sheet.
+    insurer = held([K18], instants(AssetsCurrent="6917.7", LiabilitiesCurrent="7934.2"), sic=6324)
+    assert told(insurer, "working_capital", "2018 FY") == "-1016.5"
+    assert (
+        told(held([K18], instants(Assets="1"), sic=6311), "total_current_assets", "2018 FY") == "not_reported"
+    )
+
+
+def test_convertible_notes_are_debt_issued() -> None:
+    # Snowflake, fiscal 2025.
+    facts = lasting(ProceedsFromConvertibleDebt="2300000000")
+    assert told(held([K18], facts), "debt_issued", "2018 FY") == "2300000000"
+
+
 @pytest.mark.parametrize(
     ("sic", "industry"),
     [
