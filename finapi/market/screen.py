@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from functools import cache
 from typing import NamedTuple
 
 from finapi.market import metrics, ratios
 from finapi.market.book import iso
-from finapi.market.cells import Figure
+from finapi.market.cells import Hole
 from finapi.market.company_books import CompanyBook
 from finapi.market.rows import Price, Series
 
@@ -16,11 +17,24 @@ from finapi.market.rows import Price, Series
 KEYS = (*metrics.mapping().derived, *ratios.catalogue().ratios)
 
 
+_PLACES = {key: place for place, key in enumerate(KEYS)}
+
+
 class Latest(NamedTuple):
-    """The values of a company's latest fiscal year by key; those without a value are left out."""
+    """A company's latest fiscal year: of each of the ``KEYS``, in their order, the value or why there is none."""
 
     period_end: str
-    values: dict[str, Decimal]
+    values: tuple[Decimal | Hole, ...]
+
+    def value(self, key: str) -> Decimal | Hole:
+        """What is known of a key."""
+        return self.values[_PLACES[key]]
+
+
+@cache
+def _shared(hole: Hole) -> Hole:
+    """One object for all holes of a kind: every company has dozens, and all companies are kept."""
+    return hole
 
 
 class Bound(NamedTuple):
@@ -29,9 +43,9 @@ class Bound(NamedTuple):
     gt: Decimal | None
     lt: Decimal | None
 
-    def holds(self, value: Decimal | None) -> bool:
-        """Whether a value passes; no value never does."""
-        if value is None:
+    def holds(self, value: Decimal | Hole) -> bool:
+        """Whether a value passes; a hole never does."""
+        if isinstance(value, Hole):
             return False
         return (self.gt is None or value > self.gt) and (self.lt is None or value < self.lt)
 
@@ -43,14 +57,15 @@ def latest(held: CompanyBook, price: Price | None) -> Latest | None:
     if not years:
         return None
     row = rows.row(years[0])
-    cells = {key: row.cell(key) for key in KEYS}
-    values = {key: cell.value for key, cell in cells.items() if isinstance(cell, Figure)}
-    return Latest(iso(years[0].end), values)
+    cells = (row.cell(key) for key in KEYS)
+    return Latest(
+        iso(years[0].end), tuple(_shared(cell) if isinstance(cell, Hole) else cell.value for cell in cells)
+    )
 
 
 def passes(found: Latest, bounds: Mapping[str, Bound]) -> bool:
     """Whether every filter holds."""
-    return all(bound.holds(found.values.get(key)) for key, bound in bounds.items())
+    return all(bound.holds(found.value(key)) for key, bound in bounds.items())
 
 
 def bounds(params: Mapping[str, Decimal | None], keys: Sequence[str] = KEYS) -> dict[str, Bound]:

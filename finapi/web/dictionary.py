@@ -98,7 +98,8 @@ def keys(call: Call) -> Response:
         "statements": list(dictionary.STATEMENTS),
         "generated_from": dictionary.source(),
     }
-    return call.rows(found, meta)
+    # A table says how many rows it has, not how many the dictionary has.
+    return call.table(found, {"total": len(found)}) or call.success(found, meta)
 
 
 def proof_of_cell(call: Call) -> Response:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from finapi.db import Transaction
@@ -51,6 +53,7 @@ SHAPE = envelope(
             period_end=DATE,
             price_source=nullable(enum("csv", "synthetic")),
             metrics=mapping(nullable(NUMBER)),
+            holes=mapping(obj(status=enum("hole", "nm"), reason_code=TEXT)),
         )
     ),
     obj(
@@ -122,7 +125,7 @@ def companies_by_ratio(call: Call) -> Response:
             "ticker": one.ticker,
             "period_end": latest.period_end,
             "price_source": source,
-            "metrics": {key: _number(latest.values.get(key)) for key in keys},
+            **_shown({key: latest.value(key) for key in keys}),
         }
         for (one, latest), source in zip(page, sources, strict=True)
     ]
@@ -147,8 +150,12 @@ def companies_by_ratio(call: Call) -> Response:
     return call.success(rows, meta)
 
 
-def _number(value: Any) -> Any:
-    return None if value is None else number(value)
+def _shown(values: Mapping[str, Decimal | Hole]) -> dict[str, Any]:
+    holes = {key: value for key, value in values.items() if isinstance(value, Hole)}
+    return {
+        "metrics": {key: None if isinstance(value, Hole) else number(value) for key, value in values.items()},
+        "holes": {key: {"status": hole.status, "reason_code": hole.reason} for key, hole in holes.items()},
+    }
 
 
 def _wanted(tx: Transaction, call: Call) -> list[Company]:

@@ -97,6 +97,7 @@ def test_the_dictionary_as_csv(caller: Client) -> None:
     answer = caller.get(XBRL + "dictionary", query={"kind": "derived"}, headers={"Accept": "text/csv"})
     assert answer.body.splitlines()[0].startswith(b"key,label,kind,statement")
     assert len(answer.body.splitlines()) == 6
+    assert int(answer.headers["x-total-count"]) == len(answer.body.splitlines()) - 1
 
 
 # ---- proof
@@ -266,6 +267,13 @@ def test_a_screen_filters_companies_by_their_latest_year(caller: Client) -> None
 
 def test_a_company_without_the_figure_passes_no_filter_on_it(caller: Client) -> None:
     assert asked(caller, "screen", {"current_ratio_gt": "-1000"})["data"] == []
+
+
+def test_a_figure_that_a_screen_does_not_have_is_null_with_its_reason(caller: Client) -> None:
+    (company,) = asked(caller, "screen", {"cik": "77", "metrics": "roe,market_cap,asset_turnover"})["data"]
+    assert company["metrics"]["market_cap"] is None
+    assert company["holes"]["market_cap"] == {"status": "hole", "reason_code": "no_price"}
+    assert {key for key, value in company["metrics"].items() if value is None} == set(company["holes"])
 
 
 def test_a_screen_pages_by_offset_and_names_companies(caller: Client) -> None:
