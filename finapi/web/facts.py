@@ -9,7 +9,7 @@ from typing import Any
 from finapi.db import Transaction
 from finapi.edgar import identity
 from finapi.errors import ApiError, invalid_param
-from finapi.market import companies, facts, lookups, sectors, statements
+from finapi.market import companies, facts, lookups, reasons, sectors, statements
 from finapi.web.call import Call
 from finapi.web.http import Response
 from finapi.web.params import Field, Param
@@ -63,6 +63,7 @@ XBRL_PARAMS = (
     _limit(),
     _OFFSET,
 )
+_MARK = nullable(obj(status=const("nil"), reason=const(reasons.REPORTED_NIL)))
 XBRL_SHAPE = envelope(
     array(
         obj(
@@ -73,6 +74,7 @@ XBRL_SHAPE = envelope(
             taxonomy=TEXT,
             concept=TEXT,
             value=nullable(NUMBER),
+            mark=_MARK,
             decimals=DECIMALS,
             unit=TEXT,
             period=obj(startDate=nullable(DATE), endDate=DATE),
@@ -99,6 +101,7 @@ LIST_SHAPE = envelope(
         obj(
             concept_qualified_name=TEXT,
             value=nullable(NUMBER),
+            mark=_MARK,
             unit=TEXT,
             period_start=nullable(DATE),
             period_end=DATE,
@@ -127,6 +130,7 @@ CONCEPT_SHAPE = obj(
             ticker=nullable(TEXT),
             cik=TEXT,
             value=nullable(NUMBER),
+            mark=_MARK,
             unit=TEXT,
             period_start=nullable(DATE),
             period_end=DATE,
@@ -279,8 +283,11 @@ def _cik(text: str | None) -> int | None:
         raise invalid_param("cik", "That is not a CIK.", expected="320193") from None
 
 
-def _number(value: str | None) -> Decimal | None:
-    return None if value is None else Decimal(value)
+def _value(text: str | None) -> dict[str, Any]:
+    """A fact's value, or the mark that says why there is none: the filing leaves it empty."""
+    if text is None:
+        return {"value": None, "mark": {"status": "nil", "reason": reasons.REPORTED_NIL}}
+    return {"value": Decimal(text), "mark": None}
 
 
 def _xbrl_row(placed: lookups.Placed) -> dict[str, Any]:
@@ -293,7 +300,7 @@ def _xbrl_row(placed: lookups.Placed) -> dict[str, Any]:
         "filed_at": fact.filed,
         "taxonomy": taxonomy if concept else "",
         "concept": concept or fact.concept,
-        "value": _number(fact.value),
+        **_value(fact.value),
         "decimals": facts.decimals_told(fact.decimals),
         "unit": fact.unit,
         "period": {"startDate": fact.start, "endDate": fact.end},
@@ -306,7 +313,7 @@ def _xbrl_row(placed: lookups.Placed) -> dict[str, Any]:
 def _list_row(fact: facts.Fact) -> dict[str, Any]:
     return {
         "concept_qualified_name": fact.concept,
-        "value": _number(fact.value),
+        **_value(fact.value),
         "unit": fact.unit,
         "period_start": fact.start,
         "period_end": fact.end,
@@ -321,7 +328,7 @@ def _concept_row(tx: Transaction, cik: int, fact: facts.Fact | lookups.Across) -
     return {
         "ticker": company.ticker,
         "cik": company.padded_cik,
-        "value": _number(fact.value),
+        **_value(fact.value),
         "unit": fact.unit,
         "period_start": fact.start,
         "period_end": fact.end,

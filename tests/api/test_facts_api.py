@@ -126,6 +126,7 @@ def test_facts_of_a_filing_have_their_parts(ask: Ask) -> None:
             "taxonomy": "us-gaap",
             "concept": "EarningsPerShareDiluted",
             "value": 6.29,
+            "mark": None,
             "decimals": None,
             "unit": "USD/shares",
             "period": {"startDate": "2008-09-28", "endDate": "2009-09-26"},
@@ -177,9 +178,10 @@ def test_facts_with_dimensions_are_found_by_axis_and_member(ask: Ask) -> None:
         assert len(ask("/xbrl/facts", query={"accession": ADSH, "dims": dims}).json["data"]) == count
 
 
-def test_own_elements_are_marked_and_nil_is_null(ask: Ask) -> None:
+def test_own_elements_are_marked_and_nil_is_null_with_its_reason(ask: Ask) -> None:
     (own,) = ask("/xbrl/facts", query={"accession": ADSH, "tag": "OwnThing"}).json["data"]
     assert (own["taxonomy"], own["value"], own["is_extension"]) == ("ext", None, True)
+    assert own["mark"] == {"status": "nil", "reason": "reported_nil"}
 
 
 def test_decimals_are_those_of_the_documents(ask: Ask) -> None:
@@ -240,6 +242,7 @@ def test_figures_of_a_company_are_counted_and_paged(ask: Ask) -> None:
     assert answer.json["data"][0] == {
         "concept_qualified_name": "us-gaap:Assets",
         "value": 47501000000,
+        "mark": None,
         "unit": "USD",
         "period_start": None,
         "period_end": "2009-09-26",
