@@ -32,6 +32,7 @@ STATUS_SECONDS = 30.0  # that /status is kept (SPEC "Limits": status cache)
 BOOK_FACTS = 120_000
 ANSWER_BYTES = 500  # that a kept answer takes beside its body
 SCREENED = 20_000
+CALLERS = 10_000
 
 
 def random_uuid() -> str:
@@ -68,6 +69,8 @@ class App:
     # Bodies that are the same for everybody as long as the process runs, by name.
     ready: dict[str, bytes] = field(default_factory=dict)
     kept_debits: deque[int] = field(default_factory=deque)
+    # Who calls with which key, by the key's fingerprint, until anything but the ledger is written.
+    callers: Cache = field(default_factory=lambda: Cache(CALLERS, lambda caller: 1 if caller else CALLERS))
     # Facts of companies arranged for series, by how many they are.
     books: Cache = field(default_factory=lambda: Cache(BOOK_FACTS, len))
     # The latest year of each company, by companies.

@@ -47,8 +47,7 @@ def charged(app: App, user_id: int, endpoint: str, cost: int, request_id: str) -
 def close_kept(app: App) -> float:
     """Write which debits are kept; when to be called again, in seconds. A worker's step."""
     if app.kept_debits:
-        with app.db.write() as tx:
-            _close_kept(app, tx)
+        app.db.share(lambda tx: _close_kept(app, tx))
     return CLOSE_SECONDS
 
 

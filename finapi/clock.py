@@ -57,12 +57,7 @@ class FixedClock:
 
 def iso(moment: datetime) -> str:
     """``moment`` as every document and row of finapi spells it: ``YYYY-MM-DDTHH:MM:SS.mmmZ`` (CONTRACT 2)."""
-    moment = moment.astimezone(UTC)
-    # Not isoformat: it would write +00:00, and years below 1000 need their zeros.
-    return (
-        f"{moment.year:04}-{moment.month:02}-{moment.day:02}T{moment.hour:02}:{moment.minute:02}"
-        f":{moment.second:02}.{moment.microsecond // 1000:03}Z"
-    )
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _to_milliseconds(moment: datetime) -> datetime:

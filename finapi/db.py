@@ -10,7 +10,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -109,6 +109,8 @@ class Database:
         self._local = threading.local()
         self._readers: list[sqlite3.Connection] = []
         self._closed = False
+        # Transactions of :meth:`write` that were committed. One process writes, so that nothing else changes.
+        self.written = 0
         self._listeners: dict[str, list[Callable[[], None]]] = {}
         # What waits for a commit, and whether a thread is there that will do it.
         self._waiting: deque[_Piece] = deque()
@@ -130,14 +132,17 @@ class Database:
             self._writer.close()
             raise
 
-    @contextmanager
-    def write(self) -> Iterator[Transaction]:
+    def write(self) -> AbstractContextManager[Transaction]:
         """A write transaction: committed when the block ends, rolled back when it raises.
 
         BEGIN IMMEDIATE, because a deferred one that must upgrade fails under contention instead of waiting.
         A block inside another on the same thread would be half a transaction, and is refused. UNAVAILABLE
         (503) when another process holds the file.
         """
+        return self._transaction(shared=False)
+
+    @contextmanager
+    def _transaction(self, *, shared: bool) -> Iterator[Transaction]:
         with self._lock:
             if self._writer.in_transaction:
                 raise RuntimeError("a write transaction inside another")
@@ -147,6 +152,7 @@ class Database:
             try:
                 yield tx
                 self._writer.execute("COMMIT")
+                self.written += not shared
             except BaseException:
                 # A full disk ends the transaction by itself.
                 if self._writer.in_transaction:
@@ -164,6 +170,7 @@ class Database:
         One commit, and its wait for the disk, serves all that came while the one before was under way. When a
         piece of work raises, all is undone and each piece is done again alone; a commit that fails fails them
         all. ``work`` must be short, and good to be called twice: ``tx.undo`` is for what is not in the database.
+        :attr:`written` does not count it: what is kept in memory must not depend on what it changes.
         """
         if getattr(self._local, "writes", False):
             raise RuntimeError("a write transaction inside another")
@@ -198,7 +205,7 @@ class Database:
     def _do(self, pieces: list[_Piece]) -> None:
         began = 0
         try:
-            with self.write() as tx:
+            with self._transaction(shared=True) as tx:
                 for began, piece in enumerate(pieces, 1):  # noqa: B007
                     piece.result = piece.work(tx)
                 began = 0

@@ -52,6 +52,8 @@ class Request:
     stream: Any = None
     # The other end of the connection, whatever a proxy says of the caller.
     peer: str = ""
+    # Path and query as they came: what is read of them is the same each time.
+    target: str = ""
     # The body as it was read: a stream gives it once.
     kept: list[dict[str, Any]] = field(default_factory=list)
 
@@ -99,12 +101,7 @@ class Request:
     @property
     def wants_gzip(self) -> bool:
         """Whether the caller takes gzip (RFC 9110 12.5.3; ``q=0`` is a refusal)."""
-        taken: dict[str, bool] = {}
-        for choice in self.headers.get("accept-encoding", "").split(","):
-            name, _, parameters = choice.partition(";")
-            taken[name.strip().lower()] = not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", parameters)
-        # What is said of gzip counts before what is said of everything else.
-        return taken.get("gzip", taken.get("*", False))
+        return _takes_gzip(self.headers.get("accept-encoding", ""))
 
 
 @dataclass(slots=True)
@@ -134,11 +131,12 @@ def read_request(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = 
     for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
         if environ.get(name):
             headers[name.replace("_", "-").lower()] = environ[name]
+    queried = environ.get("QUERY_STRING", "")
     segments: tuple[str, ...] = ()
-    query: dict[str, list[str]] = {}
+    query: Mapping[str, list[str]] = {}
     wrong = None
     try:
-        segments, query = _segments(path), _query(environ.get("QUERY_STRING", ""))
+        segments, query = _target(path, queried)
     except ApiError as error:
         wrong = error
     return Request(
@@ -154,6 +152,7 @@ def read_request(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = 
         wrong=wrong,
         stream=environ.get("wsgi.input"),
         peer=environ.get("REMOTE_ADDR", ""),
+        target=f"{path}?{queried}",
     )
 
 
@@ -167,7 +166,7 @@ def plain_get(
     """GET of a target that is known, without query and body; ``headers`` as the server names them, ``USER_AGENT``."""
     named = {name.replace("_", "-").lower(): value for name, value in headers.items()}
     address = client_address(peer, named.get("x-forwarded-for", ""), trusted_proxies)
-    return Request("GET", target, segments, {}, named, address, None, None, peer=peer)
+    return Request("GET", target, segments, {}, named, address, None, None, peer=peer, target=target)
 
 
 def client_address(peer: str, forwarded: str, trusted_proxies: tuple[str, ...]) -> str:
@@ -217,8 +216,8 @@ def json_object(data: bytes, content_type: str) -> dict[str, Any]:
 
 def caller_request_id(request: Request) -> str | None:
     """The caller's ``X-Request-ID`` if it may be repeated (1-191 visible ASCII characters), else None."""
-    said = request.headers.get("x-request-id", "")
-    return said if _CALLER_REQUEST_ID.fullmatch(said) else None
+    said = request.headers.get("x-request-id")
+    return said if said and _CALLER_REQUEST_ID.fullmatch(said) else None
 
 
 def gzip(body: bytes) -> bytes:
@@ -248,6 +247,16 @@ def coded_etag(tag: str, *, gzipped: bool) -> str:
     return f'"{tag}-gzip"' if gzipped else f'"{tag}"'
 
 
+@lru_cache(maxsize=64)
+def _takes_gzip(accepted: str) -> bool:
+    taken: dict[str, bool] = {}
+    for choice in accepted.split(","):
+        name, _, parameters = choice.partition(";")
+        taken[name.strip().lower()] = not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", parameters)
+    # What is said of gzip counts before what is said of everything else.
+    return taken.get("gzip", taken.get("*", False))
+
+
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
@@ -262,6 +271,12 @@ def _refuse_constant(name: str) -> Any:
 @cache
 def _networks(texts: tuple[str, ...]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
     return [ipaddress.ip_network(text) for text in texts]
+
+
+@lru_cache(maxsize=1024)
+def _target(path: str, query: str) -> tuple[tuple[str, ...], Mapping[str, list[str]]]:
+    """The segments of a path and the fields of a query; clients ask the same again and again."""
+    return _segments(path), _query(query)
 
 
 def _segments(path: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ The router, ``/openapi.json`` and the test of the README read this table and not
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -409,12 +410,16 @@ class Router:
                 continue
             begins = tuple(takewhile(lambda segment: not segment.startswith("{"), segments))
             self._patterns.setdefault((len(segments), begins), []).append((segments, by_method))
+        self._matched = lru_cache(maxsize=1024)(self._match)
         for patterns in self._patterns.values():
             # False sorts first: a literal is tried before a parameter in the same place.
             patterns.sort(key=lambda pattern: [segment.startswith("{") for segment in pattern[0]])
 
     def match(self, segments: tuple[str, ...]) -> Match | None:
         """The routes of a path given as decoded segments, or None when there is no such path."""
+        return self._matched(segments)
+
+    def _match(self, segments: tuple[str, ...]) -> Match | None:
         by_method = self._literal.get(segments)
         if by_method is not None:
             return Match(by_method, {})

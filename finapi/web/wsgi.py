@@ -10,11 +10,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from finapi import __version__, accounts, billing, idempotency, plans
 from finapi.accounts import Caller
 from finapi.app import App
+from finapi.cache import Cache
 from finapi.clock import iso
 from finapi.db import Refused
 from finapi.errors import ApiError, invalid_param
@@ -50,9 +51,23 @@ EXPOSED = (
 )
 ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempotency-Key"
 
+# Questions that are kept read, by the characters of their texts and what one takes beside them.
+QUESTION_CHARACTERS = 4_000_000
+QUESTION_OVERHEAD = 1_000
+
 # Status line, headers, body.
 Answered = tuple[str, list[tuple[str, str]], bytes]
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
+
+
+class Question(NamedTuple):
+    """What a path and a query ask of a route: the parameters, and a text that only the same question has."""
+
+    params: Mapping[str, Any]
+    text: str
+
+
+NO_QUESTION = Question({}, "")
 
 
 class Exchange:
@@ -77,6 +92,7 @@ class WsgiApp:
     def __init__(self, app: App, routes: Sequence[Route] = ROUTES) -> None:
         self.app = app
         self._router = Router(routes)
+        self._questions = Cache(QUESTION_CHARACTERS, lambda question: len(question.text) + QUESTION_OVERHEAD)
         self._at_once = {
             route.path: (tuple(route.path[1:].split("/")), route.at_once)
             for route in routes
@@ -160,14 +176,14 @@ class WsgiApp:
             raise unauthorized(route.auth)
         if caller is not None and caller.period_end is not None and caller.period_end <= iso(now):
             plans.refill(app, caller.id, now)
-        params, wrong = _read(route, path_params, request)
+        question, wrong = self._asked(route, path_params, request)
         if route.cacheable and wrong is None:
-            exchange.tag = _tag(route, params, caller.data_stamp if caller else "", request)
+            exchange.tag = _tag(route, question, caller.data_stamp if caller else "", request)
             held = held_etag(request.headers.get("if-none-match", ""), exchange.tag)
             if held is not None:
                 return Response(304, b"", headers={"ETag": held, "Vary": _vary(route)})
         body, wrong = self._read_body(request, route, wrong) if route.body is not None else ({}, wrong)
-        call = Call(app, route, request, exchange.request_id, now, caller, params, body)
+        call = Call(app, route, request, exchange.request_id, now, caller, question.params, body)
         if route.idempotent and idempotency.HEADER.lower() in request.headers:
             if wrong is not None:
                 raise wrong
@@ -182,12 +198,23 @@ class WsgiApp:
         exchange.charged = route.cost
         return response
 
+    def _asked(
+        self, route: Route, path_params: Mapping[str, str], request: Request
+    ) -> tuple[Question, ApiError | None]:
+        """What the parameters mean, or what is wrong with them: that is found anew each time."""
+        try:
+            key = (route.method, request.target)
+            return self._questions.get(None, key, lambda: _read(route, path_params, request.query)), None
+        except ApiError as error:
+            return NO_QUESTION, error
+
     def _answered(self, call: Call, tag: str | None) -> Response:
         """What the handler answers, or answered before to the same question of the same data."""
         if tag is None or call.caller is None:
             return call.route.handler(call)
         kept: Response = self.app.answers.get(call.caller.data_stamp, tag, lambda: call.route.handler(call))
-        return replace(kept, headers=dict(kept.headers), end=call.own_end if kept.end else b"")
+        end = call.own_end if kept.end else b""
+        return Response(kept.status, kept.body, kept.content_type, dict(kept.headers), end)
 
     def _once(self, call: Call) -> Response:
         """The answer of a call with an ``Idempotency-Key``: the kept one, or that of doing it now."""
@@ -226,8 +253,7 @@ class WsgiApp:
         key = request.headers.get("x-api-key") or request.query.get("apiKey", [""])[0]
         if not key and route.key_in_body:
             key = _key_in(request)
-        with self.app.db.glance() as tx:
-            return accounts.by_api_key(tx, key)
+        return accounts.by_key(self.app, key)
 
     def _take(self, name: str, key: object) -> Decision:
         """Take from a limit, or raise the 429; its headers come from the decision."""
@@ -367,22 +393,17 @@ def _key_in(request: Request) -> str:
     return key if isinstance(key, str) else ""
 
 
-def _read(
-    route: Route, path_params: Mapping[str, str], request: Request
-) -> tuple[dict[str, Any], ApiError | None]:
-    try:
-        for name in route.unserved:
-            if name in request.query:
-                raise invalid_param(name, f"{name} is not served: this list cannot be filtered by it.")
-        return read_all(route.params, path_params, request.query), None
-    except ApiError as error:
-        return {}, error
+def _read(route: Route, path_params: Mapping[str, str], query: Mapping[str, list[str]]) -> Question:
+    for name in route.unserved:
+        if name in query:
+            raise invalid_param(name, f"{name} is not served: this list cannot be filtered by it.")
+    params = read_all(route.params, path_params, query)
+    return Question(params, json.dumps([__version__, route.path, params], sort_keys=True, default=str))
 
 
-def _tag(route: Route, params: Mapping[str, Any], data_stamp: str, request: Request) -> str:
+def _tag(route: Route, question: Question, data_stamp: str, request: Request) -> str:
     table = request.preferred(TABLES) if route.lists else None
-    parts = json.dumps([__version__, data_stamp, route.path, params, table], sort_keys=True, default=str)
-    return hashlib.sha256(parts.encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{data_stamp} {table} {question.text}".encode()).hexdigest()[:32]
 
 
 def _vary(route: Route | None) -> str:
