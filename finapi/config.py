@@ -43,8 +43,8 @@ class Config:
         "", "master secrets, newest first, comma-separated hex; empty: the file in data_dir", secret=True
     )
 
-    # The interpreter runs one thread at a time, so more threads only hide waiting on the disk.
-    threads: int = _setting(8, "threads that run handlers", least=1)
+    # The interpreter runs one thread at a time: more threads only wait for the disk together, in one commit.
+    threads: int = _setting(16, "threads that run handlers", least=1)
     cores: Literal["one", "all"] = _setting("one", "cores that the threads which answer calls may use")
     connection_limit: int = _setting(1000, "connections open at once", least=1)
     # A request's head of a kilobyte takes longer than this only from a sender who wants it to.

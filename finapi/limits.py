@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +24,14 @@ class Limit:
     burst: int
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """What one key has used: ``excess`` requests above the even rate, as of ``at`` (monotonic seconds)."""
 
     excess: float
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """Whether a request may pass, and what its headers say.
 
     ``limit`` requests a period; ``remaining`` that would pass at once now; ``reset_after`` seconds until
