@@ -275,7 +275,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 
     def flush(self) -> None:
         """Send what the socket takes now, from any thread. What is left, or goes wrong, is for the loop."""
-        self._flush_exception(self._flush_some_if_lockable, do_close=False)
+        if self.total_outbufs_len:
+            self._flush_exception(self._flush_some_if_lockable, do_close=False)
 
     @property
     def needs_the_loop(self) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
 
-from finapi import accounts, credentials
+from finapi import accounts, billing, credentials
 from finapi.accounts import Caller, NewUser
 from finapi.app import App
 from finapi.errors import ApiError
@@ -107,6 +108,50 @@ def test_a_user_is_known_by_its_key(app: App, user: NewUser) -> None:
 @pytest.mark.parametrize("key", ["", "0" * 32, "not a key", "' OR 1=1 --", "\0" * 32])
 def test_nobody_is_known_by_another_text(app: App, user: NewUser, key: str) -> None:
     assert caller_of(app, key) is None
+
+
+@contextmanager
+def questions(app: App) -> Iterator[list[str]]:
+    """The statements that the database is asked in the block."""
+    asked: list[str] = []
+    app.db._writer.set_trace_callback(asked.append)
+    yield asked
+    app.db._writer.set_trace_callback(None)
+
+
+def test_a_key_is_looked_up_once_while_only_tokens_are_spent(app: App, user: NewUser) -> None:
+    known = accounts.by_key(app, user.api_key)
+    with billing.charged(app, user.id, "GET /x", 25, "r1"):
+        pass
+    billing.close_kept(app)
+    with questions(app) as asked:
+        assert accounts.by_key(app, user.api_key) == known
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM api_keys",
+        "UPDATE userplans SET plan = 'free'",
+        "UPDATE users SET email = 'b@example.com'",
+    ],
+)
+def test_what_changes_a_caller_counts_from_its_commit_on(app: App, user: NewUser, change: str) -> None:
+    before = accounts.by_key(app, user.api_key)
+    rows(app, change)
+    after = accounts.by_key(app, user.api_key)
+    assert after == caller_of(app, user.api_key) != before
+
+
+def test_keys_of_nobody_are_not_kept(app: App, user: NewUser) -> None:
+    accounts.by_key(app, user.api_key)
+    for number in range(3):
+        assert accounts.by_key(app, f"{number:032x}") is None
+    with questions(app) as asked:
+        accounts.by_key(app, user.api_key)
+    assert asked == []
+    assert len(app.callers._kept) == 1
 
 
 def test_a_key_in_capitals_is_another_text(app: App, user: NewUser) -> None:

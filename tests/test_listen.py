@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
@@ -73,6 +74,12 @@ class App:
         if path == "/bytes":
             start_response("200 OK", [("Content-Length", query)])
             return (b"x" * min(1_000_000, int(query) - at) for at in range(0, int(query), 1_000_000))
+        if path == "/unchanged":
+            start_response("304 Not Modified", [("ETag", '"a"')])
+            return []
+        if path == "/split":
+            start_response("200 OK", [("Content-Length", "0"), ("X-Said", unquote(query))])
+            return []
         if path == "/stream":
             start_response("200 OK", [])
             return iter([b"one", b"two"])
@@ -534,6 +541,24 @@ def test_a_pipeline_whose_answers_are_not_read_stops_at_the_first(
 def test_an_answer_to_head_has_no_body(start: Callable[..., Running], path: bytes) -> None:
     client = start().connect().send(b"HEAD %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" % path)
     assert client.answer(head=True).status == 200
+    assert client.at_end()
+
+
+def test_an_answer_without_a_body_keeps_its_connection(start: Callable[..., Running]) -> None:
+    client = start().connect()
+    for _ in range(2):
+        answer = client.send(b"GET /unchanged HTTP/1.1\r\nHost: a\r\n\r\n").answer(head=True)
+        assert (answer.status, answer.headers["etag"]) == (304, '"a"')
+        assert not {"connection", "content-length", "transfer-encoding"} & set(answer.headers)
+
+
+@pytest.mark.parametrize("said", [b"a%0D%0AX-Other:%20b", b"a%0Ab", b"a%0Db"])
+def test_a_line_break_in_a_header_of_the_application_is_a_500(
+    start: Callable[..., Running], said: bytes
+) -> None:
+    client = start().connect().send(b"GET /split?%s HTTP/1.1\r\nHost: a\r\n\r\n" % said)
+    answer = client.answer()
+    assert (answer.error, "x-other" in answer.headers) == ("INTERNAL_SERVER_ERROR", False)
     assert client.at_end()
 
 

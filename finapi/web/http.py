@@ -123,11 +123,7 @@ def read_request(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = 
     path = raw.partition("?")[0]
     if not path.startswith("/"):
         path = "/" + path.partition("://")[2].partition("/")[2]
-    headers = {
-        name[5:].replace("_", "-").lower(): value
-        for name, value in environ.items()
-        if name.startswith("HTTP_")
-    }
+    headers = {_field_name(name): value for name, value in environ.items() if name[:5] == "HTTP_"}
     for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
         if environ.get(name):
             headers[name.replace("_", "-").lower()] = environ[name]
@@ -271,6 +267,12 @@ def _refuse_constant(name: str) -> Any:
 @cache
 def _networks(texts: tuple[str, ...]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
     return [ipaddress.ip_network(text) for text in texts]
+
+
+@lru_cache(maxsize=256)
+def _field_name(variable: str) -> str:
+    """``user-agent`` for ``HTTP_USER_AGENT``."""
+    return variable[5:].replace("_", "-").lower()
 
 
 @lru_cache(maxsize=1024)
