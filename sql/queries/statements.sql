@@ -44,6 +44,15 @@ SELECT DISTINCT reports.form, reports.period_of_report
 FROM reports
 JOIN filings ON filings.id = reports.filing_id
 WHERE reports.cik = :cik AND reports.statements > 0
+    -- As above: of a filing whose own documents are here the rounded period is no other one.
+    AND NOT (reports.source = 'fsds' AND EXISTS (
+        SELECT 1
+        FROM reports AS beside
+        WHERE beside.filing_id = reports.filing_id
+            AND beside.cik = reports.cik
+            AND beside.source = 'xbrl'
+            AND beside.statements > 0
+    ))
 ORDER BY reports.period_of_report DESC, reports.form
 LIMIT 20
 

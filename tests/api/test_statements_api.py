@@ -560,6 +560,13 @@ def test_of_one_filing_stored_twice_the_fuller_set_of_documents_answers(
     assert revenue_of(client.get(f"/api/v1/xbrl/filing/{AMENDMENT}/statements")) == "9"
 
 
+def test_the_rounded_period_of_a_data_set_is_not_another_one_held(app: App, client: Client) -> None:
+    rounded = replace(report(period_of_report="2025-01-31"), source="fsds")
+    put(app, rounded)
+    details = refused(client.get(COMPANY, query={"year": 1990}), 404, "NOT_COVERED")
+    assert details["covered_periods"] == [{"form_type": "10-K", "period_of_report": "2024-12-31"}]
+
+
 def test_the_same_documents_stored_again_change_nothing(app: App, client: Client) -> None:
     tag = client.get(COMPANY).headers["etag"]
     assert put(app, report()) is False
