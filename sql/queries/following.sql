@@ -6,7 +6,7 @@ DELETE FROM followed WHERE cik = :cik
 
 -- name: followed
 SELECT followed.cik, followed.added_at, companies.name, (
-    SELECT ticker FROM tickers WHERE tickers.cik = followed.cik ORDER BY last_seen DESC, source DESC, position LIMIT 1
+    SELECT ticker FROM tickers WHERE tickers.cik = followed.cik ORDER BY source DESC, last_seen DESC, position, ticker LIMIT 1
 ) AS ticker
 FROM followed
 LEFT JOIN companies ON companies.cik = followed.cik

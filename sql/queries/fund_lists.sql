@@ -1,6 +1,7 @@
 -- name: fund_by_cik
 SELECT funds.cik, name, filing_count, latest_period, latest_filed_at, latest_value, 1 AS total, (
-    SELECT min(ticker) FROM tickers WHERE tickers.cik = funds.cik
+    SELECT ticker FROM tickers WHERE tickers.cik = funds.cik
+    ORDER BY source DESC, last_seen DESC, position, ticker LIMIT 1
 ) AS ticker
 FROM funds
 WHERE cik = :cik
@@ -8,7 +9,8 @@ WHERE cik = :cik
 -- name: funds_by_word
 -- The longest word by its index, the rest in the name; the largest funds first.
 SELECT funds.cik, name, filing_count, latest_period, latest_filed_at, latest_value, count(*) OVER () AS total, (
-    SELECT min(ticker) FROM tickers WHERE tickers.cik = funds.cik
+    SELECT ticker FROM tickers WHERE tickers.cik = funds.cik
+    ORDER BY source DESC, last_seen DESC, position, ticker LIMIT 1
 ) AS ticker
 FROM funds
 WHERE cik IN (SELECT fund_words.cik FROM fund_words WHERE word >= :word AND word < :end)
@@ -19,7 +21,8 @@ LIMIT :limit
 -- name: funds_by_value
 SELECT funds.cik, name, filing_count, latest_period, latest_filed_at, latest_value,
     (SELECT count(*) FROM funds WHERE cik > 0) AS total, (
-    SELECT min(ticker) FROM tickers WHERE tickers.cik = funds.cik
+    SELECT ticker FROM tickers WHERE tickers.cik = funds.cik
+    ORDER BY source DESC, last_seen DESC, position, ticker LIMIT 1
 ) AS ticker
 FROM funds
 ORDER BY latest_value DESC, cik
@@ -27,7 +30,8 @@ LIMIT :limit
 
 -- name: funds_by_cik
 SELECT funds.cik, name, filing_count, latest_period, latest_filed_at, latest_value, (
-    SELECT min(ticker) FROM tickers WHERE tickers.cik = funds.cik
+    SELECT ticker FROM tickers WHERE tickers.cik = funds.cik
+    ORDER BY source DESC, last_seen DESC, position, ticker LIMIT 1
 ) AS ticker
 FROM funds
 WHERE cik > :after

@@ -524,6 +524,20 @@ def test_a_page_behind_the_last_still_says_how_many_there_are(api: Client, path:
     assert whole["total"] > 0
 
 
+def test_a_manager_with_several_tickers_bears_the_one_that_its_company_is_shown_with(
+    make_app: Callable[..., App], tmp_path: Path
+) -> None:
+    app = make_app(**ACCOUNTS)
+    client = Client(app, accounts.create(app, "ann@example.com", "pro", NOW).api_key)
+    listed = [{"cik_str": 1234567, "ticker": ticker, "title": "Lamp"} for ticker in ("LMP-B", "LMP-A")]
+    take(app, tmp_path, json.dumps(dict(enumerate(listed))).encode(), ours.june())
+    primary = client.get(API + "/xbrl/search?q=1234567").json["data"][0]["ticker"]
+    assert primary == "LMP-B"
+    for path, rows in (("funds", "funds"), ("search?q=lamp", "results"), ("search?q=1234567", "results"),
+                       ("filers?q=lamp", "filers"), ("funds?limit=1&cursor=1", "funds")):  # fmt: skip
+        assert [row["symbol"] for row in shown(client, f"/form-13f/{path}")[rows]] == [primary], path
+
+
 def test_the_newest_reports_of_an_empty_manager_and_day_are_all(api: Client) -> None:
     assert shown(api, "/form-13f/latest?cik=&since=")["data"] == shown(api, "/form-13f/latest")["data"]
     assert api.get(API + "/form-13f/latest?cik=%20").status == 400
