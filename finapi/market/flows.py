@@ -14,7 +14,7 @@ from typing import Any
 from finapi.db import Row, Transaction
 from finapi.edgar import cusip, tickers
 from finapi.errors import ApiError, invalid_param
-from finapi.market import issuers, positions, sectors, securities
+from finapi.market import companies, issuers, positions, sectors, securities
 from finapi.market.funds import percent, price
 
 SORTS = {
@@ -177,11 +177,21 @@ class Wanted:
 
 
 def securities_of(tx: Transaction, ticker: str) -> Wanted:
-    """The securities of a folded ticker; UNKNOWN_TICKER when no CUSIP is known for it."""
+    """The securities of a folded ticker; :func:`no_cusip` when there are none."""
     rows = tx.all("securities_of_ticker", ticker=ticker)
     if not rows:
-        raise ApiError("UNKNOWN_TICKER", "No CUSIP is known for this ticker.", details={"ticker": ticker})
+        raise no_cusip(tx, ticker)
     return _wanted(rows)
+
+
+def no_cusip(tx: Transaction, ticker: str) -> ApiError:
+    """The NOT_COVERED of a ticker that a company bears; raises UNKNOWN_TICKER for one that nobody bears."""
+    company = companies.find(tx, ticker)
+    return ApiError(
+        "NOT_COVERED",
+        f"No CUSIP of {company.name} is known.",
+        details={"ticker": ticker, "cik": company.padded_cik},
+    )
 
 
 def security_of(tx: Transaction, number: str) -> Wanted:
@@ -203,7 +213,7 @@ def _wanted(rows: Sequence[Row]) -> Wanted:
 
 
 def meant(tx: Transaction, text: str) -> Wanted:
-    """The securities of a ticker or a CUSIP; UNKNOWN_TICKER or NOT_FOUND when there are none."""
+    """The securities of a ticker or a CUSIP; a 404 of its own for each of the reasons that there are none."""
     try:
         number = cusip.fold(text)
     except ValueError:

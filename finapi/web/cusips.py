@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from finapi.errors import ApiError, invalid_param
-from finapi.market import funds, securities
+from finapi.market import flows, funds, securities
 from finapi.market.securities import Security
 from finapi.web import holdings_shapes as shapes
 from finapi.web.call import Call
@@ -130,8 +130,8 @@ def of_ticker(call: Call) -> Response:
     ticker = ticker_of(call.params["ticker"])
     with call.app.db.read() as tx:
         found = securities.by_ticker(tx, ticker)
-    if not found:
-        raise ApiError("UNKNOWN_TICKER", "No CUSIP is known for this ticker.", details={"ticker": ticker})
+        if not found:
+            raise flows.no_cusip(tx, ticker)
     return call.listed(found[0].shown(), {})
 
 

@@ -777,6 +777,19 @@ def test_a_body_that_is_wrong_is_refused(api: Client, path: str, body: Any) -> N
     assert (answer.status, answer.json["code"]) == (400, "INVALID_PARAM")
 
 
+@pytest.mark.parametrize("path", ["/tickers/LMP/holders", "/tickers/lmp/fund-trends", "/cusip/ticker/LMP",
+                                  "/form-13f/holdings/search?q=LMP"])  # fmt: skip
+def test_a_ticker_that_is_known_without_a_cusip_is_not_an_unknown_one(
+    make_app: Callable[..., App], tmp_path: Path, path: str
+) -> None:
+    app = make_app(**ACCOUNTS)
+    client = Client(app, accounts.create(app, "ann@example.com", "pro", NOW).api_key)
+    take(app, tmp_path, b'{"0":{"cik_str":77,"ticker":"LMP","title":"Lamp Inc."}}')
+    answer = client.get(API + path)
+    assert answer.verdict == (404, "NOT_COVERED", "No CUSIP of Lamp Inc. is known.")
+    assert answer.json["details"] == {"ticker": "LMP", "cik": "0000000077"}
+
+
 def test_an_empty_store_says_that_nothing_is_held(make_app: Callable[..., App]) -> None:
     app = make_app(**ACCOUNTS)
     client = Client(app, accounts.create(app, "ann@example.com", "pro", NOW).api_key)
