@@ -66,6 +66,7 @@ HEADERS: dict[str, dict[str, Any]] = {
     "Link": _header("The changelog, and what to call instead.", TEXT),
     "X-Has-More": _header("CSV and NDJSON: whether rows follow.", enum("true", "false"), always=False),
     "X-Next-Cursor": _header("CSV and NDJSON: the cursor of the next page.", TEXT, always=False),
+    "X-Total-Characters": _header("Characters of the whole document, of which this may be a part.", INTEGER),
     "X-Total-Count": _header("CSV and NDJSON: rows in all.", INTEGER, always=False),
 }
 _LIMITS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
@@ -183,6 +184,7 @@ class Answers:
         headers += ["ETag"] if route.cacheable else []
         headers += ["Idempotent-Replayed"] if route.idempotent else []
         headers += PAGING_HEADERS.values() if route.lists else ()
+        headers += ["X-Total-Characters"] if route.media else []
         answer = {
             "description": route.summary,
             "headers": _headers(*headers),

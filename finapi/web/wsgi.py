@@ -46,8 +46,8 @@ GATEWAY_ZONES = ("financials", "xbrl")
 # What a browser's script may read of a response, and send with a request (Fetch standard, CORS).
 EXPOSED = (
     "X-API-Version, X-Request-ID, X-Tokens-Charged, X-RateLimit-Limit, X-RateLimit-Remaining, "
-    "X-RateLimit-Reset, Retry-After, ETag, X-Has-More, X-Next-Cursor, X-Total-Count, Idempotent-Replayed, "
-    "Deprecation, Sunset, Link"
+    "X-RateLimit-Reset, Retry-After, ETag, X-Has-More, X-Next-Cursor, X-Total-Count, X-Total-Characters, "
+    "Idempotent-Replayed, Deprecation, Sunset, Link"
 )
 ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempotency-Key"
 

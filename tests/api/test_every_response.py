@@ -302,6 +302,13 @@ def test_a_key_route_may_be_read_by_any_page(make_app: Callable[..., App], statu
     assert "access-control-allow-credentials" not in headers
 
 
+def test_a_page_may_read_every_header_that_answers_are_described_with(client: Client) -> None:
+    described = set(client.get("/openapi.json").json["components"]["headers"])
+    exposed = client.get(COMPANY).headers["access-control-expose-headers"].split(", ")
+    # Those of a refusal that no page can act on, and of redirects, which the browser follows.
+    assert described - {"Allow", "Location", "WWW-Authenticate"} == set(exposed)
+
+
 @pytest.mark.parametrize("method", ["GET", "OPTIONS", "POST"])
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/openapi.json", "/api/v1/nothing"])
 def test_no_other_route_may(client: Client, method: str, path: str) -> None:
