@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Protocol
 
 
@@ -55,6 +56,7 @@ class FixedClock:
             self._elapsed += seconds
 
 
+@lru_cache(maxsize=256)
 def iso(moment: datetime) -> str:
     """``moment`` as every document and row of finapi spells it: ``YYYY-MM-DDTHH:MM:SS.mmmZ`` (CONTRACT 2)."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

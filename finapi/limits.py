@@ -66,6 +66,12 @@ def decide(limit: Limit, state: State | None, now: float) -> tuple[Decision, Sta
     return Decision(True, limit.requests, remaining, (excess + 1) / rate, 0.0), State(excess, at)
 
 
+def _tightness(verdict: tuple[Decision, State | None]) -> tuple[bool, int, float]:
+    """Refusals first, the longest of them first; then what leaves least."""
+    decision = verdict[0]
+    return decision.allowed, decision.remaining, -decision.retry_after
+
+
 class Limiter:
     """The states of one or more limits by caller, at most ``keys`` callers; a request must pass every limit.
 
@@ -102,14 +108,14 @@ class Limiter:
         with self._lock:
             states = self._states.get(key) or [None] * len(self.limits)
             verdicts = [decide(limit, state, now) for limit, state in zip(self.limits, states, strict=True)]
-            refusals = [decision for decision, _ in verdicts if not decision.allowed]
-            if refusals:
-                return max(refusals, key=lambda decision: decision.retry_after)
+            decision = min(verdicts, key=_tightness)[0]
+            if not decision.allowed:
+                return decision
             self._states[key] = [state for _, state in verdicts]
             self._states.move_to_end(key)
             if len(self._states) > self._keys:
                 self._states.popitem(last=False)
-        return min((decision for decision, _ in verdicts), key=lambda decision: decision.remaining)
+        return decision
 
     def forget(self, key: Hashable) -> None:
         """Give back all that ``key`` used."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
 from waitress.buffers import OverflowableBuffer
@@ -16,6 +18,7 @@ from waitress.receiver import ChunkedReceiver, FixedStreamReceiver
 
 REQUEST_LINE_LIMIT = 8_192  # bytes; RFC 9112 section 3 asks for 8,000 at least
 CHUNK_LINE_LIMIT = 4_096  # bytes of a chunk's size with its extensions, or of a trailer field
+KNOWN_LINE_LIMIT = 2_048  # bytes of header fields that are remembered as they were read
 FRAMING_LIMIT = 1_048_576  # bytes of all such lines in a body; one-byte chunks would hold the loop a minute
 
 TCHAR = rb"!#$%&'*+\-.^_`|~0-9A-Z"  # RFC 9110 section 5.6.2, without a-z
@@ -93,6 +96,23 @@ class ChunkedBody(ChunkedReceiver):  # type: ignore[misc]
         self.completed = not line
 
 
+def _fields(lines: bytes) -> Mapping[str, list[str]]:
+    """The header fields by name as waitress writes it, ``USER_AGENT``: the values in their order."""
+    fields: defaultdict[str, list[str]] = defaultdict(list)
+    for line in lines.split(b"\r\n") if lines else ():
+        field = FIELD.fullmatch(line)  # refuses obs-fold, a blank before the colon, bare CR and LF, NUL
+        if field is None:
+            raise Refusal(400, "A header field is malformed.")
+        name, value = field[1].decode(), field[2].strip(b" \t").decode("latin-1")
+        if "_" not in name:  # dropped, as by nginx: X_Api_Key would stand for X-Api-Key in the environ
+            fields[name.upper().replace("-", "_")].append(value)
+    return dict(fields)
+
+
+# A client sends the same fields with every request.
+_known_fields = lru_cache(maxsize=256)(_fields)
+
+
 class RequestParser(HTTPRequestParser):  # type: ignore[misc]
     """A request as it comes in: waitress's attributes, read without any of its leniency."""
 
@@ -135,24 +155,17 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
         return taken
 
     def _parse_head(self, head: bytes) -> None:
-        line, *lines = head.split(b"\r\n")
+        line, _, lines = head.partition(b"\r\n")
         request_line = REQUEST_LINE.fullmatch(line)
         if request_line is None:
             raise Refusal(400, "The request line is malformed.")
         self.command, self.request_uri, self.version = (part.decode() for part in request_line.groups())
         if self.version not in ("1.0", "1.1"):
             raise Refusal(505, "This server speaks HTTP/1.0 and HTTP/1.1.")
-        fields: defaultdict[str, list[str]] = defaultdict(list)
-        for line in lines:
-            field = FIELD.fullmatch(line)  # refuses obs-fold, a blank before the colon, bare CR and LF, NUL
-            if field is None:
-                raise Refusal(400, "A header field is malformed.")
-            name, value = field[1].decode(), field[2].strip(b" \t").decode("latin-1")
-            if "_" not in name:  # dropped, as by nginx: X_Api_Key would stand for X-Api-Key in the environ
-                fields[name.upper().replace("-", "_")].append(value)
+        fields = _known_fields(lines) if len(lines) <= KNOWN_LINE_LIMIT else _fields(lines)
         self.headers = {name: ", ".join(values) for name, values in fields.items()}
-        self._set_target(fields["HOST"])
-        self._set_framing(fields["TRANSFER_ENCODING"], fields["CONTENT_LENGTH"])
+        self._set_target(fields.get("HOST", []))
+        self._set_framing(fields.get("TRANSFER_ENCODING", []), fields.get("CONTENT_LENGTH", []))
         if self.version == "1.1" and "EXPECT" in self.headers:  # RFC 9110 section 10.1.1
             if self.headers["EXPECT"].lower() != "100-continue":
                 raise Refusal(417, "The only expectation that can be met is 100-continue.")
