@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 
 import pytest
 
@@ -446,6 +447,113 @@ def test_a_line_that_only_some_of_an_industry_have_is_theirs() -> None:
     assert (
         told(held([K18], instants(Assets="1"), sic=6311), "total_current_assets", "2018 FY") == "not_reported"
     )
+
+
+@pytest.mark.parametrize(
+    ("facts", "metric", "value"),
+    [
+        # ConocoPhillips, the half year to 2009-06-30: a payment of its own, tagged negative.
+        ({"own__CapitalExpendituresAndInvestments": "-5578"}, "capex", "5578"),
+        # SPX, the same half year: positive.
+        ({"own__CapitalExpenditures": "44.9"}, "capex", "44.9"),
+        # ITT, Dow Chemical.
+        ({"own__DividendsPaid": "-70.4"}, "dividends_paid", "70.4"),
+        ({"own__DividendsPaidToStockholders": "-527"}, "dividends_paid", "527"),
+        # TJX, the quarter to 2009-08-01.
+        ({"own__CostOfSalesIncludingBuyingAndOccupancyCosts": "-3534.302"}, "cost_of_revenue", "3534.302"),
+        # 3M, BorgWarner, Dow Chemical, the quarter to 2009-06-30.
+        ({"own__ResearchDevelopmentAndRelatedExpenses": "309"}, "research_and_development", "309"),
+        ({"own__SellingGeneralAndAdministrativeExpenses": "115.4"}, "selling_general_admin", "115.4"),
+        ({"own__InterestExpenseAndAmortizationOfDebtDiscount": "525"}, "interest_expense", "525"),
+        # Colgate: the line of the cash flow statement; PPL: one of the statement of equity.
+        ({"own__StockBasedCompensationExpense": "55.7"}, "stock_based_compensation", "55.7"),
+        ({"own__StockBasedCompensation": "3"}, "stock_based_compensation", "not_reported"),
+        # IBM: net of proceeds.
+        (
+            {"own__PaymentsToAcquirePropertyPlantAndEquipmentNetOfProceedsFromDispositions": "1304"},
+            "capex",
+            "not_reported",
+        ),
+    ],
+)
+def test_a_payment_under_a_filers_own_name_is_its_amount(
+    facts: dict[str, str], metric: str, value: str
+) -> None:
+    assert told(held([K18], lasting(**facts)), metric, "2018 FY") == value
+
+
+def test_that_a_payment_was_tagged_the_other_way_round_is_told_and_carried_into_quarters() -> None:
+    # ITT, 2009-06-30: the sign of its own concept is no figure's sign.
+    company = held([K18], lasting(own__CapitalExpenditures="-87.2"))
+    data, _ = series.answer(company, series.Question("A", ("capex",), provenance="full"))
+    cell = data["rows"][0]["metrics"]["capex"]
+    assert (cell["value"], cell["concept"], cell["method"]) == (
+        Decimal("87.2"),
+        "own:CapitalExpenditures",
+        "mapped",
+    )
+    assert [(one["sign"], one["value"]) for one in cell["operands"]] == [(-1, Decimal("-87.2"))]
+    spans = [("2024-06-30", "-30", Q2), ("2024-09-30", "-50", Q3), ("2024-12-31", "-90", K24)]
+    paid = [("own:CapitalExpenditures", "2024-01-01", end, value, one.accession) for end, value, one in spans]
+    assert told(held(QUARTERS, a_year() + paid), "capex", "2024 Q3", kind="Q") == "20"
+    assert told(held(QUARTERS, a_year() + paid), "capex", "2024 Q4", kind="Q") == "40"
+
+
+@pytest.mark.parametrize(
+    ("facts", "sic", "value"),
+    [
+        # Bank of America, the half year to 2009-06-30.
+        (
+            {"DepreciationPremisesAndEquipment": "1169", "AmortizationOfIntangibleAssets": "1036"},
+            6021,
+            "2205",
+        ),
+        # People's United: leased equipment is a line beside.
+        (
+            {
+                "DepreciationPremisesAndEquipment": "15.4",
+                "OtherDepreciationAndAmortization": "5.7",
+                "AmortizationOfIntangibleAssets": "10.5",
+            },
+            6036,
+            "31.6",
+        ),
+        # Northern Trust: amortization of software is tagged negative.
+        (
+            {
+                "DepreciationPremisesAndEquipment": "45.7",
+                "CapitalizedComputerSoftwareAmortization": "-60.7",
+                "AmortizationOfIntangibleAssets": "7.9",
+            },
+            6022,
+            "unexpected_sign",
+        ),
+        # Mattel, Diamond Offshore.
+        ({"DepreciationExpense": "75.904", "AdjustmentForAmortization": "9.874"}, 3944, "85.778"),
+        ({"CostOfServicesDepreciation": "170.493"}, 1381, "170.493"),
+        # Marvell, fiscal 2024: the line of the statement, which amortization of acquired intangibles is not in.
+        (
+            {
+                "OtherDepreciationAndAmortization": "299.8",
+                "Depreciation": "148.2",
+                "AmortizationOfIntangibleAssets": "1097.9",
+            },
+            3674,
+            "299.8",
+        ),
+    ],
+)
+def test_depreciation_is_the_line_of_the_cash_flow_statement_or_its_parts(
+    facts: dict[str, str], sic: int, value: str
+) -> None:
+    assert told(held([K18], lasting(**facts), sic=sic), "depreciation_amortization", "2018 FY") == value
+
+
+def test_merchandise_is_the_inventory_where_nothing_else_is() -> None:
+    # Home Depot, 2009-08-02; Murphy Oil, 2009-06-30.
+    assert told(held([K18], instants(InventoryFinishedGoods="10797")), "inventory", "2018 FY") == "10797"
+    parts = instants(InventoryFinishedGoods="415.13", OtherInventorySupplies="207.067")
+    assert told(held([K18], parts), "inventory", "2018 FY") == "not_reported"
 
 
 def test_convertible_notes_are_debt_issued() -> None:

@@ -54,7 +54,8 @@ class Beside(NamedTuple):
 
 class Way(NamedTuple):
     """One way to a figure: ``tags`` that mean the same line, ``own`` patterns, or the ``terms`` of a formula.
-    A filing that tells one of the tags or patterns of ``beside`` is not worked out by the formula."""
+    A filing that tells one of the tags or patterns of ``beside`` is not worked out by the formula. ``unsigned``: a
+    filer's own line of it is an amount paid or spent, positive whichever way it is tagged."""
 
     tier: int
     tags: tuple[str, ...]
@@ -62,6 +63,7 @@ class Way(NamedTuple):
     terms: tuple[Term, ...]
     text: str
     beside: Beside
+    unsigned: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +219,13 @@ def _metric(key: str, entry: dict[str, Any]) -> Metric:
 def _ways(entry: dict[str, Any], industry: str) -> tuple[Way, ...]:
     texts = [*entry.get(f"from_{industry}", ()), *entry["from"]]
     beside = Beside(*_named(entry.get("beside", "")))
+    unsigned = entry.get("outlay", False)
     made: list[Way] = []
     for tier, text in enumerate(texts, 1):
         if text.startswith("= "):
-            made.append(Way(tier, (), (), terms(text[2:], tags=True), text[2:], beside))
+            made.append(Way(tier, (), (), terms(text[2:], tags=True), text[2:], beside, unsigned))
         else:
-            made.append(Way(tier, *_named(text), (), text, Beside((), ())))
+            made.append(Way(tier, *_named(text), (), text, Beside((), ()), unsigned))
     return tuple(made)
 
 

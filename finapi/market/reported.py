@@ -79,9 +79,13 @@ class Reports:
 
     def _told_by(self, way: Way, concepts: tuple[str, ...], number: int, key: Key, entry: Entry) -> Figure:
         first = way.tier == 1 and way.tags[:1] == concepts[number : number + 1]
-        method = "reported" if first else "mapped"
-        operands = ((1, key, entry),)
-        return Figure(Decimal(entry.value), (concepts[number],), way.tier, entry.place, method, operands)
+        return self._stated(way, concepts[number], key, entry, "reported" if first else "mapped")
+
+    def _stated(self, way: Way, concept: str, key: Key, entry: Entry, method: str) -> Figure:
+        """A figure as a line states it; a payment under a filer's own name is its amount, either way it is tagged."""
+        value = Decimal(entry.value)
+        sign = -1 if value < 0 and way.unsigned and concept in self._own else 1
+        return Figure(sign * value, (concept,), way.tier, entry.place, method, ((sign, key, entry),))
 
     def _original(self, metric: Metric, key: Key) -> Figure | None:
         """What the first filing of the best rank said, by the best way that it goes."""
@@ -119,14 +123,14 @@ class Reports:
         """The ways without those that mostly tell other values than a better one where both tell a period: a part or
         a whole of the line (cash with what is restricted), which must not fill the line's gaps."""
         kept: list[tuple[Way, tuple[str, ...]]] = []
-        known: dict[Key, str] = {}
+        known: dict[Key, Decimal] = {}
         for way, concepts in ways:
-            told: dict[Key, str] = {}
+            told: dict[Key, Decimal] = {}
             for concept in () if way.terms else concepts:
                 for key, entries in self.book.entries[concept].items():
-                    told.setdefault(key, entries[-1].value)
+                    told.setdefault(key, self._stated(way, concept, key, entries[-1], "mapped").value)
             common = told.keys() & known.keys()
-            differing = sum(Decimal(told[key]) != Decimal(known[key]) for key in common)
+            differing = sum(told[key] != known[key] for key in common)
             if 2 * differing <= len(common):
                 kept.append((way, concepts))
                 known = {**told, **known}
@@ -236,7 +240,7 @@ class Reports:
             yield from (one for one in self._computed(way, key) if one.line == line)
             return
         for entry in self.book.entries[line[0]].get(key, ()):
-            yield Figure(Decimal(entry.value), line, way.tier, entry.place, "reported", ((1, key, entry),))
+            yield self._stated(way, line[0], key, entry, "reported")
 
     def unchanged(self, figure: Figure) -> bool:
         """Whether every filing that tells a figure gives it alike."""

@@ -284,7 +284,7 @@ def explained(row: RowView, key: str, cell: Cell, checks: dict[str, str], *, ful
         made["decimals"] = (
             facts.decimals_told(cell.operands[0][2].decimals) if len(cell.operands) == 1 else None
         )
-        made["operands"] = operands_of(row, key) if len(cell.operands) != 1 else []
+        made["operands"] = operands_of(row, key) if len(cell.operands) != 1 or cell.operands[0][0] < 0 else []
     return made
 
 
