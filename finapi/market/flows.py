@@ -32,6 +32,8 @@ NOT_IN_13F = ("close_price", "market_cap", "shares_outstanding", "first_traded",
 
 # Money that flowed in or out, in per cent of what is held: above it the direction has a name.
 STRONG = 5
+# What a direction is called, the strongest way out first.
+MOMENTA = ("strong_outflow", "outflow", "neutral", "inflow", "strong_inflow")
 # Fewer funds than these say little of a market.
 FEW_FUNDS = 3
 
@@ -378,7 +380,7 @@ def significance(one: Sum) -> Any:
 
 
 def momentum(one: Sum) -> str | None:
-    """strong_inflow, inflow, neutral, outflow or strong_outflow: the flow in per cent; None when not known."""
+    """One of the ``MOMENTA``, by the flow in per cent; None when not known."""
     part = significance(one)
     if part is None:
         return None

@@ -117,14 +117,26 @@ BY_TICKER = beside(
     ),
 )
 
+_COMPARE = Param("compare", "date", help="End of a quarter to compare each with.", example="2025-12-31")
 _SECTOR_SORTS = ("fund_flow", "total_value", "fund_count")
 BY_SECTOR_PARAMS = (
     shapes.QUARTER,
+    _COMPARE,
     Param("industry_limit", "integer", default=15, least=0, most=MAX_INDUSTRIES, clamp=True,
           help="Industries of a sector, each way.", example="5"),
     Param("sort", default="fund_flow", allowed=_SECTOR_SORTS, help="What to sort by.", example="total_value"),
 )  # fmt: skip
-_MOMENTUM = nullable(enum("strong_inflow", "inflow", "neutral", "outflow", "strong_outflow"))
+_MOMENTUM = nullable(enum(*flows.MOMENTA))
+_COMPARED = nullable(
+    obj(
+        prev_quarter=DATE,
+        flow_change=shapes.MAYBE_INTEGER,
+        prev_momentum_label=_MOMENTUM,
+        momentum_shift=nullable(enum("strengthened", "weakened", "unchanged")),
+        fund_count_change=INTEGER,
+        value_change_pct=shapes.MAYBE_NUMBER,
+    )
+)
 _MOVER = obj(
     cusip=TEXT,
     ticker=shapes.MAYBE_TEXT,
@@ -156,6 +168,7 @@ BY_SECTOR = beside(
                 flow_significance_pct=shapes.MAYBE_NUMBER,
                 momentum=_MOMENTUM,
                 confidence=enum("high", "low"),
+                compare=_COMPARED,
                 industries=obj(inflows=array(_INDUSTRY), outflows=array(_INDUSTRY)),
             )
         ),
@@ -164,6 +177,7 @@ BY_SECTOR = beside(
 )
 BY_INDUSTRY_PARAMS = (
     shapes.QUARTER,
+    _COMPARE,
     shapes.limit(50, 100),
     Param(
         "sort_by", default="fund_flow", allowed=_SECTOR_SORTS, help="What to sort by.", example="total_value"
@@ -198,6 +212,7 @@ BY_INDUSTRY = beside(
                     "increased_count": shapes.MAYBE_INTEGER,
                     "decreased_count": shapes.MAYBE_INTEGER,
                     "top_movers": array(_MOVER),
+                    "compare": _COMPARED,
                 }
             )
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from finapi.db import Transaction
@@ -75,6 +76,7 @@ def by_sector(call: Call) -> Response:
     with call.app.db.read() as tx:
         period = _quarter(tx, params["quarter"])
         sums = flows.sums(tx, period)
+        earlier = _earlier(tx, params["compare"])
         movers = flows.movers(tx, period, MOVERS)
         metadata = fund_lists.quarter_metadata(tx, period, call.now.date())
     data = {
@@ -92,6 +94,7 @@ def by_sector(call: Call) -> Response:
                 "flow_significance_pct": flows.significance(one),
                 "momentum": flows.momentum(one),
                 "confidence": flows.confidence(one),
+                "compare": _compared(one, params["compare"], earlier),
                 "industries": _both_ways(
                     [part for part in sums.industries if part.sector == one.sector], movers, limit
                 ),
@@ -137,6 +140,7 @@ def by_industry(call: Call) -> Response:
     with call.app.db.read() as tx:
         period = _quarter(tx, params["quarter"])
         sums = flows.sums(tx, period)
+        earlier = _earlier(tx, params["compare"])
         movers = flows.movers(tx, period, MOVERS)
         metadata = fund_lists.quarter_metadata(tx, period, call.now.date())
     industries = sums.industries
@@ -151,6 +155,7 @@ def by_industry(call: Call) -> Response:
         "total_industries": len(industries),
         "industries": [
             _industry(one, parents[one.sector], movers)
+            | {"compare": _compared(one, params["compare"], earlier)}
             for one in flows.ordered(industries, params["sort_by"])[: params["limit"]]
         ],
         "quarter_metadata": metadata,
@@ -188,6 +193,37 @@ def _sums(one: Sum) -> dict[str, Any]:
         "flow_significance_pct": flows.significance(one),
         "momentum_label": flows.momentum(one),
         "low_confidence": flows.confidence(one) == "low",
+    }
+
+
+def _earlier(tx: Transaction, period: str | None) -> Mapping[tuple[str, str | None], Sum]:
+    """The sums of a quarter to compare with, by sector and industry; nothing without one."""
+    if period is None:
+        return {}
+    sums = flows.sums(tx, _quarter(tx, period, "compare"))
+    return {(one.sector, one.industry): one for one in (*sums.sectors, *sums.industries)}
+
+
+def _compared(
+    one: Sum, period: str | None, earlier: Mapping[tuple[str, str | None], Sum]
+) -> dict[str, Any] | None:
+    """How a sum differs from that of another quarter; None when none is asked for."""
+    if period is None:
+        return None
+    before = earlier.get((one.sector, one.industry), Sum(one.sector, one.industry))
+    label, now = flows.momentum(before), flows.momentum(one)
+    shift = None
+    if label is not None and now is not None:
+        step = flows.MOMENTA.index(now) - flows.MOMENTA.index(label)
+        shift = "unchanged" if step == 0 else "strengthened" if step > 0 else "weakened"
+    known = one.known_flow is not None and before.known_flow is not None
+    return {
+        "prev_quarter": period,
+        "flow_change": one.flow - before.flow if known else None,
+        "prev_momentum_label": label,
+        "momentum_shift": shift,
+        "fund_count_change": one.funds - before.funds,
+        "value_change_pct": funds.percent(one.value - before.value, before.value),
     }
 
 
@@ -279,11 +315,11 @@ def ticker_of(text: str) -> str:
         raise invalid_param("ticker", "That is not a ticker.", expected="AAPL") from None
 
 
-def _quarter(tx: Transaction, text: str) -> str:
+def _quarter(tx: Transaction, text: str, name: str = "quarter") -> str:
     """A quarter of which holdings are held; NOT_COVERED for another."""
     if text == "latest":
         return fund_lists.latest_quarter(tx)
-    period = quarter_end(text, "quarter")
+    period = quarter_end(text, name)
     held = fund_lists.available_quarters(tx)
     if period not in held:
         raise ApiError(

@@ -491,8 +491,8 @@ def test_a_filter_that_is_not_served_is_refused_and_not_ignored(api: Client) -> 
 @pytest.mark.parametrize(
     "path",
     [
-        "/form-13f/aggregation/by-sector?compare=2025-06-30",
-        "/form-13f/aggregation/by-industry?compare=2025-06-30",
+        "/form-13f/aggregation/by-sector?compare=2025-06-29",
+        "/form-13f/aggregation/by-industry?compare=latest",
         "/tickers/AAPL/holders?quarters=2",
         "/form-13f/fund/1234567?offset=-1",
         "/form-13f/latest?offset=1000001",
@@ -502,6 +502,37 @@ def test_what_is_not_served_and_what_is_out_of_bounds_is_refused(api: Client, pa
     answer = api.get(API + path)
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == path.partition("?")[2].partition("=")[0]
+
+
+def test_a_quarter_is_compared_with_the_one_that_is_named(api: Client, tmp_path: Path) -> None:
+    december = ("12-31-2025", "2026-01-20", [(made.APPLE, 250, 1)])
+    take(api.app, tmp_path, submission(9, december, signed="01-20-2026"))
+    query = {"quarter": "2025-12-31", "compare": "2025-09-30"}
+    (sector,) = shown(api, "/form-13f/aggregation/by-sector", **query)["data"]["sectors"]
+    (industry,) = shown(api, "/form-13f/aggregation/by-industry", **query)["data"]["industries"]
+    assert (
+        sector["compare"]
+        == industry["compare"]
+        == {
+            "prev_quarter": "2025-09-30",
+            "flow_change": -4_750,
+            "prev_momentum_label": "strong_inflow",
+            "momentum_shift": "weakened",
+            "fund_count_change": -1,
+            "value_change_pct": -93.75,
+        }
+    )
+    back = shown(api, "/form-13f/aggregation/by-industry", quarter="2025-09-30", compare="2025-06-30")
+    assert back["data"]["industries"][0]["compare"] == {
+        "prev_quarter": "2025-06-30",
+        "flow_change": None,
+        "prev_momentum_label": None,
+        "momentum_shift": None,
+        "fund_count_change": 1,
+        "value_change_pct": 60,
+    }
+    alone = shown(api, "/form-13f/aggregation/by-industry")["data"]["industries"][0]
+    assert alone["compare"] is None
 
 
 def test_one_quarter_of_holders_is_what_is_shown_anyway(api: Client) -> None:
