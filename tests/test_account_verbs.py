@@ -499,7 +499,25 @@ def test_a_large_credit_is_printed_to_the_cent(data_dir: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "amount", ["1.234", "-1", "1e3", "+1", "", " 1", "1,5", ".5", "1.", "NaN", "0x1", "\u0661", "1_0", "$1"]
+    "amount",
+    [
+        "1.234",
+        "-1",
+        "1e3",
+        "+1",
+        "",
+        " 1",
+        "1,5",
+        ".5",
+        "1.",
+        "NaN",
+        "0x1",
+        "\u0661",
+        "1_0",
+        "$1",
+        "0",
+        "0.00",
+    ],
 )
 def test_credit_refuses_what_is_no_amount_of_dollars(tmp_path: Path, amount: str) -> None:
     finished = verb(tmp_path, "user", "credit", ANN, amount)

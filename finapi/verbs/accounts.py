@@ -142,9 +142,10 @@ def _user_add(app: App, args: argparse.Namespace, say: Say) -> int:
 
 def _cents(text: str) -> int:
     found = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,2}))?", text)
-    if found is None:
+    cents = int(found[1]) * 100 + int((found[2] or "0").ljust(2, "0")) if found else 0
+    if cents == 0:
         raise UsageError(f"amount: {text!r} is not an amount of dollars (12.50)")
-    return int(found[1]) * 100 + int((found[2] or "0").ljust(2, "0"))
+    return cents
 
 
 USER = Verb("accounts", _user_arguments, work=_user)
