@@ -63,10 +63,14 @@ class _Task(WSGITask):  # type: ignore[misc]
         self.channel.flush()
 
     def get_environment(self) -> WSGIEnvironment:
-        environ: WSGIEnvironment = super().get_environment()
-        environ["SERVER_SOFTWARE"] = "finapi"  # a str by PEP 3333; waitress has None for an absent ident
-        environ["finapi.deadline"] = self.channel.deadline
-        return environ
+        channel = self.channel
+        return {
+            **channel.server.environ,
+            **self.request.environ,
+            "REMOTE_ADDR": channel.addr[0],
+            "REMOTE_PORT": str(channel.addr[1]),
+            "finapi.deadline": channel.deadline,
+        }
 
     def build_response_header(self) -> bytes:
         self.channel.answering = True

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import sys
 import threading
 import time
 from collections import deque
@@ -107,6 +108,19 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
         pool = Pool(settings.threads)
         # The map of sockets is its own, so that several servers live in one process.
         super().__init__(app, {}, True, sock, dispatcher=pool, adj=adj, sockinfo=sockinfo, bind_socket=False)
+        # What PEP 3333 asks to be told of a server.
+        self.environ = {
+            "SERVER_NAME": settings.host,
+            "SERVER_PORT": str(self.effective_port),
+            "SERVER_SOFTWARE": "finapi",
+            "SCRIPT_NAME": "",
+            "wsgi.version": (1, 0),
+            "wsgi.errors": sys.stderr,
+            "wsgi.multithread": True,
+            "wsgi.multiprocess": False,
+            "wsgi.run_once": False,
+            "wsgi.input_terminated": True,
+        }
 
     def error_bytes(self, request: RequestParser, status: int, reason: str) -> bytes:
         """The whole of an answer that ends the connection, without its body for a HEAD request."""

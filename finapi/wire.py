@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import unquote_to_bytes
+from wsgiref.types import WSGIEnvironment
 
 from waitress.buffers import OverflowableBuffer
 from waitress.parser import HTTPRequestParser
@@ -127,6 +128,25 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
         except Refusal as refusal:
             self.error, self.completed = refusal, True
             return len(data)
+
+    @property
+    def environ(self) -> WSGIEnvironment:
+        """What PEP 3333 asks to be told of a request."""
+        fields = {
+            name if name in ("CONTENT_LENGTH", "CONTENT_TYPE") else f"HTTP_{name}": value
+            for name, value in self.headers.items()
+        }
+        return {
+            **fields,
+            "REQUEST_METHOD": self.command,
+            "REQUEST_URI": self.request_uri,
+            # One slash: //a is no path of another authority.
+            "PATH_INFO": "/" + self.path.lstrip("/"),
+            "QUERY_STRING": self.query,
+            "SERVER_PROTOCOL": f"HTTP/{self.version}",
+            "wsgi.url_scheme": self.url_scheme,
+            "wsgi.input": self.get_body_stream(),
+        }
 
     def _read_head(self, data: bytes) -> int:
         seen = len(self.header_plus)
