@@ -275,7 +275,8 @@ def _field_name(variable: str) -> str:
     return variable[5:].replace("_", "-").lower()
 
 
-@lru_cache(maxsize=1024)
+# Few, as a query of 8 KB may have fields that take 50 KB.
+@lru_cache(maxsize=256)
 def _target(path: str, query: str) -> tuple[tuple[str, ...], Mapping[str, list[str]]]:
     """The segments of a path and the fields of a query; clients ask the same again and again."""
     return _segments(path), _query(query)

@@ -51,8 +51,9 @@ EXPOSED = (
 )
 ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempotency-Key"
 
-# Questions that are kept read, by the characters of their texts and what one takes beside them.
-QUESTION_CHARACTERS = 4_000_000
+# Questions that are kept read, by the characters of their texts and what one takes beside them. A target, whose
+# length is not counted, has 8 KB at most.
+QUESTION_CHARACTERS = 1_000_000
 QUESTION_OVERHEAD = 1_000
 
 # Status line, headers, body.
