@@ -386,6 +386,15 @@ def test_nothing_is_subtracted_that_is_tagged_the_wrong_way_round() -> None:
             "capex",
             "836.321",
         ),
+        # Wells Fargo: dividends on common and on preferred shares, the half year to 2009-06-30.
+        (
+            {
+                "PaymentsOfDividendsCommonStock": "1657",
+                "PaymentsOfDividendsPreferredStockAndPreferenceStock": "1053",
+            },
+            "dividends_paid",
+            "2710",
+        ),
         # Denbury: the pipelines stand under a concept of its own.
         (
             {
@@ -547,6 +556,20 @@ def test_depreciation_is_the_line_of_the_cash_flow_statement_or_its_parts(
     facts: dict[str, str], sic: int, value: str
 ) -> None:
     assert told(held([K18], lasting(**facts), sic=sic), "depreciation_amortization", "2018 FY") == value
+
+
+def test_the_cash_of_the_statement_is_what_the_balance_sheet_calls_cash() -> None:
+    # United Technologies, 2009-06-30: both statements tell cash under one tag, of an odd name.
+    company = held([K18], instants(CashCashEquivalentsAndShortTermInvestments="4016"))
+    assert told(company, "cash_and_equivalents", "2018 FY") == "4016"
+    assert told(company, "cash_at_end_of_period", "2018 FY") == "4016"
+
+
+def test_distributions_of_a_property_company_are_its_dividends() -> None:
+    # Public Storage, the half year to 2009-06-30; a partnership's may go to other holders.
+    facts = lasting(PaymentsOfCapitalDistribution="312.328")
+    assert told(held([K18], facts, sic=6798), "dividends_paid", "2018 FY") == "312.328"
+    assert told(held([K18], facts), "dividends_paid", "2018 FY") == "not_reported"
 
 
 def test_merchandise_is_the_inventory_where_nothing_else_is() -> None:
