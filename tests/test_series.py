@@ -572,6 +572,49 @@ def test_distributions_of_a_property_company_are_its_dividends() -> None:
     assert told(held([K18], facts), "dividends_paid", "2018 FY") == "not_reported"
 
 
+def test_loans_are_net_of_their_allowance() -> None:
+    # Northern Trust, 2009-06-30: the statement has no line for what is left.
+    lent = instants(
+        LoansAndLeasesReceivableNetOfDeferredIncome="29027.1", LoansAndLeasesReceivableAllowance="297.3"
+    )
+    assert told(held([K18], lent, sic=6022), "loans_net", "2018 FY") == "28729.8"
+    before = instants(LoansAndLeasesReceivableNetOfDeferredIncome="29027.1")
+    assert told(held([K18], before, sic=6022), "loans_net", "2018 FY") == "not_reported"
+
+
+@pytest.mark.parametrize(
+    ("facts", "value"),
+    [
+        # DuPont, Hershey, Plains All American, 2009-06-30: the total stands under a name of the filer's.
+        ({"StockholdersEquity": "7474", "MinorityInterest": "433", "own__TotalEquity": "7907"}, "7907"),
+        (
+            {
+                "StockholdersEquity": "417.756",
+                "own__StockholdersEquityIncludingPortionAttributableToNoncontrollingInterestHSY": "457.18",
+            },
+            "457.18",
+        ),
+        (
+            {
+                "PartnersCapital": "3643",
+                "own__PartnersCapitalIncludingPortionAttributableToNoncontrollingInterests": "3706",
+            },
+            "3706",
+        ),
+        # Biogen Idec: a part of it.
+        (
+            {
+                "StockholdersEquity": "6245.705",
+                "own__TotalShareholdersEquityBeforeNoncontrollingInterest": "6212.538",
+            },
+            "6245.705",
+        ),
+    ],
+)
+def test_total_equity_is_the_total_that_the_statement_prints(facts: dict[str, str], value: str) -> None:
+    assert told(held([K18], instants(**facts)), "total_equity", "2018 FY") == value
+
+
 def test_merchandise_is_the_inventory_where_nothing_else_is() -> None:
     # Home Depot, 2009-08-02; Murphy Oil, 2009-06-30.
     assert told(held([K18], instants(InventoryFinishedGoods="10797")), "inventory", "2018 FY") == "10797"
