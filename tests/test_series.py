@@ -234,6 +234,8 @@ def instants(**values: str) -> list[Fact]:
             {"DebtCurrent": "2028", "SeniorLongTermNotes": "3857", "ConvertibleDebtNoncurrent": "861"},
             "6746",
         ),
+        # Open Text 2009-06-30: a bank's loan and its current portion.
+        ({"LoansPayableToBankCurrent": "3.449", "LongTermLoansFromBank": "299.234"}, "302.683"),
         # Coca-Cola 2009-07-03: the loans and notes payable stand under the filer's own concept.
         (
             {
