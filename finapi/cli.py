@@ -19,6 +19,7 @@ from finapi import config as settings
 from finapi.app import App
 from finapi.config import Config
 from finapi.datadir import Say
+from finapi.db import Failing
 from finapi.errors import ApiError, ParseError, UsageError
 from finapi.verbs import VERBS, Verb, one_line
 
@@ -59,6 +60,8 @@ def _main(words: list[str]) -> int:
         return _complain(str(error), 2)
     except (ApiError, ParseError, datadir.Interrupted) as error:
         return _complain(str(error), 1)
+    except Failing as error:
+        return _complain(f"the database failed: {error}", 1)
     except KeyboardInterrupt:
         return 130
     except SystemExit as done:

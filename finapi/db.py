@@ -27,6 +27,8 @@ Refused = sqlite3.IntegrityError
 
 # Any failure of the database: held by another process for too long, damaged, gone, full.
 Failed = sqlite3.Error
+# Those of them that the machine is to blame for: a full disk, one that fails or may not be written.
+Failing = sqlite3.OperationalError
 
 # How long a statement waits for another process's lock, in seconds. One process writes, so that only a backup
 # or an operator's shell can be waited for; a stop waits for up to three statements within its 10 s.

@@ -517,6 +517,18 @@ def test_a_mistake_of_ours_refuses_one_document_and_not_the_rest(
     assert "nobody thought of this" in caplog.text
 
 
+def test_a_full_disk_is_said_in_one_line_and_is_no_mistake_of_ours(
+    app: App, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    listed = [{"cik_str": n, "ticker": f"T{n}", "title": "x" * 500} for n in range(1, 400)]
+    (tmp_path / "company_tickers.json").write_text(json.dumps(dict(enumerate(listed))))
+    (pages,) = app.db._writer.execute("PRAGMA page_count").fetchone()
+    app.db._writer.execute(f"PRAGMA max_page_count={pages + 5}")
+    outcomes = run(app, tmp_path)
+    assert outcomes["company_tickers.json"].reason == "cannot be stored: database or disk is full"
+    assert caplog.text == ""
+
+
 # ---- sources
 
 

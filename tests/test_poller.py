@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from finapi import accounts, heartbeats, sniper, webhooks
+from finapi import accounts, events, heartbeats, sniper, webhooks
 from finapi.app import App
 from finapi.clock import FixedClock, iso
+from finapi.db import Failing
 from finapi.errors import UsageError
 from finapi.market import companies, following, replay
 from finapi.market.gateway import BackOff, Gateway
@@ -229,6 +230,52 @@ def test_a_reading_that_was_cut_off_begins_again(app: App, edgar: FakeEdgar, pol
     again.step()
     assert len(filings_held(app)) == 300
     assert again.counts.filings == 100
+
+
+def test_a_filing_whose_parties_stand_on_two_pages_is_told_of_all_of_them(
+    app: App, edgar: FakeEdgar, poller: Poller, user: accounts.NewUser
+) -> None:
+    sniper.create(app, user.id, sniper.Watched(APPLE, "AAPL"), {}, NOW, lambda tx, answer: answer)
+    newer = [entry(f"0000789019-26-{number:06}", cik=789019, name="MICROSOFT CORP") for number in range(99)]
+    reporting = entry(ACCESSION, form="4", cik=1214156, name="COOK TIMOTHY D", role="Reporting")
+    issuer = entry(ACCESSION, form="4", role="Issuer")
+    edgar.feed = {0: Page(feed(*newer, reporting)), 100: Page(feed(issuer))}
+    poller.step()
+    with app.db.read() as tx:
+        listed = sniper.listed(app, tx, user.id, sniper.Wanted(10, 0), NOW)
+        told = next(event for event in events.after(tx, events.MAIN, 0, 200) if ACCESSION in event.data)
+    assert listed["targets"][0]["resolution_reason"] == "filing_hit"
+    assert (told.about.tickers, told.about.ciks) == (("AAPL",), (f"{APPLE:010}",))
+
+
+def test_a_time_in_the_future_does_not_shorten_the_readings_after_it(
+    app: App, edgar: FakeEdgar, poller: Poller
+) -> None:
+    edgar.feed[0] = Page(feed(entry(ACCESSION, accepted="2099-01-01T00:00:00-05:00")))
+    poller.read_feed()
+    newer = [entry(f"0000789019-26-{number:06}", accepted=NOW.isoformat()) for number in range(150)]
+    edgar.feed = {0: Page(feed(*newer[:100])), 100: Page(feed(*newer[100:]))}
+    poller.read_feed()
+    assert len(filings_held(app)) == 151
+
+
+def test_a_document_that_the_full_disk_kept_out_is_fetched_again(
+    app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follow(app)
+    edgar.feed[0] = Page(feed(entry(ACCESSION)))
+    edgar.pages[document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION))
+
+    def full(*_: object) -> None:
+        raise Failing("database or disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("finapi.market.ingest._put_submission", full)
+        with pytest.raises(Failing, match="cannot be stored: database or disk is full"):
+            poller.step()
+    clock.advance(300)
+    poller.fetch_all()
+    assert documents(app) == {ACCESSION: ("done", None)}
 
 
 def test_the_same_feed_again_changes_and_tells_nothing(app: App, edgar: FakeEdgar, poller: Poller) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import zipfile
 from pathlib import Path
@@ -85,3 +86,34 @@ def test_lines_of_a_file_and_of_a_zip_are_the_same(tmp_path: Path) -> None:
             assert list(group.entries[0].lines()) == [b"first", b"", b"last line without an end"]
             assert group.entries[0].size == len(data)
     assert list(sources.lines_of(data)()) == [b"first", b"", b"last line without an end"]
+
+
+def test_a_file_that_nobody_may_look_at_is_named_and_the_rest_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text("{}")
+    look = Path.is_file
+
+    def is_file(self: Path) -> bool:
+        # As in a folder that may be listed and not entered; whoever runs the tests may be root.
+        if self.name == "a.json":
+            raise PermissionError(13, "Permission denied")
+        return look(self)
+
+    monkeypatch.setattr(Path, "is_file", is_file)
+    refused, group = sources.groups([tmp_path])
+    assert refused == sources.Unreadable(str(tmp_path / "a.json"), "Permission denied")
+    assert isinstance(group, sources.Group)
+    assert [entry.name for entry in group.entries] == ["b.json"]
+
+
+def test_a_name_that_is_no_utf_8_can_be_stored(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    (folder / os.fsdecode(b"\xff.json")).write_text("{}")
+    (group,) = sources.groups([folder])
+    assert isinstance(group, sources.Group)
+    assert (group.name, group.entries[0].name) == ("caf\\xe9", "\\xff.json")
+    assert group.entries[0].path == f"{tmp_path}/caf\\xe9/\\xff.json"
+    assert group.entries[0].read(None) == b"{}"

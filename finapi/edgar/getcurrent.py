@@ -7,7 +7,8 @@ parties of one may stand on two pages. ``type=`` is a prefix: 4 is also 424B2. T
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from finapi.edgar import identity
@@ -69,18 +70,21 @@ def page(data: bytes, file: str) -> Page:
     """
     reader = _Reader(file)
     reader.read(data)
-    together: dict[str, Filing] = {}
-    for entry in reader.entries:
-        held = together.get(entry.accession)
+    return Page(together(reader.entries), len(reader.entries))
+
+
+def together(told: Iterable[Filing]) -> tuple[Filing, ...]:
+    """The filings in their order, each once, with the parties and items of all that was told of it."""
+    found: dict[str, Filing] = {}
+    for filing in told:
+        held = found.get(filing.accession)
         if held is None:
-            together[entry.accession] = entry
+            found[filing.accession] = filing
         else:
-            parties = tuple(dict.fromkeys((*held.parties, *entry.parties)))
-            items = tuple(dict.fromkeys((*held.items, *entry.items)))
-            together[entry.accession] = Filing(
-                held.accession, held.form, held.filed, held.accepted, items, parties
-            )
-    return Page(tuple(together.values()), len(reader.entries))
+            parties = tuple(dict.fromkeys((*held.parties, *filing.parties)))
+            items = tuple(dict.fromkeys((*held.items, *filing.items)))
+            found[filing.accession] = replace(held, items=items, parties=parties)
+    return tuple(found.values())
 
 
 class _Reader(Reader):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from finapi import heartbeats, metrics
 from finapi.app import App
-from finapi.db import Transaction
+from finapi.db import Failing, Transaction
 from finapi.edgar import identity, recognise, sgml
 from finapi.errors import ParseError
 from finapi.market import (
@@ -32,7 +32,7 @@ from finapi.market import (
     store,
 )
 from finapi.market.alone import Document
-from finapi.market.outcomes import UNDATED, because
+from finapi.market.outcomes import NOT_STORED, UNDATED, because
 from finapi.market.outcomes import Given as Given
 from finapi.market.outcomes import Outcome as Outcome
 from finapi.market.sources import Entry, Group, Unreadable
@@ -129,11 +129,14 @@ def _guarded(documents: list[Document], outcomes: Iterator[Outcome]) -> Iterator
     """The outcomes; a document that meets a mistake of ours is refused and logged, and the rest goes on."""
     try:
         yield from list(outcomes)
+        return
+    except Failing as error:
+        reason = f"{NOT_STORED}: {error}"
     except Exception:
         log.exception("ingest of %s failed", documents[0].entry.path)
-        for document in documents:
-            reason = "cannot be read for a reason that finapi did not foresee; its log says more"
-            yield Outcome(document.entry.path, document.kind, "refused", reason)
+        reason = "cannot be read for a reason that finapi did not foresee; its log says more"
+    for document in documents:
+        yield Outcome(document.entry.path, document.kind, "refused", reason)
 
 
 def _ingest_one(app: App, document: Document, given: Given) -> Iterator[Outcome]:

@@ -9,6 +9,9 @@ from finapi.errors import ParseError
 
 Kind = Literal["ingested", "unchanged", "skipped", "refused"]
 
+# How the reason begins when the document is well and the store failed: it may be tried again.
+NOT_STORED = "cannot be stored"
+
 UNDATED = "the filing date is not known: sorted last and invisible to as_of"
 
 

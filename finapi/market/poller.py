@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -19,11 +19,12 @@ from typing import Protocol
 from finapi import heartbeats
 from finapi.app import App
 from finapi.clock import iso
-from finapi.db import Row
+from finapi.db import Failing, Row
 from finapi.edgar import getcurrent, indexes, submissions
 from finapi.errors import ParseError
 from finapi.market import announce, companies, filings, following, ingest, lists
 from finapi.market.gateway import BackOff, Fetched, Host
+from finapi.market.outcomes import NOT_STORED
 from finapi.outbound import Stopped
 
 log = logging.getLogger("finapi.poller")
@@ -126,36 +127,52 @@ class Poller:
         enough = None
         if read_to is not None:
             enough = iso(datetime.fromisoformat(read_to) - timedelta(seconds=SLACK))
-        newest = read_to or ""
-        for number in range(MAX_PAGES):
-            # Beyond its end the feed answers 503 for as long as one asks.
-            fetched = self._edgar.get("www", feed_path(number * PAGE), may_be_busy=number > 0)
-            if fetched.kind == "busy" and enough is not None and number < END_PAGES:
-                return  # not the end but a bad moment: the next reading goes as far back as this one should
-            if fetched.kind != "found":
-                break
-            page = getcurrent.page(fetched.body, fetched.url)
-            self._store(page)
-            times = [filing.accepted for filing in page.filings]
-            newest = max([newest, *times])
-            if page.entries < PAGE or (enough is not None and min(times) < enough):
-                break
+        newest = self._read_pages(enough)
         if newest:
-            # Not before all pages are stored: a reading that was cut off begins again.
+            # Not before all pages are stored: a reading that was cut off begins again. And not beyond now: a time
+            # in the future would keep the next readings from going back at all.
+            value = min(max(newest, read_to or ""), iso(self._app.clock.now()))
             with self._app.db.write() as tx:
-                tx.run("put_poll_state", name=self._mark, value=newest)
+                tx.run("put_poll_state", name=self._mark, value=value)
+
+    def _read_pages(self, enough: str | None) -> str:
+        """Store the pages back to the time ``enough``; the newest time in them, empty when not all could be read."""
+        newest = ""
+        # The last filing of a page, whose other parties may stand on the next: it is told once, of all of them.
+        open_end: tuple[getcurrent.Filing, ...] = ()
+        try:
+            for number in range(MAX_PAGES):
+                # Beyond its end the feed answers 503 for as long as one asks.
+                fetched = self._edgar.get("www", feed_path(number * PAGE), may_be_busy=number > 0)
+                if fetched.kind == "busy" and enough is not None and number < END_PAGES:
+                    return ""  # not the end but a bad moment: the next reading goes as far back as this one should
+                if fetched.kind != "found":
+                    break
+                page = getcurrent.page(fetched.body, fetched.url)
+                times = [filing.accepted for filing in page.filings]
+                newest = max([newest, *times])
+                told = getcurrent.together((*open_end, *page.filings))
+                is_last = page.entries < PAGE or (enough is not None and min(times) < enough)
+                open_end = () if is_last else told[-1:]
+                self._store(told[: len(told) - len(open_end)])
+                if is_last:
+                    break
+        finally:
+            if open_end:
+                self._store(open_end)
+        return newest
 
     def fetch_all(self) -> None:
         """Fetch every document that is due now."""
         while self._fetch_documents():
             pass
 
-    def _store(self, page: getcurrent.Page) -> None:
+    def _store(self, told: Sequence[getcurrent.Filing]) -> None:
         now = self._app.clock.now()
         changed = False
         with self._app.db.write() as tx:
             # The oldest first: whoever is told of them is told in their order.
-            for filing in reversed(page.filings):
+            for filing in reversed(told):
                 stored = filings.put(tx, lists.of_feed(filing), now, news=False)
                 changed |= stored.changed
                 self.counts.filings += stored.new
@@ -264,6 +281,10 @@ class Poller:
             refused: str | None = "is larger than any document that is read"
         else:
             refused = self._ingest(f"{accession}.txt", fetched.body)
+        if refused is not None and refused.startswith(NOT_STORED):
+            with self._app.db.write() as tx:
+                following.put_off(tx, accession, now + timedelta(seconds=following.TRY_AGAIN))
+            raise Failing(refused)
         if refused is None:
             self.counts.documents += 1
         else:

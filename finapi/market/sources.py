@@ -75,7 +75,7 @@ def groups(paths: Iterable[Path]) -> Iterator[Group | Unreadable]:
         try:
             mode = path.stat().st_mode
         except OSError as error:
-            yield Unreadable(str(path), error.strerror or "cannot be read")
+            yield Unreadable(shown(path), error.strerror or "cannot be read")
             continue
         if stat.S_ISREG(mode):
             loose.setdefault(path.parent, []).append(path)
@@ -84,7 +84,7 @@ def groups(paths: Iterable[Path]) -> Iterator[Group | Unreadable]:
         if stat.S_ISDIR(mode):
             yield from _folder(path)
         else:
-            yield Unreadable(str(path), "is neither a file nor a folder")
+            yield Unreadable(shown(path), "is neither a file nor a folder")
     yield from _loose(loose)
 
 
@@ -102,25 +102,35 @@ def _folder(folder: Path) -> Iterator[Group | Unreadable]:
         empty = empty and not names
         yield from _files(Path(place), [Path(place) / name for name in sorted(names)])
     if empty and not failed:
-        yield Unreadable(str(folder), "holds no documents")
+        yield Unreadable(shown(folder), "holds no documents")
     for error in failed:
-        yield Unreadable(str(error.filename), error.strerror or "cannot be read")
+        yield Unreadable(shown(error.filename), error.strerror or "cannot be read")
 
 
 def _files(parent: Path, files: list[Path]) -> Iterator[Group | Unreadable]:
     entries = []
     for file in files:
-        if not file.is_file():
+        try:
+            # A folder may list what it lets nobody look at.
+            regular = file.is_file()
+            size = file.stat().st_size if regular else 0
+        except OSError as error:
+            yield Unreadable(shown(file), error.strerror or "cannot be read")
+            continue
+        if not regular:
             # A socket or a pipe would be waited for without end.
-            yield Unreadable(str(file), "is not a regular file")
+            yield Unreadable(shown(file), "is not a regular file")
         elif _is_zip(file):
             yield from _zip(file)
         else:
-            entries.append(
-                Entry(str(file), file.name, _file_reader(file), _file_lines(file), file.stat().st_size)
-            )
+            entries.append(Entry(shown(file), shown(file.name), _file_reader(file), _file_lines(file), size))
     if entries:
-        yield Group(parent.resolve().name, entries)
+        yield Group(shown(parent.resolve().name), entries)
+
+
+def shown(name: Path | str) -> str:
+    """A file's name as a text that can be stored; bytes that are no UTF-8 are escaped in it."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _is_zip(file: Path) -> bool:
@@ -135,11 +145,11 @@ def _file_reader(file: Path) -> Callable[[int | None], bytes]:
     def read(size: int | None) -> bytes:
         try:
             if file.stat().st_size > MAX_DOCUMENT:
-                raise ParseError(str(file), "", f"is larger than {MAX_DOCUMENT // MIB} MiB")
+                raise ParseError(shown(file), "", f"is larger than {MAX_DOCUMENT // MIB} MiB")
             with file.open("rb") as stream:
                 return stream.read(-1 if size is None else size)
         except OSError as error:
-            raise ParseError(str(file), "", error.strerror or "cannot be read") from None
+            raise ParseError(shown(file), "", error.strerror or "cannot be read") from None
 
     return read
 
@@ -148,18 +158,18 @@ def _zip(file: Path) -> Iterator[Group | Unreadable]:
     try:
         if _directory_size(file) > MAX_DIRECTORY:
             yield Unreadable(
-                str(file), f"lists more entries than any archive of the SEC ({MAX_DIRECTORY // MIB} MiB)"
+                shown(file), f"lists more entries than any archive of the SEC ({MAX_DIRECTORY // MIB} MiB)"
             )
             return
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        yield Unreadable(str(file), f"is not a readable zip: {error}")
+        yield Unreadable(shown(file), f"is not a readable zip: {error}")
         return
     with archive:
         members = [info for info in archive.infolist() if not info.is_dir()]
         reason = _bomb(members) if members else "holds no documents"
         if reason:
-            yield Unreadable(str(file), reason)
+            yield Unreadable(shown(file), reason)
             return
         folders: dict[str, list[zipfile.ZipInfo]] = {}
         for info in members:
@@ -167,7 +177,7 @@ def _zip(file: Path) -> Iterator[Group | Unreadable]:
         for folder, infos in sorted(folders.items()):
             entries = [
                 Entry(
-                    f"{file}!{info.filename}",
+                    f"{shown(file)}!{info.filename}",
                     info.filename.rpartition("/")[2],
                     _member_reader(archive, file, info),
                     _member_lines(archive, file, info),
@@ -176,7 +186,7 @@ def _zip(file: Path) -> Iterator[Group | Unreadable]:
                 for info in sorted(infos, key=lambda info: info.filename)
             ]
             # The folder inside names the filing better than the archive; at its top the archive does.
-            yield Group(folder.rpartition("/")[2] or file.stem, entries)
+            yield Group(folder.rpartition("/")[2] or shown(file.stem), entries)
 
 
 def _directory_size(file: Path) -> int:
@@ -219,7 +229,7 @@ def _bomb(members: list[zipfile.ZipInfo]) -> str | None:
 def _member_reader(
     archive: zipfile.ZipFile, file: Path, info: zipfile.ZipInfo
 ) -> Callable[[int | None], bytes]:
-    path = f"{file}!{info.filename}"
+    path = f"{shown(file)}!{info.filename}"
 
     def read(size: int | None) -> bytes:
         if info.file_size > MAX_DOCUMENT and size is None:
@@ -237,7 +247,7 @@ def _member_reader(
 def _member_lines(
     archive: zipfile.ZipFile, file: Path, info: zipfile.ZipInfo
 ) -> Callable[[], Iterator[bytes]]:
-    path = f"{file}!{info.filename}"
+    path = f"{shown(file)}!{info.filename}"
 
     def lines() -> Iterator[bytes]:
         with _unpacking(archive, info, path) as stream:
@@ -267,9 +277,9 @@ def _file_lines(file: Path) -> Callable[[], Iterator[bytes]]:
     def lines() -> Iterator[bytes]:
         try:
             with file.open("rb") as stream:
-                yield from _lines_of(stream, str(file))
+                yield from _lines_of(stream, shown(file))
         except OSError as error:
-            raise ParseError(str(file), "", error.strerror or "cannot be read") from None
+            raise ParseError(shown(file), "", error.strerror or "cannot be read") from None
 
     return lines
 
