@@ -16,7 +16,7 @@ from finapi.clock import Clock, SystemClock
 from finapi.config import Config, master_secrets
 from finapi.db import Database
 from finapi.dial import Resolver, system_resolver
-from finapi.limits import Limit, Limiter
+from finapi.limits import Limit, Limiter, Pace
 from finapi.lockout import Lockouts
 from finapi.mail import Post, Transport
 from finapi.metrics import Metrics
@@ -68,6 +68,8 @@ class App:
     # How much is held, by kind.
     held: Sparing[Mapping[str, Any]]
     metrics: Metrics = field(default_factory=Metrics)
+    # Requests to EDGAR, by the server's own poller and by a poll that is handed to it.
+    edgar: Pace = field(default_factory=Pace)
     # Bodies that are the same for everybody as long as the process runs, by name.
     ready: dict[str, bytes] = field(default_factory=dict)
     kept_debits: deque[int] = field(default_factory=deque)

@@ -121,3 +121,18 @@ class Limiter:
         """Give back all that ``key`` used."""
         with self._lock:
             self._states.pop(key, None)
+
+
+class Pace:
+    """Places in a row, evenly apart: for requests of our own, of whichever thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._next = 0.0
+
+    def wait(self, per_second: float, now: float) -> float:
+        """Take the next place; in how many seconds (monotonic) it comes."""
+        with self._lock:
+            place = max(self._next, now)
+            self._next = place + 1.0 / per_second
+        return place - now

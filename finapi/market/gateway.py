@@ -89,7 +89,6 @@ class Gateway:
         if self._directory is None and not _CONTACT.search(self._agent):
             raise UsageError("EDGAR asks for a contact address: --user-agent 'Your Name name@example.com'")
         self._outbound = Outbound(Reach(anything=True))
-        self._next = 0.0
 
     def close(self) -> None:
         """Break off what is being asked and refuse what comes later; returns at once."""
@@ -170,10 +169,8 @@ class Gateway:
 
     def _pace(self) -> None:
         """Wait for this request's place: no more than so many a second, evenly."""
-        now = time.monotonic()
-        place = max(self._next, now)
-        self._next = place + 1.0 / self._app.config.edgar_per_second
-        if place > now and self._wait(place - now):
+        wait = self._app.edgar.wait(self._app.config.edgar_per_second, time.monotonic())
+        if wait > 0 and self._wait(wait):
             raise Stopped
 
     def _validators(self, url: str) -> dict[str, str]:
