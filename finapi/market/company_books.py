@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from finapi.db import Row, Transaction
@@ -62,6 +62,16 @@ def read(tx: Transaction, cik: int, as_of: str | None = None, currency: str | No
     industry = industry_of(company["sic"] if company else None, written)
     tellers = {basis: Teller(written, calendar, mapping, industry, basis) for basis in ("latest", "original")}
     return CompanyBook(written, calendar, industry, tellers)
+
+
+def stamp(tx: Transaction, cik: int, as_of: str | None = None) -> Hashable:
+    """What :func:`read` depends on, without the facts: as long as it is the same, so is the book.
+
+    Facts of a set are added when the set is made, and hidden when one of the same filing is; the company counts
+    other changes.
+    """
+    company = tx.one("book_company", cik=cik)
+    return tuple(map(tuple, tx.all("book_filings", cik=cik, as_of=as_of))), company and tuple(company)
 
 
 def filings_of(tx: Transaction, cik: int, as_of: str | None = None) -> tuple[list[Filing], list[int]]:

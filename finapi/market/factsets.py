@@ -80,6 +80,8 @@ def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> 
             rows.append((sets[accession], 0, concept, last, days, unit, value))
     rows.sort()
     changed = tx.many("put_facts", rows)
+    if changed:
+        tx.run("facts_changed", cik=cik)
     for set_id in sets.values():
         settle(tx, set_id)
     if changed or new:

@@ -149,12 +149,12 @@ def question_of(params: Mapping[str, Any]) -> Question:
 def book_of(
     call: Call, tx: Transaction, company: Company, as_of: str | None = None, currency: str | None = None
 ) -> CompanyBook:
-    """The company's book, from the cache or the database; NOT_COVERED (404) when it reports nothing."""
-    held = call.app.books.get(
-        tx.value("data_version"),
-        (company.cik, as_of, currency),
-        lambda: company_books.read(tx, company.cik, as_of, currency),
-    )
+    """The company's book, from the cache or the database; NOT_COVERED (404) when it reports nothing.
+
+    What is ingested of others leaves it where it is, with every cell that was found in it.
+    """
+    key = (company.cik, as_of, currency, company_books.stamp(tx, company.cik, as_of))
+    held = call.app.books.get(None, key, lambda: company_books.read(tx, company.cik, as_of, currency))
     if held.empty:
         by = f" filed by {as_of}" if as_of else ""
         raise ApiError(

@@ -5,6 +5,7 @@ FROM fact_sets
 JOIN filings ON filings.id = fact_sets.filing_id
 LEFT JOIN reports ON reports.id = fact_sets.report_id
 WHERE fact_sets.cik = :cik AND (:as_of IS NULL OR filings.filed_at <= :as_of)
+ORDER BY fact_sets.id
 
 -- name: book_standard_concepts
 SELECT id FROM concepts WHERE name IN (SELECT value FROM json_each(:names))
@@ -31,7 +32,7 @@ JOIN units ON units.id = facts.unit_id
 WHERE facts.hidden = 0 AND facts.unit_id <> 0
 
 -- name: book_company
-SELECT sic, fiscal_year_end FROM companies WHERE cik = :cik
+SELECT sic, fiscal_year_end, facts_changed FROM companies WHERE cik = :cik
 
 -- name: book_companies
 SELECT cik, name

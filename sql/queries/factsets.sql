@@ -48,6 +48,9 @@ WHERE fact_set_id = :id AND dimension_id = 0 AND EXISTS (
         AND (exact_unit.name = rounded_unit.name OR exact_unit.name GLOB rounded_unit.name || '/*')
 )
 
+-- name: facts_changed
+UPDATE companies SET facts_changed = facts_changed + 1 WHERE cik = :cik
+
 -- name: move_fact_sets
 UPDATE fact_sets SET filing_id = :filing_id WHERE filing_id = :unfiled_id
 

@@ -115,6 +115,51 @@ def test_a_new_document_is_seen_at_once(app: App, caller: Client) -> None:
     assert caller.get(URL, query=query).json["data"]["rows"][0]["fiscal_year"] == 2024
 
 
+def test_what_is_ingested_of_others_leaves_a_book_where_it_is(app: App, caller: Client) -> None:
+    query = {"cik": "77", "metrics": "revenue", "years": "1"}
+    before = caller.get(URL, query=query).json["data"]
+    store(app, document(78, "Seventy-Eight Corp", rows_of(range(2018, 2024))))
+    assert caller.get(URL, query=query).json["data"] == before
+    assert len(app.books._kept) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "revenue", "industry"),
+    [
+        ("", 2023000, "commercial"),
+        ("UPDATE companies SET sic = 6021", 2023000, "bank"),
+        (
+            "UPDATE filings SET filed_at = '2019-06-30' WHERE accession = '0000000077-24-000001'",
+            2023000,
+            None,
+        ),
+        ("UPDATE filings SET form = '8-K' WHERE accession = '0000000077-24-000001'", 2023000, None),
+    ],
+    ids=["nothing", "industry", "filing day", "form"],
+)
+def test_what_a_book_depends_on_makes_another(
+    app: App, caller: Client, change: str, revenue: int, industry: str | None
+) -> None:
+    query = {"cik": "77", "metrics": "revenue", "years": "1"}
+    caller.get(URL, query=query)
+    with app.db.write() as tx:
+        tx.run("bump_data_version")
+        tx._connection.execute(change)
+    answer = caller.get(URL, query=query).json
+    assert answer["data"]["rows"][0]["metrics"]["revenue"] == revenue
+    assert industry in (None, answer["meta"]["industry"])
+    assert len(app.books._kept) == (2 if change else 1)
+
+
+def test_a_figure_that_is_told_otherwise_makes_another_book(app: App, caller: Client) -> None:
+    query = {"cik": "77", "metrics": "revenue", "years": "1"}
+    caller.get(URL, query=query)
+    # The same filing in a later copy, less rounded.
+    told = [(name, unit, {**row, "val": row["val"] + 0.5}) for name, unit, row in rows_of(range(2023, 2024))]
+    store(app, document(77, "Seventy-Seven Corp", told))
+    assert caller.get(URL, query=query).json["data"]["rows"][0]["metrics"]["revenue"] == 2023000.5
+
+
 def test_as_of_hides_what_was_filed_later(caller: Client) -> None:
     rows = caller.get(URL, query={"cik": "77", "as_of": "2021-02-19"}).json["data"]["rows"]
     assert [row["fiscal_year"] for row in rows] == [2019, 2018]
