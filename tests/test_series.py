@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from finapi.market import book, series
+from finapi.market import book, ratios, series
 from finapi.market.metrics import mapping
 from finapi.market.rows import Series
-from tests.figures import Fact, filing, held, told
+from tests.figures import Fact, filing, held, named, told
 
 K18 = filing("0000000001-18-000001", "10-K", "2018-11-05", fiscal_year=2018, fiscal_period="FY")
 K19 = filing("0000000001-19-000001", "10-K", "2019-10-31", fiscal_year=2019, fiscal_period="FY")
@@ -732,6 +732,18 @@ def test_a_derived_quarter_names_its_operands_and_their_filings() -> None:
     ]
 
 
+def test_a_derived_figure_is_known_since_the_last_of_its_filings() -> None:
+    late = filing("0000000001-25-000099", "8-K", "2025-06-02")
+    facts = [
+        (*fact[:4], late.accession) if fact[1:3] == ("2024-01-01", "2024-12-31") and fact[0] == CASH else fact
+        for fact in a_year()
+    ]
+    question = series.Question("Q", ("operating_cashflow",), provenance="full")
+    data, _ = series.answer(held([*QUARTERS, late], facts), question)
+    cell = data["rows"][0]["metrics"]["operating_cashflow"]
+    assert (cell["value"], cell["accession"], cell["filed_at"]) == (70, late.accession, "2025-06-02")
+
+
 def test_a_quarter_of_another_statements_line_does_not_displace_the_cash_flow_line() -> None:
     facts: list[Fact] = [
         *a_year(),
@@ -791,6 +803,9 @@ def test_trailing_twelve_months_are_the_year_at_its_end_and_need_four_quarters_e
     company = held(QUARTERS, a_year())
     assert told(company, "operating_cashflow", "2024 Q4", kind="TTM") == "160"
     assert told(company, "operating_cashflow", "2024 Q3", kind="TTM") == "periods_missing"
+    # The year is known, and does not tell it.
+    assert told(company, "capex", "2024 Q4", kind="TTM") == "not_reported"
+    assert told(company, "eps_basic", "2024 Q4", kind="TTM") == "not_reported"
 
 
 def test_years_to_date_are_rows_of_their_own() -> None:
@@ -838,6 +853,8 @@ def test_a_change_of_year_end_leaves_a_transition_period_of_its_own() -> None:
         (("2015-07-01", "2015-12-31"), transition.accession),
         (("2016-01-01", "2016-12-31"), december.accession),
     )
+    facts.append(("Revenues", "2015-07-01", "2015-12-31", "50", transition.accession))
+    facts.append(("Revenues", "2016-01-01", "2016-12-31", "120", december.accession))
     company = held([june, transition, december], facts)
     periods = Series(company, "A", "latest").periods
     assert [(one.fiscal_period, book.iso(one.end)) for one in periods] == [
@@ -845,8 +862,8 @@ def test_a_change_of_year_end_leaves_a_transition_period_of_its_own() -> None:
         ("TP", "2015-12-31"),
         ("FY", "2015-06-30"),
     ]
-    growth = Series(company, "A", "latest").row(periods[0]).cell("revenue_growth_yoy")
-    assert getattr(growth, "reason", None) in ("no_prior_period", "not_reported")
+    for key in ("revenue_growth_yoy", "revenue_growth_sequential"):
+        assert told(company, key, "2016 FY") == "no_prior_period"
 
 
 def test_a_stub_after_a_merger_is_a_quarter_and_the_stub_before_it_is_not_added_to_it() -> None:
@@ -928,6 +945,48 @@ def test_growth_compares_two_figures_of_one_filing_across_a_split() -> None:
     assert told(company, "eps_growth_yoy", "2020 FY")[:6] == "0.1043"
     # 2.97 against 11.91 of before the split: no filing tells both, and the share counts show why.
     assert told(company, "eps_growth_yoy", "2019 FY") == "vintage_changed"
+    row = Series(company, "A", "latest").row(named(Series(company, "A", "latest").periods, "2020 FY"))
+    inputs = [
+        (one.row.period.fiscal_year, getattr(one.cell, "value", None)) for one in row.inputs("eps_growth_yoy")
+    ]
+    assert inputs == [(2020, Decimal("3.28")), (2019, Decimal("2.97"))]
+
+
+def test_growth_from_a_loss_means_nothing_whatever_the_share_counts() -> None:
+    facts = [
+        *annual((YEAR18, K18.accession), (YEAR19, K19.accession)),
+        ("EarningsPerShareDiluted", *YEAR18, "-1.50", K18.accession),
+        ("EarningsPerShareDiluted", *YEAR19, "0.40", K19.accession),
+    ]
+    assert told(held([K18, K19], facts), "eps_growth_yoy", "2019 FY") == "negative_base"
+    facts[-2] = ("EarningsPerShareDiluted", *YEAR18, "1.50", K18.accession)
+    assert told(held([K18, K19], facts), "eps_growth_yoy", "2019 FY") == "vintage_changed"
+
+
+def test_a_ratio_names_the_figures_that_it_is_made_of_whatever_else_is_asked_for() -> None:
+    before = [
+        ("Assets", None, "2023-12-31", "997", Q1.accession),
+        *(
+            (tag, "2023-10-01", "2023-12-31", "5", Q1.accession)
+            for tag in ("NetIncomeLoss", "IncomeTaxExpenseBenefit")
+        ),
+    ]
+    company = held(QUARTERS, [*a_year(), *before])
+    for metrics in (("roa",), ("net_income", "roa")):
+        data, _ = series.answer(company, series.Question("Q", metrics, provenance="full"))
+        cell = data["rows"][0]["metrics"]["roa"]
+        # 80 of the year by 1000, the mean of 1003 and 997; not the quarter's 20.
+        assert cell["value"] == Decimal("0.08")
+        assert [(one["value"], one["start_date"], one["end_date"]) for one in cell["operands"]] == [
+            (80, "2024-01-01", "2024-12-31"),
+            (1003, None, "2024-12-31"),
+            (997, None, "2023-12-31"),
+        ]
+
+
+def test_an_amount_of_billions_keeps_its_cents() -> None:
+    assert ratios.rounded(Decimal("3439152048961.123")) == Decimal("3439152048961.12")
+    assert ratios.rounded(Decimal(1) / 3) == Decimal("0.333333333333")
 
 
 def test_a_ratio_without_its_input_says_so_and_one_that_means_nothing_too() -> None:
@@ -1001,6 +1060,22 @@ def test_what_a_total_leaves_over_stands_in_a_bucket() -> None:
         "status": "value",
     }
     assert other[1]["status"] == "hole"
+
+
+def test_a_bucket_does_not_swallow_a_line_that_cannot_be_told() -> None:
+    facts = [
+        *a_year(),
+        ("PaymentsToAcquirePropertyPlantAndEquipment", "2024-01-01", "2024-12-31", "9", K24.accession),
+        *(
+            ("NetCashProvidedByUsedInInvestingActivities", "2024-01-01", end, value, one.accession)
+            for end, value, one in (("2024-09-30", "-20", Q3), ("2024-12-31", "-30", K24))
+        ),
+    ]
+    data, _ = series.answer(held(QUARTERS, facts), series.Question("Q", template=True))
+    cashflow = data["rows"][0]["template"]["cashflow"]
+    lines = {one["key"]: one["value"] for one in cashflow["lines"]}
+    assert (lines["investing_cashflow"], lines["capex"]) == (-10, None)
+    assert lines["other_investing_cashflow"] is None
 
 
 @pytest.mark.parametrize(

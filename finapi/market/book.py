@@ -89,6 +89,16 @@ class Book:
         """The rank of the filing at a place."""
         return self.ranks[place]
 
+    def latest(self, places: Iterable[int]) -> int:
+        """Of the filings at some places the one filed last, on which all of them were known; one of unknown day is
+        known on none. The book's last where there is no place."""
+
+        def known(place: int) -> tuple[bool, str, int]:
+            filed = self.filings[place].filed
+            return filed is None, filed or "", place
+
+        return max(places, key=known, default=len(self.filings) - 1)
+
     def instants_near(self, day: int, off: int) -> list[int]:
         """The other days of balances at most ``off`` days from a day, the nearest first."""
         first = bisect_left(self.instants, day - off)

@@ -14,7 +14,7 @@ Operand = tuple[int, Key, Entry]
 class Figure(NamedTuple):
     """A value with what makes it. ``line`` tells which concepts, so that only like is subtracted from like.
 
-    ``place`` is the filing that tells it (of a derived one the latest of them); ``method`` is "reported",
+    ``place`` is the filing that tells it (of a derived one the last filed of them); ``method`` is "reported",
     "mapped" (not the first tag of the mapping, or a formula) or "derived"; ``rule`` says how it was derived.
     """
 

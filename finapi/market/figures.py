@@ -146,7 +146,7 @@ class Teller:
     def _less(self, metric: Metric, whole: Figure, parts: Sequence[Key]) -> Cell:
         """``whole`` less ``parts``, each of the same line and of the same vintage, or why not."""
         operands = list(whole.operands)
-        value, place = whole.value, whole.place
+        value, places = whole.value, [whole.place]
         reason = reasons.OPERAND_MISSING
         for key in parts:
             part = self._same_line(metric, whole, key)
@@ -156,9 +156,10 @@ class Teller:
             if not self._as_known(whole, part):
                 return Hole(reasons.VINTAGE_CHANGED)
             value -= part.value
-            place = max(place, part.place)
+            places.append(part.place)
             operands += [(-sign, key, entry) for sign, key, entry in part.operands]
         rule = "year to date less what came before"
+        place = self.book.latest(places)
         return Figure(value, whole.line, whole.tier, place, "derived", tuple(operands), rule)
 
     def _same_line(self, metric: Metric, whole: Figure, key: Key) -> Figure | None:
@@ -197,6 +198,8 @@ class Teller:
             )
             if whole is not None:
                 return whole
+            if metric.over == "none" or self._four(period) is None:
+                return self._silence(metric, year.keys)
         if metric.over == "none":
             return Hole(reasons.NOT_ADDITIVE)
         quarters = self._four(period)
@@ -211,7 +214,7 @@ class Teller:
             sum((one.value for one in figures), Decimal(0)),
             figures[0].line,
             max(one.tier for one in figures),
-            max(one.place for one in figures),
+            self.book.latest(one.place for one in figures),
             "derived",
             tuple(operand for one in figures for operand in one.operands),
             "four quarters together",

@@ -8,7 +8,7 @@ from typing import Any
 from finapi.market import facts, metrics, ratios, series
 from finapi.market.book import Key, iso
 from finapi.market.cells import Figure
-from finapi.market.rows import RowView
+from finapi.market.rows import Input, RowView
 
 
 def of_cell(row: RowView, key: str) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def of_cell(row: RowView, key: str) -> dict[str, Any]:
     cell = row.cell(key)
     mapping = metrics.mapping()
     explained = series.explained(row, key, cell, {}, full=True)
-    explained["operands"] = series.operands_of(row, key)
+    explained["operands"] = series.operands_of(row, key, cell)
     named: dict[str, Any] = {"metric": key, "cell": explained, "mapping_version": mapping.version}
     if key in mapping.metrics:
         metric = mapping.metrics[key]
@@ -26,17 +26,15 @@ def of_cell(row: RowView, key: str) -> dict[str, Any]:
         named["vintages"] = vintages(row, key)
     else:
         one = mapping.derived.get(key) or ratios.catalogue().ratios[key]
-        inputs = (
-            one.inputs
-            if isinstance(one, ratios.Ratio)
-            else tuple(name for term in one.terms for name in term.names)
-        )
         named |= {"label": one.label, "definition": one.definition, "formula": one.formula}
-        named["inputs"] = [
-            {"metric": name, **series.explained(row, name, row.cell(name), {}, full=True)} for name in inputs
-        ]
+        named["inputs"] = [_input(one) for one in row.inputs(key)]
         named |= {"considered": [], "vintages": []}
     return named
+
+
+def _input(one: Input) -> dict[str, Any]:
+    period = one.row.series.named(one.row.period)
+    return {"metric": one.key, **period, **series.explained(one.row, one.key, one.cell, {}, full=True)}
 
 
 def considered(row: RowView, key: str) -> list[dict[str, Any]]:

@@ -17,9 +17,8 @@ from finapi.market import reasons
 # ("+", left, right) and so on.
 Tree = tuple[object, ...]
 
-# Digits of a quotient; every figure of a filing has fewer.
-DIGITS = 12
-_ROUNDING = Context(prec=DIGITS)
+# Digits of a quotient, and of an amount after its point: a market value of billions keeps its cents.
+DIGITS, CENTS = 12, 2
 
 _TOKEN = re.compile(r"\s*([a-z_0-9.]+|[-+*/()\[\]])")
 FUNCTIONS = ("year", "avg", "growth", "growth_quarter", "growth_sequential", "price", "shares", "burn")
@@ -239,5 +238,5 @@ def quotient(left: Decimal, right: Decimal) -> Decimal:
 
 
 def rounded(value: Decimal) -> Decimal:
-    """A quotient with as many digits as are worth printing."""
-    return _ROUNDING.plus(value)
+    """A quotient with as many digits as are worth printing; of a large amount all up to its cents."""
+    return Context(prec=max(DIGITS, value.adjusted() + 1 + CENTS)).plus(value)

@@ -218,7 +218,7 @@ class Reports:
                 if told and (concept,) != figure.line:
                     yield told[0 if self.original else -1]
 
-    def together(self, metric: Metric, one: Figure, other: Figure) -> tuple[Decimal, Decimal] | None:
+    def together(self, metric: Metric, one: Figure, other: Figure) -> tuple[Figure, Figure] | None:
         """Two reported figures of a line as one filing tells both, the last (or by the original basis the first)
         that does; None when none does or one is derived. Restatements and splits are in both or in neither."""
         if "derived" in (one.method, other.method) or one.line != other.line or not one.tier:
@@ -232,7 +232,7 @@ class Reports:
         best = min(map(self.book.rank, common))
         places = [place for place in common if self.book.rank(place) == best]
         place = min(places) if self.original else max(places)
-        return first[place].value, second[place].value
+        return first[place], second[place]
 
     def of_line(self, way: Way, key: Key, line: tuple[str, ...]) -> Iterator[Figure]:
         """What each filing says of a period under one line of a way."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from decimal import Decimal
+from typing import NamedTuple
 
 from finapi.market import ratios, reasons
 from finapi.market.book import iso
@@ -85,6 +86,15 @@ class Series:
         return None
 
 
+class Input(NamedTuple):
+    """A cell that a figure is made of, and the row that it stands in: of another period for a mean or a growth, of the
+    trailing year for the year of a quarter. Of a growth it is what the one filing tells that tells both periods."""
+
+    row: RowView
+    key: str
+    cell: Cell
+
+
 class RowView:
     """The cells of one period; what a ratio's formula asks (``ratios.Figures``)."""
 
@@ -94,6 +104,9 @@ class RowView:
         self._teller = series.teller
         self._mapping = series.teller.mapping
         self._cells: dict[str, Cell] = {}
+        # What each ratio was made of, and what the one that is being worked out has asked for.
+        self._used: dict[str, list[Input]] = {}
+        self._asked: list[Input] = []
         self._year_ago: RowView | None = None
         self._sought = False
 
@@ -125,16 +138,19 @@ class RowView:
                 return cell
             elif not (term.optional and cell.reason in (reasons.NOT_REPORTED, reasons.NOT_APPLICABLE)):
                 return Hole(reasons.INPUT_MISSING)
-        place = max(figure.place for figure in figures)
+        place = self._teller.book.latest(figure.place for figure in figures)
         return Figure(value, (derived.key,), 1, place, "derived", (), derived.formula)
 
     def _ratio(self, ratio: Ratio) -> Cell:
+        outer, self._asked = self._asked, []
         try:
             value = ratios.rounded(ratio.worked_out(self))
         except Missing as missing:
             return Hole(missing.reason, reasons.status(missing.reason))
-        figures = self._told(ratio.inputs)
-        place = max((figure.place for figure in figures), default=len(self._teller.book.filings) - 1)
+        finally:
+            self._used[ratio.key], self._asked = self._asked, outer
+        used = self._used[ratio.key]
+        place = self._teller.book.latest(one.cell.place for one in used if isinstance(one.cell, Figure))
         return Figure(value, (ratio.key,), 1, place, "derived", (), ratio.formula)
 
     def _wrong_way(self, key: str, cell: Figure) -> bool:
@@ -142,28 +158,33 @@ class RowView:
         metric = self._mapping.metrics.get(key)
         return metric is not None and metric.outlay and cell.value < 0
 
-    def _told(self, keys: Iterable[str]) -> list[Figure]:
-        cells = [self._cells.get(key) for key in keys]
-        return [cell for cell in cells if isinstance(cell, Figure)]
-
-    def operands(self, key: str) -> tuple[Operand, ...]:
-        """What the figure of a key was worked out from; of a derived figure or ratio what its inputs were."""
-        cell = self.cell(key)
-        if not isinstance(cell, Figure):
-            return ()
-        if key in self._mapping.metrics:
-            return cell.operands
+    def inputs(self, key: str) -> list[Input]:
+        """What the cell of a derived figure or ratio was made of; of a hole also what was not come to."""
+        self.cell(key)
         if key in self._mapping.derived:
-            inputs = [term.names[0] for term in self._mapping.derived[key].terms]
+            names = [term.names[0] for term in self._mapping.derived[key].terms]
         else:
-            inputs = list(ratios.catalogue().ratios[key].inputs)
-        return tuple(operand for one in inputs if one in self._cells for operand in self.operands(one))
+            names = list(ratios.catalogue().ratios[key].inputs)
+        used = list(dict.fromkeys(self._used.get(key, ())))
+        known = {one.key for one in used}
+        return used + [Input(self, name, self.cell(name)) for name in names if name not in known]
+
+    def operands(self, key: str, cell: Cell) -> tuple[Operand, ...]:
+        """What a figure of a key in this row was worked out from; of a derived figure or ratio what its inputs were."""
+        if not isinstance(cell, Figure) or key in self._mapping.metrics:
+            return cell.operands if isinstance(cell, Figure) else ()
+        made = [operand for one in self.inputs(key) for operand in one.row.operands(one.key, one.cell)]
+        return tuple(dict.fromkeys(made))
 
     # ---- ratios.Figures
 
     def value(self, key: str) -> Decimal:
         """The value of a cell; Missing with the reason why there is none."""
-        cell = self.cell(key)
+        return self._ask(self, key)
+
+    def _ask(self, row: RowView, key: str) -> Decimal:
+        cell = row.cell(key)
+        self._asked.append(Input(row, key, cell))
         if isinstance(cell, Figure):
             if self._wrong_way(key, cell):
                 raise Missing(reasons.UNEXPECTED_SIGN)
@@ -176,7 +197,7 @@ class RowView:
         kind = self.series.kind
         if kind == "YTD" and self.period.number != 4:
             raise Missing(reasons.OTHER_PERIOD)
-        return self.series.trailing.row(self.period).value(key) if kind == "Q" else self.value(key)
+        return self._ask(self.series.trailing.row(self.period) if kind == "Q" else self, key)
 
     def average(self, key: str) -> Decimal:
         """The mean of a balance at the row's end and a year before."""
@@ -184,7 +205,7 @@ class RowView:
         ago = self._before_a_year()
         if ago is None:
             raise Missing(reasons.NO_PRIOR_PERIOD)
-        return (now + ago.value(key)) / 2
+        return (now + self._ask(ago, key)) / 2
 
     def growth(self, key: str, kind: str) -> Decimal:
         """Growth of a metric against an earlier period, of figures that one filing tells where one does."""
@@ -193,17 +214,18 @@ class RowView:
             raise Missing(reasons.OTHER_PERIOD)
         if kind == "growth_sequential":
             earlier = series.before(self.period, 91 if series.kind in ("Q", "TTM") else 365)
-            ago = series.row(earlier) if earlier is not None else None
+            ago = series.row(earlier) if earlier is not None and self._alike(earlier) else None
         else:
             ago = self._before_a_year()
         self.value(key)
         if ago is None:
             raise Missing(reasons.NO_PRIOR_PERIOD)
-        ago.value(key)
+        self._ask(ago, key)
         now, base = self._comparable(self._mapping.metrics[key], ago)
-        if base <= 0:
+        self._asked[-2:] = [Input(self, key, now), Input(ago, key, base)]
+        if base.value <= 0:
             raise Missing(reasons.NEGATIVE_BASE)
-        return (now - base) / base
+        return (now.value - base.value) / base.value
 
     def price(self) -> Decimal:
         """The price of a share at the end of the row."""
@@ -215,35 +237,37 @@ class RowView:
     def shares(self) -> Decimal:
         """The shares outstanding as first told for the row: of the day of its price, before any later split."""
         first = Series(self.series.held, self.series.kind, "original")
-        return first.row(self.period).value("shares_outstanding")
+        return self._ask(first.row(self.period), "shares_outstanding")
 
     def _before_a_year(self) -> RowView | None:
         if not self._sought:
             self._sought = True
             earlier = self.series.before(self.period, 365)
-            if earlier is not None and _alike(self.period, earlier):
+            if earlier is not None and self._alike(earlier):
                 self._year_ago = self.series.row(earlier)
         return self._year_ago
 
-    def _comparable(self, metric: Metric, ago: RowView) -> tuple[Decimal, Decimal]:
+    def _alike(self, earlier: Period) -> bool:
+        """Whether a period is as long as the row's: a year is not compared with a transition period."""
+        period = self.period
+        if period.start is None or earlier.start is None:
+            return period.fiscal_period == earlier.fiscal_period
+        return abs((period.end - period.start) - (earlier.end - earlier.start)) <= 2 * SLACK
+
+    def _comparable(self, metric: Metric, ago: RowView) -> tuple[Figure, Figure]:
         now, before = self.cell(metric.key), ago.cell(metric.key)
         assert isinstance(now, Figure)
         assert isinstance(before, Figure)
         pair = self._teller.reports.together(metric, now, before)
         if pair is not None:
             return pair
-        if metric.units == "per_share":
+        # A loss is one before a split as after it: then the base alone says that growth means nothing.
+        if metric.units == "per_share" and before.value > 0:
             self._refuse_split(ago)
-        return now.value, before.value
+        return now, before
 
     def _refuse_split(self, ago: RowView) -> None:
-        counts = [row.value("weighted_average_shares_diluted") for row in (self, ago)]
-        if min(counts) <= 0 or max(counts) / min(counts) > SPLIT:
+        cells = [row.cell("weighted_average_shares_diluted") for row in (self, ago)]
+        counts = [cell.value for cell in cells if isinstance(cell, Figure)]
+        if len(counts) < len(cells) or min(counts) <= 0 or max(counts) / min(counts) > SPLIT:
             raise Missing(reasons.VINTAGE_CHANGED)
-
-
-def _alike(one: Period, other: Period) -> bool:
-    """Whether two periods are of one length: a year is not compared with a transition period."""
-    if one.start is None or other.start is None:
-        return one.fiscal_period == other.fiscal_period
-    return abs((one.end - one.start) - (other.end - other.start)) <= 2 * SLACK

@@ -284,7 +284,8 @@ def explained(row: RowView, key: str, cell: Cell, checks: dict[str, str], *, ful
         made["decimals"] = (
             facts.decimals_told(cell.operands[0][2].decimals) if len(cell.operands) == 1 else None
         )
-        made["operands"] = operands_of(row, key) if len(cell.operands) != 1 or cell.operands[0][0] < 0 else []
+        simple = len(cell.operands) == 1 and cell.operands[0][0] > 0
+        made["operands"] = [] if simple else operands_of(row, key, cell)
     return made
 
 
@@ -301,11 +302,11 @@ def confidence(cell: Figure) -> int:
     return max(LEAST, base - A_TIER * max(0, cell.tier - 1))
 
 
-def operands_of(row: RowView, key: str) -> list[dict[str, Any]]:
+def operands_of(row: RowView, key: str, cell: Cell) -> list[dict[str, Any]]:
     """What a figure was worked out from: value, sign, concept, period and filing of each operand."""
     filings = row.series.held.book.filings
     made = []
-    for sign, (end, days), entry in row.operands(key):
+    for sign, (end, days), entry in row.operands(key, cell):
         made.append(
             {
                 "sign": sign,

@@ -20,6 +20,9 @@ STATEMENTS = ("income", "balance", "cashflow", "comprehensive_income")
 # Where a source does not tell the precision of a figure (companyfacts), its trailing zeros do, up to millions.
 MOST_ZEROS = 6
 
+# Why a line of a total takes nothing of it. One that is there and cannot be told takes what is not known.
+_NOTHING = (reasons.NOT_REPORTED, reasons.NOT_APPLICABLE, reasons.REPORTED_NIL)
+
 HALF = Decimal("0.5")
 
 
@@ -230,7 +233,7 @@ def _left_over(bucket: Bucket, cell_of: Callable[[str], Cell]) -> Cell:
         if isinstance(cell, Figure):
             value += term.sign * cell.value
             places.append(cell.place)
-        elif not term.optional:
+        elif not term.optional or cell.reason not in _NOTHING:
             return Hole(reasons.INPUT_MISSING)
     return Figure(value, (bucket.key,), 0, max(places), "derived", ())
 

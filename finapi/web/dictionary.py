@@ -60,17 +60,20 @@ PROOF_PARAMS = (
 )
 _FACT = dict(series_shapes.OPERAND["properties"])
 _FACT.pop("sign")
+_PERIOD: dict[str, Any] = {
+    "period": TEXT,
+    "fiscal_year": INTEGER,
+    "fiscal_period": TEXT,
+    "period_start": nullable(DATE),
+    "period_end": DATE,
+}
 PROOF_SHAPE = envelope(
     obj(
         ticker=nullable(TEXT),
         cik=TEXT,
         company_name=TEXT,
         industry=TEXT,
-        period=TEXT,
-        fiscal_year=INTEGER,
-        fiscal_period=TEXT,
-        period_start=nullable(DATE),
-        period_end=DATE,
+        **_PERIOD,
         basis=TEXT,
         as_of=nullable(DATE),
         metric=TEXT,
@@ -79,7 +82,7 @@ PROOF_SHAPE = envelope(
         formula=TEXT,
         mapping_version=INTEGER,
         cell=series_shapes.CELL,
-        inputs=array(obj(metric=TEXT, **series_shapes.CELL["properties"])),
+        inputs=array(obj(metric=TEXT, **_PERIOD, **series_shapes.CELL["properties"])),
         considered=array(obj(tier=INTEGER, way=TEXT)),
         vintages=array(obj(**{**_FACT, "value": NUMBER})),
     ),

@@ -220,10 +220,9 @@ def _valued(row: RowView, key: str, day: str | None) -> dict[str, Any]:
     ratio = ratios.catalogue().ratios[key]
     filings = row.series.held.book.filings
     inputs = []
-    for name in ratio.inputs:
-        one = row.cell(name)
-        source = filings[one.place].accession if isinstance(one, Figure) else None
-        inputs.append({"metric": name, "redacted": False, "source": source})
+    for one in row.inputs(key):
+        source = filings[one.cell.place].accession if isinstance(one.cell, Figure) else None
+        inputs.append({"metric": one.key, "redacted": False, "source": source})
     return {
         "metric": key,
         "fiscal_year": row.period.fiscal_year,

@@ -131,10 +131,12 @@ def test_the_proof_of_a_formula_shows_signs(caller: Client) -> None:
 
 def test_the_proof_of_a_ratio_names_its_inputs(caller: Client) -> None:
     data = asked(caller, "proof", {"cik": "77", "metric": "roe"})["data"]
-    assert (data["formula"], [one["metric"] for one in data["inputs"]]) == (
-        "year(net_income) / avg(total_equity)",
-        ["net_income", "total_equity"],
-    )
+    assert data["formula"] == "year(net_income) / avg(total_equity)"
+    inputs = [(one["metric"], one["fiscal_year"], one["value"]) for one in data["inputs"]]
+    assert inputs == [("net_income", 2023, 302), ("total_equity", 2023, 3023), ("total_equity", 2022, 3022)]
+    assert data["cell"]["value"] == pytest.approx(302 / 3022.5)
+    told = [(one["value"], one["end_date"]) for one in data["cell"]["operands"]]
+    assert told == [(302, "2023-12-31"), (3023, "2023-12-31"), (3022, "2022-12-31")]
 
 
 @pytest.mark.parametrize(
