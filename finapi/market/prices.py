@@ -45,11 +45,12 @@ class Stored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A ticker's prices; ``source`` is "csv" or "synthetic"."""
+    """A ticker's prices; ``source`` is "csv" or "synthetic", ``changed`` how often days or actions were put."""
 
     id: int
     ticker: str
     source: str
+    changed: int
 
 
 class Action(NamedTuple):
@@ -81,7 +82,10 @@ def put(tx: Transaction, prices: Prices, data: bytes) -> Stored:
             refused.append(ticker)
             continue
         vintage = f"{max(day.date for day in days)}:{digest}"
-        changed += _put_days(tx, series_id, days, vintage) + _put_actions(tx, series_id, days, vintage)
+        put = _put_days(tx, series_id, days, vintage) + _put_actions(tx, series_id, days, vintage)
+        if put:
+            tx.run("prices_changed", id=series_id)
+        changed += put
     if changed:
         tx.run("bump_data_version")
     note = (
@@ -110,9 +114,9 @@ def of_ticker(tx: Transaction, ticker: str) -> Series | None:
         row = tx.one("price_series", ticker=tickers.fold(ticker))
     except ValueError:
         return None
-    return (
-        None if row is None else Series(row["id"], row["ticker"], "synthetic" if row["synthetic"] else "csv")
-    )
+    if row is None:
+        return None
+    return Series(row["id"], row["ticker"], "synthetic" if row["synthetic"] else "csv", row["changed"])
 
 
 def page(

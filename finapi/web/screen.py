@@ -171,7 +171,10 @@ def _latest(call: Call, tx: Transaction, company: Company) -> screen.Latest | No
         held = company_books.read(tx, company.cik)
         return None if held.empty else screen.latest(held, series.price_of(tx, company))
 
-    found: screen.Latest | None = call.app.screened.get(tx.value("data_version"), company.cik, made)
+    # What is ingested of others leaves it where it is: thousands of companies take minutes.
+    priced = prices.of_ticker(tx, company.ticker) if company.ticker else None
+    key = (company.cik, company_books.stamp(tx, company.cik), priced)
+    found: screen.Latest | None = call.app.screened.get(None, key, made)
     return found
 
 

@@ -1,8 +1,11 @@
 -- name: price_series
-SELECT id, ticker, synthetic FROM price_series WHERE ticker = :ticker
+SELECT id, ticker, synthetic, changed FROM price_series WHERE ticker = :ticker
 
 -- name: insert_series
 INSERT INTO price_series (ticker, synthetic) VALUES (:ticker, :synthetic)
+
+-- name: prices_changed
+UPDATE price_series SET changed = changed + 1 WHERE id = :id
 
 -- name: delete_series
 DELETE FROM price_series WHERE id = :id

@@ -290,6 +290,32 @@ def test_a_screen_pages_by_offset_and_names_companies(caller: Client) -> None:
     )
 
 
+def test_a_screen_works_out_again_only_what_has_changed(app: App, caller: Client) -> None:
+    def caps() -> dict[str, Any]:
+        rows = asked(caller, "screen", {"metrics": "market_cap,asset_turnover"})["data"]
+        return {one["cik"]: one["metrics"] for one in rows}
+
+    def priced(close: int, last: str) -> None:
+        data = f"date,close\n2023-12-29,{close}\n{last},9\n".encode()
+        with app.db.write() as tx:
+            prices.put(tx, price_csv.parse(data, "prices.csv", "SEV.csv"), data)
+
+    with app.db.write() as tx:
+        companies.put_tickers(tx, 77, [("SEV", None)], companies.FROM_LIST)
+    before = caps()
+    assert [one["market_cap"] for one in before.values()] == [None, None]
+    priced(2, "2024-01-02")
+    assert caps()["0000000077"]["market_cap"] == 1000
+    priced(3, "2024-01-03")
+    assert caps()["0000000077"]["market_cap"] == 1500
+    store(app, document(77, "Seventy-Seven Corp", year(77, 2024, 4000)))
+    after = caps()
+    assert after["0000000077"]["asset_turnover"] != before["0000000077"]["asset_turnover"]
+    assert after["0000000088"] == before["0000000088"]
+    # Four of the company that changed, one of the other.
+    assert len(app.screened._kept) == 5
+
+
 def test_a_screen_refuses_what_is_no_number_or_key(caller: Client) -> None:
     assert caller.get(XBRL + "screen", query={"roe_gt": "high"}).json["details"]["param"] == "roe_gt"
     assert caller.get(XBRL + "screen", query={"metrics": "nonsense"}).json["details"]["param"] == "metrics"
