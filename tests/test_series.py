@@ -1092,11 +1092,29 @@ def test_years_choose_rows(years: str, wanted: list[int]) -> None:
 # ---- what means harm
 
 
-@pytest.mark.parametrize("value", ["abc", "1E999999", "NaN", "Infinity", "", "1" * 60, "--5", "1_000", "٣"])
+@pytest.mark.parametrize(
+    "value", ["abc", "1E999999", "NaN", "Infinity", "", "1" * 60, "1" * 29, "--5", "1_000", "٣"]
+)
 def test_a_text_that_is_no_figure_is_left_out(value: str) -> None:
     facts = [*annual((YEAR18, K18.accession)), ("Assets", None, YEAR18[1], value, K18.accession)]
     company = held([K18], facts)
     assert told(company, "total_assets", "2018 FY") == "not_reported"
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (".5", "0.5"),
+        ("-.41", "-0.41"),
+        ("1e-05", "0.00001"),
+        ("+7", "7"),
+        ("2.5E3", "2500"),
+        ("1" * 28, "1" * 28),
+    ],
+)
+def test_a_figure_is_one_in_every_way_of_writing_numbers(value: str, plain: str) -> None:
+    facts = [*annual((YEAR18, K18.accession)), ("EarningsPerShareDiluted", *YEAR18, value, K18.accession)]
+    assert told(held([K18], facts), "eps_diluted", "2018 FY") == plain
 
 
 def test_twenty_thousand_durations_do_not_take_quadratic_time() -> None:

@@ -11,8 +11,10 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any, NamedTuple
 
+from finapi.edgar.xbrl_names import NUMBER
 from finapi.market.metrics import Mapping
 
 Key = tuple[int, int]
@@ -50,9 +52,10 @@ class Filing(NamedTuple):
         return PROXY if self.form.startswith(("DEF", "PRE")) else OTHER
 
 
-# What a figure looks like. Documents hold texts under numeric units too, and numbers that no statement can mean
-# (1E999999 would take a gigabyte to write out).
-_FIGURE = re.compile(r"[-+]?[0-9]{1,40}(\.[0-9]{0,40})?")
+# How nearly every figure is written. Documents hold texts under numeric units too, and numbers that no statement can
+# mean: what has more digits than decimal arithmetic keeps would be served as another number.
+_PLAIN = re.compile(r"-?[0-9]{1,14}(\.[0-9]{1,14})?")
+MOST_DIGITS = 28
 
 # A fact as it is read: concept, unit, end day, days, value, decimals, and the place of its filing among those that
 # come with it. Unpacked by position, so that rows of the database serve as they are.
@@ -153,12 +156,22 @@ def write(
             book.other_units.add((use.concept, key))
         elif value is None:
             book.nil.add((use.concept, key))
-        elif _FIGURE.fullmatch(value):
-            _enter(entries, use, key, Entry(place, reported, unit, value, decimals))
+        elif (figure := plain(value)) is not None:
+            _enter(entries, use, key, Entry(place, reported, unit, figure, decimals))
     if COVER_SHARES in entries:
         entries[COVER_SHARES] = _at_period_end(book, entries[COVER_SHARES])
     book.instants = sorted({key[0] for by_key in entries.values() for key in by_key if not key[1]})
     return book
+
+
+def plain(text: str) -> str | None:
+    """A number in plain digits (".5" as "0.5", "1e-05" as "0.00001"); None for what is no figure."""
+    if _PLAIN.fullmatch(text):
+        return text
+    if NUMBER.fullmatch(text) is None:
+        return None
+    value = Decimal(text)
+    return format(value, "f") if len(value.as_tuple().digits) <= MOST_DIGITS else None
 
 
 def _at_period_end(book: Book, told: dict[Key, list[Entry]]) -> dict[Key, list[Entry]]:

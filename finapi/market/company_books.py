@@ -48,6 +48,11 @@ class CompanyBook:
         """Whether no fact that a series uses is known."""
         return not self.book.entries
 
+    def tells_in(self, currency: str) -> bool:
+        """Whether any figure is told in a currency."""
+        by_keys = self.book.entries.values()
+        return any(one.unit == currency for by_key in by_keys for told in by_key.values() for one in told)
+
 
 def read(tx: Transaction, cik: int, as_of: str | None = None, currency: str | None = None) -> CompanyBook:
     """The book of a company from what was filed up to ``as_of`` (ISO date; None: everything)."""

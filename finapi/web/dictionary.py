@@ -57,6 +57,7 @@ PROOF_PARAMS = (
     Param("period_end", "date", help="The row's last day, instead.", example="2024-09-28"),
     series.BASIS,
     series.AS_OF,
+    series.CURRENCY,
 )
 _FACT = dict(series_shapes.OPERAND["properties"])
 _FACT.pop("sign")
@@ -116,7 +117,7 @@ def proof_of_cell(call: Call) -> Response:
         )
     with call.app.db.read() as tx:
         company = series.selected(tx, params)
-        held = series.book_of(call, tx, company, params["as_of"])
+        held = series.book_of(call, tx, company, params["as_of"], series.currency_of(params))
         rows = Series(held, params["period"], params["basis"], series.price_of(tx, company))
         named: dict[str, Any] = {
             "ticker": company.ticker,

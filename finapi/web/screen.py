@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from finapi.db import Transaction
+from finapi.errors import invalid_param
 from finapi.market import companies, company_books, prices, ratios, screen
 from finapi.market.book import iso
 from finapi.market.cells import Figure, Hole
@@ -111,7 +112,9 @@ def companies_by_ratio(call: Call) -> Response:
     bounds = screen.bounds(params)
     for key in params["metrics"] or ():
         if key not in screen.KEYS:
-            raise series.unknown_key(key)
+            raise invalid_param(
+                "metrics", f"{key} is not a ratio or derived figure.", expected="keys of /xbrl/dictionary"
+            )
     keys = list(dict.fromkeys((*bounds, *(params["metrics"] or ())))) or list(screen.KEYS)
     with call.app.db.read() as tx:
         wanted = _wanted(tx, call)

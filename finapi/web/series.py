@@ -58,12 +58,13 @@ SELECTION = (
     BASIS,
     AS_OF,
 )
+CURRENCY = Param(
+    "currency", help="The currency of the series instead of the one mostly reported in.", example="USD"
+)
 PARAMS = (
     *COMPANY,
     *SELECTION,
-    Param(
-        "currency", help="The currency of the series instead of the one mostly reported in.", example="USD"
-    ),
+    CURRENCY,
     Param(
         "adjusted",
         default="false",
@@ -126,9 +127,6 @@ def names(company: Company) -> dict[str, Any]:
 
 def question_of(params: Mapping[str, Any]) -> Question:
     """What a call asks of a series."""
-    currency = params.get("currency")
-    if currency is not None and not (len(currency) == 3 and currency.isascii() and currency.isalpha()):
-        raise invalid_param("currency", "currency must be a code of three letters.", expected="USD")
     return Question(
         period=params["period"],
         metrics=tuple(params["metrics"] or ()),
@@ -137,13 +135,23 @@ def question_of(params: Mapping[str, Any]) -> Question:
         provenance=params["provenance"],
         basis=params["basis"],
         as_of=params["as_of"],
-        currency=None if currency is None else currency.upper(),
+        currency=currency_of(params),
         calendar=params["calendar"],
         template=params["template"],
         period_offset=params.get("period_offset"),
         limit=params["limit"],
         cursor=params.get("cursor"),
     )
+
+
+def currency_of(params: Mapping[str, Any]) -> str | None:
+    """The currency that a call asks for; INVALID_PARAM for what is no code of one."""
+    currency: str | None = params.get("currency")
+    if currency is None:
+        return None
+    if not (len(currency) == 3 and currency.isascii() and currency.isalpha()):
+        raise invalid_param("currency", "currency must be a code of three letters.", expected="USD")
+    return currency.upper()
 
 
 def book_of(
@@ -155,11 +163,13 @@ def book_of(
     """
     key = (company.cik, as_of, currency, company_books.stamp(tx, company.cik, as_of))
     held = call.app.books.get(None, key, lambda: company_books.read(tx, company.cik, as_of, currency))
-    if held.empty:
+    # A company has counts of shares in no currency at all.
+    if held.empty or (currency is not None and not held.tells_in(currency)):
         by = f" filed by {as_of}" if as_of else ""
+        money = f" in {currency}" if currency is not None else ""
         raise ApiError(
             "NOT_COVERED",
-            f"No figures of {company.name} as a whole{by} are held.",
+            f"No figures of {company.name} as a whole{money}{by} are held.",
             details={"cik": company.padded_cik},
         )
     return held
@@ -262,8 +272,3 @@ def _one_of_many(call: Call, tx: Transaction, selector: str, question: Question)
             raise
         made |= {"status": "error", "error": {"code": error.code, "message": error.message}}
     return made
-
-
-def unknown_key(key: str) -> ApiError:
-    """The refusal of a key that is none."""
-    return invalid_param("metrics", f"{key} is not a metric or ratio.", expected="keys of /xbrl/dictionary")

@@ -139,9 +139,20 @@ def test_the_proof_of_a_ratio_names_its_inputs(caller: Client) -> None:
     assert told == [(302, "2023-12-31"), (3023, "2023-12-31"), (3022, "2022-12-31")]
 
 
+def test_a_cell_of_another_currency_is_proved_in_it(app: App, caller: Client) -> None:
+    in_euro = [(concept, "EUR", row) for concept, unit, row in year(77, 2023, 500) if unit == "USD"]
+    store(app, document(77, "Seventy-Seven Corp", in_euro))
+    query = {"cik": "77", "metric": "revenue", "fiscal_year": "2023"}
+    values = [
+        asked(caller, "proof", {**query, "currency": one})["data"]["cell"]["value"] for one in ("eur", "usd")
+    ]
+    assert values == [500, 3023]
+
+
 @pytest.mark.parametrize(
     ("query", "verdict"),
     [
+        ({"cik": "77", "metric": "revenue", "currency": "dollars"}, (400, "INVALID_PARAM")),
         ({"cik": "77", "metric": "nonsense"}, (400, "INVALID_PARAM")),
         ({"cik": "77"}, (400, "INVALID_PARAM")),
         ({"cik": "77", "metric": "revenue", "fiscal_year": "1990"}, (404, "NOT_FOUND")),
@@ -319,6 +330,9 @@ def test_a_screen_works_out_again_only_what_has_changed(app: App, caller: Client
 def test_a_screen_refuses_what_is_no_number_or_key(caller: Client) -> None:
     assert caller.get(XBRL + "screen", query={"roe_gt": "high"}).json["details"]["param"] == "roe_gt"
     assert caller.get(XBRL + "screen", query={"metrics": "nonsense"}).json["details"]["param"] == "metrics"
+    # Companies are not screened by a metric alone, which is one all the same.
+    refused = caller.get(XBRL + "screen", query={"metrics": "revenue"})
+    assert refused.json["message"] == "revenue is not a ratio or derived figure."
 
 
 def test_valuation_without_prices_says_so_in_every_cell(caller: Client) -> None:

@@ -168,9 +168,18 @@ def test_as_of_hides_what_was_filed_later(caller: Client) -> None:
     assert answer.headers["x-tokens-charged"] == "0"
 
 
-def test_a_currency_that_is_not_reported_is_a_hole_and_no_conversion(caller: Client) -> None:
-    answer = caller.get(URL, query={"cik": "77", "currency": "eur", "metrics": "revenue"})
+def test_a_currency_that_is_not_reported_is_told_of_and_nothing_is_converted(
+    app: App, caller: Client
+) -> None:
+    query = {"cik": "77", "currency": "eur", "metrics": "revenue"}
+    assert caller.get(URL, query=query).verdict[:2] == (404, "NOT_COVERED")
+    told = {"accn": "0000000077-20-000001", "form": "10-K", "filed": "2020-02-20", "fy": 2019, "fp": "FY"}
+    shares = {"start": "2019-01-01", "end": "2019-12-31", "val": 500, **told}
+    name = "us-gaap:WeightedAverageNumberOfDilutedSharesOutstanding"
+    store(app, document(77, "Seventy-Seven Corp", [(name, "shares", shares)]))
+    answer = caller.get(URL, query=query)
     assert answer.verdict[:2] == (404, "NOT_COVERED")
+    assert "in EUR" in answer.json["message"]
 
 
 @pytest.mark.parametrize(
