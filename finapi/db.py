@@ -109,7 +109,9 @@ class Database:
         self._queries = named_queries()
         self._lock = threading.RLock()
         self._local = threading.local()
-        self._readers: list[sqlite3.Connection] = []
+        self._readers: dict[sqlite3.Connection, threading.Thread] = {}
+        self._visitors: list[sqlite3.Connection] = []
+        self._opening = threading.Lock()
         self._closed = False
         # Transactions of :meth:`write` that were committed. One process writes, so that nothing else changes.
         self.written = 0
@@ -302,7 +304,7 @@ class Database:
                 self._writer.backup(copy)
             return copy
         connection = _connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True, cached_statements=0)
-        self._readers.append(connection)
+        self._visitors.append(connection)
         return connection
 
     def integrity(self) -> list[str]:
@@ -314,23 +316,33 @@ class Database:
 
     def close(self) -> None:
         """Close every connection; the last one folds the WAL into the file."""
-        with self._lock:
+        with self._lock, self._opening:
             self._closed = True
-            for connection in self._readers:
+            for connection in (*self._readers, *self._visitors):
                 connection.close()
             self._readers.clear()
+            self._visitors.clear()
             self._writer.close()
 
     def _reader(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            assert self.path is not None
+            connection = self._local.connection = self._new_reader()
+        return connection
+
+    def _new_reader(self) -> sqlite3.Connection:
+        """A connection for this thread: one whose thread has ended, or a new one.
+
+        Checks have a new thread each time, and a connection that nobody closes is two open files.
+        """
+        assert self.path is not None
+        # Not behind the writer's lock: a reader never waits for a write.
+        with self._opening:
             if self._closed:
                 raise sqlite3.ProgrammingError("the database is closed")
-            connection = _connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
-            self._local.connection = connection
-            # Not behind the writer's lock: a reader never waits for a write.
-            self._readers.append(connection)
+            left = (one for one, thread in self._readers.items() if not thread.is_alive())
+            connection = next(left, None) or _connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
+            self._readers[connection] = threading.current_thread()
         return connection
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import threading
 import time
@@ -471,6 +472,21 @@ def test_a_closed_database_answers_nothing(database: Database) -> None:
         pass
     with pytest.raises(sqlite3.ProgrammingError):
         counted(database)
+
+
+def test_threads_that_come_and_go_leave_no_connection_open(path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    database = Database(path)
+    assert counted(database) == 0
+    opened = len(os.listdir("/proc/self/fd"))
+    seen: list[int] = []
+    for _ in range(20):
+        in_threads(1, lambda number: seen.append(counted(database)))
+    # The writer and the reader of this thread, and one that the others had one after the other.
+    assert len(os.listdir("/proc/self/fd")) <= opened + 2
+    assert seen == [0] * 20
+    database.close()
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_closed_database_opens_no_reader_for_another_thread(path: Path) -> None:
