@@ -864,6 +864,8 @@ def test_a_change_of_year_end_leaves_a_transition_period_of_its_own() -> None:
     ]
     for key in ("revenue_growth_yoy", "revenue_growth_sequential"):
         assert told(company, key, "2016 FY") == "no_prior_period"
+    data, _ = series.answer(company, series.Question("A", ("revenue",), calendar=True))
+    assert [row["calendar_period"] for row in data["rows"]] == ["FY", "TP", "FY"]
 
 
 def test_a_stub_after_a_merger_is_a_quarter_and_the_stub_before_it_is_not_added_to_it() -> None:
@@ -915,6 +917,12 @@ def test_a_quarter_is_placed_on_the_calendar_by_its_middle() -> None:
     data, _ = series.answer(company, series.Question("Q", ("net_income",), calendar=True))
     row = data["rows"][0]
     assert (row["calendar_year"], row["calendar_period"], row["fiscal_period"]) == (2023, "Q2", "Q2")
+
+
+def test_a_year_to_date_lies_on_the_calendar_where_its_last_quarter_does() -> None:
+    question = series.Question("YTD", ("net_income",), calendar=True)
+    data, _ = series.answer(held(QUARTERS, a_year()), question)
+    assert [row["calendar_period"] for row in data["rows"]] == ["Q4", "Q3", "Q2", "Q1"]
 
 
 # ---- the answer
@@ -982,6 +990,24 @@ def test_a_ratio_names_the_figures_that_it_is_made_of_whatever_else_is_asked_for
             (1003, None, "2024-12-31"),
             (997, None, "2023-12-31"),
         ]
+
+
+@pytest.mark.parametrize(
+    ("total", "value", "book_value"),
+    [
+        ("StockholdersEquityIncludingPortionAttributableToNoncontrollingInterest", "60007", "58.929"),
+        # ConocoPhillips 2009-06-30, in millions: the total that it tags is its own holders', beside 1,078 of others.
+        ("StockholdersEquity", "58929", "58.929"),
+    ],
+)
+def test_the_book_value_of_a_share_is_of_its_own_holders(total: str, value: str, book_value: str) -> None:
+    facts = [
+        *annual((YEAR18, K18.accession)),
+        (total, None, YEAR18[1], value, K18.accession),
+        ("MinorityInterest", None, YEAR18[1], "1078", K18.accession),
+        ("CommonStockSharesOutstanding", None, YEAR18[1], "1000", K18.accession),
+    ]
+    assert told(held([K18], facts), "book_value_per_share", "2018 FY") == book_value
 
 
 def test_an_amount_of_billions_keeps_its_cents() -> None:

@@ -21,7 +21,17 @@ Tree = tuple[object, ...]
 DIGITS, CENTS = 12, 2
 
 _TOKEN = re.compile(r"\s*([a-z_0-9.]+|[-+*/()\[\]])")
-FUNCTIONS = ("year", "avg", "growth", "growth_quarter", "growth_sequential", "price", "shares", "burn")
+FUNCTIONS = (
+    "year",
+    "avg",
+    "growth",
+    "growth_quarter",
+    "growth_sequential",
+    "price",
+    "shares",
+    "burn",
+    "owners_equity",
+)
 
 
 class Missing(Exception):
@@ -52,6 +62,9 @@ class Figures(Protocol):
 
     def shares(self) -> Decimal:
         """The shares outstanding at the end of the row, as first told."""
+
+    def owners_only(self) -> bool:
+        """Whether the total of equity is without noncontrolling interests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +169,8 @@ def _names(tree: Tree) -> Iterator[str]:
         yield str(tree[-1])
     elif tree[0] == "call" and tree[1] in ("burn", "shares"):
         yield "free_cashflow" if tree[1] == "burn" else "shares_outstanding"
+    elif tree[0] == "call" and tree[1] == "owners_equity":
+        yield from ("total_equity", "minority_interest")
     for part in tree[1:]:
         if isinstance(part, tuple):
             yield from _names(part)
@@ -191,8 +206,8 @@ def _called(function: str, name: str) -> Callable[[Figures], Decimal]:
         return lambda row: row.price()
     if function == "shares":
         return lambda row: row.shares()
-    if function == "burn":
-        return _burn
+    if function in ("burn", "owners_equity"):
+        return _burn if function == "burn" else _owners_equity
     return lambda row: row.growth(name, function)
 
 
@@ -201,6 +216,11 @@ def _burn(row: Figures) -> Decimal:
     if flow >= 0:
         raise Missing(reasons.NO_BURN)
     return -flow / 12
+
+
+def _owners_equity(row: Figures) -> Decimal:
+    total = row.value("total_equity")
+    return total if row.owners_only() else total - _minority(row)
 
 
 def _or_nothing(inner: Callable[[Figures], Decimal]) -> Callable[[Figures], Decimal]:
@@ -214,6 +234,9 @@ def _or_nothing(inner: Callable[[Figures], Decimal]) -> Callable[[Figures], Deci
             raise
 
     return found
+
+
+_minority = _or_nothing(lambda row: row.value("minority_interest"))
 
 
 def _joined(

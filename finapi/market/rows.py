@@ -22,6 +22,16 @@ Price = Callable[[int], "Decimal | None"]
 # Share counts of two periods that differ by more than this were counted before and after a split.
 SPLIT = Decimal("1.4")
 
+# Totals of equity that the definitions of their tags leave noncontrolling interests out of.
+OWNERS_ONLY = frozenset(
+    [
+        "us-gaap:StockholdersEquity",
+        "us-gaap:MembersEquity",
+        "us-gaap:PartnersCapital",
+        "ifrs-full:EquityAttributableToOwnersOfParent",
+    ]
+)
+
 KINDS = ("A", "Q", "TTM", "YTD")
 
 
@@ -238,6 +248,11 @@ class RowView:
         """The shares outstanding as first told for the row: of the day of its price, before any later split."""
         first = Series(self.series.held, self.series.kind, "original")
         return self._ask(first.row(self.period), "shares_outstanding")
+
+    def owners_only(self) -> bool:
+        """Whether the total of equity is without noncontrolling interests."""
+        cell = self.cell("total_equity")
+        return isinstance(cell, Figure) and OWNERS_ONLY.issuperset(cell.line)
 
     def _before_a_year(self) -> RowView | None:
         if not self._sought:

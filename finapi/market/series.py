@@ -17,10 +17,14 @@ from finapi.market.book import EPOCH, iso
 from finapi.market.calendars import Period
 from finapi.market.cells import Cell, Figure, Hole
 from finapi.market.company_books import CompanyBook
+from finapi.market.periods import HALF, YEAR
 from finapi.market.rows import Price, RowView, Series
 
 PROVENANCE = ("none", "summary", "full")
 BASES = ("latest", "original")
+
+# About how many days a quarter has.
+A_QUARTER = 90
 
 # What a figure is worth: as reported under the first tag, less for every step away from that.
 REPORTED, MAPPED, DERIVED, A_TIER, LEAST = 100, 95, 85, 5, 50
@@ -197,7 +201,7 @@ def _row(row: RowView, keys: Sequence[str], question: Question) -> dict[str, Any
     if question.period == "TTM":
         made["period_start"] = None
     if question.calendar:
-        made |= _on_calendar(period)
+        made |= _on_calendar(period, question.period)
     cells = {key: row.cell(key) for key in keys}
     if question.provenance == "none":
         made["metrics"] = {
@@ -220,12 +224,21 @@ def _row(row: RowView, keys: Sequence[str], question: Question) -> dict[str, Any
     return made
 
 
-def _on_calendar(period: Period) -> dict[str, Any]:
-    """Where a period lies on the calendar: the quarter (or year) that holds its middle."""
-    length = period.end - period.start if period.start is not None else 90
+def _on_calendar(period: Period, kind: str) -> dict[str, Any]:
+    """Where a period lies on the calendar: the quarter (or year) that holds its middle.
+
+    A year to date lies where its last quarter does, after which it is named.
+    """
+    length = period.end - period.start if period.start is not None else A_QUARTER
+    if kind == "YTD":
+        length = min(length, A_QUARTER)
     middle = EPOCH + timedelta(days=period.end - length // 2)
-    quarter = f"Q{(middle.month + 2) // 3}" if length < 130 else "FY"
-    return {"calendar_year": middle.year, "calendar_period": quarter}
+    if length < HALF.start:
+        name = f"Q{(middle.month + 2) // 3}"
+    else:
+        # A transition period is neither quarter nor year on the calendar either.
+        name = "FY" if length + 1 in YEAR else period.fiscal_period
+    return {"calendar_year": middle.year, "calendar_period": name}
 
 
 def _checks(row: RowView) -> dict[str, str]:
