@@ -868,6 +868,36 @@ def test_a_change_of_year_end_leaves_a_transition_period_of_its_own() -> None:
     assert [row["calendar_period"] for row in data["rows"]] == ["FY", "TP", "FY"]
 
 
+def test_eleven_months_after_a_year_are_a_transition_period_and_not_its_namesake() -> None:
+    january = filing("0000000003-13-000001", "10-K", "2013-03-20", fiscal_year=2013)
+    transition = filing("0000000003-14-000001", "10-KT", "2014-02-20", fiscal_year=2013)
+    years = (
+        (("2012-02-01", "2013-01-31"), january.accession),
+        (("2013-02-01", "2013-12-31"), transition.accession),
+    )
+    periods = Series(held([january, transition], annual(*years)), "A", "latest").periods
+    names = [(one.fiscal_year, one.fiscal_period, book.iso(one.end)) for one in periods]
+    assert names == [(2013, "TP", "2013-12-31"), (2013, "FY", "2013-01-31")]
+    # A company's first report may be of less than a year.
+    first = Series(held([transition], annual(years[1])), "A", "latest").periods
+    assert [one.fiscal_period for one in first] == ["FY"]
+
+
+def test_four_months_of_transition_do_not_hide_the_quarter_in_them() -> None:
+    december = filing("0000000003-13-000001", "10-K", "2013-02-20", fiscal_year=2012)
+    interim = filing("0000000003-13-000002", "10-Q", "2013-05-02", fiscal_year=2013)
+    transition = filing("0000000003-13-000003", "10-KT", "2013-07-20", fiscal_year=2013)
+    april = filing("0000000003-14-000001", "10-K", "2014-06-20", fiscal_year=2014)
+    facts = annual(
+        (("2012-01-01", "2012-12-31"), december.accession),
+        (("2013-01-01", "2013-03-31"), interim.accession),
+        (("2013-01-01", "2013-04-30"), transition.accession),
+        (("2013-05-01", "2014-04-30"), april.accession),
+    )
+    periods = Series(held([december, interim, transition, april], facts), "Q", "latest").periods
+    assert ("TQ1", "2013-03-31") in [(one.fiscal_period, book.iso(one.end)) for one in periods]
+
+
 def test_a_stub_after_a_merger_is_a_quarter_and_the_stub_before_it_is_not_added_to_it() -> None:
     report = filing("unfiled-2", "10-Q", None, fiscal_year=2023, fiscal_period="Q3")
     facts: list[Fact] = []

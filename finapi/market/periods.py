@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import pairwise
 
@@ -21,6 +22,10 @@ QUARTER = range(70, 121)
 HALF = range(140, 230)
 NINE_MONTHS = range(230, 330)
 YEAR = range(330, 421)
+# A year's report on fewer or more days, straight after another year, is of a transition period of 11 or 13 months.
+WHOLE_YEAR = range(350, 386)
+# More than a quarter has: a transition period of four months is not one.
+LONG_QUARTER = 100
 
 # A year or a year to date may begin this many days off the end of the year before (52/53 weeks, slips).
 SLACK = 10
@@ -149,6 +154,9 @@ def _with_gaps(years: Sequence[Span], evidence: _Evidence) -> list[Span]:
     for year in years:
         if spans:
             spans.extend(_between(spans[-1].end + 1, year.start - 1, evidence))
+            next_to = abs(year.start - 1 - spans[-1].end) <= SLACK
+            if next_to and year.end - year.start + 1 not in WHOLE_YEAR:
+                year = replace(year, kind="transition")
         spans.append(year)
     return spans
 
@@ -257,7 +265,7 @@ def _quarters(
     for keys, _ in told:
         end, days = keys[0]
         index = _holding(spans, end - days // 2)
-        if index is None:
+        if index is None or (days > LONG_QUARTER and _is_transition(spans[index], keys[0])):
             continue
         number = _number(spans[index], end)
         if (index, number) not in quarters:
@@ -295,6 +303,10 @@ def _agreeing(
         ending = [keys for keys in told if quarter is None or abs(keys[0][0] - quarter.end) <= SAME]
         chosen[place] = (ending or told)[0]
     return chosen
+
+
+def _is_transition(span: Span, key: Key) -> bool:
+    return span.kind == "transition" and key in span.keys
 
 
 def _holding(spans: Sequence[Span], day: int) -> int | None:
