@@ -98,8 +98,8 @@ CATALOGUE: dict[str, tuple[str, str, str]] = {
     NO_PRICE: ("hole", "No price", "No price of the company's shares is loaded for the day that is needed."),
     OTHER_PERIOD: (
         "hole",
-        "Reported for another period",
-        "The filing gives the figure for a period that does not end with the row's.",
+        "For another kind of period",
+        "The ratio is one of a year or of a quarter, and the row is of neither such period.",
     ),
     NOT_FILED: (
         "hole",

@@ -117,13 +117,17 @@ def answer(
 
 
 def table(rows: Iterable[dict[str, Any]]) -> tuple[list[str], list[dict[str, Any]]]:
-    """The rows of a series flat, and their columns: the period and a value for each key."""
+    """The rows of a series flat, and their columns: the period, a value for each key, why values are missing."""
     flat = []
     columns: dict[str, None] = {}
     for row in rows:
         one = {name: value for name, value in row.items() if not isinstance(value, dict)}
+        holes = dict(row.get("holes", ()))
         for key, cell in row["metrics"].items():
             one[key] = cell["value"] if isinstance(cell, dict) else cell
+            if isinstance(cell, dict) and cell["value"] is None:
+                holes[key] = {"status": cell["status"], "reason_code": cell["reason_code"]}
+        one["holes"] = holes
         columns.update(dict.fromkeys(one))
         flat.append(one)
     return list(columns), flat

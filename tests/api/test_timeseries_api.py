@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from typing import Any
 
 import pytest
@@ -102,9 +103,17 @@ def test_a_series_as_csv_is_a_row_a_period(caller: Client) -> None:
     )
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     table = list(csv.reader(io.StringIO(answer.body.decode())))
-    assert table[0] == ["fiscal_year", "fiscal_period", "period_start", "period_end", "revenue", "inventory"]
-    assert table[1] == ["2023", "FY", "2023-01-01", "2023-12-31", "2023000", ""]
+    period = ["fiscal_year", "fiscal_period", "period_start", "period_end"]
+    assert table[0] == [*period, "revenue", "inventory", "holes"]
+    hole = '{"inventory":{"status":"hole","reason_code":"not_reported"}}'
+    assert table[1] == ["2023", "FY", "2023-01-01", "2023-12-31", "2023000", "", hole]
     assert len(table) == 7
+    lines = caller.get(
+        URL,
+        query={"cik": "77", "metrics": "revenue,inventory", "provenance": "full"},
+        headers={"Accept": "application/x-ndjson"},
+    )
+    assert json.loads(lines.body.splitlines()[0])["holes"] == json.loads(hole)
 
 
 def test_a_new_document_is_seen_at_once(app: App, caller: Client) -> None:
