@@ -138,6 +138,14 @@ def test_nothing_is_asked_without_a_contact(make_app: Callable[..., App], agent:
         Gateway(make_app(user_agent=agent))
 
 
+@pytest.mark.parametrize("agent", ["Z\u00fcrich ann@example.com", "Ann ann@example.com\r\nX: y"])
+def test_a_contact_that_no_header_can_hold_is_refused_and_not_taken_for_edgars_trouble(
+    make_app: Callable[..., App], agent: str
+) -> None:
+    with pytest.raises(UsageError, match="--user-agent: must be of ASCII characters"):
+        Gateway(make_app(user_agent=agent))
+
+
 def test_an_answer_in_gzip_is_unpacked(app: App, edgar: FakeEdgar, poller: Poller) -> None:
     edgar.feed[0] = Page(gzip.compress(feed(entry(ACCESSION))), headers={"Content-Encoding": "gzip"})
     poller.step()

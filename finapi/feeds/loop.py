@@ -11,6 +11,7 @@ import base64
 import logging
 import selectors
 import socket
+import threading
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -36,6 +37,7 @@ log = logging.getLogger("finapi.feeds")
 TICK_SECONDS = 1.0  # between looks at what is overdue
 POLL_SECONDS = PING_SECONDS + PONG_SECONDS  # that a poll may wait; a session's ping ends it before
 PATIENCE = 30.0  # that a round may take before the loop counts as one that hangs
+AGAIN_SECONDS = 1.0  # after a round that failed, as when the store cannot be read
 GRACE_SECONDS = 1.0  # for readers to take the last of it when the service stops
 
 # What the status of an HTTP answer is when a reader is refused by a close code.
@@ -60,10 +62,11 @@ class Feeds:
         self._inbox: deque[HandedOver] = deque()
         self._news = True
         self._keys_changed = False
-        self._stopping = False
+        self._stopping = threading.Event()
         self._ended = False
         self._next_sweep = 0.0
         self._round_at: float | None = None
+        self._failure: str | None = None
         app.db.listen(events.TOPIC, self._has_news)
         app.db.listen(accounts.KEYS, self._has_changed_keys)
 
@@ -87,17 +90,17 @@ class Feeds:
 
     def stop(self) -> None:
         """Make :meth:`run` return, when readers have been told or :data:`GRACE_SECONDS` have passed."""
-        self._stopping = True
+        self._stopping.set()
         self.wake()
 
     def trouble(self) -> str | None:
-        """Why it serves nobody: its thread has ended, or hangs; else None."""
+        """Why it serves nobody: its thread has ended, hangs, or failed in its last round; else None."""
         if self._ended:
             return "its thread has ended"
         if self._round_at is None:
             return None
         silent = time.monotonic() - self._round_at
-        return f"no round for {silent:.0f} s" if silent > PATIENCE else None
+        return f"no round for {silent:.0f} s" if silent > PATIENCE else self._failure
 
     def _has_news(self) -> None:
         self._news = True
@@ -143,8 +146,8 @@ class Feeds:
     def run(self) -> None:
         """Serve until :meth:`stop`, then tell everybody and release everything."""
         try:
-            while not self._stopping:
-                self.step(TICK_SECONDS)
+            while not self._stopping.is_set():
+                self._round()
             self._hub.end_all()
             for session in list(self._sessions.values()):
                 session.end(1001, "The service is stopping.")
@@ -160,10 +163,21 @@ class Feeds:
         finally:
             self.close()
 
+    def _round(self) -> None:
+        """A round that fails is made again: readers stay, and miss nothing."""
+        try:
+            self.step(TICK_SECONDS)
+            self._failure = None
+        except Exception as error:
+            log.exception("the feeds failed, next try in %g s", AGAIN_SECONDS)
+            self._failure = f"its last round failed with {type(error).__name__}"
+            self._keys_changed = self._news = True
+            self._stopping.wait(AGAIN_SECONDS)
+
     def step(self, timeout: float) -> None:
         """One round: what sockets say, new connections, news, and the time."""
         self._round_at = time.monotonic()
-        for key, mask in self._selector.select(0 if self._news and not self._stopping else timeout):
+        for key, mask in self._selector.select(0 if self._news and not self._stopping.is_set() else timeout):
             if key.data is None:
                 with suppress(BlockingIOError):
                     self._woken.recv(4096)
@@ -220,12 +234,15 @@ class Feeds:
             self._answer(requests.taken(handed))
         except Exception:
             log.exception("a connection could not be taken over")
+            # What was made of it so far must not stay behind a socket that is another's by then.
+            for connection in [one for one in self._connections if one.sock is handed.sock]:
+                connection.close()
             handed.sock.close()
 
     def _answer(self, taken: Taken) -> None:
         origin = taken.headers.get("origin")
         allowed = self._app.config.feed_origins
-        if self._stopping:
+        if self._stopping.is_set():
             self._error(taken, 503, "The service is stopping.")
         elif len(self._connections) >= self._app.config.feed_connections:
             self._error(taken, 503, "Too many connections.")

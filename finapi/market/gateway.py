@@ -88,6 +88,8 @@ class Gateway:
         self._agent = app.config.user_agent
         if self._directory is None and not _CONTACT.search(self._agent):
             raise UsageError("EDGAR asks for a contact address: --user-agent 'Your Name name@example.com'")
+        if not re.fullmatch(r"[\x20-\x7e]*", self._agent):
+            raise UsageError("--user-agent: must be of ASCII characters, as it is sent in a header")
         self._outbound = Outbound(Reach(anything=True))
 
     def close(self) -> None:

@@ -7,7 +7,9 @@ import contextlib
 import json
 import os
 import socket
+import sqlite3
 import struct
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +21,8 @@ from finapi import accounts, events
 from finapi.app import App
 from finapi.clock import FixedClock
 from finapi.events import About
+from finapi.feeds import loop
+from finapi.feeds.hub import Hub
 from tests.conftest import NOW
 from tests.feeds import SECONDS, Service, key, message, running, tell
 from tests.process import eventually
@@ -85,6 +89,50 @@ def test_each_feed_tells_of_its_own(service: Service, feed: str, type: str) -> N
         tell(service.app, type=types[-1] if type not in types else type)
     with opened(service.url(feed, token=key(service.app))) as client:
         assert said(client) == message(1, catching_up=True, type=type)
+
+
+@pytest.mark.parametrize("name", ["publish", "recheck"])
+def test_a_round_that_fails_is_made_again_and_nothing_is_missed(
+    service: Service, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    failed = threading.Event()
+    work = getattr(Hub, name)
+
+    def fails_once(self: Hub) -> object:
+        if not failed.is_set():
+            failed.set()
+            raise sqlite3.OperationalError("disk I/O error")
+        return work(self)
+
+    monkeypatch.setattr(loop, "AGAIN_SECONDS", 0.01)
+    with opened(service.url(token=key(service.app))) as client:
+        service.settled(connections=1, readers=1)
+        monkeypatch.setattr(Hub, name, fails_once)
+        tell(service.app)
+        with service.app.db.write() as tx:
+            tx.announce(accounts.KEYS)
+        assert said(client) == message(1)
+        assert failed.wait(SECONDS)
+        eventually(lambda: service.feeds.trouble() is None, SECONDS)
+
+
+def test_a_connection_that_cannot_be_taken_over_leaves_nothing_behind(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = key(service.app)
+
+    def fails(*_: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Hub, "open", fails)
+        with opened(service.url(token=given)) as client, pytest.raises(ConnectionClosed):
+            client.recv(timeout=SECONDS)
+    service.settled()
+    with opened(service.url(token=given)) as client:
+        service.settled(connections=1, readers=1)
+        tell(service.app)
+        assert said(client) == message(1)
 
 
 def test_a_wrong_key_is_closed_with_4401(service: Service) -> None:
