@@ -1134,6 +1134,25 @@ def test_a_bucket_does_not_swallow_a_line_that_cannot_be_told() -> None:
     assert lines["other_investing_cashflow"] is None
 
 
+def test_a_bucket_is_not_worked_out_from_an_expense_that_is_tagged_negative() -> None:
+    told = {
+        "GrossProfit": "500",
+        "OperatingIncomeLoss": "100",
+        "ResearchAndDevelopmentExpense": "-300",
+        "SellingGeneralAndAdministrativeExpense": "80",
+    }
+    facts = [
+        *annual((YEAR18, K18.accession)),
+        *((tag, *YEAR18, value, K18.accession) for tag, value in told.items()),
+    ]
+    buckets = []
+    for sign in ("-", ""):
+        facts = [(*fact[:3], f"{sign}300", fact[4]) if "300" in fact[3] else fact for fact in facts]
+        data, _ = series.answer(held([K18], facts), series.Question("A", template=True))
+        buckets.append(data["rows"][0]["template"]["income"]["other"][0]["value"])
+    assert buckets == [None, -20]
+
+
 @pytest.mark.parametrize(
     ("years", "wanted"),
     [("1", [2020]), ("2", [2020, 2019]), ("2018-2019", [2019, 2018]), ("2018,2020", [2020, 2018])],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
@@ -87,6 +88,10 @@ class Metric:
     def applies_to(self, industry: str) -> bool:
         """Whether statements of an industry have this line at all."""
         return industry not in self.not_for and (not self.only_for or industry in self.only_for)
+
+    def wrong_way(self, value: Decimal) -> bool:
+        """Whether a value is an outlay that is tagged negative, so that nothing is worked out from it."""
+        return self.outlay and value < 0
 
 
 @dataclass(frozen=True, slots=True)

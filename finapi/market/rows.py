@@ -166,7 +166,7 @@ class RowView:
     def _wrong_way(self, key: str, cell: Figure) -> bool:
         """Whether an outlay is negative."""
         metric = self._mapping.metrics.get(key)
-        return metric is not None and metric.outlay and cell.value < 0
+        return metric is not None and metric.wrong_way(cell.value)
 
     def inputs(self, key: str) -> list[Input]:
         """What the cell of a derived figure or ratio was made of; of a hole also what was not come to."""

@@ -228,9 +228,12 @@ def precision(value: str, decimals: str | None) -> int:
 
 def _left_over(bucket: Bucket, cell_of: Callable[[str], Cell]) -> Cell:
     value, places = Decimal(0), [0]
+    known = metrics.mapping().metrics
     for term in bucket.terms:
         cell = cell_of(term.names[0])
         if isinstance(cell, Figure):
+            if known[term.names[0]].wrong_way(cell.value):
+                return Hole(reasons.INPUT_MISSING)
             value += term.sign * cell.value
             places.append(cell.place)
         elif not term.optional or cell.reason not in _NOTHING:
