@@ -15,7 +15,7 @@ def of_cell(row: RowView, key: str) -> dict[str, Any]:
     """What is behind the cell of a key in a row, whatever kind of key it is."""
     cell = row.cell(key)
     mapping = metrics.mapping()
-    explained = series.explained(row, key, cell, {}, full=True)
+    explained = series.explained(row, key, cell, series.checks(row), full=True)
     explained["operands"] = series.operands_of(row, key, cell)
     named: dict[str, Any] = {"metric": key, "cell": explained, "mapping_version": mapping.version}
     if key in mapping.metrics:
@@ -34,7 +34,8 @@ def of_cell(row: RowView, key: str) -> dict[str, Any]:
 
 def _input(one: Input) -> dict[str, Any]:
     period = one.row.series.named(one.row.period)
-    return {"metric": one.key, **period, **series.explained(one.row, one.key, one.cell, {}, full=True)}
+    explained = series.explained(one.row, one.key, one.cell, series.checks(one.row), full=True)
+    return {"metric": one.key, **period, **explained}
 
 
 def considered(row: RowView, key: str) -> list[dict[str, Any]]:

@@ -217,9 +217,9 @@ def _row(row: RowView, keys: Sequence[str], question: Question) -> dict[str, Any
             if isinstance(cell, Hole)
         }
     else:
-        checks = _checks(row)
+        totals = checks(row)
         full = question.provenance == "full"
-        made["metrics"] = {key: explained(row, key, cell, checks, full=full) for key, cell in cells.items()}
+        made["metrics"] = {key: explained(row, key, cell, totals, full=full) for key, cell in cells.items()}
     if question.template:
         statements = templates.templates().by_industry[row.series.held.industry]
         made["template"] = {
@@ -245,7 +245,7 @@ def _on_calendar(period: Period, kind: str) -> dict[str, Any]:
     return {"calendar_year": middle.year, "calendar_period": name}
 
 
-def _checks(row: RowView) -> dict[str, str]:
+def checks(row: RowView) -> dict[str, str]:
     """Which totals of a row add up, by key."""
     statements = templates.templates().by_industry[row.series.held.industry]
     return {
@@ -267,8 +267,8 @@ def units_of(key: str, currency: str) -> str:
     return {"currency": currency, "per_share": f"{currency}/shares"}.get(kind, kind)
 
 
-def explained(row: RowView, key: str, cell: Cell, checks: dict[str, str], *, full: bool) -> dict[str, Any]:
-    """A cell with its provenance."""
+def explained(row: RowView, key: str, cell: Cell, totals: dict[str, str], *, full: bool) -> dict[str, Any]:
+    """A cell with its provenance; ``totals`` are the :func:`checks` of its row."""
     book = row.series.held.book
     made: dict[str, Any] = {
         "value": None,
@@ -277,7 +277,7 @@ def explained(row: RowView, key: str, cell: Cell, checks: dict[str, str], *, ful
         "concept": None,
         "tier": None,
         "method": None,
-        "calc_status": checks.get(key, "unchecked"),
+        "calc_status": totals.get(key, "unchecked"),
         "confidence": 0,
         "accession": None,
         "source": None,

@@ -120,6 +120,20 @@ def test_the_proof_of_a_cell_names_its_facts_and_every_vintage(app: App, caller:
     assert asked(caller, "proof", original)["data"]["cell"]["accession"] == "0000000077-24-000001"
 
 
+def test_the_proof_of_a_total_says_whether_it_adds_up(app: App, caller: Client) -> None:
+    stated = [
+        (concept, unit, {**row, "val": value})
+        for concept, unit, row in year(77, 2023, 1)
+        for value in {"us-gaap:Revenues": [3023], "us-gaap:CostOfRevenue": [1511]}.get(concept, [])
+    ]
+    profit = ("us-gaap:GrossProfit", "USD", {**stated[0][2], "val": 1512})
+    store(app, document(77, "Seventy-Seven Corp", [*stated, profit]))
+    query = {"cik": "77", "fiscal_year": "2023"}
+    total = asked(caller, "proof", {**query, "metric": "gross_profit"})["data"]["cell"]
+    margin = asked(caller, "proof", {**query, "metric": "gross_margin"})["data"]["inputs"]
+    assert [one["calc_status"] for one in (total, *margin)] == ["consistent", "consistent", "unchecked"]
+
+
 def test_the_proof_of_a_formula_shows_signs(caller: Client) -> None:
     data = asked(caller, "proof", {"cik": "77", "metric": "gross_profit"})["data"]
     assert [(one["sign"], one["concept"], one["value"]) for one in data["cell"]["operands"]] == [
