@@ -87,6 +87,15 @@ def test_what_is_no_feed_is_refused(data: bytes, reason: str) -> None:
     assert caught.value.file == "the feed"
 
 
+def test_an_entry_that_cannot_be_read_keeps_no_other_from_being_read() -> None:
+    wrong = entry("0000320193-26-000002").replace("(Filer)", "")
+    page = getcurrent.page(feed(entry(ACCESSION), wrong, entry("0000320193-26-000003")), "f")
+    assert [filing.accession for filing in page.filings] == [ACCESSION, "0000320193-26-000003"]
+    assert page.entries == 3
+    (error,) = page.refused
+    assert error.reason == "an entry whose title, id or filing date is none of this feed's"
+
+
 # Distinct accession numbers among the 100 entries of each page, counted with grep.
 RECORDED = {
     "getcurrent_20251212T180234_start0.atom": 47,

@@ -14,6 +14,7 @@ import pytest
 from finapi.app import App
 from finapi.market import companies, ingest, pack, sources, statements
 from finapi.market.ingest import Given, Outcome
+from tests.edgar_server import entry, feed
 
 FILING = Path(__file__).parent / "filings" / "nflx-10q-20100930"
 ACCESSION = "0001193125-10-999999"
@@ -527,6 +528,21 @@ def test_a_full_disk_is_said_in_one_line_and_is_no_mistake_of_ours(
     outcomes = run(app, tmp_path)
     assert outcomes["company_tickers.json"].reason == "cannot be stored: database or disk is full"
     assert caplog.text == ""
+
+
+def test_an_entry_of_a_feed_that_cannot_be_read_is_told_of_and_the_rest_is_stored(
+    app: App, tmp_path: Path
+) -> None:
+    wrong = entry("0000320193-26-000002").replace("(Filer)", "")
+    (tmp_path / "getcurrent.atom").write_bytes(feed(wrong, entry(ACCESSION)))
+    outcome = run(app, tmp_path)["getcurrent.atom"]
+    assert (outcome.outcome, outcome.reason) == (
+        "ingested",
+        "1 entries are left out, the first: line 16, column 1: "
+        "an entry whose title, id or filing date is none of this feed's",
+    )
+    with app.db.read() as tx:
+        assert tx.one("filing_row", accession=ACCESSION) is not None
 
 
 # ---- sources

@@ -256,6 +256,20 @@ def test_a_filing_whose_parties_stand_on_two_pages_is_told_of_all_of_them(
     assert (told.about.tickers, told.about.ciks) == (("AAPL",), (f"{APPLE:010}",))
 
 
+def test_an_entry_that_cannot_be_read_is_named_once_and_the_feed_goes_on(
+    app: App, edgar: FakeEdgar, poller: Poller
+) -> None:
+    wrong = entry("0000320193-26-000002").replace("(Filer)", "")
+    edgar.feed[0] = Page(feed(wrong, entry(ACCESSION)))
+    poller.step()
+    poller.step()
+    assert [row[0] for row in filings_held(app)] == [ACCESSION]
+    assert [problem.partition("output=atom: ")[2] for problem in poller.counts.problems] == [
+        "line 16, column 1: an entry whose title, id or filing date is none of this feed's"
+    ]
+    assert beats(app)["sec_worker"] is None
+
+
 def test_a_time_in_the_future_does_not_shorten_the_readings_after_it(
     app: App, edgar: FakeEdgar, poller: Poller
 ) -> None:

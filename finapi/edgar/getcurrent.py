@@ -14,6 +14,7 @@ from datetime import datetime
 from finapi.edgar import identity
 from finapi.edgar.sgml import iso_utc
 from finapi.edgar.xml import Attributes, Reader, local
+from finapi.errors import ParseError
 
 _ATOM = "http://www.w3.org/2005/Atom"
 
@@ -56,21 +57,28 @@ class Filing:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the feed: ``filings`` in its order, newest first; how many ``entries`` it has."""
+    """A page of the feed: ``filings`` in its order, newest first; how many ``entries`` it has.
+
+    ``refused`` says what was wrong with each entry that could not be read.
+    """
 
     filings: tuple[Filing, ...]
     entries: int
+    refused: tuple[ParseError, ...] = ()
 
 
 def page(data: bytes, file: str) -> Page:
     """Return a page of the feed.
 
-    Raises ParseError, naming the line, for what is no Atom feed, for an entry without a member that finapi
-    reads, and for one whose accession number, form, CIK or times are none.
+    Raises ParseError, naming the line, for what is no Atom feed. An entry without a member that finapi reads, or
+    whose accession number, form, CIK or times are none, is refused by itself, unless there is no other.
     """
     reader = _Reader(file)
     reader.read(data)
-    return Page(together(reader.entries), len(reader.entries))
+    if reader.refused and not reader.entries:
+        raise reader.refused[0]
+    count = len(reader.entries) + len(reader.refused)
+    return Page(together(reader.entries), count, tuple(reader.refused))
 
 
 def together(told: Iterable[Filing]) -> tuple[Filing, ...]:
@@ -93,6 +101,7 @@ class _Reader(Reader):
     def __init__(self, file: str) -> None:
         super().__init__(file)
         self.entries: list[Filing] = []
+        self.refused: list[ParseError] = []
         self._texts: dict[str, str] = {}
         self.opens = {f"{_ATOM} feed": _Reader._opened}
 
@@ -100,7 +109,7 @@ class _Reader(Reader):
         self.opens = {f"{_ATOM} entry": _Reader._entry}
 
     def _entry(self, name: str, attributes: Attributes) -> None:
-        if len(self.entries) >= MAX_ENTRIES:
+        if len(self.entries) + len(self.refused) >= MAX_ENTRIES:
             raise self.refusal(f"more than {MAX_ENTRIES} entries")
         self._texts = {}
         self.opens = {
@@ -120,7 +129,12 @@ class _Reader(Reader):
 
     def _end_of_entry(self) -> None:
         self.opens = {f"{_ATOM} entry": _Reader._entry}
-        texts = self._texts
+        try:
+            self.entries.append(self._filing(self._texts))
+        except ParseError as error:
+            self.refused.append(error)
+
+    def _filing(self, texts: dict[str, str]) -> Filing:
         for name in ("title", "summary", "updated", "id"):
             if name not in texts:
                 raise self.refusal(f"an entry without its {name}")
@@ -135,9 +149,7 @@ class _Reader(Reader):
             raise self.refusal(f"{form[:40]!r} is not a form")
         party = Party(int(title["cik"]), " ".join(title["name"].split()), title["role"])
         items = tuple(dict.fromkeys(_ITEM.findall(texts["summary"])))
-        self.entries.append(
-            Filing(number[1], form, self._day(filed[1]), self._moment(texts["updated"]), items, (party,))
-        )
+        return Filing(number[1], form, self._day(filed[1]), self._moment(texts["updated"]), items, (party,))
 
     def _day(self, text: str) -> str:
         try:

@@ -10,7 +10,7 @@ from finapi.app import App
 from finapi.edgar import companyfacts, getcurrent, indexes, sgml, submissions, tickers
 from finapi.errors import ParseError
 from finapi.market import cusip_map, factsets, filings, holdings_store, lists, price_csv, prices
-from finapi.market.outcomes import Kind, Outcome
+from finapi.market.outcomes import Kind, Outcome, because
 from finapi.market.sources import Entry
 
 COMPANION = "says nothing that the filing's own documents do not say"
@@ -72,7 +72,11 @@ def _form_index(app: App, document: Document) -> Iterator[Outcome]:
 
 def _atom_feed(app: App, document: Document) -> Iterator[Outcome]:
     page = getcurrent.page(document.read(), document.entry.path)
-    yield listed(document, lists.put_feed(app, page))
+    outcome = listed(document, lists.put_feed(app, page))
+    if page.refused:
+        first = because(page.refused[0])
+        outcome = replace(outcome, reason=f"{len(page.refused)} entries are left out, the first: {first}")
+    yield outcome
 
 
 def listed(document: Document, changed: bool) -> Outcome:

@@ -80,6 +80,7 @@ class Poller:
         self._every = every
         self._mark = mark
         self._feed_at: float | None = None
+        self._left_out: set[str] = set()  # why entries of the feed were refused
         self._said: list[str] = []  # what the last step warned of, which is not to be said every time
         self._failed: dict[str, str] = {}  # why a part of a pass failed when it was last made
         self.counts = Counts()
@@ -149,6 +150,7 @@ class Poller:
                 if fetched.kind != "found":
                     break
                 page = getcurrent.page(fetched.body, fetched.url)
+                self._complain(page.refused)
                 times = [filing.accepted for filing in page.filings]
                 newest = max([newest, *times])
                 told = getcurrent.together((*open_end, *page.filings))
@@ -161,6 +163,14 @@ class Poller:
             if open_end:
                 self._store(open_end)
         return newest
+
+    def _complain(self, refused: Sequence[ParseError]) -> None:
+        """Say once, of each kind of entry that cannot be read, that it is left to the day's index."""
+        for error in refused:
+            if error.reason not in self._left_out:
+                self._left_out.add(error.reason)
+                log.warning("an entry of the feed is left out: %s", error)
+                self.counts.problems.append(str(error))
 
     def fetch_all(self) -> None:
         """Fetch every document that is due now."""
