@@ -8,6 +8,7 @@ from typing import Any
 from finapi.market import facts, metrics, ratios, series
 from finapi.market.book import Key, iso
 from finapi.market.cells import Figure
+from finapi.market.metrics import Metric
 from finapi.market.rows import Input, RowView
 
 
@@ -44,11 +45,22 @@ def considered(row: RowView, key: str) -> list[dict[str, Any]]:
     return [{"tier": way.tier, "way": way.text} for way in metrics.mapping().metrics[key].ways[industry]]
 
 
+def _periods(row: RowView, metric: Metric) -> tuple[Key, ...]:
+    """The periods that filings tell a cell for: the ones it is told for, else those of its row."""
+    cell = row.cell(metric.key)
+    if isinstance(cell, Figure) and cell.method != "derived":
+        return tuple(dict.fromkeys(key for _, key, _ in cell.operands))
+    if metric.over == "instant":
+        return ((row.period.end, 0),)
+    # No filing tells twelve months that are no year, and an opening balance stands on no day of the row.
+    return () if row.series.kind == "TTM" or metric.over == "opening" else row.period.keys
+
+
 def vintages(row: RowView, key: str) -> list[dict[str, Any]]:
-    """Every filing that tells a metric for exactly the row's period, by any tag of the mapping, first to last."""
+    """Every filing that tells a metric for the cell's period, by any tag of the mapping, first to last."""
     book = row.series.held.book
     metric = metrics.mapping().metrics[key]
-    keys: tuple[Key, ...] = ((row.period.end, 0),) if metric.over == "instant" else row.period.keys
+    keys = _periods(row, metric)
     tags = dict.fromkeys(tag for way in metric.ways[row.series.held.industry] for tag in way.tags)
     found = []
     for tag in tags:

@@ -120,6 +120,21 @@ def test_the_proof_of_a_cell_names_its_facts_and_every_vintage(app: App, caller:
     assert asked(caller, "proof", original)["data"]["cell"]["accession"] == "0000000077-24-000001"
 
 
+def test_vintages_are_of_the_period_that_a_cell_is_told_for(app: App, caller: Client) -> None:
+    name = "us-gaap:CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents"
+    cash = [
+        (name, "USD", {**row, "val": number})
+        for number, one in enumerate((2022, 2023), 700)
+        for concept, _, row in year(77, one, 1)
+        if concept == "us-gaap:Assets"
+    ]
+    store(app, document(77, "Seventy-Seven Corp", cash))
+    query = {"cik": "77", "metric": "cash_at_beginning_of_period", "fiscal_year": "2023"}
+    data = asked(caller, "proof", query)["data"]
+    assert data["cell"]["value"] == 700
+    assert [(one["value"], one["end_date"]) for one in data["vintages"]] == [(700, "2022-12-31")]
+
+
 def test_the_proof_of_a_total_says_whether_it_adds_up(app: App, caller: Client) -> None:
     stated = [
         (concept, unit, {**row, "val": value})
