@@ -29,6 +29,8 @@ import pytest
 
 from finapi import __version__, cli
 from finapi.config import Config
+from finapi.errors import UsageError
+from finapi.verbs.verb import typed_path
 from tests import process
 from tests.process import (
     CIK,
@@ -571,6 +573,12 @@ def test_a_relative_path_is_reported_in_full(folder: Path, tmp_path: Path) -> No
     report = json.loads(done.stdout)
     assert [file["path"] for file in report["files"]] == [str(path) for path, _ in process.kinds(folder)]
     assert (tmp_path / "data" / "finapi.db").is_file()
+
+
+def test_an_empty_path_is_refused_and_not_the_current_folder() -> None:
+    with pytest.raises(UsageError, match="a path is empty"):
+        typed_path("/tmp", "")
+    assert typed_path("/tmp", ".") == Path("/tmp")
 
 
 def test_a_name_that_is_not_utf8_is_reported(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from finapi import config as settings
 from finapi.app import App
 from finapi.config import Config
 from finapi.datadir import Say
+from finapi.errors import UsageError
 
 # Performs a handed-over command: (app, words, directory, standard input, say) -> exit status.
 Perform = Callable[[App, list[str], str, str, Say], int]
@@ -38,7 +39,12 @@ def one_line(text: str) -> str:
 
 
 def typed_path(directory: str, path: str) -> Path:
-    """``path`` as typed in ``directory``, which a server that does the work may not be in."""
+    """``path`` as typed in ``directory``, which a server that does the work may not be in.
+
+    UsageError for an empty one, which a variable of a shell that is not set leaves: it would be all of ``directory``.
+    """
+    if not path:
+        raise UsageError("a path is empty")
     return Path(os.path.normpath(Path(directory, path)))
 
 
