@@ -12,7 +12,7 @@ from finapi.market import book, factsets, metrics, periods
 from finapi.market.book import Filing
 from finapi.market.calendars import Period
 from finapi.market.cells import Figure
-from finapi.market.company_books import CompanyBook, industry_of
+from finapi.market.company_books import RETAIL, CompanyBook, industry_of
 from finapi.market.figures import Teller
 from finapi.market.rows import Series
 
@@ -49,7 +49,7 @@ def held(
             rows.append((name, told, last, days, value, None, places[accession]))
     rows.sort(key=lambda row: row[-1])
     written = book.write(known, rows, mapping)
-    calendar = periods.calendar(written, mapping, year_end)
+    calendar = periods.calendar(written, mapping, year_end, retailer=sic in RETAIL)
     industry = industry_of(sic, written)
     tellers = {basis: Teller(written, calendar, mapping, industry, basis) for basis in ("latest", "original")}
     return CompanyBook(written, calendar, industry, tellers)

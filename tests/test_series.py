@@ -838,6 +838,23 @@ def test_january_years_of_a_company_that_names_them_after_the_year_before() -> N
     assert Series(held([one], facts), "A", "latest").periods[0].fiscal_year == 2023
 
 
+@pytest.mark.parametrize(
+    ("sic", "label", "year"), [(5211, None, 2009), (3674, None, 2010), (None, None, 2010), (5331, 2009, 2010)]
+)
+def test_a_retailers_january_year_that_no_annual_report_names_is_called_after_its_beginning(
+    sic: int | None, label: int | None, year: int
+) -> None:
+    # Home Depot, second quarter of fiscal 2009; Nvidia, second quarter of fiscal 2010; Wal-Mart calls the year to
+    # 2009-01-31 2009.
+    quarter = filing("0000000002-09-000002", "10-Q", "2009-09-02")
+    before = filing("0000000002-09-000001", "10-K", "2009-04-01", fiscal_year=label)
+    facts = [("Revenues", "2009-02-02", "2009-08-02", "50", quarter.accession)]
+    if label:
+        facts += annual((("2008-02-01", "2009-01-31"), before.accession))
+    company = held([before, quarter], facts, sic=sic)
+    assert Series(company, "YTD", "latest").periods[0].fiscal_year == year
+
+
 def test_a_year_that_ends_in_the_first_days_of_january_is_the_year_before() -> None:
     one = filing("0000000002-10-000001", "10-K", "2010-03-01", fiscal_year=2009)
     facts = annual((("2009-01-04", "2010-01-02"), one.accession))

@@ -14,6 +14,7 @@ from finapi.market.factsets import COMPANYFACTS, SOURCES
 from finapi.market.figures import Teller
 
 BROKERS = 6211
+RETAIL = range(5200, 6000)
 # Standard Industrial Classification codes, by their ranges (SEC: "SIC code list").
 _BY_SIC = (
     ("bank", range(6000, 6200)),
@@ -63,7 +64,8 @@ def read(tx: Transaction, cik: int, as_of: str | None = None, currency: str | No
     written = book.write(filings, rows, mapping, currency)
     company = tx.one("book_company", cik=cik)
     year_end = company["fiscal_year_end"] if company else None
-    calendar = periods.calendar(written, mapping, year_end)
+    retailer = company is not None and company["sic"] in RETAIL
+    calendar = periods.calendar(written, mapping, year_end, retailer=retailer)
     industry = industry_of(company["sic"] if company else None, written)
     tellers = {basis: Teller(written, calendar, mapping, industry, basis) for basis in ("latest", "original")}
     return CompanyBook(written, calendar, industry, tellers)

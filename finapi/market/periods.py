@@ -74,9 +74,14 @@ def proof_concepts(mapping: Mapping, book: Book) -> set[str]:
     return {concept for concept in book.entries if concept in tags}
 
 
-def calendar(book: Book, mapping: Mapping, year_end: str | None = None) -> Calendar:
+def calendar(
+    book: Book, mapping: Mapping, year_end: str | None = None, *, retailer: bool = False
+) -> Calendar:
     """The calendar of a company. ``year_end`` is what a cover page or the SEC's list says: "0930"; used only
-    when no document shows a year or a year to date."""
+    when no document shows a year or a year to date.
+
+    Without an annual report that names its year a ``retailer``'s that ends with January is called after the year in
+    which it began, as most of them do (of 14 in the data set of 2009q3 all but Wal-Mart and TJX)."""
     evidence = _Evidence(book, mapping)
     years = _years(evidence)
     durations = [key for key in evidence.all if key[1] in QUARTER or key[1] in HALF or key[1] in NINE_MONTHS]
@@ -85,7 +90,7 @@ def calendar(book: Book, mapping: Mapping, year_end: str | None = None) -> Calen
     if not years:
         return Calendar((), {}, {})
     spans = _continued(_with_gaps(years, evidence), durations)
-    named = _named(spans, book, evidence)
+    named = _named(spans, book, retailer)
     to_date = _to_date(named, evidence)
     quarters = _quarters(named, evidence, to_date)
     return Calendar(tuple(named), quarters, _agreeing(to_date, quarters))
@@ -196,7 +201,7 @@ def _continued(spans: list[Span], durations: Sequence[Key]) -> list[Span]:
 # ---- names
 
 
-def _named(spans: Sequence[Span], book: Book, evidence: _Evidence) -> list[Span]:
+def _named(spans: Sequence[Span], book: Book, retailer: bool) -> list[Span]:
     """Spans with their fiscal year: that of the end plus the offset that most annual reports' labels agree on."""
     votes: dict[int, Counter[int]] = {}
     for label, end in _labels(spans, book):
@@ -207,7 +212,7 @@ def _named(spans: Sequence[Span], book: Book, evidence: _Evidence) -> list[Span]
     made = []
     for span in spans:
         base = _date(span.end - SLACK)
-        counted = votes.get(base.month) or everywhere
+        counted = votes.get(base.month) or everywhere or Counter({-1: int(retailer and base.month == 1)})
         offset = -1 if counted[-1] > counted[0] else 0
         made.append(Span(span.start, span.end, span.kind, span.keys, base.year + offset))
     return made
