@@ -15,7 +15,7 @@ from wsgiref.types import WSGIEnvironment
 
 from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
-from waitress.task import ErrorTask, WSGITask
+from waitress.task import ErrorTask, WSGITask, hop_by_hop
 from waitress.utilities import build_http_date, logger
 
 from finapi.handover import HANDED_BODY, HandedOver
@@ -41,16 +41,21 @@ def _date(second: int) -> str:
 def _head(status: str, headers: Sequence[tuple[str, str]]) -> bytes:
     lines = [f"HTTP/1.1 {status}", *[f"{name}: {value}" for name, value in headers]]
     lines.append(f"Date: {_date(int(time.time()))}\r\n\r\n")
-    head = "\r\n".join(lines)
-    if not head.count("\r") == head.count("\n") == len(lines) + 1:
+    return _unbroken("\r\n".join(lines).encode("latin-1"), len(lines) + 1)
+
+
+def _unbroken(head: bytes, lines: int) -> bytes:
+    """``head``, which has so many lines: with more a header would be two."""
+    if not head.count(b"\r") == head.count(b"\n") == lines:
         raise ValueError("a header of the answer holds a line break")
-    return head.encode("latin-1")
+    return head
 
 
 class _Task(WSGITask):  # type: ignore[misc]
     """A call of the application."""
 
     chunked_response: bool
+    complete: bool
     wrote_header: bool
     content_length: int | None
 
@@ -79,12 +84,13 @@ class _Task(WSGITask):  # type: ignore[misc]
         if self.version == "1.1" and (self.content_length is not None or not self.has_body):
             # waitress's own takes three times as long, and ends the connection after a 304.
             return _head(self.status, self.response_headers)
+        # The status line, the headers, and the empty line.
         header: bytes = super().build_response_header()
-        return header
+        return _unbroken(header, len(self.response_headers) + 2)
 
     def execute(self) -> None:
         """Call the application and write what it gives (PEP 3333)."""
-        # waitress's own asks every header seven things, which takes longer than a call of ours; see _head().
+        # waitress's own asks every header seven things, which takes longer than a call of ours.
         pieces = self.channel.server.application(self.get_environment(), self._start_response)
         try:
             for piece in pieces:
@@ -100,9 +106,13 @@ class _Task(WSGITask):  # type: ignore[misc]
     def _start_response(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
         if exc_info and self.wrote_header:
             raise exc_info[1]
+        if self.complete and not exc_info:
+            raise RuntimeError("start_response is called a second time")
+        named = {name.lower(): value for name, value in headers}
+        if not hop_by_hop.isdisjoint(named):
+            raise ValueError("a header of the answer is for the server to give")
         self.complete, self.status, self.response_headers = True, status, list(headers)
-        lengths = [int(value) for name, value in headers if name == "Content-Length"]
-        self.content_length = lengths[0] if lengths else None
+        self.content_length = int(named["content-length"]) if "content-length" in named else None
         return self.write
 
     def write(self, data: bytes) -> None:

@@ -49,7 +49,7 @@ class ListenSettings:
 
     host: str = "127.0.0.1"  # an address or a name of one; "::" takes IPv4 as well
     port: int = 8000  # 0: a free one, told by Listener.port
-    threads: int = 16  # requests executed at once; more only fight for the interpreter lock
+    threads: int = 16  # requests executed at once; one of them at a time has the interpreter, many a commit
     core: int | None = None  # that all of them and the loop keep to; None: they go where the kernel puts them
     queue_limit: int = 512  # requests waiting for a thread; above it 503, rather than an answer after minutes
     connection_limit: int = 1000  # when reached, the longest idle connection makes room for a new one

@@ -19,8 +19,8 @@ from waitress.receiver import ChunkedReceiver, FixedStreamReceiver
 
 REQUEST_LINE_LIMIT = 8_192  # bytes; RFC 9112 section 3 asks for 8,000 at least
 CHUNK_LINE_LIMIT = 4_096  # bytes of a chunk's size with its extensions, or of a trailer field
-KNOWN_LINE_LIMIT = 2_048  # bytes of header fields that are remembered as they were read
 FRAMING_LIMIT = 1_048_576  # bytes of all such lines in a body; one-byte chunks would hold the loop a minute
+KNOWN_FIELDS_LIMIT = 2_048  # bytes of header fields that are remembered as they were read
 
 TCHAR = rb"!#$%&'*+\-.^_`|~0-9A-Z"  # RFC 9110 section 5.6.2, without a-z
 # Lower-case methods are refused because waitress hands them on in upper case.
@@ -182,7 +182,7 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
         self.command, self.request_uri, self.version = (part.decode() for part in request_line.groups())
         if self.version not in ("1.0", "1.1"):
             raise Refusal(505, "This server speaks HTTP/1.0 and HTTP/1.1.")
-        fields = _known_fields(lines) if len(lines) <= KNOWN_LINE_LIMIT else _fields(lines)
+        fields = _known_fields(lines) if len(lines) <= KNOWN_FIELDS_LIMIT else _fields(lines)
         self.headers = {name: ", ".join(values) for name, values in fields.items()}
         self._set_target(fields.get("HOST", []))
         self._set_framing(fields.get("TRANSFER_ENCODING", []), fields.get("CONTENT_LENGTH", []))
