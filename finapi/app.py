@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
 import uuid
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from finapi import addresses, mail
-from finapi.cache import Cache, Sparing
-from finapi.clock import Clock, SystemClock
-from finapi.config import Config, master_secrets
-from finapi.db import Database
-from finapi.dial import Resolver, system_resolver
-from finapi.limits import Limit, Limiter, Pace
-from finapi.lockout import Lockouts
-from finapi.mail import Post, Transport
-from finapi.metrics import Metrics
-from finapi.outbound import Outbound, Reach
-from finapi.passwords import Hasher
-from finapi.sandbox import Budget, Sandbox
-from finapi.watch import Checks, Watch
+from finapi.core import master_secrets, passwords
+from finapi.core.cache import Cache, Throttled
+from finapi.core.clock import Clock, SystemClock, iso
+from finapi.core.config import Config
+from finapi.core.errors import UsageError
+from finapi.core.limits import Expense, Limit, Limiter, Pace
+from finapi.core.lockout import Lockouts
+from finapi.core.master_secrets import Keyring
+from finapi.core.metrics import Metrics
+from finapi.core.passwords import Hasher
+from finapi.core.turns import Turns
+from finapi.core.watch import Checks, Watch
+from finapi.net import addresses, mail
+from finapi.net.dial import Resolver, system_resolver
+from finapi.net.mail import Post, Transport
+from finapi.net.outbound import Outbound, Reach
+from finapi.store import backup, sandbox
+from finapi.store.datadir import DATABASE
+from finapi.store.db import Database, Row, migrations
+from finapi.store.sandbox import Budget, Sandbox
+
+log = logging.getLogger("finapi.store")
 
 STATUS_SECONDS = 30.0  # that /status is kept (SPEC "Limits": status cache)
+
+PAGE_BYTES = 8 * 1024 * 1024  # of pages that were shown and may be again
 
 # What the caches hold at most: some 40 MB of facts (a large company has 11,000 that series use), and the answers.
 BOOK_FACTS = 120_000
 ANSWER_BYTES = 500  # that a kept answer takes beside its body
 SCREENED = 20_000
 CALLERS = 10_000
+
+UPGRADE_COPIES = 2  # of the database before its schema changed
+
+GIVE_UP = "put it back, or give them up with: finapi serve --new-secrets (their owners are told by mail)"
 
 
 def random_uuid() -> str:
@@ -47,7 +63,7 @@ class App:
     config: Config
     clock: Clock
     db: Database
-    secrets: Sequence[bytes]
+    secrets: Keyring
     new_uuid: Callable[[], str]
     random_bytes: Callable[[int], bytes]
     limiters: Mapping[str, Limiter]
@@ -61,10 +77,12 @@ class App:
     watch: Watch
     # Answers to questions that were asked before, by their bytes.
     answers: Cache
-    # Queries of strangers.
+    # Queries of callers.
     sandbox: Sandbox
+    # Answers above a megabyte, while they are made and until they are sent or in a file.
+    large: Turns
     # How much is held, by kind.
-    held: Sparing[Mapping[str, Any]]
+    held: Throttled[Mapping[str, Any]]
     metrics: Metrics = field(default_factory=Metrics)
     # Requests to EDGAR, by the server's own poller and by a poll that is handed to it.
     edgar: Pace = field(default_factory=Pace)
@@ -75,6 +93,8 @@ class App:
     callers: Cache = field(default_factory=lambda: Cache(CALLERS, lambda caller: 1 if caller else CALLERS))
     # Facts of companies arranged for series, by how many they are.
     books: Cache = field(default_factory=lambda: Cache(BOOK_FACTS, len))
+    # Pages that are the same for everybody.
+    pages: Cache = field(default_factory=lambda: Cache(PAGE_BYTES, lambda page: len(page.body) + ANSWER_BYTES))
     # The latest year of each company, by companies.
     screened: Cache = field(default_factory=lambda: Cache(SCREENED, lambda _: 1))
 
@@ -86,30 +106,65 @@ def in_memory(
     new_uuid: Callable[[], str] = random_uuid,
     transport: Transport | None = None,
     resolve: Resolver = system_resolver,
+    db: Database | None = None,
+    secret: bytes = b"\x00" * 32,
 ) -> App:
-    """An App over a database in memory with a fixed master secret: for tests."""
-    outbound = Outbound(_reach(config), resolve=resolve)
-    database = Database(None)
-    return _app(config, clock, database, [b"\x00" * 32], new_uuid, transport or mail.Memory(), outbound)
+    """An App over a database in memory with a fixed master secret: for tests and the fixture."""
+    return _app(config, clock, db or Database(None), [secret], transport or mail.Memory(), new_uuid, resolve)
 
 
-def on_disk(config: Config, clock: Clock | None = None) -> App:
-    """An App over ``finapi.db`` in the data directory.
+def on_disk(config: Config, clock: Clock | None = None, *, new_secrets: bool = False) -> App:
+    """An App over ``finapi.db`` in the data directory, which the caller holds (``datadir.locked``).
 
-    The caller holds the directory (``datadir.locked``), which makes it when it is not there.
+    UsageError when the file of secrets is missing and something was made from it, unless ``new_secrets`` gives that up.
     """
-    path = config.data_dir / "finapi.db"
+    path = config.data_dir / DATABASE
     # Made here so that it is the owner's alone; SQLite gives its WAL the same mode.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    _copy_before_upgrade(config, path)
     db = Database(path, synchronous=config.synchronous)
     where = config.smtp_url if config.mail_directory is None else f"dir:{config.mail_directory}"
     clock = clock or SystemClock()
-    transport = mail.transport(where, clock)
-    return _app(config, clock, db, master_secrets(config), random_uuid, transport, Outbound(_reach(config)))
+    try:
+        if master_secrets.missing(config) and not new_secrets:
+            with db.read() as tx:
+                dead = lost(tx.all("made_with_secrets", now=iso(clock.now())))
+            if dead:
+                raise UsageError(f"{master_secrets.file_of(config)} is missing, which made {dead}: {GIVE_UP}")
+        return _app(config, clock, db, master_secrets.read(config), mail.transport(where, clock))
+    except BaseException:
+        db.close()
+        raise
 
 
-def _reach(config: Config) -> Reach:
-    return Reach(addresses.networks(config.webhook_allow))
+def _copy_before_upgrade(config: Config, path: Path) -> None:
+    """Keep a copy of a database whose schema is about to change, so that there is a way back; of the last two."""
+    version = backup.version_of(path)
+    if not 0 < version < len(migrations()) or config.upgrade_copy == "no":
+        return
+    try:
+        made = backup.copy(path, config.data_dir)
+    except UsageError as error:
+        raise UsageError(f"{error}; without a copy: --upgrade-copy no") from None
+    made.replace(path.with_name(f"{path.name}.schema-{version:04}"))
+    log.warning(
+        "the schema goes from %d to %d; %s.schema-%04d is the way back", version, len(migrations()), path, version
+    )
+    for old in sorted(config.data_dir.glob(f"{path.name}.schema-[0-9][0-9][0-9][0-9]"))[:-UPGRADE_COPIES]:
+        old.unlink()
+
+
+def over(config: Config, db: Database) -> App:
+    """An App over a database that is only looked at: it has no secrets, and sends nothing."""
+    return _app(config, SystemClock(), db, [], mail.Memory())
+
+
+def lost(rows: Iterable[Row]) -> str:
+    """How many things of each kind the rows of ``made_with_secrets`` count: "3 API keys, 1 webhook secret"; or ""."""
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts[row["kind"]] += row["number"]
+    return ", ".join(f"{number} {kind}{'' if number == 1 else 's'}" for kind, number in counts.items())
 
 
 def _app(
@@ -117,25 +172,28 @@ def _app(
     clock: Clock,
     db: Database,
     secrets: Sequence[bytes],
-    new_uuid: Callable[[], str],
     transport: Transport,
-    outbound: Outbound,
+    new_uuid: Callable[[], str] = random_uuid,
+    resolve: Resolver = system_resolver,
 ) -> App:
+    # Of those who wait for a turn at something: so many threads at most, whatever they wait for.
+    seats = threading.Semaphore(max(1, config.threads // 2))
     return App(
         config=config,
         clock=clock,
         db=db,
-        secrets=secrets,
+        secrets=Keyring(secrets),
         new_uuid=new_uuid,
         random_bytes=os.urandom,
         limiters=limiters(config),
         lockouts=Lockouts(config.lockout_emails, config.hash_wait),
         hasher=Hasher(
-            config.password_profile, config.hashes_at_once, config.hashes_waiting, config.hash_wait
+            config.password_profile,
+            Turns(passwords.BUSY, config.hashes_at_once, config.hashes_waiting, config.hash_wait, seats=seats),
         ),
-        post=Post(transport, config.mail_from, config.mail_timeout),
-        waiting_for_mail=threading.Semaphore(max(1, config.threads // 2)),
-        outbound=outbound,
+        post=Post(transport, config.mail_from, config.mail_timeout, config.mail_records_days),
+        waiting_for_mail=seats,
+        outbound=Outbound(Reach(addresses.networks(config.webhook_allow)), resolve=resolve),
         watch=Watch(
             # A round that ends before the next one is due.
             Checks(clock.monotonic, min(config.watchdog_deadline, config.watchdog_interval)),
@@ -144,39 +202,45 @@ def _app(
         answers=Cache(config.answer_bytes, lambda response: len(response.body) + ANSWER_BYTES),
         sandbox=Sandbox(
             db,
-            Budget(config.sql_seconds, config.sql_rows, config.sql_bytes, config.sql_at_once),
+            Budget(config.sql_seconds, config.sql_rows, config.sql_bytes),
             time.monotonic,
+            Turns(sandbox.BUSY, config.sql_at_once, config.sql_waiting, config.turn_wait, each=1, seats=seats),
+            Expense(config.sql_cpu_per_minute, config.limit_keys),
         ),
-        held=Sparing(time.monotonic),
+        large=Turns(
+            "Other large answers are being made.",
+            config.large_at_once,
+            config.large_waiting,
+            config.turn_wait,
+            seats=seats,
+        ),
+        held=Throttled(time.monotonic),
     )
 
 
 def limiters(config: Config) -> dict[str, Limiter]:
     """One limiter for each zone of CONTRACT 5 that has routes; buckets hold what may pass at once less one."""
-    hour = 3600.0
 
-    def gateway(requests: int, burst: int) -> Limiter:
-        return Limiter(Limit(requests, 60.0, burst), keys=config.limit_keys)
+    def minutely(requests: int, burst: int | None = None) -> Limit:
+        return Limit(requests, 60.0, requests - 1 if burst is None else burst)
 
-    def minutely(requests: int) -> Limiter:
-        return gateway(requests, requests - 1)
+    def hourly(requests: int) -> Limit:
+        return Limit(requests, 3600.0, requests - 1)
 
-    def hourly(requests: int) -> Limiter:
-        return Limiter(Limit(requests, hour, requests - 1), keys=config.limit_keys)
-
-    return {
-        "financials": gateway(config.financials_per_minute, config.financials_burst),
-        "xbrl": gateway(config.xbrl_per_minute, config.xbrl_burst),
-        "insider": minutely(config.insider_per_minute_free),
-        "insider_paid": minutely(config.insider_per_minute_paid),
-        "sql": minutely(config.sql_per_minute),
-        "app": Limiter(
-            Limit(config.app_per_minute, 60.0, config.app_per_minute - 1),
-            Limit(config.app_per_hour, hour, config.app_per_hour - 1),
-            keys=config.limit_keys,
-        ),
-        "register": hourly(config.register_per_hour_per_ip),
-        "register_email": hourly(config.register_per_hour_per_email),
-        "resend": hourly(config.resend_per_hour_per_ip),
-        "resend_email": hourly(config.resend_per_hour_per_email),
+    zones = {
+        "financials": [minutely(config.financials_per_minute, config.financials_burst)],
+        "xbrl": [minutely(config.xbrl_per_minute, config.xbrl_burst)],
+        "insider": [minutely(config.insider_per_minute_free)],
+        "insider_paid": [minutely(config.insider_per_minute_paid)],
+        "sql": [minutely(config.sql_per_minute)],
+        "pages": [minutely(config.pages_per_minute)],
+        "app": [minutely(config.app_per_minute), hourly(config.app_per_hour)],
+        # What is left of the others; asking uses none of them.
+        "limits": [minutely(config.app_per_minute)],
+        "login_network": [minutely(config.login_per_minute_per_network)],
+        "register": [hourly(config.register_per_hour_per_ip)],
+        "register_email": [hourly(config.register_per_hour_per_email)],
+        "resend": [hourly(config.resend_per_hour_per_ip)],
+        "resend_email": [hourly(config.resend_per_hour_per_email)],
     }
+    return {zone: Limiter(*limits, keys=config.limit_keys) for zone, limits in zones.items()}

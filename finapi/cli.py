@@ -7,28 +7,42 @@ Exit status: 0 done, 1 not all done, 2 a mistake in the words or the settings. E
 from __future__ import annotations
 
 import argparse
+import difflib
 import io
+import logging
 import os
+import re
+import signal
 import sys
+import threading
 from collections.abc import Sequence
-from dataclasses import fields
+from contextlib import suppress
+from dataclasses import Field, fields
+from functools import cache
 from typing import Any, NoReturn
 
-from finapi import __version__, datadir, logs
-from finapi import config as settings
+from finapi import __version__
 from finapi.app import App
-from finapi.config import Config
-from finapi.datadir import Say
-from finapi.db import Failing
-from finapi.errors import ApiError, ParseError, UsageError
+from finapi.core import config as settings
+from finapi.core import logs
+from finapi.core.config import Config
+from finapi.core.errors import ApiError, ParseError, UsageError
+from finapi.store import datadir
+from finapi.store.datadir import Say
+from finapi.store.db import Failing
 from finapi.verbs import VERBS, Verb, one_line
 
 
 class _Parser(argparse.ArgumentParser):
     """An ArgumentParser whose complaints are one line."""
 
+    words: Sequence[str] = ()
+
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see {self.prog} --help")
+        # What is left over is complained of by the first parser, which does not know the verb.
+        verb = next((word for word in self.words if word in VERBS), None) if self.prog == "finapi" else None
+        meant = _suggestion(message, _known(self.words))
+        raise UsageError(f"{message}{meant}; see {f'finapi {verb}' if verb else self.prog} --help")
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -50,8 +64,14 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _main(words: list[str]) -> int:
     try:
-        args = _parser().parse_args(words or ["demo"])
+        words = words or ["demo"]
+        args = _parser(words).parse_args(words)
         verb: Verb = args.verb
+        # demo and serve wait for them in another way.
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) == signal.SIG_DFL:
+                    signal.signal(number, _cut_off)
         config, origins = settings.load(_flags(args))
         if verb.run is not None:
             return verb.run(args, config, origins, _say, perform)
@@ -62,17 +82,31 @@ def _main(words: list[str]) -> int:
         return _complain(str(error), 1)
     except Failing as error:
         return _complain(f"the database failed: {error}", 1)
-    except KeyboardInterrupt:
-        return 130
+    except KeyboardInterrupt as cut_off:
+        return 128 + int(cut_off.args[0] if cut_off.args else signal.SIGINT)
     except SystemExit as done:
         # argparse, after --help and --version.
         return int(done.code or 0)
 
 
+def _cut_off(number: int, frame: object) -> None:
+    """End as Ctrl-C does: what has been done is told, and nothing stays half done."""
+    raise KeyboardInterrupt(number)
+
+
 def _complain(text: str, status: int) -> int:
     """Say what is wrong in one line; the exit status."""
-    print(one_line(f"finapi: {text}"), file=sys.stderr)
+    _to_stderr(one_line(f"finapi: {text}"))
     return status
+
+
+def _to_stderr(text: str, end: str = "\n") -> None:
+    """Say something on stderr: that nobody takes it, or that its disk is full, changes nothing of what is done."""
+    try:
+        print(text, end=end, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def _prepare_streams() -> None:
@@ -90,7 +124,7 @@ def perform(app: App, words: list[str], directory: str, stdin: str, say: Say) ->
         # argparse would print it here, and leave.
         if {"--help", "-h", "--version"} & set(words):
             raise UsageError("help is not handed to a server")
-        args = _parser().parse_args(words)
+        args = _parser(words).parse_args(words)
         given = sorted(name[4:] for name in vars(args) if name.startswith("set_") and name != "set_data_dir")
         if given:
             raise UsageError(f"a running server has settings of its own; start it with {', '.join(given)}")
@@ -106,58 +140,126 @@ def perform(app: App, words: list[str], directory: str, stdin: str, say: Say) ->
     except (ApiError, ParseError) as error:
         say("err", one_line(f"finapi: {error}"))
         return 1
+    except Failing as error:
+        say("err", one_line(f"finapi: the database failed: {error}"))
+        return 1
 
 
 def _work(verb: Verb, args: argparse.Namespace, words: list[str], config: Config) -> int:
-    from finapi import server
+    from finapi.ops.opened import opened
 
     assert verb.work is not None
     logs.configure(config.log_format, config.log_level)
+    # What fails is told in one line, by whoever called.
+    logging.getLogger("finapi.store").addFilter(_below_error)
+    if not verb.makes and not (config.data_dir / datadir.DATABASE).exists():
+        raise UsageError(f"there is no database in {config.data_dir}; finapi serve makes one, or name a --data-dir")
     # A password comes on standard input: on the command line every process could read it.
     args.stdin = sys.stdin.readline().rstrip("\r\n") if getattr(args, "password_stdin", False) else ""
     args.handed_over = False
     try:
-        with server.opened(config) as app:
+        with opened(config) as app:
             return verb.work(app, args, os.getcwd(), _say)
     except datadir.Busy:
-        return datadir.hand_over(config.data_dir, words, _say, args.stdin)
+        try:
+            return datadir.hand_over(config.data_dir, words, _say, args.stdin)
+        except KeyboardInterrupt:
+            _to_stderr("finapi: cut off; what is reported above is done, the server ends the rest at its next step")
+            raise
+    finally:
+        logging.getLogger("finapi.store").removeFilter(_below_error)
+
+
+def _below_error(record: logging.LogRecord) -> bool:
+    return record.levelno < logging.ERROR
 
 
 def _say(stream: datadir.Stream, text: str) -> None:
     if stream == "out":
         print(text, flush=True)
     elif stream == "err":
-        print(text, file=sys.stderr, flush=True)
+        _to_stderr(text)
     elif sys.stderr.isatty():
         # Progress overwrites itself, and is nothing where nobody watches.
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        _to_stderr(f"\r\x1b[K{text}", end="")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of a command line; verbs that it does not name have nothing but their line of help."""
     parser = _Parser(prog="finapi", description="Market data derived from SEC filings, over HTTP.")
     parser.add_argument("--version", action="version", version=f"finapi {__version__}")
+    parser.words = words
     verbs = parser.add_subparsers(dest="name", required=True, metavar="VERB", parser_class=_Parser)
+    for name, verb in VERBS.items():
+        if name not in words:
+            verbs.add_parser(name, help=verb.help)
+            continue
+        # One page has all of them, and every verb takes them.
+        shown = [setting.name for setting in fields(Config)] if name == "config" else ["data_dir", *verb.settings]
+        common = _settings(tuple(shown))
+        more = None if name == "config" else "Every other setting is an option too: finapi config --help."
+        one = verbs.add_parser(name, help=verb.help, description=verb.help, parents=[common], epilog=more)
+        verb.declare(one, common)
+        one.set_defaults(verb=verb)
+    return parser
+
+
+@cache
+def _settings(shown: tuple[str, ...]) -> _Parser:
+    """The settings as options; the help tells of those that are ``shown``."""
     common = _Parser(add_help=False)
-    group = common.add_argument_group(
-        "settings (also FINAPI_NAME in the environment, or name in a TOML file)"
-    )
+    group = common.add_argument_group("settings (also FINAPI_NAME in the environment, or name in a TOML file)")
     group.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help="TOML file of settings")
     for setting in fields(Config):
         # A secret on a command line is read by everybody who can list processes.
         if not setting.metadata["secret"]:
-            flag = "--" + setting.name.replace("_", "-")
             group.add_argument(
-                flag,
+                _option(setting.name),
                 metavar="VALUE",
                 default=argparse.SUPPRESS,
                 dest=f"set_{setting.name}",
-                help=setting.metadata["help"],
+                help=_help(setting) if setting.name in shown else argparse.SUPPRESS,
+                # A switch stands for yes by itself.
+                nargs="?" if "yes" in str(setting.type) else None,
+                const="yes" if "yes" in str(setting.type) else None,
             )
-    for name, verb in VERBS.items():
-        one = verbs.add_parser(name, help=verb.help, description=verb.help, parents=[common])
-        verb.arguments(one, common)
-        one.set_defaults(verb=verb)
-    return parser
+    return common
+
+
+def _help(setting: Field[Any]) -> str:
+    """What a setting is, and what without a word."""
+    default = ",".join(setting.default) if isinstance(setting.default, tuple) else str(setting.default)
+    return f"{setting.metadata['help']} ({default})".replace(" ()", "").replace("%", "%%")
+
+
+def _option(setting: str) -> str:
+    return "--" + setting.replace("_", "-")
+
+
+def _suggestion(message: str, options: Sequence[str]) -> str:
+    """What was meant by a word that argparse does not know, to stand behind its message; empty without a guess."""
+    choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+    option = re.search(r"unrecognized arguments: (?:.* )?(--[a-z][a-z-]*)", message)
+    if choice is not None:
+        word, known = choice[1], re.findall(r"[\w-]+", choice[2])
+    elif option is not None:
+        word, known = option[1], list(options)
+    else:
+        return ""
+    close = difflib.get_close_matches(word, known, 1, 0.7)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _known(words: Sequence[str]) -> list[str]:
+    """The options that the help of these words shows; every setting is one of those that serve."""
+    name = next((word for word in words if word in VERBS), None)
+    if name is None:
+        return []
+    verb = VERBS[name]
+    own = verb.own(next((word for word in words if word in verb.actions), None))
+    every = [setting.name for setting in fields(Config)]
+    shown = every if name in ("config", "demo", "serve") else ["data_dir", "config", *verb.settings]
+    return [*map(_option, shown), *(option for names, _ in own for option in names)]
 
 
 def _flags(args: argparse.Namespace) -> dict[str, Any]:

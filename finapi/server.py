@@ -1,7 +1,4 @@
-"""A running finapi: the data directory held, the socket served, the workers at work; all of it in one ``with``.
-
-The threads of the service are started from here.
-"""
+"""A running finapi: the data directory held, the socket served, the workers' threads started; all in one ``with``."""
 
 from __future__ import annotations
 
@@ -9,37 +6,34 @@ import logging
 import math
 import os
 import resource
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
-from finapi import app as apps
-from finapi import (
-    billing,
-    datadir,
-    events,
-    mail,
-    metrics,
-    parts,
-    plans,
-    recovery,
-    sniper,
-    watchdog,
-    webhooks,
-)
+from finapi.accounts import archive, billing, plans, recovery
 from finapi.app import App
-from finapi.background import PATIENCE, Worker
-from finapi.background import running as workers_running
-from finapi.clock import Clock
-from finapi.config import Config
-from finapi.dispatch import Dispatcher
-from finapi.errors import ApiError, UsageError
+from finapi.core import memory, metrics
+from finapi.core.background import PATIENCE, Worker
+from finapi.core.background import running as workers_running
+from finapi.core.clock import Clock
+from finapi.core.config import Config
+from finapi.core.errors import UsageError
+from finapi.delivery import events, sniper, webhooks
+from finapi.delivery.dispatch import Dispatcher
+from finapi.feeds.connections import LINGERING
 from finapi.feeds.loop import Feeds
-from finapi.listen import Listener, ListenSettings, listen
-from finapi.market.gateway import Gateway
-from finapi.market.poller import Poller
-from finapi.outbound import Outbound, Reach
+from finapi.httpd.listen import Listener
+from finapi.httpd.settings import ListenSettings
+from finapi.market.intake.gateway import Gateway
+from finapi.market.intake.poller import Poller
+from finapi.net import mail
+from finapi.net.outbound import Outbound
+from finapi.ops import backups, probes, watchdog
+from finapi.ops.opened import opened
+from finapi.store import datadir
 from finapi.web.wsgi import WsgiApp
 
 log = logging.getLogger("finapi.server")
@@ -49,6 +43,15 @@ WEBHOOK_DRAIN = 2.0  # seconds
 
 CHECK_SECONDS = 1.0  # that checks under way are given to end at a stop; one that hangs ends with the process
 MAIL_SECONDS = 1.0  # between looks at the mail queue
+
+
+# Address space of a thread's stack. From 3.12 on the interpreter allows C code so many levels that JSON nested
+# without end takes 1.3 MiB before it is refused (3.13); before, 200 KiB. The C library's 8 MiB for each of 62 threads
+# would be more than some hosts allow.
+STACK = (2 if sys.version_info >= (3, 12) else 1) * memory.MIB
+
+RESERVED_FILES = 45  # descriptors for the workers' readers, the loops, the lock, what is listened on and written
+FILES_OF_THREAD = 2  # its reader of the database and of the log behind it
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,85 +68,67 @@ PerformWith = Callable[[App, list[str], str, str, datadir.Say], int]
 
 
 @contextmanager
-def opened(config: Config, clock: Clock | None = None) -> Iterator[App]:
-    """The App of a data directory, held as its one writer; ``datadir.Busy`` when another process holds it.
-
-    What a crash left open is refunded before anything else happens.
-    """
-    with datadir.locked(config.data_dir):
-        app = apps.on_disk(config, clock)
-        try:
-            refunded = billing.refund_open(app, app.clock.now())
-            if refunded:
-                log.warning("refunded %d calls that a crash cut off", refunded)
-            yield app
-        finally:
-            try:
-                billing.close_kept(app)
-            except ApiError as error:
-                log.warning("the last calls are refunded at the next start: %s", error)
-            app.db.close()
-
-
-@contextmanager
 def running(
     config: Config,
     perform: PerformWith,
     *,
     clock: Clock | None = None,
     prepare: Callable[[App], None] | None = None,
+    new_secrets: bool = False,
 ) -> Iterator[Server]:
     """Serve ``config`` until the block ends: answering from the first line of the block on.
 
     ``perform`` does the work of commands that are handed over; ``prepare`` runs before the first request.
     A socket that cannot be had is a UsageError.
     """
-    with opened(config, clock) as opened_app:
+    memory.keep_few_heaps()
+    threading.stack_size(STACK)
+    config = _within(config, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    with opened(config, clock, new_secrets=new_secrets) as opened_app, ExitStack() as unless_it_starts:
         application = WsgiApp(opened_app)
         # Before anything is prepared: a first start that cannot listen has not been one.
         feeds = Feeds(opened_app, application.error_response)
-        try:
-            listener = _listen(config, application, feeds)
-        except BaseException:
-            feeds.close()
-            raise
-        try:
-            if prepare is not None:
-                prepare(opened_app)
-        except BaseException:
-            listener.close()
-            feeds.close()
-            raise
+        unless_it_starts.callback(feeds.close)
+        listener = _listen(config, application, feeds)
+        unless_it_starts.callback(listener.close)
+        if prepare is not None:
+            prepare(opened_app)
+        unless_it_starts.pop_all()
         # Documents carry the address that really listens, unless the operator named another.
-        url = config.public_url or _url(config.host, listener.port)
+        url = config.public_url or url_of(config.host, listener.port)
         app = replace(opened_app, config=replace(config, port=listener.port, public_url=url))
         application.app = app
         app.metrics.measure(metrics.QUEUE, lambda: {("http",): float(listener.waiting)})
         app.metrics.measure(metrics.FEED_CONNECTIONS, feeds.readers)
-        workers, pollers = _workers(app), _pollers(app)
+        keys = Worker("feed-keys", feeds.keys.step)
+        feeds.keys.wake = keys.wake
+        workers, pollers = [keys, *_workers(app)], _pollers(app)
         # Left in the opposite order: calls are drained while the workers still work.
         with (
             workers_running([*workers, *pollers]),
             _webhooks(app) as sender,
-            datadir.Door(
-                config.data_dir, lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say)
-            ),
-            _looping(listener, config.drain_timeout),
-            _feeding(feeds),
-            _watching(app, _url(config.host, listener.port), [*workers, sender], pollers, feeds),
+            datadir.CommandSocket(config.data_dir, lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say)),
+            looping("loop", listener.run, lambda: listener.stop(config.drain_timeout)),
+            looping("feeds", feeds.run, feeds.stop),
+            _watching(app, url_of(config.host, listener.port), [*workers, sender], pollers, feeds),
         ):
-            yield Server(app, _url(config.host, listener.port), listener.port)
+            yield Server(app, url_of(config.host, listener.port), listener.port)
 
 
 def _workers(app: App) -> list[Worker]:
     """The workers that every server has; the one for webhooks stands by itself."""
     # As many mails as a step sends, each as slow as it may be.
     mail_patience = mail.BATCH * app.config.mail_timeout + PATIENCE
+    nightly = backups.Nightly(app)
+    backup = Worker("backup", nightly.step, interrupt=nightly.interrupt, patience=math.inf)
     return [
+        *([backup] if app.config.backup_dir else []),
         Worker("close-debits", lambda: billing.close_kept(app)),
-        Worker("prune-events", lambda: _prune_step(app)),
+        Worker("archive-ledger", lambda: archive.step(app)),
+        Worker("prune", lambda: _prune_step(app)),
         Worker("sniper", lambda: sniper.advance(app, app.clock.now())),
         Worker("refill-plans", lambda: plans.refill_due(app, app.clock.now())),
+        Worker("memory", memory.MemoryKeeper().step),
         Worker("mail", lambda: _mail_step(app), interrupt=app.post.transport.close, patience=mail_patience),
     ]
 
@@ -177,50 +162,28 @@ def _webhooks(app: App) -> Iterator[Worker]:
 
 
 @contextmanager
-def _looping(listener: Listener, drain_timeout: float) -> Iterator[None]:
-    loop = threading.Thread(target=listener.run, name="finapi-loop", daemon=True)
+def looping(name: str, run: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]:
+    """Run a loop in a thread until the block ends."""
+    loop = threading.Thread(target=run, name=f"finapi-{name}", daemon=True)
     loop.start()
     try:
         yield
     finally:
-        listener.stop(drain_timeout)
+        stop()
         loop.join()
 
 
 @contextmanager
-def _feeding(feeds: Feeds) -> Iterator[None]:
-    loop = threading.Thread(target=feeds.run, name="finapi-feeds", daemon=True)
-    loop.start()
-    try:
-        yield
-    finally:
-        feeds.stop()
-        loop.join()
-
-
-def _prune_step(app: App) -> float:
-    events.prune(app, app.clock.now())
-    return events.PRUNE_SECONDS
-
-
-@contextmanager
-def _watching(
-    app: App, url: str, workers: list[Worker], pollers: list[Worker], feeds: Feeds
-) -> Iterator[None]:
-    """Check every part once before the block begins, and go on by the clock until it ends."""
-    beside: dict[str, parts.Told] = {
-        **{worker.name: worker.trouble for worker in workers},
-        "feeds": feeds.trouble,
-    }
+def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], feeds: Feeds) -> Iterator[None]:
+    """Check every component once before the block begins, and go on by the clock until it ends."""
+    beside = {"feeds": feeds.trouble, **{worker.name: worker.trouble for worker in workers}}
     threads = {**beside, **{worker.name: worker.trouble for worker in pollers}}
-    app.metrics.measure(
-        metrics.WORKING, lambda: {(name,): float(told() is None) for name, told in threads.items()}
-    )
-    # The operator names the targets, and our own address is nobody else's.
-    outbound = Outbound(Reach(anything=True))
-    app.watch.probes.update(parts.of_server(app, url, outbound, beside))
+    app.metrics.measure(metrics.WORKING, lambda: {(name,): float(one() is None) for name, one in threads.items()})
+    outbound = Outbound(probes.OPERATORS_OWN)
+    app.watch.mark = app.new_uuid()
+    app.watch.probes.update(probes.of_server(app, url, outbound, beside))
     for worker in pollers:
-        app.watch.probes.update(parts.of_polling(app, worker.trouble))
+        app.watch.probes.update(probes.of_polling(app, worker.trouble))
 
     def interrupt() -> None:
         app.watch.checks.close()
@@ -235,6 +198,14 @@ def _watching(
         app.watch.checks.join(CHECK_SECONDS)
 
 
+def _prune_step(app: App) -> float:
+    """Drop the events and the mails in files that are older than they are kept."""
+    removed = app.post.transport.prune(app.clock.now() - timedelta(days=app.config.mail_kept_days))
+    if removed:
+        log.info("%d mails older than %d days were removed", removed, app.config.mail_kept_days)
+    return events.prune_step(app)
+
+
 def _mail_step(app: App) -> float:
     # Asked for again soon whatever the queue says: what is queued later by a request wakes nobody.
     wait = recovery.send_due(app)
@@ -242,7 +213,32 @@ def _mail_step(app: App) -> float:
 
 
 def _listen(config: Config, application: WsgiApp, feeds: Feeds) -> Listener:
-    settings = ListenSettings(
+    try:
+        return Listener(
+            application,
+            listen_settings(config),
+            application.error_response,
+            take_over=feeds,
+            at_once=application.at_once,
+            at_head=application.at_head,
+            address_of=application.address_of,
+        )
+    except OSError as error:
+        raise not_listening(config, error) from None
+
+
+def not_listening(config: Config, error: OSError) -> UsageError:
+    """What is said of an address that cannot be had."""
+    return UsageError(f"cannot listen on {config.host}:{config.port}: {error.strerror or error}")
+
+
+def listen_settings(config: Config) -> ListenSettings:
+    """What the server allows; this process is allowed the handles that it needs for that."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _files_of(config)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard) if hard >= 0 else wanted, hard))
+    return ListenSettings(
         host=config.host,
         port=config.port,
         threads=config.threads,
@@ -250,25 +246,47 @@ def _listen(config: Config, application: WsgiApp, feeds: Feeds) -> Listener:
         core=max(os.sched_getaffinity(0)) if config.cores == "one" else None,
         queue_limit=config.queue_limit,
         connection_limit=config.connection_limit,
+        connections_per_address=config.connections_per_address,
         channel_timeout=config.channel_timeout,
         header_timeout=config.header_timeout,
         server_timeout=config.server_timeout,
         body_limit=config.body_limit,
+        bodies_at_once=config.bodies_at_once,
+        bodies_per_address=config.bodies_per_address,
+        spool_limit=config.spool_bytes,
     )
-    # A connection takes up to three handles: its socket and two buffers that have grown into files.
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 3 * config.connection_limit + config.feed_connections + 100
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard) if hard >= 0 else wanted, hard))
-    try:
-        return listen(
-            application, settings, application.error_response, take_over=feeds, at_once=application.at_once
-        )
-    except OSError as error:
-        raise UsageError(f"cannot listen on {config.host}:{config.port}: {error.strerror or error}") from None
 
 
-def _url(host: str, port: int) -> str:
+def _files_of(config: Config) -> int:
+    """The descriptors that a server may open: of a connection its socket and two buffers grown into files."""
+    own = RESERVED_FILES + FILES_OF_THREAD * config.threads + config.webhook_threads
+    return own + 3 * config.connection_limit + config.feed_connections + LINGERING
+
+
+def _within(config: Config, files: int) -> Config:
+    """The settings with as many threads and connections as ``files`` descriptors are enough for; -1: any number."""
+    wanted = _files_of(config)
+    if files < 0 or wanted <= files:
+        return config
+    spare = max(files - RESERVED_FILES - min(LINGERING, files // 8), 0)
+    threads = min(config.threads, max(2, spare // 12))
+    webhooks = min(config.webhook_threads, max(2, spare // 12))
+    feeds = min(config.feed_connections, max(2, spare // 6))
+    left = spare - FILES_OF_THREAD * threads - webhooks - feeds
+    connections = min(config.connection_limit, max(4, left // 3))
+    log.warning(
+        "%d file descriptors are too few for these settings, which may need %d: %d threads, %d connections, %d feed "
+        "connections; raise the limit (ulimit -n, LimitNOFILE=)",
+        files, wanted, threads, connections, feeds,
+    )  # fmt: skip
+    return replace(
+        config, threads=threads, webhook_threads=webhooks, feed_connections=feeds, connection_limit=connections
+    )
+
+
+def url_of(host: str, port: int) -> str:
+    """The URL at which an address is reached from this machine."""
     # An address of "all interfaces" is none to connect to.
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    loopback = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # nosec B104
+    shown = loopback.get(host, f"[{host}]" if ":" in host else host)
     return f"http://{shown}:{port}"

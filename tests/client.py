@@ -13,9 +13,10 @@ from urllib.parse import urlencode
 from wsgiref.util import setup_testing_defaults
 from wsgiref.validate import validator
 
-from finapi import invites, mail
+from finapi.accounts import invites
 from finapi.app import App
-from finapi.db import Transaction
+from finapi.net import mail
+from finapi.store.db import Transaction
 from finapi.web.wsgi import WsgiApp
 
 AUTH = "/api/v1/auth/"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from finapi import accounts
 from finapi import app as apps
+from finapi.accounts import users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.config import Config
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
 from tests.client import Client
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -47,9 +47,7 @@ def make_app(clock: FixedClock) -> Iterator[Callable[..., App]]:
 
     def make(**settings: object) -> App:
         numbers = itertools.count(1)
-        app = apps.in_memory(
-            Config(**settings), clock, new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}"
-        )
+        app = apps.in_memory(Config(**settings), clock, new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}")
         made.append(app)
         return app
 
@@ -64,9 +62,9 @@ def app(make_app: Callable[..., App]) -> App:
 
 
 @pytest.fixture
-def user(app: App) -> accounts.NewUser:
+def user(app: App) -> users.NewUser:
     """A user on the plan pro."""
-    return accounts.create(app, "ann@example.com", "pro", NOW)
+    return users.create(app, "ann@example.com", "pro", NOW)
 
 
 @pytest.fixture

@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from finapi import accounts, credentials, invites, sessions, sniper, watchdog, webhooks
+from finapi.accounts import credentials, invites, sessions, users
 from finapi.app import App
-from finapi.clock import iso
-from finapi.demo import data
+from finapi.core.clock import iso
+from finapi.delivery import sniper, webhooks
 from finapi.edgar import sgml
-from finapi.market import contents, filings
+from finapi.market.demo import data
+from finapi.market.documents import contents, filings, metadata
+from finapi.ops import watchdog
 from tests.client import PASSWORD
 from tests.test_filings import FULL
 
@@ -77,7 +79,7 @@ class World:
         header = sgml.header(FULL, "full")
         papers = list(contents.listed(sgml.documents(FULL, "full")))
         with app.db.write() as tx:
-            stored = filings.put(tx, filings.from_header(header, len(FULL)), now)
+            stored = filings.put(tx, metadata.from_header(header, len(FULL)), now)
             text = contents.text(papers[0][1], 10_000)
             contents.put(tx, stored.id, [line for line, _ in papers], text, 10_000)
             tx.run("bump_data_version")
@@ -90,12 +92,10 @@ class World:
         self.key = self._who.api_key
         # Whose key and password change.
         self._other = self._user("other")
-        accounts.add_credit(app, self._other.email, 10**9, now)
+        users.add_credit(app, self._other.email, 10**9, now)
 
-    def _user(self, name: str) -> accounts.NewUser:
-        return accounts.create(
-            self.app, f"{name}@example.com", "pro", self.app.clock.now(), password=PASSWORD
-        )
+    def _user(self, name: str) -> users.NewUser:
+        return users.create(self.app, f"{name}@example.com", "pro", self.app.clock.now(), password=PASSWORD)
 
     def new_email(self) -> str:
         """An email that nobody has."""
@@ -105,7 +105,12 @@ class World:
     def session(self) -> str:
         """The token of a new session, of the user whose key changes."""
         password, now = PASSWORD, self.app.clock.now()
-        return sessions.login(self.app, self._other.email, password, now).token
+        with self.app.db.read() as tx:
+            gone = tx.one("user_by_email", email=self._other.email) is None
+        if gone:
+            self._other = self._user(self.new_email().partition("@")[0])
+            users.add_credit(self.app, self._other.email, 10**9, now)
+        return sessions.login(self.app, self._other.email, password, "192.0.2.1", now).token
 
     def headers(self) -> dict[str, str]:
         """Both credentials: each operation takes the one that it wants."""
@@ -134,20 +139,23 @@ class World:
         with self.app.db.read() as tx:
             return {"email": self.new_email(), "invite_token": invites.redeem(self.app, tx, code, now)}
 
+    def _delete_user(self) -> dict[str, Any]:
+        return {"password": PASSWORD}
+
     def _post_auth_login(self) -> dict[str, Any]:
         return {"email": self._other.email, "password": PASSWORD}
 
     def _get_auth_verifyEmail(self) -> dict[str, Any]:
         email, now = self.new_email(), self.app.clock.now()
         with self.app.db.write() as tx:
-            user = accounts.insert(tx, self.app, email, "free", now, password=None, verified=False)
+            user = users.insert(tx, self.app, email, "free", now, password=None, verified=False)
             uuid = self.app.new_uuid()
             row = tx.value("put_verification", user_id=user.id, uuid=uuid, now="", expires_at="9999-12-31")
         return {"token": credentials.link_token(self.app.secrets, "verify", row, uuid)}
 
     def _put_auth_newpassword(self) -> dict[str, Any]:
         email, uuid = self.new_email(), self.app.new_uuid()
-        accounts.create(self.app, email, "free", self.app.clock.now(), password=PASSWORD)
+        users.create(self.app, email, "free", self.app.clock.now(), password=PASSWORD)
         with self.app.db.write() as tx:
             row = tx.value("put_reset", email=email, uuid=uuid, now="", expires_at="9999-12-31")
         return {"token": credentials.link_token(self.app.secrets, "reset", row, uuid)}
@@ -165,9 +173,7 @@ class World:
         with self.app.db.write() as tx:
             receiver = webhooks.account(tx, self._other.id, RECEIVER)
             assert receiver is not None
-            event = webhooks.Event(
-                "finapi.test", iso(now), self.app.new_uuid(), {"message": "This is a test."}
-            )
+            event = webhooks.WebhookEvent("finapi.test", iso(now), self.app.new_uuid(), {"message": "This is a test."})
             delivery_id = webhooks.enqueue(tx, now, receiver, event)
             tx._connection.execute(
                 "UPDATE deliveries SET state = 'dropped', due_at = NULL, done_at = ? WHERE delivery_id = ?",

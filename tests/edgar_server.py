@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -22,16 +23,22 @@ class Page:
     body: bytes = b""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
+    # After so many bytes of a body the connection breaks.
+    cut: int | None = None
 
 
 class FakeEdgar:
-    """Answers by path; the feed by its ``start``. What it was not told of is 404."""
+    """Answers by path, in parts where a ``Range`` is asked for; the feed by its ``start``. Anything else is 404.
+
+    What stands in ``next`` is answered first, one after the other, whatever is asked.
+    """
 
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}
         self.feed: dict[int, Page] = {}
         self.asked: list[Received] = []
         self.always: Page | None = None
+        self.next: list[Page] = []
 
     @property
     def paths(self) -> list[str]:
@@ -44,12 +51,23 @@ class FakeEdgar:
         page = self.pages.get(target)
         if urlsplit(target).path == "/cgi-bin/browse-edgar":
             page = self.feed.get(int(parse_qs(urlsplit(target).query)["start"][0]))
-        page = self.always or page or Page(STORAGE, 404)
+        page = self.always or (self.next.pop(0) if self.next else page) or Page(STORAGE, 404)
+        page = _part(page, received.headers)
         if page.headers.get("ETag") and received.headers.get("if-none-match") == page.headers["ETag"]:
             page = Page(b"", 304)
         fields = {"Content-Length": str(len(page.body)), **page.headers}
         lines = [f"HTTP/1.1 {page.status} X", *(f"{name}: {text}" for name, text in fields.items()), "", ""]
-        connection.sendall("\r\n".join(lines).encode() + page.body)
+        connection.sendall("\r\n".join(lines).encode() + page.body[: page.cut])
+
+
+def _part(page: Page, headers: dict[str, str]) -> Page:
+    """What is sent of a page to whoever asks for a part of it, of the version that stands there (RFC 9110 14)."""
+    span = re.fullmatch(r"bytes=([0-9]+)-([0-9]+)", headers.get("range", ""))
+    if span is None or page.status != 200 or headers.get("if-range") not in (None, page.headers.get("ETag")):
+        return page
+    first, last = int(span[1]), min(int(span[2]), len(page.body) - 1)
+    told = {**page.headers, "Content-Range": f"bytes {first}-{last}/{len(page.body)}"}
+    return Page(page.body[first : last + 1], 206, told, page.cut)
 
 
 def _name(received: Received) -> str:
@@ -102,9 +120,7 @@ def feed(*entries: str) -> bytes:
     ).encode("latin-1")
 
 
-def full_submission(
-    accession: str, *, form: str = "8-K", cik: int = 320193, name: str = "APPLE INC"
-) -> bytes:
+def full_submission(accession: str, *, form: str = "8-K", cik: int = 320193, name: str = "APPLE INC") -> bytes:
     """A full submission with one document, as the archive holds it."""
     return f"""<SEC-DOCUMENT>{accession}.txt : 20260131
 <SEC-HEADER>{accession}.hdr.sgml : 20260131
@@ -141,9 +157,7 @@ FILER:
 """.encode()
 
 
-def ownership_submission(
-    accession: str, document: bytes, *, issuer: int, owner: int, form: str = "4"
-) -> bytes:
+def ownership_submission(accession: str, document: bytes, *, issuer: int, owner: int, form: str = "4") -> bytes:
     """A full submission with an ownership form in it; the header names both parties, as EDGAR's does."""
     return f"""<SEC-DOCUMENT>{accession}.txt : 20260131
 <SEC-HEADER>{accession}.hdr.sgml : 20260131

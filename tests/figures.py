@@ -7,26 +7,27 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from finapi.app import App
+from finapi.core import days
 from finapi.edgar import companyfacts
-from finapi.market import book, factsets, metrics, periods
-from finapi.market.book import Filing
-from finapi.market.calendars import Period
-from finapi.market.cells import Figure
-from finapi.market.company_books import RETAIL, CompanyBook, industry_of
-from finapi.market.figures import Teller
-from finapi.market.rows import Series
+from finapi.market.financials import company_books, fact_book, metrics
+from finapi.market.financials.company_books import CompanyBook
+from finapi.market.financials.fact_book import SourceFiling
+from finapi.market.financials.figures import Figure
+from finapi.market.financials.periods import Period
+from finapi.market.financials.rows import FigureSeries
+from finapi.market.statements import factsets
 
 # concept, start (None: an instant), end, value, filing
 Fact = tuple[str, str | None, str, str, str]
 
 
-def filing(accession: str, form: str, filed: str | None, **more: Any) -> Filing:
+def filing(accession: str, form: str, filed: str | None, **more: Any) -> SourceFiling:
     """A filing whose figures come from companyfacts."""
-    return Filing(accession, form, filed, more.pop("source", "companyfacts"), **more)
+    return SourceFiling(accession, form, filed, more.pop("source", "companyfacts"), **more)
 
 
 def held(
-    filings: Sequence[Filing],
+    filings: Sequence[SourceFiling],
     facts: Iterable[Fact],
     *,
     as_of: str | None = None,
@@ -35,7 +36,7 @@ def held(
     year_end: str | None = None,
 ) -> CompanyBook:
     """The book of a company with these facts; the unit follows from the concept."""
-    known = book.order(one for one in filings if as_of is None or (one.filed or "9") <= as_of)
+    known = fact_book.order(one for one in filings if as_of is None or (one.filed or "9") <= as_of)
     places = {one.accession: place for place, one in enumerate(known)}
     mapping = metrics.mapping()
     rows = []
@@ -44,20 +45,16 @@ def held(
             name = concept if ":" in concept else f"us-gaap:{concept}"
             kind = mapping.units(mapping.concept(name) or "us-gaap:Assets")
             told = {"currency": unit, "per_share": f"{unit}/shares", "shares": "shares"}[kind]
-            last = book.day(end)
-            days = 0 if start is None else last - book.day(start) + 1
-            rows.append((name, told, last, days, value, None, places[accession]))
+            last = days.number(end)
+            length = 0 if start is None else last - days.number(start) + 1
+            rows.append((name, told, last, length, value, None, places[accession]))
     rows.sort(key=lambda row: row[-1])
-    written = book.write(known, rows, mapping)
-    calendar = periods.calendar(written, mapping, year_end, retailer=sic in RETAIL)
-    industry = industry_of(sic, written)
-    tellers = {basis: Teller(written, calendar, mapping, industry, basis) for basis in ("latest", "original")}
-    return CompanyBook(written, calendar, industry, tellers)
+    return company_books.made(fact_book.write(known, rows, mapping), sic, year_end)
 
 
 def told(company: CompanyBook, key: str, period: str, *, kind: str = "A", basis: str = "latest") -> str:
     """The cell of a key in the row of a period ("2018 FY"): its value as text, or its reason."""
-    series = Series(company, kind, basis)
+    series = FigureSeries(company, kind, basis)
     cell = series.row(named(series.periods, period)).cell(key)
     return format(cell.value.normalize(), "f") if isinstance(cell, Figure) else cell.reason
 

@@ -23,6 +23,7 @@ from hashlib import sha256
 from pathlib import Path
 from types import FrameType
 
+from finapi.core.errors import ParseError
 from finapi.edgar import (
     getcurrent,
     identity,
@@ -35,8 +36,8 @@ from finapi.edgar import (
     thirteenf,
     tickers,
 )
-from finapi.errors import ParseError
-from finapi.market import cusip_map, price_csv
+from finapi.market.prices import price_csv
+from finapi.market.reference import cusip_map
 from tests import ownership_forms
 from tests import thirteenf as holdings
 
@@ -335,9 +336,7 @@ def run(target: Target, data: bytes, tally: Tally) -> bool:
     if took > 1:
         _find(tally, f"slow, {outcome}", data)
     if tally.runs % TRACED == 0:
-        ratio = min(
-            _memory(target, data), _memory(target, data)
-        )  # the first may fill caches of the interpreter
+        ratio = min(_memory(target, data), _memory(target, data))  # the first may fill caches of the interpreter
         tally.most_memory = max(tally.most_memory, ratio)
         if ratio > MEMORY:
             _find(tally, f"memory, {outcome}", data)

@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from finapi.app import App
-from finapi.market import ingest
+from finapi.market.documents.identify import Given
+from finapi.market.documents.outcomes import Outcome
+from finapi.market.intake import ingest
 from tests import thirteenf as made
 
 FUND, OTHER = int(made.LAMP_FUND), int(made.OTHER_FUND)
 
 # Quarter, day of filing, and rows of (CUSIP, value, shares) of the two funds; prices are 250, 500 and 40.
-JUNE = (
-    "06-30-2025",
-    "2025-08-14",
-    [(made.APPLE, 2_500, 10), (made.MICROSOFT, 5_000, 10), (made.ALLY, 400, 10)],
-)
+JUNE = ("06-30-2025", "2025-08-14", [(made.APPLE, 2_500, 10), (made.MICROSOFT, 5_000, 10), (made.ALLY, 400, 10)])
 SEPTEMBER = ("09-30-2025", "2025-11-14", [(made.APPLE, 3_750, 15), (made.MICROSOFT, 2_500, 5)])
 OTHERS = ("09-30-2025", "2025-11-12", [(made.APPLE, 250, 1)])
 
@@ -87,15 +85,15 @@ def others() -> bytes:
     return submission(3, OTHERS, cik=made.OTHER_FUND, name="Shade Partners")
 
 
-def take(app: App, tmp_path: Path, *documents: bytes, **given: str) -> list[ingest.Outcome]:
+def take(app: App, tmp_path: Path, *documents: bytes, **given: str) -> list[Outcome]:
     """Ingest documents one after the other, each as a file of its own."""
-    outcomes: list[ingest.Outcome] = []
+    outcomes: list[Outcome] = []
     for number, data in enumerate(documents, 1):
         folder = tmp_path / f"take{number}"
         folder.mkdir(exist_ok=True)
         file = folder / "document.txt"
         file.write_bytes(data)
-        ingest.run(app, [file], ingest.Given(**given), outcomes.append)
+        ingest.run(app, [file], Given(**given), outcomes.append)
     return outcomes
 
 

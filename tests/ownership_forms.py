@@ -61,9 +61,7 @@ def transaction(
     </{kind}>"""
 
 
-def holding(
-    amount: str = "500", nature: str = "By trust", notes: str = "", title: str = "Common Stock"
-) -> str:
+def holding(amount: str = "500", nature: str = "By trust", notes: str = "", title: str = "Common Stock") -> str:
     """A holding of shares in somebody else's hands."""
     return f"""<nonDerivativeHolding>{cell("securityTitle", title)}
         <postTransactionAmounts>{cell("sharesOwnedFollowingTransaction", amount)}</postTransactionAmounts>
@@ -71,9 +69,7 @@ def holding(
         </ownershipNature></nonDerivativeHolding>"""
 
 
-def owner(
-    who: tuple[str, str] = ANN, *, title: str | None = "Chief Financial Officer", flags: str = "officer"
-) -> str:
+def owner(who: tuple[str, str] = ANN, *, title: str | None = "Chief Financial Officer", flags: str = "officer") -> str:
     """A reporting owner; ``flags`` out of director, officer, ten and other."""
     flag = {"director": "isDirector", "officer": "isOfficer", "ten": "isTenPercentOwner", "other": "isOther"}
     said = "".join(f"<{flag[one]}>1</{flag[one]}>" for one in flags.split())
@@ -139,9 +135,7 @@ def table(name: str, *rows: dict[str, str], without: str = "") -> bytes:
     """A table of a data set from rows that give some of its columns."""
     columns = [column for column in _COLUMNS[name].split() if column != without]
     lines = ["\t".join(columns)]
-    lines += [
-        "\t".join({"ACCESSION_NUMBER": ACCESSION, **row}.get(one, "") for one in columns) for row in rows
-    ]
+    lines += ["\t".join({"ACCESSION_NUMBER": ACCESSION, **row}.get(one, "") for one in columns) for row in rows]
     return "\n".join(lines).encode() + b"\n"
 
 
@@ -168,11 +162,7 @@ def data_set(**changed: bytes) -> dict[str, bytes]:
                 "RPTOWNER_RELATIONSHIP": "Director,Officer",
                 "RPTOWNER_TITLE": "CFO",
             },
-            {
-                "RPTOWNERCIK": "103",
-                "RPTOWNERNAME": "Wick Capital LP",
-                "RPTOWNER_RELATIONSHIP": "TenPercentOwner",
-            },
+            {"RPTOWNERCIK": "103", "RPTOWNERNAME": "Wick Capital LP", "RPTOWNER_RELATIONSHIP": "TenPercentOwner"},
         ),
         "nonderiv-trans": table(
             "nonderiv-trans",

@@ -15,10 +15,15 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from finapi.core.config import Config
+from finapi.core.errors import UsageError
+from finapi.ops.opened import opened
+from finapi.store import datadir
 
 ROOT = Path(__file__).parents[1]
 COMMAND = [sys.executable, "run.py"]
@@ -82,7 +87,7 @@ def environment(**settings: str) -> dict[str, str]:
 # of what a short command does. Its standard streams are the files that come with the words.
 FORKING = """
 import json, os, socket, sys, traceback
-import finapi.server, finapi.market.ingest, finapi.web.wsgi, argon2, jwt
+import finapi.server, finapi.market.intake.ingest, finapi.web.wsgi, argon2, jwt
 from finapi.cli import main
 from finapi.verbs import VERBS
 door = socket.socket(fileno=int(sys.argv[1]))
@@ -126,11 +131,7 @@ class Forking:
         return self.door
 
     def run(self, words: list[str], stdin: bytes) -> Finished:
-        with (
-            tempfile.TemporaryFile() as given,
-            tempfile.TemporaryFile() as out,
-            tempfile.TemporaryFile() as err,
-        ):
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             given.write(stdin)
             given.seek(0)
             door = self.begin()
@@ -144,8 +145,33 @@ class Forking:
 FORKED = Forking()
 
 
-def finapi(*words: object, env: dict[str, str] | None = None, stdin: bytes = b"", **options: Any) -> Finished:
-    """Run a command to its end, with ``stdin`` on its standard input; in a process of its own in every case."""
+def made(words: tuple[object, ...]) -> None:
+    """Make the database that a command wants to find, unless it is one that makes its own."""
+    if "--data-dir" in words and words[0] in (
+        "user",
+        "invite",
+        "secret",
+        "follow",
+        "poll",
+        "documents",
+        "pack",
+        "mail",
+    ):
+        place = Path(str(words[words.index("--data-dir") + 1]))
+        if not (place / "finapi.db").exists() and not place.is_file():
+            with suppress(UsageError, datadir.Busy), opened(Config(data_dir=place)):
+                pass
+
+
+def finapi(
+    *words: object, env: dict[str, str] | None = None, stdin: bytes = b"", make: bool = True, **options: Any
+) -> Finished:
+    """Run a command to its end, with ``stdin`` on its standard input; in a process of its own in every case.
+
+    A data directory that it wants to find is made before, unless told not to.
+    """
+    if make and not options:
+        made(words)
     if env is None and not options and FORKED.busy.acquire(blocking=False):
         try:
             return FORKED.run([*map(str, words)], stdin)
@@ -201,9 +227,7 @@ class Running:
         """One call on a connection of its own."""
         return get(self.address, path, key)
 
-    def call(
-        self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
-    ) -> Answer:
+    def call(self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> Answer:
         """One call with a JSON body, on a connection of its own."""
         return call(self.address, method, path, body, headers)
 

@@ -25,8 +25,7 @@ def contract(document: Json) -> Json:
     """The document without what only explains, and without errors, whose shape is one: ``compact`` writes it."""
     components = {name: document.get("components", {}).get(name, {}) for name in ("schemas", "parameters")}
     made: Json = _stripped(
-        {"paths": document["paths"], "webhooks": document.get("webhooks", {}), "components": components},
-        names=False,
+        {"paths": document["paths"], "webhooks": document.get("webhooks", {}), "components": components}, names=False
     )
     for item in made["paths"].values():
         for operation in item.values():
@@ -267,8 +266,9 @@ def promised() -> Json:
 
 def _present() -> Json:
     from finapi.web.openapi import document
+    from finapi.web.routes import ROUTES
 
-    made: Json = json.loads(json.dumps(document("")))
+    made: Json = json.loads(json.dumps(document("", ROUTES)))
     return contract(made)
 
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from finapi import accounts, billing, credentials
-from finapi.accounts import Caller, NewUser
+from finapi.accounts import billing, credentials, users
+from finapi.accounts.users import Caller, NewUser
 from finapi.app import App
-from finapi.errors import ApiError
+from finapi.core.errors import ApiError
 from tests.client import ledger_sum
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -24,11 +24,11 @@ def rows(app: App, sql: str) -> list[tuple[object, ...]]:
 
 def caller_of(app: App, key: str) -> Caller | None:
     with app.db.read() as tx:
-        return accounts.by_api_key(tx, key)
+        return users.by_api_key(tx, key)
 
 
 def test_a_new_user_has_its_email_in_lower_case_and_a_key(app: App) -> None:
-    user = accounts.create(app, " Ann@Example.COM ", "pro", NOW)
+    user = users.create(app, " Ann@Example.COM ", "pro", NOW)
     uuid = "00000000-0000-4000-8000-000000000001"
     key = credentials.api_key(app.secrets, uuid, "00000000-0000-4000-8000-000000000002")
     assert user == NewUser(1, uuid, "ann@example.com", key)
@@ -47,10 +47,8 @@ def test_a_new_user_has_its_email_in_lower_case_and_a_key(app: App) -> None:
         ("yearly", 2_400_000, "2027-01-31T12:00:00.000Z"),
     ],
 )
-def test_a_new_user_has_the_first_period_of_its_plan(
-    app: App, plan: str, tokens: int, period_end: str
-) -> None:
-    user = accounts.create(app, "ann@example.com", plan, NOW)
+def test_a_new_user_has_the_first_period_of_its_plan(app: App, plan: str, tokens: int, period_end: str) -> None:
+    user = users.create(app, "ann@example.com", plan, NOW)
     stamp = "2026-01-31T12:00:00.000Z"
     assert rows(app, "SELECT * FROM userplans") == [
         (1, user.id, plan, "active", tokens, 0, period_end, stamp, stamp, 0, stamp)
@@ -67,7 +65,7 @@ def test_a_new_users_ledger_sums_to_its_balance(app: App, user: NewUser) -> None
 
 def test_tokens_of_a_plan_are_a_setting(make_app: Callable[..., App]) -> None:
     app = make_app(free_tokens=7)
-    user = accounts.create(app, "ann@example.com", "free", NOW)
+    user = users.create(app, "ann@example.com", "free", NOW)
     with app.db.read() as tx:
         assert ledger_sum(tx, user.id) == 7
 
@@ -75,7 +73,7 @@ def test_tokens_of_a_plan_are_a_setting(make_app: Callable[..., App]) -> None:
 @pytest.mark.parametrize("email", ["ann@example.com", "ANN@EXAMPLE.COM", " ann@example.com"])
 def test_a_taken_email_is_a_conflict_and_leaves_nothing(app: App, user: NewUser, email: str) -> None:
     with pytest.raises(ApiError, match=r"A user with the email ann@example\.com exists already\.") as refusal:
-        accounts.create(app, email, "pro", NOW)
+        users.create(app, email, "pro", NOW)
     assert (refusal.value.code, refusal.value.status) == ("CONFLICT", 409)
     for table in ("users", "api_keys", "userplans", "ledger"):
         assert rows(app, f"SELECT count(*) FROM {table}") == [(1,)]
@@ -83,7 +81,7 @@ def test_a_taken_email_is_a_conflict_and_leaves_nothing(app: App, user: NewUser,
 
 def test_an_unknown_plan_leaves_no_user_behind(app: App) -> None:
     with pytest.raises(Exception, match="gold"):
-        accounts.create(app, "ann@example.com", "gold", NOW)
+        users.create(app, "ann@example.com", "gold", NOW)
     assert rows(app, "SELECT count(*) FROM users") == [(0,)]
 
 
@@ -96,7 +94,7 @@ def test_the_database_holds_no_key(app: App, user: NewUser) -> None:
 
 
 def test_a_user_is_known_by_its_key(app: App, user: NewUser) -> None:
-    bob = accounts.create(app, "bob@example.com", "free", NOW)
+    bob = users.create(app, "bob@example.com", "free", NOW)
     assert caller_of(app, user.api_key) == Caller(
         user.id, user.uuid, "ann@example.com", "pro", "2026-02-28T12:00:00.000Z"
     )
@@ -120,36 +118,31 @@ def questions(app: App) -> Iterator[list[str]]:
 
 
 def test_a_key_is_looked_up_once_while_only_tokens_are_spent(app: App, user: NewUser) -> None:
-    known = accounts.by_key(app, user.api_key)
+    known = users.by_key(app, user.api_key)
     with billing.charged(app, user.id, "GET /x", 25, "r1"):
         pass
     billing.close_kept(app)
     with questions(app) as asked:
-        assert accounts.by_key(app, user.api_key) == known
+        assert users.by_key(app, user.api_key) == known
     assert asked == []
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        "DELETE FROM api_keys",
-        "UPDATE userplans SET plan = 'free'",
-        "UPDATE users SET email = 'b@example.com'",
-    ],
+    "change", ["DELETE FROM api_keys", "UPDATE userplans SET plan = 'free'", "UPDATE users SET email = 'b@example.com'"]
 )
 def test_what_changes_a_caller_counts_from_its_commit_on(app: App, user: NewUser, change: str) -> None:
-    before = accounts.by_key(app, user.api_key)
+    before = users.by_key(app, user.api_key)
     rows(app, change)
-    after = accounts.by_key(app, user.api_key)
+    after = users.by_key(app, user.api_key)
     assert after == caller_of(app, user.api_key) != before
 
 
 def test_keys_of_nobody_are_not_kept(app: App, user: NewUser) -> None:
-    accounts.by_key(app, user.api_key)
+    users.by_key(app, user.api_key)
     for number in range(3):
-        assert accounts.by_key(app, f"{number:032x}") is None
+        assert users.by_key(app, f"{number:032x}") is None
     with questions(app) as asked:
-        accounts.by_key(app, user.api_key)
+        users.by_key(app, user.api_key)
     assert asked == []
     assert len(app.callers._kept) == 1
 
@@ -164,7 +157,7 @@ def test_a_user_without_a_plan_is_known_without_one(app: App, user: NewUser) -> 
 
 
 def test_an_older_key_is_known_after_the_secrets_were_rotated(app: App, user: NewUser) -> None:
-    app.secrets.insert(0, b"\xff" * 32)  # type: ignore[attr-defined]
-    bob = accounts.create(app, "bob@example.com", "free", NOW)
+    app.secrets.swap([b"\xff" * 32, *app.secrets])
+    bob = users.create(app, "bob@example.com", "free", NOW)
     known = [caller_of(app, key) for key in (user.api_key, bob.api_key)]
     assert [caller.id for caller in known if caller] == [user.id, bob.id]

@@ -6,8 +6,8 @@ from ipaddress import ip_address
 
 import pytest
 
-from finapi import addresses
-from finapi.outbound import Reach, Refused, target
+from finapi.net import addresses
+from finapi.net.outbound import Reach, TargetRefused, target
 
 # Addresses as a resolver gives them, and why they are refused; None: they may be connected to.
 VERDICTS = {
@@ -115,7 +115,7 @@ URLS = {
     "https://[::1]/": "the address may not be used: loopback",
     "https://[::ffff:169.254.169.254]/": "the address may not be used: IPv4-mapped",
     "https://169.254.169.254/latest/meta-data": "the address may not be used: metadata",
-    "http://8.8.8.8/": "the address may not be used: https is needed there",
+    "http://8.8.8.8/": "the address may not be used: https is required",
     "http://example.com/": "the URL must be https",
     "https://2130706433/": "the URL's host is an address in an unusual notation",
     "https://0x7f000001/": "the URL's host is an address in an unusual notation",
@@ -129,31 +129,31 @@ URLS = {
     "https://256.256.256.256/": "the URL's host is an address in an unusual notation",
     "https://example.0x/": "the URL's host is an address in an unusual notation",
     "https://1.2.3.4.5/": "the URL's host is an address in an unusual notation",
-    "https://[fe80::1%25eth0]/": "the URL's host is no IPv6 address, or one with a zone",
-    "https://[fe80::1%eth0]/": "the URL's host is no IPv6 address, or one with a zone",
-    "https://[::1%251]/": "the URL's host is no IPv6 address, or one with a zone",
-    "https://[v1.fe]/": "the URL's host is no IPv6 address, or one with a zone",
-    "https://[127.0.0.1]/": "the URL cannot be read|the URL's host is no IPv6 address, or one with a zone",
+    "https://[fe80::1%25eth0]/": "the URL's host is not an IPv6 address without a zone",
+    "https://[fe80::1%eth0]/": "the URL's host is not an IPv6 address without a zone",
+    "https://[::1%251]/": "the URL's host is not an IPv6 address without a zone",
+    "https://[v1.fe]/": "the URL's host is not an IPv6 address without a zone",
+    "https://[127.0.0.1]/": "the URL cannot be read|the URL's host is not an IPv6 address without a zone",
     "https://[::1/": "the URL cannot be read",
-    "https://①②⑦.⓪.⓪.①/": "the URL is longer than 2000 characters or holds what no URL may",
-    "https://127。0。0。1/": "the URL is longer than 2000 characters or holds what no URL may",
-    "https://аpple.com/": "the URL is longer than 2000 characters or holds what no URL may",
-    "https://loc\u00adalhost/": "the URL is longer than 2000 characters or holds what no URL may",
-    "https://%31%32%37.0.0.1/": "the URL's host is no host name",
-    "https://127.0.0.1%2f@example.com/": "the URL holds a user name",
-    "https://user@example.com/": "the URL holds a user name",
-    "https://user:pass@example.com/": "the URL holds a user name",
-    "https://@example.com/": "the URL holds a user name",
-    "https://example.com\\@127.0.0.1/": "the URL is longer than 2000 characters or holds what no URL may",
-    "https:\\\\127.0.0.1": "the URL is longer than 2000 characters or holds what no URL may",
-    "https://example.com /": "the URL is longer than 2000 characters or holds what no URL may",
-    "https://exam\tple.com/": "the URL is longer than 2000 characters or holds what no URL may",
-    "https://example.com\r\nX-Evil: 1/": "the URL is longer than 2000 characters or holds what no URL may",
-    "https://example.com/" + "a" * 2000: "the URL is longer than 2000 characters or holds what no URL may",
-    "https:///hook": "the URL's host is no host name",
-    "https://a..b/": "the URL's host is no host name",
-    "https://-a.example/": "the URL's host is no host name",
-    "https://" + "a." * 127 + "example/": "the URL's host is no host name",
+    "https://①②⑦.⓪.⓪.①/": "the URL is longer than 2000 characters or contains what a URL may not",
+    "https://127。0。0。1/": "the URL is longer than 2000 characters or contains what a URL may not",
+    "https://аpple.com/": "the URL is longer than 2000 characters or contains what a URL may not",
+    "https://loc\u00adalhost/": "the URL is longer than 2000 characters or contains what a URL may not",
+    "https://%31%32%37.0.0.1/": "the URL's host is not a host name",
+    "https://127.0.0.1%2f@example.com/": "the URL contains a user name",
+    "https://user@example.com/": "the URL contains a user name",
+    "https://user:pass@example.com/": "the URL contains a user name",
+    "https://@example.com/": "the URL contains a user name",
+    "https://example.com\\@127.0.0.1/": "the URL is longer than 2000 characters or contains what a URL may not",
+    "https:\\\\127.0.0.1": "the URL is longer than 2000 characters or contains what a URL may not",
+    "https://example.com /": "the URL is longer than 2000 characters or contains what a URL may not",
+    "https://exam\tple.com/": "the URL is longer than 2000 characters or contains what a URL may not",
+    "https://example.com\r\nX-Evil: 1/": "the URL is longer than 2000 characters or contains what a URL may not",
+    "https://example.com/" + "a" * 2000: "the URL is longer than 2000 characters or contains what a URL may not",
+    "https:///hook": "the URL's host is not a host name",
+    "https://a..b/": "the URL's host is not a host name",
+    "https://-a.example/": "the URL's host is not a host name",
+    "https://" + "a." * 127 + "example/": "the URL's host is not a host name",
     "https://example.com:0/": "the URL has no usable port",
     "https://example.com:/": "the URL has no usable port",
     "https://example.com:99999/": "the URL cannot be read",
@@ -162,7 +162,7 @@ URLS = {
     "file:///etc/passwd": "the URL is neither http nor https",
     "gopher://example.com:70/": "the URL is neither http nor https",
     "//example.com/": "the URL is neither http nor https",
-    "": "the URL is longer than 2000 characters or holds what no URL may",
+    "": "the URL is longer than 2000 characters or contains what a URL may not",
 }
 
 
@@ -171,7 +171,7 @@ def test_verdict_of_a_url(url: str, why: str | None) -> None:
     if why is None:
         Reach().check(url)
         return
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(TargetRefused) as caught:
         Reach().check(url)
     assert caught.value.reason in why.split("|")
 
@@ -182,13 +182,13 @@ def test_an_opened_range_opens_itself_and_nothing_else() -> None:
     opened.check("https://127.9.9.9/")
     opened.check("http://[fd00::1]/")
     for url in ("https://10.0.0.1/", "https://[::1]/", "https://[::ffff:127.0.0.1]/", "http://8.8.8.8/"):
-        with pytest.raises(Refused):
+        with pytest.raises(TargetRefused):
             opened.check(url)
 
 
 def test_what_the_operator_configured_may_be_anywhere() -> None:
     Reach(anything=True).check("http://127.0.0.1:9/")
-    with pytest.raises(Refused, match="user name"):
+    with pytest.raises(TargetRefused, match="user name"):
         Reach(anything=True).check("http://u@127.0.0.1:9/")
 
 

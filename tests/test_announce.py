@@ -9,11 +9,17 @@ from typing import Any
 
 import pytest
 
-from finapi import events
 from finapi.app import App
-from finapi.events import About
-from finapi.market import announce, ingest
-from finapi.market.ingest import Given
+from finapi.delivery import events
+from finapi.delivery.events import About
+from finapi.edgar import ownership
+from finapi.edgar.forms import OWNERSHIP
+from finapi.market.documents import announce, filing_rows, filings, metadata
+from finapi.market.documents.identify import Given
+from finapi.market.documents.metadata import FilingMetadata, Party
+from finapi.market.insiders import store
+from finapi.market.intake import ingest
+from tests import ownership_forms
 from tests.api import ACCESSION, put, report
 from tests.conftest import NOW
 from tests.test_ingest import ACCESSION as NETFLIX
@@ -69,13 +75,21 @@ def test_a_filing_of_its_own_is_announced_with_its_figures_however_old_it_is(app
                 "filing_size": None,
                 "filed_date": "2025-02-01",
                 "period_of_report": "2024-12-31",
+                "accepted_at": None,
+                "updated_at": "2026-01-31T12:00:00.000Z",
+                "primary_description": None,
+                "document_files": [],
+                "data_files": [],
+                "items": [],
+                "is_xbrl": True,
+                "first_seen_at": "2026-01-31T12:00:00.000Z",
+                "last_seen_at": "2026-01-31T12:00:00.000Z",
                 "sic": None,
                 "primary_link": "https://www.sec.gov/Archives/edgar/data/1234567/000123456725000001/"
                 "0001234567-25-000001-index.htm",
                 "primary_html_url": None,
                 "all_links": [
-                    "https://www.sec.gov/Archives/edgar/data/1234567/000123456725000001/"
-                    "0001234567-25-000001-index.htm"
+                    "https://www.sec.gov/Archives/edgar/data/1234567/000123456725000001/0001234567-25-000001-index.htm"
                 ],
             },
         ),
@@ -120,8 +134,7 @@ def test_an_event_occurred_when_the_filing_was_accepted(app: App, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("filed_at", "occurred_at"),
-    [("2025-02-01", "2025-02-01T00:00:00.000Z"), (None, "2026-01-31T12:00:00.000Z")],
+    ("filed_at", "occurred_at"), [("2025-02-01", "2025-02-01T00:00:00.000Z"), (None, "2026-01-31T12:00:00.000Z")]
 )
 def test_without_an_acceptance_the_day_stands_and_without_a_day_the_present(
     app: App, filed_at: str | None, occurred_at: str
@@ -131,9 +144,7 @@ def test_without_an_acceptance_the_day_stands_and_without_a_day_the_present(
 
 
 @pytest.mark.parametrize(("age", "announced"), [(0, True), (7, True), (8, False), (4000, False)])
-def test_of_a_list_only_the_last_seven_days_are_news(
-    app: App, tmp_path: Path, age: int, announced: bool
-) -> None:
+def test_of_a_list_only_the_last_seven_days_are_news(app: App, tmp_path: Path, age: int, announced: bool) -> None:
     day = (NOW - timedelta(days=age)).date().isoformat()
     run(app, listing(tmp_path, filingDate=day, acceptanceDateTime=f"{day}T12:00:00.000Z"))
     assert types(app) == (["new_filing"] if announced else [])
@@ -156,9 +167,7 @@ def test_a_filing_listed_in_silence_is_announced_with_its_documents(app: App, tm
     ]
 
 
-def test_a_report_without_a_known_filing_is_announced_when_the_filing_is_known(
-    app: App, tmp_path: Path
-) -> None:
+def test_a_report_without_a_known_filing_is_announced_when_the_filing_is_known(app: App, tmp_path: Path) -> None:
     run(app, FILING)
     assert types(app) == []
     run(app, listing(tmp_path))
@@ -229,54 +238,57 @@ def test_a_restatement_of_very_many_values_lists_a_hundred_and_counts_all(app: A
     assert (data["change_count"], len(data["changes"])) == (250, 100)
 
 
-def insider(app: App, *, filed_at: str = "2026-01-30", listed: bool = False, count: int = 2) -> None:
+def of_parties(app: App, accession: str, form: str, *parties: Party) -> None:
+    """A filing of several companies and people, stored and announced."""
     with app.db.write() as tx:
-        announce.insider_transactions(
-            tx,
-            NOW,
-            accession="0000000001-26-000001",
-            issuer_cik=1234567,
-            owner_ciks=[7, 1234567],
-            form_type="4",
-            filed_at=filed_at,
-            accepted_at=None,
-            transactions=[{"transaction_id": f"t{number}"} for number in range(count)],
-            listed=listed,
-        )
+        told = FilingMetadata(accession, metadata.HEADER, parties, form=form, filed_at="2026-01-30")
+        filings.put(tx, told, NOW)
 
 
-def test_each_transaction_of_an_insider_is_an_event_of_its_feed(app: App) -> None:
+SUBSIDIARY = Party(7, metadata.RANKS["filer"], "Brook Lamps Finance LLC")
+PARENT = Party(1234567, metadata.RANKS["filer"], "Brook Lamps Inc.")
+
+
+def test_a_filing_of_several_registrants_is_about_each_of_them(app: App) -> None:
     put(app, report())
-    insider(app)
+    of_parties(app, "0000000007-26-000001", "8-K", PARENT, SUBSIDIARY)
+    found = newest(app)
+    assert json.loads(found.data)["ticker"] == "BRK-B"
+    assert found.about == About(("BRK-B", "BRK-A"), ("0000000007", "0001234567"), "8-K")
+
+
+def test_a_filing_is_announced_as_the_list_of_filings_shows_it(app: App) -> None:
+    of_parties(app, "0000000007-26-000001", "8-K", SUBSIDIARY)
+    with app.db.read() as tx:
+        rows = filing_rows.rows(tx, ["0000000007-26-000001"])
+    assert told(app) == [("new_filing", rows[0])]
+
+
+def test_each_piece_of_news_inside_a_filing_is_an_event_of_its_feed(app: App) -> None:
+    put(app, report())
+    number = "0000000001-26-000001"
+    of_parties(app, number, "4", Party(1234567, 0), Party(7, 7, "Lamp, Ada"))
+    news = [announce.News({"transaction_id": f"t{at}"}, {}, f"{number}/{at}") for at in range(2)]
+    with app.db.write() as tx:
+        announce.inside(tx, NOW, OWNERSHIP, number, news)
     assert told(app, events.INSIDER) == [
-        ("insider_transaction", {"transaction_id": "t0", "accession_number": "0000000001-26-000001"}),
-        ("insider_transaction", {"transaction_id": "t1", "accession_number": "0000000001-26-000001"}),
+        ("insider_transaction", {"transaction_id": "t0"}),
+        ("insider_transaction", {"transaction_id": "t1"}),
     ]
     about = newest(app, events.INSIDER).about
     assert about == About(("BRK-B", "BRK-A"), ("0001234567", "0000000007"), "4")
 
 
-def test_an_old_form_is_news_and_an_old_line_of_a_data_set_is_not(app: App) -> None:
-    insider(app, filed_at="2006-01-30", listed=True)
-    assert types(app, events.INSIDER) == []
-    insider(app, filed_at="2006-01-30")
-    insider(app, filed_at="2026-01-30", listed=True)
-    assert len(types(app, events.INSIDER)) == 4
+def test_of_what_only_a_list_names_a_week_is_news() -> None:
+    assert announce.is_recent(NOW, (NOW - timedelta(days=7)).date().isoformat())
+    assert not announce.is_recent(NOW, (NOW - timedelta(days=8)).date().isoformat())
+    assert not announce.is_recent(NOW, None)
 
 
-@pytest.mark.parametrize(("listed", "count"), [(False, 1), (True, 0)])
-def test_a_13f_report_is_an_event_of_its_feed(app: App, listed: bool, count: int) -> None:
+def test_a_form_of_insiders_without_a_date_is_announced_as_other_documents_are(app: App) -> None:
+    form = ownership.parse(ownership_forms.form(ownership_forms.transaction()), "0001234567-26-000006")
     with app.db.write() as tx:
-        announce.holdings(
-            tx,
-            NOW,
-            accession="0000000002-24-000001",
-            cik=1067983,
-            form_type="13F-HR",
-            filed_at="2024-05-15",
-            accepted_at="2024-05-15T20:01:00.000Z",
-            data={"fund_name": "Berkshire Hathaway Inc"},
-            listed=listed,
-        )
-    expected = {"fund_name": "Berkshire Hathaway Inc", "accession_no": "0000000002-24-000001"}
-    assert told(app, events.HOLDINGS) == [("13f_filing", expected)] * count
+        store.put(tx, form, FilingMetadata("0001234567-26-000006", metadata.DOCUMENT), NOW)
+    assert types(app) == ["new_filing"]
+    ((_, data),) = told(app, events.INSIDER)
+    assert (data["accession_number"], data["filed_at"]) == ("0001234567-26-000006", None)

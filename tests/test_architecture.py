@@ -5,148 +5,78 @@ from __future__ import annotations
 import ast
 import graphlib
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "finapi"
+SQL = PACKAGE.parent / "sql"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-# DESIGN "Layout": a part (a module or a package of finapi) imports from the layers above its own only.
-LAYERS: list[set[str]] = [
-    {"errors", "clock", "config"},
-    {
-        "db",
-        "sandbox",
-        "limits",
-        "lockout",
-        "credentials",
-        "passwords",
-        "mail",
-        "smtp",
-        "addresses",
-        "exact",
-        "dial",
-        "outbound",
-        "background",
-        "logs",
-        "datadir",
-        "wire",
-        "pool",
-        "handover",
-        "ready",
-        "channel",
-        "listen",
-        "heartbeats",
-        "cache",
-        "metrics",
-        "watch",
-        "edgar",
-    },
-    {"app"},
-    {
-        "accounts",
-        "billing",
-        "events",
-        "idempotency",
-        "invites",
-        "letters",
-        "market",
-        "plans",
-        "recovery",
-        "sessions",
-        "sniper",
-        "status",
-        "watchdog",
-        "parts",
-        "webhooks",
-        "dispatch",
-    },
-    {"feeds", "web", "demo"},
-    {"testing", "server"},
-    {"verbs"},
-    {"cli"},
-    {"__main__"},
-]
-
-# Within a layer: (importer, imported).
-BESIDE = {
-    ("config", "errors"),
-    ("channel", "handover"),
-    ("channel", "wire"),
-    ("listen", "channel"),
-    ("listen", "ready"),
-    ("listen", "handover"),
-    ("listen", "pool"),
-    ("listen", "wire"),
-    ("heartbeats", "db"),
-    ("status", "watchdog"),
-    ("parts", "status"),
-    ("parts", "market"),
-    ("status", "market"),
-    ("mail", "db"),
-    ("sandbox", "db"),
-    ("mail", "smtp"),
-    ("smtp", "dial"),
-    ("outbound", "dial"),
-    ("outbound", "addresses"),
-    ("accounts", "billing"),
-    ("feeds", "web"),
-    ("market", "events"),
-    ("market", "sniper"),
-    ("market", "webhooks"),
-    ("accounts", "plans"),
-    ("plans", "billing"),
-    ("recovery", "accounts"),
-    ("recovery", "letters"),
-    ("sessions", "accounts"),
-    ("dispatch", "webhooks"),
-    ("sniper", "webhooks"),
-    ("sessions", "invites"),
-    ("sessions", "recovery"),
+# The rooms in the order of their imports: a room imports from rooms further up this list only. A room is a package,
+# of market and web each package inside, or a module at the top. The number is its budget in lines, SQL included.
+ROOMS = {
+    "client": 610,
+    "core": 3_025,  # a query language
+    "store": 1_530,
+    "edgar": 4_700,
+    "httpd": 1_620,
+    "net": 1_300,
+    "app": 265,
+    "accounts": 2_520,
+    "delivery": 1_700,
+    "market.reference": 1_100,
+    "market.documents": 1_500,
+    "market.statements": 3_090,  # lines told of segments
+    "market.financials": 3_750,
+    "market.insiders": 3_550,
+    "market.holdings": 2_770,
+    "market.prices": 550,
+    "market.filings": 600,
+    "market.intake": 1_805,
+    "market.demo": 150,
+    "ops": 1_290,
+    "web.http": 1_445,
+    "web.html": 765,
+    "web.accounts": 775,
+    "web.filings": 600,
+    "web.financials": 1_250,
+    "web.insiders": 920,
+    "web.holdings": 1_200,
+    "web.pages": 3_165,
+    "web": 2_365,
+    "feeds": 1_925,
+    "server": 310,
+    "testing": 2_000,
+    "verbs": 1_530,
+    "cli": 270,
+    "__main__": 20,
 }
+ALL_LINES = 58_500  # 56,000 were meant to do; the client and the test server are 2,500 beside the service
+FOLDER_MODULES = 20
 
-# Nothing of finapi but these: pure, or for others to copy.
-ONLY = {
-    "edgar": {"errors"},
-    "wire": set(),
-    "pool": set(),
-    "handover": set(),
-    "channel": {"handover", "wire"},
-    "ready": set(),
-    "listen": {"channel", "handover", "pool", "ready", "wire"},
-    "client": set(),
-}
+# Rooms that import nothing of finapi but these: pure, or for others to copy.
+ONLY = {"core": set[str](), "edgar": {"core"}, "httpd": set[str](), "store": {"core"}, "client": set[str]()}
 
 # Who alone imports a package from outside, or a module of the standard library that reaches outside.
 ALONE = {
-    "sqlite3": {"db", "sandbox"},
-    "jwt": {"credentials"},
-    "argon2": {"passwords"},
-    "waitress": {"channel", "listen", "pool", "ready", "wire", "server", "feeds"},
+    "sqlite3": {"store.db", "store.layered", "store.sandbox", "store.backup"},
+    "jwt": {"accounts.credentials"},
+    "argon2": {"core.passwords"},
+    "waitress": {"httpd"},
     "websockets": {"feeds"},
-    "smtplib": {"smtp"},
-    "http.client": {"outbound", "client"},
+    "smtplib": {"net.smtp"},
+    "http.client": {"net.outbound", "client"},
     "urllib.request": {"client"},
-    "ssl": {"outbound", "mail", "smtp"},
-    "socket": {
-        "handover",
-        "channel",
-        "dial",
-        "outbound",
-        "smtp",
-        "listen",
-        "datadir",
-        "server",
-        "feeds",
-        "verbs",
-    },
-    "subprocess": set(),
-    "pickle": set(),
-    "multiprocessing": set(),
-    "asyncio": set(),
+    "ssl": {"net"},
+    "socket": {"httpd", "net", "store.datadir", "server", "feeds", "verbs"},
+    "subprocess": set[str](),
+    "pickle": set[str](),
+    "multiprocessing": set[str](),
+    "asyncio": {"client"},
 }
 
 STANDARD_BUT_NOT_FOR_EDGAR = {
@@ -166,20 +96,11 @@ STANDARD_BUT_NOT_FOR_EDGAR = {
     "secrets",
 }
 
-FORBIDDEN_NAMES = {
-    "utils",
-    "util",
-    "helpers",
-    "services",
-    "models",
-    "managers",
-    "repositories",
-    "middleware",
-    "common",
-}
+FORBIDDEN_NAMES = {"utils", "util", "helpers", "services", "models", "managers", "repositories", "middleware", "common"}
 
-MODULE_LINES = 500
-FUNCTION_LINES = 60
+MODULE_LINES = 700
+FUNCTION_LINES = 50
+HANDLER_LINES = 25
 
 
 def name_of(file: Path) -> str:
@@ -191,9 +112,13 @@ def name_of(file: Path) -> str:
 MODULES = {name_of(file): file for file in FILES}
 
 
-def part_of(module: str) -> str:
-    """The part of finapi that a module belongs to: ``web`` of ``finapi.web.http``; empty for ``finapi``."""
-    return [*module.split("."), ""][1]
+def room_of(module: str) -> str:
+    """The room that a module stands in: ``web.http`` of ``finapi.web.http.call``; empty for ``finapi``."""
+    names = module.split(".")[1:]
+    if not names:
+        return ""
+    inner = ".".join(names[:2])
+    return inner if inner in ROOMS else names[0]
 
 
 @cache
@@ -201,9 +126,14 @@ def tree_of(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"), str(file))
 
 
+@cache
+def nodes_of(file: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree_of(file)))
+
+
 def imports(file: Path, *, at_start_only: bool = False) -> Iterator[tuple[str, int]]:
     """The modules that a file imports, in full, with the line; those inside functions too unless told."""
-    nodes = iter(executed_at_import(tree_of(file))) if at_start_only else ast.walk(tree_of(file))
+    nodes = iter(executed_at_import(tree_of(file))) if at_start_only else nodes_of(file)
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
@@ -225,15 +155,10 @@ def executed_at_import(tree: ast.AST) -> Iterator[ast.AST]:
         yield from executed_at_import(node)
 
 
-def layer_of(part: str) -> int | None:
-    return next((number for number, layer in enumerate(LAYERS) if part in layer), None)
-
-
-def calls(file: Path) -> Iterator[tuple[str, int]]:
+@cache
+def calls(file: Path) -> list[tuple[str, int]]:
     """What a file calls, as it is written, with the line."""
-    for node in ast.walk(tree_of(file)):
-        if isinstance(node, ast.Call):
-            yield ast.unparse(node.func), node.lineno
+    return [(ast.unparse(node.func), node.lineno) for node in nodes_of(file) if isinstance(node, ast.Call)]
 
 
 def where(file: Path, line: int) -> str:
@@ -245,36 +170,26 @@ def where(file: Path, line: int) -> str:
 
 @pytest.mark.parametrize("file", FILES, ids=name_of)
 def test_imports_point_one_way(file: Path) -> None:
-    mine = part_of(name_of(file))
+    mine, order = room_of(name_of(file)), [*ROOMS]
     wrong = []
     for module, line in imports(file):
-        theirs = part_of(module)
+        theirs = room_of(module)
         if not module.startswith("finapi") or theirs in ("", mine):
             continue
-        if mine in ONLY:
-            allowed = theirs in ONLY[mine]
-        else:
-            here, there = layer_of(mine), layer_of(theirs)
-            assert here is not None, f"{mine} stands in no layer: say where it belongs"
-            assert there is not None, f"{theirs} stands in no layer: say where it belongs"
-            allowed = there < here or (mine, theirs) in BESIDE
+        # What bears a room's name alone is the room's own docstring.
+        allowed = theirs in ONLY[mine] if mine in ONLY else order.index(theirs) < order.index(mine)
         if not allowed:
             wrong.append(f"{where(file, line)} imports {module}")
     assert wrong == []
 
 
-def test_every_part_stands_in_one_layer() -> None:
-    parts = {part_of(module) for module in MODULES} - {"", "client"}
-    standing = [part for layer in LAYERS for part in layer]
-    assert len(standing) == len(set(standing))
-    assert parts - set(standing) == set()
+def test_every_module_stands_in_a_room() -> None:
+    assert {room_of(module) for module in MODULES} - {"", "market"} == set(ROOMS)
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     graph = {
-        module: {
-            other for other, _ in imports(file, at_start_only=True) if other in MODULES and other != module
-        }
+        module: {other for other, _ in imports(file) if other in MODULES and other != module}
         for module, file in MODULES.items()
     }
     assert len(list(graphlib.TopologicalSorter(graph).static_order())) == len(MODULES)
@@ -282,16 +197,17 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 @pytest.mark.parametrize("package", sorted(ALONE))
 def test_only_these_import(package: str) -> None:
-    found = {
-        part_of(name_of(file)): where(file, line)
+    found = [
+        where(file, line)
         for file in FILES
         for module, line in imports(file)
         if module == package or module.startswith(package + ".")
-    }
+        if not any(f"{name_of(file)}.".startswith(f"finapi.{part}.") for part in ALONE[package])
+    ]
     # web/wsgi.py takes the reason phrases of http.client, and opens nothing.
     if package == "http.client":
-        found = {part: place for part, place in found.items() if not place.startswith("finapi/web/wsgi.py")}
-    assert {part: place for part, place in found.items() if part not in ALONE[package]} == {}
+        found = [place for place in found if not place.startswith("finapi/web/wsgi.py")]
+    assert found == []
 
 
 @pytest.mark.parametrize("package", ["jwt", "argon2", "websockets"])
@@ -311,16 +227,12 @@ def test_slow_packages_are_imported_where_they_are_first_needed(package: str) ->
 def test_only_config_reads_the_environment() -> None:
     found = []
     for file in FILES:
-        for node in ast.walk(tree_of(file)):
-            if isinstance(node, ast.Attribute) and ast.unparse(node) in (
-                "os.environ",
-                "os.environb",
-                "os.getenv",
-            ):
+        for node in nodes_of(file):
+            if isinstance(node, ast.Attribute) and ast.unparse(node) in ("os.environ", "os.environb", "os.getenv"):
                 found.append(where(file, node.lineno))
             if isinstance(node, ast.ImportFrom) and node.module == "os":
                 found.extend(where(file, node.lineno) for alias in node.names if "env" in alias.name)
-    assert {place.partition(":")[0] for place in found} == {"finapi/config.py"}
+    assert {place.partition(":")[0] for place in found} == {"finapi/core/config.py"}
 
 
 def test_edgar_opens_no_file_socket_or_clock() -> None:
@@ -328,9 +240,7 @@ def test_edgar_opens_no_file_socket_or_clock() -> None:
     for file in (PACKAGE / "edgar").rglob("*.py"):
         wrong += [where(file, line) for module, line in imports(file) if module in STANDARD_BUT_NOT_FOR_EDGAR]
         for called, line in calls(file):
-            if called in ("open", "print", "input", "exec", "eval") or re.search(
-                r"\.(now|utcnow|today)$", called
-            ):
+            if called in ("open", "print", "input", "exec", "eval") or re.search(r"\.(now|utcnow|today)$", called):
                 wrong.append(f"{where(file, line)} {called}")
     assert wrong == []
 
@@ -338,9 +248,8 @@ def test_edgar_opens_no_file_socket_or_clock() -> None:
 def test_only_the_clock_reads_the_time() -> None:
     readers = re.compile(r"(datetime\.(now|utcnow|today)|date\.today|time\.(time|time_ns))")
     found = [where(file, line) for file in FILES for called, line in calls(file) if readers.fullmatch(called)]
-    # These two date the answers that they send (RFC 9110 6.6.1), which no test or fixture moves.
-    dating = {"finapi/channel.py", "finapi/listen.py"}
-    assert {place.partition(":")[0] for place in found} == {"finapi/clock.py"} | dating
+    # Answers are dated (RFC 9110 6.6.1) as no test or fixture moves them.
+    assert {place.partition(":")[0] for place in found} == {"finapi/core/clock.py", "finapi/httpd/response.py"}
 
 
 def test_only_the_database_executes_sql() -> None:
@@ -348,11 +257,13 @@ def test_only_the_database_executes_sql() -> None:
     found = [
         where(file, node.lineno)
         for file in FILES
-        for node in ast.walk(tree_of(file))
+        for node in nodes_of(file)
         # waitress calls the running of a task execute(), without arguments.
         if isinstance(node, ast.Call) and sql.fullmatch(ast.unparse(node.func)) and node.args
     ]
-    assert {place.partition(":")[0] for place in found} == {"finapi/db.py", "finapi/sandbox.py"}
+    assert {place.partition(":")[0] for place in found} == {
+        f"finapi/store/{name}.py" for name in ("backup", "db", "layered", "sandbox")
+    }
 
 
 def test_handlers_hold_no_sql() -> None:
@@ -384,24 +295,19 @@ def test_no_code_is_made_of_text() -> None:
 def test_no_error_is_swallowed_whole() -> None:
     wrong = []
     for file in FILES:
-        for node in ast.walk(tree_of(file)):
+        for node in nodes_of(file):
             if isinstance(node, ast.ExceptHandler):
                 kinds = ast.unparse(node.type) if node.type else ""
                 silent = all(isinstance(step, ast.Pass | ast.Continue) for step in node.body)
                 if node.type is None or (silent and kinds in ("Exception", "BaseException")):
                     wrong.append(where(file, node.lineno))
-            if isinstance(node, ast.Call) and ast.unparse(node) in (
-                "suppress(Exception)",
-                "suppress(BaseException)",
-            ):
+            if isinstance(node, ast.Call) and ast.unparse(node) in ("suppress(Exception)", "suppress(BaseException)"):
                 wrong.append(where(file, node.lineno))
     assert wrong == []
 
 
 def test_no_timer_hides_in_a_sleep() -> None:
-    assert [
-        where(file, line) for file in FILES for called, line in calls(file) if called == "time.sleep"
-    ] == []
+    assert [where(file, line) for file in FILES for called, line in calls(file) if called == "time.sleep"] == []
 
 
 # ---- names and sizes
@@ -417,16 +323,74 @@ def test_a_module_says_what_it_is_and_is_not_too_long(file: Path) -> None:
     assert len(file.read_text(encoding="utf-8").splitlines()) <= MODULE_LINES
 
 
-def test_no_function_is_too_long() -> None:
-    long = {}
+def lines_of(files: Iterable[Path]) -> int:
+    return sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_keeps_its_budget(room: str) -> None:
+    """A budget is raised in the commit that needs it, with a line that says why."""
+    queries = (PACKAGE.parent / "sql" / "queries").rglob("*.sql")
+    homes = {file: ".".join(("finapi", *file.relative_to(SQL / "queries").with_suffix("").parts)) for file in queries}
+    mine = [file for module, file in MODULES.items() if room_of(module) == room]
+    mine += [file for file, module in homes.items() if room_of(module) == room]
+    assert lines_of(mine) <= ROOMS[room]
+
+
+def test_all_of_it_keeps_its_budget() -> None:
+    assert lines_of([*FILES, *SQL.rglob("*.sql")]) <= ALL_LINES
+
+
+def test_no_folder_is_crowded() -> None:
+    folders = Counter(file.parent for file in FILES if file.name != "__init__.py")
+    assert {str(folder): count for folder, count in folders.items() if count > FOLDER_MODULES} == {}
+
+
+def test_queries_stand_in_the_room_of_the_module_that_calls_them() -> None:
+    homes = {file.relative_to(SQL / "queries").with_suffix(".py") for file in (SQL / "queries").rglob("*.sql")}
+    assert {str(home) for home in homes if not (PACKAGE / home).is_file()} == set()
+
+
+def test_the_top_of_the_house_stays_small() -> None:
+    """``client``, ``testing`` and ``mcp`` stand beside the twelve packages."""
+    packages = {file.parent.name for file in PACKAGE.glob("*/__init__.py")} - {"client", "testing", "mcp"}
+    assert len(packages) <= 12
+    assert len([*PACKAGE.glob("*.py")]) <= 6
+
+
+def test_a_class_name_stands_once() -> None:
+    places: dict[str, list[str]] = {}
     for file in FILES:
-        for node in ast.walk(tree_of(file)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                documented = ast.get_docstring(node) is not None and len(node.body) > 1
-                first = node.body[1] if documented else node.body[0]
-                length = (node.end_lineno or 0) - first.lineno + 1
-                if length > FUNCTION_LINES:
-                    long[f"{where(file, node.lineno)} {node.name}"] = length
+        for node in nodes_of(file):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(where(file, node.lineno))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_handlers_read_call_and_shape() -> None:
+    long = {}
+    for file in (PACKAGE / "web").rglob("*.py"):
+        for node in nodes_of(file):
+            if isinstance(node, ast.FunctionDef) and node.args.args[:1]:
+                kind = node.args.args[0].annotation
+                if kind is not None and ast.unparse(kind) == "Call" and length_of(node) > HANDLER_LINES:
+                    long[f"{where(file, node.lineno)} {node.name}"] = length_of(node)
+    assert long == {}
+
+
+def length_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines of a function's body without its docstring."""
+    documented = ast.get_docstring(node) is not None and len(node.body) > 1
+    return (node.end_lineno or 0) - (node.body[1] if documented else node.body[0]).lineno + 1
+
+
+def test_no_function_is_too_long() -> None:
+    long = {
+        f"{where(file, node.lineno)} {node.name}": length_of(node)
+        for file in FILES
+        for node in nodes_of(file)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and length_of(node) > FUNCTION_LINES
+    }
     assert long == {}
 
 
@@ -436,8 +400,6 @@ def test_every_public_function_and_class_says_what_it_is() -> None:
         for node in tree_of(file).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
                 inner = node.body if isinstance(node, ast.ClassDef) else []
-                methods = [
-                    one for one in inner if isinstance(one, ast.FunctionDef) and not one.name.startswith("_")
-                ]
+                methods = [one for one in inner if isinstance(one, ast.FunctionDef) and not one.name.startswith("_")]
                 silent += [where(file, one.lineno) for one in [node, *methods] if not ast.get_docstring(one)]
     assert silent == []

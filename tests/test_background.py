@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from finapi import background
-from finapi.background import Worker, running
+from finapi.core import background
+from finapi.core.background import Worker, running
 
 LONG = 3600.0  # seconds; nothing here waits for it to pass
 PATIENCE = 30.0  # seconds after which a step that was not called has failed the test

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from finapi import accounts, billing, plans, server
 from finapi import app as apps
+from finapi.accounts import billing, plans, users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.config import Config
-from finapi.errors import ApiError
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.core.errors import ApiError
+from finapi.ops.opened import opened
 from tests.client import ledger_sum
 from tests.conftest import NOW
 
@@ -84,49 +85,45 @@ def test_every_plan_has_a_period_and_tokens() -> None:
 # ---- a call that succeeds
 
 
-def test_a_call_is_paid_before_it_runs(app: App, user: accounts.NewUser) -> None:
+def test_a_call_is_paid_before_it_runs(app: App, user: users.NewUser) -> None:
     with billing.charged(app, user.id, "GET /x", 25, "r1"):
         assert balance(app) == 499_975
         assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", None, 1)]
 
 
-def test_a_call_that_succeeds_keeps_its_debit(app: App, user: accounts.NewUser) -> None:
+def test_a_call_that_succeeds_keeps_its_debit(app: App, user: users.NewUser) -> None:
     spend(app)
     assert balance(app) == 499_975
     assert billing.close_kept(app) == 0.5
     assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", 200, 0)]
 
 
-def test_a_kept_debit_is_closed_by_the_next_one(app: App, user: accounts.NewUser) -> None:
+def test_a_kept_debit_is_closed_by_the_next_one(app: App, user: users.NewUser) -> None:
     spend(app, request_id="r1")
     spend(app, request_id="r2")
-    assert ledger(app) == [
-        REFILL,
-        (-25, "debit", "GET /x", "r1", 200, 0),
-        (-25, "debit", "GET /x", "r2", None, 1),
-    ]
+    assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", 200, 0), (-25, "debit", "GET /x", "r2", None, 1)]
 
 
-def test_a_kept_debit_is_closed_by_a_refused_one_too(app: App, user: accounts.NewUser) -> None:
+def test_a_kept_debit_is_closed_by_a_refused_one_too(app: App, user: users.NewUser) -> None:
     spend(app, request_id="r1")
     with pytest.raises(ApiError, match="below the cost"):
         spend(app, cost=500_000, request_id="r2")
     assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", 200, 0)]
 
 
-def test_closing_with_nothing_kept_changes_nothing(app: App, user: accounts.NewUser) -> None:
+def test_closing_with_nothing_kept_changes_nothing(app: App, user: users.NewUser) -> None:
     assert billing.close_kept(app) == 0.5
     assert ledger(app) == [REFILL]
 
 
-def test_a_call_that_costs_nothing_leaves_no_row(app: App, user: accounts.NewUser) -> None:
+def test_a_call_that_costs_nothing_leaves_no_row(app: App, user: users.NewUser) -> None:
     spend(app, cost=0)
     with pytest.raises(KeyError), billing.charged(app, user.id, "GET /x", 0, "r2"):
         raise KeyError
     assert ledger(app) == [REFILL]
 
 
-def test_a_debit_whose_ledger_row_cannot_be_written_takes_nothing(app: App, user: accounts.NewUser) -> None:
+def test_a_debit_whose_ledger_row_cannot_be_written_takes_nothing(app: App, user: users.NewUser) -> None:
     with pytest.raises(sqlite3.Error):
         spend(app, request_id=object())  # type: ignore[arg-type]
     assert balance(app) == 500_000
@@ -140,7 +137,7 @@ def test_a_free_call_needs_no_user(app: App) -> None:
 
 def test_the_whole_balance_can_be_spent(make_app: Callable[..., App]) -> None:
     app = make_app(free_tokens=50)
-    accounts.create(app, "ann@example.com", "free", NOW)
+    users.create(app, "ann@example.com", "free", NOW)
     spend(app)
     spend(app)
     assert balance(app) == 0
@@ -163,21 +160,17 @@ def test_the_whole_balance_can_be_spent(make_app: Callable[..., App]) -> None:
     ],
 )
 def test_a_call_that_fails_is_refunded_in_full(
-    app: App, user: accounts.NewUser, error: BaseException, reason: str, status: int
+    app: App, user: users.NewUser, error: BaseException, reason: str, status: int
 ) -> None:
     with pytest.raises(type(error)) as raised, billing.charged(app, user.id, "GET /x", 25, "r1"):
         raise error
     assert raised.value is error
     assert balance(app) == 500_000
-    assert ledger(app) == [
-        REFILL,
-        (-25, "debit", "GET /x", "r1", status, 0),
-        (25, reason, "GET /x", "r1", status, 0),
-    ]
+    assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", status, 0), (25, reason, "GET /x", "r1", status, 0)]
     assert list(app.kept_debits) == []
 
 
-def test_a_refund_stands_at_its_own_time(app: App, user: accounts.NewUser, clock: FixedClock) -> None:
+def test_a_refund_stands_at_its_own_time(app: App, user: users.NewUser, clock: FixedClock) -> None:
     def call() -> None:
         with billing.charged(app, user.id, "GET /x", 25, "r1"):
             clock.advance(3.25)
@@ -190,9 +183,7 @@ def test_a_refund_stands_at_its_own_time(app: App, user: accounts.NewUser, clock
     assert times == ["2026-01-31T12:00:00.000Z", "2026-01-31T12:00:00.000Z", "2026-01-31T12:00:03.250Z"]
 
 
-def test_a_debit_is_refunded_once_whoever_refunds_it_first(
-    app: App, user: accounts.NewUser, clock: FixedClock
-) -> None:
+def test_a_debit_is_refunded_once_whoever_refunds_it_first(app: App, user: users.NewUser, clock: FixedClock) -> None:
     def call() -> None:
         with billing.charged(app, user.id, "GET /x", 25, "r1"):
             assert billing.refund_open(app, clock.now()) == 1
@@ -204,9 +195,7 @@ def test_a_debit_is_refunded_once_whoever_refunds_it_first(
     assert [row[1] for row in ledger(app)] == ["refill", "debit", "crash_refund"]
 
 
-def test_a_debit_that_was_refunded_is_not_kept_afterwards(
-    app: App, user: accounts.NewUser, clock: FixedClock
-) -> None:
+def test_a_debit_that_was_refunded_is_not_kept_afterwards(app: App, user: users.NewUser, clock: FixedClock) -> None:
     with billing.charged(app, user.id, "GET /x", 25, "r1"):
         billing.refund_open(app, clock.now())
     billing.close_kept(app)
@@ -219,7 +208,7 @@ def test_a_debit_that_was_refunded_is_not_kept_afterwards(
 
 def test_a_balance_below_the_cost_is_refused_with_its_five_fields(make_app: Callable[..., App]) -> None:
     app = make_app(free_tokens=24, public_url="https://api.example.com")
-    accounts.create(app, "ann@example.com", "free", NOW)
+    users.create(app, "ann@example.com", "free", NOW)
     with pytest.raises(ApiError) as refusal, billing.charged(app, 1, "GET /x", 25, "r1"):
         raise AssertionError("the call must not run")
     assert (refusal.value.code, refusal.value.status) == ("insufficient_tokens", 402)
@@ -234,7 +223,7 @@ def test_a_balance_below_the_cost_is_refused_with_its_five_fields(make_app: Call
 
 def test_a_refused_call_changes_neither_balance_nor_ledger(make_app: Callable[..., App]) -> None:
     app = make_app(free_tokens=24)
-    accounts.create(app, "ann@example.com", "free", NOW)
+    users.create(app, "ann@example.com", "free", NOW)
     for _ in range(3):
         with pytest.raises(ApiError):
             spend(app)
@@ -244,13 +233,13 @@ def test_a_refused_call_changes_neither_balance_nor_ledger(make_app: Callable[..
 
 def test_where_to_upgrade_is_a_setting(make_app: Callable[..., App]) -> None:
     app = make_app(free_tokens=0, upgrade_url="https://example.com/buy", public_url="https://api.example.com")
-    accounts.create(app, "ann@example.com", "free", NOW)
+    users.create(app, "ann@example.com", "free", NOW)
     with pytest.raises(ApiError) as refusal:
         spend(app)
     assert refusal.value.beside["upgrade_url"] == "https://example.com/buy"
 
 
-def test_a_user_without_a_plan_has_nothing_to_spend(app: App, user: accounts.NewUser) -> None:
+def test_a_user_without_a_plan_has_nothing_to_spend(app: App, user: users.NewUser) -> None:
     with app.db.write() as tx:
         tx._connection.execute("DELETE FROM userplans")
     with pytest.raises(ApiError) as refusal:
@@ -265,15 +254,13 @@ def test_a_user_without_a_plan_has_nothing_to_spend(app: App, user: accounts.New
 
 
 @pytest.fixture(params=["memory", "file"])
-def fifty_tokens(
-    request: pytest.FixtureRequest, make_app: Callable[..., App], tmp_path: Path
-) -> Iterator[App]:
+def fifty_tokens(request: pytest.FixtureRequest, make_app: Callable[..., App], tmp_path: Path) -> Iterator[App]:
     """An App whose one user has 50 tokens."""
     if request.param == "memory":
         app = make_app(free_tokens=50)
     else:
         app = apps.on_disk(Config(free_tokens=50, data_dir=tmp_path), FixedClock(NOW))
-    accounts.create(app, "ann@example.com", "free", NOW)
+    users.create(app, "ann@example.com", "free", NOW)
     yield app
     app.db.close()
 
@@ -323,11 +310,12 @@ def test_eight_threads_that_fail_give_everything_back(fifty_tokens: App) -> None
 KILLED = """
 import os, sys
 from pathlib import Path
-from finapi import accounts, app as apps, billing
-from finapi.config import Config
+from finapi import app as apps
+from finapi.accounts import billing, users
+from finapi.core.config import Config
 
 app = apps.on_disk(Config(data_dir=Path(sys.argv[1])))
-accounts.create(app, "ann@example.com", "pro", app.clock.now())
+users.create(app, "ann@example.com", "pro", app.clock.now())
 with billing.charged(app, 1, "GET /x", 25, "kept"):
     pass
 with billing.charged(app, 1, "GET /x", 25, "cut off"):
@@ -369,26 +357,26 @@ def test_opening_a_data_directory_refunds_what_a_crash_cut_off(
     killed: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
-    with caplog.at_level(logging.WARNING, "finapi.server"), server.opened(Config(data_dir=killed)) as app:
+    with caplog.at_level(logging.WARNING, "finapi.server"), opened(Config(data_dir=killed)) as app:
         assert balance(app) == 499_975
     assert [record.getMessage() for record in caplog.records] == ["refunded 2 calls that a crash cut off"]
-    with server.opened(Config(data_dir=killed)) as app:
+    with opened(Config(data_dir=killed)) as app:
         assert balance(app) == 499_975
 
 
 def test_closing_a_data_directory_closes_what_was_kept(tmp_path: Path) -> None:
     config = Config(data_dir=tmp_path / "new")
-    with server.opened(config) as app:
-        accounts.create(app, "ann@example.com", "pro", NOW)
+    with opened(config) as app:
+        users.create(app, "ann@example.com", "pro", NOW)
         spend(app)
-    with server.opened(config) as app:
+    with opened(config) as app:
         assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", 200, 0)]
     assert os.stat(tmp_path / "new").st_mode & 0o777 == 0o700
     assert os.stat(tmp_path / "new" / "finapi.db").st_mode & 0o777 == 0o600
 
 
 def test_a_refund_after_a_change_of_plan_keeps_ledger_and_balance_equal(app: App) -> None:
-    user = accounts.create(app, "ann@example.com", "free", NOW)
+    user = users.create(app, "ann@example.com", "free", NOW)
 
     def call() -> None:
         with billing.charged(app, user.id, "GET /x", 25, "request"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finapi.cache import Cache, Sparing
+from finapi.core.cache import Cache, Throttled
 
 
 def made(cache: Cache, version: int, key: str, value: bytes) -> bool:
@@ -79,17 +79,17 @@ class Maker:
 
 def test_what_takes_long_is_made_again_for_new_data_and_not_before_twenty_times_as_long_has_passed() -> None:
     maker = Maker(2.0)
-    sparing = Sparing[int](maker.monotonic)
-    assert [sparing.get(1, maker), sparing.get(1, maker), sparing.get(2, maker)] == [1, 1, 1]
+    throttled = Throttled[int](maker.monotonic)
+    assert [throttled.get(1, maker), throttled.get(1, maker), throttled.get(2, maker)] == [1, 1, 1]
     maker.now += 39.9
-    assert sparing.get(2, maker) == 1
+    assert throttled.get(2, maker) == 1
     maker.now += 0.2
-    assert [sparing.get(2, maker), sparing.get(2, maker)] == [2, 2]
+    assert [throttled.get(2, maker), throttled.get(2, maker)] == [2, 2]
     maker.now += 1e6
-    assert sparing.get(2, maker) == 2
+    assert throttled.get(2, maker) == 2
 
 
 def test_what_takes_no_time_is_of_the_latest_data() -> None:
     maker = Maker(0.0)
-    sparing = Sparing[int](maker.monotonic)
-    assert [sparing.get(version, maker) for version in (1, 2, 3)] == [1, 2, 3]
+    throttled = Throttled[int](maker.monotonic)
+    assert [throttled.get(version, maker) for version in (1, 2, 3)] == [1, 2, 3]

@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from finapi import db
 from finapi.app import App
-from finapi.market import catalogue, filings
-from finapi.market.catalogue import Page, Question
-from finapi.market.filings import Party, Told
+from finapi.market.documents import filings, metadata
+from finapi.market.documents.metadata import FilingMetadata, Party
+from finapi.market.filings import search
+from finapi.market.filings.search import Page, Question
+from finapi.store import db
 
 
 @pytest.mark.parametrize("query", ["filings_down", "filings_up"])
@@ -26,15 +27,17 @@ def test_a_page_walks_the_list_of_its_term_in_order_and_sorts_nothing(app: App, 
 
 
 def test_totals_beyond_the_bound_are_told_as_a_lower_bound(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalogue, "MOST_COUNTED", 3)
+    monkeypatch.setattr(search, "MOST_COUNTED", 3)
     with app.db.write() as tx:
         for n in range(5):
-            told = Told(f"0000000001-25-{n:06}", filings.INDEX, [Party(1, filings.LISTED)], "4", "2025-01-01")
+            told = FilingMetadata(
+                f"0000000001-25-{n:06}", metadata.INDEX, [Party(1, metadata.LISTED)], "4", "2025-01-01"
+            )
             filings.put(tx, told, app.clock.now())
-        assert catalogue.total(tx, Question(first="2025-01-01")) == (3, False)
-        assert catalogue.total(tx, Question(ciks=(1,), forms=("4",))) == (3, False)
+        assert search.total(tx, Question(first="2025-01-01")) == (3, False)
+        assert search.total(tx, Question(ciks=(1,), forms=("4",))) == (3, False)
         # Kept by triggers, and exact at any size.
-        assert catalogue.total(tx, Question()) == catalogue.total(tx, Question(forms=("4",))) == (5, True)
+        assert search.total(tx, Question()) == search.total(tx, Question(forms=("4",))) == (5, True)
 
 
 OLD = """
@@ -56,18 +59,14 @@ def test_filings_of_an_older_store_are_listed_after_the_migration() -> None:
     connection.executescript(f"{OLD} PRAGMA user_version = {before};")
     db.migrate(connection)
     tx = db.Transaction(connection, db.named_queries())
-    found = [catalogue.accession_of(place)[-1] for place in catalogue.places(tx, Question(), Page(9))]
+    found = [search.accession_of(place)[-1] for place in search.places(tx, Question(), Page(9))]
     assert found == ["3", "1", "2"]
-    assert [place.number for place in catalogue.places(tx, Question(items=("9.01",)), Page(9))] == [
-        175025000001
-    ]
-    assert catalogue.total(tx, Question(forms=("8-K", "10-K"))) == (3, True)
-    assert catalogue.entities(tx, "8-K", limit=9, after=0) == [
-        {"entity_name": "Lamp Corp", "cik": "0000001750"}
-    ]
+    assert [place.number for place in search.places(tx, Question(items=("9.01",)), Page(9))] == [175025000001]
+    assert search.total(tx, Question(forms=("8-K", "10-K"))) == (3, True)
+    assert search.entities(tx, "8-K", limit=9, offset=0, after=0) == [{"entity_name": "Lamp Corp", "cik": "0000001750"}]
     # What a list told (it gave a size) outranks what a document claims, and is outranked by a header.
-    for evidence, form in ((filings.DOCUMENT, "S-1"), (filings.HEADER, "8-K/A")):
-        told = Told("0000001750-25-000001", evidence, [Party(1750, filings.LISTED)], form)
+    for evidence, form in ((metadata.DOCUMENT, "S-1"), (metadata.HEADER, "8-K/A")):
+        told = FilingMetadata("0000001750-25-000001", evidence, [Party(1750, metadata.LISTED)], form)
         filings._put(tx, told, datetime(2026, 1, 1, tzinfo=UTC))
     assert [row["form"] for row in tx.all("form_counts")] == ["10-K", "8-K", "8-K/A"]
     connection.close()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from finapi.clock import FixedClock, SystemClock, iso
+from finapi.core.clock import FixedClock, SystemClock, iso
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,7 @@ def test_fixed_clock_moves_both_readings_by_what_it_is_told() -> None:
 
 
 def test_fixed_clock_drops_what_is_below_a_millisecond() -> None:
-    assert (
-        iso(FixedClock(datetime(2026, 1, 1, 0, 0, 0, 1_999, tzinfo=UTC)).now()) == "2026-01-01T00:00:00.001Z"
-    )
+    assert iso(FixedClock(datetime(2026, 1, 1, 0, 0, 0, 1_999, tzinfo=UTC)).now()) == "2026-01-01T00:00:00.001Z"
 
 
 def test_fixed_clock_advanced_by_many_threads_loses_nothing() -> None:

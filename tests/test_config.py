@@ -1,17 +1,15 @@
-"""Settings: where a value comes from, what is refused, and the master secrets."""
+"""Settings: where a value comes from, and what is refused."""
 
 from __future__ import annotations
 
-import secrets as stdlib_secrets
-import stat
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from finapi.config import Config, described, load, master_secrets
-from finapi.errors import UsageError
+from finapi.core.config import Config, described, load
+from finapi.core.errors import UsageError
 
 A, B = "aa" * 32, "bb" * 32
 
@@ -189,9 +187,7 @@ def test_text_of_another_type_is_refused(name: str, text: str, reason: str) -> N
         ("data_dir = 'd'", "data_dir", Path("d")),
     ],
 )
-def test_toml_value_becomes_the_type_of_its_setting(
-    tmp_path: Path, line: str, name: str, expected: object
-) -> None:
+def test_toml_value_becomes_the_type_of_its_setting(tmp_path: Path, line: str, name: str, expected: object) -> None:
     got = getattr(from_file(tmp_path, line), name)
     assert got == expected
     assert type(got) is type(expected)
@@ -272,9 +268,7 @@ def test_value_beyond_its_bound_is_refused(name: str, text: str, message: str) -
     assert str(refusal.value) == message
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), [("port", "0"), ("threads", "1"), ("xbrl_burst", "0"), ("limit_keys", "16")]
-)
+@pytest.mark.parametrize(("name", "text"), [("port", "0"), ("threads", "1"), ("xbrl_burst", "0"), ("limit_keys", "16")])
 def test_bound_itself_is_allowed(name: str, text: str) -> None:
     assert value(name, text) == int(text)
 
@@ -349,86 +343,7 @@ def test_described_shows_that_no_secret_is_set() -> None:
     assert [row["value"] for row in described(*load({}, {})) if row["name"] == "secrets"] == [""]
 
 
-# ---- master secrets
-
-
-def test_first_start_makes_one_secret_that_only_the_owner_reads(tmp_path: Path) -> None:
-    made = master_secrets(Config(data_dir=tmp_path))
-    file = tmp_path / "secrets"
-    assert len(made) == 1
-    assert len(made[0]) == 32
-    assert file.read_text() == made[0].hex() + "\n"
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert [path.name for path in tmp_path.iterdir()] == ["secrets"]
-
-
-def test_second_start_reads_the_same_secret(tmp_path: Path) -> None:
-    settings = Config(data_dir=tmp_path)
-    assert master_secrets(settings) == master_secrets(settings)
-
-
-def test_two_directories_have_different_secrets(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    assert master_secrets(Config(data_dir=tmp_path / "a")) != master_secrets(Config(data_dir=tmp_path / "b"))
-
-
-def test_lines_of_the_file_are_secrets_newest_first(tmp_path: Path) -> None:
-    (tmp_path / "secrets").write_text(f"{B}\n\n  {A}\n")
-    assert master_secrets(Config(data_dir=tmp_path)) == [b"\xbb" * 32, b"\xaa" * 32]
-
-
-def test_setting_comes_before_the_file_and_makes_none(tmp_path: Path) -> None:
-    settings = Config(data_dir=tmp_path, secrets=f"{A}, {B}")
-    assert master_secrets(settings) == [b"\xaa" * 32, b"\xbb" * 32]
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("text", ["aa" * 31, f"{A},{'bb' * 31}", ",", "a" * 63 + ","])
-def test_setting_with_a_short_secret_is_refused_without_showing_it(tmp_path: Path, text: str) -> None:
-    with pytest.raises(UsageError, match=r"^setting secrets: ") as refusal:
-        master_secrets(Config(data_dir=tmp_path, secrets=text))
-    assert "aa" not in str(refusal.value)
-
-
-@pytest.mark.parametrize("content", ["", "\n", "aa" * 31, A + "\n" + "bb" * 31])
-def test_file_without_a_whole_secret_is_refused_by_name(tmp_path: Path, content: str) -> None:
-    (tmp_path / "secrets").write_text(content)
-    with pytest.raises(UsageError) as refusal:
-        master_secrets(Config(data_dir=tmp_path))
-    assert str(refusal.value) == f"{tmp_path}/secrets: needs at least one master secret of 32 bytes or more"
-
-
-@pytest.mark.parametrize("content", [b"z" * 64, b"\xff" * 64, b"0x" + b"a" * 64])
-def test_file_that_is_not_hex_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "secrets").write_bytes(content)
-    with pytest.raises(UsageError) as refusal:
-        master_secrets(Config(data_dir=tmp_path))
-    assert str(refusal.value) == f"{tmp_path}/secrets: a master secret must be written in hex"
-
-
-def test_two_first_starts_at_once_agree_on_one_secret(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = Config(data_dir=tmp_path)
-    others: list[list[bytes]] = []
-
-    def token_hex(size: int) -> str:
-        # The other start runs from beginning to end while this one is in the middle.
-        if not others:
-            others.append([])
-            others[0] = master_secrets(settings)
-        return stdlib_secrets.token_bytes(size).hex()
-
-    monkeypatch.setattr("finapi.config.secrets.token_hex", token_hex)
-    mine = master_secrets(settings)
-    assert others[0] == mine
-    assert len(mine) == 1
-
-
-@pytest.mark.parametrize(
-    "text", ["not a url", "ftp://x.example", "https://", "https://x.example/", "//x.example"]
-)
+@pytest.mark.parametrize("text", ["not a url", "ftp://x.example", "https://", "https://x.example/", "//x.example"])
 @pytest.mark.parametrize("name", ["public_url", "frontend_url", "upgrade_url"])
 def test_a_url_that_links_could_not_begin_with_is_refused(name: str, text: str) -> None:
     with pytest.raises(UsageError, match=f"^setting {name}: must be an http or https URL without a slash"):

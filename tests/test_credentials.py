@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from finapi.credentials import api_key, fingerprint, looks_like_api_key
+from finapi.accounts.credentials import api_key, fingerprint, looks_like_api_key
 
 OLD, NEW = b"\x01" * 32, b"\x02" * 32
 USER, KEY = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from finapi import datadir, server
+from finapi import server
 from finapi.cli import perform
-from finapi.config import Config
-from finapi.datadir import Busy, Door, hand_over, locked
+from finapi.core.config import Config
+from finapi.store import datadir
+from finapi.store.datadir import Busy, CommandSocket, hand_over, locked
 from tests import process
 from tests.process import CIK, Running, eventually, figures, filing, finapi, write
 
@@ -115,10 +116,10 @@ def test_the_lock_keeps_no_file_open(tmp_path: Path) -> None:
 
 def test_a_file_in_the_place_of_the_directory_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
-    done = finapi("user", "add", "ann@example.com", "--data-dir", tmp_path / "data")
+    done = finapi("ingest", tmp_path, "--data-dir", tmp_path / "data")
     assert done.status == 2
     assert done.complaint == f"cannot use {tmp_path / 'data'} as data directory: File exists"
-    below = finapi("user", "add", "ann@example.com", "--data-dir", tmp_path / "data" / "below")
+    below = finapi("ingest", tmp_path, "--data-dir", tmp_path / "data" / "below")
     assert below.status == 2
     assert below.complaint == f"cannot use {tmp_path / 'data' / 'below'} as data directory: Not a directory"
 
@@ -162,17 +163,11 @@ def test_an_ingest_beside_a_server_is_served_at_once(tmp_path: Path) -> None:
         done = finapi("ingest", folder, "--filed", "2025-02-14", "--data-dir", data_dir)
         assert (done.status, done.err) == (0, "")
         assert done.out == (
-            "".join(
-                f"ingested  {path} ({kind}) {process.accession(1)}\n" for path, kind in process.kinds(folder)
-            )
+            "".join(f"ingested  {path} ({kind}) {process.accession(1)}\n" for path, kind in process.kinds(folder))
             + "5 ingested, 0 unchanged, 0 skipped, 0 refused\n"
         )
         after = running.get(STATEMENTS, key)
-        assert figures(after) == {
-            "Net sales": ["1000"],
-            "Cost of sales": ["400"],
-            "Gross margin": ["600"],
-        }
+        assert figures(after) == {"Net sales": ["1000"], "Cost of sales": ["400"], "Gross margin": ["600"]}
         assert after.json["meta"]["filed_at"] == "2025-02-14"
         assert running.get("/readyz").json["data_version"] == 1
         assert running.stop() == 0
@@ -253,9 +248,7 @@ def test_a_path_longer_than_a_socket_address_may_be(tmp_path: Path) -> None:
     assert not (data_dir / "control.sock").exists()
 
 
-def test_a_data_directory_behind_a_symbolic_link_is_the_same_one(
-    running: tuple[Path, Running], tmp_path: Path
-) -> None:
+def test_a_data_directory_behind_a_symbolic_link_is_the_same_one(running: tuple[Path, Running], tmp_path: Path) -> None:
     data_dir, _ = running
     (tmp_path / "link").symlink_to(data_dir)
     assert finapi("user", "add", "link@example.com", "--data-dir", tmp_path / "link").status == 0
@@ -279,6 +272,7 @@ def test_a_socket_left_by_kill_9_is_in_nobodys_way(tmp_path: Path) -> None:
 
 def test_a_holder_that_takes_no_commands_is_one_line(tmp_path: Path) -> None:
     with locked(tmp_path / "data"):
+        (tmp_path / "data" / "finapi.db").touch()
         done = finapi("user", "add", "ann@example.com", "--data-dir", tmp_path / "data")
     assert done.status == 2
     assert done.complaint == f"{tmp_path / 'data'} is in use by another process that takes no commands"
@@ -310,9 +304,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("case", GARBAGE)
-def test_garbage_on_the_socket_does_no_harm(
-    tmp_path: Path, case: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_garbage_on_the_socket_does_no_harm(tmp_path: Path, case: str, capsys: pytest.CaptureFixture[str]) -> None:
     with server.running(Config(port=0, data_dir=tmp_path / "data"), perform) as serving:
         with client_of(tmp_path / "data") as client, contextlib.suppress(ConnectionError):
             client.sendall(GARBAGE[case])
@@ -329,7 +321,7 @@ def test_a_command_that_breaks_is_not_taken_for_a_stop_of_the_server(
     def broken(*_: object) -> int:
         raise RuntimeError("a mistake in a verb")
 
-    with Door(make(tmp_path / "data"), broken):
+    with CommandSocket(make(tmp_path / "data"), broken):
         status, said = heard(tmp_path / "data", "ingest", "x")
     assert status == 1
     assert [stream for stream, _ in said] == ["err"]
@@ -343,7 +335,7 @@ def test_a_client_that_says_nothing_holds_up_the_others_for_five_seconds(
     assert datadir.CONNECT_SECONDS == 5.0
     monkeypatch.setattr(datadir, "CONNECT_SECONDS", 0.2)
     with (
-        Door(make(tmp_path / "data"), lambda words, cwd, stdin, say: 0),
+        CommandSocket(make(tmp_path / "data"), lambda words, cwd, stdin, say: 0),
         client_of(tmp_path / "data") as silent,
     ):
         assert heard(tmp_path / "data", "user") == (0, [])
@@ -362,7 +354,7 @@ def test_a_client_that_hangs_up_costs_only_its_own_command(tmp_path: Path) -> No
         reached.append(words[0])
         return 0
 
-    with Door(make(tmp_path / "data"), chatty):
+    with CommandSocket(make(tmp_path / "data"), chatty):
         with client_of(tmp_path / "data") as client:
             client.sendall(b'{"words": ["first"], "cwd": "/"}\n')
             assert client.recv(100) == b'{"out": "first"}\n'
@@ -398,10 +390,7 @@ def test_a_stop_while_a_command_runs_ends_both_and_the_command_can_be_repeated(t
     data_dir = tmp_path / "data"
     for number in range(1, 151):
         write(tmp_path / "in" / process.accession(number), filing(cik=number, extra=50))
-    with (
-        process.serve(data_dir) as running,
-        process.child("ingest", tmp_path / "in", "--data-dir", data_dir) as client,
-    ):
+    with process.serve(data_dir) as running, process.child("ingest", tmp_path / "in", "--data-dir", data_dir) as client:
         assert process.next_line(client).startswith(b"ingested  ")
         assert running.stop(signal.SIGTERM, 10.0) == 0
         out, err = client.communicate(timeout=process.SECONDS)
@@ -416,9 +405,7 @@ def test_a_stop_while_a_command_runs_ends_both_and_the_command_can_be_repeated(t
     assert again.json["counts"]["ingested"] + again.json["counts"]["unchanged"] == 750
 
 
-def test_a_command_that_waits_its_turn_at_a_stop_is_told_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_that_waits_its_turn_at_a_stop_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     connected = threading.Event()
 
@@ -434,7 +421,7 @@ def test_a_command_that_waits_its_turn_at_a_stop_is_told_so(
 
     monkeypatch.setattr(os, "getcwd", directory)
     waiting = threading.Thread(target=wait_in_line)
-    with contextlib.ExitStack() as stack, Door(make(tmp_path / "data"), lambda words, cwd, stdin, say: 0):
+    with contextlib.ExitStack() as stack, CommandSocket(make(tmp_path / "data"), lambda words, cwd, stdin, say: 0):
         stack.enter_context(client_of(tmp_path / "data"))  # says nothing, and so has the door to itself
         waiting.start()
         assert connected.wait(process.SECONDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sqlite3
 import threading
@@ -12,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from finapi import db
-from finapi.db import Database, Refused, Transaction
-from finapi.errors import UsageError
+from finapi.core.errors import UsageError
+from finapi.store import db
+from finapi.store.db import Database, Refused, Transaction, Unwritable
 
 NOW = "2026-01-31T12:00:00.000Z"
 
@@ -40,12 +41,7 @@ def on_file(path: Path) -> Iterator[Database]:
 
 def add_user(tx: Transaction, number: int) -> int:
     return tx.insert(
-        "insert_user",
-        uuid=f"u{number}",
-        email=f"u{number}@example.com",
-        password=None,
-        verify_email=1,
-        now=NOW,
+        "insert_user", uuid=f"u{number}", email=f"u{number}@example.com", password=None, verify_email=1, now=NOW
     )
 
 
@@ -99,9 +95,7 @@ def in_threads(number_of_threads: int, work: Callable[[int], None]) -> None:
 
 
 def schema(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
-    return [
-        tuple(row) for row in connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY name")
-    ]
+    return [tuple(row) for row in connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY name")]
 
 
 def test_migrations_make_an_empty_file_current(path: Path) -> None:
@@ -137,11 +131,7 @@ def test_an_older_database_gets_what_it_lacks(path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    "broken",
-    [
-        "CREATE TABLE half (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1);",
-        "CREATE TABLE half (x); CREATE",
-    ],
+    "broken", ["CREATE TABLE half (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1);", "CREATE TABLE half (x); CREATE"]
 )
 def test_a_migration_that_breaks_half_way_leaves_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
@@ -183,9 +173,7 @@ def test_a_database_of_a_later_finapi_is_refused_and_left_alone(path: Path) -> N
     connection.close()
 
 
-@pytest.mark.parametrize(
-    "names", [["0001_a.sql", "0003_b.sql"], ["0001_a.sql", "0001_b.sql"], ["0000_a.sql"]]
-)
+@pytest.mark.parametrize("names", [["0001_a.sql", "0003_b.sql"], ["0001_a.sql", "0001_b.sql"], ["0000_a.sql"]])
 def test_numbers_of_migrations_without_gap_or_repeat(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str]
 ) -> None:
@@ -260,19 +248,19 @@ def test_a_repeated_unique_value_is_refused(database: Database) -> None:
 
 def test_a_reference_to_nothing_is_refused(database: Database) -> None:
     with pytest.raises(Refused, match="FOREIGN KEY"), database.write() as tx:
-        tx.run("insert_api_key", user_id=99, uuid="k", fingerprint=b"f", now=NOW)
+        tx.run("insert_api_key", user_id=99, uuid="k", fingerprint=b"f", made_with="m", now=NOW)
 
 
 def test_a_value_of_another_type_is_refused(database: Database) -> None:
     with pytest.raises(Refused, match="cannot store TEXT value in BLOB column"), database.write() as tx:
-        tx.run("insert_api_key", user_id=add_user(tx, 1), uuid="k", fingerprint="text", now=NOW)
+        tx.run("insert_api_key", user_id=add_user(tx, 1), uuid="k", fingerprint="text", made_with="m", now=NOW)
 
 
 def test_a_commit_that_is_refused_ends_its_transaction(database: Database) -> None:
     def key_of_nobody(tx: Transaction) -> None:
         # Checked at COMMIT then, which fails as it would on a full disk.
         tx._connection.execute("PRAGMA defer_foreign_keys=ON")
-        tx.run("insert_api_key", user_id=99, uuid="k", fingerprint=b"f", now=NOW)
+        tx.run("insert_api_key", user_id=99, uuid="k", fingerprint=b"f", made_with="m", now=NOW)
 
     with pytest.raises(Refused, match="FOREIGN KEY"):
         write(database, key_of_nobody)
@@ -325,12 +313,17 @@ def test_a_reader_sees_whole_writes_only(database: Database) -> None:
 def test_a_query_gives_rows_a_row_or_a_value(database: Database) -> None:
     with database.write() as tx:
         user_id = add_user(tx, 1)
-        tx.run("insert_userplan", user_id=user_id, plan="free", tokens=5, period_end=NOW, now=NOW)
+        values = {"plan": "free", "tokens": 5, "bought": 0, "anchor": NOW}
+        tx.run("put_userplan", values, user_id=user_id, period_end=NOW, now=NOW)
     with database.read() as tx:
         row = tx.one("userplan", user_id=user_id)
         assert row is not None
-        assert tuple(row) == (user_id, "free", "active", 5, 0, 0, NOW, NOW)
-        assert row["plan"] == "free"
+        assert [row[name] for name in ("plan", "status", "total_limit_api", "reach_limit_api")] == [
+            "free",
+            "active",
+            5,
+            0,
+        ]
         assert tx.all("userplan", user_id=user_id) == [row]
         assert tx.value("userplan", user_id=user_id) == user_id
 
@@ -515,6 +508,38 @@ def test_a_row_that_refers_to_nothing_is_reported(path: Path) -> None:
     database.close()
 
 
+def test_a_check_and_the_sizes_wait_for_no_write(path: Path) -> None:
+    database = Database(path)
+    with database.write() as tx:
+        add_user(tx, 1)
+        found: list[object] = []
+        checking = threading.Thread(target=lambda: found.extend([database.integrity(), database.sizes()["pages"] > 0]))
+        checking.start()
+        checking.join(10)
+    assert found == [[], True]
+    checking.join()
+    database.close()
+
+
+def test_a_close_breaks_a_check_off(path: Path) -> None:
+    database = Database(path)
+    # Endless as long as nobody ends it.
+    query = "WITH RECURSIVE forever(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM forever) SELECT max(n) FROM forever"
+    reader, ended = database.separate_reader(), threading.Event()
+
+    def read() -> None:
+        with pytest.raises((sqlite3.Error, MemoryError)):
+            reader.execute(query).fetchone()
+        ended.set()
+
+    running = threading.Event()
+    reader.set_progress_handler(running.set, 1000)
+    threading.Thread(target=read).start()
+    assert running.wait(10)
+    database.close()
+    assert ended.wait(10)
+
+
 def test_memory_databases_are_apart() -> None:
     first, second = Database(None), Database(None)
     with first.write() as tx:
@@ -597,3 +622,71 @@ def test_work_inside_a_write_is_refused_and_takes_nobody_along(database: Databas
 def test_a_refusal_of_the_database_reaches_the_one_that_caused_it(database: Database) -> None:
     outcomes = together(database, [lambda tx: add_user(tx, 1), lambda tx: add_user(tx, 1)])
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["IntegrityError", "int"]
+
+
+# ---- a disk that is full, a file that is gone
+
+
+def full(database: Database, *, is_full: bool) -> None:
+    """Make the disk full for this database, or empty again."""
+    pages = database._writer.execute("PRAGMA page_count").fetchone()[0]
+    database._writer.execute(f"PRAGMA max_page_count={pages if is_full else 10**6}")
+
+
+def grow(tx: Transaction) -> None:
+    tx._connection.execute("INSERT INTO poll_state VALUES (hex(randomblob(8)), hex(randomblob(40000)))")
+
+
+def test_a_full_disk_is_said_once_and_is_over_with_the_first_write_that_succeeds(
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
+    database = Database(path)
+    with database.write() as tx:
+        add_user(tx, 1)
+    full(database, is_full=True)
+    for _ in range(3):
+        with pytest.raises(Unwritable, match="database or disk is full"), database.write() as tx:
+            grow(tx)
+        with pytest.raises(Unwritable, match="database or disk is full"):
+            database.share(grow)
+    assert database.trouble == "database or disk is full"
+    assert [record.getMessage() for record in caplog.records] == [
+        "the database cannot be written: database or disk is full"
+    ]
+    with database.read() as tx:
+        assert tx.one("user_by_id", id=1) is not None
+    full(database, is_full=False)
+    with database.write() as tx:
+        pass  # a transaction that writes nothing says nothing
+    assert database.trouble is not None
+    with database.write() as tx:
+        add_user(tx, 2)
+    assert database.trouble is None
+    database.close()
+
+
+def test_a_file_that_is_gone_or_another_takes_no_more_writes(path: Path) -> None:
+    database = Database(path)
+    moved = path.with_name("moved.db")
+    path.rename(moved)
+    for other in (False, True):
+        if other:
+            path.write_bytes(b"")
+        with pytest.raises(Unwritable, match="its file is gone"), database.write() as tx:
+            add_user(tx, 1)
+    path.unlink()
+    moved.rename(path)
+    with database.write() as tx:
+        add_user(tx, 1)
+    assert database.trouble is None
+    database.close()
+
+
+def test_a_statement_that_is_wrong_is_no_trouble_of_the_disk(path: Path) -> None:
+    database = Database(path)
+    with pytest.raises(sqlite3.OperationalError) as wrong, database.write() as tx:
+        tx._connection.execute("INSERT INTO nothing VALUES (1)")
+    assert not isinstance(wrong.value, Unwritable)
+    assert database.trouble is None
+    database.close()

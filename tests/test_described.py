@@ -12,18 +12,17 @@ from jsonschema import Draft202012Validator
 
 from finapi import __version__
 from finapi import app as apps
-from finapi.clock import FixedClock
-from finapi.config import Config
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
 from finapi.web.openapi import document
+from finapi.web.routes import ROUTES
 from tests.client import Client
 from tests.described import LIFTED, World, example_call
 from tests.process import ROOT
 
-DOCUMENT = json.loads(json.dumps(document("")))
+DOCUMENT = json.loads(json.dumps(document("", ROUTES)))
 OPERATIONS = [
-    (method, path, operation)
-    for path, item in DOCUMENT["paths"].items()
-    for method, operation in item.items()
+    (method, path, operation) for path, item in DOCUMENT["paths"].items() for method, operation in item.items()
 ]
 
 
@@ -40,8 +39,7 @@ def schema(part: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "operation"),
-    [pytest.param(*one, id=one[2]["operationId"]) for one in OPERATIONS],
+    ("method", "path", "operation"), [pytest.param(*one, id=one[2]["operationId"]) for one in OPERATIONS]
 )
 def test_an_operation_called_as_its_examples_say_answers_well_and_as_described(
     world: World, method: str, path: str, operation: dict[str, Any]
@@ -108,8 +106,7 @@ def test_there_is_one_version(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "says"),
-    [(("versioning", "changelog_url"), __version__), (("tooling", "mcp_server_docs"), "/openapi.json")],
+    ("of", "says"), [(("versioning", "changelog_url"), __version__), (("tooling", "mcp_server_docs"), "/openapi.json")]
 )
 def test_a_page_that_the_policy_names_is_there(world: World, of: tuple[str, str], says: str) -> None:
     client = Client(world.app)

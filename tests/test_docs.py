@@ -1,4 +1,4 @@
-"""The README and the changelog tell what there is, and nothing else."""
+"""The README, the documents and the changelog tell what there is, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from pathlib import Path
 from finapi import __version__
 from finapi.verbs import VERBS
 from finapi.web.routes import ROUTES
+from tests import floor_plan
+from tests.test_architecture import ROOMS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+API = (ROOT / "docs" / "API.md").read_text(encoding="utf-8")
+ARCHITECTURE = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 
-def test_the_readme_lists_every_call_with_its_cost_and_no_other() -> None:
-    listed = re.findall(r"^\| `([A-Z]+ /[^`]*)` \| ([0-9]+) \|", README, flags=re.MULTILINE)
+def test_the_reference_lists_every_call_with_its_cost_and_no_other() -> None:
+    listed = re.findall(r"^\| `([A-Z]+ /[^`]*)` \| ([0-9]+) \|", API, flags=re.MULTILINE)
     served = [(f"{route.method} {route.path}", str(route.cost)) for route in ROUTES if not route.page]
     assert sorted(listed) == sorted(served)
 
@@ -31,9 +35,26 @@ def test_the_readme_shows_every_verb_of_an_operator() -> None:
     }
 
 
-def test_every_module_stands_in_the_readme() -> None:
-    modules = {path.stem for path in (ROOT / "finapi").glob("*.py")} - {"__init__", "__main__"}
-    assert {module for module in modules if module not in README} == set()
+def test_every_link_leads_to_a_file() -> None:
+    broken = [
+        f"{document.name}: {target}"
+        for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+        for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8"))
+        if not (document.parent / target).exists()
+    ]
+    assert broken == []
+
+
+def test_every_room_stands_in_the_floor_plan_in_its_order() -> None:
+    cells = re.findall(r"^\| (`[^|]*) \|", ARCHITECTURE, flags=re.MULTILINE)
+    told = [name.strip("`") for cell in cells for name in cell.split(", ")]
+    rooms = [room for room in ROOMS if room != "__main__" and (not room.startswith("web.") or room == "web.http")]
+    rooms.insert(rooms.index("web.http") + 1, "web.*")
+    assert told == rooms
+
+
+def test_the_picture_of_the_rooms_is_of_today() -> None:
+    assert floor_plan.PICTURE.read_text(encoding="utf-8") == floor_plan.picture()
 
 
 def test_the_changelog_begins_with_this_version() -> None:

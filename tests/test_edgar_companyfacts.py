@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from finapi.core.errors import ParseError
 from finapi.edgar import companyfacts
-from finapi.edgar.companyfacts import Filed, Series
-from finapi.errors import ParseError
+from finapi.edgar.companyfacts import ConceptFacts, FactFiling
 
 ANNUAL = "0000320193-18-000145"
 LATER = "0000320193-20-000096"
@@ -55,13 +55,9 @@ def refusal(document: Any) -> str:
 def test_rows_are_figures_of_the_filing_that_tags_them() -> None:
     made = read(DOCUMENT)
     assert (made.cik, made.name, made.backward) == (320193, "Apple Inc.", 0)
-    assert made.filings == {ANNUAL: Filed("10-K", "2018-11-05")}
+    assert made.filings == {ANNUAL: FactFiling("10-K", "2018-11-05")}
     assert made.series == [
-        Series(
-            "us-gaap:EarningsPerShareDiluted",
-            "USD/shares",
-            [(ANNUAL, "2017-10-01", "2018-09-29", "11.91")],
-        )
+        ConceptFacts("us-gaap:EarningsPerShareDiluted", "USD/shares", [(ANNUAL, "2017-10-01", "2018-09-29", "11.91")])
     ]
 
 
@@ -208,4 +204,4 @@ def test_rows_that_disagree_on_their_filing_give_the_earlier_day_in_any_order() 
     for rows in ([ROW, other], [other, ROW]):
         document = copy.deepcopy(DOCUMENT)
         document["facts"]["us-gaap"]["EarningsPerShareDiluted"]["units"] = {**units, "USD/shares": rows}
-        assert read(document).filings == {ANNUAL: Filed("10-K", "2018-11-04")}
+        assert read(document).filings == {ANNUAL: FactFiling("10-K", "2018-11-04")}

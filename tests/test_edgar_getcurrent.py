@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from finapi.core.errors import ParseError
 from finapi.edgar import getcurrent
-from finapi.edgar.getcurrent import Filing, Page, Party
-from finapi.errors import ParseError
+from finapi.edgar.getcurrent import FeedFiling, FeedPage, FeedParty
 from tests.conftest import SHARED, needs_shared
 from tests.edgar_server import entry, feed
 
@@ -20,15 +20,15 @@ def test_the_parties_of_a_filing_are_one_filing() -> None:
         entry(ACCESSION, form="4", role="Issuer"),
         entry("0000320193-26-000002", form="8-K", items="2.02,9.01", accepted="2026-01-31T06:29:59-05:00"),
     )
-    assert getcurrent.page(data, "f") == Page(
+    assert getcurrent.page(data, "f") == FeedPage(
         (
-            Filing(
+            FeedFiling(
                 ACCESSION, "4", "2026-01-31", "2026-01-31T11:30:00.000Z", (),
-                (Party(1214156, "COOK TIMOTHY D", "Reporting"), Party(320193, "Apple Inc.", "Issuer")),
+                (FeedParty(1214156, "COOK TIMOTHY D", "Reporting"), FeedParty(320193, "Apple Inc.", "Issuer")),
             ),
-            Filing(
+            FeedFiling(
                 "0000320193-26-000002", "8-K", "2026-01-31", "2026-01-31T11:29:59.000Z", ("2.02", "9.01"),
-                (Party(320193, "Apple Inc.", "Filer"),),
+                (FeedParty(320193, "Apple Inc.", "Filer"),),
             ),
         ),
         3,
@@ -36,13 +36,13 @@ def test_the_parties_of_a_filing_are_one_filing() -> None:
 
 
 def test_a_page_may_be_empty() -> None:
-    assert getcurrent.page(feed(), "f") == Page((), 0)
+    assert getcurrent.page(feed(), "f") == FeedPage((), 0)
 
 
 def test_names_hold_what_they_hold() -> None:
     name = "Société Générale - X (Y) &amp; Co. (0000000001)"
     (filing,) = getcurrent.page(feed(entry(ACCESSION, form="SC 13D/A", name=name)), "f").filings
-    assert filing.parties == (Party(320193, "Société Générale - X (Y) & Co. (0000000001)", "Filer"),)
+    assert filing.parties == (FeedParty(320193, "Société Générale - X (Y) & Co. (0000000001)", "Filer"),)
     assert filing.form == "SC 13D/A"
 
 
@@ -65,17 +65,11 @@ def test_times_carry_their_offset(accepted: str, utc: str) -> None:
         (b"<html><body>SEC.gov | Request Rate Threshold Exceeded</body></html>", "the root element is html"),
         (feed(entry(ACCESSION))[:-20], "unclosed token|no element found"),
         (b'<!DOCTYPE feed [<!ENTITY x "y">]>' + feed(), "XML or text declaration not at start|document type"),
-        (
-            feed(entry(ACCESSION).replace("<updated>", "<!--").replace("</updated>", "-->")),
-            "without its updated",
-        ),
+        (feed(entry(ACCESSION).replace("<updated>", "<!--").replace("</updated>", "-->")), "without its updated"),
         (feed(entry(ACCESSION).replace(ACCESSION + "</id>", "1-2-3</id>")), "title, id or filing date"),
         (feed(entry(ACCESSION).replace("(Filer)", "")), "title, id or filing date"),
         (feed(entry(ACCESSION, accepted="2026-01-31T06:30:00")), "not a time with its offset"),
-        (
-            feed(entry(ACCESSION, accepted="2026-13-31T06:30:00-05:00")),
-            "not a date|time with its offset|month",
-        ),
+        (feed(entry(ACCESSION, accepted="2026-13-31T06:30:00-05:00")), "not a date|time with its offset|month"),
         (feed(entry(ACCESSION, form="&lt;b&gt;")), "is not a form"),
         (feed(entry(ACCESSION, name="x" * 5000)), "a text longer than any"),
         (feed(*[entry(f"0000320193-26-{number:06}") for number in range(1001)]), "more than 1000 entries"),
@@ -122,11 +116,11 @@ def test_recorded_pages(name: str, filings: int) -> None:
 @needs_shared
 def test_a_recorded_filing_read_by_hand() -> None:
     data = (FEEDS / "getcurrent_20251212T180331_start0.atom").read_bytes()
-    assert getcurrent.page(data, "f").filings[0] == Filing(
+    assert getcurrent.page(data, "f").filings[0] == FeedFiling(
         "0002063236-25-000004",
         "4",
         "2025-12-12",
         "2025-12-12T23:02:43.000Z",
         (),
-        (Party(2063236, "Perez Daniel Antonio", "Reporting"), Party(1673743, "Hinge Health, Inc.", "Issuer")),
+        (FeedParty(2063236, "Perez Daniel Antonio", "Reporting"), FeedParty(1673743, "Hinge Health, Inc.", "Issuer")),
     )

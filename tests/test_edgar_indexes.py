@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from finapi.edgar.indexes import Row, rows
-from finapi.errors import ParseError
+from finapi.core.errors import ParseError
+from finapi.edgar.indexes import IndexRow, rows
 from tests.conftest import SHARED, needs_shared
 
 RULE = "-" * 90
@@ -18,10 +18,10 @@ FORM = f"{TOP}Form Type   Company Name                  CIK         Date Filed  
 COMPANY = f"{TOP}Company Name                  Form Type   CIK         Date Filed  File Name\n{RULE}\n"
 MASTER = f"{TOP}CIK|Company Name|Form Type|Date Filed|Filename\n{RULE}\n"
 PATH = "edgar/data/1750/0000001750-20-000001.txt"
-ROW = Row("10-K/A", "LAMP CORP", 1750, "2020-03-18", "0000001750-20-000001")
+ROW = IndexRow("10-K/A", "LAMP CORP", 1750, "2020-03-18", "0000001750-20-000001")
 
 
-def read(text: str | bytes) -> list[Row]:
+def read(text: str | bytes) -> list[IndexRow]:
     return list(rows(text.encode() if isinstance(text, str) else text, "an.idx"))
 
 
@@ -54,9 +54,7 @@ def test_what_is_longer_than_its_column_is_parted_by_two_blanks() -> None:
         ROW._replace(form="S-3MEFDPOS-LONG")
     ]
     long = "THE VERY LONG NAME OF A CORPORATION"
-    assert read(COMPANY + f"{long}  10-K/A      1750        20200318    {PATH}\n") == [
-        ROW._replace(name=long)
-    ]
+    assert read(COMPANY + f"{long}  10-K/A      1750        20200318    {PATH}\n") == [ROW._replace(name=long)]
 
 
 def test_names_in_latin_1_are_read() -> None:
@@ -119,4 +117,4 @@ def test_the_secs_own_indexes_are_read_to_the_last_line() -> None:
     assert len({row.accession for row in found}) == 2_666
     quarter = list(rows((SHARED / "edgar/index/master.1993QTR4.idx").read_bytes(), "master.idx"))
     assert len(quarter) == 20
-    assert quarter[1] == Row("10-Q", "BETHLEHEM STEEL CORP /DE/", 11860, "1993-11-12", "0000011860-94-000005")
+    assert quarter[1] == IndexRow("10-Q", "BETHLEHEM STEEL CORP /DE/", 11860, "1993-11-12", "0000011860-94-000005")

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from finapi.core.errors import ParseError
 from finapi.edgar import ownership, sgml
-from finapi.edgar.ownership import Form
-from finapi.errors import ParseError
+from finapi.edgar.ownership import OwnershipForm
 from tests import ownership_forms as forms
 from tests.conftest import SHARED, needs_shared
 
 FOLDER = SHARED / "edgar" / "ownership"
 
 
-def real(name: str) -> Form:
+def real(name: str) -> OwnershipForm:
     """The form of a real document whose name begins so."""
     (path,) = FOLDER.glob(f"{name}*")
     data = path.read_bytes()
@@ -151,7 +151,7 @@ def test_a_form_with_both_tables_and_empty_flags() -> None:
 # ---- what a form may look like
 
 
-def parsed(*rows: str, **options: object) -> Form:
+def parsed(*rows: str, **options: object) -> OwnershipForm:
     return ownership.parse(forms.form(*rows, **options), "form.xml")  # type: ignore[arg-type]
 
 
@@ -238,20 +238,13 @@ def test_a_form_cut_off_anywhere_is_refused(cut: int) -> None:
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        (
-            "<nonDerivativeHolding><securityTitle><value>a</value></securityTitle></nonDerivativeHolding>",
-            "500 rows",
-        ),
+        ("<nonDerivativeHolding><securityTitle><value>a</value></securityTitle></nonDerivativeHolding>", "500 rows"),
         ("<footnotes/>" + '<footnote id="F{}">a</footnote>', "1000 footnotes"),
     ],
 )
 def test_more_than_any_form_has_is_refused(rows: str, reason: str) -> None:
     many = "".join(rows.format(number) for number in range(1_001))
-    data = (
-        forms.form()
-        .replace(b"<footnotes></footnotes>", b"")
-        .replace(b"<remarks>", many.encode() + b"<remarks>")
-    )
+    data = forms.form().replace(b"<footnotes></footnotes>", b"").replace(b"<remarks>", many.encode() + b"<remarks>")
     with pytest.raises(ParseError, match=f"more than {reason}"):
         ownership.parse(data, "form.xml")
 
@@ -287,11 +280,7 @@ def test_a_damaged_form_is_read_or_refused(data: st.DataObject) -> None:
         length = data.draw(st.integers(0, 40))
         what = data.draw(st.sampled_from(("cut", "put", "double")))
         piece = bytes(damaged[at : at + length])
-        damaged[at : at + length] = {
-            "cut": b"",
-            "put": data.draw(st.binary(max_size=20)),
-            "double": piece * 2,
-        }[what]
+        damaged[at : at + length] = {"cut": b"", "put": data.draw(st.binary(max_size=20)), "double": piece * 2}[what]
     try:
         form = ownership.parse(bytes(damaged), "form.xml")
     except ParseError:

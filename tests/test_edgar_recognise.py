@@ -8,13 +8,39 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from finapi.edgar.recognise import KINDS, kind
+from finapi.edgar import forms
+from finapi.edgar.recognise import kind
+
+KINDS = forms.KINDS | {
+    "submissions",
+    "submissions-page",
+    "company-tickers",
+    "companyfacts",
+    "full-submission",
+    "atom-feed",
+    "form-index",
+    "prices",
+    "fsds-readme",
+    "cusip-mapping",
+    "filing-summary",
+    "metalinks",
+    "r-page",
+    "inline-html",
+    "directory-index",
+    "filing-index",
+    "sec-error-page",
+    "zip",
+    "gzip",
+    "pdf",
+    "image",
+    "empty",
+    "unknown",
+}
+
 
 SHARED = Path(__file__).parents[2] / "shared" / "edgar"
 
-LINKBASE = (
-    b'<?xml version="1.0"?><link:linkbase xmlns:link="http://www.xbrl.org/2003/linkbase">%s</link:linkbase>'
-)
+LINKBASE = b'<?xml version="1.0"?><link:linkbase xmlns:link="http://www.xbrl.org/2003/linkbase">%s</link:linkbase>'
 
 SAMPLES: list[tuple[bytes, str]] = [
     (b'<?xml version="1.0"?>\n<!-- a --><xbrl xmlns="http://www.xbrl.org/2003/instance"/>', "xbrl-instance"),

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from finapi.edgar.sgml import FormerName, Party, documents, header, iso_utc, utc_from_eastern
-from finapi.errors import ParseError
+from finapi.core.errors import ParseError
+from finapi.edgar.sgml import HeaderFormerName, HeaderParty, documents, header, iso_utc, utc_from_eastern
 
 SHARED = Path(__file__).parents[2] / "shared" / "edgar"
 
@@ -141,7 +141,7 @@ def test_text_header_gives_the_filing_and_its_filer() -> None:
     assert found.accepted == "2024-03-04T22:30:15.000Z"
     assert found.document_count == 2
     assert found.parties == (
-        Party(
+        HeaderParty(
             role="filer",
             cik="0000001750",
             name="SMITH & JONES: MAKERS INC",
@@ -151,8 +151,8 @@ def test_text_header_gives_the_filing_and_its_filer() -> None:
             form="8-K",
             file_number="001-06263",
             former_names=(
-                FormerName("ALLEN AIRCRAFT RADIO INC", "1970-02-04"),
-                FormerName("OLDER STILL", None),
+                HeaderFormerName("ALLEN AIRCRAFT RADIO INC", "1970-02-04"),
+                HeaderFormerName("OLDER STILL", None),
             ),
         ),
     )
@@ -226,12 +226,7 @@ def test_sic_of_zeros_and_an_impossible_year_end_are_absent() -> None:
     ("old", "new", "place", "reason"),
     [
         (b"ACCESSION NUMBER:\t\t0001234567-24-000012", b"", "header", "has no accession"),
-        (
-            b"ER:\t\t0001234567-24-000012",
-            b"ER:\t\t000123456724000012",
-            "ACCESSION NUMBER",
-            "is not an accession",
-        ),
+        (b"ER:\t\t0001234567-24-000012", b"ER:\t\t000123456724000012", "ACCESSION NUMBER", "is not an accession"),
         (b"CONFORMED SUBMISSION TYPE:\t8-K", b"", "header", "has no form"),
         (b"FILED AS OF DATE:\t\t20240304", b"", "header", "has no filed"),
         (b"FILED AS OF DATE:\t\t20240304", b"FILED AS OF DATE:\t\t20240230", "FILED AS OF DATE", "20240230"),
@@ -365,35 +360,11 @@ def test_submission_cut_off_at_any_offset_is_refused() -> None:
 
 REAL = [
     ("sgml/0000912057-00-023442.txt", "10-Q", "2000-04-01", "2000-05-11", None, 5, ["filer"]),
-    (
-        "sgml/0000943374-24-000509.txt",
-        "8-K",
-        "2024-12-20",
-        "2024-12-27",
-        "2024-12-27T21:29:40.000Z",
-        12,
-        ["filer"],
-    ),
+    ("sgml/0000943374-24-000509.txt", "8-K", "2024-12-20", "2024-12-27", "2024-12-27T21:29:40.000Z", 12, ["filer"]),
     ("sgml/0000950129-95-001652.txt", "24F-2NT", "1995-10-31", "1995-12-28", None, 2, ["filer"]),
     ("sgml/0001011438-98-000429.txt", "8-K", "1998-12-15", "1998-12-31", None, 2, ["filer"]),
-    (
-        "sgml/0001094891-00-000193.txt",
-        "4",
-        "2000-02-29",
-        "2000-03-14",
-        None,
-        1,
-        ["subject", "reporting_owner"],
-    ),
-    (
-        "sgml/0001104659-25-002604.nc",
-        "SC TO-T/A",
-        None,
-        "2025-01-10",
-        None,
-        2,
-        ["subject", "subject", "filed_by"],
-    ),
+    ("sgml/0001094891-00-000193.txt", "4", "2000-02-29", "2000-03-14", None, 1, ["subject", "reporting_owner"]),
+    ("sgml/0001104659-25-002604.nc", "SC TO-T/A", None, "2025-01-10", None, 2, ["subject", "subject", "filed_by"]),
     (
         "sgml/0001104659-25-002604.txt",
         "SC TO-T/A",
@@ -453,21 +424,16 @@ def test_both_forms_of_a_real_submission_tell_of_the_same_parties() -> None:
     assert text.parties == tagged.parties
     assert [party.form for party in text.parties] == ["SC 13D/A", "SC TO-T/A", "SC TO-T/A"]
     assert text.parties[2].name == "ICAHN ENTERPRISES HOLDINGS L.P."
-    assert text.parties[2].former_names == (FormerName("AMERICAN REAL ESTATE HOLDINGS L P", "1998-03-11"),)
+    assert text.parties[2].former_names == (HeaderFormerName("AMERICAN REAL ESTATE HOLDINGS L P", "1998-03-11"),)
 
 
 def test_real_apple_form_4_names_the_owner_and_the_issuer() -> None:
     owner, issuer = header(real(REAL[7][0]), "a.txt").parties
     assert (owner.cik, owner.name, owner.sic, owner.form) == ("0001462356", "Adams Katherine L.", None, "4")
-    assert (issuer.cik, issuer.name, issuer.sic, issuer.fiscal_year_end) == (
-        "0000320193",
-        "Apple Inc.",
-        "3571",
-        "0924",
-    )
+    assert (issuer.cik, issuer.name, issuer.sic, issuer.fiscal_year_end) == ("0000320193", "Apple Inc.", "3571", "0924")
     assert issuer.former_names == (
-        FormerName("APPLE INC", "2007-01-09"),
-        FormerName("APPLE COMPUTER INC", "1997-08-08"),
+        HeaderFormerName("APPLE INC", "2007-01-09"),
+        HeaderFormerName("APPLE COMPUTER INC", "1997-08-08"),
     )
 
 
@@ -547,9 +513,7 @@ def test_damaged_submission_is_read_or_refused_and_never_raises_anything_else(da
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(text) - 1))
         length = data.draw(st.integers(0, 30))
-        piece = st.one_of(
-            st.binary(max_size=8), st.sampled_from([b"<TEXT>", b"</DOCUMENT>", b"begin 644 x\n", b"\r"])
-        )
+        piece = st.one_of(st.binary(max_size=8), st.sampled_from([b"<TEXT>", b"</DOCUMENT>", b"begin 644 x\n", b"\r"]))
         text[at : at + length] = data.draw(piece)
     for read in (lambda: header(bytes(text), "a"), lambda: list(documents(bytes(text), "a"))):
         with suppress(ParseError):

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from finapi.core.errors import ParseError
 from finapi.edgar.sgml import header
-from finapi.edgar.submissions import Filing, FormerName, Listing, OlderPage, company, older_page
-from finapi.errors import ParseError
+from finapi.edgar.submissions import FormerCompanyName, ListedFiling, Listing, OlderPage, company, older_page
 
 SHARED = Path(__file__).parents[2] / "shared" / "edgar"
 
@@ -47,11 +47,7 @@ COMPANY: dict[str, Any] = {
     "fiscalYearEnd": "0531",
     "stateOfIncorporation": "DE",
     "formerNames": [
-        {
-            "name": "ALLEN AIRCRAFT RADIO INC",
-            "from": "1995-01-10T05:00:00.000Z",
-            "to": "1997-07-28T00:00:00.000Z",
-        }
+        {"name": "ALLEN AIRCRAFT RADIO INC", "from": "1995-01-10T05:00:00.000Z", "to": "1997-07-28T00:00:00.000Z"}
     ],
     "filings": {
         "recent": COLUMNS,
@@ -100,13 +96,13 @@ def test_company_is_read() -> None:
     assert (found.sic, found.sic_description, found.state) == ("3720", "Aircraft & Parts", "DE")
     assert found.fiscal_year_end == "0531"
     assert found.listings == (Listing("AIR", "NYSE"), Listing("AIR-W", None))
-    assert found.former_names == (FormerName("ALLEN AIRCRAFT RADIO INC", "1995-01-10", "1997-07-28"),)
+    assert found.former_names == (FormerCompanyName("ALLEN AIRCRAFT RADIO INC", "1995-01-10", "1997-07-28"),)
     assert [page.name for page in found.older_pages] == ["CIK0000001750-submissions-001.json"]
 
 
 def test_filings_are_read_row_by_row() -> None:
     assert company(text(COMPANY), "c.json").filings == (
-        Filing(
+        ListedFiling(
             accession="0001234567-24-000012",
             form="8-K",
             filed="2024-03-04",
@@ -122,7 +118,7 @@ def test_filings_are_read_row_by_row() -> None:
             file_number="001-06263",
             film_number="24715301",
         ),
-        Filing(
+        ListedFiling(
             accession="0001234567-24-000011",
             form="4",
             filed="2024-02-01",
@@ -169,9 +165,7 @@ def test_exchanges_may_be_null_altogether() -> None:
 
 
 def test_descriptive_columns_may_be_missing() -> None:
-    few = {
-        name: column for name, column in COLUMNS.items() if name not in {"act", "fileNumber", "filmNumber"}
-    }
+    few = {name: column for name, column in COLUMNS.items() if name not in {"act", "fileNumber", "filmNumber"}}
     assert older_page(text(few), "p.json")[0].act is None
 
 
@@ -196,25 +190,17 @@ def rows(*times: tuple[str, str, str]) -> bytes:
 def test_time_at_which_edgar_is_closed_shows_an_eastern_clock() -> None:
     # Read as UTC the first would be 01:01 in New York.
     page = rows(("10-Q", "2026-01-30", "2026-01-30T06:01:32"), ("8-K", "2025-07-31", "2025-07-31T16:30:00"))
-    assert [row.accepted for row in older_page(page, "p")] == [
-        "2026-01-30T11:01:32.000Z",
-        "2025-07-31T20:30:00.000Z",
-    ]
+    assert [row.accepted for row in older_page(page, "p")] == ["2026-01-30T11:01:32.000Z", "2025-07-31T20:30:00.000Z"]
 
 
 def test_time_after_hours_shows_a_utc_clock() -> None:
     # Read as Eastern, 21:11 would have been filed as of the next day.
     page = rows(("10-Q", "2026-01-28", "2026-01-28T21:11:41"), ("4", "2026-01-28", "2026-01-28T15:00:00"))
-    assert [row.accepted for row in older_page(page, "p")] == [
-        "2026-01-28T21:11:41.000Z",
-        "2026-01-28T15:00:00.000Z",
-    ]
+    assert [row.accepted for row in older_page(page, "p")] == ["2026-01-28T21:11:41.000Z", "2026-01-28T15:00:00.000Z"]
 
 
 def test_midnight_in_new_york_shows_a_utc_clock() -> None:
-    page = rows(
-        ("SC 13D", "1996-04-12", "1996-04-12T04:00:00"), ("SC 13G", "1996-02-12", "1996-02-12T05:00:00")
-    )
+    page = rows(("SC 13D", "1996-04-12", "1996-04-12T04:00:00"), ("SC 13G", "1996-02-12", "1996-02-12T05:00:00"))
     assert older_page(page, "p")[0].accepted == "1996-04-12T04:00:00.000Z"
 
 
@@ -267,11 +253,7 @@ def test_older_page_follows_the_clock_of_the_company() -> None:
         ("filings.recent.form", ["8-K", None], "$.filings.recent.form[1]"),
         ("filings.recent.form", ["8-K", ""], "$.filings.recent.form[1]"),
         ("filings.recent.act", None, "$.filings.recent.act"),
-        (
-            "filings.recent.accessionNumber",
-            ["0001234567-24-000012", "x"],
-            "$.filings.recent.accessionNumber[1]",
-        ),
+        ("filings.recent.accessionNumber", ["0001234567-24-000012", "x"], "$.filings.recent.accessionNumber[1]"),
         ("filings.recent.filingDate", ["2024-03-04", "2024-02-30"], "$.filings.recent.filingDate[1]"),
         ("filings.recent.filingDate", ["2024-03-04", "20240201"], "$.filings.recent.filingDate[1]"),
         ("filings.recent.filingDate", ["2024-03-04", ""], "$.filings.recent.filingDate[1]"),
@@ -354,9 +336,7 @@ def test_document_cut_off_at_any_offset_is_refused() -> None:
         ("submissions_older_vintage/CIK0000789019.json", "MICROSOFT CORP", 1006, 1, 2, "utc"),
     ],
 )
-def test_real_company_is_read(
-    path: str, name: str, filings: int, tickers: int, pages: int, clock: str
-) -> None:
+def test_real_company_is_read(path: str, name: str, filings: int, tickers: int, pages: int, clock: str) -> None:
     found = company(real(path), path)
     assert found.cik in path
     assert found.name == name
@@ -370,17 +350,13 @@ def test_real_fannie_mae_has_sixteen_tickers() -> None:
     assert found.listings[0] == Listing("FNMA", "OTC")
     assert (found.cik, found.sic, found.fiscal_year_end, found.state) == ("0000310522", "6111", "1231", None)
     assert found.former_names == (
-        FormerName("FEDERAL NATIONAL MORTGAGE ASSOCIATION", "1995-01-10", "2003-02-13"),
+        FormerCompanyName("FEDERAL NATIONAL MORTGAGE ASSOCIATION", "1995-01-10", "2003-02-13"),
     )
-    assert found.older_pages[0] == OlderPage(
-        "CIK0000310522-submissions-001.json", 2053, "2020-11-13", "2024-02-10"
-    )
+    assert found.older_pages[0] == OlderPage("CIK0000310522-submissions-001.json", 2053, "2020-11-13", "2024-02-10")
 
 
 def test_real_apple_rows_are_the_filings() -> None:
-    by_accession = {
-        row.accession: row for row in company(real("submissions/CIK0000320193.json"), "c").filings
-    }
+    by_accession = {row.accession: row for row in company(real("submissions/CIK0000320193.json"), "c").filings}
     report = by_accession["0000320193-25-000057"]
     assert (report.form, report.filed, report.report_date) == ("10-Q", "2025-05-02", "2025-03-29")
     assert (report.is_xbrl, report.is_inline_xbrl) == (True, True)
@@ -397,11 +373,7 @@ def test_real_acceptance_time_of_apple_is_that_of_the_submission_header() -> Non
 def test_real_older_page_of_tesla_is_read() -> None:
     found = older_page(real("submissions/CIK0001318605-submissions-001.json"), "p.json")
     assert len(found) == 720
-    assert (found[0].accession, found[0].filed, found[0].form) == (
-        "0000950103-18-001851",
-        "2018-02-12",
-        "SC 13G/A",
-    )
+    assert (found[0].accession, found[0].filed, found[0].form) == ("0000950103-18-001851", "2018-02-12", "SC 13G/A")
     assert found[0].accepted == "2018-02-12T11:01:27.000Z"
     assert found[-1].filed == "2005-02-17"
 
@@ -409,11 +381,7 @@ def test_real_older_page_of_tesla_is_read() -> None:
 # --- damaged files
 
 SCALARS: st.SearchStrategy[Any] = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-2, 10**12),
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.text(),
+    st.none(), st.booleans(), st.integers(-2, 10**12), st.floats(allow_nan=False, allow_infinity=False), st.text()
 )
 ANYTHING: st.SearchStrategy[Any] = st.one_of(
     SCALARS, st.lists(SCALARS, max_size=3), st.dictionaries(st.text(max_size=3), SCALARS, max_size=2)

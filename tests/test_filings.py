@@ -10,32 +10,31 @@ from typing import Any
 import pytest
 
 from finapi.app import App
-from finapi.errors import ApiError
-from finapi.market import companies, contents, filings, ingest, lists
-from finapi.market.filings import Party, Told
-from finapi.market.ingest import Given, Outcome
+from finapi.core.errors import ApiError
+from finapi.market.documents import contents, filings, metadata
+from finapi.market.documents.identify import Given
+from finapi.market.documents.metadata import FilingMetadata, Party
+from finapi.market.documents.outcomes import Outcome
+from finapi.market.filings import lists
+from finapi.market.intake import ingest
+from finapi.market.reference import companies
 from tests.conftest import SHARED, needs_shared
 
 ACCESSION = "0000320193-25-000057"
 APPLE, BUFFETT, DAVITA = 320193, 315090, 927066
 
-HEADER = Told(
-    ACCESSION,
-    filings.HEADER,
-    [Party(APPLE, 2, "Apple Inc.")],
-    "10-Q",
-    "2025-05-02",
-    "2025-05-01T22:01:00.000Z",
+HEADER = FilingMetadata(
+    ACCESSION, metadata.HEADER, [Party(APPLE, 2, "Apple Inc.")], "10-Q", "2025-05-02", "2025-05-01T22:01:00.000Z"
 )
-LIST = Told(
-    ACCESSION, filings.SUBMISSIONS, [Party(APPLE, filings.LISTED)], "10-Q", "2025-05-02",
+LIST = FilingMetadata(
+    ACCESSION, metadata.SUBMISSIONS, [Party(APPLE, metadata.LISTED)], "10-Q", "2025-05-02",
     "2025-05-02T10:01:00.000Z", "2025-03-29", "aapl-20250329.htm", "10-Q", None, 6_000_000, 1, 1, "001-36743",
 )  # fmt: skip
-INDEX = Told(ACCESSION, filings.INDEX, [Party(APPLE, filings.LISTED, "APPLE INC")], "10-Q", "2025-05-02")
-CLAIM = Told(
+INDEX = FilingMetadata(ACCESSION, metadata.INDEX, [Party(APPLE, metadata.LISTED, "APPLE INC")], "10-Q", "2025-05-02")
+CLAIM = FilingMetadata(
     ACCESSION,
-    filings.DOCUMENT,
-    [Party(666, filings.CLAIMED, "Forged Corp")],
+    metadata.DOCUMENT,
+    [Party(666, metadata.CLAIMED, "Forged Corp")],
     "10-K",
     "2031-01-01",
     None,
@@ -44,7 +43,7 @@ CLAIM = Told(
 ALL = (HEADER, LIST, INDEX, CLAIM)
 
 
-def put(app: App, *told: Told) -> list[filings.Stored]:
+def put(app: App, *told: FilingMetadata) -> list[filings.Stored]:
     with app.db.write() as tx:
         return [filings.put(tx, one, app.clock.now()) for one in told]
 
@@ -114,21 +113,21 @@ def test_a_filing_is_new_once_and_changed_when_something_is_new(app: App) -> Non
 
 def test_better_evidence_for_the_same_value_is_kept_though_nothing_changes(app: App) -> None:
     put(app, INDEX)
-    [listed] = put(app, Told(ACCESSION, filings.OPERATOR, INDEX.parties, filed_at="2025-05-02"))
+    [listed] = put(app, FilingMetadata(ACCESSION, metadata.OPERATOR, INDEX.parties, filed_at="2025-05-02"))
     assert not listed.changed
-    put(app, Told(ACCESSION, filings.SUBMISSIONS, INDEX.parties, filed_at="2025-05-03"))
+    put(app, FilingMetadata(ACCESSION, metadata.SUBMISSIONS, INDEX.parties, filed_at="2025-05-03"))
     assert rows(app, "SELECT filed_at FROM filings") == [("2025-05-02",)]
 
 
 def test_a_form_4_is_its_issuers_filing_whoever_lists_it_first(app: App) -> None:
-    told = Told(
-        "0001193125-26-207021", filings.HEADER,
-        [Party(BUFFETT, filings.RANKS["reporting_owner"], "BUFFETT WARREN E"),
-         Party(DAVITA, filings.RANKS["issuer"], "DAVITA INC.")],
+    told = FilingMetadata(
+        "0001193125-26-207021", metadata.HEADER,
+        [Party(BUFFETT, metadata.RANKS["reporting_owner"], "BUFFETT WARREN E"),
+         Party(DAVITA, metadata.RANKS["issuer"], "DAVITA INC.")],
         "4", "2026-05-01",
     )  # fmt: skip
-    listed = Told(
-        "0001193125-26-207021", filings.SUBMISSIONS, [Party(BUFFETT, filings.LISTED)], "4", "2026-05-01"
+    listed = FilingMetadata(
+        "0001193125-26-207021", metadata.SUBMISSIONS, [Party(BUFFETT, metadata.LISTED)], "4", "2026-05-01"
     )
     put(app, listed, told)
     assert rows(app, "SELECT cik FROM filings") == [(DAVITA,)]
@@ -140,7 +139,7 @@ def test_a_form_4_is_its_issuers_filing_whoever_lists_it_first(app: App) -> None
 def test_a_company_that_stands_twice_is_what_it_is_first_of_all(app: App) -> None:
     put(
         app,
-        Told(ACCESSION, filings.HEADER, [Party(7, 6, "A"), Party(7, 1, "A"), Party(8, 2, "B")], "SC TO-T"),
+        FilingMetadata(ACCESSION, metadata.HEADER, [Party(7, 6, "A"), Party(7, 1, "A"), Party(8, 2, "B")], "SC TO-T"),
     )
     assert rows(app, "SELECT cik, rank FROM filing_parties ORDER BY 1") == [(7, 1), (8, 2)]
 
@@ -163,7 +162,7 @@ def test_the_counts_of_forms_are_those_of_the_terms_after_a_form_was_corrected(a
 
 def test_a_number_is_its_accession_number_again() -> None:
     for accession in (ACCESSION, "9999999997-02-056978", "0000000001-93-000001"):
-        assert filings.accession_of(filings.number(accession)) == accession
+        assert metadata.accession_of(metadata.number(accession)) == accession
 
 
 # ---- lists
@@ -234,9 +233,7 @@ def test_an_older_page_is_stored_for_the_company_that_its_name_tells(app: App, d
                 "last_filed": "1999-01-01",
             }
         ]
-    assert [one.outcome for one in run(app, document("CIK0000001750-submissions-001.json", page()))] == [
-        "ingested"
-    ]
+    assert [one.outcome for one in run(app, document("CIK0000001750-submissions-001.json", page()))] == ["ingested"]
     with app.db.read() as tx:
         assert lists.not_ingested(tx, 1750) == []
     assert rows(app, "SELECT accession, cik, filed_at FROM filings ORDER BY filed_at LIMIT 1") == [
@@ -245,10 +242,7 @@ def test_an_older_page_is_stored_for_the_company_that_its_name_tells(app: App, d
 
 
 def test_an_older_page_may_come_before_its_company(make_app: Any, document: Any) -> None:
-    files = [
-        document("CIK0000001750.json", submissions()),
-        document("CIK0000001750-submissions-001.json", page()),
-    ]
+    files = [document("CIK0000001750.json", submissions()), document("CIK0000001750-submissions-001.json", page())]
     seen = []
     for order in (files, files[::-1]):
         app = make_app()
@@ -283,9 +277,7 @@ PAIR = (
 
 def test_the_lines_of_one_filing_in_an_index_are_one_filing_with_its_parties(app: App, document: Any) -> None:
     assert [one.outcome for one in run(app, document("master.idx", HEAD + PAIR))] == ["ingested"]
-    assert rows(app, "SELECT accession, form, filed_at FROM filings") == [
-        ("0001193125-26-207021", "4", "2026-05-01")
-    ]
+    assert rows(app, "SELECT accession, form, filed_at FROM filings") == [("0001193125-26-207021", "4", "2026-05-01")]
     assert rows(app, "SELECT cik FROM filing_parties ORDER BY 1") == [(BUFFETT,), (DAVITA,)]
     assert [one.outcome for one in run(app, document("master.idx", HEAD + PAIR))] == ["unchanged"]
 
@@ -301,9 +293,7 @@ def test_an_index_with_a_broken_line_stores_nothing(app: App, document: Any) -> 
 # ---- tickers
 
 
-def put_tickers(
-    app: App, cik: int, *tickers: str, source: int = companies.FROM_SUBMISSIONS, as_of: str = ""
-) -> None:
+def put_tickers(app: App, cik: int, *tickers: str, source: int = companies.FROM_SUBMISSIONS, as_of: str = "") -> None:
     with app.db.write() as tx:
         companies.put_name(tx, cik, f"Company {cik}", companies.FROM_COVER, "")
         companies.put_tickers(tx, cik, [(one, None) for one in tickers], source, as_of)
@@ -338,20 +328,8 @@ def test_a_ticker_that_two_companies_bear_today_is_answered_with_both(app: App) 
         "param": "ticker",
         "allowed": ["0000000002", "0000000001"],
         "candidates": [
-            {
-                "cik": "0000000002",
-                "company_name": "Company 2",
-                "ticker": "X",
-                "as_of": "2026-02-02",
-                "current": True,
-            },
-            {
-                "cik": "0000000001",
-                "company_name": "Company 1",
-                "ticker": "X",
-                "as_of": "2026-01-01",
-                "current": True,
-            },
+            {"cik": "0000000002", "company_name": "Company 2", "ticker": "X", "as_of": "2026-02-02", "current": True},
+            {"cik": "0000000001", "company_name": "Company 1", "ticker": "X", "as_of": "2026-01-01", "current": True},
         ],
     }
 
@@ -364,9 +342,9 @@ def test_a_ticker_that_was_given_up_is_its_new_bearers(app: App, newest_first: b
     assert found(app, "fb") == (99, "FB")
     assert found(app, "1326801") == (1326801, "META")
     with app.db.read() as tx:
-        assert [(one.cik, one.current) for one in companies.bearers(tx, "FB")] == [
-            (99, True),
-            (1326801, False),
+        assert [(one["cik"], one["current"]) for one in companies.holders(tx, "FB")] == [
+            ("0000000099", True),
+            ("0001326801", False),
         ]
 
 
@@ -438,9 +416,7 @@ Lamps caf\xe9 went on.
 """.encode("latin-1")
 
 
-def test_a_full_submission_is_a_filing_with_its_documents_and_its_primary_text(
-    app: App, document: Any
-) -> None:
+def test_a_full_submission_is_a_filing_with_its_documents_and_its_primary_text(app: App, document: Any) -> None:
     [outcome] = run(app, document("full.txt", FULL))
     assert (outcome.outcome, outcome.accession) == ("ingested", "0000001750-98-000077")
     assert rows(
@@ -454,17 +430,11 @@ def test_a_full_submission_is_a_filing_with_its_documents_and_its_primary_text(
     assert [row[0] for row in rows(app, "SELECT term FROM filing_terms ORDER BY 1")] == [
         "", "c1750", "eEX-99.1", "f8-K", "i5",
     ]  # fmt: skip
-    assert rows(app, "SELECT name, sic, state, fiscal_year_end FROM companies") == [
-        ("LAMP CORP", 3640, "DE", "0531")
-    ]
+    assert rows(app, "SELECT name, sic, state, fiscal_year_end FROM companies") == [("LAMP CORP", 3640, "DE", "0531")]
     with app.db.read() as tx:
         # Latin-1 as the 1990s wrote it, told apart and kept as UTF-8.
-        assert contents.primary(tx, outcome.accession) == contents.Text(
-            "text", "Lamps café went on.".encode()
-        )
-        assert companies.former_names(tx, 1750) == [
-            {"name": "OLD LAMP CO", "from_date": None, "to_date": "1997-01-01"}
-        ]
+        assert contents.primary(tx, outcome.accession) == contents.Text("text", "Lamps café went on.".encode())
+        assert companies.former_names(tx, 1750) == [{"name": "OLD LAMP CO", "from_date": None, "to_date": "1997-01-01"}]
     assert [one.outcome for one in run(app, document("full.txt", FULL))] == ["unchanged"]
 
 
@@ -517,9 +487,9 @@ def test_every_list_and_submission_of_the_secs_is_stored_once(app: App) -> None:
     assert {one.outcome for one in run(app, *paths)} == {"unchanged"}
     assert (version(app), held(app)) == before
     assert rows(app, "SELECT count(*) FROM filings WHERE filed_at = '2020-03-18'") == [(2_526,)]
-    assert rows(
-        app, "SELECT form, filed_at, accepted_at FROM filings WHERE accession = '0000943374-24-000509'"
-    ) == [("8-K", "2024-12-27", "2024-12-27T21:29:40.000Z")]
-    assert [
-        row[0] for row in rows(app, "SELECT cik FROM filings WHERE accession = '0001104659-25-002604'")
-    ] == [1376139]
+    assert rows(app, "SELECT form, filed_at, accepted_at FROM filings WHERE accession = '0000943374-24-000509'") == [
+        ("8-K", "2024-12-27", "2024-12-27T21:29:40.000Z")
+    ]
+    assert [row[0] for row in rows(app, "SELECT cik FROM filings WHERE accession = '0001104659-25-002604'")] == [
+        1376139
+    ]

@@ -13,15 +13,23 @@ from typing import Any
 
 import pytest
 
-from finapi.config import Config
+from finapi import __version__
+from finapi.core.config import Config
 from finapi.server import running
 from finapi.web.openapi import document
+from finapi.web.routes import ROUTES
 from tests.described import LIFTED, World
 
 pytestmark = pytest.mark.slow
 
 # Versions that fit each other; a newer one is tried by changing it here.
-PACKAGES = {"openapi-fetch": "0.13.5", "openapi-typescript": "7.6.1", "typescript": "5.8.3"}
+PACKAGES = {
+    "@hey-api/openapi-ts": "0.80.18",
+    "esbuild": "0.25.5",
+    "openapi-fetch": "0.13.5",
+    "openapi-typescript": "7.6.1",
+    "typescript": "5.8.3",
+}
 
 PYTHON = """
 import sys
@@ -35,23 +43,19 @@ assert isinstance(answer, XbrlCompaniesTickerStatements), answer
 print(answer.data.ticker, answer.meta.resolved_accession, sorted(answer.data.statements.additional_keys)[0])
 """
 
-TYPESCRIPT = """
-import createClient from "openapi-fetch";
-import type { paths } from "./api.js";
-
-declare const process: { argv: string[] };
-const [url, key] = process.argv.slice(2);
-const client = createClient<paths>({ baseUrl: url!, headers: { "X-API-Key": key! } });
-const { data, error } = await client.GET("/api/v1/xbrl/companies/{ticker}/statements", {
-  params: { path: { ticker: "AAPL" }, query: { period: "A", statement: ["balance"] } },
-});
-if (error) throw new Error(error.code);
-const ticker: string | null = data.data.ticker;
-const accession: string = data.meta.resolved_accession;
-// @ts-expect-error: there is no such member
-data.data.tickers;
-console.log(ticker, accession, Object.keys(data.data.statements)[0]);
-"""
+# Ten calls each with openapi-fetch and with hey-api.
+TYPESCRIPT = Path(__file__).with_name("strict_client.ts")
+STRICT = {
+    "compilerOptions": {
+        **dict.fromkeys(("strict", "noUncheckedIndexedAccess", "noEmit"), True),
+        "module": "esnext",
+        "moduleResolution": "bundler",
+        "target": "es2022",
+        "skipLibCheck": True,
+        "lib": ["es2022", "dom", "dom.iterable"],
+    },
+    "files": ["main.ts"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +83,7 @@ def write(place: Path, name: str, text: str) -> str:
 def test_a_python_client_is_generated_without_a_warning_and_makes_a_call(
     tmp_path: Path, served: tuple[str, str]
 ) -> None:
-    write(tmp_path, "openapi.json", json.dumps(document("")))
+    write(tmp_path, "openapi.json", json.dumps(document("", ROUTES)))
     # It formats what it made with ruff, where that is installed.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     made = subprocess.run(
@@ -101,7 +105,7 @@ def test_a_python_client_is_generated_without_a_warning_and_makes_a_call(
     assert said == ["AAPL", "0000320193-24-000123", "balance"]
 
 
-def test_a_typescript_client_compiles_and_makes_a_call(tmp_path: Path, served: tuple[str, str]) -> None:
+def test_typescript_clients_compile_strictly_and_make_ten_calls_each(tmp_path: Path, served: tuple[str, str]) -> None:
     npm, node = shutil.which("npm"), shutil.which("node")
     if npm is None or node is None:
         pytest.skip("node and npm are not installed")
@@ -118,19 +122,12 @@ def test_a_typescript_client_compiles_and_makes_a_call(tmp_path: Path, served: t
     if installed.returncode != 0:
         pytest.skip(f"npm does not reach its registry: {installed.stderr.strip().splitlines()[-1]}")
     bin = tmp_path / "node_modules" / ".bin"
-    write(tmp_path, "openapi.json", json.dumps(document("")))
+    write(tmp_path, "openapi.json", json.dumps(document("", ROUTES)))
     run(tmp_path, str(bin / "openapi-typescript"), "openapi.json", "-o", "api.ts")
-    write(tmp_path, "main.ts", TYPESCRIPT)
-    options = [
-        "--strict",
-        "--module",
-        "nodenext",
-        "--target",
-        "es2022",
-        "--lib",
-        "es2022,dom",
-        "--outDir",
-        "out",
-    ]
-    run(tmp_path, str(bin / "tsc"), *options, "main.ts")
-    assert run(tmp_path, node, "out/main.js", *served).split() == ["AAPL", "0000320193-24-000123", "balance"]
+    run(tmp_path, str(bin / "openapi-ts"), "-i", "openapi.json", "-o", "hey", "-c", "@hey-api/client-fetch")
+    write(tmp_path, "main.ts", TYPESCRIPT.read_text(encoding="utf-8"))
+    write(tmp_path, "tsconfig.json", json.dumps(STRICT))
+    run(tmp_path, str(bin / "tsc"), "--project", ".")
+    run(tmp_path, str(bin / "esbuild"), "main.ts", "--bundle", "--platform=node", "--format=esm", "--outfile=main.mjs")
+    said = f"AAPL 3 true 2 AAPL AAPL 2 1 {__version__} UNKNOWN_TICKER"
+    assert run(tmp_path, node, "main.mjs", *served).splitlines() == [f"openapi-fetch {said}", f"hey-api {said}"]

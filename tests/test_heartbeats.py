@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from finapi import heartbeats
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.db import Refused
-from finapi.demo import data
-from finapi.heartbeats import Beat
-from finapi.market import ingest
+from finapi.core.clock import FixedClock
+from finapi.market.demo import data
+from finapi.market.documents.identify import Given
+from finapi.market.intake import ingest
+from finapi.market.statements import intake
+from finapi.store import heartbeats
+from finapi.store.db import Refused
+from finapi.store.heartbeats import Heartbeat
 from tests import holdings, ownership_forms
 from tests.conftest import NOW
 
@@ -22,7 +25,7 @@ AT_NOON = "2026-01-31T12:00:00.000Z"
 A_MINUTE_LATER = "2026-01-31T12:01:00.000Z"
 
 
-def beats(app: App) -> dict[str, Beat]:
+def beats(app: App) -> dict[str, Heartbeat]:
     with app.db.read() as tx:
         return heartbeats.beats(tx)
 
@@ -33,7 +36,7 @@ def freshness(app: App) -> dict[str, str | None]:
 
 
 def ingested(app: App) -> int:
-    given = ingest.Given("0001193125-10-999999", "2010-10-27")
+    given = Given("0001193125-10-999999", "2010-10-27")
     return ingest.run(app, [FILING], given, lambda outcome: None)["ingested"]
 
 
@@ -48,8 +51,8 @@ def test_the_last_step_of_a_part_is_kept_with_its_time_and_its_failure(app: App)
     with app.db.write() as tx:
         heartbeats.beat(tx, "sec_gateway", NOW + timedelta(minutes=1), failure="EDGAR answered 503")
     assert beats(app) == {
-        "sec_gateway": Beat("sec_gateway", A_MINUTE_LATER, None, "EDGAR answered 503"),
-        "sec_worker": Beat("sec_worker", AT_NOON, None, None),
+        "sec_gateway": Heartbeat("sec_gateway", A_MINUTE_LATER, None, "EDGAR answered 503"),
+        "sec_worker": Heartbeat("sec_worker", AT_NOON, None, None),
     }
 
 
@@ -57,7 +60,7 @@ def test_a_step_that_succeeds_clears_the_failure_before_it(app: App) -> None:
     with app.db.write() as tx:
         heartbeats.beat(tx, "sec_gateway", NOW, failure="EDGAR answered 503")
         heartbeats.beat(tx, "sec_gateway", NOW, took_ms=3)
-    assert beats(app)["sec_gateway"] == Beat("sec_gateway", AT_NOON, 3, None)
+    assert beats(app)["sec_gateway"] == Heartbeat("sec_gateway", AT_NOON, 3, None)
 
 
 def test_a_step_that_is_rolled_back_has_not_beaten(app: App) -> None:
@@ -110,7 +113,7 @@ def test_a_document_arrives_when_it_is_stored_and_never_again(
     data, fresh = BROUGHT[name]
     (tmp_path / name).write_bytes(data)
     for counts in ({"ingested": 1}, {"unchanged": 1}):
-        found = ingest.run(app, [tmp_path / name], ingest.Given(), lambda outcome: None)
+        found = ingest.run(app, [tmp_path / name], Given(), lambda outcome: None)
         assert {outcome: number for outcome, number in found.items() if number} == counts
         assert {kind for kind, at in freshness(app).items() if at == AT_NOON} == fresh
         assert set(freshness(app).values()) <= {None, AT_NOON}
@@ -118,14 +121,14 @@ def test_a_document_arrives_when_it_is_stored_and_never_again(
 
 
 def test_an_arrival_is_of_the_transaction_that_stores(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = ingest.store.put
+    stored = intake.FAMILY.put
 
     def breaks(*given: object) -> bool:
         stored(*given)  # type: ignore[arg-type]
         heartbeats.arrived(given[0], "filing", NOW)  # type: ignore[arg-type]
         raise RuntimeError("after the last row")
 
-    monkeypatch.setattr(ingest.store, "put", breaks)
+    monkeypatch.setattr(intake, "FAMILY", replace(intake.FAMILY, put=breaks))
     assert ingested(app) == 0
     assert set(freshness(app).values()) == {None}
 

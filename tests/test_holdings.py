@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 
 from finapi.app import App
-from finapi.errors import ParseError
-from finapi.market import announce, cusip_map, funds, ingest, issuers, securities
-from finapi.market.ingest import Given, Outcome
+from finapi.core.errors import ParseError
+from finapi.market.documents import announce
+from finapi.market.documents.identify import Given
+from finapi.market.documents.outcomes import Outcome
+from finapi.market.holdings import funds
+from finapi.market.intake import ingest
+from finapi.market.reference import cusip_map, issuers, securities
 from tests import holdings as ours
 from tests import thirteenf as made
 from tests.conftest import SHARED, needs_shared
@@ -29,7 +33,7 @@ def run(app: App, *paths: Path, **given: str) -> dict[str, Outcome]:
     return {outcome.path.rpartition("/")[2]: outcome for outcome in outcomes}
 
 
-def quarter(app: App, period: str, cik: int = FUND) -> tuple[funds.Quarter, dict[str, tuple[Any, ...]]]:
+def quarter(app: App, period: str, cik: int = FUND) -> tuple[funds.FundQuarter, dict[str, tuple[Any, ...]]]:
     """A fund's quarter and its positions: CUSIP (and put or call) to shares, value, status."""
     with app.db.read() as tx:
         held = funds.quarter(tx, cik, period)
@@ -61,11 +65,7 @@ def test_every_shared_document_is_ingested_or_refused_with_its_reason(app: App) 
             None,
         ),
         "brk_2026q1_0001193125-26-226661_primary_doc.xml": ("ingested", incomplete, "0001193125-26-226661"),
-        "brk_2026q1_0001193125-26-226661_infotable_TRIMMED.xml": (
-            "ingested",
-            incomplete,
-            "0001193125-26-226661",
-        ),
+        "brk_2026q1_0001193125-26-226661_infotable_TRIMMED.xml": ("ingested", incomplete, "0001193125-26-226661"),
         "infotable_255rows.xml": (
             "refused",
             "is the table of a 13F without its cover, which alone says whose it is and of which quarter",
@@ -89,17 +89,13 @@ def test_every_shared_document_is_ingested_or_refused_with_its_reason(app: App) 
         (1894188, 454_926_000, 14, "dollars:filing_date"),
     ],
 )
-def test_full_tables_tie_to_their_covers_in_dollars(
-    app: App, cik: int, value: int, count: int, rule: str
-) -> None:
+def test_full_tables_tie_to_their_covers_in_dollars(app: App, cik: int, value: int, count: int, rule: str) -> None:
     run(app, FOLDER)
     with app.db.read() as tx:
         held = funds.quarter(tx, cik, None)
         rows, total = funds.holdings(tx, held, limit=100)
     assert held.filing["table_ties"]
-    assert (held.value, held.filing["table_value_total"], sum(row["value_usd"] for row in rows)) == (
-        value,
-    ) * 3
+    assert (held.value, held.filing["table_value_total"], sum(row["value_usd"] for row in rows)) == (value,) * 3
     assert (held.positions, held.filing["table_entry_total"], total) == (count,) * 3
     assert {row["value_unit_rule"] for row in rows} == {rule}
 
@@ -148,20 +144,10 @@ def test_a_restatement_replaces_its_quarter_and_moves_the_next(app: App, tmp_pat
 
 def test_new_holdings_are_united_with_what_stands(app: App, tmp_path: Path) -> None:
     added = ("09-30-2025", "2025-12-20", [(made.APPLE, 250, 1), (made.ALLY, 800, 20)])
-    take(
-        app, tmp_path, ours.september(), submission(4, added, form="13F-HR/A", amendment=(1, "NEW HOLDINGS"))
-    )
+    take(app, tmp_path, ours.september(), submission(4, added, form="13F-HR/A", amendment=(1, "NEW HOLDINGS")))
     held, rows = quarter(app, "2025-09-30")
-    assert rows == {
-        made.APPLE: (16, 4_000, None),
-        made.MICROSOFT: (5, 2_500, None),
-        made.ALLY: (20, 800, None),
-    }
-    assert (held.value, held.filing["reports_united"], held.filing["accession_no"]) == (
-        7_300,
-        2,
-        accession(4),
-    )
+    assert rows == {made.APPLE: (16, 4_000, None), made.MICROSOFT: (5, 2_500, None), made.ALLY: (20, 800, None)}
+    assert (held.value, held.filing["reports_united"], held.filing["accession_no"]) == (7_300, 2, accession(4))
 
 
 def test_options_stand_apart_from_shares(app: App, tmp_path: Path) -> None:
@@ -172,10 +158,7 @@ def test_options_stand_apart_from_shares(app: App, tmp_path: Path) -> None:
     with app.db.read() as tx:
         assert funds.holdings(tx, held, options="none", limit=9)[1] == 2
         assert funds.holdings(tx, held, options="only", limit=9)[1] == 1
-        sums = [
-            tuple(row)
-            for row in tx._connection.execute("SELECT shares, value FROM security_quarters ORDER BY 1")
-        ]
+        sums = [tuple(row) for row in tx._connection.execute("SELECT shares, value FROM security_quarters ORDER BY 1")]
     assert sums == [(5, 2_500), (15, 3_750)]
 
 
@@ -195,9 +178,9 @@ def test_a_notice_is_a_filing_without_holdings(app: App, tmp_path: Path) -> None
     assert (outcome.outcome, outcome.reason) == ("ingested", None)
     with app.db.read() as tx:
         assert funds.periods(tx, FUND) == []
-        assert [
-            tuple(row) for row in tx._connection.execute("SELECT form, row_count FROM holdings_reports")
-        ] == [("13F-NT", 0)]
+        assert [tuple(row) for row in tx._connection.execute("SELECT form, row_count FROM holdings_reports")] == [
+            ("13F-NT", 0)
+        ]
 
 
 def test_values_in_thousands_are_dollars_in_what_is_held(app: App, tmp_path: Path) -> None:
@@ -205,7 +188,7 @@ def test_values_in_thousands_are_dollars_in_what_is_held(app: App, tmp_path: Pat
     take(app, tmp_path, submission(2, cents))
     held, rows = quarter(app, "2025-09-30")
     assert rows == {made.APPLE: (1_000, 250_000, None), made.MICROSOFT: (1_000, 500_000, None)}
-    assert (held.unit_rule, held.filing["value_corrected"]) == ("thousands:implied_price", True)
+    assert (held.filing["value_unit_rule"], held.filing["value_corrected"]) == ("thousands:implied_price", True)
 
 
 def test_no_order_of_documents_shows(make_app: Callable[..., App], tmp_path: Path) -> None:
@@ -261,7 +244,7 @@ def test_what_the_operator_says_names_the_filing(app: App, tmp_path: Path) -> No
     run(app, folder, accession=accession(7), filed_at="2025-11-10")
     held, _ = quarter(app, "2025-09-30")
     assert (held.filing["accession_no"], held.filing["filed_at"]) == (accession(7), "2025-11-10")
-    assert held.unit_rule == "dollars:filing_date"
+    assert held.filing["value_unit_rule"] == "dollars:filing_date"
 
 
 def test_a_report_without_any_number_waits_for_a_list_that_tells_it(app: App, tmp_path: Path) -> None:
@@ -283,9 +266,7 @@ def test_a_report_without_any_number_waits_for_a_list_that_tells_it(app: App, tm
 def test_a_day_that_becomes_known_decides_the_unit_again(app: App, tmp_path: Path) -> None:
     old = ("12-31-2020", "2021-02-12", [(made.APPLE, 2_000, 1_000)])
     data = submission(6, old, signed="05-31-2023")
-    folder = write(
-        tmp_path / accession(6), "primary_doc.xml", data[data.index(b"<?xml") : data.index(b"</XML>")]
-    )
+    folder = write(tmp_path / accession(6), "primary_doc.xml", data[data.index(b"<?xml") : data.index(b"</XML>")])
     write(folder, "infotable.xml", made.table(made.row(made.APPLE, 2_000, 1_000)))
     run(app, folder)
     assert stored(app)["reports"][0][5:] == (1, "dollars:signature_date")
@@ -374,7 +355,7 @@ def known(app: App, number: str) -> tuple[str | None, int | None, str | None]:
     with app.db.read() as tx:
         found = securities.by_cusip(tx, number)
     assert found is not None
-    return found.ticker, found.cik, found.evidence
+    return found["ticker"], int(found["cik"]) if found["cik"] else None, found["evidence"]
 
 
 TICKERS = b"""{"0":{"cik_str":320193,"ticker":"AAPL","title":"Apple Inc."},
@@ -418,7 +399,7 @@ def test_rows_of_a_mapping_that_cannot_be_read_are_named_by_line(app: App, tmp_p
     (outcome,) = take(app, tmp_path, bad)
     assert (outcome.outcome, outcome.reason) == (
         "ingested",
-        "3 rows are left out: line 2: the check digit of '037833101' is wrong; line 3: 'A!' is not a ticker; "
+        "3 rows are left out: line 2: the check digit of 037833101 is wrong; line 3: 'A!' is not a ticker; "
         "line 5: 'x' is not a CIK",
     )
     assert known(app, made.ALLY) == ("ALLY", None, "cusip_mapping")
@@ -441,14 +422,14 @@ def test_cusips_follow_each_other_and_a_circle_ends(app: App, tmp_path: Path) ->
     take(app, tmp_path, rows)
     with app.db.read() as tx:
         links = securities.chain(tx, made.MICROSOFT)
-    assert [(one.cusip, one.effective_date, one.reason) for one in links] == [
+    assert [(one["cusip"], one["effective_date"], one["reason"]) for one in links] == [
         (made.APPLE, None, None),
         (made.MICROSOFT, "2024-05-01", "merger"),
         (made.ALLY, "2025-05-01", "split"),
     ]
     take(app, tmp_path, b"cusip,successor\n02005N100,037833100\n")
     with app.db.read() as tx:
-        assert sorted(one.cusip for one in securities.chain(tx, made.MICROSOFT)) == sorted(
+        assert sorted(one["cusip"] for one in securities.chain(tx, made.MICROSOFT)) == sorted(
             [made.APPLE, made.MICROSOFT, made.ALLY]
         )
 

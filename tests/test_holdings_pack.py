@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 from finapi.app import App
-from finapi.demo import data as demo
-from finapi.errors import ParseError
-from finapi.market import funds, holdings_pack
+from finapi.core.errors import ParseError
+from finapi.edgar.forms import THIRTEEN_F
+from finapi.market.demo import data as demo
+from finapi.market.documents import packed
+from finapi.market.holdings import funds
 from tests import holdings as ours
 from tests import thirteenf as made
 from tests.holdings import stored, submission, take
+
+MAGIC = b"finapi-pack 2 holdings\n"
 
 
 def test_a_pack_stores_what_the_ingest_stored(make_app: Callable[..., App], tmp_path: Path) -> None:
@@ -23,27 +27,27 @@ def test_a_pack_stores_what_the_ingest_stored(make_app: Callable[..., App], tmp_
     notice = submission(5, ("09-30-2025", "2025-11-14", []), form="13F-NT", entries=0, cik=made.OTHER_FUND)
     take(app, tmp_path, ours.june(), submission(2, ours.SEPTEMBER, extra=put, managers=["Wick LLC"]), notice)
     with app.db.read() as tx:
-        data = holdings_pack.dump(holdings_pack.held(tx))
-    assert holdings_pack.load(other, data, "p") == 3
+        data = packed.dump(tx, THIRTEEN_F)
+    assert packed.load(other, data, "p") == 3
     assert stored(other) == stored(app)
-    assert holdings_pack.load(other, data, "p") == 0
+    assert packed.load(other, data, "p") == 0
     with other.db.read() as tx:
-        assert holdings_pack.dump(holdings_pack.held(tx)) == data
+        assert packed.dump(tx, THIRTEEN_F) == data
 
 
 @pytest.mark.parametrize(
     ("data", "place", "reason"),
     [
-        (b"", "", "is not a finapi holdings pack of version 1"),
-        (holdings_pack.MAGIC + b"hello", "", "cannot be unpacked: "),
-        (holdings_pack.MAGIC, "", "is cut short or unpacks to too much"),
-        (holdings_pack.MAGIC + zlib.compress(b"{}\n"), "line 1", "is not a report: KeyError"),
-        (holdings_pack.MAGIC + zlib.compress(b"[" * 100_000), "line 1", "is not a report: "),
+        (b"", "", "is not a finapi pack of version 2"),
+        (MAGIC + b"hello", "", "cannot be unpacked: "),
+        (MAGIC, "", "is cut short or unpacks to too much"),
+        (MAGIC + zlib.compress(b"{}\n"), "line 1", "is not of a pack: ValueError"),
+        (MAGIC + zlib.compress(b"[" * 100_000), "line 1", "is not of a pack: RecursionError"),
     ],
 )
 def test_a_pack_that_is_none_is_refused(app: App, data: bytes, place: str, reason: str) -> None:
     with pytest.raises(ParseError) as caught:
-        holdings_pack.load(app, data, "p")
+        packed.load(app, data, "p")
     assert caught.value.place == place
     assert caught.value.reason.startswith(reason)
 

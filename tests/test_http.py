@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finapi.errors import ApiError
-from finapi.web import http
-from finapi.web.http import (
+from finapi.core.errors import ApiError
+from finapi.core.json import dumps
+from finapi.web.http import messages
+from finapi.web.http.messages import (
     MAX_QUERY_FIELDS,
     Request,
     caller_request_id,
     client_address,
     coded_etag,
-    dumps,
     gzip,
     held_etag,
     read_request,
@@ -121,9 +121,7 @@ def test_a_query_has_a_bounded_number_of_fields() -> None:
         assert raised.value.code == "BAD_REQUEST"
 
 
-@given(
-    st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E)), st.text(st.characters(max_codepoint=0x7E))
-)
+@given(st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E)), st.text(st.characters(max_codepoint=0x7E)))
 def test_any_target_is_read_or_refused(target: str, query: str) -> None:
     try:
         outcome = request(target, query).path[0]
@@ -136,9 +134,7 @@ def test_any_target_is_read_or_refused(target: str, query: str) -> None:
 
 
 def test_headers_are_named_in_lower_case() -> None:
-    read = request(
-        HTTP_X_API_KEY="k", HTTP_IF_NONE_MATCH='"t"', CONTENT_TYPE="application/json", CONTENT_LENGTH="2"
-    )
+    read = request(HTTP_X_API_KEY="k", HTTP_IF_NONE_MATCH='"t"', CONTENT_TYPE="application/json", CONTENT_LENGTH="2")
     assert read.headers == {
         "x-api-key": "k",
         "if-none-match": '"t"',
@@ -152,9 +148,7 @@ def test_empty_content_headers_are_none() -> None:
 
 
 def test_a_deadline_is_what_the_server_says() -> None:
-    assert (
-        read_request({"REQUEST_METHOD": "GET", "REQUEST_URI": "/", "finapi.deadline": 12.5}).deadline == 12.5
-    )
+    assert read_request({"REQUEST_METHOD": "GET", "REQUEST_URI": "/", "finapi.deadline": 12.5}).deadline == 12.5
     assert request().deadline is None
 
 
@@ -249,22 +243,17 @@ def test_a_caller_cannot_choose_its_address_by_adding_to_the_header() -> None:
 
 
 def test_what_strangers_send_is_not_remembered_at_length() -> None:
-    http._charged_address.cache_clear()
+    messages._charged_address.cache_clear()
     long = ", ".join("x" * 1000 for _ in range(60))
     for number in range(50):
         assert client_address(CLIENT, f"{number}, {long}", ()) == CLIENT
         assert client_address(PROXY, f"{number}, {long}, {CLIENT}", TRUSTED) == CLIENT
         assert client_address(PROXY, f"{number}" + f", {OTHER_PROXY}" * 10_000, TRUSTED) == OTHER_PROXY
-    assert http._charged_address.cache_info().currsize == 3
+    assert messages._charged_address.cache_info().currsize == 3
 
 
 def test_a_request_carries_the_address_that_is_charged() -> None:
-    environ = {
-        "REQUEST_METHOD": "GET",
-        "REQUEST_URI": "/",
-        "REMOTE_ADDR": PROXY,
-        "HTTP_X_FORWARDED_FOR": CLIENT,
-    }
+    environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": "/", "REMOTE_ADDR": PROXY, "HTTP_X_FORWARDED_FOR": CLIENT}
     assert read_request(environ, TRUSTED).address == CLIENT
     assert read_request(environ).address == PROXY
 
@@ -314,9 +303,9 @@ def test_a_caller_that_says_nothing_takes_no_gzip() -> None:
 
 def test_what_many_are_sent_is_compressed_once() -> None:
     body = b"x" * 5000
-    assert http.gzip_of_many(body) == http.gzip(body)
-    assert http.gzip_of_many(body) is http.gzip_of_many(body)
-    assert http.gzip_of_many.cache_info().maxsize == 8
+    assert messages.gzip_of_many(body) == messages.gzip(body)
+    assert messages.gzip_of_many(body) is messages.gzip_of_many(body)
+    assert messages.gzip_of_many.cache_info().maxsize == 8
 
 
 def test_gzip_gives_the_same_bytes_for_the_same_bytes() -> None:
@@ -370,7 +359,7 @@ def test_json_is_compact_utf8_without_nan() -> None:
 
 
 def test_json_is_gzipped_from_a_kibibyte_on() -> None:
-    assert http.GZIP_FROM == 1024
+    assert messages.GZIP_FROM == 1024
 
 
 @pytest.mark.parametrize(

@@ -6,20 +6,21 @@ from datetime import date, timedelta
 
 import pytest
 
+from finapi.core.errors import ApiError
 from finapi.edgar import ownership
-from finapi.edgar.ownership import Form
-from finapi.errors import ApiError
-from finapi.market import business_days, insider_positions, insider_rules, insider_titles, sectors
-from finapi.market.insider_rules import Facts
+from finapi.edgar.ownership import OwnershipForm
+from finapi.market.insiders import business_days, positions, rules, titles
+from finapi.market.insiders.rules import TradeFacts
+from finapi.market.reference import sectors
 from tests import ownership_forms as forms
 
 
-def form(*rows: str, **options: object) -> Form:
+def form(*rows: str, **options: object) -> OwnershipForm:
     return ownership.parse(forms.form(*rows, **options), "form.xml")  # type: ignore[arg-type]
 
 
-def facts(*rows: str, **options: object) -> list[Facts]:
-    return insider_rules.facts(form(*rows, **options))
+def facts(*rows: str, **options: object) -> list[TradeFacts]:
+    return rules.facts(form(*rows, **options))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def facts(*rows: str, **options: object) -> list[Facts]:
     ],
 )
 def test_standard_types(code: str | None, kind: str) -> None:
-    assert insider_rules.standard_type(code) == kind
+    assert rules.standard_type(code) == kind
 
 
 def test_only_purchases_and_sales_of_shares_are_trades_in_the_market() -> None:
@@ -65,9 +66,7 @@ def test_only_purchases_and_sales_of_shares_are_trades_in_the_market() -> None:
         ("9" * 19, "9" * 10, None),
     ],
 )
-def test_values_are_whole_dollars_halves_to_even(
-    shares: str | None, price: str | None, value: int | None
-) -> None:
+def test_values_are_whole_dollars_halves_to_even(shares: str | None, price: str | None, value: int | None) -> None:
     row = forms.transaction("P", shares, price)
     assert facts(row)[0].value == value
 
@@ -75,9 +74,7 @@ def test_values_are_whole_dollars_halves_to_even(
 # ---- plans
 
 
-def plan(
-    box: str | None, *noted: bool, text: str = "Under a Rule 10b5-1 plan of 2024."
-) -> list[tuple[bool, str]]:
+def plan(box: str | None, *noted: bool, text: str = "Under a Rule 10b5-1 plan of 2024.") -> list[tuple[bool, str]]:
     """What is said of rows of which some refer to a footnote about a plan."""
     rows = [forms.transaction("S", notes="F1" if one else "F2") for one in noted]
     told = facts(*rows, box=box, footnotes={"F1": text, "F2": "Sold."})
@@ -98,8 +95,7 @@ def test_before_the_box_only_words_tell() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["The sale was not made under a Rule 10b5-1 plan.", "A sale outside of any 10b5-1 plan.", "Nothing."],
+    "text", ["The sale was not made under a Rule 10b5-1 plan.", "A sale outside of any 10b5-1 plan.", "Nothing."]
 )
 def test_words_that_deny_a_plan(text: str) -> None:
     assert plan(None, True, text=text) == [(False, "not_stated")]
@@ -127,10 +123,7 @@ def test_an_exercise_with_sales_of_no_more_on_the_day_is_cashless() -> None:
     ("rows", "why"),
     [
         ((forms.transaction("M", "100", None), forms.transaction("S", "60", "10")), "units vest for nothing"),
-        (
-            (forms.transaction("M", "100", "2"), forms.transaction("S", "101", "10")),
-            "more than were exercised",
-        ),
+        ((forms.transaction("M", "100", "2"), forms.transaction("S", "101", "10")), "more than were exercised"),
         ((forms.transaction("M", "100", "2"), forms.transaction("S", "9", date="2025-03-04")), "another day"),
         ((forms.transaction("M", "100", "2"), forms.transaction("F", "60", "10")), "withheld and not sold"),
     ],
@@ -140,9 +133,7 @@ def test_what_is_no_cashless_exercise(rows: tuple[str, ...], why: str) -> None:
 
 
 def test_words_tell_of_a_cashless_exercise() -> None:
-    told = facts(
-        forms.transaction("S", notes="F1"), footnotes={"F1": "Sold in a cashless exercise of options."}
-    )
+    told = facts(forms.transaction("S", notes="F1"), footnotes={"F1": "Sold in a cashless exercise of options."})
     assert told[0].cashless is True
 
 
@@ -183,26 +174,24 @@ def test_sales_to_cover_taxes(code: str, text: str, is_so: bool) -> None:
 )
 def test_when_a_form_is_late(kind: str, day: str, filed: str, late: bool | None, days: int | None) -> None:
     told = form(forms.transaction(date=day), kind=kind, period=day)
-    assert insider_rules.lateness(told, filed) == (late, days)
+    assert rules.lateness(told, filed) == (late, days)
 
 
 def test_what_need_not_be_reported_in_two_days_makes_no_form_late() -> None:
     early = forms.transaction("A", date="2025-01-10", timeliness="E")
     told = form(early, forms.transaction(date="2025-03-03"), period="2025-01-10")
-    assert insider_rules.lateness(told, "2025-03-05") == (False, 2)
-    gift = form(
-        forms.transaction("G", date="2022-01-10"), forms.transaction(date="2022-03-03"), period="2022-01-10"
-    )
-    assert insider_rules.lateness(gift, "2022-03-07") == (False, 2)
+    assert rules.lateness(told, "2025-03-05") == (False, 2)
+    gift = form(forms.transaction("G", date="2022-01-10"), forms.transaction(date="2022-03-03"), period="2022-01-10")
+    assert rules.lateness(gift, "2022-03-07") == (False, 2)
 
 
 def test_without_a_filing_date_nothing_is_late() -> None:
-    assert insider_rules.lateness(form(forms.transaction()), None) == (None, None)
+    assert rules.lateness(form(forms.transaction()), None) == (None, None)
 
 
 def test_a_year_before_section_16_is_no_date() -> None:
-    assert insider_rules.usable_date("0015-11-23") is None
-    assert insider_rules.usable_date("2015-11-23") == "2015-11-23"
+    assert rules.usable_date("0015-11-23") is None
+    assert rules.usable_date("2015-11-23") == "2015-11-23"
 
 
 # ---- business days
@@ -255,29 +244,24 @@ def test_business_days_between_are_those_that_counting_finds() -> None:
     ],
 )
 def test_titles_have_a_standard_form(text: str, name: str, c_suite: bool, rank: int) -> None:
-    found = insider_titles.title(text)
+    found = titles.title(text)
     assert found is not None
     assert (found.name, found.c_suite, found.rank) == (name, c_suite, rank)
 
 
 def test_only_two_offices_make_a_named_executive_officer_for_certain() -> None:
-    told = [insider_titles.title(text) for text in ("CEO", "CFO", "COO")]
+    told = [titles.title(text) for text in ("CEO", "CFO", "COO")]
     assert [one.named for one in told if one] == [True, True, None]
-    assert insider_titles.title(None) is None
+    assert titles.title(None) is None
 
 
 @pytest.mark.parametrize(
     ("name", "entity"),
-    [
-        ("BERKSHIRE HATHAWAY INC", True),
-        ("Wick Capital LP", True),
-        ("BUFFETT WARREN E", False),
-        ("Costa Ann", False),
-    ],
+    [("BERKSHIRE HATHAWAY INC", True), ("Wick Capital LP", True), ("BUFFETT WARREN E", False), ("Costa Ann", False)],
 )
 def test_entities_are_told_by_their_names(name: str, entity: bool) -> None:
     told = form(owners=(forms.owner(("0000000109", name), flags="ten"),))
-    assert insider_titles.is_entity(told.owners[0]) is entity
+    assert titles.is_entity(told.owners[0]) is entity
 
 
 # ---- sectors
@@ -288,6 +272,22 @@ def test_sectors_are_the_divisions_of_the_sic() -> None:
     assert sectors.of(6022) == ("Finance, Insurance and Real Estate", "Depository Institutions")
     assert sectors.of(None) == sectors.of(1100) == (None, None)
     assert (sectors.division("manufacturing"), sectors.division("d"), sectors.group("35")) == ("D", "D", 35)
+
+
+@pytest.mark.parametrize(
+    ("name", "letter"),
+    [
+        ("Finance, Insurance, And Real Estate", "H"),
+        ("Financial Services", "H"),
+        ("Transportation, Communications, Electric, Gas, And Sanitary Services", "E"),
+        ("Transportation & Public Utilities", "E"),
+        ("RETAIL TRADE", "G"),
+        ("Wholesale", "F"),
+        ("Agriculture, Forestry, And Fishing", "A"),
+    ],
+)
+def test_sectors_are_taken_by_what_divisions_are_commonly_called(name: str, letter: str) -> None:
+    assert sectors.division(name) == letter
 
 
 def test_an_unknown_sector_is_refused_with_the_list() -> None:
@@ -304,21 +304,15 @@ def test_the_last_transaction_of_a_vehicle_tells_what_it_holds() -> None:
     told = form(
         forms.transaction("S", date="2025-03-04", after="800"),
         forms.transaction("S", date="2025-03-03", after="900"),
-        forms.transaction(
-            "G", "50", "0", sign="A", after="550", hands="I", nature="By trust", nature_notes="F1"
-        ),
+        forms.transaction("G", "50", "0", sign="A", after="550", hands="I", nature="By trust", nature_notes="F1"),
         forms.holding("70", notes="F2"),
     )
-    held = insider_positions.of(told.rows)
-    assert [(one.seq, one.ownership, one.amount) for one in held] == [
-        (1, "D", "800"),
-        (3, "I", "550"),
-        (4, "I", "70"),
-    ]
+    held = positions.of(told.rows)
+    assert [(one.seq, one.ownership, one.amount) for one in held] == [(1, "D", "800"), (3, "I", "550"), (4, "I", "70")]
 
 
 def test_a_position_without_an_amount_has_none() -> None:
-    (held,) = insider_positions.of(form(forms.transaction(after=None)).rows)
+    (held,) = positions.of(form(forms.transaction(after=None)).rows)
     assert held.amount is None
 
 
@@ -327,4 +321,4 @@ def test_two_grants_of_one_title_are_two_positions() -> None:
         forms.transaction("M", "10", None, derivative="2.5", after="90"),
         forms.transaction("M", "10", None, derivative="3.5", after="40"),
     )
-    assert [one.amount for one in insider_positions.of(told.rows)] == ["90", "40"]
+    assert [one.amount for one in positions.of(told.rows)] == ["90", "40"]

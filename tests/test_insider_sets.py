@@ -8,28 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from finapi.core.errors import ParseError
 from finapi.edgar import insider_sets
-from finapi.edgar.insider_sets import Filed
-from finapi.errors import ParseError
+from finapi.edgar.insider_sets import FiledForm
 from tests.ownership_forms import ACCESSION, data_set, files_of, table
 
 
-def read(**changed: bytes) -> list[Filed | ParseError]:
+def read(**changed: bytes) -> list[FiledForm | ParseError]:
     tables = {name: data for name, data in data_set(**changed).items() if data}
     return list(insider_sets.forms(tables, files_of(tables)))
 
 
 def test_a_filing_is_put_together_from_its_tables() -> None:
     (filed,) = read()
-    assert isinstance(filed, Filed)
+    assert isinstance(filed, FiledForm)
     form = filed.form
     assert (filed.accession, filed.filed) == (ACCESSION, "2025-03-05")
-    assert (form.form, form.period, form.issuer_cik, form.symbol) == (
-        "4",
-        "2025-03-03",
-        "0001234567",
-        "BRK-B",
-    )
+    assert (form.form, form.period, form.issuer_cik, form.symbol) == ("4", "2025-03-03", "0001234567", "BRK-B")
     assert form.rule_10b5_1 is False
     assert [(one.cik, one.is_director, one.is_officer, one.is_ten_percent_owner) for one in form.owners] == [
         ("0000000101", True, True, False),
@@ -40,11 +35,9 @@ def test_a_filing_is_put_together_from_its_tables() -> None:
 
 def test_rows_stand_by_their_keys_transactions_before_holdings() -> None:
     (filed,) = read()
-    assert isinstance(filed, Filed)
+    assert isinstance(filed, FiledForm)
     rows = filed.form.rows
-    assert [
-        (row.derivative, row.transaction, row.shares, row.price, row.following_shares) for row in rows
-    ] == [
+    assert [(row.derivative, row.transaction, row.shares, row.price, row.following_shares) for row in rows] == [
         (False, True, "100", "10.5", "1000"),
         (False, True, "200", None, "1200"),
         (False, False, None, None, "500"),
@@ -65,7 +58,7 @@ def test_columns_that_a_quarter_lacks_are_none() -> None:
         "ISSUERNAME": "Brook Lamps Inc.",
     }
     (filed,) = read(submission=table("submission", row, without="AFF10B5ONE"))
-    assert isinstance(filed, Filed)
+    assert isinstance(filed, FiledForm)
     assert filed.form.rule_10b5_1 is None
 
 
@@ -80,12 +73,9 @@ def test_a_filing_that_cannot_be_read_does_not_keep_the_others() -> None:
     bad = {**good, "ACCESSION_NUMBER": "0001234567-25-000011", "FILING_DATE": "05-MAI-2025"}
     orphan = {**good, "ACCESSION_NUMBER": "0001234567-25-000012"}
     first, second, third = read(submission=table("submission", good, bad, orphan))
-    assert isinstance(first, Filed)
+    assert isinstance(first, FiledForm)
     assert isinstance(second, ParseError)
-    assert (second.place, second.reason) == (
-        "0001234567-25-000011",
-        "FILING_DATE: '05-MAI-2025' is not a date",
-    )
+    assert (second.place, second.reason) == ("0001234567-25-000011", "FILING_DATE: '05-MAI-2025' is not a date")
     assert isinstance(third, ParseError)
     assert third.reason == "has no reporting owner"
 
@@ -95,7 +85,7 @@ def test_a_row_without_an_accession_number_is_refused_once(number: str) -> None:
     row = {"ACCESSION_NUMBER": number, "DOCUMENT_TYPE": "4"}
     good = data_set()["submission"]
     first, second = read(submission=good + table("submission", row, row).partition(b"\n")[2])
-    assert isinstance(first, Filed)
+    assert isinstance(first, FiledForm)
     assert isinstance(second, ParseError)
     assert second.reason == "is not an accession number"
 
@@ -106,7 +96,7 @@ def test_rows_that_belong_to_no_filing_take_no_memory() -> None:
     (filed,) = insider_sets.forms(tables, files_of(tables))
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert isinstance(filed, Filed)
+    assert isinstance(filed, FiledForm)
     assert most < 200_000
 
 
@@ -153,4 +143,4 @@ def test_damaged_tables_are_read_or_refused(data: st.DataObject) -> None:
         found = read(**{name: bytes(damaged)})
     except ParseError:
         return
-    assert all(isinstance(one, Filed | ParseError) for one in found)
+    assert all(isinstance(one, FiledForm | ParseError) for one in found)

@@ -9,9 +9,9 @@ from datetime import timedelta
 
 import pytest
 
-from finapi import accounts, credentials, invites
+from finapi.accounts import credentials, invites, users
 from finapi.app import App
-from finapi.errors import ApiError
+from finapi.core.errors import ApiError
 from tests.conftest import ACCOUNTS, NOW
 
 LATER = NOW + timedelta(days=1)
@@ -159,7 +159,7 @@ def test_a_listed_code_whose_secret_is_gone_is_none(app: App) -> None:
 def test_the_list_says_who_used_an_invite(app: App) -> None:
     code_of(app)
     use(app, 1)
-    user = accounts.create(app, "ann@example.com", "free", NOW)
+    user = users.create(app, "ann@example.com", "free", NOW)
     with app.db.write() as tx:
         tx.run("set_invite_user", id=1, user_id=user.id)
     with app.db.read() as tx:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finapi.market import kinds
+from finapi.market.statements import kinds
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,7 @@ def test_the_only_statement_of_a_filer_is_the_income_statement_whatever_it_is_ca
     ]
 
 
-@pytest.mark.parametrize(
-    "definition", ["0000014 - Disclosure - Balance Sheet Details", "0001 - Document - Cover"]
-)
+@pytest.mark.parametrize("definition", ["0000014 - Disclosure - Balance Sheet Details", "0001 - Document - Cover"])
 def test_notes_and_covers_are_no_statements(definition: str) -> None:
     assert kinds.kind_of("http://x.com/role/BalanceSheets", definition, "Abstract") is None
 

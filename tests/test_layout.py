@@ -6,8 +6,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from finapi.market import layout
-from finapi.market.report import (
+from finapi.market.statements import layout
+from finapi.market.statements.layout import (
     AS_IT_IS,
     CLOSES,
     HEADING,
@@ -37,9 +37,7 @@ def statement(kind: str | None, *lines: Line) -> Section:
 
 
 def columns(
-    *sections: Section,
-    facts: dict[str, list[tuple[Period, Dimensions]]],
-    defaults: dict[str, str] | None = None,
+    *sections: Section, facts: dict[str, list[tuple[Period, Dimensions]]], defaults: dict[str, str] | None = None
 ) -> list[list[tuple[Period, Dimensions]]]:
     """The columns of each section as (period, dimensions), for facts given as concept -> contexts."""
     contexts: list[Context] = []
@@ -68,13 +66,8 @@ def test_sections_that_are_no_statements_have_no_columns() -> None:
 
 
 def test_an_instant_stands_in_the_durations_that_it_opens_and_closes() -> None:
-    cash = statement(
-        "cash-flow", line("Change"), line("Cash", placement=OPENS), line("Cash", placement=CLOSES)
-    )
-    facts = {
-        "Change": periods(Q3),
-        "Cash": periods((None, "2010-06-30"), (None, "2010-09-30"), (None, "2008-01-01")),
-    }
+    cash = statement("cash-flow", line("Change"), line("Cash", placement=OPENS), line("Cash", placement=CLOSES))
+    facts = {"Change": periods(Q3), "Cash": periods((None, "2010-06-30"), (None, "2010-09-30"), (None, "2008-01-01"))}
     assert columns(cash, facts=facts) == [periods(Q3)]
 
 
@@ -86,9 +79,7 @@ def test_an_unlabelled_instant_stands_in_the_duration_that_ends_on_its_day() -> 
 
 def test_balances_that_only_flowed_through_from_the_statement_of_equity_are_no_columns() -> None:
     balance = statement("balance", line("Assets"), line("Equity"))
-    equity = statement(
-        "equity", line("Equity", placement=OPENS), line("Equity", placement=CLOSES), line("Change")
-    )
+    equity = statement("equity", line("Equity", placement=OPENS), line("Equity", placement=CLOSES), line("Change"))
     facts = {
         "Assets": periods((None, "2010-09-30")),
         "Equity": periods((None, "2010-09-30"), (None, "2010-06-30")),
@@ -117,9 +108,7 @@ def test_a_short_period_with_few_lines_is_a_stray_in_cash_flows() -> None:
 
 
 def test_a_period_without_both_balances_is_a_stray_in_changes_in_equity() -> None:
-    equity = statement(
-        "equity", line("Equity", placement=OPENS), line("Equity", placement=CLOSES), line("Issued")
-    )
+    equity = statement("equity", line("Equity", placement=OPENS), line("Equity", placement=CLOSES), line("Issued"))
     since_2008: Period = ("2008-02-01", "2010-09-30")
     facts = {
         "Equity": periods((None, "2009-12-31"), (None, "2010-09-30")),
@@ -141,11 +130,7 @@ def test_an_instant_that_closes_no_duration_stands_after_them() -> None:
 
 
 def table(*members: str) -> list[Line]:
-    return [
-        line(AXIS, STRUCTURE),
-        *(line(member, STRUCTURE) for member in members),
-        line("x:LineItems", HEADING),
-    ]
+    return [line(AXIS, STRUCTURE), *(line(member, STRUCTURE) for member in members), line("x:LineItems", HEADING)]
 
 
 def test_dimensioned_columns_follow_in_the_order_of_their_members() -> None:
@@ -176,9 +161,7 @@ def test_the_column_names_the_context_of_its_own_period() -> None:
 
 
 def test_a_statement_of_more_periods_than_any_has_is_refused() -> None:
-    days = [
-        (date(2010, 1, 1) + timedelta(days=number)).isoformat() for number in range(layout.MAX_PERIODS + 1)
-    ]
+    days = [(date(2010, 1, 1) + timedelta(days=number)).isoformat() for number in range(layout.MAX_PERIODS + 1)]
     income = statement("income", line("Revenues"), line("Shares"))
     with pytest.raises(layout.TooWide, match="role"):
         columns(income, facts={"Revenues": periods(*((day, "2011-12-31") for day in days))})

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finapi.limits import Decision, Limit, Limiter, State, decide
+from finapi.core.limits import BucketState, Decision, Limit, Limiter, decide
 
 XBRL = Limit(120, 60.0, 30)  # two a second
 NO_BURST = Limit(120, 60.0, 0)
@@ -83,7 +83,7 @@ def test_a_caller_at_twice_the_rate_passes_every_other_time() -> None:
 
 
 def test_a_refusal_changes_nothing() -> None:
-    full = State(30.0, 5.0)
+    full = BucketState(30.0, 5.0)
     for _ in range(1_000):
         decision, state = decide(XBRL, full, 5.25)
         assert not decision.allowed
@@ -126,7 +126,7 @@ def test_verdicts_agree_with_integer_arithmetic(per_second: int, burst: int, gap
 def test_first_request_leaves_the_whole_burst() -> None:
     decision, state = decide(XBRL, None, 5.0)
     assert decision == Decision(allowed=True, limit=120, remaining=30, reset_after=0.5, retry_after=0.0)
-    assert state == State(0.0, 5.0)
+    assert state == BucketState(0.0, 5.0)
 
 
 def test_each_request_leaves_one_less_and_half_a_second_more() -> None:
@@ -152,7 +152,7 @@ def test_a_refusal_says_when_to_come_back() -> None:
 )
 def test_remaining_and_retry_after_are_true(burst: int, requests: int, arrivals: list[int]) -> None:
     limit = Limit(requests, 60.0, burst)
-    state: State | None = None
+    state: BucketState | None = None
     for milliseconds in arrivals:
         decision, state = decide(limit, state, milliseconds / 1000)
     decision, state = decide(limit, state, 10.0)
@@ -227,9 +227,7 @@ def test_a_million_callers_of_two_limits_take_no_more_than_the_table() -> None:
     tracemalloc.start()
     try:
         for number in range(1_000_000):
-            assert limiter.take(
-                ("address", f"2001:db8:{number >> 16:x}:{number & 65535:x}::/64"), 0.0
-            ).allowed
+            assert limiter.take(("address", f"2001:db8:{number >> 16:x}:{number & 65535:x}::/64"), 0.0).allowed
         taken, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -14,8 +14,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from finapi.errors import ApiError
-from finapi.lockout import Attempt, Lockouts, State, after_failure, key_of, locked
+from finapi.core.errors import ApiError
+from finapi.core.lockout import Attempt, FailureCount, Lockouts, after_failure, key_of, locked
 
 HOUR, DAY = 3600.0, 24 * 3600.0
 ANN, BOB, CAY, DAN = (key_of(f"{name}@example.com") for name in ("ann", "bob", "cay", "dan"))
@@ -65,8 +65,8 @@ def fail_times(lockouts: Lockouts, key: bytes, count: int, now: float) -> float:
     ],
 )
 def test_the_failure_that_meets_a_step_locks(before: int | None, after: int, seconds: int | None) -> None:
-    state = None if before is None else State(before, 1000.0)
-    assert after_failure(state, 1000.0 + HOUR) == (State(after, 1000.0 + HOUR), seconds)
+    state = None if before is None else FailureCount(before, 1000.0)
+    assert after_failure(state, 1000.0 + HOUR) == (FailureCount(after, 1000.0 + HOUR), seconds)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_failure_that_meets_a_step_locks(before: int | None, after: int, sec
 )
 def test_a_lock_lasts_its_seconds_counted_in_whole_ones(failures: int, elapsed: float, left: int) -> None:
     for start in (0.0, 16.1, 98765432.1):  # 16.1 + 59 - 16.1 is a hair less than 59
-        assert locked(State(failures, start), start + elapsed) == left
+        assert locked(FailureCount(failures, start), start + elapsed) == left
 
 
 def test_an_email_without_failures_is_not_locked() -> None:
@@ -102,19 +102,19 @@ def test_an_email_without_failures_is_not_locked() -> None:
 
 @pytest.mark.parametrize(("failures", "left"), [(5, 20), (10, 260), (20, 3560)])
 def test_a_failure_during_a_lock_changes_nothing(failures: int, left: int) -> None:
-    state = State(failures, 1000.0)
+    state = FailureCount(failures, 1000.0)
     assert after_failure(state, 1040.0) == (state, left)
 
 
 def test_a_counter_is_forgotten_after_24_hours_without_a_failure() -> None:
     for count in (1, 4, 9, 19, 20):
-        state = State(count, 1000.0)
-        assert after_failure(state, 1000.0 + DAY) == (State(1, 1000.0 + DAY), None)
+        state = FailureCount(count, 1000.0)
+        assert after_failure(state, 1000.0 + DAY) == (FailureCount(1, 1000.0 + DAY), None)
         assert after_failure(state, 999.9 + DAY)[0].failures == min(count + 1, 20)
 
 
 def test_a_failure_told_late_does_not_turn_time_back() -> None:
-    assert after_failure(State(4, 1000.0), 999.0) == (State(5, 1000.0), 60)
+    assert after_failure(FailureCount(4, 1000.0), 999.0) == (FailureCount(5, 1000.0), 60)
 
 
 # ---- the key of an email
@@ -130,9 +130,7 @@ def test_spellings_of_one_account_share_a_key(email: str) -> None:
     assert key_of(email) == ANN
 
 
-@pytest.mark.parametrize(
-    "email", ["", "\0", "\ud800", "ann@example.com\0", "a nn@example.com", "änn@example.com"]
-)
+@pytest.mark.parametrize("email", ["", "\0", "\ud800", "ann@example.com\0", "a nn@example.com", "änn@example.com"])
 def test_any_text_has_a_key_of_its_own(email: str) -> None:
     assert key_of(email) != ANN
 
@@ -217,9 +215,7 @@ def test_an_attempt_has_one_outcome() -> None:
 # ---- many logins at once
 
 
-def storm(
-    lockouts: Lockouts, key: bytes, now: float, count: int, right: bool = False
-) -> tuple[Counter[object], int]:
+def storm(lockouts: Lockouts, key: bytes, now: float, count: int, right: bool = False) -> tuple[Counter[object], int]:
     """``count`` logins in as many threads; their answers, and how many passwords were tried."""
     answers: list[object] = []
     tried: list[int] = []
@@ -424,9 +420,7 @@ class Against(RuleBasedStateMachine):
         free = [key for key in self.entries if not self.left(key)]
         if not old and not free:
             return False
-        del self.entries[
-            min(old or free, key=lambda key: (min(self.entries[key].count, 20), self.entries[key].order))
-        ]
+        del self.entries[min(old or free, key=lambda key: (min(self.entries[key].count, 20), self.entries[key].order))]
         return True
 
     @rule(key=st.sampled_from([ANN, BOB, CAY, DAN]))

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
 import logging
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from finapi import accounts, logs
+from finapi.accounts import users
 from finapi.app import App
-from finapi.clock import FixedClock
+from finapi.core import logs
+from finapi.core.clock import FixedClock
 from tests.client import Client
 from tests.conftest import NOW
 
+ROOT = Path(__file__).parents[1]
 STAMP = "2026-01-31T12:00:00.000Z"
 
 Configure = Callable[..., io.StringIO]
@@ -62,14 +69,7 @@ def test_a_text_line_says_time_level_logger_message_and_fields(configure: Config
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [
-        ("a b", '"a b"'),
-        ("a=b", '"a=b"'),
-        ('a"b', '"a\\"b"'),
-        ("Ñandú", "Ñandú"),
-        ("Ñan dú", '"Ñan dú"'),
-        (1.5, "1.5"),
-    ],
+    [("a b", '"a b"'), ("a=b", '"a=b"'), ('a"b', '"a\\"b"'), ("Ñandú", "Ñandú"), ("Ñan dú", '"Ñan dú"'), (1.5, "1.5")],
 )
 def test_a_value_that_could_be_misread_is_quoted(configure: Configure, value: object, shown: str) -> None:
     stream = configure("text")
@@ -211,7 +211,7 @@ def test_records_do_not_reach_the_root_logger(configure: Configure, caplog: pyte
 @pytest.mark.parametrize("valid", [True, False])
 @pytest.mark.parametrize("way", ["header", "query", "both", "path"])
 def test_a_key_is_in_no_line_whichever_way_it_was_sent(
-    app: App, user: accounts.NewUser, configure: Configure, format: str, valid: bool, way: str
+    app: App, user: users.NewUser, configure: Configure, format: str, valid: bool, way: str
 ) -> None:
     key = user.api_key if valid else "f" * 32
     stream = configure(format, "debug")
@@ -226,9 +226,7 @@ def test_a_key_is_in_no_line_whichever_way_it_was_sent(
     assert key not in stream.getvalue()
 
 
-def test_a_request_is_one_line_with_what_it_cost(
-    app: App, user: accounts.NewUser, configure: Configure
-) -> None:
+def test_a_request_is_one_line_with_what_it_cost(app: App, user: users.NewUser, configure: Configure) -> None:
     stream = configure("json")
     answer = Client(app, user.api_key).get("/api/v1/xbrl/companies/NONE/statements?period=Q")
     record = json.loads(stream.getvalue())
@@ -266,3 +264,65 @@ def test_a_callers_own_request_id_is_not_logged_as_ours(app: App, configure: Con
     Client(app).get("/livez", headers={"X-Request-ID": "mine"})
     assert re.fullmatch("[0-9a-f-]{36}", json.loads(stream.getvalue())["request_id"])
     assert "mine" not in stream.getvalue()
+
+
+# ---- nobody reads
+
+
+def logger_to(descriptor: int) -> tuple[logging.Logger, logs.BackgroundHandler]:
+    handler = logs.BackgroundHandler(descriptor)
+    handler.setFormatter(logs.LogFormatter("text", FixedClock(NOW)))
+    logger = logging.Logger("finapi.test")
+    logger.addHandler(handler)
+    return logger, handler
+
+
+def test_lines_are_written_in_their_order_and_an_exit_waits_for_them(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as file:
+        logger, handler = logger_to(file.fileno())
+        for number in range(1000):
+            logger.warning("line %d", number)
+        assert handler.drain(10)
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert [line.rpartition(" ")[2] for line in lines] == [str(number) for number in range(1000)]
+
+
+def test_a_pipe_that_nobody_reads_keeps_nobody_waiting_and_what_is_dropped_is_counted() -> None:
+    reading, writing = os.pipe()
+    logger, handler = logger_to(writing)
+    for number in range(20_000):
+        logger.warning("line %d", number)
+    assert handler.dropped > 0
+    assert not handler.drain(0.01)
+    # Somebody reads after all.
+    dropped, text = handler.dropped, b""
+    while b"were dropped" not in text:
+        text += os.read(reading, 65_536)
+    lines = text.decode().splitlines()
+    assert f"{dropped} lines were dropped" in text.decode()
+    assert len([line for line in lines if " line " in line]) <= 20_000 - dropped
+    logger.warning("after")
+    while b"after" not in text:
+        text += os.read(reading, 65_536)
+    assert handler.drain(10)
+    os.close(reading)
+    # Nobody is there at all: no error, and counted.
+    logger.warning("to nobody")
+    assert handler.drain(10)
+    assert handler.dropped == dropped + 1
+    os.close(writing)
+
+
+def test_a_server_whose_stderr_nobody_reads_goes_on_and_stops(tmp_path: Path) -> None:
+    command = [sys.executable, "run.py", "serve", "--data-dir", str(tmp_path), "--port", "0", "--ready", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as server:
+        assert server.stdout is not None
+        port = json.loads(server.stdout.readline())["port"]
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        # Two hundred bytes of log each: beyond the 64 KB of the pipe.
+        for _ in range(600):
+            connection.request("GET", "/livez")
+            assert connection.getresponse().read() == b'{"status":"ok"}'
+        connection.close()
+        server.terminate()
+        assert server.wait(20) == 0

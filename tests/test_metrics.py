@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from finapi import metrics
-from finapi.metrics import Family, Metrics
+from finapi.core import metrics
+from finapi.core.metrics import MetricFamily, Metrics
 
-THINGS = Family("finapi_things_total", "counter", "Things.", ("kind", "place"))
-DEPTH = Family("finapi_depth", "gauge", "Depth.", ("queue",))
-SECONDS = Family("finapi_thing_seconds", "histogram", "Time of things.", ("kind",))
+THINGS = MetricFamily("finapi_things_total", "counter", "Things.", ("kind", "place"))
+DEPTH = MetricFamily("finapi_depth", "gauge", "Depth.", ("queue",))
+SECONDS = MetricFamily("finapi_thing_seconds", "histogram", "Time of things.", ("kind",))
 
 
 def families(text: str) -> dict[str, Any]:

@@ -10,26 +10,25 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from finapi import __version__, accounts
+from finapi import __version__
+from finapi.accounts import users
 from finapi.app import App
-from finapi.errors import STATUS_OF
-from finapi.web.call import Route
-from finapi.web.http import dumps, gzip
+from finapi.core.errors import STATUS_OF
+from finapi.core.json import dumps
+from finapi.web.http.call import Route
+from finapi.web.http.messages import gzip
+from finapi.web.http.params import Field, Param, read_all
 from finapi.web.openapi import document
-from finapi.web.params import Field, Param
 from finapi.web.routes import ROUTES as TABLE
-from finapi.web.routes import paths
 from tests.api import COMPANY
 from tests.client import Client
 
 # Pages are for people: the document is of what programs call.
 ROUTES = tuple(route for route in TABLE if not route.page)
 
-DOCUMENT = document("https://api.example.com")
+DOCUMENT = document("https://api.example.com", TABLE)
 
-ALL_PARAMS = [
-    pytest.param(route, param, id=f"{route.path} {param.name}") for route in ROUTES for param in route.params
-]
+ALL_PARAMS = [pytest.param(route, param, id=f"{route.path} {param.name}") for route in ROUTES for param in route.params]
 each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 
 
@@ -40,9 +39,7 @@ def operation(route: Route) -> dict[str, Any]:
 
 def parameter(route: Route, param: Param) -> dict[str, Any]:
     found = [
-        one
-        for one in operation(route)["parameters"]
-        if (one.get("name"), one.get("in")) == (param.name, param.place)
+        one for one in operation(route)["parameters"] if (one.get("name"), one.get("in")) == (param.name, param.place)
     ]
     assert len(found) == 1
     one: dict[str, Any] = found[0]
@@ -59,16 +56,14 @@ def test_the_document_carries_the_version_of_the_api() -> None:
     assert DOCUMENT["info"]["version"] == __version__
 
 
-@pytest.mark.parametrize(
-    ("public_url", "server"), [("", "/"), ("https://api.example.com", "https://api.example.com")]
-)
+@pytest.mark.parametrize(("public_url", "server"), [("", "/"), ("https://api.example.com", "https://api.example.com")])
 def test_the_document_names_the_address_that_the_operator_chose(public_url: str, server: str) -> None:
-    assert document(public_url)["servers"] == [{"url": server}]
+    assert document(public_url, TABLE)["servers"] == [{"url": server}]
 
 
 def test_every_route_is_in_the_document_and_nothing_else() -> None:
     documented = {(method.upper(), path) for path, item in DOCUMENT["paths"].items() for method in item}
-    assert documented == {(route.method, path) for route in ROUTES for path in paths(route)}
+    assert documented == {(route.method, path) for route in ROUTES for path in route.paths}
 
 
 def test_every_operation_and_webhook_has_a_name_of_its_own() -> None:
@@ -102,7 +97,7 @@ def test_an_operation_says_what_it_costs_and_who_may_call(route: Route) -> None:
 @each_route
 def test_an_operation_names_the_answers_that_it_can_give(route: Route) -> None:
     answers = set(operation(route)["responses"])
-    expected = {"400", "405", "500", "503", "504", *map(str, route.answers), *map(str, route.errors)}
+    expected = {"400", "405", "414", "500", "503", "504", *map(str, route.answers), *map(str, route.errors)}
     expected |= {"401", "404", "429"} if route.auth == "key" else set()
     expected |= {"402"} if route.cost else set()
     expected |= {"401"} if route.auth in ("session", "either") else set()
@@ -116,11 +111,11 @@ def test_an_operation_names_the_answers_that_it_can_give(route: Route) -> None:
 @each_route
 def test_an_operation_lists_the_parameters_of_its_route(route: Route) -> None:
     listed = operation(route).get("parameters", [])
+    if route.tables:
+        assert listed.pop() == {"$ref": "#/components/parameters/Format"}
     if route.idempotent:
         assert listed.pop() == {"$ref": "#/components/parameters/IdempotencyKey"}
-    assert [(one["name"], one["in"]) for one in listed] == [
-        (param.name, param.place) for param in route.params
-    ]
+    assert [(one["name"], one["in"]) for one in listed] == [(param.name, param.place) for param in route.params]
 
 
 @pytest.mark.parametrize(("route", "param"), ALL_PARAMS)
@@ -133,11 +128,27 @@ def test_a_parameter_is_named_and_described_so_that_any_tool_can_use_it(route: R
     assert found["required"] or found["in"] == "query"
 
 
+@pytest.mark.parametrize(
+    ("route", "param"),
+    [one for one in ALL_PARAMS if isinstance(one.values[1], Param) and one.values[1].kind == "words"],
+)
+def test_a_list_is_taken_with_commas_and_given_anew_for_each_word(route: Route, param: Param) -> None:
+    words = [*dict.fromkeys((param.allowed or param.example.split(",") * 2)[:2])]
+    apart, together = (read_all([param], {}, {param.name: given}) for given in (words, [",".join(words)]))
+    assert apart == together
+    assert (parameter(route, param)["style"], parameter(route, param)["explode"]) == ("form", False)
+
+
 @pytest.mark.parametrize(("route", "param"), ALL_PARAMS)
 def test_an_example_is_a_value_that_the_parameter_takes(route: Route, param: Param) -> None:
     assert param.example
     value = param.read(param.example)
-    assert parameter(route, param)["example"] == ([value] if param.repeatable else value)
+    described = parameter(route, param)
+    if described["schema"].get("type") == "string":
+        value = param.example
+    elif param.kind == "words":
+        value = param.example.split(",")
+    assert described["example"] == value
 
 
 @pytest.mark.parametrize(
@@ -154,13 +165,13 @@ def test_an_example_is_a_value_that_the_parameter_takes(route: Route, param: Par
 )
 def test_a_parameter_of_the_statements_has_its_schema(name: str, schema: dict[str, Any]) -> None:
     path = "/api/v1/xbrl/companies/{ticker}/statements"
-    found = {one["name"]: one["schema"] for one in DOCUMENT["paths"][path]["get"]["parameters"]}
+    found = {one["name"]: one["schema"] for one in DOCUMENT["paths"][path]["get"]["parameters"] if "name" in one}
     assert found[name] == schema
 
 
 def test_a_parameter_that_may_be_repeated_is_an_array() -> None:
     path = "/api/v1/xbrl/filing/{accession}/statements"
-    found = {one["name"]: one["schema"] for one in DOCUMENT["paths"][path]["get"]["parameters"]}
+    found = {one["name"]: one["schema"] for one in DOCUMENT["paths"][path]["get"]["parameters"] if "name" in one}
     assert found["statement"]["type"] == "array"
     assert found["statement"]["items"]["enum"][:3] == ["income", "balance", "cash-flow"]
 
@@ -169,7 +180,7 @@ def test_the_server_serves_the_document_that_the_function_makes(app: App) -> Non
     answer = Client(app).get("/openapi.json")
     assert answer.status == 200
     assert answer.headers["content-type"] == "application/json; charset=utf-8"
-    assert answer.json == json.loads(json.dumps(document("")))
+    assert answer.json == json.loads(json.dumps(document("", TABLE)))
 
 
 # ---- answers
@@ -209,11 +220,7 @@ def test_every_body_has_an_example_and_every_example_fits_its_schema(section: st
 
 @pytest.mark.parametrize(
     ("route", "field"),
-    [
-        pytest.param(route, field, id=f"{route.path} {field.name}")
-        for route in ROUTES
-        for field in route.body or ()
-    ],
+    [pytest.param(route, field, id=f"{route.path} {field.name}") for route in ROUTES for field in route.body or ()],
 )
 def test_an_example_of_a_member_of_a_body_is_a_value_that_it_takes(route: Route, field: Field) -> None:
     shown = operation(route)["requestBody"]["content"]["application/json"]["example"]
@@ -235,12 +242,29 @@ def test_the_errors_that_are_shown_have_codes_of_their_status() -> None:
 
 
 @each_route
+def test_an_answer_has_one_type_and_a_list_its_tables_beside_it(route: Route) -> None:
+    response = operation(route)["responses"].get("200", {"content": {}})
+    assert len({"json" in kind for kind in response["content"]}) <= 1, "a client's type would be a union with text"
+    assert ("x-tables" in response) is route.tables
+    if route.tables:
+        header = response["x-tables"]["text/csv"]["example"].partition("\r\n")[0]
+        assert route.tabled or header.split(",") == list(route.columns)
+        assert list(response["x-tables"]) == ["text/csv", "application/x-ndjson"]
+
+
+def test_a_registration_whose_mail_fails_is_described() -> None:
+    failed = resolved(DOCUMENT["paths"]["/api/v1/auth/register"]["post"]["responses"]["500"])
+    assert "MAIL_FAILED" in failed["description"]
+    assert set(failed["content"]["application/json"]["examples"]) == {"INTERNAL", "MAIL_FAILED"}
+
+
+@each_route
 def test_an_answer_names_the_headers_that_it_carries(route: Route) -> None:
     responses = operation(route)["responses"]
     for status, response in responses.items():
         names = set(resolved(response)["headers"])
         assert {"X-API-Version", "X-Request-ID"} <= names
-        assert ("X-Tokens-Charged" in names) is bool(route.cost)
+        assert ("X-Tokens-Charged" in names) is (route.auth == "key")
         assert ("ETag" in names) is (route.cacheable and status in ("200", "304"))
         limits = "X-RateLimit-Remaining" in names
         gateway = route.zone in ("financials", "xbrl")
@@ -270,7 +294,7 @@ def test_a_link_leads_to_an_operation_with_the_parameters_that_it_fills() -> Non
 
 
 def test_every_event_is_a_webhook_whose_body_is_described() -> None:
-    assert set(DOCUMENT["webhooks"]) == {"finapi.test", "sniper.filing_hit", *accounts.TOPICS}
+    assert set(DOCUMENT["webhooks"]) == {"finapi.test", "sniper.filing_hit", *users.TOPICS}
     for name, item in DOCUMENT["webhooks"].items():
         schema = item["post"]["requestBody"]["content"]["application/json"]["schema"]
         assert schema["properties"]["event_type"] == {"const": name}
@@ -278,10 +302,9 @@ def test_every_event_is_a_webhook_whose_body_is_described() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "status"),
-    [(COMPANY + "?period=X", 400), (COMPANY, 404), ("/api/v1/xbrl/filing/x/statements", 400)],
+    ("path", "status"), [(COMPANY + "?period=X", 400), (COMPANY, 404), ("/api/v1/xbrl/filing/x/statements", 400)]
 )
-def test_a_refusal_fits_the_error(app: App, user: accounts.NewUser, path: str, status: int) -> None:
+def test_a_refusal_fits_the_error(app: App, user: users.NewUser, path: str, status: int) -> None:
     answer = Client(app, user.api_key).get(path)
     assert answer.status == status
     error = DOCUMENT["components"]["schemas"]["Error"]

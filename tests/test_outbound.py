@@ -9,12 +9,13 @@ import time
 import tracemalloc
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 
 import pytest
 import trustme
 
-from finapi import addresses
-from finapi.outbound import Outbound, OutboundError, Reach, Refused, Request, Stopped
+from finapi.net import addresses
+from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach, RequestStopped, TargetRefused
 from tests import receiver as receivers
 from tests.process import eventually
 from tests.receiver import Receiver, drip, endless, half_closed, receiver, reply, reset, silent, status
@@ -38,15 +39,15 @@ def no_names(host: str) -> Sequence[str]:
     raise AssertionError(f"{host} was looked up")
 
 
-def post(there: Receiver, seconds: float = 5.0, **options: object) -> Request:
-    return Request(there.url, "POST", body=b"{}", seconds=seconds, **options)  # type: ignore[arg-type]
+def post(there: Receiver, seconds: float = 5.0, **options: object) -> OutboundRequest:
+    return OutboundRequest(there.url, "POST", body=b"{}", seconds=seconds, **options)  # type: ignore[arg-type]
 
 
 # ---- what is sent, and what is kept
 
 
 def test_a_request_is_sent_as_it_stands(there: Receiver, outbound: Outbound) -> None:
-    got = outbound.send(Request(there.url + "?a=b", "POST", {"X-One": "1"}, b'{"a":1}'))
+    got = outbound.send(OutboundRequest(there.url + "?a=b", "POST", {"X-One": "1"}, b'{"a":1}'))
     assert (got.status, got.body, got.cut) == (200, b"ok", False)
     (received,) = there.received
     assert received.line == "POST /hook?a=b HTTP/1.1"
@@ -62,7 +63,7 @@ def test_a_request_is_sent_as_it_stands(there: Receiver, outbound: Outbound) -> 
 
 def test_a_header_cannot_begin_another(there: Receiver, outbound: Outbound) -> None:
     with pytest.raises(OutboundError):
-        outbound.send(Request(there.url, headers={"X-One": "1\r\nX-Two: 2"}))
+        outbound.send(OutboundRequest(there.url, headers={"X-One": "1\r\nX-Two: 2"}))
     assert there.received == []
 
 
@@ -95,10 +96,10 @@ def test_headers_of_a_reply_are_found_in_lower_case(there: Receiver, outbound: O
 
 def test_a_whole_reply_is_whole_or_an_error(there: Receiver, outbound: Outbound) -> None:
     there.behave = status(200, body=b"z" * 100_000)
-    got = outbound.send(Request(there.url, body_bytes=100_000, whole=True))
+    got = outbound.send(OutboundRequest(there.url, body_bytes=100_000, whole=True))
     assert got.body == b"z" * 100_000
     with pytest.raises(OutboundError, match="longer than 99999 bytes"):
-        outbound.send(Request(there.url, body_bytes=99_999, whole=True))
+        outbound.send(OutboundRequest(there.url, body_bytes=99_999, whole=True))
 
 
 # ---- receivers that mean harm
@@ -110,15 +111,15 @@ def test_a_whole_reply_is_whole_or_an_error(there: Receiver, outbound: Outbound)
         (reply(b""), "the connection was closed without a reply"),
         (reset, "cannot be reached: Connection reset by peer"),
         (half_closed, "the connection was closed without a reply"),
-        (reply(b"220 mail.example ESMTP\r\n"), "the reply is no HTTP"),
-        (reply(b"HTTP/1.1 two hundred\r\n\r\n"), "the reply is no HTTP"),
+        (reply(b"220 mail.example ESMTP\r\n"), "the reply is not HTTP"),
+        (reply(b"HTTP/1.1 two hundred\r\n\r\n"), "the reply is not HTTP"),
         (reply(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab"), "closed in the middle of the reply"),
         (reply(CHUNKED + b"5\r\nab"), "closed in the middle"),
         (reply(CHUNKED + b"zz\r\nab"), "closed in the middle|no HTTP"),
-        (endless(b"HTTP/1.1 200 OK\r\nX-Endless: "), "the reply is no HTTP"),
-        (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), "cannot be reached: the server says too much"),
-        (endless(b"HTTP/1.1 200 OK\r\n", b"X-More: 1\r\n"), "the reply is no HTTP|says too much"),
-        (endless(b"x"), "the reply is no HTTP|says too much"),
+        (endless(b"HTTP/1.1 200 OK\r\nX-Endless: "), "the reply is not HTTP"),
+        (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), "cannot be reached: the reply is too long"),
+        (endless(b"HTTP/1.1 200 OK\r\n", b"X-More: 1\r\n"), "the reply is not HTTP|the reply is too long"),
+        (endless(b"x"), "the reply is not HTTP|the reply is too long"),
     ],
 )  # fmt: skip
 def test_what_is_no_reply_is_told_in_our_words(
@@ -127,22 +128,13 @@ def test_what_is_no_reply_is_told_in_our_words(
     there.behave = behave
     with pytest.raises(OutboundError, match=reason) as caught:
         outbound.send(post(there))
-    assert not isinstance(caught.value, Refused)
+    assert not isinstance(caught.value, TargetRefused)
 
 
 @pytest.mark.parametrize(
-    "behave",
-    [
-        silent,
-        drip(),
-        drip(b"H"),
-        drip(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"),
-        drip(CHUNKED),
-    ],
+    "behave", [silent, drip(), drip(b"H"), drip(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"), drip(CHUNKED)]
 )
-def test_no_receiver_holds_longer_than_the_limit(
-    there: Receiver, outbound: Outbound, behave: receivers.Behave
-) -> None:
+def test_no_receiver_holds_longer_than_the_limit(there: Receiver, outbound: Outbound, behave: receivers.Behave) -> None:
     there.behave = behave
     started = time.monotonic()
     with pytest.raises(OutboundError, match=r"no reply within 0\.3 s"):
@@ -181,14 +173,14 @@ def test_a_receiver_that_never_reads_is_given_up(outbound: Outbound) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         with pytest.raises(OutboundError, match=r"no reply within 0\.3 s"):
-            outbound.send(Request(url, "POST", body=b"x" * 20_000_000, seconds=0.3))
+            outbound.send(OutboundRequest(url, "POST", body=b"x" * 20_000_000, seconds=0.3))
 
 
 def test_nobody_there(outbound: Outbound) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(OutboundError, match="cannot be reached: Connection refused"):
-        outbound.send(Request(f"http://127.0.0.1:{port}/"))
+        outbound.send(OutboundRequest(f"http://127.0.0.1:{port}/"))
 
 
 # ---- names and addresses
@@ -202,30 +194,30 @@ def named(*answers: Sequence[str]) -> Outbound:
 
 def test_the_name_is_resolved_once_and_sent_as_host(there: Receiver) -> None:
     url = f"http://hook.example:{there.port}/"
-    assert named(["127.0.0.1"]).send(Request(url)).status == 200
+    assert named(["127.0.0.1"]).send(OutboundRequest(url)).status == 200
     assert there.received[0].headers["host"] == f"hook.example:{there.port}"
 
 
 def test_a_name_that_comes_to_mean_a_private_address_is_refused_then(there: Receiver) -> None:
     rebinding = named(["127.0.0.1"], ["10.0.0.1"])
     url = f"http://hook.example:{there.port}/"
-    assert rebinding.send(Request(url)).status == 200
-    with pytest.raises(Refused, match="private"):
-        rebinding.send(Request(url))
+    assert rebinding.send(OutboundRequest(url)).status == 200
+    with pytest.raises(TargetRefused, match="no address that may be used"):
+        rebinding.send(OutboundRequest(url))
 
 
 def test_of_several_addresses_only_usable_ones_are_connected_to(there: Receiver) -> None:
     url = f"http://hook.example:{there.port}/"
-    assert named(["10.0.0.1", "169.254.169.254", "127.0.0.1"]).send(Request(url)).status == 200
+    assert named(["10.0.0.1", "169.254.169.254", "127.0.0.1"]).send(OutboundRequest(url)).status == 200
     with pytest.raises(OutboundError, match="Connection refused"):
         # Nobody listens at the first; the second is not tried although it would be next.
-        named(["::1", "10.0.0.1"]).send(Request(url))
+        named(["::1", "10.0.0.1"]).send(OutboundRequest(url))
 
 
 @pytest.mark.parametrize("address", ["fe80::1%1", "::ffff:127.0.0.1", "0.0.0.0", "nonsense"])
 def test_what_a_resolver_says_is_judged_too(there: Receiver, address: str) -> None:
-    with pytest.raises(Refused, match="may not be used"):
-        named([address]).send(Request(f"http://hook.example:{there.port}/"))
+    with pytest.raises(TargetRefused, match="no address that may be used"):
+        named([address]).send(OutboundRequest(f"http://hook.example:{there.port}/"))
     assert there.received == []
 
 
@@ -238,21 +230,41 @@ def test_a_look_up_takes_its_part_of_the_limit() -> None:
 
     hanging = Outbound(Reach(LOOPBACK), resolve=hang)
     with pytest.raises(OutboundError, match=r"no reply within 0\.2 s"):
-        hanging.send(Request("http://hook.example/", seconds=0.2))
+        hanging.send(OutboundRequest("http://hook.example/", seconds=0.2))
     over.set()
     for thread in threading.enumerate():
         if thread.name == "finapi-look-up":
             thread.join()
 
 
-def test_a_name_without_an_address(there: Receiver) -> None:
-    def unknown(host: str) -> list[str]:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+def unknown(host: str) -> list[str]:
+    raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
+
+def broken(host: str) -> list[str]:
+    raise UnicodeError("label empty or too long")
+
+
+@pytest.mark.parametrize("url", ["https://hook.example/", "http://hook.example/"])
+@pytest.mark.parametrize(
+    "resolve",
+    [
+        unknown,
+        broken,
+        *(lambda host, found=found: found for found in ([], ["10.0.0.1"], ["10.0.0.1", "fd00::1"], ["fe80::1%1"])),
+    ],
+)
+def test_a_private_name_cannot_be_told_from_one_that_is_not_there(url: str, resolve: Any) -> None:
+    with pytest.raises(OutboundError) as caught:
+        Outbound(Reach(LOOPBACK), resolve=resolve).send(OutboundRequest(url))
+    assert (type(caught.value), caught.value.reason) == (TargetRefused, "the host has no address that may be used")
+
+
+def test_a_name_of_the_operators_own_says_why_it_leads_nowhere() -> None:
     with pytest.raises(OutboundError, match="cannot be reached: Name or service not known"):
-        Outbound(Reach(LOOPBACK), resolve=unknown).send(Request("http://hook.example/"))
+        Outbound(Reach(anything=True), resolve=unknown).send(OutboundRequest("http://hook.example/"))
     with pytest.raises(OutboundError, match="has no address"):
-        named([]).send(Request("http://hook.example/"))
+        Outbound(Reach(anything=True), resolve=lambda host: []).send(OutboundRequest("http://hook.example/"))
 
 
 def test_a_redirect_is_an_answer_like_any_other(there: Receiver, outbound: Outbound) -> None:
@@ -294,11 +306,11 @@ def trusting(authority: trustme.CA) -> Outbound:
 
 def test_the_certificate_is_of_the_name_not_of_the_address(authority: trustme.CA) -> None:
     with receiver(context=secured(authority, "hook.example")) as there:
-        assert trusting(authority).send(Request(f"https://hook.example:{there.port}/")).status == 200
+        assert trusting(authority).send(OutboundRequest(f"https://hook.example:{there.port}/")).status == 200
         with pytest.raises(OutboundError, match="TLS: the certificate is not trusted: Hostname mismatch"):
-            trusting(authority).send(Request(f"https://other.example:{there.port}/"))
+            trusting(authority).send(OutboundRequest(f"https://other.example:{there.port}/"))
         with pytest.raises(OutboundError, match="TLS: the certificate is not trusted: IP address mismatch"):
-            trusting(authority).send(Request(f"https://127.0.0.1:{there.port}/"))
+            trusting(authority).send(OutboundRequest(f"https://127.0.0.1:{there.port}/"))
     assert len(there.received) == 1
 
 
@@ -306,13 +318,13 @@ def test_a_certificate_of_nobody_is_not_trusted(authority: trustme.CA) -> None:
     with receiver(context=secured(authority, "hook.example")) as there:
         stranger = Outbound(Reach(LOOPBACK), resolve=lambda host: ["127.0.0.1"])
         with pytest.raises(OutboundError, match="TLS: the certificate is not trusted"):
-            stranger.send(Request(f"https://hook.example:{there.port}/"))
+            stranger.send(OutboundRequest(f"https://hook.example:{there.port}/"))
 
 
 def test_tls_that_is_none(there: Receiver, authority: trustme.CA) -> None:
     there.behave = silent
     with pytest.raises(OutboundError, match=r"no reply within 0\.5 s"):
-        trusting(authority).send(Request(f"https://hook.example:{there.port}/", seconds=0.5))
+        trusting(authority).send(OutboundRequest(f"https://hook.example:{there.port}/", seconds=0.5))
 
 
 # ---- stopping
@@ -333,11 +345,11 @@ def test_closing_breaks_off_what_is_being_sent(there: Receiver, outbound: Outbou
     closer = threading.Thread(target=close)
     closer.start()
     started = time.monotonic()
-    with pytest.raises(Stopped):
+    with pytest.raises(RequestStopped):
         outbound.send(post(there, seconds=30.0))
     assert time.monotonic() - started < 5.0
     closer.join()
-    with pytest.raises(Stopped):
+    with pytest.raises(RequestStopped):
         outbound.send(post(there))
     assert len(there.received) == 1
 

@@ -13,12 +13,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from finapi import accounts, billing, plans
 from finapi import app as apps
+from finapi.accounts import billing, plans, users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.config import Config
-from finapi.errors import ApiError
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.core.errors import ApiError
 from tests.client import ledger_sum
 from tests.conftest import NOW
 
@@ -65,7 +65,7 @@ def buy(app: App, cents: int, user_id: int = 1) -> tuple[int, ...]:
 def app(make_app: Callable[..., App]) -> App:
     """An App whose one user is on the plan free, with 100 tokens a month, since the 31st of January."""
     app = make_app(free_tokens=100, weekly_tokens=50, yearly_tokens=1000)
-    accounts.create(app, "ann@example.com", "free", NOW)
+    users.create(app, "ann@example.com", "free", NOW)
     return app
 
 
@@ -97,9 +97,7 @@ def test_periods_are_counted_from_the_anniversary_and_do_not_creep(
     assert plans.period_end(at(anchor), plan, at(after)) == at(end)
 
 
-def test_a_refill_brings_the_quota_anew_and_loses_what_was_left_of_the_old(
-    app: App, clock: FixedClock
-) -> None:
+def test_a_refill_brings_the_quota_anew_and_loses_what_was_left_of_the_old(app: App, clock: FixedClock) -> None:
     spend(app, 30)
     clock.advance(seconds=28 * 86_400)
     plans.refill(app, 1, clock.now())
@@ -177,14 +175,14 @@ def test_a_refund_after_a_refill_is_not_lost(app: App, clock: FixedClock) -> Non
 
 
 def test_a_cent_buys_a_token(app: App) -> None:
-    assert accounts.add_credit(app, "ann@example.com", 1250, NOW) == 1250
+    assert users.add_credit(app, "ann@example.com", 1250, NOW) == 1250
     assert buy(app, 1200) == (1200, 1300, 50)
     assert rows(app) == [(100, "refill"), (1200, "purchase")]
     assert billing.wrong(app, NOW) == []
 
 
 def test_an_empty_wallet_buys_nothing(app: App) -> None:
-    accounts.add_credit(app, "ann@example.com", 99, NOW)
+    users.add_credit(app, "ann@example.com", 99, NOW)
     with pytest.raises(ApiError) as raised:
         buy(app, 100)
     assert (raised.value.code, raised.value.status) == ("INSUFFICIENT_BALANCE", 400)
@@ -192,7 +190,7 @@ def test_an_empty_wallet_buys_nothing(app: App) -> None:
 
 
 def test_purchases_race_with_debits_and_lose_no_cent(app: App) -> None:
-    accounts.add_credit(app, "ann@example.com", 1000, NOW)
+    users.add_credit(app, "ann@example.com", 1000, NOW)
     bought: list[str | None] = []
     spent: list[str | None] = []
 
@@ -213,7 +211,7 @@ def test_purchases_race_with_debits_and_lose_no_cent(app: App) -> None:
     assert set(spent) <= {None, "insufficient_tokens"}
     assert held(app)[0] == 100 + 7 * 142 - 3 * spent.count(None)
     with app.db.read() as tx:
-        assert accounts.profile(app, tx, 1, NOW)["credit_balance"] == 0.06
+        assert users.profile(app, tx, 1, NOW)["credit_balance"] == 0.06
     assert billing.wrong(app, NOW) == []
 
 
@@ -243,7 +241,8 @@ def test_what_does_not_add_up_is_named(app: App) -> None:
     with app.db.write() as tx:
         tx._connection.execute("UPDATE userplans SET total_limit_api = 90")
         tx._connection.execute("UPDATE users SET credit_cents = 5")
-        billing.ledger_row(tx, 1, 0, "debit", now="2026-01-31T11:00:00.000Z", endpoint="GET /x", open=1)
+        debit = {"user_id": 1, "delta": 0, "reason": "debit", "endpoint": "GET /x", "request_id": None, "status": None}
+        tx.insert("insert_ledger_row", debit, open=1, now="2026-01-31T11:00:00.000Z")
     assert billing.wrong(app, NOW) == [
         "ann@example.com: the balance is 90 tokens, the ledger sums to 100",
         "ann@example.com: the wallet is 5 cents, its rows sum to 0",
@@ -254,9 +253,7 @@ def test_what_does_not_add_up_is_named(app: App) -> None:
 def test_a_debit_whose_call_may_still_run_is_not_wrong(app: App) -> None:
     with billing.charged(app, 1, "GET /x", 25, "r"):
         assert billing.wrong(app, NOW) == []
-        assert billing.wrong(app, NOW + timedelta(seconds=306)) == [
-            "ledger row 2: 25 tokens for GET /x are still open"
-        ]
+        assert billing.wrong(app, NOW + timedelta(seconds=306)) == ["ledger row 2: 25 tokens for GET /x are still open"]
 
 
 # ---- against a model
@@ -269,7 +266,7 @@ class Accounting(RuleBasedStateMachine):
         super().__init__()
         self.clock = FixedClock(NOW)
         self.app = apps.in_memory(Config(free_tokens=100, weekly_tokens=60), self.clock)
-        accounts.create(self.app, "ann@example.com", "free", NOW)
+        users.create(self.app, "ann@example.com", "free", NOW)
         self.quota, self.bought, self.cents, self.plan = 100, 0, 0, "free"
         self.end = plans.period_end(NOW, "free", NOW)
         self.anchor = NOW
@@ -303,7 +300,7 @@ class Accounting(RuleBasedStateMachine):
         """The process dies within a call: what a start does is all that happens after it."""
         if self.quota + self.bought < cost:
             return
-        billing._debit(self.app, 1, "GET /x", cost, "r")
+        billing._debit(self.app, {"user_id": 1, "cost": cost, "endpoint": "GET /x", "request_id": "r"})
         # Answered calls that were not closed yet are refunded too; here they are closed first.
         billing.close_kept(self.app)
         assert billing.refund_open(self.app, self.clock.now()) == 1
@@ -327,7 +324,7 @@ class Accounting(RuleBasedStateMachine):
     @rule(cents=st.integers(1, 300))
     def credit(self, cents: int) -> None:
         self.cents += cents
-        assert accounts.add_credit(self.app, "ann@example.com", cents, self.clock.now()) == self.cents
+        assert users.add_credit(self.app, "ann@example.com", cents, self.clock.now()) == self.cents
 
     @rule(cents=st.integers(1, 200))
     def purchase(self, cents: int) -> None:
@@ -350,7 +347,7 @@ class Accounting(RuleBasedStateMachine):
         assert held(self.app)[:2] == (self.quota + self.bought, self.bought)
         assert billing.wrong(self.app, self.clock.now() + timedelta(days=1)) == []
         with self.app.db.read() as tx:
-            dollars = accounts.profile(self.app, tx, 1, self.clock.now())["credit_balance"]
+            dollars = users.profile(self.app, tx, 1, self.clock.now())["credit_balance"]
         assert Decimal(str(dollars)) * 100 == self.cents
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from finapi.market.intake.poller import document_path
 from tests.edgar_server import AGENT, Page, entry, fake_edgar, feed
 from tests.process import finapi, serve
 
@@ -17,16 +18,17 @@ ACCESSION = "0000320193-26-000001"
 def test_companies_are_followed_and_polled_for(tmp_path: Path) -> None:
     data = ("--data-dir", tmp_path / "data")
     assert finapi("poll", *data).complaint.startswith("EDGAR asks for a contact address")
-    assert (
-        finapi("follow", "add", "NOSUCH", *data).complaint == "No company with this ticker or CIK is known."
-    )
+    assert finapi("follow", "add", "NOSUCH", *data).complaint == "No company with this ticker or CIK is known."
     assert finapi("follow", "add", "320193", *data).out == "320193 (CIK 0000320193) is followed\n"
     assert finapi("follow", "add", "320193", *data).out == "320193 (CIK 0000320193) is followed already\n"
     with fake_edgar() as (edgar, there):
         edgar.feed[0] = Page(feed(entry(ACCESSION)))
         settings = ("--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{there.port}")
         done = finapi("poll", "--json", *settings, *data)
-        assert (done.status, done.json) == (0, {"filings": 1, "documents": 0, "refused": 0, "problems": []})
+        assert (done.status, done.json) == (
+            0,
+            {"filings": 1, "documents": 0, "refused": 0, "put_off": 1, "problems": []},
+        )
         assert [received.headers["user-agent"] for received in edgar.asked] == [AGENT] * len(edgar.asked)
         edgar.always = Page(b"", 503)
         refused = finapi("poll", *settings, *data)
@@ -35,6 +37,28 @@ def test_companies_are_followed_and_polled_for(tmp_path: Path) -> None:
     listed = finapi("follow", "list", "--json", *data).json["companies"]
     assert [(row["cik"], row["name"]) for row in listed] == [("0000320193", "Apple Inc.")]
     assert finapi("follow", "drop", "320193", *data).out == "320193 (CIK 0000320193) is followed no more\n"
+
+
+def test_what_was_given_up_is_listed_and_asked_for_again(tmp_path: Path) -> None:
+    data = ("--data-dir", tmp_path / "data")
+    with fake_edgar() as (edgar, there):
+        edgar.feed[0] = Page(feed(entry(ACCESSION, form="4")))
+        settings = ("--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{there.port}")
+        polled = finapi("poll", *settings, *data)
+        assert polled.out == "1 new filings, 0 documents stored, 0 refused, 1 put off\n"
+        (listed,) = finapi("documents", "list", "--json", *data).json["documents"]
+        assert (listed["accession"], listed["state"], listed["tries"]) == (ACCESSION, "put_off", 1)
+        assert "tries 1: is not there" in finapi("documents", "list", *data).out
+        assert finapi("documents", "retry", ACCESSION, *data).out == "1 documents are asked for again\n"
+        assert finapi("documents", "list", *data).out == ""
+        finapi("poll", *settings, *data)
+        assert edgar.paths.count(document_path(320193, ACCESSION)) == 2
+    other = finapi("documents", "retry", "0000320193-26-000009", *data)
+    assert (other.status, other.err) == (1, "finapi: 0000320193-26-000009 is neither given up nor put off\n")
+    assert finapi("documents", "retry", "--all", *data).out == "1 documents are asked for again\n"
+    assert finapi("documents", "retry", "x", *data).complaint.startswith("'x' is not an accession number")
+    assert finapi("documents", "retry", *data).complaint == "name accession numbers, or give --all"
+    assert finapi("documents", "retry", "--all", ACCESSION, *data).status == 2
 
 
 def test_a_recording_is_played_into_a_running_server(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from finapi.market import positions, quarters
-from finapi.market.positions import Position, Row, Standing
+from finapi.market.holdings import positions, quarters
+from finapi.market.holdings.positions import FundPosition, ReportedRow, StandingReport
 
 
-def report(report_id: int, filed_at: str, kind: str = "", **changes: Any) -> Standing:
+def report(report_id: int, filed_at: str, kind: str = "", **changes: Any) -> StandingReport:
     """An original, or with ``kind`` an amendment: "RESTATEMENT", "NEW HOLDINGS" or "?" for one of no type."""
-    made = Standing(
+    made = StandingReport(
         filed_at,
         report_id if kind else 0,
         f"0000000000-25-{report_id:06}",
@@ -26,7 +26,7 @@ def report(report_id: int, filed_at: str, kind: str = "", **changes: Any) -> Sta
     return made._replace(**changes)
 
 
-def stands(*reports: Standing) -> tuple[list[int], bool]:
+def stands(*reports: StandingReport) -> tuple[list[int], bool]:
     """The ids of those that stand, the same in every order."""
     found = {
         (tuple(one.report_id for one in standing), full)
@@ -61,9 +61,7 @@ def test_additions_without_what_they_add_to_are_not_a_full_report() -> None:
 
 
 def test_a_later_original_does_not_take_an_addition_back() -> None:
-    assert stands(
-        report(1, "2025-11-14"), report(2, "2025-11-15", "NEW HOLDINGS"), report(3, "2025-11-16")
-    ) == (
+    assert stands(report(1, "2025-11-14"), report(2, "2025-11-15", "NEW HOLDINGS"), report(3, "2025-11-16")) == (
         [3, 2],
         True,
     )
@@ -91,16 +89,12 @@ def test_of_two_sets_of_documents_under_one_number_the_whole_one_counts() -> Non
 # ---- rows
 
 
-def row(security: int, shares: int, value: int, **changes: Any) -> Row:
-    return Row(0, security, 1, 1, 1, shares, value, None, "SOLE", None, shares, 0, 0)._replace(**changes)
+def row(security: int, shares: int, value: int, **changes: Any) -> ReportedRow:
+    return ReportedRow(0, security, 1, 1, 1, shares, value, None, "SOLE", None, shares, 0, 0)._replace(**changes)
 
 
 def test_rows_of_one_security_are_added_up() -> None:
-    rows = [
-        row(7, 10, 100, managers="4"),
-        row(7, 5, 50, managers="11,2,4", discretion="DFND"),
-        row(7, 1, 9, kind=2),
-    ]
+    rows = [row(7, 10, 100, managers="4"), row(7, 5, 50, managers="11,2,4", discretion="DFND"), row(7, 1, 9, kind=2)]
     assert list(positions.united(rows).values()) == [
         row(7, 15, 150, managers="2,4,11", discretion="MIXED", row_count=2),
         row(7, 1, 9, kind=2),
@@ -112,7 +106,7 @@ def test_votes_are_added_only_where_every_row_gives_them() -> None:
     assert (added.sole, added.shared) == (None, 0)
 
 
-def changes(before: list[Row] | None, now: list[Row]) -> dict[int, Position]:
+def changes(before: list[ReportedRow] | None, now: list[ReportedRow]) -> dict[int, FundPosition]:
     held = None if before is None else positions.united(before)
     return {one.row.security_id: one for one in positions.compared(positions.united(now), held)}
 
@@ -122,7 +116,7 @@ def test_every_change_has_its_name_and_its_worth() -> None:
     now = [row(1, 10, 150), row(2, 14, 210), row(3, 7, 105), row(5, 2, 30)]
     found = changes(before, now)
     assert {
-        at: (positions.STATUSES[one.status], one.previous_shares, one.previous_value, one.flow)
+        at: (positions.change_name(one.status), one.previous_shares, one.previous_value, one.flow)
         for at, one in found.items()
     } == {
         1: ("unchanged", 10, 100, 0),
@@ -136,7 +130,7 @@ def test_every_change_has_its_name_and_its_worth() -> None:
 
 def test_without_the_quarter_before_no_change_is_known() -> None:
     found = changes(None, [row(1, 10, 100)])
-    assert found[1] == Position(row(1, 10, 100), positions.UNKNOWN, None, None, None)
+    assert found[1] == FundPosition(row(1, 10, 100), positions.UNKNOWN, None, None, None)
 
 
 def test_the_worth_of_a_change_is_exact_in_numbers_that_no_float_holds() -> None:
@@ -149,7 +143,7 @@ def test_the_worth_of_a_change_is_exact_in_numbers_that_no_float_holds() -> None
 def test_a_put_is_no_share_of_what_it_is_on() -> None:
     found = positions.compared(positions.united([row(1, 5, 5, kind=3)]), positions.united([row(1, 5, 5)]))
     assert [(one.row.kind, one.status) for one in found] == [(3, positions.NEW), (0, positions.CLOSED)]
-    assert positions.share_of(found[0]) is None
+    assert positions.contribution(found[0]) is None
 
 
 # ---- quarters

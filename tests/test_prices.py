@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.app import App
-from finapi.errors import ParseError
-from finapi.market import ingest, price_csv, prices
-from finapi.market.ingest import Given, Outcome
-from finapi.market.price_csv import Row
+from finapi.core.errors import ParseError
+from finapi.market.documents.identify import Given
+from finapi.market.documents.outcomes import Outcome
+from finapi.market.intake import ingest
+from finapi.market.prices import price_csv, prices
+from finapi.market.prices.price_csv import PriceRow
 
 YAHOO = """Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits
 2020-08-27,127.14,127.49,123.83,125.01,122.65,155552400,0.0,0.0
@@ -51,7 +53,7 @@ def page(app: App, ticker: str = "AAPL", *, adjusted: bool = False, **bounds: An
     with app.db.read() as tx:
         series = prices.of_ticker(tx, ticker)
         assert series is not None
-        values = {"first": None, "last": None, "limit": 100, **bounds}
+        values = {"first": None, "last": None, "limit": 100, "offset": 0, **bounds}
         return prices.page(tx, series, adjusted=adjusted, **values)
 
 
@@ -64,7 +66,7 @@ def close_on(app: App, day: str, ticker: str = "AAPL", **options: Any) -> prices
 
 
 def test_a_row_is_what_the_file_says_in_exact_decimals() -> None:
-    assert parsed(YAHOO).rows[2] == Row(
+    assert parsed(YAHOO).rows[2] == PriceRow(
         "AAPL", "2020-08-31", "127.58", "131", "126", "129.04", 225702700, "126.61", None, "4"
     )
 
@@ -205,21 +207,13 @@ def test_a_day_is_answered_as_the_file_has_it_newest_first(app: App, run: Any) -
 
 def test_closes_that_a_file_has_divided_by_a_split_are_not_divided_again(app: App, run: Any) -> None:
     run(YAHOO)
-    assert [row["adj_close"] for row in page(app)] == [
-        Decimal("129.04"),
-        Decimal("124.81"),
-        Decimal("125.01"),
-    ]
+    assert [row["adj_close"] for row in page(app)] == [Decimal("129.04"), Decimal("124.81"), Decimal("125.01")]
 
 
 def test_closes_as_traded_are_divided_by_the_split_and_reduced_by_the_dividend(app: App, run: Any) -> None:
     run(TRADED)
     # 499.23 / 4; and 500.04 / 4 x (1 - 0.82 / 500.04).
-    assert [row["adj_close"] for row in page(app)] == [
-        Decimal("129.04"),
-        Decimal("124.8075"),
-        Decimal("124.805"),
-    ]
+    assert [row["adj_close"] for row in page(app)] == [Decimal("129.04"), Decimal("124.8075"), Decimal("124.805")]
     adjusted = page(app, adjusted=True)
     assert [(row["close"], row["volume"]) for row in adjusted] == [
         (Decimal("129.04"), 225702700),
@@ -281,7 +275,7 @@ def test_made_up_prices_give_way_to_real_ones(make_app: Any, real_first: bool) -
     assert [(row["date"], row["close"]) for row in page(app)] == [("2024-01-02", 1)]
     assert close_on(app, "2024-01-02") == prices.Close("AAPL", "2024-01-02", Decimal(1), "csv")
     if real_first:
-        assert notes[1] == prices.Stored(0, "real prices of AAPL are held: made up ones are not mixed in")
+        assert notes[1] == (0, "real prices of AAPL are held: made up ones are not mixed in")
 
 
 # ---- the reader for ratios

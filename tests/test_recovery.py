@@ -8,12 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from finapi import accounts, recovery, sessions
+from finapi.accounts import recovery, sessions, users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.db import Row
-from finapi.errors import ApiError
-from finapi.mail import MailError, Memory
+from finapi.core.clock import FixedClock
+from finapi.core.errors import ApiError
+from finapi.net import mail
+from finapi.net.mail import MailError, Memory
+from finapi.store.db import Row
 from tests.client import sent, text_of, token_in
 from tests.conftest import ACCOUNTS, NOW
 
@@ -53,13 +54,13 @@ def through(app: App, transport: object) -> App:
 
 def new_user(app: App, email: str = ANN, *, verified: bool = True) -> int:
     with app.db.write() as tx:
-        return accounts.insert(tx, app, email, "free", NOW, password=None, verified=verified).id
+        return users.insert(tx, app, email, "free", NOW, password=None, verified=verified).id
 
 
 def waiting(app: App, user_id: int) -> None:
     """Queue a verification mail for the user."""
     with app.db.write() as tx:
-        recovery.enqueue(tx, "verify", recovery.open_verification(tx, app, user_id, NOW), NOW)
+        mail.enqueue(tx, "verify", recovery.open_verification(tx, app, user_id, NOW), NOW)
 
 
 def forget(app: App, email: str = ANN) -> None:
@@ -122,8 +123,8 @@ def test_the_reset_mail_word_for_word(app: App) -> None:
 def test_the_welcome_mail_carries_the_key_in_force_when_it_is_sent(app: App) -> None:
     user_id = new_user(app)
     with app.db.write() as tx:
-        recovery.enqueue(tx, "welcome", user_id, NOW)
-    key = accounts.rotate_key(app, user_id, NOW)
+        mail.enqueue(tx, "welcome", user_id, NOW)
+    key = users.rotate_key(app, user_id, NOW)
     recovery.send_due(app)
     assert text_of(sent(app, WELCOME)[0]) == (
         "Welcome to finapi at https://api.example.com. Your API key, to be sent in the header X-API-Key:\n\n"
@@ -148,11 +149,7 @@ def test_the_queue_holds_templates_and_rows_and_nothing_else(app: App) -> None:
     forget(app)
     forget(app, BOB)
     shown = [{name: row[name] for name in row.keys()} for row in mails(app)]  # noqa: SIM118
-    assert [(row["template"], row["subject_id"]) for row in shown] == [
-        ("verify", 1),
-        ("reset", 1),
-        ("decoy", 0),
-    ]
+    assert [(row["template"], row["subject_id"]) for row in shown] == [("verify", 1), ("reset", 1), ("decoy", 0)]
     assert set(shown[0]) == {
         "id", "template", "subject_id", "state", "attempts", "created_at", "due_at", "done_at", "last_error",
     }  # fmt: skip
@@ -196,7 +193,7 @@ def test_a_mail_whose_token_was_used_while_it_waited_is_dropped(app: App, clock:
     transport.after = MailError("the server took longer than 10 s")
     failing = through(app, transport)
     recovery.send_due(failing)
-    sessions.change_password(app, token_in(transport.memory.messages()[0]), NEW, NOW)
+    sessions.change_password(app, token_in(transport.memory.messages()[0]), NEW, "192.0.2.1", NOW)
     clock.advance(60)
     recovery.send_due(app)
     assert sent(app, RESET) == []
@@ -215,9 +212,7 @@ def test_a_mail_that_fails_for_a_while_arrives_with_the_same_token(app: App, clo
     assert opens(app, token_in(transport.memory.messages()[0]))
 
 
-def test_a_reset_whose_mail_was_given_up_is_deleted_and_can_be_asked_for_anew(
-    app: App, clock: FixedClock
-) -> None:
+def test_a_reset_whose_mail_was_given_up_is_deleted_and_can_be_asked_for_anew(app: App, clock: FixedClock) -> None:
     new_user(app)
     forget(app)
     transport = Transport()
@@ -252,7 +247,7 @@ def stale_mail_of_ann(app: App) -> App:
     transport.after = MailError("the server took longer than 10 s")
     failing = through(app, transport)
     recovery.send_due(failing)
-    sessions.change_password(app, token_in(transport.memory.messages()[0]), NEW, NOW)
+    sessions.change_password(app, token_in(transport.memory.messages()[0]), NEW, "192.0.2.1", NOW)
     forget(app, BOB)
     return failing
 
@@ -265,9 +260,7 @@ def test_the_stale_mail_of_one_user_sends_no_second_one_to_another(app: App, clo
     assert [message["To"] for message in sent(app, RESET)] == [BOB]
 
 
-def test_the_stale_mail_of_one_user_given_up_leaves_the_link_of_another_alive(
-    app: App, clock: FixedClock
-) -> None:
+def test_the_stale_mail_of_one_user_given_up_leaves_the_link_of_another_alive(app: App, clock: FixedClock) -> None:
     stale_mail_of_ann(app)
     recovery.send_due(app)
     token = token_in(sent(app, RESET, BOB)[0])
@@ -331,9 +324,7 @@ def test_links_die_with_the_master_secret(app: App) -> None:
         recovery.verify(other, token_in(sent(app, VERIFY)[0]), NOW)
 
 
-def test_asking_for_the_verification_again_sends_the_same_link_while_it_lives(
-    app: App, clock: FixedClock
-) -> None:
+def test_asking_for_the_verification_again_sends_the_same_link_while_it_lives(app: App, clock: FixedClock) -> None:
     """A stranger who asks must not kill the link that lies in the mailbox already."""
     waiting(app, new_user(app, verified=False))
     drain(app)
@@ -371,7 +362,7 @@ def test_a_reset_changes_nothing_of_another_user(app: App) -> None:
     forget(app)
     forget(app, BOB)
     drain(app)
-    sessions.change_password(app, token_in(sent(app, RESET, ANN)[0]), NEW, NOW)
+    sessions.change_password(app, token_in(sent(app, RESET, ANN)[0]), NEW, "192.0.2.1", NOW)
     assert opens(app, token_in(sent(app, RESET, BOB)[0]))
     with app.db.read() as tx:
         bob = tx.one("user_by_email", email=BOB)

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from finapi.web.openapi import document
+from finapi.web.routes import ROUTES
 from tests.released import CHANGELOG, RELEASED, breaking, compact, contract, flagged, promised
 
 Json = dict[str, Any]
 
 
 def test_the_document_takes_nothing_away_that_the_changelog_does_not_flag() -> None:
-    lost = breaking(promised(), contract(json.loads(json.dumps(document("")))))
+    lost = breaking(promised(), contract(json.loads(json.dumps(document("", ROUTES)))))
     assert lost == [] or flagged(CHANGELOG.read_text(encoding="utf-8")), (
         "flag it BREAKING under the unreleased heading of CHANGELOG.md, with a way to migrate, or undo it; "
         "python -m tests.released promises the present document"
@@ -57,20 +58,13 @@ def small() -> Json:
         "responses": {
             "200": {
                 "headers": {"ETag": {}},
-                "content": {
-                    "application/json": {"schema": schema},
-                    "text/csv": {"schema": {"type": "string"}},
-                },
+                "content": {"application/json": {"schema": schema}, "text/csv": {"schema": {"type": "string"}}},
             },
             "400": {"$ref": "#/components/responses/Error"},
         },
     }
     inner = {"type": "array", "items": {"type": "integer"}}
-    hook = {
-        "requestBody": {
-            "content": {"application/json": {"schema": {"type": "object", "properties": {"n": {}}}}}
-        }
-    }
+    hook = {"requestBody": {"content": {"application/json": {"schema": {"type": "object", "properties": {"n": {}}}}}}}
     return {
         "paths": {"/things/{id}": {"put": operation}},
         "webhooks": {"hit": {"post": hook}},
@@ -115,9 +109,7 @@ def test_a_document_takes_nothing_away_from_itself() -> None:
             "PUT /things/{id} parameter limit: became required",
         ),
         (
-            lambda d: operation(d)["parameters"].append(
-                {"name": "q", "in": "query", "required": True, "schema": {}}
-            ),
+            lambda d: operation(d)["parameters"].append({"name": "q", "in": "query", "required": True, "schema": {}}),
             "PUT /things/{id} parameter q: is new and required",
         ),
         (
@@ -134,30 +126,19 @@ def test_a_document_takes_nothing_away_from_itself() -> None:
         ),
         (lambda d: body(d)["required"].append("way"), "PUT /things/{id} body .way: became required"),
         (
-            lambda d: body(d).update(
-                required=["name", "more"], properties={**body(d)["properties"], "more": {}}
-            ),
+            lambda d: body(d).update(required=["name", "more"], properties={**body(d)["properties"], "more": {}}),
             "PUT /things/{id} body .more: became required",
         ),
         (lambda d: body(d)["properties"].pop("way"), "PUT /things/{id} body .way: removed"),
-        (
-            lambda d: body(d)["properties"]["way"]["enum"].pop(),
-            "PUT /things/{id} body .way: has fewer values",
-        ),
-        (
-            lambda d: body(d)["properties"]["name"].update(enum=["x"]),
-            "PUT /things/{id} body .name: has fewer values",
-        ),
+        (lambda d: body(d)["properties"]["way"]["enum"].pop(), "PUT /things/{id} body .way: has fewer values"),
+        (lambda d: body(d)["properties"]["name"].update(enum=["x"]), "PUT /things/{id} body .name: has fewer values"),
         (lambda d: answer(d)["properties"].pop("size"), "PUT /things/{id} 200 .size: removed"),
         (lambda d: answer(d)["required"].remove("name"), "PUT /things/{id} 200 .name: may be missing"),
         (
             lambda d: answer(d)["properties"]["size"].update(type=["number", "null"]),
             "PUT /things/{id} 200 .size: type number became null|number",
         ),
-        (
-            lambda d: answer(d)["properties"]["state"]["enum"].pop(),
-            "PUT /things/{id} 200 .state: has fewer values",
-        ),
+        (lambda d: answer(d)["properties"]["state"]["enum"].pop(), "PUT /things/{id} 200 .state: has fewer values"),
         (
             lambda d: d["components"]["schemas"]["Inner"]["items"].update(type="string"),
             "PUT /things/{id} 200 .inner []: type integer became string",
@@ -190,9 +171,7 @@ def test_what_a_client_loses_is_told(change: Callable[[Json], Any], said: str) -
     [
         lambda d: d["paths"].update({"/more": {"get": operation(small())}}),
         lambda d: operation(d).update(summary="Other words", description="More", tags=["x"]),
-        lambda d: operation(d)["parameters"].append(
-            {"name": "q", "in": "query", "required": False, "schema": {}}
-        ),
+        lambda d: operation(d)["parameters"].append({"name": "q", "in": "query", "required": False, "schema": {}}),
         lambda d: operation(d)["parameters"][1]["schema"].update(type=["integer", "string"]),
         lambda d: body(d)["required"].clear(),
         lambda d: body(d)["properties"]["way"]["enum"].append("c"),
@@ -213,10 +192,7 @@ def test_an_addition_takes_nothing_away(change: Callable[[Json], Any]) -> None:
     ("changelog", "said"),
     [
         ("# C\n\n## 0.2.0 (unreleased)\n\n- BREAKING: gone.\n\n## 0.1.0\n\n- New.\n", True),
-        (
-            "# C\n\nOne is flagged BREAKING.\n\n## 0.2.0 (unreleased)\n\n- New.\n\n## 0.1.0\n\n- BREAKING: x\n",
-            False,
-        ),
+        ("# C\n\nOne is flagged BREAKING.\n\n## 0.2.0 (unreleased)\n\n- New.\n\n## 0.1.0\n\n- BREAKING: x\n", False),
         ("# C\n\n## 0.2.0\n\n- BREAKING: gone.\n", False),
     ],
 )

@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from finapi.web.call import Call, Route
-from finapi.web.http import Response, read_request
-from finapi.web.routes import ROUTES, Match, Router
+from finapi.web.http.call import Call, Route
+from finapi.web.http.messages import Response, read_request
+from finapi.web.router import Match, Router
+from finapi.web.routes import ROUTES
 
 
 def answer(call: Call) -> Response:
@@ -151,6 +152,22 @@ def test_a_route_declares_its_path_parameters(one: Route) -> None:
     assert one.method in ("GET", "POST", "PUT", "DELETE")
     assert one.path.startswith("/")
     assert one.summary
+
+
+def test_every_route_has_a_limit_but_those_whose_answer_is_in_memory() -> None:
+    assert {route.path for route in ROUTES if route.zone is None} == {
+        # CONTRACT 5: free.
+        "/livez",
+        "/readyz",
+        "/openapi.json",
+        "/metrics",
+        # A cache stands in front of the limits.
+        "/api/v1/status",
+        # Files that are read once.
+        "/static/{name}",
+        "/robots.txt",
+        "/.well-known/security.txt",
+    }
 
 
 @pytest.mark.parametrize("one", ROUTES, ids=lambda one: f"{one.method} {one.path}")

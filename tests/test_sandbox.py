@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import sqlite3
 import threading
 import time
@@ -15,13 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from finapi import db as database
-from finapi.errors import ApiError
-from finapi.market.views import VIEWS
-from finapi.sandbox import FUNCTIONS, MAX_TEXT, Budget, Sandbox, Table
+from finapi.core.errors import ApiError
+from finapi.core.limits import Expense
+from finapi.market.reference.views import VIEWS
+from finapi.store import db as database
+from finapi.store import sandbox as sandboxes
+from finapi.store.sandbox import FUNCTIONS, MAX_TEXT, Budget, QueryResult, Sandbox
 
 ALLOWED = frozenset(VIEWS)
-FEW = Budget(seconds=0.3, rows=100, size=100_000, at_once=2)
+FEW = Budget(seconds=0.3, rows=100, size=100_000)
 
 SEED = """
 INSERT INTO users (uuid, email, created_at, updated_at) VALUES ('u', 'secret@example.com', '', '');
@@ -67,12 +70,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[database.Databas
 
 
 @pytest.fixture(scope="module")
-def ask(store: database.Database) -> Callable[..., Table]:
+def ask(store: database.Database) -> Callable[..., QueryResult]:
     sandbox = Sandbox(store, FEW, time.monotonic)
     return lambda sql: sandbox.query(sql, ALLOWED)
 
 
-def refused(ask: Callable[..., Table], sql: str) -> str:
+def refused(ask: Callable[..., QueryResult], sql: str) -> str:
     """Why a query is refused."""
     with pytest.raises(ApiError) as error:
         ask(sql)
@@ -84,7 +87,7 @@ def refused(ask: Callable[..., Table], sql: str) -> str:
 
 
 ONLY_VIEWS = f"only these can be read: {', '.join(sorted(VIEWS))}"
-ONLY_FUNCTIONS = f"only these functions are served: {', '.join(sorted(FUNCTIONS))}"
+ONLY_FUNCTIONS = f"only these functions are supported: {', '.join(sorted(FUNCTIONS))}"
 
 
 # ---- what is served
@@ -95,7 +98,7 @@ def test_a_query_over_the_views_is_answered_with_its_columns(ask: Any) -> None:
         "SELECT t.symbol, c.name, count(*) AS days, round(avg(p.close), 2) AS mean FROM company c "
         "JOIN ticker t USING (cik) JOIN price p ON p.symbol = t.symbol GROUP BY 1, 2"
     )
-    assert found == Table(["symbol", "name", "days", "mean"], [["LMP", "Lamp Corp", 2000, 1.5]], False)
+    assert found == QueryResult(["symbol", "name", "days", "mean"], [["LMP", "Lamp Corp", 2000, 1.5]], False)
 
 
 @pytest.mark.parametrize("view", sorted(VIEWS))
@@ -105,8 +108,8 @@ def test_every_view_is_as_it_is_documented(ask: Any, view: str) -> None:
 
 def test_the_views_of_the_schema_are_the_documented_ones(store: database.Database) -> None:
     names = {row[0] for row in store._writer.execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
-    # The view of insiders' rows that repeat is the store's own.
-    assert names - {"insider_repeats"} == set(VIEWS)
+    # These are the store's own.
+    assert names - {"insider_repeats", "companies_with_ticker", "fund_filings"} == set(VIEWS)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +154,7 @@ def test_rows_beyond_the_cap_are_cut_off_and_said_so(ask: Any) -> None:
 
 
 def test_bytes_beyond_the_cap_are_cut_off(store: database.Database) -> None:
-    sandbox = Sandbox(store, Budget(1.0, 100, 95, 1), time.monotonic)
+    sandbox = Sandbox(store, Budget(1.0, 100, 95), time.monotonic)
     found = sandbox.query("SELECT date FROM price", ALLOWED)
     assert (len(found.rows), found.truncated) == (9, True)
 
@@ -168,17 +171,7 @@ def test_what_is_committed_later_is_seen_by_the_next_query(tmp_path: Path, name:
 
 # ---- what is not read
 
-SECRETS = (
-    "users",
-    "api_keys",
-    "ledger",
-    "userplans",
-    "mails",
-    "sessions",
-    "invites",
-    "resets",
-    "idempotency",
-)
+SECRETS = ("users", "api_keys", "ledger", "userplans", "mails", "sessions", "invites", "resets", "idempotency")
 
 
 @pytest.mark.parametrize("table", [*SECRETS, "companies", "filings", "prices", "nothing_of_the_kind"])
@@ -268,14 +261,14 @@ def test_nothing_but_a_select_is_looked_at(ask: Any, sql: str) -> None:
     [
         ("SELECT 1; SELECT 2", "it is more than one statement"),
         ("SELECT 1; DELETE FROM users", "it is more than one statement"),
-        ("SELECT 1 -- users", "comments are not served here"),
-        ("SELECT /* x */ 1", "comments are not served here"),
-        ('SELECT * FROM "users"', "names are written without quotes, texts in single ones"),
-        ("SELECT * FROM [users]", "names are written without quotes, texts in single ones"),
-        ("SELECT * FROM `users`", "names are written without quotes, texts in single ones"),
-        ("SELECT 1\0", "it holds a NUL"),
+        ("SELECT 1 -- users", "comments are not supported"),
+        ("SELECT /* x */ 1", "comments are not supported"),
+        ('SELECT * FROM "users"', "identifiers are written without quotes, strings in single quotes"),
+        ("SELECT * FROM [users]", "identifiers are written without quotes, strings in single quotes"),
+        ("SELECT * FROM `users`", "identifiers are written without quotes, strings in single quotes"),
+        ("SELECT 1\0", "it contains a NUL character"),
         ("SELECT * FROM (WITH a AS (SELECT 1) SELECT * FROM a)",
-         "WITH is not served here: write the query in FROM (SELECT ...)"),
+         "WITH is not supported: write the query as FROM (SELECT ...)"),
         ("SELECT ?", "it cannot be run"),
         ("SELECT :a", "it cannot be run"),
         ("SELECT", "incomplete input"),
@@ -305,7 +298,7 @@ def test_a_store_in_memory_is_guarded_alike() -> None:
     store = seeded(None)
     sandbox = Sandbox(store, FEW, time.monotonic)
 
-    def ask(sql: str) -> Table:
+    def ask(sql: str) -> QueryResult:
         return sandbox.query(sql, ALLOWED)
 
     assert ask("SELECT name FROM company WHERE cik = 1750").rows == [["Lamp Corp"]]
@@ -383,9 +376,7 @@ def nested(levels: int, width: int) -> str:
 
 
 @pytest.mark.parametrize(("levels", "width"), [(2, 300), (3, 60), (4, 25), (6, 8), (9, 2), (12, 2), (40, 1)])
-def test_a_query_that_would_explode_when_compiled_is_refused_before(
-    ask: Any, levels: int, width: int
-) -> None:
+def test_a_query_that_would_explode_when_compiled_is_refused_before(ask: Any, levels: int, width: int) -> None:
     started = time.perf_counter()
     assert refused(ask, nested(levels, width)) == "it is too long for so many nested queries"
     assert time.perf_counter() - started < 0.5
@@ -433,31 +424,27 @@ def test_what_is_deep_or_wide_is_answered_or_refused_soon(ask: Any, sql: str) ->
 
 
 def test_as_many_run_at_once_as_may_and_the_next_is_told_to_come_back(store: database.Database) -> None:
-    sandbox = Sandbox(store, Budget(5.0, 10, 1_000, 2), time.monotonic)
+    sandbox = Sandbox(store, Budget(5.0, 10, 1_000), time.monotonic)
     stop = threading.Event()
     # Two queries that run until they are told to end: from then on their clock leaps at every look.
     leaps = itertools.count(1)
-    slow = Sandbox(store, Budget(5.0, 10, 1_000, 2), lambda: next(leaps) * 10.0 if stop.is_set() else 0.0)
+    slow = Sandbox(store, Budget(5.0, 10, 1_000), lambda: next(leaps) * 10.0 if stop.is_set() else 0.0)
     reasons: list[str] = []
 
-    def run() -> None:
-        reasons.append(refused(lambda sql: slow.query(sql, ALLOWED), ENDLESS[0]))
+    def run(account: int) -> None:
+        reasons.append(refused(lambda sql: slow.query(sql, ALLOWED, account), ENDLESS[0]))
 
-    threads = [threading.Thread(target=run) for _ in range(2)]
+    threads = [threading.Thread(target=run, args=(account,)) for account in range(2)]
     for thread in threads:
         thread.start()
     try:
         for _ in range(5_000):
-            if not slow._free._value:
+            if slow.turns._under_way == 2:
                 break
             stop.wait(0.001)
         with pytest.raises(ApiError) as error:
-            slow.query("SELECT 1", ALLOWED)
-        assert (error.value.status, error.value.code, error.value.headers) == (
-            503,
-            "UNAVAILABLE",
-            {"Retry-After": "1"},
-        )
+            slow.query("SELECT 1", ALLOWED, 2)
+        assert (error.value.status, error.value.code, error.value.headers) == (503, "UNAVAILABLE", {"Retry-After": "1"})
         # Others go on: the store is read and written.
         assert sandbox.query("SELECT 1", ALLOWED).rows == [[1]]
         with store.write() as tx:
@@ -468,6 +455,82 @@ def test_as_many_run_at_once_as_may_and_the_next_is_told_to_come_back(store: dat
             thread.join()
     assert reasons == ["it took longer than 5 s"] * 2
     assert slow.query("SELECT 1", ALLOWED).rows == [[1]]
+
+
+# ---- what an account may take
+
+
+def test_an_account_runs_one_query_at_a_time(store: database.Database) -> None:
+    sandbox = Sandbox(store, FEW, time.monotonic)
+    with sandbox.turns.turn("ann"):
+        with pytest.raises(ApiError) as error:
+            sandbox.query("SELECT 1", ALLOWED, "ann")
+        assert (error.value.code, error.value.headers) == ("UNAVAILABLE", {"Retry-After": "1"})
+        assert sandbox.query("SELECT 1", ALLOWED, "bob").rows == [[1]]
+    assert sandbox.query("SELECT 1", ALLOWED, "ann").rows == [[1]]
+
+
+def test_an_account_has_seconds_of_cpu_a_minute_whatever_its_queries_came_to(store: database.Database) -> None:
+    now, used = [0.0], itertools.count(0, 6)
+    spending = Expense(10.0)
+    sandbox = Sandbox(store, FEW, lambda: now[0], spending=spending, cpu=lambda: float(next(used)))
+    assert sandbox.query("SELECT 1", ALLOWED, "ann").rows == [[1]]
+    with pytest.raises(ApiError):  # it failed and is refunded, and took six seconds all the same
+        sandbox.query("SELECT nope FROM company", ALLOWED, "ann")
+    with pytest.raises(ApiError) as error:
+        sandbox.query("SELECT 1", ALLOWED, "ann")
+    assert (error.value.status, error.value.code, error.value.headers) == (
+        429,
+        "RATE_LIMIT_EXCEEDED",
+        {"Retry-After": "12"},
+    )
+    assert sandbox.query("SELECT 1", ALLOWED, "bob").rows == [[1]]
+    now[0] = 12.0
+    assert sandbox.query("SELECT 1", ALLOWED, "ann").rows == [[1]]
+
+
+def test_spending_leaks_evenly_and_is_bounded_in_keys() -> None:
+    spending = Expense(60.0, keys=2)
+    spending.add("a", 90.0, 0.0)
+    assert [spending.wait("a", at) for at in (0.0, 10.0, 30.0, 100.0)] == [30.0, 20.0, 0.0, 0.0]
+    for key in ("b", "c"):
+        spending.add(key, 90.0, 0.0)
+    assert (spending.wait("a", 0.0), spending.wait("c", 0.0), len(spending._used)) == (0.0, 30.0, 2)
+    assert Expense(math.inf).wait("a", 0.0) == 0.0
+
+
+SORTED = "SELECT a.date, b.date FROM price a, price b, price c ORDER BY a.close + b.close + c.close, a.date"
+
+
+@pytest.mark.skipif(sandboxes._library() is None, reason="SQLite's functions cannot be called here")
+def test_the_bound_of_memory_does_not_move_with_what_was_freed(
+    store: database.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandboxes, "MAX_GROWTH", 2 * 1024 * 1024)
+    sandbox = Sandbox(store, Budget(30.0, 10, 1_000), time.monotonic)
+    library = sandboxes._library()
+    before = library.sqlite3_memory_used()
+    for _ in range(3):
+        with pytest.raises(ApiError, match="it took too much memory"):
+            sandbox.query(SORTED, ALLOWED)
+        # The connection is closed, and what it held given back.
+        assert (sandbox._idle, library.sqlite3_memory_used() < before + 200_000) == ([], True)
+        assert library.sqlite3_hard_heap_limit64(-1) == 0
+    assert sandbox.query("SELECT 1", ALLOWED).rows == [[1]]
+
+
+@pytest.mark.skipif(sandboxes._library() is None, reason="SQLite's functions cannot be called here")
+def test_one_step_takes_no_more_than_the_heap_either(store: database.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Nobody looks in between: SQLite itself refuses.
+    monkeypatch.setattr(sandboxes, "CHECK_EVERY", 1_000_000_000)
+    monkeypatch.setattr(sandboxes, "MAX_HEAP", 0)
+    monkeypatch.setattr(sandboxes, "MAX_GROWTH", 1024 * 1024)
+    sandbox = Sandbox(store, Budget(30.0, 10, 1_000), time.monotonic)
+    with pytest.raises(ApiError, match="it took too much memory"):
+        sandbox.query(SORTED, ALLOWED)
+    assert sandbox.query("SELECT 1", ALLOWED).rows == [[1]]
+    with store.write() as tx:
+        assert tx.run("bump_data_version") == 1
 
 
 WORDS = st.sampled_from(
@@ -495,12 +558,12 @@ def with_secret(sql: str) -> None:
     """Run it, where it may; the secret is in no answer and no message."""
     global _SHARED
     if _SHARED is None:
-        _SHARED = Sandbox(seeded(None), Budget(0.2, 20, 10_000, 1), time.monotonic)
+        _SHARED = Sandbox(seeded(None), Budget(0.2, 20, 10_000), time.monotonic)
     try:
         said = repr(_SHARED.query(sql, ALLOWED))
     except ApiError as error:
         said = f"{error.status} {error.message}"
-    assert said.startswith(("400 The query is refused: ", "Table("))
+    assert said.startswith(("400 The query is refused: ", "QueryResult("))
     assert "secret@" not in said
 
 
@@ -516,7 +579,7 @@ def closed() -> Iterator[None]:
 
 def test_the_connection_is_read_only_though_everything_were_let(tmp_path: Path) -> None:
     store = database.Database(tmp_path / "finapi.db")
-    connection = store.visitor()
+    connection = store.separate_reader()
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         connection.execute("INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (9, 'x', 0, '')")
     store.close()

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from finapi import app as apps
-from finapi.clock import FixedClock
-from finapi.config import Config
-from finapi.errors import STATUS_OF
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.core.errors import STATUS_OF
 from finapi.server import running
 from finapi.web.wsgi import WsgiApp
 from tests.described import LIFTED, World
@@ -138,9 +138,7 @@ def hooks(world: World) -> None:
         operation = case.operation.definition.raw
         own = world.own(operation["operationId"])
         shown = {one["name"]: one.get("example") for one in operation.get("parameters", []) if "name" in one}
-        body = (
-            operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example", {})
-        )
+        body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example", {})
         for part, examples in ((case.path_parameters, shown), (case.query, shown), (case.body, body)):
             for name, value in own.items():
                 if isinstance(part, dict) and name in part and part[name] == examples.get(name):
@@ -178,6 +176,4 @@ def untold(case: Any, response: Any) -> bool:
     schema = schemas.get(name, {})
     kinds = schema.get("type")
     of = schema.get("items", schema)
-    return (
-        "string" in (kinds, *(kinds if isinstance(kinds, list) else ()), of.get("type")) and "enum" not in of
-    )
+    return "string" in (kinds, *(kinds if isinstance(kinds, list) else ()), of.get("type")) and "enum" not in of

@@ -7,9 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from finapi.market import book, ratios, series
-from finapi.market.metrics import mapping
-from finapi.market.rows import Series
+from finapi.core import days
+from finapi.market.financials import ratios, series
+from finapi.market.financials.metrics import mapping
+from finapi.market.financials.rows import FigureSeries
 from tests.figures import Fact, filing, held, named, told
 
 K18 = filing("0000000001-18-000001", "10-K", "2018-11-05", fiscal_year=2018, fiscal_period="FY")
@@ -63,7 +64,7 @@ def test_a_restated_balance_is_53851_as_first_told_and_47501_as_last_told() -> N
 def test_what_was_filed_after_the_day_asked_for_is_not_known() -> None:
     facts = annual((YEAR18, K18.accession), (YEAR19, K19.accession))
     known = held([K18, K19], facts, as_of="2019-10-30")
-    assert [one.fiscal_year for one in Series(known, "A", "latest").periods] == [2018]
+    assert [one.fiscal_year for one in FigureSeries(known, "A", "latest").periods] == [2018]
 
 
 def test_figures_of_a_proxy_statement_stand_behind_those_of_the_annual_report() -> None:
@@ -205,11 +206,7 @@ def instants(**values: str) -> list[Fact]:
     [
         # McDonald's 2009-06-30: notes payable, current maturities, long-term debt.
         (
-            {
-                "NotesAndLoansPayableCurrent": "50",
-                "LongTermDebtCurrent": "457.6",
-                "LongTermDebtNoncurrent": "10492.9",
-            },
+            {"NotesAndLoansPayableCurrent": "50", "LongTermDebtCurrent": "457.6", "LongTermDebtNoncurrent": "10492.9"},
             "11000.5",
         ),
         # Oracle 2009-08-31: both parts are notes payable and other borrowings.
@@ -225,31 +222,18 @@ def instants(**values: str) -> list[Fact]:
             "2457.6",
         ),
         # Moody's 2009-06-30: commercial paper and a revolving credit facility.
-        (
-            {"CommercialPaper": "370.4", "LinesOfCreditCurrent": "210", "LongTermDebtNoncurrent": "750"},
-            "1330.4",
-        ),
+        ({"CommercialPaper": "370.4", "LinesOfCreditCurrent": "210", "LongTermDebtNoncurrent": "750"}, "1330.4"),
         # Teva 2009-06-30: senior notes and convertible debentures, both long-term.
-        (
-            {"DebtCurrent": "2028", "SeniorLongTermNotes": "3857", "ConvertibleDebtNoncurrent": "861"},
-            "6746",
-        ),
+        ({"DebtCurrent": "2028", "SeniorLongTermNotes": "3857", "ConvertibleDebtNoncurrent": "861"}, "6746"),
         # Open Text 2009-06-30: a bank's loan and its current portion.
         ({"LoansPayableToBankCurrent": "3.449", "LongTermLoansFromBank": "299.234"}, "302.683"),
         # Coca-Cola 2009-07-03: the loans and notes payable stand under the filer's own concept.
         (
-            {
-                "own__LoansAndNotesPayable": "6382",
-                "LongTermDebtCurrent": "49",
-                "LongTermDebtNoncurrent": "5017",
-            },
+            {"own__LoansAndNotesPayable": "6382", "LongTermDebtCurrent": "49", "LongTermDebtNoncurrent": "5017"},
             "not_reported",
         ),
         # Intel 2009-06-27: a tax that is payable long after is no debt.
-        (
-            {"own__LongTermIncomeTaxesPayable": "556", "DebtCurrent": "24", "LongTermDebtNoncurrent": "1174"},
-            "1198",
-        ),
+        ({"own__LongTermIncomeTaxesPayable": "556", "DebtCurrent": "24", "LongTermDebtNoncurrent": "1174"}, "1198"),
     ],
 )
 def test_total_debt_is_every_line_of_debt_or_none(facts: dict[str, str], debt: str) -> None:
@@ -260,19 +244,9 @@ def test_total_debt_is_every_line_of_debt_or_none(facts: dict[str, str], debt: s
     ("facts", "debt"),
     [
         # Kimco 2009-06-30: notes, mortgages and construction loans.
-        (
-            {
-                "NotesPayable": "2832.538",
-                "LoansPayableToBank": "1069.387",
-                "OtherLoansPayable": "236.743",
-            },
-            "4138.668",
-        ),
+        ({"NotesPayable": "2832.538", "LoansPayableToBank": "1069.387", "OtherLoansPayable": "236.743"}, "4138.668"),
         # Host 2009-06-19 prints a total, of which these lines are a part.
-        (
-            {"SeniorNotes": "4272", "LineOfCredit": "210", "DebtAndCapitalLeaseObligations": "6093"},
-            "6093",
-        ),
+        ({"SeniorNotes": "4272", "LineOfCredit": "210", "DebtAndCapitalLeaseObligations": "6093"}, "6093"),
         # Vornado 2009-06-30: its exchangeable debentures stand under a concept of its own.
         (
             {
@@ -390,10 +364,7 @@ def test_nothing_is_subtracted_that_is_tagged_the_wrong_way_round() -> None:
         ),
         # Wells Fargo: dividends on common and on preferred shares, the half year to 2009-06-30.
         (
-            {
-                "PaymentsOfDividendsCommonStock": "1657",
-                "PaymentsOfDividendsPreferredStockAndPreferenceStock": "1053",
-            },
+            {"PaymentsOfDividendsCommonStock": "1657", "PaymentsOfDividendsPreferredStockAndPreferenceStock": "1053"},
             "dividends_paid",
             "2710",
         ),
@@ -417,11 +388,7 @@ def test_nothing_is_subtracted_that_is_tagged_the_wrong_way_round() -> None:
             "1",
         ),
         # Caterpillar: a loss that belongs to partners of joint ventures.
-        (
-            {"MinorityInterestInNetIncomeLossJointVenturePartners": "-11"},
-            "minority_interest_income",
-            "-11",
-        ),
+        ({"MinorityInterestInNetIncomeLossJointVenturePartners": "-11"}, "minority_interest_income", "-11"),
         # Boston Properties: the filer's own line says that the standard ones are not all.
         (
             {
@@ -455,9 +422,7 @@ def test_a_line_that_only_some_of_an_industry_have_is_theirs() -> None:
     # Aetna, 2009-06-30: a health insurer with a classified balance sheet.
     insurer = held([K18], instants(AssetsCurrent="6917.7", LiabilitiesCurrent="7934.2"), sic=6324)
     assert told(insurer, "working_capital", "2018 FY") == "-1016.5"
-    assert (
-        told(held([K18], instants(Assets="1"), sic=6311), "total_current_assets", "2018 FY") == "not_reported"
-    )
+    assert told(held([K18], instants(Assets="1"), sic=6311), "total_current_assets", "2018 FY") == "not_reported"
 
 
 @pytest.mark.parametrize(
@@ -487,22 +452,16 @@ def test_a_line_that_only_some_of_an_industry_have_is_theirs() -> None:
         ),
     ],
 )
-def test_a_payment_under_a_filers_own_name_is_its_amount(
-    facts: dict[str, str], metric: str, value: str
-) -> None:
+def test_a_payment_under_a_filers_own_name_is_its_amount(facts: dict[str, str], metric: str, value: str) -> None:
     assert told(held([K18], lasting(**facts)), metric, "2018 FY") == value
 
 
 def test_that_a_payment_was_tagged_the_other_way_round_is_told_and_carried_into_quarters() -> None:
     # ITT, 2009-06-30: the sign of its own concept is no figure's sign.
     company = held([K18], lasting(own__CapitalExpenditures="-87.2"))
-    data, _ = series.answer(company, series.Question("A", ("capex",), provenance="full"))
+    data, _ = series.answer(company, series.SeriesQuestion("A", ("capex",), provenance="full"))
     cell = data["rows"][0]["metrics"]["capex"]
-    assert (cell["value"], cell["concept"], cell["method"]) == (
-        Decimal("87.2"),
-        "own:CapitalExpenditures",
-        "mapped",
-    )
+    assert (cell["value"], cell["concept"], cell["method"]) == (Decimal("87.2"), "own:CapitalExpenditures", "mapped")
     assert [(one["sign"], one["value"]) for one in cell["operands"]] == [(-1, Decimal("-87.2"))]
     spans = [("2024-06-30", "-30", Q2), ("2024-09-30", "-50", Q3), ("2024-12-31", "-90", K24)]
     paid = [("own:CapitalExpenditures", "2024-01-01", end, value, one.accession) for end, value, one in spans]
@@ -514,11 +473,7 @@ def test_that_a_payment_was_tagged_the_other_way_round_is_told_and_carried_into_
     ("facts", "sic", "value"),
     [
         # Bank of America, the half year to 2009-06-30.
-        (
-            {"DepreciationPremisesAndEquipment": "1169", "AmortizationOfIntangibleAssets": "1036"},
-            6021,
-            "2205",
-        ),
+        ({"DepreciationPremisesAndEquipment": "1169", "AmortizationOfIntangibleAssets": "1036"}, 6021, "2205"),
         # People's United: leased equipment is a line beside.
         (
             {
@@ -576,9 +531,7 @@ def test_distributions_of_a_property_company_are_its_dividends() -> None:
 
 def test_loans_are_net_of_their_allowance() -> None:
     # Northern Trust, 2009-06-30: the statement has no line for what is left.
-    lent = instants(
-        LoansAndLeasesReceivableNetOfDeferredIncome="29027.1", LoansAndLeasesReceivableAllowance="297.3"
-    )
+    lent = instants(LoansAndLeasesReceivableNetOfDeferredIncome="29027.1", LoansAndLeasesReceivableAllowance="297.3")
     assert told(held([K18], lent, sic=6022), "loans_net", "2018 FY") == "28729.8"
     before = instants(LoansAndLeasesReceivableNetOfDeferredIncome="29027.1")
     assert told(held([K18], before, sic=6022), "loans_net", "2018 FY") == "not_reported"
@@ -605,10 +558,7 @@ def test_loans_are_net_of_their_allowance() -> None:
         ),
         # Biogen Idec: a part of it.
         (
-            {
-                "StockholdersEquity": "6245.705",
-                "own__TotalShareholdersEquityBeforeNoncontrollingInterest": "6212.538",
-            },
+            {"StockholdersEquity": "6245.705", "own__TotalShareholdersEquityBeforeNoncontrollingInterest": "6212.538"},
             "6245.705",
         ),
     ],
@@ -632,14 +582,7 @@ def test_convertible_notes_are_debt_issued() -> None:
 
 @pytest.mark.parametrize(
     ("sic", "industry"),
-    [
-        (6021, "bank"),
-        (6211, "bank"),
-        (6282, "commercial"),
-        (6331, "insurer"),
-        (6798, "reit"),
-        (3571, "commercial"),
-    ],
+    [(6021, "bank"), (6211, "bank"), (6282, "commercial"), (6331, "insurer"), (6798, "reit"), (3571, "commercial")],
 )
 def test_an_industry_follows_from_the_sic_code(sic: int, industry: str) -> None:
     assert held([K18], annual((YEAR18, K18.accession)), sic=sic).industry == industry
@@ -662,10 +605,7 @@ def test_without_a_code_the_industry_follows_from_what_is_reported() -> None:
 
 
 def test_a_reported_zero_is_a_zero_and_an_absent_line_a_hole() -> None:
-    facts = [
-        *annual((YEAR18, K18.accession)),
-        ("PaymentsForRepurchaseOfCommonStock", *YEAR18, "0", K18.accession),
-    ]
+    facts = [*annual((YEAR18, K18.accession)), ("PaymentsForRepurchaseOfCommonStock", *YEAR18, "0", K18.accession)]
     company = held([K18], facts)
     assert told(company, "share_repurchases", "2018 FY") == "0"
     assert told(company, "dividends_paid", "2018 FY") == "not_reported"
@@ -701,13 +641,8 @@ def a_year() -> list[Fact]:
 
 def test_quarters_of_cash_flow_are_the_year_to_date_less_what_came_before() -> None:
     company = held(QUARTERS, a_year())
-    periods = Series(company, "Q", "latest").periods
-    assert [f"{one.fiscal_year} {one.fiscal_period}" for one in periods] == [
-        "2024 Q4",
-        "2024 Q3",
-        "2024 Q2",
-        "2024 Q1",
-    ]
+    periods = FigureSeries(company, "Q", "latest").periods
+    assert [f"{one.fiscal_year} {one.fiscal_period}" for one in periods] == ["2024 Q4", "2024 Q3", "2024 Q2", "2024 Q1"]
     cash = [told(company, "operating_cashflow", f"2024 Q{number}", kind="Q") for number in (1, 2, 3, 4)]
     assert cash == ["10", "30", "50", "70"]
     assert told(company, "total_assets", "2024 Q4", kind="Q") == "1003"
@@ -721,9 +656,7 @@ def test_a_reported_quarter_beats_a_derived_one_and_the_fourth_is_derived() -> N
 
 
 def test_a_derived_quarter_names_its_operands_and_their_filings() -> None:
-    data, _ = series.answer(
-        held(QUARTERS, a_year()), series.Question("Q", ("net_income",), provenance="full")
-    )
+    data, _ = series.answer(held(QUARTERS, a_year()), series.SeriesQuestion("Q", ("net_income",), provenance="full"))
     cell = data["rows"][0]["metrics"]["net_income"]
     assert (cell["value"], cell["method"], cell["accession"]) == (20, "derived", K24.accession)
     assert [(one["sign"], one["value"], one["start_date"], one["accession"]) for one in cell["operands"]] == [
@@ -738,7 +671,7 @@ def test_a_derived_figure_is_known_since_the_last_of_its_filings() -> None:
         (*fact[:4], late.accession) if fact[1:3] == ("2024-01-01", "2024-12-31") and fact[0] == CASH else fact
         for fact in a_year()
     ]
-    question = series.Question("Q", ("operating_cashflow",), provenance="full")
+    question = series.SeriesQuestion("Q", ("operating_cashflow",), provenance="full")
     data, _ = series.answer(held([*QUARTERS, late], facts), question)
     cell = data["rows"][0]["metrics"]["operating_cashflow"]
     assert (cell["value"], cell["accession"], cell["filed_at"]) == (70, late.accession, "2025-06-02")
@@ -822,20 +755,17 @@ def test_a_year_is_named_as_most_annual_reports_name_theirs() -> None:
     # One report calls January 2011 "2010", as it did January 2010.
     labels = {2009: 2009, 2010: 2010, 2011: 2010, 2012: 2012}
     filings = [
-        filing(f"0000000002-{year % 100:02}-000001", "10-K", f"{year}-03-20", fiscal_year=labels[year])
-        for year in ends
+        filing(f"0000000002-{year % 100:02}-000001", "10-K", f"{year}-03-20", fiscal_year=labels[year]) for year in ends
     ]
-    facts = annual(
-        *(((starts[year], ends[year]), one.accession) for year, one in zip(ends, filings, strict=True))
-    )
-    named = [one.fiscal_year for one in Series(held(filings, facts), "A", "latest").periods]
+    facts = annual(*(((starts[year], ends[year]), one.accession) for year, one in zip(ends, filings, strict=True)))
+    named = [one.fiscal_year for one in FigureSeries(held(filings, facts), "A", "latest").periods]
     assert named == [2012, 2011, 2010, 2009]
 
 
 def test_january_years_of_a_company_that_names_them_after_the_year_before() -> None:
     one = filing("0000000002-24-000001", "10-K", "2024-03-20", fiscal_year=2023)
     facts = annual((("2023-01-29", "2024-02-03"), one.accession))
-    assert Series(held([one], facts), "A", "latest").periods[0].fiscal_year == 2023
+    assert FigureSeries(held([one], facts), "A", "latest").periods[0].fiscal_year == 2023
 
 
 @pytest.mark.parametrize(
@@ -852,13 +782,13 @@ def test_a_retailers_january_year_that_no_annual_report_names_is_called_after_it
     if label:
         facts += annual((("2008-02-01", "2009-01-31"), before.accession))
     company = held([before, quarter], facts, sic=sic)
-    assert Series(company, "YTD", "latest").periods[0].fiscal_year == year
+    assert FigureSeries(company, "YTD", "latest").periods[0].fiscal_year == year
 
 
 def test_a_year_that_ends_in_the_first_days_of_january_is_the_year_before() -> None:
     one = filing("0000000002-10-000001", "10-K", "2010-03-01", fiscal_year=2009)
     facts = annual((("2009-01-04", "2010-01-02"), one.accession))
-    assert Series(held([one], facts), "A", "latest").periods[0].fiscal_year == 2009
+    assert FigureSeries(held([one], facts), "A", "latest").periods[0].fiscal_year == 2009
 
 
 def test_a_change_of_year_end_leaves_a_transition_period_of_its_own() -> None:
@@ -873,30 +803,27 @@ def test_a_change_of_year_end_leaves_a_transition_period_of_its_own() -> None:
     facts.append(("Revenues", "2015-07-01", "2015-12-31", "50", transition.accession))
     facts.append(("Revenues", "2016-01-01", "2016-12-31", "120", december.accession))
     company = held([june, transition, december], facts)
-    periods = Series(company, "A", "latest").periods
-    assert [(one.fiscal_period, book.iso(one.end)) for one in periods] == [
+    periods = FigureSeries(company, "A", "latest").periods
+    assert [(one.fiscal_period, days.iso(one.end)) for one in periods] == [
         ("FY", "2016-12-31"),
         ("TP", "2015-12-31"),
         ("FY", "2015-06-30"),
     ]
     for key in ("revenue_growth_yoy", "revenue_growth_sequential"):
         assert told(company, key, "2016 FY") == "no_prior_period"
-    data, _ = series.answer(company, series.Question("A", ("revenue",), calendar=True))
+    data, _ = series.answer(company, series.SeriesQuestion("A", ("revenue",), calendar=True))
     assert [row["calendar_period"] for row in data["rows"]] == ["FY", "TP", "FY"]
 
 
 def test_eleven_months_after_a_year_are_a_transition_period_and_not_its_namesake() -> None:
     january = filing("0000000003-13-000001", "10-K", "2013-03-20", fiscal_year=2013)
     transition = filing("0000000003-14-000001", "10-KT", "2014-02-20", fiscal_year=2013)
-    years = (
-        (("2012-02-01", "2013-01-31"), january.accession),
-        (("2013-02-01", "2013-12-31"), transition.accession),
-    )
-    periods = Series(held([january, transition], annual(*years)), "A", "latest").periods
-    names = [(one.fiscal_year, one.fiscal_period, book.iso(one.end)) for one in periods]
+    years = ((("2012-02-01", "2013-01-31"), january.accession), (("2013-02-01", "2013-12-31"), transition.accession))
+    periods = FigureSeries(held([january, transition], annual(*years)), "A", "latest").periods
+    names = [(one.fiscal_year, one.fiscal_period, days.iso(one.end)) for one in periods]
     assert names == [(2013, "TP", "2013-12-31"), (2013, "FY", "2013-01-31")]
     # A company's first report may be of less than a year.
-    first = Series(held([transition], annual(years[1])), "A", "latest").periods
+    first = FigureSeries(held([transition], annual(years[1])), "A", "latest").periods
     assert [one.fiscal_period for one in first] == ["FY"]
 
 
@@ -911,8 +838,8 @@ def test_four_months_of_transition_do_not_hide_the_quarter_in_them() -> None:
         (("2013-01-01", "2013-04-30"), transition.accession),
         (("2013-05-01", "2014-04-30"), april.accession),
     )
-    periods = Series(held([december, interim, transition, april], facts), "Q", "latest").periods
-    assert ("TQ1", "2013-03-31") in [(one.fiscal_period, book.iso(one.end)) for one in periods]
+    periods = FigureSeries(held([december, interim, transition, april], facts), "Q", "latest").periods
+    assert ("TQ1", "2013-03-31") in [(one.fiscal_period, days.iso(one.end)) for one in periods]
 
 
 def test_a_stub_after_a_merger_is_a_quarter_and_the_stub_before_it_is_not_added_to_it() -> None:
@@ -925,13 +852,11 @@ def test_a_stub_after_a_merger_is_a_quarter_and_the_stub_before_it_is_not_added_
             (tag, "2022-01-01", "2022-09-30", "-5", report.accession),
         ]
     company = held([report], facts)
-    periods = Series(company, "Q", "latest").periods
-    assert [(one.fiscal_year, one.fiscal_period, book.iso(one.end)) for one in periods] == [
-        (2023, "Q3", "2023-09-30")
-    ]
+    periods = FigureSeries(company, "Q", "latest").periods
+    assert [(one.fiscal_year, one.fiscal_period, days.iso(one.end)) for one in periods] == [(2023, "Q3", "2023-09-30")]
     assert told(company, "net_income", "2023 Q3", kind="Q") == "43875"
-    to_date = Series(company, "YTD", "latest").periods
-    assert (to_date[0].fiscal_period, book.iso(to_date[0].end)) == ("Q3", "2023-07-21")
+    to_date = FigureSeries(company, "YTD", "latest").periods
+    assert (to_date[0].fiscal_period, days.iso(to_date[0].end)) == ("Q3", "2023-07-21")
 
 
 def test_a_fourteen_week_quarter_that_ends_with_december_is_still_the_first() -> None:
@@ -961,13 +886,13 @@ def test_a_quarter_is_placed_on_the_calendar_by_its_middle() -> None:
     report = filing("0000000004-23-000001", "10-Q", "2023-07-27")
     facts = annual((("2023-04-03", "2023-07-02"), report.accession))
     company = held([report], facts, year_end="1231")
-    data, _ = series.answer(company, series.Question("Q", ("net_income",), calendar=True))
+    data, _ = series.answer(company, series.SeriesQuestion("Q", ("net_income",), calendar=True))
     row = data["rows"][0]
     assert (row["calendar_year"], row["calendar_period"], row["fiscal_period"]) == (2023, "Q2", "Q2")
 
 
 def test_a_year_to_date_lies_on_the_calendar_where_its_last_quarter_does() -> None:
-    question = series.Question("YTD", ("net_income",), calendar=True)
+    question = series.SeriesQuestion("YTD", ("net_income",), calendar=True)
     data, _ = series.answer(held(QUARTERS, a_year()), question)
     assert [row["calendar_period"] for row in data["rows"]] == ["Q4", "Q3", "Q2", "Q1"]
 
@@ -977,7 +902,7 @@ def test_a_year_to_date_lies_on_the_calendar_where_its_last_quarter_does() -> No
 
 def test_the_answer_does_not_depend_on_the_order_of_facts_and_filings() -> None:
     facts = [*a_year(), *annual((("2023-01-01", "2023-12-31"), K24.accession))]
-    question = series.Question("Q", ratios=True, template=True, provenance="full")
+    question = series.SeriesQuestion("Q", ratios=True, template=True, provenance="full")
     expected = series.answer(held(QUARTERS, facts), question)
     for seed in range(5):
         shuffled, filings = list(facts), list(QUARTERS)
@@ -1000,10 +925,8 @@ def test_growth_compares_two_figures_of_one_filing_across_a_split() -> None:
     assert told(company, "eps_growth_yoy", "2020 FY")[:6] == "0.1043"
     # 2.97 against 11.91 of before the split: no filing tells both, and the share counts show why.
     assert told(company, "eps_growth_yoy", "2019 FY") == "vintage_changed"
-    row = Series(company, "A", "latest").row(named(Series(company, "A", "latest").periods, "2020 FY"))
-    inputs = [
-        (one.row.period.fiscal_year, getattr(one.cell, "value", None)) for one in row.inputs("eps_growth_yoy")
-    ]
+    row = FigureSeries(company, "A", "latest").row(named(FigureSeries(company, "A", "latest").periods, "2020 FY"))
+    inputs = [(one.row.period.fiscal_year, getattr(one.cell, "value", None)) for one in row.inputs("eps_growth_yoy")]
     assert inputs == [(2020, Decimal("3.28")), (2019, Decimal("2.97"))]
 
 
@@ -1021,14 +944,11 @@ def test_growth_from_a_loss_means_nothing_whatever_the_share_counts() -> None:
 def test_a_ratio_names_the_figures_that_it_is_made_of_whatever_else_is_asked_for() -> None:
     before = [
         ("Assets", None, "2023-12-31", "997", Q1.accession),
-        *(
-            (tag, "2023-10-01", "2023-12-31", "5", Q1.accession)
-            for tag in ("NetIncomeLoss", "IncomeTaxExpenseBenefit")
-        ),
+        *((tag, "2023-10-01", "2023-12-31", "5", Q1.accession) for tag in ("NetIncomeLoss", "IncomeTaxExpenseBenefit")),
     ]
     company = held(QUARTERS, [*a_year(), *before])
     for metrics in (("roa",), ("net_income", "roa")):
-        data, _ = series.answer(company, series.Question("Q", metrics, provenance="full"))
+        data, _ = series.answer(company, series.SeriesQuestion("Q", metrics, provenance="full"))
         cell = data["rows"][0]["metrics"]["roa"]
         # 80 of the year by 1000, the mean of 1003 and 997; not the quarter's 20.
         assert cell["value"] == Decimal("0.08")
@@ -1099,7 +1019,7 @@ def test_a_statement_proves_its_totals_within_the_rounding_of_its_figures() -> N
         ("Liabilities", None, YEAR18[1], "61000000", K18.accession),
         ("StockholdersEquity", None, YEAR18[1], "40000000", K18.accession),
     ]
-    data, _ = series.answer(held([K18], facts), series.Question("A", template=True))
+    data, _ = series.answer(held([K18], facts), series.SeriesQuestion("A", template=True))
     balance = data["rows"][0]["template"]["balance"]
     assert balance["footing_status"] == "consistent"
     assert balance["subtotals"][0] == {
@@ -1112,7 +1032,7 @@ def test_a_statement_proves_its_totals_within_the_rounding_of_its_figures() -> N
         "operands": [{"key": "total_liabilities", "sign": 1}, {"key": "total_equity", "sign": 1}],
     }
     facts[2] = ("Assets", None, YEAR18[1], "103000000", K18.accession)
-    data, _ = series.answer(held([K18], facts), series.Question("A", template=True))
+    data, _ = series.answer(held([K18], facts), series.SeriesQuestion("A", template=True))
     assert data["rows"][0]["template"]["balance"]["footing_status"] == "inconsistent"
 
 
@@ -1123,7 +1043,7 @@ def test_what_a_total_leaves_over_stands_in_a_bucket() -> None:
         ("CashAndCashEquivalentsAtCarryingValue", None, YEAR18[1], "60", K18.accession),
         ("InventoryNet", None, YEAR18[1], "15", K18.accession),
     ]
-    data, _ = series.answer(held([K18], facts), series.Question("A", template=True))
+    data, _ = series.answer(held([K18], facts), series.SeriesQuestion("A", template=True))
     other = data["rows"][0]["template"]["balance"]["other"]
     assert other[0] == {
         "bucket": "other_current_assets",
@@ -1144,7 +1064,7 @@ def test_a_bucket_does_not_swallow_a_line_that_cannot_be_told() -> None:
             for end, value, one in (("2024-09-30", "-20", Q3), ("2024-12-31", "-30", K24))
         ),
     ]
-    data, _ = series.answer(held(QUARTERS, facts), series.Question("Q", template=True))
+    data, _ = series.answer(held(QUARTERS, facts), series.SeriesQuestion("Q", template=True))
     cashflow = data["rows"][0]["template"]["cashflow"]
     lines = {one["key"]: one["value"] for one in cashflow["lines"]}
     assert (lines["investing_cashflow"], lines["capex"]) == (-10, None)
@@ -1158,25 +1078,28 @@ def test_a_bucket_is_not_worked_out_from_an_expense_that_is_tagged_negative() ->
         "ResearchAndDevelopmentExpense": "-300",
         "SellingGeneralAndAdministrativeExpense": "80",
     }
-    facts = [
-        *annual((YEAR18, K18.accession)),
-        *((tag, *YEAR18, value, K18.accession) for tag, value in told.items()),
-    ]
+    facts = [*annual((YEAR18, K18.accession)), *((tag, *YEAR18, value, K18.accession) for tag, value in told.items())]
     buckets = []
     for sign in ("-", ""):
         facts = [(*fact[:3], f"{sign}300", fact[4]) if "300" in fact[3] else fact for fact in facts]
-        data, _ = series.answer(held([K18], facts), series.Question("A", template=True))
+        data, _ = series.answer(held([K18], facts), series.SeriesQuestion("A", template=True))
         buckets.append(data["rows"][0]["template"]["income"]["other"][0]["value"])
     assert buckets == [None, -20]
 
 
 @pytest.mark.parametrize(
     ("years", "wanted"),
-    [("1", [2020]), ("2", [2020, 2019]), ("2018-2019", [2019, 2018]), ("2018,2020", [2020, 2018])],
+    [
+        ("1", [2020]),
+        ("2", [2020, 2019]),
+        ("2018-2019", [2019, 2018]),
+        ("2018,2020", [2020, 2018]),
+        ("all", [2020, 2019, 2018]),
+    ],
 )
 def test_years_choose_rows(years: str, wanted: list[int]) -> None:
     facts = annual((YEAR18, K18.accession), (YEAR19, K19.accession), (YEAR20, K20.accession))
-    data, meta = series.answer(held([K18, K19, K20], facts), series.Question(years=years))
+    data, meta = series.answer(held([K18, K19, K20], facts), series.SeriesQuestion(years=years))
     assert [row["fiscal_year"] for row in data["rows"]] == wanted
     assert meta["pagination"]["series_row_count"] == len(wanted)
 
@@ -1184,9 +1107,7 @@ def test_years_choose_rows(years: str, wanted: list[int]) -> None:
 # ---- what means harm
 
 
-@pytest.mark.parametrize(
-    "value", ["abc", "1E999999", "NaN", "Infinity", "", "1" * 60, "1" * 29, "--5", "1_000", "٣"]
-)
+@pytest.mark.parametrize("value", ["abc", "1E999999", "NaN", "Infinity", "", "1" * 60, "1" * 29, "--5", "1_000", "٣"])
 def test_a_text_that_is_no_figure_is_left_out(value: str) -> None:
     facts = [*annual((YEAR18, K18.accession)), ("Assets", None, YEAR18[1], value, K18.accession)]
     company = held([K18], facts)
@@ -1195,14 +1116,7 @@ def test_a_text_that_is_no_figure_is_left_out(value: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "plain"),
-    [
-        (".5", "0.5"),
-        ("-.41", "-0.41"),
-        ("1e-05", "0.00001"),
-        ("+7", "7"),
-        ("2.5E3", "2500"),
-        ("1" * 28, "1" * 28),
-    ],
+    [(".5", "0.5"), ("-.41", "-0.41"), ("1e-05", "0.00001"), ("+7", "7"), ("2.5E3", "2500"), ("1" * 28, "1" * 28)],
 )
 def test_a_figure_is_one_in_every_way_of_writing_numbers(value: str, plain: str) -> None:
     facts = [*annual((YEAR18, K18.accession)), ("EarningsPerShareDiluted", *YEAR18, value, K18.accession)]
@@ -1212,15 +1126,15 @@ def test_a_figure_is_one_in_every_way_of_writing_numbers(value: str, plain: str)
 def test_twenty_thousand_durations_do_not_take_quadratic_time() -> None:
     facts = annual((YEAR18, K18.accession))
     for number in range(20_000):
-        start = book.iso(number // 40)
-        facts.append(("NetIncomeLoss", start, book.iso(number // 40 + 80 + number % 40), "1", K18.accession))
+        start = days.iso(number // 40)
+        facts.append(("NetIncomeLoss", start, days.iso(number // 40 + 80 + number % 40), "1", K18.accession))
     company = held([K18], facts)
-    assert Series(company, "A", "latest").periods[0].fiscal_year == 2018
+    assert FigureSeries(company, "A", "latest").periods[0].fiscal_year == 2018
 
 
 @pytest.mark.parametrize("year_end", ["1231", "9999", "", "abc", "0000", "0630"])
 def test_a_year_end_that_is_none_costs_nothing(year_end: str) -> None:
     report = filing("0000000004-23-000001", "10-Q", "2023-07-27")
     facts = annual((("2023-04-01", "2023-06-30"), report.accession))
-    periods = Series(held([report], facts, year_end=year_end), "Q", "latest").periods
+    periods = FigureSeries(held([report], facts, year_end=year_end), "Q", "latest").periods
     assert periods[0].fiscal_period == ("Q4" if year_end == "0630" else "Q2")

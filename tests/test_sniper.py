@@ -6,18 +6,21 @@ import itertools
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from finapi import accounts, sniper, webhooks
+from finapi.accounts import users
 from finapi.app import App
-from finapi.clock import FixedClock, iso
-from finapi.errors import ApiError
-from finapi.market import companies, filings
-from finapi.market.filings import HEADER, INDEX, RANKS, Party, Told
-from finapi.sniper import MOVES, STATES, Watched
+from finapi.core.clock import FixedClock, iso
+from finapi.core.errors import ApiError
+from finapi.delivery import events, sniper, webhooks
+from finapi.delivery.sniper import MOVES, STATES, Watched
+from finapi.market.documents import filings
+from finapi.market.documents.metadata import DOCUMENT, HEADER, INDEX, RANKS, FilingMetadata, Party
+from finapi.market.reference import companies
 from tests.conftest import NOW
 
 APPLE, TIM = 320193, 1214156
@@ -42,19 +45,17 @@ def keep(tx: object, answer: Any) -> Any:
     return answer
 
 
-def create(app: App, user: accounts.NewUser, **body: Any) -> dict[str, Any]:
+def create(app: App, user: users.NewUser, **body: Any) -> dict[str, Any]:
     body.setdefault("webhook_url", "https://example.com/hook")
     return sniper.create(app, user.id, WATCHED, body, app.clock.now(), keep)
 
 
-def targets(app: App, user: accounts.NewUser, **wanted: Any) -> Any:
+def targets(app: App, user: users.NewUser, **wanted: Any) -> Any:
     with app.db.read() as tx:
-        return sniper.listed(
-            app, tx, user.id, sniper.Wanted(**{"limit": 50, "offset": 0, **wanted}), app.clock.now()
-        )
+        return sniper.listed(app, tx, user.id, app.clock.now(), **{"limit": 50, **wanted})
 
 
-def state(app: App, user: accounts.NewUser) -> tuple[str, str | None]:
+def state(app: App, user: users.NewUser) -> tuple[str, str | None]:
     (one,) = targets(app, user)["targets"]
     return one["status"], one["resolution_reason"]
 
@@ -65,16 +66,12 @@ def store(app: App, form: str = "10-Q", accession: str = ACCESSION, **told: Any)
     told.setdefault("accepted_at", "2026-01-31T11:58:00.000Z")
     evidence = told.pop("evidence", HEADER)
     with app.db.write() as tx:
-        filings.put(
-            tx,
-            Told(accession, evidence, form=form, filed_at="2026-01-31", **told),
-            app.clock.now(),
-        )
+        filings.put(tx, FilingMetadata(accession, evidence, form=form, filed_at="2026-01-31", **told), app.clock.now())
 
 
-def outbox(app: App, user: accounts.NewUser) -> list[dict[str, Any]]:
+def outbox(app: App, user: users.NewUser) -> list[dict[str, Any]]:
     with app.db.read() as tx:
-        found: list[dict[str, Any]] = webhooks.listed(tx, user.id, webhooks.Wanted(50))["deliveries"]
+        found: list[dict[str, Any]] = webhooks.listed(tx, user.id, 50)["deliveries"]
     return found
 
 
@@ -95,7 +92,7 @@ def test_every_state_but_the_last_leads_on_and_the_last_never() -> None:
 # ---- windows
 
 
-def test_a_window_lasts_an_hour_unless_told_otherwise(app: App, user: accounts.NewUser) -> None:
+def test_a_window_lasts_an_hour_unless_told_otherwise(app: App, user: users.NewUser) -> None:
     made = create(app, user)
     assert made == {
         "target_id": "tgt_100000000000",
@@ -109,10 +106,7 @@ def test_a_window_lasts_an_hour_unless_told_otherwise(app: App, user: accounts.N
     }
     assert create(app, user, duration_minutes=1440)["end_time"] == iso(NOW + timedelta(days=1))
     later = create(app, user, start_time="2026-01-31T14:00:00+01:00", end_time="2026-01-31T13:30:00.5Z")
-    assert (later["start_time"], later["end_time"]) == (
-        "2026-01-31T13:00:00.000Z",
-        "2026-01-31T13:30:00.500Z",
-    )
+    assert (later["start_time"], later["end_time"]) == ("2026-01-31T13:00:00.000Z", "2026-01-31T13:30:00.500Z")
     assert later["status"] == "CREATED"
 
 
@@ -136,7 +130,7 @@ def test_a_window_lasts_an_hour_unless_told_otherwise(app: App, user: accounts.N
     ],
 )
 def test_a_target_that_cannot_be_is_refused_by_name(
-    app: App, user: accounts.NewUser, body: dict[str, Any], param: str
+    app: App, user: users.NewUser, body: dict[str, Any], param: str
 ) -> None:
     with pytest.raises(ApiError) as caught:
         create(app, user, **body)
@@ -144,7 +138,7 @@ def test_a_target_that_cannot_be_is_refused_by_name(
     assert targets(app, user)["targets"] == []
 
 
-def test_the_clock_opens_and_closes_a_window(app: App, user: accounts.NewUser, clock: FixedClock) -> None:
+def test_the_clock_opens_and_closes_a_window(app: App, user: users.NewUser, clock: FixedClock) -> None:
     create(app, user, start_time=iso(NOW + timedelta(minutes=5)), duration_minutes=10)
     assert state(app, user) == ("CREATED", None)
     for written in (False, True):  # an answer is right before the worker has looked, and after
@@ -163,19 +157,17 @@ def test_the_clock_opens_and_closes_a_window(app: App, user: accounts.NewUser, c
     assert targets(app, user)["targets"][0]["stopped_at"] == iso(NOW + timedelta(minutes=15))
 
 
-def test_a_window_that_nobody_watched_begin_still_ends(
-    app: App, user: accounts.NewUser, clock: FixedClock
-) -> None:
+def test_a_window_that_nobody_watched_begin_still_ends(app: App, user: users.NewUser, clock: FixedClock) -> None:
     create(app, user, start_time=iso(NOW + timedelta(minutes=5)))
     clock.advance(86_400)
     sniper.advance(app, clock.now())
     assert state(app, user) == ("STOPPED", "window_expired")
 
 
-def test_an_expiry_is_told_to_those_who_want_it(app: App, user: accounts.NewUser, clock: FixedClock) -> None:
+def test_an_expiry_is_told_to_those_who_want_it(app: App, user: users.NewUser, clock: FixedClock) -> None:
     create(app, user, form_types=["8-k"])
-    other = accounts.create(app, "bob@example.com", "pro", NOW)
-    accounts.update(app, other.id, {"webhook_topics": ["sniper.window_expired"]}, NOW)
+    other = users.create(app, "bob@example.com", "pro", NOW)
+    users.update(app, other.id, {"webhook_topics": ["sniper.window_expired"]}, NOW)
     made = create(app, other, form_types=["8-k"], duration_minutes=1)
     clock.advance(3600)
     sniper.advance(app, clock.now())
@@ -196,7 +188,7 @@ def test_an_expiry_is_told_to_those_who_want_it(app: App, user: accounts.NewUser
 # ---- slots
 
 
-def test_slots_are_taken_until_a_target_ends(app: App, user: accounts.NewUser, clock: FixedClock) -> None:
+def test_slots_are_taken_until_a_target_ends(app: App, user: users.NewUser, clock: FixedClock) -> None:
     for minutes in (10, 20, 30):
         create(app, user, duration_minutes=minutes)
     with pytest.raises(ApiError, match="All 3 slots are taken") as caught:
@@ -206,13 +198,13 @@ def test_slots_are_taken_until_a_target_ends(app: App, user: accounts.NewUser, c
         "total": 3, "limit": 50, "offset": 0, "active_count": 3, "slots_available": 0,
     }  # fmt: skip
     # Another account has slots of its own; an expiry frees one before anybody has written it down.
-    create(app, accounts.create(app, "bob@example.com", "pro", NOW))
+    create(app, users.create(app, "bob@example.com", "pro", NOW))
     clock.advance(600)
     assert targets(app, user)["meta"]["slots_available"] == 1
     create(app, user)
 
 
-def test_a_target_is_stopped_by_hand_once(app: App, user: accounts.NewUser, clock: FixedClock) -> None:
+def test_a_target_is_stopped_by_hand_once(app: App, user: users.NewUser, clock: FixedClock) -> None:
     made = create(app, user)
     clock.advance(60)
     stopped = sniper.stop(app, user.id, made["target_id"], clock.now(), keep)
@@ -230,10 +222,8 @@ def test_a_target_is_stopped_by_hand_once(app: App, user: accounts.NewUser, cloc
     assert outbox(app, user) == []
 
 
-def test_stopping_what_has_expired_says_so_and_still_tells(
-    app: App, user: accounts.NewUser, clock: FixedClock
-) -> None:
-    accounts.update(app, user.id, {"webhook_topics": ["sniper.window_expired"]}, NOW)
+def test_stopping_what_has_expired_says_so_and_still_tells(app: App, user: users.NewUser, clock: FixedClock) -> None:
+    users.update(app, user.id, {"webhook_topics": ["sniper.window_expired"]}, NOW)
     made = create(app, user)
     clock.advance(7200)
     stopped = sniper.stop(app, user.id, made["target_id"], clock.now(), keep)
@@ -241,9 +231,9 @@ def test_stopping_what_has_expired_says_so_and_still_tells(
     assert [told["event_type"] for told in outbox(app, user)] == ["sniper.window_expired"]
 
 
-def test_anothers_target_is_not_there(app: App, user: accounts.NewUser) -> None:
+def test_anothers_target_is_not_there(app: App, user: users.NewUser) -> None:
     made = create(app, user)
-    other = accounts.create(app, "bob@example.com", "pro", NOW)
+    other = users.create(app, "bob@example.com", "pro", NOW)
     with pytest.raises(ApiError) as caught:
         sniper.stop(app, other.id, made["target_id"], NOW, keep)
     assert caught.value.code == "NOT_FOUND"
@@ -254,7 +244,7 @@ def test_anothers_target_is_not_there(app: App, user: accounts.NewUser) -> None:
 # ---- hits
 
 
-def test_a_filing_stops_its_target_and_is_told_in_one_transaction(app: App, user: accounts.NewUser) -> None:
+def test_a_filing_stops_its_target_and_is_told_in_one_transaction(app: App, user: users.NewUser) -> None:
     made = create(app, user, form_types=["10-q", "10-K"])
     store(app)
     assert state(app, user) == ("STOPPED", "filing_hit")
@@ -282,9 +272,9 @@ def test_a_filing_stops_its_target_and_is_told_in_one_transaction(app: App, user
     }
 
 
-def test_a_hit_is_rolled_back_with_its_filing(app: App, user: accounts.NewUser) -> None:
+def test_a_hit_is_rolled_back_with_its_filing(app: App, user: users.NewUser) -> None:
     create(app, user)
-    told = Told(ACCESSION, HEADER, [Party(APPLE, 2, "Apple Inc.")], form="10-Q", filed_at="2026-01-31")
+    told = FilingMetadata(ACCESSION, HEADER, [Party(APPLE, 2, "Apple Inc.")], form="10-Q", filed_at="2026-01-31")
     with suppress(KeyError), app.db.write() as tx:
         filings.put(tx, told, NOW)
         assert tx.value("slots_used", user_id=user.id, now=iso(NOW)) == 0
@@ -303,25 +293,21 @@ def test_a_hit_is_rolled_back_with_its_filing(app: App, user: accounts.NewUser) 
         (["SC 13D", "8-K"], "8-K", True),
     ],
 )
-def test_forms_are_compared_whole(
-    app: App, user: accounts.NewUser, forms: list[str], form: str, hit: bool
-) -> None:
+def test_forms_are_compared_whole(app: App, user: users.NewUser, forms: list[str], form: str, hit: bool) -> None:
     create(app, user, form_types=forms)
     store(app, form)
     assert state(app, user) == (("STOPPED", "filing_hit") if hit else ("ACTIVE", None))
     assert len(outbox(app, user)) == int(hit)
 
 
-def test_every_party_of_a_filing_is_watched_for(app: App, user: accounts.NewUser) -> None:
+def test_every_party_of_a_filing_is_watched_for(app: App, user: users.NewUser) -> None:
     create(app, user)
     store(app, "SC 13D", parties=[Party(TIM, RANKS["subject"], "T"), Party(APPLE, RANKS["filed_by"], "A")])
     (told,) = outbox(app, user)
     assert told["payload"]["issuer_cik"] == "0000320193"
 
 
-def test_nothing_is_hit_before_or_after_its_window(
-    app: App, user: accounts.NewUser, clock: FixedClock
-) -> None:
+def test_nothing_is_hit_before_or_after_its_window(app: App, user: users.NewUser, clock: FixedClock) -> None:
     create(app, user, start_time=iso(NOW + timedelta(minutes=1)), duration_minutes=1)
     store(app, accession="0000320193-26-000001")
     clock.advance(60)
@@ -333,7 +319,39 @@ def test_nothing_is_hit_before_or_after_its_window(
     assert [told["payload"]["accession_number"] for told in outbox(app, user)] == ["0000320193-26-000002"]
 
 
-def test_of_a_list_only_news_is_hit(app: App, user: accounts.NewUser) -> None:
+UNDATED = FilingMetadata(ACCESSION, DOCUMENT, [Party(APPLE, RANKS["issuer"], "Apple Inc.")], form="4")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "times", "filed_at"),
+    [
+        (HEADER, {"filed_at": "2026-01-30", "accepted_at": "2026-01-30T22:00:00.000Z"}, "2026-01-30T22:00:00.000Z"),
+        (DOCUMENT, {"accepted_at": "2026-01-30T22:00:00.000Z"}, "2026-01-30T22:00:00.000Z"),
+        (INDEX, {"filed_at": "2019-01-30"}, "2019-01-30T00:00:00.000Z"),
+    ],
+)
+def test_a_filing_without_a_date_is_hit_when_its_date_is_known_and_once(
+    app: App, user: users.NewUser, clock: FixedClock, evidence: int, times: dict[str, str], filed_at: str
+) -> None:
+    create(app, user)
+    for told in (UNDATED, replace(UNDATED, period_of_report="2026-01-28")):
+        with app.db.write() as tx:
+            filings.put(tx, told, app.clock.now())
+        assert (state(app, user), outbox(app, user)) == (("ACTIVE", None), [])
+    with app.db.read() as tx:
+        assert len(events.after(tx, events.MAIN, 0, 9)) == 1  # it is announced all the same
+    clock.advance(300)
+    for more in ({}, {"primary_document": "a.xml"}):
+        with app.db.write() as tx:
+            filings.put(tx, replace(UNDATED, evidence=evidence, **times, **more), app.clock.now())
+    (told_of,) = outbox(app, user)
+    assert (told_of["occurred_at"], told_of["payload"]["filed_at"]) == (filed_at, filed_at)
+    assert state(app, user) == ("STOPPED", "filing_hit")
+    with app.db.read() as tx:
+        assert len(events.after(tx, events.MAIN, 0, 9)) == 1
+
+
+def test_of_a_list_only_news_is_hit(app: App, user: users.NewUser) -> None:
     create(app, user)
     old = {"accepted_at": "2019-01-31T11:58:00.000Z"}
     store(app, accession="0000320193-19-000001", evidence=INDEX, **old)
@@ -342,8 +360,8 @@ def test_of_a_list_only_news_is_hit(app: App, user: accounts.NewUser) -> None:
     assert state(app, user) == ("STOPPED", "filing_hit")
 
 
-def test_a_filing_hits_every_target_that_waits_for_it_once(app: App, user: accounts.NewUser) -> None:
-    other = accounts.create(app, "bob@example.com", "pro", NOW)
+def test_a_filing_hits_every_target_that_waits_for_it_once(app: App, user: users.NewUser) -> None:
+    other = users.create(app, "bob@example.com", "pro", NOW)
     for who in (user, user, other):
         create(app, who)
     store(app)
@@ -354,23 +372,23 @@ def test_a_filing_hits_every_target_that_waits_for_it_once(app: App, user: accou
     assert targets(app, user, status="ACTIVE")["meta"]["total"] == 1
 
 
-def test_without_a_receiver_of_its_own_a_hit_goes_to_the_account(app: App, user: accounts.NewUser) -> None:
+def test_without_a_receiver_of_its_own_a_hit_goes_to_the_account(app: App, user: users.NewUser) -> None:
     create(app, user, webhook_url=None)
     assert targets(app, user)["targets"][0]["webhook_url"] is None
-    accounts.update(app, user.id, {"webhook_url": "https://example.com/account"}, NOW)
+    users.update(app, user.id, {"webhook_url": "https://example.com/account"}, NOW)
     assert targets(app, user)["targets"][0]["webhook_url"] == "https://example.com/account"
     store(app)
     assert [told["url"] for told in outbox(app, user)] == ["https://example.com/account"]
 
 
-def test_a_hit_that_nobody_can_be_told_of_is_still_one(app: App, user: accounts.NewUser) -> None:
+def test_a_hit_that_nobody_can_be_told_of_is_still_one(app: App, user: users.NewUser) -> None:
     create(app, user, webhook_url=None)
     store(app)
     assert state(app, user) == ("STOPPED", "filing_hit")
     assert outbox(app, user) == []
 
 
-def test_targets_are_listed_by_state_and_ticker(app: App, user: accounts.NewUser, clock: FixedClock) -> None:
+def test_targets_are_listed_by_state_and_ticker(app: App, user: users.NewUser, clock: FixedClock) -> None:
     create(app, user, duration_minutes=1)
     create(app, user, start_time=iso(NOW + timedelta(hours=2)))
     clock.advance(60)

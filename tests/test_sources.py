@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from finapi.market import sources
+from finapi.market.documents import sources
 
 
 def unreadable(file: Path) -> str:
@@ -22,16 +22,11 @@ def many(file: Path, count: int) -> Path:
     """A zip of empty entries, made without zipfile: it would take a minute for a million."""
     name = b"0123456"
     local = struct.pack("<4s5H3L2H", b"PK\3\4", 20, 0, 0, 0, 33, 0, 0, 0, len(name), 0) + name
-    entry = (
-        struct.pack("<4s6H3L5H2L", b"PK\1\2", 20, 20, 0, 0, 0, 33, 0, 0, 0, len(name), 0, 0, 0, 0, 0, 0)
-        + name
-    )
+    entry = struct.pack("<4s6H3L5H2L", b"PK\1\2", 20, 20, 0, 0, 0, 33, 0, 0, 0, len(name), 0, 0, 0, 0, 0, 0) + name
     with file.open("wb") as stream:
         stream.write(local)
         stream.write(entry * count)
-        end = struct.pack(
-            "<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, len(entry) * count, len(local)
-        )
+        end = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, len(entry) * count, len(local))
         stream.write(end)
         stream.write(struct.pack("<4sLQL", b"PK\6\7", 0, len(local) + len(entry) * count, 1))
         stream.write(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0))
@@ -50,9 +45,7 @@ def test_zip_of_a_million_entries_is_refused_before_its_list_is_read(
     assert "lists more entries" in unreadable(file)
 
 
-def test_list_of_entries_behind_a_comment_is_measured_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_list_of_entries_behind_a_comment_is_measured_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "comment.zip"
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("a.json", "{}")
@@ -85,7 +78,7 @@ def test_lines_of_a_file_and_of_a_zip_are_the_same(tmp_path: Path) -> None:
             assert isinstance(group, sources.Group)
             assert list(group.entries[0].lines()) == [b"first", b"", b"last line without an end"]
             assert group.entries[0].size == len(data)
-    assert list(sources.lines_of(data)()) == [b"first", b"", b"last line without an end"]
+    assert list(sources.held("a", "a", data).lines()) == [b"first", b"", b"last line without an end"]
 
 
 def test_a_file_that_nobody_may_look_at_is_named_and_the_rest_goes_on(
@@ -116,4 +109,4 @@ def test_a_name_that_is_no_utf_8_can_be_stored(tmp_path: Path) -> None:
     assert isinstance(group, sources.Group)
     assert (group.name, group.entries[0].name) == ("caf\\xe9", "\\xff.json")
     assert group.entries[0].path == f"{tmp_path}/caf\\xe9/\\xff.json"
-    assert group.entries[0].read(None) == b"{}"
+    assert group.entries[0].read() == b"{}"

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from finapi import heartbeats, status, watchdog
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.errors import ApiError
-from finapi.market import following
-from finapi.watch import Status, Trouble
+from finapi.core.clock import FixedClock
+from finapi.core.errors import ApiError
+from finapi.core.watch import Status, Trouble
+from finapi.market.intake import following
+from finapi.ops import status, watchdog
+from finapi.store import heartbeats
 from tests.conftest import NOW
 
 # The spec's nine names, the two other names of the contract, the watchdog.
@@ -121,9 +122,7 @@ def test_freshness_is_what_came_in_last_and_what_waits(app: App) -> None:
 
 
 def test_a_bucket_has_counts_share_and_mean(app: App) -> None:
-    for minute, (found, ms) in enumerate(
-        [("healthy", 10), ("healthy", 20), ("degraded", 1001), ("down", 5000)]
-    ):
+    for minute, (found, ms) in enumerate([("healthy", 10), ("healthy", 20), ("degraded", 1001), ("down", 5000)]):
         put(app, "redis", MIDNIGHT + 60 * minute, found, ms)
     expected = {
         "timestamp": "2026-01-31T00:00:00.000Z",
@@ -143,11 +142,7 @@ def test_an_answer_repeats_what_was_asked(app: App) -> None:
         "days": 30,
         "resolution": "daily",
         "history": {"redis": []},
-        "meta": {
-            "generated_at": "2026-01-31T12:00:00.000Z",
-            "services_included": ["redis"],
-            "warning": None,
-        },
+        "meta": {"generated_at": "2026-01-31T12:00:00.000Z", "services_included": ["redis"], "warning": None},
     }
 
 
@@ -190,9 +185,7 @@ def test_a_bucket_of_the_future_is_not_shown(app: App) -> None:
 
 
 @pytest.mark.parametrize(("days", "clamped"), [(8, False), (9, True), (30, True), (90, True)])
-def test_hours_are_clamped_to_days_above_200_buckets_with_a_warning(
-    app: App, days: int, clamped: bool
-) -> None:
+def test_hours_are_clamped_to_days_above_200_buckets_with_a_warning(app: App, days: int, clamped: bool) -> None:
     put(app, "redis", MIDNIGHT + HOUR)
     found = history(app, days=days, resolution="hourly")
     assert found["days"] == days
@@ -240,10 +233,7 @@ def test_a_configured_target_has_a_history(make_app: Callable[..., App]) -> None
 def test_an_unknown_service_is_refused_with_those_that_there_are(app: App, service: str) -> None:
     with pytest.raises(ApiError) as found:
         history(app, service)
-    assert (found.value.code, found.value.details) == (
-        "INVALID_PARAM",
-        {"param": "service", "allowed": list(TWELVE)},
-    )
+    assert (found.value.code, found.value.details) == ("INVALID_PARAM", {"param": "service", "allowed": list(TWELVE)})
 
 
 # ---- rounding

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from decimal import Decimal
 
-from finapi.web.tables import csv_table, json_lines
+import pytest
+
+from finapi.web.http.tables import csv_table, json_lines
 
 ROWS = [
-    {
-        "ticker": "AAPL",
-        "name": 'Apple "Inc."\nCupertino',
-        "value": Decimal("11.91"),
-        "list": ["a", 1],
-        "ok": True,
-    },
+    {"ticker": "AAPL", "name": 'Apple "Inc."\nCupertino', "value": Decimal("11.91"), "list": ["a", 1], "ok": True},
     {"ticker": "=1+1", "name": None, "value": 0, "list": [], "ok": False},
 ]
 
@@ -22,7 +20,7 @@ def test_a_csv_has_a_header_and_quotes_what_needs_it() -> None:
     assert csv_table(list(ROWS[0]), ROWS).decode().split("\r\n") == [
         "ticker,name,value,list,ok",
         'AAPL,"Apple ""Inc.""\nCupertino",11.91,"[""a"",1]",true',
-        "=1+1,,0,[],false",
+        "'=1+1,,0,[],false",
         "",
     ]
 
@@ -37,3 +35,14 @@ def test_a_missing_figure_is_an_empty_cell_and_not_a_zero() -> None:
 
 def test_ndjson_is_an_object_a_line() -> None:
     assert json_lines([{"a": 1}, {"a": None}]) == b'{"a":1}\n{"a":null}\n'
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "-", "=", "-1e", "+cmd"])
+def test_a_text_that_a_spreadsheet_takes_for_a_formula_has_an_apostrophe_in_front(text: str) -> None:
+    rows = list(csv.reader(io.StringIO(csv_table(["a", "b"], [{"a": text, "b": f"x{text}"}]).decode(), newline="")))
+    assert rows[1] == [f"'{text}", f"x{text}"]
+
+
+@pytest.mark.parametrize("figure", ["-391035000000", "+1", "-0.5", "-1.5E-7", -5, -1.5, Decimal("-2.25")])
+def test_a_figure_never_has(figure: object) -> None:
+    assert csv_table(["a"], [{"a": figure}]).decode() == f"a\r\n{figure}\r\n"

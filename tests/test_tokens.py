@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finapi import credentials
-from finapi.credentials import (
+from finapi.accounts import credentials
+from finapi.accounts.credentials import (
     LinkKind,
     SessionClaims,
     fingerprint,
@@ -77,14 +77,7 @@ def signed(claims: object, header: object = None, purpose: str = "session", secr
 
 def claims(**changes: object) -> dict[str, object]:
     """The claims of a good session token with some changed; None leaves one out."""
-    good = {
-        "sub": USER,
-        "session_id": SESSION,
-        "typ": "session",
-        "aud": "finapi",
-        "iat": EPOCH,
-        "exp": EPOCH + 3600,
-    }
+    good = {"sub": USER, "session_id": SESSION, "typ": "session", "aud": "finapi", "iat": EPOCH, "exp": EPOCH + 3600}
     return {name: value for name, value in {**good, **changes}.items() if value is not None}
 
 
@@ -115,16 +108,7 @@ def test_a_session_token_is_signed_with_a_key_of_its_own() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "good"),
-    [
-        (-61, False),
-        (-60, True),
-        (-1, True),
-        (0, True),
-        (3599.749, True),
-        (3599.75, False),
-        (3600, False),
-        (1e9, False),
-    ],
+    [(-61, False), (-60, True), (-1, True), (0, True), (3599.749, True), (3599.75, False), (3600, False), (1e9, False)],
 )
 def test_a_session_token_is_good_for_its_lifetime_by_our_clock(seconds: float, good: bool) -> None:
     # Issued at a quarter past the second, which the token does not carry.
@@ -158,10 +142,7 @@ def test_a_token_by_hand_is_read_like_ours() -> None:
         *({"typ": wrong} for wrong in ("invite", "Session", "", ["session"], 1)),
         *({"aud": wrong} for wrong in ("other", "", ["finapi"], ["finapi", "other"], {"finapi": 1}, 1)),
         *({"iat": wrong} for wrong in (str(EPOCH), float(EPOCH), True, [EPOCH], EPOCH + 61, 10**400)),
-        *(
-            {"exp": wrong}
-            for wrong in (str(EPOCH + 9), EPOCH + 9.5, True, [EPOCH], EPOCH, EPOCH - 1, 0, -(10**400))
-        ),
+        *({"exp": wrong} for wrong in (str(EPOCH + 9), EPOCH + 9.5, True, [EPOCH], EPOCH, EPOCH - 1, 0, -(10**400))),
     ],
     ids=str,
 )
@@ -266,19 +247,7 @@ def test_one_signature_has_one_spelling() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        ".",
-        "..",
-        "...",
-        "a.b.c",
-        "null",
-        "\0",
-        "\ud800",
-        "\ud800.\ud800." + "A" * 43,
-        "é.é." + "A" * 43,
-        "x" * 5000,
-    ],
+    ["", ".", "..", "...", "a.b.c", "null", "\0", "\ud800", "\ud800.\ud800." + "A" * 43, "é.é." + "A" * 43, "x" * 5000],
     ids=lambda text: ascii(text)[:30],
 )
 def test_garbage_is_no_token_of_any_kind(text: str) -> None:
@@ -290,12 +259,7 @@ def test_garbage_is_no_token_of_any_kind(text: str) -> None:
 
 @given(st.text(), st.text(URL_SAFE + ".", min_size=43, max_size=400))
 def test_no_text_makes_a_reader_raise(anything: str, likely: str) -> None:
-    for text in (
-        anything,
-        likely,
-        f"v1.{likely[:43]}",
-        f"{encoded(anything.encode().hex())}.e30.{likely[:42]}A",
-    ):
+    for text in (anything, likely, f"v1.{likely[:43]}", f"{encoded(anything.encode().hex())}.e30.{likely[:42]}A"):
         assert read(text) is None
         assert read_invite_token(SECRETS, text, NOW) is None
         assert link_token_matches(SECRETS, "verify", text, 1, ROW) is False
@@ -320,13 +284,7 @@ def test_an_oversized_token_is_refused_unread() -> None:
 
 def test_an_invite_token_leads_to_its_code_for_15_minutes() -> None:
     token = invite_token(SECRETS, 42, NOW)
-    assert payload(token) == {
-        "code_id": 42,
-        "typ": "invite",
-        "aud": "finapi",
-        "iat": EPOCH,
-        "exp": EPOCH + 900,
-    }
+    assert payload(token) == {"code_id": 42, "typ": "invite", "aud": "finapi", "iat": EPOCH, "exp": EPOCH + 900}
     assert read_invite_token(SECRETS, token, NOW) == 42
     assert read_invite_token(SECRETS, token, NOW + timedelta(seconds=899)) == 42
     assert read_invite_token(SECRETS, token, NOW + timedelta(seconds=900)) is None
@@ -410,14 +368,13 @@ def test_a_link_token_is_compared_with_every_secret_in_constant_time(monkeypatch
         compared.append(compare(a, b))
         return compared[-1]
 
-    monkeypatch.setattr("finapi.credentials.hmac.compare_digest", counted)
+    monkeypatch.setattr("finapi.accounts.credentials.hmac.compare_digest", counted)
     assert link_token_matches([NEW, OLD, FOREIGN], "reset", token, 17, ROW) is True
     assert compared == [True, False, False]
 
 
 @pytest.mark.parametrize(
-    "number",
-    ["", "0", "017", "-17", "+17", "1_7", " 17", "١٧", "1.7", "0x11", str(2**63), "9" * 19, "9" * 3000],
+    "number", ["", "0", "017", "-17", "+17", "1_7", " 17", "١٧", "1.7", "0x11", str(2**63), "9" * 19, "9" * 3000]
 )
 def test_a_row_id_has_one_spelling_and_fits_the_database(number: str) -> None:
     mac = link_token(SECRETS, "reset", 17, ROW).partition(".")[2]
@@ -430,6 +387,6 @@ def test_no_altered_link_token_matches() -> None:
 
 
 def test_jwt_is_not_loaded_before_the_first_token() -> None:
-    script = "import sys; from finapi import credentials; print('jwt' in sys.modules)"
+    script = "import sys; from finapi.accounts import credentials; print('jwt' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from finapi.market import value_units
-from finapi.market.value_units import Unit
+from finapi.market.holdings import value_units
+from finapi.market.holdings.value_units import Unit
 
 
 def unit(**changes: Any) -> Unit:
@@ -26,9 +26,7 @@ def unit(**changes: Any) -> Unit:
 def test_since_2023_01_03_a_report_is_in_dollars_whatever_its_quarter() -> None:
     assert unit() == Unit(1, 1, "dollars:filing_date", False)
     assert unit(filed_at="2023-01-03", period="2021-12-31").rule == "dollars:filing_date"
-    assert unit(filed_at="2023-01-02", rows=[(250, 1_000)]) == Unit(
-        1000, 1000, "thousands:filing_date", False
-    )
+    assert unit(filed_at="2023-01-02", rows=[(250, 1_000)]) == Unit(1000, 1000, "thousands:filing_date", False)
 
 
 def test_actiam_of_2020_is_in_thousands_though_the_median_of_its_prices_is_above_one() -> None:
@@ -45,9 +43,7 @@ def test_a_report_of_2025_whose_shares_would_cost_cents_is_in_thousands() -> Non
 
 def test_a_report_of_2021_whose_shares_would_cost_a_hundred_thousand_dollars_is_in_dollars() -> None:
     rows = [(230_000, 1_000), (90_000, 900), (45_000, 500)]
-    assert unit(filed_at="2021-02-12", period="2020-12-31", rows=rows) == Unit(
-        1, 1, "dollars:implied_price", True
-    )
+    assert unit(filed_at="2021-02-12", period="2020-12-31", rows=rows) == Unit(1, 1, "dollars:implied_price", True)
 
 
 def test_a_few_cheap_shares_overrule_nothing() -> None:
@@ -60,8 +56,7 @@ def test_a_few_cheap_shares_overrule_nothing() -> None:
 def test_without_a_filing_date_the_signature_decides_and_then_the_quarter() -> None:
     assert unit(filed_at=None, signed="2023-05-31", period="2020-12-31").rule == "dollars:signature_date"
     assert (
-        unit(filed_at=None, signed="2021-02-12", period="2020-12-31", rows=[(1, 10)]).rule
-        == "thousands:signature_date"
+        unit(filed_at=None, signed="2021-02-12", period="2020-12-31", rows=[(1, 10)]).rule == "thousands:signature_date"
     )
     # A report cannot be signed before its quarter ended.
     assert unit(filed_at=None, signed="2020-02-12", period="2022-12-31").rule == "dollars:period"
@@ -75,8 +70,6 @@ def test_without_a_price_the_day_decides(rows: list[tuple[int, int]]) -> None:
 
 def test_a_total_in_another_unit_than_the_rows_is_seen() -> None:
     rows = [(250, 1_000), (125, 1_000)]
-    assert unit(filed_at="2021-02-12", rows=rows, value_total=375_321) == Unit(
-        1000, 1, "thousands:filing_date", False
-    )
+    assert unit(filed_at="2021-02-12", rows=rows, value_total=375_321) == Unit(1000, 1, "thousands:filing_date", False)
     assert unit(value_total=250) == Unit(1, 1000, "dollars:filing_date", False)
     assert unit(value_total=252) == Unit(1, 1, "dollars:filing_date", False)

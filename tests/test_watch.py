@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from finapi.clock import FixedClock
-from finapi.watch import CLASSES, Check, Checks, Kept, Outcome, Probe, Trouble
+from finapi.core.cache import TimedCache
+from finapi.core.clock import FixedClock
+from finapi.core.watch import CLASSES, Check, Checks, Outcome, Probe, Trouble
 
 DEADLINE = 0.2  # seconds; longer than any check here that is meant to come back
 
@@ -76,9 +77,7 @@ def test_the_table_has_every_outcome() -> None:
     assert set(CLASSES) == {"answered", "recovered", "refused", "timeout", "failing", "wrong"}
 
 
-def test_an_answer_after_a_second_is_degraded_and_says_how_long_it_took(
-    checks: Checks, clock: FixedClock
-) -> None:
+def test_an_answer_after_a_second_is_degraded_and_says_how_long_it_took(checks: Checks, clock: FixedClock) -> None:
     found = checks.of({"a": lambda: clock.advance(1.0)})["a"]
     assert (found, found.health) == (Check("answered", 1000, "answered after 1000 ms"), "degraded")
 
@@ -170,25 +169,25 @@ def test_a_stop_waits_for_no_check_and_leaves_out_what_did_not_come_back(hang: C
     thread.join()
 
 
-# ---- Kept
+# ---- TimedCache
 
 
 def test_what_is_kept_is_made_once_in_its_time() -> None:
     made = iter("abc")
-    kept: Kept[str] = Kept(30.0)
+    kept: TimedCache[str] = TimedCache(30.0)
     assert [kept.get(now, lambda: next(made)) for now in (0.0, 29.999, 30.0, 59.0, 60.0)] == list("aabbc")
 
 
 def test_what_is_dropped_is_made_anew() -> None:
     made = iter("ab")
-    kept: Kept[str] = Kept(30.0)
+    kept: TimedCache[str] = TimedCache(30.0)
     assert kept.get(0.0, lambda: next(made)) == "a"
     kept.drop()
     assert kept.get(0.0, lambda: next(made)) == "b"
 
 
 def test_a_maker_that_fails_keeps_nothing_not_even_the_value_before() -> None:
-    kept: Kept[str] = Kept(30.0)
+    kept: TimedCache[str] = TimedCache(30.0)
     assert kept.get(0.0, lambda: "a") == "a"
     with pytest.raises(ZeroDivisionError):
         kept.get(30.0, lambda: str(1 // 0))

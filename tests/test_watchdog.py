@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from finapi import app as apps
-from finapi import db, heartbeats, status, watchdog
 from finapi.app import App
-from finapi.clock import FixedClock, iso
-from finapi.config import Config
-from finapi.db import Database
-from finapi.parts import Heart, counters, of_process, store
-from finapi.watch import Check, Checks, Trouble
+from finapi.core.clock import FixedClock, iso
+from finapi.core.config import Config
+from finapi.core.watch import Check, Checks, Trouble
+from finapi.ops import status, watchdog
+from finapi.ops.probes import HeartbeatProbe, counters, of_process, store
+from finapi.store import db, heartbeats
+from finapi.store.db import Database
 from tests.conftest import NOW
 
 NOON = int(NOW.timestamp())
@@ -66,8 +67,7 @@ def checks(app: App) -> list[tuple[str, int, str]]:
 def buckets(app: App, table: str, service: str = "redis") -> list[tuple[int, ...]]:
     """The rows of ``status_hours`` or ``status_days``: start, checks, healthy, degraded, down, ms."""
     rows = app.db._writer.execute(
-        f"SELECT start, checks, healthy, degraded, down, ms FROM {table} WHERE service = ? ORDER BY start",
-        (service,),
+        f"SELECT start, checks, healthy, degraded, down, ms FROM {table} WHERE service = ? ORDER BY start", (service,)
     )
     return [tuple(row) for row in rows]
 
@@ -80,7 +80,7 @@ def rounds(app: App, clock: FixedClock, number: int, seconds: float = 60.0) -> N
 
 
 def standing(app: App, service: str = "redis") -> str:
-    return app.watch.standings[service].status
+    return app.watch.components[service].status
 
 
 # ---- ticks
@@ -144,16 +144,14 @@ def test_two_rounds_at_once_count_once(app: App, part: Part) -> None:
     assert buckets(app, "status_days") == [(NOON - 12 * 3600, 1, 1, 0, 0, 0)]
 
 
-def test_ticks_that_were_missed_are_counted_as_missed_and_not_made_up(
-    app: App, part: Part, clock: FixedClock
-) -> None:
+def test_ticks_that_were_missed_are_counted_as_missed_and_not_made_up(app: App, part: Part, clock: FixedClock) -> None:
     watchdog.step(app)
     clock.advance(5 * 60)
     watchdog.step(app)
     assert buckets(app, "status_hours") == [(NOON, 2, 2, 0, 0, 0)]
     assert "finapi_checks_missed_total 4\n" in app.metrics.text({})
     assert buckets(app, "status_hours", "sec_watchdog") == [(NOON, 2, 1, 1, 0, 240_000)]
-    assert app.watch.standings["sec_watchdog"].reason == "rounds missed: 4"
+    assert app.watch.components["sec_watchdog"].reason == "rounds missed: 4"
 
 
 @pytest.mark.parametrize(
@@ -166,37 +164,28 @@ def test_a_watchdog_that_is_late_by_a_second_is_degraded(
     watchdog.check(app, clock.now())
     rounds(app, clock, 1, 60 + late)
     assert standing(app, "sec_watchdog") == expected
-    assert app.watch.standings["sec_watchdog"].reason == reason
+    assert app.watch.components["sec_watchdog"].reason == reason
 
 
-def test_rounds_of_a_second_that_come_in_time_miss_none(
-    make_app: Callable[..., App], clock: FixedClock
-) -> None:
+def test_rounds_of_a_second_that_come_in_time_miss_none(make_app: Callable[..., App], clock: FixedClock) -> None:
     app = make_app(watchdog_interval=1)
     watchdog.check(app, clock.now())
-    for seconds, expected in (
-        (1.0, "operational"),
-        (1.7, "operational"),
-        (1.8, "degraded"),
-        (1.0, "operational"),
-    ):
+    for seconds, expected in ((1.0, "operational"), (1.7, "operational"), (1.8, "degraded"), (1.0, "operational")):
         rounds(app, clock, 1, seconds)
         assert standing(app, "sec_watchdog") == expected
 
 
-def test_a_watchdog_that_is_stuck_is_down_though_it_cannot_say_so(
-    app: App, part: Part, clock: FixedClock
-) -> None:
+def test_a_watchdog_that_is_stuck_is_down_though_it_cannot_say_so(app: App, part: Part, clock: FixedClock) -> None:
     watchdog.check(app, clock.now())
     clock.advance(60 + 5 + 1)
-    assert status.standing(app)["sec_watchdog"].status == "operational"
+    assert status.components(app)["sec_watchdog"].status == "operational"
     clock.advance(0.001)
-    assert status.standing(app)["sec_watchdog"].status == "down"
+    assert status.components(app)["sec_watchdog"].status == "down"
     assert status.document(app, clock.now())["overall"] == "partial_outage"
     watchdog.check(app, clock.now())
-    assert status.standing(app)["sec_watchdog"].status == "degraded"  # a round was late
+    assert status.components(app)["sec_watchdog"].status == "degraded"  # a round was late
     rounds(app, clock, 1)
-    assert status.standing(app)["sec_watchdog"].status == "operational"
+    assert status.components(app)["sec_watchdog"].status == "operational"
 
 
 # ---- clocks, restarts
@@ -390,13 +379,13 @@ def test_a_round_that_the_store_does_not_take_is_written_with_the_next(
     part.stop()
     rounds(app, clock, 1)
     assert buckets(app, "status_hours") == [(NOON, 1, 1, 0, 0, 0)]
-    assert (standing(app), app.watch.standings["redis"].uptime) == ("down", 100.0)
+    assert (standing(app), app.watch.components["redis"].uptime) == ("down", 100.0)
     other.execute("ROLLBACK")
     other.close()
     part.start()
     rounds(app, clock, 1)
     assert buckets(app, "status_hours") == [(NOON, 3, 2, 0, 1, 0)]
-    assert app.watch.standings["redis"].uptime == pytest.approx(200 / 3)
+    assert app.watch.components["redis"].uptime == pytest.approx(200 / 3)
     with app.db.read() as tx:
         found = [(change.status, iso(change.at)) for change in status.changes(tx, 10)]
     assert found == [("operational", "2026-01-31T12:02:00.000Z"), ("down", "2026-01-31T12:01:00.000Z")]
@@ -409,15 +398,13 @@ def test_a_round_that_a_stop_breaks_off_counts_nothing(app: App) -> None:
     watchdog.check(app, NOW)
     release.set()
     app.watch.checks.join(30.0)
-    assert (checks(app), dict(app.watch.standings)) == ([], {})
+    assert (checks(app), dict(app.watch.components)) == ([], {})
 
 
 # ---- the store and the counters, stopped for real; what beats
 
 
-def test_the_store_works_and_is_down_while_another_process_holds_it(
-    start: Callable[[], App], tmp_path: Path
-) -> None:
+def test_the_store_works_and_is_down_while_another_process_holds_it(start: Callable[[], App], tmp_path: Path) -> None:
     app = start()
     store(app)
     other = sqlite3.connect(tmp_path / "finapi.db", isolation_level=None)
@@ -432,7 +419,7 @@ def test_a_store_that_forgets_what_was_written_is_wrong(app: App, monkeypatch: p
     store(app)
     app.clock.advance(1)  # type: ignore[attr-defined]
     monkeypatch.setattr(heartbeats, "beat", lambda *_: None)
-    with pytest.raises(Trouble, match="is not there to read"):
+    with pytest.raises(Trouble, match="cannot be read back"):
         store(app)
 
 
@@ -468,7 +455,7 @@ def beat(app: App, **said: Any) -> None:
 
 
 def test_a_part_has_its_first_time_to_make_its_first_step(app: App, clock: FixedClock) -> None:
-    heart = Heart(app, "sec_worker", within=120.0)
+    heart = HeartbeatProbe(app, "sec_worker", within=120.0)
     assert heart() is None
     clock.advance(120)
     assert heart() is None
@@ -480,17 +467,15 @@ def test_a_part_has_its_first_time_to_make_its_first_step(app: App, clock: Fixed
 
 def test_a_beat_of_before_the_start_is_none(app: App, clock: FixedClock) -> None:
     beat(app, failure="EDGAR answered 503")
-    heart = Heart(app, "sec_worker", within=120.0)
+    heart = HeartbeatProbe(app, "sec_worker", within=120.0)
     assert heart() is None
     clock.advance(121)
     with pytest.raises(Trouble, match="no sign of life"):
         heart()
 
 
-def test_a_part_that_beats_works_and_one_that_stops_is_down_until_it_beats_again(
-    app: App, clock: FixedClock
-) -> None:
-    heart = Heart(app, "sec_worker", within=120.0)
+def test_a_part_that_beats_works_and_one_that_stops_is_down_until_it_beats_again(app: App, clock: FixedClock) -> None:
+    heart = HeartbeatProbe(app, "sec_worker", within=120.0)
     for _ in range(5):
         clock.advance(119)
         beat(app, took_ms=40)
@@ -503,7 +488,7 @@ def test_a_part_that_beats_works_and_one_that_stops_is_down_until_it_beats_again
 
 
 def test_a_step_that_failed_is_told_until_one_succeeds(app: App, clock: FixedClock) -> None:
-    heart = Heart(app, "sec_worker", within=120.0)
+    heart = HeartbeatProbe(app, "sec_worker", within=120.0)
     clock.advance(1)
     beat(app, failure="EDGAR answered 503")
     with pytest.raises(Trouble, match="EDGAR answered 503") as found:
@@ -517,7 +502,7 @@ def test_a_step_that_failed_is_told_until_one_succeeds(app: App, clock: FixedClo
 def test_a_wall_clock_that_jumps_makes_no_beat_old() -> None:
     clock = MovableClock(NOW)
     app = apps.in_memory(Config(), clock)
-    heart = Heart(app, "sec_worker", within=120.0)
+    heart = HeartbeatProbe(app, "sec_worker", within=120.0)
     beat(app)
     clock.put(NOW + timedelta(days=400))
     assert heart() is None
@@ -532,17 +517,11 @@ def test_the_database_itself_counts_a_check_in_its_hour_and_day() -> None:
     connection = database._writer
     insert = "INSERT INTO status_checks (service, tick, class, ms) VALUES ('a', ?, ?, ?)"
     midnight = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
-    for tick, found, ms in (
-        (midnight - 1, "down", 5),
-        (midnight, "healthy", 7),
-        (midnight + 3599, "degraded", 9),
-    ):
+    for tick, found, ms in ((midnight - 1, "down", 5), (midnight, "healthy", 7), (midnight + 3599, "degraded", 9)):
         connection.execute(insert, (tick, found, ms))
     with pytest.raises(sqlite3.IntegrityError):
         connection.execute(insert, (midnight, "down", 1))
-    hours = connection.execute(
-        "SELECT start, checks, healthy, degraded, down, ms FROM status_hours"
-    ).fetchall()
+    hours = connection.execute("SELECT start, checks, healthy, degraded, down, ms FROM status_hours").fetchall()
     assert [tuple(row) for row in hours] == [(midnight - 3600, 1, 0, 0, 1, 5), (midnight, 2, 1, 1, 0, 16)]
     days = connection.execute("SELECT start, checks, healthy, degraded, down, ms FROM status_days").fetchall()
     assert [tuple(row) for row in days] == [(midnight - 86_400, 1, 0, 0, 1, 5), (midnight, 2, 1, 1, 0, 16)]

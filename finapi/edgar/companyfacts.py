@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
-from json import JSONDecodeError, JSONDecoder
-from typing import Any, NamedTuple, NoReturn
+from json import JSONDecodeError
+from typing import Any, NamedTuple
 
+from finapi.core import days
+from finapi.core.errors import ParseError
+from finapi.core.json import strict_decoder
 from finapi.edgar import identity
 from finapi.edgar.xbrl_names import NUMBER
-from finapi.errors import ParseError
 
 # Bytes; the largest companies have about 10 MB. Bytes, text and rows of one this large take 190 MB together.
 MAX_SIZE = 32 * 1024 * 1024
@@ -28,14 +29,14 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
-class Filed(NamedTuple):
+class FactFiling(NamedTuple):
     """The filing of a row: its form, and the ISO date on which it was filed."""
 
     form: str
     filed: str
 
 
-class Row(NamedTuple):
+class FactRow(NamedTuple):
     """A figure as tagged in one filing; ``start`` is None for an instant, dates are ISO and both included."""
 
     accession: str
@@ -44,7 +45,7 @@ class Row(NamedTuple):
     value: str
 
 
-class Series(NamedTuple):
+class ConceptFacts(NamedTuple):
     """The rows of a concept (``us-gaap:Assets``) in one unit, as they stand in the document."""
 
     concept: str
@@ -62,8 +63,8 @@ class CompanyFacts:
 
     cik: int
     name: str
-    filings: dict[str, Filed]
-    series: list[Series]
+    filings: dict[str, FactFiling]
+    series: list[ConceptFacts]
     backward: int
     fiscal_years: dict[str, int]
 
@@ -77,7 +78,7 @@ def company(data: bytes, file: str) -> CompanyFacts:
     if len(data) > MAX_SIZE:
         raise ParseError(file, "", f"is larger than any companyfacts document ({MAX_SIZE >> 20} MiB)")
     try:
-        return _Reader(data.decode("utf-8-sig"), file).read()
+        return _CompanyFactsReader(data.decode("utf-8-sig"), file).read()
     except RecursionError:
         raise ParseError(file, "", "JSON nested too deep") from None
     except JSONDecodeError as error:
@@ -87,19 +88,17 @@ def company(data: bytes, file: str) -> CompanyFacts:
         raise ParseError(file, f"byte {error.start}", "not UTF-8") from None
 
 
-class _Reader:
+class _CompanyFactsReader:
     """Walks down to the concepts and decodes each whole."""
 
     def __init__(self, text: str, file: str) -> None:
         self._text = text
         self._file = file
         self._at = 0
-        self._decoder = JSONDecoder(
-            object_pairs_hook=_without_duplicates, parse_float=str, parse_constant=_refuse_constant
-        )
+        self._decoder = strict_decoder(parse_float=str)
         self._place = "$"
-        self._filings: dict[str, Filed] = {}
-        self._series: list[Series] = []
+        self._filings: dict[str, FactFiling] = {}
+        self._series: list[ConceptFacts] = []
         self._days: dict[str, bool] = {}
         self._years: dict[str, int] = {}
         self._backward = 0
@@ -144,10 +143,10 @@ class _Reader:
                 raise self._refusal("has a unit that is no name")
             if not isinstance(rows, list):
                 raise self._refusal(f"unit {unit[:40]!r} is not a list")
-            self._series.append(Series(name, unit, self._rows(rows)))
+            self._series.append(ConceptFacts(name, unit, self._rows(rows)))
 
     def _rows(self, rows: list[Any]) -> list[tuple[str, str | None, str, str]]:
-        known, days, years, made = self._filings, self._days, self._years, []
+        known, seen, years, made = self._filings, self._days, self._years, []
         for row in rows:
             try:
                 accession, end, value = row["accn"], row["end"], row["val"]
@@ -157,9 +156,9 @@ class _Reader:
                     self._label(accession, year)
                 if known.get(accession) != filed:
                     self._file_row(accession, *filed)
-                if end not in days:
+                if end not in seen:
                     self._day(end)
-                if start is not None and start not in days:
+                if start is not None and start not in seen:
                     self._day(start)
             except (TypeError, KeyError, AttributeError) as error:
                 raise self._refusal(f"a row is not as the SEC writes it: {error}") from None
@@ -187,12 +186,12 @@ class _Reader:
             raise self._refusal(f"form {str(form)[:40]!r} is not a form type")
         self._day(filed)
         # Rows that disagree about their filing: the earlier day, whatever their order.
-        told = Filed(form, filed)
+        told = FactFiling(form, filed)
         known = self._filings.get(accession, told)
         self._filings[accession] = min(told, known, key=lambda one: (one.filed, one.form))
 
     def _day(self, text: Any) -> None:
-        if not isinstance(text, str) or not _is_day(text):
+        if not isinstance(text, str) or not days.is_day(text):
             raise self._refusal(f"{str(text)[:40]!r} is not a date")
         self._days[text] = True
 
@@ -220,9 +219,7 @@ class _Reader:
         while True:
             self._blank()
             if self._next() != '"':
-                raise JSONDecodeError(
-                    "Expecting property name enclosed in double quotes", self._text, self._at
-                )
+                raise JSONDecodeError("Expecting property name enclosed in double quotes", self._text, self._at)
             key = self._value()
             if key in seen:
                 raise self._refusal(f"the key {key[:40]!r} stands twice in one object")
@@ -260,21 +257,3 @@ class _Reader:
 
     def _refusal(self, reason: str) -> ParseError:
         return ParseError(self._file, self._place, reason)
-
-
-def _is_day(text: str) -> bool:
-    try:
-        return len(text) == 10 and date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise ValueError("a key stands twice in one object")
-    return result
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value")

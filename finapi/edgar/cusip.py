@@ -34,3 +34,11 @@ def fold(text: str) -> str:
         raise ValueError(f"{text[:40]!r} is not a CUSIP")
     whole = folded.zfill(9)
     return whole if is_valid(whole) else folded
+
+
+def checked(text: str) -> str:
+    """A CUSIP as finapi writes it, its check digit right; ValueError for anything else."""
+    folded = fold(text)
+    if not is_valid(folded):
+        raise ValueError(f"the check digit of {folded} is wrong")
+    return folded

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import NamedTuple
 
+from finapi.core import days
+from finapi.core.errors import ParseError
 from finapi.edgar import identity, sgml
-from finapi.errors import ParseError
 
 MAX_LINE = 64 * 1024  # bytes; the longest real lines are elements' definitions of some 4 KB
 MAX_QUARTERS = 4 * 200  # some figures run from inception, which for a bank may be a hundred years ago
@@ -37,7 +38,7 @@ _STATEMENTS = frozenset({"BS", "IS", "CF", "EQ", "CI", "UN", "CP", "SI"})
 Dimensions = tuple[tuple[str, str], ...]
 
 
-class Submission(NamedTuple):
+class SubRow(NamedTuple):
     """A filing of the quarter. ``period`` is rounded to a month end; ``accepted`` is in UTC, None if not told."""
 
     accession: str
@@ -54,14 +55,14 @@ class Submission(NamedTuple):
     accepted: str | None
 
 
-class Element(NamedTuple):
+class TagRow(NamedTuple):
     """What the quarter's list of elements says of one: ``balance`` is ``debit``, ``credit`` or None."""
 
     datatype: str
     balance: str | None
 
 
-class Figure(NamedTuple):
+class NumRow(NamedTuple):
     """A row of ``num``: a value as tagged, None for nil; ``start`` is None for an instant."""
 
     concept: str
@@ -72,7 +73,7 @@ class Figure(NamedTuple):
     value: str | None
 
 
-class Line(NamedTuple):
+class PreRow(NamedTuple):
     """A row of ``pre``: a line of statement ``stmt`` on page ``report``."""
 
     report: int
@@ -117,13 +118,11 @@ class Table:
         except UnicodeDecodeError:
             raise ParseError(self.file, line[:20].decode("ascii", "replace"), "not UTF-8") from None
         if len(values) != self._width or "\0" in line.decode("utf-8"):
-            raise ParseError(
-                self.file, values[0][:20], f"a row of {len(values)} columns under {self._width} names"
-            )
+            raise ParseError(self.file, values[0][:20], f"a row of {len(values)} columns under {self._width} names")
         return {name: values[place] for name, place in self._place.items()}
 
 
-def submissions(table: Table) -> Iterator[Submission]:
+def submissions(table: Table) -> Iterator[SubRow]:
     """The filings of ``sub``; ParseError names the first that is broken."""
     for line in table.lines():
         row = table.row(line)
@@ -133,15 +132,15 @@ def submissions(table: Table) -> Iterator[Submission]:
             raise ParseError(table.file, row["adsh"][:20], str(error)) from None
 
 
-def elements(table: Table) -> Iterator[tuple[tuple[str, str], Element]]:
+def elements(table: Table) -> Iterator[tuple[tuple[str, str], TagRow]]:
     """The elements of ``tag`` by tag and version."""
     balances = {"D": "debit", "C": "credit"}
     for line in table.lines():
         row = table.row(line)
-        yield (row["tag"], row["version"]), Element(row["datatype"], balances.get(row["crdr"]))
+        yield (row["tag"], row["version"]), TagRow(row["datatype"], balances.get(row["crdr"]))
 
 
-def figure(table: Table, line: bytes, known: dict[tuple[str, str], Element]) -> Figure:
+def figure(table: Table, line: bytes, known: dict[tuple[str, str], TagRow]) -> NumRow:
     """A figure of ``num``; ``known`` are the elements of the quarter, as far as they are held."""
     row = table.row(line)
     try:
@@ -151,7 +150,7 @@ def figure(table: Table, line: bytes, known: dict[tuple[str, str], Element]) -> 
         value = row["value"]
         if value and not _VALUE.fullmatch(value):
             raise ValueError(f"{value[:40]!r} is not a decimal number")
-        return Figure(
+        return NumRow(
             _concept(tag, version),
             _unit(row["uom"], tag, element),
             start,
@@ -163,7 +162,7 @@ def figure(table: Table, line: bytes, known: dict[tuple[str, str], Element]) -> 
         raise ParseError(table.file, f"{row['adsh'][:20]} {row['tag'][:80]}", str(error)) from None
 
 
-def line_of(table: Table, line: bytes, known: dict[tuple[str, str], Element]) -> Line:
+def line_of(table: Table, line: bytes, known: dict[tuple[str, str], TagRow]) -> PreRow:
     """A line of ``pre``."""
     row = table.row(line)
     tag, version = row["tag"], row["version"]
@@ -171,7 +170,7 @@ def line_of(table: Table, line: bytes, known: dict[tuple[str, str], Element]) ->
         if row["stmt"] not in _STATEMENTS:
             raise ValueError(f"{row['stmt'][:20]!r} is not a statement")
         element = known.get((tag, version))
-        return Line(
+        return PreRow(
             _whole(row["report"]),
             _whole(row["line"]),
             row["stmt"],
@@ -185,7 +184,7 @@ def line_of(table: Table, line: bytes, known: dict[tuple[str, str], Element]) ->
         raise ParseError(table.file, f"{row['adsh'][:20]} {tag[:80]}", str(error)) from None
 
 
-def _submission(row: dict[str, str]) -> Submission:
+def _submission(row: dict[str, str]) -> SubRow:
     accession = identity.accession(row["adsh"])
     if accession is None or accession != row["adsh"]:
         raise ValueError("adsh is not an accession number")
@@ -194,7 +193,7 @@ def _submission(row: dict[str, str]) -> Submission:
         raise ValueError("name or form is missing")
     accepted = row["accepted"]
     year = row["fy"]
-    return Submission(
+    return SubRow(
         accession,
         int(identity.cik(row["cik"])),
         name[:300],
@@ -202,10 +201,10 @@ def _submission(row: dict[str, str]) -> Submission:
         row["fye"] if re.fullmatch("[0-9]{4}", row["fye"]) else None,
         row["stprinc"] or None,
         row["form"],
-        _day(row["period"]),
+        days.of_digits(row["period"]),
         int(year) if re.fullmatch("[12][0-9]{3}", year) else None,
         row["fp"] or None,
-        _day(row["filed"]),
+        days.of_digits(row["filed"]),
         sgml.iso_utc(sgml.utc_from_eastern(datetime.fromisoformat(accepted[:19]))) if accepted else None,
     )
 
@@ -219,7 +218,7 @@ def _concept(tag: str, version: str) -> str:
     return f"{taxonomy[1] if taxonomy else 'ext'}:{tag}"
 
 
-def _unit(uom: str, tag: str, element: Element | None) -> str:
+def _unit(uom: str, tag: str, element: TagRow | None) -> str:
     """The unit as a filing writes it: the sets give the currency alone for an amount per share."""
     if not uom or len(uom) > 100:
         raise ValueError("the unit is missing")
@@ -228,7 +227,7 @@ def _unit(uom: str, tag: str, element: Element | None) -> str:
 
 
 def _period(ddate: str, qtrs: str) -> tuple[str | None, str]:
-    end = _day(ddate)
+    end = days.of_digits(ddate)
     quarters = _whole(qtrs)
     if quarters > MAX_QUARTERS:
         raise ValueError(f"a period of {quarters} quarters")
@@ -236,12 +235,6 @@ def _period(ddate: str, qtrs: str) -> tuple[str | None, str]:
         return None, end
     months = int(end[:4]) * 12 + int(end[5:7]) - 3 * quarters
     return date(months // 12, months % 12 + 1, 1).isoformat(), end
-
-
-def _day(text: str) -> str:
-    if not re.fullmatch("[0-9]{8}", text):
-        raise ValueError(f"{text[:20]!r} is not a date YYYYMMDD")
-    return date(int(text[:4]), int(text[4:6]), int(text[6:])).isoformat()
 
 
 def _dims(segments: str, coreg: str) -> Dimensions:
@@ -285,6 +278,4 @@ def month_end(day: str) -> str:
 
 def quarters(start: str | None, end: str) -> int:
     """How many quarters a period lasts, to the nearest; 0 for an instant."""
-    if start is None:
-        return 0
-    return round(((date.fromisoformat(end) - date.fromisoformat(start)).days + 1) / 91.25)
+    return round(days.length(start, end) / 91.25)

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from finapi.edgar import identity
+from finapi.core import days
+from finapi.core.errors import ParseError
 from finapi.edgar.sgml import iso_utc
-from finapi.edgar.xml import Attributes, Reader, local
-from finapi.errors import ParseError
+from finapi.edgar.xml import Attributes, XmlReader, local
 
 _ATOM = "http://www.w3.org/2005/Atom"
 
@@ -22,9 +22,7 @@ _ATOM = "http://www.w3.org/2005/Atom"
 MAX_ENTRIES = 1_000
 MAX_TEXT = 4_000  # characters of a title or summary; real ones stay below 500
 
-_TITLE = re.compile(
-    r"(?P<form>\S.{0,29}?) - (?P<name>.+) \((?P<cik>[0-9]{10})\) \((?P<role>[A-Za-z ]{1,40})\)", re.S
-)
+_TITLE = re.compile(r"(?P<form>\S.{0,29}?) - (?P<name>.+) \((?P<cik>[0-9]{10})\) \((?P<role>[A-Za-z ]{1,40})\)", re.S)
 _FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9 /&.-]{0,29}")
 _ID = re.compile(r"urn:tag:sec\.gov,2008:accession-number=([0-9]{10}-[0-9]{2}-[0-9]{6})")
 _FILED = re.compile(r"Filed:</b>\s*([0-9]{4}-[0-9]{2}-[0-9]{2})")
@@ -32,7 +30,7 @@ _ITEM = re.compile(r"Item ([0-9]{1,2}\.[0-9]{2})\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Party:
+class FeedParty:
     """A company or person of a filing; ``role`` as the feed says it ("Filer", "Issuer", "Filed by")."""
 
     cik: int
@@ -41,7 +39,7 @@ class Party:
 
 
 @dataclass(frozen=True, slots=True)
-class Filing:
+class FeedFiling:
     """A filing that a page tells of; ``parties`` are those that stand on this page.
 
     ``accession`` with dashes, ``filed`` an ISO date, ``accepted`` in UTC, ``items`` of an 8-K by number.
@@ -52,38 +50,38 @@ class Filing:
     filed: str
     accepted: str
     items: tuple[str, ...]
-    parties: tuple[Party, ...]
+    parties: tuple[FeedParty, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class FeedPage:
     """A page of the feed: ``filings`` in its order, newest first; how many ``entries`` it has.
 
     ``refused`` says what was wrong with each entry that could not be read.
     """
 
-    filings: tuple[Filing, ...]
+    filings: tuple[FeedFiling, ...]
     entries: int
     refused: tuple[ParseError, ...] = ()
 
 
-def page(data: bytes, file: str) -> Page:
+def page(data: bytes, file: str) -> FeedPage:
     """Return a page of the feed.
 
     Raises ParseError, naming the line, for what is no Atom feed. An entry without a member that finapi reads, or
     whose accession number, form, CIK or times are none, is refused by itself, unless there is no other.
     """
-    reader = _Reader(file)
+    reader = _FeedReader(file)
     reader.read(data)
     if reader.refused and not reader.entries:
         raise reader.refused[0]
     count = len(reader.entries) + len(reader.refused)
-    return Page(together(reader.entries), count, tuple(reader.refused))
+    return FeedPage(together(reader.entries), count, tuple(reader.refused))
 
 
-def together(told: Iterable[Filing]) -> tuple[Filing, ...]:
+def together(told: Iterable[FeedFiling]) -> tuple[FeedFiling, ...]:
     """The filings in their order, each once, with the parties and items of all that was told of it."""
-    found: dict[str, Filing] = {}
+    found: dict[str, FeedFiling] = {}
     for filing in told:
         held = found.get(filing.accession)
         if held is None:
@@ -95,29 +93,29 @@ def together(told: Iterable[Filing]) -> tuple[Filing, ...]:
     return tuple(found.values())
 
 
-class _Reader(Reader):
+class _FeedReader(XmlReader):
     """Collects the entries; of each the texts by element name, and the form that its category names."""
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
-        self.entries: list[Filing] = []
+        self.entries: list[FeedFiling] = []
         self.refused: list[ParseError] = []
         self._texts: dict[str, str] = {}
-        self.opens = {f"{_ATOM} feed": _Reader._opened}
+        self.opens = {f"{_ATOM} feed": _FeedReader._opened}
 
     def _opened(self, name: str, attributes: Attributes) -> None:
-        self.opens = {f"{_ATOM} entry": _Reader._entry}
+        self.opens = {f"{_ATOM} entry": _FeedReader._entry}
 
     def _entry(self, name: str, attributes: Attributes) -> None:
         if len(self.entries) + len(self.refused) >= MAX_ENTRIES:
             raise self.refusal(f"more than {MAX_ENTRIES} entries")
         self._texts = {}
         self.opens = {
-            f"{_ATOM} title": _Reader._text_of,
-            f"{_ATOM} summary": _Reader._text_of,
-            f"{_ATOM} updated": _Reader._text_of,
-            f"{_ATOM} id": _Reader._text_of,
-            f"{_ATOM} category": _Reader._category,
+            f"{_ATOM} title": _FeedReader._text_of,
+            f"{_ATOM} summary": _FeedReader._text_of,
+            f"{_ATOM} updated": _FeedReader._text_of,
+            f"{_ATOM} id": _FeedReader._text_of,
+            f"{_ATOM} category": _FeedReader._category,
         }
         self.on_close(self._end_of_entry)
 
@@ -128,13 +126,13 @@ class _Reader(Reader):
         self._texts["form"] = self.required(attributes, "term").strip()
 
     def _end_of_entry(self) -> None:
-        self.opens = {f"{_ATOM} entry": _Reader._entry}
+        self.opens = {f"{_ATOM} entry": _FeedReader._entry}
         try:
             self.entries.append(self._filing(self._texts))
         except ParseError as error:
             self.refused.append(error)
 
-    def _filing(self, texts: dict[str, str]) -> Filing:
+    def _filing(self, texts: dict[str, str]) -> FeedFiling:
         for name in ("title", "summary", "updated", "id"):
             if name not in texts:
                 raise self.refusal(f"an entry without its {name}")
@@ -147,13 +145,13 @@ class _Reader(Reader):
         form = texts.get("form") or title["form"]
         if not _FORM.fullmatch(form):
             raise self.refusal(f"{form[:40]!r} is not a form")
-        party = Party(int(title["cik"]), " ".join(title["name"].split()), title["role"])
+        party = FeedParty(int(title["cik"]), " ".join(title["name"].split()), title["role"])
         items = tuple(dict.fromkeys(_ITEM.findall(texts["summary"])))
-        return Filing(number[1], form, self._day(filed[1]), self._moment(texts["updated"]), items, (party,))
+        return FeedFiling(number[1], form, self._day(filed[1]), self._moment(texts["updated"]), items, (party,))
 
     def _day(self, text: str) -> str:
         try:
-            return identity.iso_date(text)
+            return days.checked(text)
         except ValueError as error:
             raise self.refusal(str(error)) from None
 

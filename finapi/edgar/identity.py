@@ -7,14 +7,14 @@ stand in the SGML header, in the filing's index page, partly in the folder's ``i
 from __future__ import annotations
 
 import html
-import json
 import re
 from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Any, NoReturn
+from datetime import datetime
+from typing import Any
 
+from finapi.core import days, json
+from finapi.core.errors import ParseError
 from finapi.edgar import sgml
-from finapi.errors import ParseError
 
 _PAGE_LIMIT = 4 * 1024 * 1024  # bytes: an index page of 10,000 documents is below it
 
@@ -23,7 +23,6 @@ _ACCESSION_IN_NAME = re.compile(r"(?<![0-9])(?:[0-9]{18}|[0-9]{10}-[0-9]{2}-[0-9
 _FOLDER = re.compile(r"/?Archives/edgar/data/([0-9]{1,10})/([0-9]{18})/?")
 _FOLDER_TITLE = re.compile(rb"(?i)<(?:title|h[1-4])[^<>]*>[^<]*?(/Archives/edgar/data/[0-9]{1,10}/[0-9]{18})")
 _LISTING = re.compile(rb"\{\s*\"directory\"\s*:")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 _PAGE_ACCESSION = re.compile(r"SEC Accession No\. ([0-9]{10}-[0-9]{2}-[0-9]{6})(?![0-9])")
 _PAGE_FILED = re.compile(r"Filing Date ([0-9]{4}-[0-9]{2}-[0-9]{2})(?![0-9])")
@@ -85,7 +84,11 @@ def from_index(data: bytes, file: str) -> Identity | None:
         return from_header(sgml.header(data, file))
     start = front.lstrip(b"\xef\xbb\xbf \t\r\n")
     if _LISTING.match(start):
-        return _from_listing(json_document(data, file), file)
+        directory = json_document(data, file)["directory"]
+        name = directory.get("name") if isinstance(directory, dict) else None
+        if not isinstance(name, str):
+            raise ParseError(file, "$.directory.name", "no text")
+        return _from_folder(name)
     if not start.startswith(b"<"):
         return None
     if folder := _FOLDER_TITLE.search(front):
@@ -106,57 +109,20 @@ def from_header(header: sgml.SubmissionHeader) -> Identity:
 
 
 def json_document(data: bytes, file: str) -> Any:
-    """Return the value of a JSON document as ``json.loads`` has it, only stricter.
+    """Return the value of a JSON document.
 
-    Raises ParseError for what is not UTF-8, not JSON, nested deeper than the interpreter allows, ambiguous (a
-    key that stands twice) or unfit to store (NaN and infinities, NUL characters, halves of surrogate pairs).
+    Raises ParseError for what :func:`finapi.core.json.parse` refuses, and for what is unfit to store: NUL characters
+    and halves of surrogate pairs.
     """
-    try:
-        text = data.decode("utf-8-sig")
-        value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
-        if "\\u" in text:
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except RecursionError:
-        raise ParseError(file, "", "JSON nested too deep") from None
-    except json.JSONDecodeError as error:
-        raise ParseError(
-            file, f"line {error.lineno}, column {error.colno}", f"not JSON: {error.msg}"
-        ) from None
-    except UnicodeDecodeError as error:
-        raise ParseError(file, f"byte {error.start}", "not UTF-8") from None
-    except UnicodeEncodeError:
-        raise ParseError(file, "", "holds half a surrogate pair") from None
-    except ValueError as error:
-        raise ParseError(file, "", f"not JSON as the SEC writes it: {error}") from None
-    if "\\u0000" in text:
-        raise ParseError(file, "", "holds a NUL character")
+    value = json.parse(data.removeprefix(b"\xef\xbb\xbf"), file)
+    if b"\\u" in data:
+        try:
+            json.dumps(value)
+        except UnicodeEncodeError:
+            raise ParseError(file, "", "holds half a surrogate pair") from None
+        if b"\\u0000" in data:
+            raise ParseError(file, "", "holds a NUL character")
     return value
-
-
-def iso_date(text: str) -> str:
-    """Return a date ``YYYY-MM-DD`` unchanged; ValueError for anything else."""
-    if not _DATE.fullmatch(text):
-        raise ValueError(f"{text[:40]!r} is not a date YYYY-MM-DD")
-    return date.fromisoformat(text).isoformat()
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise ValueError("a key stands twice in one object")
-    return result
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-def _from_listing(listing: dict[str, Any], file: str) -> Identity | None:
-    directory = listing["directory"]
-    name = directory.get("name") if isinstance(directory, dict) else None
-    if not isinstance(name, str):
-        raise ParseError(file, "$.directory.name", "no text")
-    return _from_folder(name)
 
 
 def _from_folder(path: str) -> Identity | None:
@@ -176,6 +142,7 @@ def _from_page(page: bytes, file: str) -> Identity | None:
     number = _PAGE_ACCESSION.search(text)
     if number is None:
         return None
+    # The page shows US Eastern time without saying so.
     filed, period, accepted, form = (
         pattern.search(text) for pattern in (_PAGE_FILED, _PAGE_PERIOD, _PAGE_ACCEPTED, _PAGE_FORM)
     )
@@ -184,14 +151,9 @@ def _from_page(page: bytes, file: str) -> Identity | None:
             accession=number[1],
             ciks=tuple(dict.fromkeys(cik(found) for found in _PAGE_CIK.findall(text))),
             form=form[1] if form else None,
-            period=iso_date(period[1]) if period else None,
-            filed=iso_date(filed[1]) if filed else None,
-            accepted=_utc(accepted[1]) if accepted else None,
+            period=days.checked(period[1]) if period else None,
+            filed=days.checked(filed[1]) if filed else None,
+            accepted=sgml.iso_utc(sgml.utc_from_eastern(datetime.fromisoformat(accepted[1]))) if accepted else None,
         )
     except (ValueError, OverflowError) as error:
         raise ParseError(file, "", str(error)) from None
-
-
-def _utc(text: str) -> str:
-    # The page shows US Eastern time without saying so.
-    return sgml.iso_utc(sgml.utc_from_eastern(datetime.fromisoformat(text)))

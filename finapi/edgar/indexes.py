@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from typing import NamedTuple
 
-from finapi.errors import ParseError
+from finapi.core.errors import ParseError
 
 _HEAD_WITHIN = 100  # lines: the heading and its rule stand within the first dozen
 _LONGEST = 2_000  # bytes of a line; real ones stay below 300
@@ -28,7 +28,7 @@ Values = tuple[str, str, str, str, str]  # form, name, CIK, day, path
 Reader = Callable[[str, str, int], Values]
 
 
-class Row(NamedTuple):
+class IndexRow(NamedTuple):
     """A line: one party of a filing. ``cik`` a number, ``filed`` an ISO date, ``accession`` with dashes."""
 
     form: str
@@ -38,7 +38,7 @@ class Row(NamedTuple):
     accession: str
 
 
-def rows(data: bytes, file: str) -> Iterator[Row]:
+def rows(data: bytes, file: str) -> Iterator[IndexRow]:
     """Yield the rows of an index, in its order.
 
     Raises ParseError, naming the line, for a file without the heading of an index and for a line that is none
@@ -115,7 +115,7 @@ def _columns(heading: str, file: str, at: int) -> Reader:
     return read
 
 
-def _checked(values: Values, file: str, number: int) -> Row:
+def _checked(values: Values, file: str, number: int) -> IndexRow:
     form, name, cik, day, path = (value.strip() for value in values)
     place = f"line {number}"
     if not _FORM.fullmatch(form) or not name or "\0" in name:
@@ -131,4 +131,4 @@ def _checked(values: Values, file: str, number: int) -> Row:
         filed = date.fromisoformat(day).isoformat()
     except ValueError:
         raise ParseError(file, place, f"{day[:40]!r} is not a day") from None
-    return Row(sys.intern(form), name, int(cik), sys.intern(filed), accession[1])
+    return IndexRow(sys.intern(form), name, int(cik), sys.intern(filed), accession[1])

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from finapi.core.errors import ParseError
 from finapi.edgar import identity, ownership
-from finapi.edgar.ownership import Form, Owner, Read, Row
-from finapi.errors import ParseError
+from finapi.edgar.ownership import Owner, OwnershipForm, OwnershipRow, Read
 
 SUBMISSION, OWNER, FOOTNOTES, SIGNATURE = "submission", "owner", "footnotes", "signature"
 # The rows of a form, in the order in which they are given.
@@ -35,15 +35,15 @@ _KEYS = ("NONDERIV_TRANS_SK", "NONDERIV_HOLDING_SK", "DERIV_TRANS_SK", "DERIV_HO
 
 
 @dataclass(frozen=True, slots=True)
-class Filed:
+class FiledForm:
     """A form of a data set with its accession number and filing date (ISO)."""
 
     accession: str
     filed: str
-    form: Form
+    form: OwnershipForm
 
 
-def forms(tables: Mapping[str, bytes], files: Mapping[str, str]) -> Iterator[Filed | ParseError]:
+def forms(tables: Mapping[str, bytes], files: Mapping[str, str]) -> Iterator[FiledForm | ParseError]:
     """Yield every filing of a data set, in the order of its SUBMISSION table, or why one cannot be read.
 
     ``tables`` holds the documents by the names of :data:`TABLES`, ``files`` their paths for messages. Raises
@@ -52,7 +52,7 @@ def forms(tables: Mapping[str, bytes], files: Mapping[str, str]) -> Iterator[Fil
     for needed in NEEDED:
         if needed not in tables:
             raise ParseError(next(iter(files.values()), ""), "", f"a data set without its {needed} table")
-    opened = {name: _Table(data, files[name]) for name, data in tables.items()}
+    opened = {name: _TsvTable(data, files[name]) for name, data in tables.items()}
     opened[SUBMISSION].require("ACCESSION_NUMBER", "FILING_DATE", "DOCUMENT_TYPE", "ISSUERCIK", "ISSUERNAME")
     opened[OWNER].require("ACCESSION_NUMBER", "RPTOWNERCIK", "RPTOWNER_RELATIONSHIP")
     for accession in opened[SUBMISSION].accessions():
@@ -64,7 +64,7 @@ def forms(tables: Mapping[str, bytes], files: Mapping[str, str]) -> Iterator[Fil
             yield ParseError(files[SUBMISSION], place, reason)
 
 
-class _Table:
+class _TsvTable:
     """One table: its columns by name, and where the rows of each filing begin."""
 
     def __init__(self, data: bytes, file: str) -> None:
@@ -72,9 +72,7 @@ class _Table:
         self._data = data
         end = data.find(b"\n")
         head = data[: end if end >= 0 else len(data)].removeprefix(b"\xef\xbb\xbf").strip(b"\r")
-        self._columns = {
-            name: place for place, name in enumerate(head.decode("latin-1").strip().upper().split("\t"))
-        }
+        self._columns = {name: place for place, name in enumerate(head.decode("latin-1").strip().upper().split("\t"))}
         self.require("ACCESSION_NUMBER")
         if self._columns["ACCESSION_NUMBER"] != 0:
             raise ParseError(file, "line 1", "the first column is not ACCESSION_NUMBER")
@@ -122,7 +120,7 @@ class _Table:
             }
 
 
-def _filed(tables: Mapping[str, _Table], key: bytes) -> Filed:
+def _filed(tables: Mapping[str, _TsvTable], key: bytes) -> FiledForm:
     accession = identity.accession(key.decode("latin-1"))
     if accession is None:
         raise ValueError("is not an accession number")
@@ -130,10 +128,10 @@ def _filed(tables: Mapping[str, _Table], key: bytes) -> Filed:
     if len(submissions) > 1:
         raise ValueError("stands twice in the table of submissions")
     row = submissions[0]
-    return Filed(accession, _needed(row, "FILING_DATE", set_date), _form(tables, key, row))
+    return FiledForm(accession, _needed(row, "FILING_DATE", set_date), _form(tables, key, row))
 
 
-def _form(tables: Mapping[str, _Table], key: bytes, row: dict[str, str]) -> Form:
+def _form(tables: Mapping[str, _TsvTable], key: bytes, row: dict[str, str]) -> OwnershipForm:
     signature = next(iter(_rows(tables, SIGNATURE, key)), {})
     document = _needed(row, "DOCUMENT_TYPE", str)
     if document not in ownership.FORMS:
@@ -141,7 +139,7 @@ def _form(tables: Mapping[str, _Table], key: bytes, row: dict[str, str]) -> Form
     owners = tuple(_owner(one) for one in _rows(tables, OWNER, key))
     if not owners:
         raise ValueError("has no reporting owner")
-    return Form(
+    return OwnershipForm(
         form=document,
         schema=None,
         period=_needed(row, "PERIOD_OF_REPORT", set_date),
@@ -149,15 +147,14 @@ def _form(tables: Mapping[str, _Table], key: bytes, row: dict[str, str]) -> Form
         not_subject_to_section_16=_optional(row, "NOT_SUBJECT_SEC16", ownership.truth),
         no_securities_owned=_optional(row, "NO_SECURITIES_OWNED", ownership.truth),
         rule_10b5_1=_optional(row, "AFF10B5ONE", ownership.truth),
-        issuer_cik=_needed(row, "ISSUERCIK", ownership.cik),
+        issuer_cik=_needed(row, "ISSUERCIK", identity.cik),
         issuer_name=_needed(row, "ISSUERNAME", str),
         symbol=row.get("ISSUERTRADINGSYMBOL"),
         owners=owners,
         rows=tuple(one for table in ROWS for one in _table_rows(tables, table, key)),
         footnotes=tuple(
             {
-                _needed(one, "FOOTNOTE_ID", str): one.get("FOOTNOTE_TXT", "")
-                for one in _rows(tables, FOOTNOTES, key)
+                _needed(one, "FOOTNOTE_ID", str): one.get("FOOTNOTE_TXT", "") for one in _rows(tables, FOOTNOTES, key)
             }.items()
         ),
         remarks=row.get("REMARKS"),
@@ -166,7 +163,7 @@ def _form(tables: Mapping[str, _Table], key: bytes, row: dict[str, str]) -> Form
     )
 
 
-def _rows(tables: Mapping[str, _Table], name: str, key: bytes) -> Iterator[dict[str, str]]:
+def _rows(tables: Mapping[str, _TsvTable], name: str, key: bytes) -> Iterator[dict[str, str]]:
     return tables[name].rows(key) if name in tables else iter(())
 
 
@@ -174,7 +171,7 @@ def _owner(row: dict[str, str]) -> Owner:
     # "Director,Officer": the words of the boxes that are ticked.
     said = row.get("RPTOWNER_RELATIONSHIP", "").lower().replace(" ", "")
     return Owner(
-        cik=_needed(row, "RPTOWNERCIK", ownership.cik),
+        cik=_needed(row, "RPTOWNERCIK", identity.cik),
         name=row.get("RPTOWNERNAME"),
         is_director="director" in said,
         is_officer="officer" in said,
@@ -190,19 +187,17 @@ def _owner(row: dict[str, str]) -> Owner:
     )
 
 
-def _table_rows(tables: Mapping[str, _Table], name: str, key: bytes) -> list[Row]:
+def _table_rows(tables: Mapping[str, _TsvTable], name: str, key: bytes) -> list[OwnershipRow]:
     place = ROWS.index(name)
     found = [(int(row.get(_KEYS[place], "0")), row) for row in _rows(tables, name, key)]
     if len(found) > ownership.MAX_ROWS:
         raise ValueError(f"more than {ownership.MAX_ROWS} rows")
     # The keys count up in the order of the form.
     found.sort(key=lambda one: one[0])
-    return [
-        _row(row, derivative=name.startswith("deriv"), transaction=name.endswith("trans")) for _, row in found
-    ]
+    return [_row(row, derivative=name.startswith("deriv"), transaction=name.endswith("trans")) for _, row in found]
 
 
-def _row(row: dict[str, str], *, derivative: bool, transaction: bool) -> Row:
+def _row(row: dict[str, str], *, derivative: bool, transaction: bool) -> OwnershipRow:
     if any(len(text) > ownership.MAX_CELL for text in row.values()):
         raise ValueError(f"a cell of more than {ownership.MAX_CELL} characters")
     values: dict[str, Any] = {"derivative": derivative, "transaction": transaction}
@@ -217,7 +212,7 @@ def _row(row: dict[str, str], *, derivative: bool, transaction: bool) -> Row:
             notes[field] = tuple(dict.fromkeys(re.findall(r"[^\s,;]+", noted)))
     if "title" not in values and "title" not in notes:
         raise ValueError("a row without SECURITY_TITLE")
-    return Row(**values, notes=tuple(sorted(notes.items())))
+    return OwnershipRow(**values, notes=tuple(sorted(notes.items())))
 
 
 def set_date(text: str) -> str:

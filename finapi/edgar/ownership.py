@@ -14,8 +14,9 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from finapi.edgar.xml import Attributes, Opened, Reader
-from finapi.errors import ParseError
+from finapi.core.errors import ParseError
+from finapi.edgar import identity
+from finapi.edgar.xml import Attributes, Opened, XmlReader
 
 FORMS = ("3", "3/A", "4", "4/A", "5", "5/A")
 
@@ -54,7 +55,7 @@ class Owner:
     zip_code: str | None
 
 
-class Row(NamedTuple):
+class OwnershipRow(NamedTuple):
     """A transaction or a holding of either table, in the order of the form.
 
     Numbers are plain decimal texts, dates ISO; None is an element that is missing or empty. ``notes`` names the
@@ -94,7 +95,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class OwnershipForm:
     """One ownership form. ``rule_10b5_1`` is the checkbox of 2023, None on forms that have none.
 
     ``footnotes`` are (id, text) in their order; ``issuer_cik`` has ten digits; ``symbol`` is as written.
@@ -111,20 +112,20 @@ class Form:
     issuer_name: str
     symbol: str | None
     owners: tuple[Owner, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[OwnershipRow, ...]
     footnotes: tuple[tuple[str, str], ...]
     remarks: str | None
     signature_name: str | None
     signature_date: str | None
 
 
-def parse(data: bytes, file: str) -> Form:
+def parse(data: bytes, file: str) -> OwnershipForm:
     """Return the form that a document is.
 
     Raises ParseError for anything else: not XML, cut off, another root, no issuer, period or owner, a row
     without its security, an element that stands twice, a number, date, code or truth value that is none.
     """
-    reader = _Reader(file)
+    reader = _OwnershipReader(file)
     reader.read(data)
     return reader.form()
 
@@ -152,13 +153,6 @@ def truth(text: str) -> bool:
     if text.lower() not in _BOOLEANS:
         raise ValueError(f"{text[:40]!r} is neither true nor false")
     return _BOOLEANS[text.lower()]
-
-
-def cik(text: str) -> str:
-    """A CIK in ten digits; ValueError when it is none."""
-    if not re.fullmatch("[0-9]{1,10}", text) or not int(text):
-        raise ValueError(f"{text[:40]!r} is not a CIK")
-    return text.zfill(10)
 
 
 def one_of(*allowed: str) -> Read:
@@ -218,7 +212,7 @@ _ROWS = {
     "derivativeHolding": (True, False),
 }
 _OWNER: dict[str, tuple[str, Read]] = {
-    "rptOwnerCik": ("cik", cik),
+    "rptOwnerCik": ("cik", identity.cik),
     "rptOwnerName": ("name", _plain),
     "rptOwnerStreet1": ("street1", _plain),
     "rptOwnerStreet2": ("street2", _plain),
@@ -240,7 +234,7 @@ _TOP: dict[str, tuple[str, Read]] = {
     "notSubjectToSection16": ("not_subject_to_section_16", truth),
     "noSecuritiesOwned": ("no_securities_owned", truth),
     "aff10b5One": ("rule_10b5_1", truth),
-    "issuerCik": ("issuer_cik", cik),
+    "issuerCik": ("issuer_cik", identity.cik),
     "issuerName": ("issuer_name", _plain),
     "issuerTradingSymbol": ("symbol", _plain),
     "remarks": ("remarks", _plain),
@@ -251,15 +245,15 @@ _OWNER_FIELDS = tuple(field for field, _ in _OWNER.values())
 _TOP_FIELDS = tuple(field for field, _ in _TOP.values())
 
 
-class _Reader(Reader):
+class _OwnershipReader(XmlReader):
     """Collects what the elements say into dicts, and judges them when their element closes."""
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
-        self.opens = {"ownershipDocument": _Reader._document}
+        self.opens = {"ownershipDocument": _OwnershipReader._document}
         self._top: dict[str, Any] = {}
         self._owners: list[Owner] = []
-        self._rows: list[Row] = []
+        self._rows: list[OwnershipRow] = []
         self._footnotes: list[tuple[str, str]] = []
         self._signed = False
         # What is being collected, and which cell of it is open.
@@ -267,7 +261,7 @@ class _Reader(Reader):
         self._cell: tuple[str, Read] | None = None
         self._notes: dict[str, tuple[str, ...]] = {}
 
-    def form(self) -> Form:
+    def form(self) -> OwnershipForm:
         """The form that was read; ParseError for what it lacks as a whole."""
         top = self._top
         for field, name in _REQUIRED.items():
@@ -279,11 +273,8 @@ class _Reader(Reader):
         if len(known) != len(self._footnotes):
             raise ParseError(self.file, "footnotes", "two footnotes have one id")
         values: dict[str, Any] = {field: top.get(field) for field in _TOP_FIELDS}
-        return Form(
-            owners=tuple(self._owners),
-            rows=tuple(self._rows),
-            footnotes=tuple(self._footnotes),
-            **values,
+        return OwnershipForm(
+            owners=tuple(self._owners), rows=tuple(self._rows), footnotes=tuple(self._footnotes), **values
         )
 
     # The elements.
@@ -302,9 +293,7 @@ class _Reader(Reader):
         if field in self._into:
             raise self.refusal(f"{name} stands twice")
         self._into[field] = None
-        self.collect(
-            lambda text: self._put(field, read, text), limit=MAX_TEXT if name == "remarks" else MAX_CELL
-        )
+        self.collect(lambda text: self._put(field, read, text), limit=MAX_TEXT if name == "remarks" else MAX_CELL)
 
     def _owner(self, name: str, attributes: Attributes) -> None:
         if len(self._owners) >= MAX_OWNERS:
@@ -334,7 +323,7 @@ class _Reader(Reader):
         if values.get("title") is None and "title" not in self._notes:
             raise self.refusal("a row without its securityTitle")
         notes = tuple(sorted(self._notes.items()))
-        self._rows.append(Row(**values, notes=notes))
+        self._rows.append(OwnershipRow(**values, notes=notes))
         self._into, self.opens = self._top, _DOCUMENT
 
     def _open_cell(self, name: str, attributes: Attributes) -> None:
@@ -368,9 +357,7 @@ class _Reader(Reader):
         if len(self._footnotes) >= MAX_FOOTNOTES:
             raise self.refusal(f"more than {MAX_FOOTNOTES} footnotes")
         noted = self.required(attributes, "id").strip()
-        self.collect(
-            lambda text: self._footnotes.append((noted, " ".join(text.split()))), limit=MAX_TEXT, mixed=True
-        )
+        self.collect(lambda text: self._footnotes.append((noted, " ".join(text.split()))), limit=MAX_TEXT, mixed=True)
 
     def _put(self, field: str, read: Read, text: str) -> None:
         plain = " ".join(text.split())
@@ -382,23 +369,18 @@ class _Reader(Reader):
             raise self.refusal(f"{field}: {error}") from None
 
 
-_REQUIRED = {
-    "form": "documentType",
-    "period": "periodOfReport",
-    "issuer_cik": "issuerCik",
-    "issuer_name": "issuerName",
-}
+_REQUIRED = {"form": "documentType", "period": "periodOfReport", "issuer_cik": "issuerCik", "issuer_name": "issuerName"}
 _LEAVES = {**_TOP, **_OWNER, **_CODING}
 _DOCUMENT: dict[str, Opened] = {
-    **dict.fromkeys(_TOP, _Reader._plain_element),
-    **dict.fromkeys(_ROWS, _Reader._row),
-    "reportingOwner": _Reader._owner,
-    "footnote": _Reader._footnote,
+    **dict.fromkeys(_TOP, _OwnershipReader._plain_element),
+    **dict.fromkeys(_ROWS, _OwnershipReader._row),
+    "reportingOwner": _OwnershipReader._owner,
+    "footnote": _OwnershipReader._footnote,
 }
-_OF_OWNER: dict[str, Opened] = dict.fromkeys(_OWNER, _Reader._plain_element)
+_OF_OWNER: dict[str, Opened] = dict.fromkeys(_OWNER, _OwnershipReader._plain_element)
 _OF_ROW: dict[str, Opened] = {
-    **dict.fromkeys(_CELLS, _Reader._open_cell),
-    **dict.fromkeys(_CODING, _Reader._plain_element),
-    "value": _Reader._value,
-    "footnoteId": _Reader._footnote_id,
+    **dict.fromkeys(_CELLS, _OwnershipReader._open_cell),
+    **dict.fromkeys(_CODING, _OwnershipReader._plain_element),
+    "value": _OwnershipReader._value,
+    "footnoteId": _OwnershipReader._footnote_id,
 }

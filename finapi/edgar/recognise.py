@@ -7,7 +7,8 @@ asked for: the content decides, and the name only where the content leaves a cho
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+
+from finapi.edgar import forms
 
 _PREFIX = 64 * 1024  # bytes looked at
 _JSON_PREFIX = 4 * 1024  # bytes; the first keys decide
@@ -16,60 +17,12 @@ ENOUGH = 256 * 1024  # bytes
 
 _LINKBASE_PREFIX = 256 * 1024  # bytes; hundreds of roleRef elements may stand before the first link
 
-KINDS = frozenset(
-    {
-        "xbrl-instance",
-        "xbrl-schema",
-        "xbrl-presentation",
-        "xbrl-calculation",
-        "xbrl-definition",
-        "xbrl-label",
-        "xbrl-linkbase",
-        "submissions",
-        "submissions-page",
-        "company-tickers",
-        "companyfacts",
-        "ownership",
-        "insider-set-submission",
-        "insider-set-owner",
-        "insider-set-nonderiv-trans",
-        "insider-set-nonderiv-holding",
-        "insider-set-deriv-trans",
-        "insider-set-deriv-holding",
-        "insider-set-footnotes",
-        "insider-set-signature",
-        "13f-cover",
-        "13f-table",
-        "full-submission",
-        "atom-feed",
-        "form-index",
-        "prices",
-        "fsds-sub",
-        "fsds-num",
-        "fsds-tag",
-        "fsds-pre",
-        "fsds-readme",
-        "cusip-mapping",
-        "filing-summary",
-        "metalinks",
-        "r-page",
-        "inline-html",
-        "directory-index",
-        "filing-index",
-        "sec-error-page",
-        "zip",
-        "gzip",
-        "pdf",
-        "image",
-        "empty",
-        "unknown",
-    }
-)
-
 _BLANK = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*")
 _ELEMENT = re.compile(rb"<(?:[\w.-]+:)?([A-Za-z_][\w.-]*)")
 _JSON_TOKEN = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}\[\]]', re.DOTALL)
 _SEC_TITLE = re.compile(rb"(?i)<title>\s*(?:SEC\.gov \||Access Denied)")
+_UNDECLARED = b"Request Originates from an Undeclared Automated Tool"
+_REFUSALS = (_UNDECLARED, b"Request Rate Threshold Exceeded", b"<title>Access Denied")
 
 _MAGIC = (
     (b"PK\x03\x04", "zip"),
@@ -103,17 +56,7 @@ _JSON_KEYS = {
 _DAYS = {b"date", b"timestamp", b"day", b"tradedate", b"datetime"}
 _PRICES = (b"close", b"adjclose", b"last", b"price", b"dividend", b"split", b"stocksplit")
 # A CSV file of an operator's own; case, spaces and underscores in its names do not count.
-_MAPPED = {
-    b"ticker",
-    b"symbol",
-    b"cik",
-    b"name",
-    b"issuer",
-    b"issuername",
-    b"company",
-    b"successor",
-    b"newcusip",
-}
+_MAPPED = {b"ticker", b"symbol", b"cik", b"name", b"issuer", b"issuername", b"company", b"successor", b"newcusip"}
 _TABLES = (
     ({b"adsh", b"cik", b"form", b"filed"}, "fsds-sub"),
     ({b"adsh", b"tag", b"ddate", b"value"}, "fsds-num"),
@@ -130,8 +73,13 @@ _TABLES = (
 )
 
 
+def is_refusal(data: bytes) -> bool:
+    """Whether an error page of the SEC is what it says to whoever asks too often or without a name."""
+    return any(words in data[:_PREFIX] for words in _REFUSALS)
+
+
 def kind(data: bytes, name: str) -> str:
-    """Return one of :data:`KINDS` for a document; ``name`` is its file name, or empty.
+    """Return the kind of a document, "unknown" for what is none; ``name`` is its file name, or empty.
 
     At most the first 64 KB are looked at (256 KB of a linkbase), and nothing is parsed: a document of
     a kind may still be broken. ``filing-index`` (a filing's page, or an SGML header without documents) and
@@ -180,8 +128,10 @@ def _of_markup(data: bytes, front: bytes, at: int, name: str) -> str:
         return _of_html(front)
     if root == b"linkbase":
         return _of_linkbase(data, name)
-    judge = _ROOTS.get(root)
-    return judge(front) if judge else "unknown"
+    for one in _ROOTS:
+        if one.element == root and (not one.marks or any(mark in front for mark in one.marks)):
+            return one.kind
+    return "unknown"
 
 
 def _root(front: bytes, at: int) -> bytes:
@@ -202,22 +152,12 @@ def _root(front: bytes, at: int) -> bytes:
         at = blank.end() if blank else end
 
 
-def _when(*marks: bytes, then: str) -> Callable[[bytes], str]:
-    """A judge that says ``then`` if one of the marks, or there are none, stands in the prefix."""
-    return lambda front: then if not marks or any(mark in front for mark in marks) else "unknown"
-
-
-_ROOTS = {
-    b"xbrl": _when(then="xbrl-instance"),
-    b"schema": _when(b"http://www.xbrl.org/", then="xbrl-schema"),
-    b"ownershipDocument": _when(then="ownership"),
-    # The same root serves other forms: D, N-PORT, 144, 13G.
-    b"edgarSubmission": _when(b"edgar/thirteenffiler", b"<submissionType>13F", then="13f-cover"),
-    b"informationTable": _when(then="13f-table"),
-    b"feed": _when(b"http://www.w3.org/2005/Atom", then="atom-feed"),
-    b"FilingSummary": _when(then="filing-summary"),
-    b"Error": _when(b"<Code>", then="sec-error-page"),  # what the SEC's storage answers
-}
+_ROOTS = [
+    *(root for form in forms.FORMS for root in form.roots),
+    forms.Root(b"feed", "atom-feed", (b"http://www.w3.org/2005/Atom",)),
+    forms.Root(b"FilingSummary", "filing-summary"),
+    forms.Root(b"Error", "sec-error-page", (b"<Code>",)),  # what the SEC's storage answers
+]
 
 
 def _of_linkbase(data: bytes, name: str) -> str:
@@ -235,9 +175,7 @@ def _links(window: bytes) -> set[str]:
     present: set[str] = set()
     at = window.find(b"Link")
     while at >= 0:
-        present.update(
-            found for word, found, _ in _LINKS if window.endswith((b"<" + word, b":" + word), 0, at)
-        )
+        present.update(found for word, found, _ in _LINKS if window.endswith((b"<" + word, b":" + word), 0, at))
         at = window.find(b"Link", at + 4)
     return present
 
@@ -253,7 +191,7 @@ def _of_html(front: bytes) -> str:
         return "filing-index"
     if b"<title>Financial Statement Data Sets</title>" in front:
         return "fsds-readme"
-    if _SEC_TITLE.search(front) or b"Request Originates from an Undeclared Automated Tool" in front:
+    if _SEC_TITLE.search(front) or _UNDECLARED in front:
         return "sec-error-page"
     if b"Directory Listing for /Archives/edgar" in front or b"Index of /Archives/edgar" in front:
         return "directory-index"

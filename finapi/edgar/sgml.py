@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from itertools import repeat
 
-from finapi.errors import ParseError
+from finapi.core import days
+from finapi.core.errors import ParseError
 
 HEAD_WITHIN = 64 * 1024  # bytes: the header starts this near the front (a PEM wrapper takes 600)
 _HEADER_LIMIT = 4 * 1024 * 1024  # bytes: a fund family with thousands of classes stays below one million
@@ -88,7 +89,7 @@ _ITEMS_BEFORE_2004 = """
 
 
 @dataclass(frozen=True, slots=True)
-class FormerName:
+class HeaderFormerName:
     """A name that a party bore until ``changed`` (ISO date, or None when the header gives no usable one)."""
 
     name: str
@@ -96,7 +97,7 @@ class FormerName:
 
 
 @dataclass(frozen=True, slots=True)
-class Party:
+class HeaderParty:
     """One company or person of a submission.
 
     ``role`` is filer, subject, filed_by, reporting_owner or issuer, or a rarer word of the header in that
@@ -113,7 +114,7 @@ class Party:
     fiscal_year_end: str | None
     form: str | None
     file_number: str | None
-    former_names: tuple[FormerName, ...]
+    former_names: tuple[HeaderFormerName, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ class SubmissionHeader:
     accepted: str | None
     document_count: int | None
     items: tuple[str, ...]
-    parties: tuple[Party, ...]
+    parties: tuple[HeaderParty, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +228,24 @@ def documents(data: bytes, file: str) -> Iterator[SubmissionDocument]:
         document, end = _document(data, start, file, f"document {number}")
         yield document
         start = data.find(b"<DOCUMENT>", end)
+    _check_closed(data, preface, end, file, f"after document {number}")
+
+
+def whole(data: bytes, file: str) -> SubmissionHeader:
+    """Return the header of a submission that is all there, its documents not looked into.
+
+    Raises ParseError for what is no submission or is cut off, and for what is wrong in the header.
+    """
+    found = header(data, file)
+    _check_closed(data, data[:HEAD_WITHIN], 0, file, "end")
+    return found
+
+
+def _check_closed(data: bytes, preface: bytes, end: int, file: str, place: str) -> None:
     for opening in _ENVELOPES:
         closing = opening.replace(b"<", b"</")
         if opening in preface and data.find(closing, end) < 0:
-            raise ParseError(file, f"after document {number}", f"cut off: no {closing.decode()}")
+            raise ParseError(file, place, f"cut off: no {closing.decode()}")
 
 
 def _sunday(year: int, month: int, first_day: int) -> datetime:
@@ -293,14 +308,14 @@ def _required(values: dict[str, str], key: str, file: str) -> str:
     return values[key]
 
 
-def _party(raw: dict[str, str], former: list[tuple[str, str]], file: str) -> Party:
+def _party(raw: dict[str, str], former: list[tuple[str, str]], file: str) -> HeaderParty:
     cik = raw.get("cik", "")
     if not re.fullmatch("[0-9]{1,10}", cik):
         raise ParseError(file, raw["role"] or "header", f"{cik[:40]!r} is not a CIK")
     sic = _SIC.search(raw.get("sic", ""))
     code = (sic[1] or sic[2]).zfill(4) if sic else "0000"
     year_end = raw.get("fiscal_year_end", "")
-    return Party(
+    return HeaderParty(
         role="subject" if raw["role"] == "SUBJECT-COMPANY" else raw["role"].lower().replace("-", "_"),
         cik=cik.zfill(10),
         name=_required(raw, "name", file),
@@ -309,7 +324,7 @@ def _party(raw: dict[str, str], former: list[tuple[str, str]], file: str) -> Par
         fiscal_year_end=year_end if _MONTH_DAY.fullmatch(year_end) else None,
         form=raw.get("form"),
         file_number=raw.get("file_number"),
-        former_names=tuple(FormerName(name, _date_or_none(changed)) for name, changed in former),
+        former_names=tuple(HeaderFormerName(name, _date_or_none(changed)) for name, changed in former),
     )
 
 
@@ -323,19 +338,17 @@ def _item(text: str, filed: str) -> str:
 
 
 def _date_or_none(text: str) -> str | None:
-    if not re.fullmatch("[0-9]{8}", text):
-        return None
     try:
-        return date(int(text[:4]), int(text[4:6]), int(text[6:])).isoformat()
+        return days.of_digits(text)
     except ValueError:
         return None
 
 
 def _date(text: str, file: str, place: str) -> str:
-    found = _date_or_none(text)
-    if found is None:
-        raise ParseError(file, place, f"{text[:40]!r} is not a date YYYYMMDD")
-    return found
+    try:
+        return days.of_digits(text)
+    except ValueError as error:
+        raise ParseError(file, place, str(error)) from None
 
 
 def _accepted(text: str, file: str) -> str:

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeVar
 
+from finapi.core import days
+from finapi.core.errors import ParseError
 from finapi.edgar import identity, tickers
 from finapi.edgar.sgml import iso_utc, utc_from_eastern
-from finapi.errors import ParseError
 
 AcceptanceClock = Literal["utc", "eastern", "unproven"]
 _T = TypeVar("_T")
@@ -49,7 +50,7 @@ _MADE_BY_THE_SEC = ("99999999", "00000000")  # orders, letters and scanned paper
 
 
 @dataclass(frozen=True, slots=True)
-class Filing:
+class ListedFiling:
     """One row of the list.
 
     ``accession`` with dashes; ``filed`` and ``report_date`` ISO dates; ``accepted`` in UTC,
@@ -84,7 +85,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class FormerName:
+class FormerCompanyName:
     """A name borne before: ISO dates of the first and the last filing under it, None when absent."""
 
     name: str
@@ -119,8 +120,8 @@ class CompanySubmissions:
     fiscal_year_end: str | None
     state: str | None
     listings: tuple[Listing, ...]
-    former_names: tuple[FormerName, ...]
-    filings: tuple[Filing, ...]
+    former_names: tuple[FormerCompanyName, ...]
+    filings: tuple[ListedFiling, ...]
     older_pages: tuple[OlderPage, ...]
     acceptance_clock: AcceptanceClock
 
@@ -160,7 +161,7 @@ def company(data: bytes, file: str) -> CompanySubmissions:
     )
 
 
-def older_page(data: bytes, file: str, clock: AcceptanceClock = "unproven") -> list[Filing]:
+def older_page(data: bytes, file: str, clock: AcceptanceClock = "unproven") -> list[ListedFiling]:
     """Return the filings of an older page, ``CIK##########-submissions-###.json``.
 
     ``clock`` is the ``acceptance_clock`` of the company's own file; without it, or when that was unproven,
@@ -171,7 +172,7 @@ def older_page(data: bytes, file: str, clock: AcceptanceClock = "unproven") -> l
 
 def _rows(
     table: dict[str, Any], path: str, file: str, clock: AcceptanceClock
-) -> tuple[list[Filing], AcceptanceClock]:
+) -> tuple[list[ListedFiling], AcceptanceClock]:
     _check_columns(table, path, file)
     count = len(table["accessionNumber"])
 
@@ -203,7 +204,7 @@ def _rows(
         column("filmNumber", _optional_text),
         strict=True,
     )
-    return [Filing(*values) for values in columns], clock
+    return [ListedFiling(*values) for values in columns], clock
 
 
 def _check_columns(table: dict[str, Any], path: str, file: str) -> None:
@@ -283,12 +284,12 @@ def _required_text(value: Any) -> str:
 
 
 def _required_date(value: Any) -> str:
-    return identity.iso_date(_required_text(value))
+    return days.checked(_required_text(value))
 
 
 def _optional_date(value: Any) -> str | None:
     text = _optional_text(value)
-    return identity.iso_date(text) if text else None
+    return days.checked(text) if text else None
 
 
 def _stamp(value: Any) -> datetime | None:
@@ -342,7 +343,7 @@ def _listings(document: dict[str, Any], file: str) -> tuple[Listing, ...]:
     return tuple(map(Listing, folded, exchanges or [None] * len(folded)))
 
 
-def _former_names(document: dict[str, Any], file: str) -> tuple[FormerName, ...]:
+def _former_names(document: dict[str, Any], file: str) -> tuple[FormerCompanyName, ...]:
     names = []
     for number, entry in enumerate(_list(document, "formerNames", "$", file)):
         path = f"$.formerNames[{number}]"
@@ -352,7 +353,7 @@ def _former_names(document: dict[str, Any], file: str) -> tuple[FormerName, ...]
             raise ParseError(file, f"{path}.name", "missing")
         # The times are midnight, of Greenwich or of New York: the day is the same.
         days = (first and first[:10], last and last[:10])
-        names.append(FormerName(name, *_column(days, _optional_date, path, file)))
+        names.append(FormerCompanyName(name, *_column(days, _optional_date, path, file)))
     return tuple(names)
 
 
@@ -368,8 +369,7 @@ def _older_pages(filings: dict[str, Any], file: str) -> tuple[OlderPage, ...]:
         count = member.get("filingCount")
         holds = _column([count], _size, f"{path}.filingCount", file)[0] if count is not None else None
         first, last = (
-            _column([member.get(key)], _optional_date, f"{path}.{key}", file)[0]
-            for key in ("filingFrom", "filingTo")
+            _column([member.get(key)], _optional_date, f"{path}.{key}", file)[0] for key in ("filingFrom", "filingTo")
         )
         pages.append(OlderPage(name, holds, first, last))
     return tuple(pages)

@@ -14,8 +14,8 @@ from functools import partial
 from sys import intern
 from typing import Any
 
+from finapi.core.errors import ParseError
 from finapi.edgar import cusip, identity, xml
-from finapi.errors import ParseError
 
 # Rows of one table. The largest on EDGAR have some 25,000.
 MAX_ROWS = 250_000
@@ -47,7 +47,7 @@ class Manager:
 
 
 @dataclass(frozen=True, slots=True)
-class Cover:
+class CoverPage:
     """What a 13F says of itself. Dates are ISO, ``cik`` has 10 digits; what is not said is None.
 
     ``value_total`` is in the filing's own unit, dollars or thousands: the document does not say which.
@@ -106,16 +106,16 @@ class Holding:
     none: int | None
 
 
-def cover(data: bytes, file: str) -> Cover:
+def cover(data: bytes, file: str) -> CoverPage:
     """The cover of a 13F-HR or 13F-NT, or of an amendment; ParseError for anything else and for a test filing."""
-    reader = _Cover(file)
+    reader = _CoverReader(file)
     reader.read(data.strip())
     return _as_cover(reader)
 
 
 def table(data: bytes, file: str) -> list[Holding]:
     """The rows of an information table in its order; ParseError names the row that cannot be read."""
-    reader = _Table(file)
+    reader = _InformationTableReader(file)
     reader.read(data.strip())
     return reader.rows
 
@@ -150,12 +150,12 @@ _MANAGER_LEAVES = {"cik", "form13FFileNumber", "name"}
 _ADDRESS = ("street1", "street2", "city", "stateOrCountry", "zipCode")
 
 
-class _Cover(xml.Reader):
+class _CoverReader(xml.XmlReader):
     """Collects the leaves that are known, by the element they stand in."""
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
-        self.opens = {f"{FILER} edgarSubmission": _Cover.other, "edgarSubmission": _Cover.other}
+        self.opens = {f"{FILER} edgarSubmission": _CoverReader.other, "edgarSubmission": _CoverReader.other}
         self.leaves: dict[tuple[str, str], str] = {}
         self.reported_by: list[dict[str, str]] = []
         self.included: list[dict[str, str]] = []
@@ -195,7 +195,7 @@ class _Cover(xml.Reader):
             raise self.refusal(f"{here} stands twice and differs")
 
 
-def _as_cover(reader: _Cover) -> Cover:
+def _as_cover(reader: _CoverReader) -> CoverPage:
     file, leaf = reader.file, reader.leaves.get
     form = leaf(("headerData", "submissionType"), "").upper()
     if form not in FORMS:
@@ -207,7 +207,7 @@ def _as_cover(reader: _Cover) -> Cover:
         raise ParseError(file, "amendmentType", f"{kind[:40]!r} is neither {RESTATEMENT} nor {NEW_HOLDINGS}")
     period = leaf(("filerInfo", "periodOfReport")) or leaf(("coverPage", "reportCalendarOrQuarter"))
     address = [leaf(("address", part)) for part in _ADDRESS]
-    return Cover(
+    return CoverPage(
         form=form,
         cik=_checked(file, "cik", identity.cik, leaf(("credentials", "cik"), "")),
         period=_checked(file, "periodOfReport", _iso, period or ""),
@@ -222,8 +222,7 @@ def _as_cover(reader: _Cover) -> Cover:
         signed=_date_or_none(leaf(("signatureBlock", "signatureDate"))),
         entry_total=_whole(file, "tableEntryTotal", leaf(("summaryPage", "tableEntryTotal"))),
         value_total=_whole(file, "tableValueTotal", leaf(("summaryPage", "tableValueTotal"))),
-        confidential_omitted=leaf(("summaryPage", "isConfidentialOmitted"), "").lower()
-        in ("true", "1", "y", "yes"),
+        confidential_omitted=leaf(("summaryPage", "isConfidentialOmitted"), "").lower() in ("true", "1", "y", "yes"),
         reported_by=tuple(_manager(file, one) for one in reader.reported_by if one),
         included=tuple(_manager(file, one) for one in reader.included if one),
     )
@@ -298,12 +297,15 @@ _TYPES = ("SH", "PRN")
 _OPTIONS = {"put": "Put", "call": "Call", "": None}
 
 
-class _Table(xml.Reader):
+class _InformationTableReader(xml.XmlReader):
     """Collects the leaves of a row and makes a Holding of them when the row ends."""
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
-        self.opens = {f"{TABLE} informationTable": _Table.other, "informationTable": _Table.other}
+        self.opens = {
+            f"{TABLE} informationTable": _InformationTableReader.other,
+            "informationTable": _InformationTableReader.other,
+        }
         self.rows: list[Holding] = []
         self._row: dict[str, str] | None = None
         self._values = self._amounts = 0

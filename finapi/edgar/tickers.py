@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from finapi.core.errors import ParseError
 from finapi.edgar import identity
-from finapi.errors import ParseError
 
-_FOLDED = re.compile(r"[A-Z0-9-]{1,12}")
+_FOLDED = re.compile(r"(?=-*[A-Z0-9])[A-Z0-9-]{1,12}")
 _TO_HYPHEN = str.maketrans("./ ", "---")
 
 
@@ -34,7 +34,7 @@ def spelled(text: str) -> str:
 def fold(ticker: str) -> str:
     """Return a ticker as finapi writes it: upper case, ``.`` ``/`` and space as ``-`` (``BRK-B``).
 
-    Raises ValueError for what is not 1 to 12 characters of A-Z, 0-9 and ``-`` then.
+    Raises ValueError for what is not 1 to 12 characters of A-Z, 0-9 and ``-`` then, or only ``-``.
     """
     # isascii first: upper() would make plain letters of a long s or a dotless i.
     folded = ticker.upper().translate(_TO_HYPHEN) if ticker.isascii() else ""

@@ -7,7 +7,7 @@ XBRL Dimensions 1.0, the link role registry, and the EDGAR Filer Manual, volume 
 
 from __future__ import annotations
 
-from finapi.edgar.xbrl_instance import TEXT_LIMIT, Context, Fact, Instance, instance
+from finapi.edgar.xbrl_instance import TEXT_LIMIT, Instance, InstanceContext, InstanceFact, instance
 from finapi.edgar.xbrl_linkbases import (
     CalculationArc,
     DefinitionArc,
@@ -19,20 +19,20 @@ from finapi.edgar.xbrl_linkbases import (
     presentation,
 )
 from finapi.edgar.xbrl_names import STANDARD_LABEL, concept_name, is_negated, label_for, label_kind
-from finapi.edgar.xbrl_schema import Element, LinkbaseRef, Schema, schema
+from finapi.edgar.xbrl_schema import LinkbaseRef, Schema, SchemaElement, schema
 
 __all__ = [
     "STANDARD_LABEL",
     "TEXT_LIMIT",
     "CalculationArc",
-    "Context",
     "DefinitionArc",
-    "Element",
-    "Fact",
     "Instance",
+    "InstanceContext",
+    "InstanceFact",
     "LinkbaseRef",
     "PresentationArc",
     "Schema",
+    "SchemaElement",
     "calculation",
     "concept_name",
     "definition",

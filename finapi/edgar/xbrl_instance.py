@@ -9,9 +9,9 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
+from finapi.core.errors import ParseError
 from finapi.edgar.xbrl_names import LINK, NUMBER, XBRLI, XLINK, XSI, Names
-from finapi.edgar.xml import Attributes, Opened, Reader, local
-from finapi.errors import ParseError
+from finapi.edgar.xml import Attributes, Opened, XmlReader, local
 
 # Characters. A fact with a longer text is a note block; the service serves figures and not notes.
 TEXT_LIMIT = 1_000
@@ -28,7 +28,7 @@ _CIK_SCHEME = "http://www.sec.gov/CIK"
 _CIK = re.compile(r"[0-9]{1,10}")
 
 
-class Context(NamedTuple):
+class InstanceContext(NamedTuple):
     """Of whom, when and of which part a fact speaks.
 
     ``cik`` has ten digits (an identifier of another scheme is kept as it stands). ``start`` and ``end`` are
@@ -43,7 +43,7 @@ class Context(NamedTuple):
     dims: tuple[tuple[str, str], ...]
 
 
-class Fact(NamedTuple):
+class InstanceFact(NamedTuple):
     """One tagged value; ``context`` and ``unit`` are ids in the instance.
 
     A fact with a unit is numeric and its ``value`` is a decimal number as tagged, never scaled or negated; a
@@ -66,9 +66,9 @@ class Instance:
     the document to URIs; ``long_texts`` counts the facts left out for their length.
     """
 
-    contexts: dict[str, Context]
+    contexts: dict[str, InstanceContext]
     units: dict[str, str]
-    facts: list[Fact]
+    facts: list[InstanceFact]
     namespaces: dict[str, str]
     schema_refs: list[str]
     long_texts: int
@@ -124,14 +124,14 @@ def _decimals_of(value: str, precision: str) -> str | None:
     return str(digits - 1 - number.adjusted()) if digits else None
 
 
-class _InstanceReader(Reader):
+class _InstanceReader(XmlReader):
     def __init__(self, file: str) -> None:
         super().__init__(file)
         self.opens = _ROOT
         self.names = Names(self)
-        self.contexts: dict[str, Context] = {}
+        self.contexts: dict[str, InstanceContext] = {}
         self.units: dict[str, str] = {}
-        self.facts: list[Fact] = []
+        self.facts: list[InstanceFact] = []
         self.schema_refs: list[str] = []
         self.long_texts = 0
 
@@ -204,7 +204,7 @@ class _InstanceReader(Reader):
             decimals = self._decimals.get(attributes.get("decimals"))
             if decimals is None:
                 decimals = self._accuracy(value)
-        self.facts.append(Fact(self._concept, context, unit, decimals, value, value is None))
+        self.facts.append(InstanceFact(self._concept, context, unit, decimals, value, value is None))
 
     def _accuracy(self, value: str | None) -> str | None:
         """Decimals seen for the first time, or inferred from a precision."""
@@ -250,7 +250,7 @@ class _InstanceReader(Reader):
         if len({axis for axis, _ in self._dims}) < len(self._dims):
             raise self.refusal(f"context {self._id[:80]!r} has one axis twice")
         dims = tuple(sorted(self._dims))
-        self.contexts[self._id] = Context(self._id, self._cik, self._start_day, self._end_day, dims)
+        self.contexts[self._id] = InstanceContext(self._id, self._cik, self._start_day, self._end_day, dims)
 
     def open_identifier(self, name: str, attributes: Attributes) -> None:
         self._scheme = attributes.get("scheme", "")

@@ -13,7 +13,7 @@ from itertools import product
 from typing import Generic, NamedTuple, TypeVar
 
 from finapi.edgar.xbrl_names import LINK, NUMBER, STANDARD_LABEL, XLINK
-from finapi.edgar.xml import Attributes, Opened, Reader
+from finapi.edgar.xml import Attributes, Opened, XmlReader
 
 # Arcs of one document beyond one for each that is written. An arc goes from all locators that share a label to
 # all locators or resources that share another; of 3,000 each that would make nine million. Labels do share
@@ -137,7 +137,7 @@ def labels(data: bytes, file: str) -> dict[str, dict[str, str]]:
     return reader.found
 
 
-class _LinkReader(Reader):
+class _LinkReader(XmlReader):
     """Reads the extended links of one kind; ``locs`` are those of the link that is open."""
 
     def __init__(self, file: str, kind: str) -> None:
@@ -184,9 +184,7 @@ class _LinkReader(Reader):
             raise self.refusal(f"link {self.role[:200]} has nothing with the label {label[:200]!r}")
         self._shared += len(sources) * len(found) - 1
         if self._shared > MAX_SHARED:
-            raise self.refusal(
-                f"labels shared by so many that they make {MAX_SHARED} arcs more than are written"
-            )
+            raise self.refusal(f"labels shared by so many that they make {MAX_SHARED} arcs more than are written")
         return product(sources, found)
 
     def order(self, attributes: Attributes) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
-from finapi.edgar.xml import Reader
+from finapi.edgar.xml import XmlReader
 
 XBRLI = "http://www.xbrl.org/2003/instance"
 LINK = "http://www.xbrl.org/2003/linkbase"
@@ -25,6 +25,17 @@ _STANDARD = re.compile(
 )
 _IFRS = re.compile(r"https?://xbrl\.ifrs\.org/taxonomy/[0-9]{4}-[0-9]{2}-[0-9]{2}/([a-z][a-z-]*)")
 
+# The prefixes of all taxonomies that are published for filings; every other one is a filer's own.
+STANDARD_PREFIXES = {
+    *("us-gaap", "ifrs-full", "dei", "srt", "country", "currency", "cyd", "ecd", "exch", "ffd", "invest", "naics"),
+    *("oef", "rr", "rxp", "sic", "snj", "spac", "stpr", "us-types", "vip", "cef", "fnd", "sro", "sbs"),
+}
+
+
+def is_extension(concept: str) -> bool:
+    """Whether a concept is the filer's own."""
+    return concept.partition(":")[0] not in STANDARD_PREFIXES
+
 
 @lru_cache(maxsize=256)
 def standard_prefix(uri: str) -> str | None:
@@ -41,7 +52,7 @@ class Names:
     ``declared`` maps prefixes (``""`` for the default namespace) to URIs, the first of each.
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: XmlReader) -> None:
         self.declared: dict[str, str] = {}
         self._own: dict[str, str] = {}
         self._scopes: dict[str, list[str]] = {}

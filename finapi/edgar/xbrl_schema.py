@@ -6,21 +6,17 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from finapi.edgar.xbrl_names import LINK, XBRLI, XLINK, Names
-from finapi.edgar.xml import Attributes, Opened, Reader
+from finapi.edgar.xml import Attributes, Opened, XmlReader
 
 _XS = "http://www.w3.org/2001/XMLSchema"
 
 Balance = Literal["debit", "credit"]
 PeriodType = Literal["instant", "duration"]
 _BALANCES: dict[str | None, Balance | None] = {None: None, "debit": "debit", "credit": "credit"}
-_PERIOD_TYPES: dict[str | None, PeriodType | None] = {
-    None: None,
-    "instant": "instant",
-    "duration": "duration",
-}
+_PERIOD_TYPES: dict[str | None, PeriodType | None] = {None: None, "instant": "instant", "duration": "duration"}
 
 
-class Element(NamedTuple):
+class SchemaElement(NamedTuple):
     """One declared element; ``type`` and ``substitution`` are the local parts of their names.
 
     ``type`` is ``monetaryItemType``, ``domainItemType``, ``textBlockItemType``, ...; ``substitution`` is
@@ -52,7 +48,7 @@ class Schema:
     namespace: str
     prefix: str
     roles: dict[str, str]
-    elements: dict[str, Element]
+    elements: dict[str, SchemaElement]
     linkbase_refs: list[LinkbaseRef]
 
 
@@ -73,13 +69,13 @@ def schema(data: bytes, file: str) -> Schema:
     )
 
 
-class _SchemaReader(Reader):
+class _SchemaReader(XmlReader):
     def __init__(self, file: str) -> None:
         super().__init__(file)
         self.names = Names(self)
         self.namespace = self.prefix = ""
         self.roles: dict[str, str] = {}
-        self.elements: dict[str, Element] = {}
+        self.elements: dict[str, SchemaElement] = {}
         self.linkbase_refs: list[LinkbaseRef] = []
         self._role = ""
         self.opens = _ROOT
@@ -101,7 +97,7 @@ class _SchemaReader(Reader):
         if balance not in _BALANCES or period_type not in _PERIOD_TYPES:
             raise self.refusal(f"element {element_id[:80]!r} has an unknown balance or period type")
         own = self.required(attributes, "name")
-        self.elements[element_id] = Element(
+        self.elements[element_id] = SchemaElement(
             name=f"{self.prefix}:{own}" if self.prefix else own,
             balance=_BALANCES[balance],
             period_type=_PERIOD_TYPES[period_type],

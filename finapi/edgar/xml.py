@@ -1,6 +1,6 @@
 """One streaming pass over an XML document that nobody vouches for.
 
-A format derives a :class:`Reader`: a table of element names and methods, swapped as the reader moves from one
+A format derives a :class:`XmlReader`: a table of element names and methods, swapped as the reader moves from one
 part of the document to another. There is no tree: ``xml.etree`` needs about as long for Apple's 10-Q before
 the first value is read, and it expands entities before anyone can refuse them.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pyexpat import ErrorString, ExpatError, ParserCreate
 from typing import Any
 
-from finapi.errors import ParseError
+from finapi.core.errors import ParseError
 
 # Bytes of one document. The largest instances on EDGAR are about 100 MB (funds and asset-backed issuers).
 MAX_BYTES = 256_000_000
@@ -58,7 +58,7 @@ def _nowhere(text: str) -> None:
     """Where a text goes that nobody collects."""
 
 
-class Reader:
+class XmlReader:
     """Reads one document, calling a method for each element that the format listens to.
 
     ``opens`` maps expanded names (``"URI local"``, or the bare name without a namespace) to methods of the

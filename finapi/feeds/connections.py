@@ -1,151 +1,137 @@
-"""A connection of the feeds: a socket that is never waited for, and what is queued for it."""
+"""The connections of the feeds: the places that they take, and how a reader is let in."""
 
 from __future__ import annotations
 
-import selectors
 import socket
-from collections import deque
-from collections.abc import Iterable
-from itertools import islice
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
-RECEIVE_BYTES = 65_536
-WRITE_AT_ONCE = 64  # queued messages of one system call
-LINGER_SECONDS = 5.0  # for the client to close after the last byte
-LINGER_BYTES = 1 << 20  # that may still come in then, and are dropped
+from finapi.accounts.users import Caller
+from finapi.app import App
+from finapi.core.config import Config
+from finapi.core.errors import ApiError
+from finapi.feeds import messages
+from finapi.feeds.hub import BAD_KEY, TOO_MANY, UNAUTHORIZED, FeedReader, FeedSubscription, Hub, Refused
+from finapi.feeds.keys import KeyDesk
+from finapi.feeds.messages import Filter
+from finapi.httpd.loop import LINGER_SECONDS, Connection, Loop
+from finapi.httpd.settings import HandedOver
+from finapi.httpd.shares import Places
+from finapi.web.http.messages import client_address
+
+TOO_MANY_WITHOUT_KEY = "Too many connections without an API key."
+WRONG_PARAMETER = 4400
+
+# Connections that have their answer and wait for the client to close too. It is a courtesy, which nobody needs for
+# long: the oldest are closed first, as nginx does with connections that linger.
+LINGERING, LINGERING_PER_ADDRESS = 256, 64
 
 
-class Watcher(Protocol):
-    """The loop, as a connection sees it."""
+class Unverified(Protocol):
+    """A connection or a session without a key."""
 
-    def now(self) -> float:
-        """Seconds of a monotonic clock."""
+    def displaced(self) -> None:
+        """Its place is another's."""
         ...
 
-    def watch(self, connection: Connection, mask: int) -> None:
-        """Call ``handle`` when the socket is ready for what the mask says; 0 to forget it."""
-        ...
+
+class FeedPlaces:
+    """Who has which place: connections by their sockets, those and sessions without a key, those that linger.
+
+    What is refused has no place; what has none of the first two is not asked for long either.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.limit = config.feed_connections
+        self.open: Places[socket.socket] = Places(self.limit, config.feed_connections_per_address, None)
+        self.unverified: Places[Unverified] = Places(
+            config.feed_unauthenticated, config.feed_unauthenticated_per_address, lambda one: one.displaced()
+        )
+        self.lingering: Places[Connection] = Places(LINGERING, LINGERING_PER_ADDRESS, Connection.close)
 
 
-class Connection:
-    """A socket with a queue. Subclasses say what comes in means, and what happens when time is up."""
+class Knock(NamedTuple):
+    """Who wants to read which feed from where on, with which key."""
 
-    def __init__(self, watcher: Watcher, sock: socket.socket) -> None:
-        self.watcher = watcher
-        self.sock = sock
-        self.queue: deque[bytes | memoryview] = deque()
-        self.due = watcher.now() + LINGER_SECONDS
-        self.closed = False
-        self._finishing = False
-        self._dropped = 0
-        self._mask = selectors.EVENT_READ
-        sock.setblocking(False)
-        watcher.watch(self, self._mask)
+    feed: str
+    key: str
+    address: str
+    reader: FeedReader
+    wanted: Mapping[str, Any]
 
-    # ---- for subclasses
 
-    def received(self, data: bytes) -> None:
-        """Bytes came in."""
+@dataclass(frozen=True, slots=True)
+class FeedContext:
+    """The parts of a feed service."""
 
-    def drained(self) -> None:
-        """Everything that the socket did not take at once has been sent."""
+    app: App
+    loop: Loop
+    hub: Hub
+    keys: KeyDesk
+    places: FeedPlaces
 
-    def expired(self) -> None:
-        """The time ``due`` has come."""
-        self.close()
+    def address_of(self, request: HandedOver) -> str:
+        """The address that a request counts for."""
+        forwarded = request.headers.get("x-forwarded-for", "")
+        return client_address(request.peer, forwarded, self.app.config.trusted_proxies)
+
+    def let_in(
+        self,
+        knock: Knock,
+        admitted: Callable[[FeedSubscription], object],
+        refused: Callable[[Refused], object],
+        failed: Callable[[], object],
+    ) -> None:
+        """Have a reader that is still there by then let in with the filter and the number that it wants, or refused."""
+        try:
+            filter, since = Filter().with_lists(knock.wanted), messages.since(knock.wanted)
+        except ApiError as error:
+            refused(Refused(WRONG_PARAMETER, error.message))
+            return
+
+        def answered(found: Mapping[str, Caller]) -> None:
+            caller = found.get(knock.key)
+            wrong = self._wrong_key(knock.address) if caller is None else None
+            if not knock.reader.is_open:
+                return
+            try:
+                if wrong or caller is None:
+                    raise wrong or Refused(UNAUTHORIZED, BAD_KEY)
+                subscription = self.hub.open(knock.feed, (caller, knock.key), knock.reader, filter, since)
+            except Refused as refusal:
+                refused(refusal)
+            else:
+                admitted(subscription)
+
+        self.keys.ask([knock.key], answered, failed)
+
+    def _wrong_key(self, address: str) -> Refused:
+        """What a wrong key is refused with: it counts against its address, as one of a call does."""
+        decision = self.app.limiters["app"].take(("address", address), self.app.clock.monotonic())
+        if decision.allowed:
+            return Refused(UNAUTHORIZED, BAD_KEY)
+        return Refused(TOO_MANY, "Too many requests. Try again later.", decision)
+
+
+class FeedConnection(Connection):
+    """A connection with a place, which it gives up when there is nothing more to say."""
+
+    def __init__(self, context: FeedContext, request: HandedOver, seconds: float = LINGER_SECONDS) -> None:
+        self.context = context
+        self.address = context.address_of(request)
+        self._leaves = False
+        super().__init__(context.loop, request.sock, seconds)
+
+    def lingers(self) -> None:
+        """Keep the socket only as long as nobody else's needs it more."""
+        if not (self._leaves or self.closed):
+            self._leaves = True
+            self.context.places.open.leave(self.sock)
+            if not self.context.places.lingering.enter(self, self.address):
+                self.close()
 
     def gone(self) -> None:
-        """The connection is closed, by whichever side."""
-
-    # ---- what a connection does
-
-    def send(self, chunks: Iterable[bytes]) -> None:
-        """Queue whole messages, and send what the socket takes at once."""
-        if self.closed or self._finishing:
-            return
-        self.queue.extend(chunks)
-        if not self._mask & selectors.EVENT_WRITE:
-            self._flush()
-
-    def finish(self) -> None:
-        """Close once everything queued is sent and the client has closed too, or time is up.
-
-        RFC 9112 section 9.6: closing with input unread would reset the connection, and lose what was sent.
-        """
-        if self.closed or self._finishing:
-            return
-        self._finishing = True
-        self.due = self.watcher.now() + LINGER_SECONDS
-        if not self._mask & selectors.EVENT_WRITE:
-            self._flush()
-
-    def close(self) -> None:
-        """Close now; twice is once."""
-        if self.closed:
-            return
-        self.closed = True
-        self.watcher.watch(self, 0)
-        self.sock.close()
-        self.queue.clear()
-        self.gone()
-
-    def drop_queue(self) -> None:
-        """Forget what is queued, but for a message that has been sent in part."""
-        first = self.queue[0] if self.queue else None
-        self.queue.clear()
-        if isinstance(first, memoryview):
-            self.queue.append(first)
-
-    def handle(self, mask: int) -> None:
-        """The socket is ready."""
-        if mask & selectors.EVENT_WRITE and not self.closed:
-            self._flush()
-            if not (self.queue or self.closed or self._finishing):
-                self.drained()
-        if mask & selectors.EVENT_READ and not self.closed:
-            self._read()
-
-    def _read(self) -> None:
-        try:
-            data = self.sock.recv(RECEIVE_BYTES)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        self._dropped += len(data) if self._finishing else 0
-        if not data or self._dropped > LINGER_BYTES:
-            self.close()
-        elif not self._finishing:
-            self.received(data)
-
-    def _flush(self) -> None:
-        while self.queue:
-            try:
-                sent = self.sock.sendmsg(list(islice(self.queue, WRITE_AT_ONCE)))
-            except BlockingIOError:
-                break
-            except OSError:
-                self.close()
-                return
-            self._take(sent)
-        self._watch_for_writing(bool(self.queue))
-        if self._finishing and not self.queue:
-            try:
-                self.sock.shutdown(socket.SHUT_WR)
-            except OSError:
-                self.close()
-
-    def _take(self, sent: int) -> None:
-        """Take what was sent off the queue; a message sent in part stays as a view of its rest."""
-        while sent:
-            first = self.queue.popleft()
-            if sent < len(first):
-                self.queue.appendleft(memoryview(first)[sent:])
-                return
-            sent -= len(first)
-
-    def _watch_for_writing(self, wanted: bool) -> None:
-        mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if wanted else 0)
-        if mask != self._mask:
-            self._mask = mask
-            self.watcher.watch(self, mask)
+        """Leave every place."""
+        self.context.places.open.leave(self.sock)
+        self.context.places.lingering.leave(self)

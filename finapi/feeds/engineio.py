@@ -11,7 +11,10 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
+
+from finapi.core.json import text as text_of
 
 OPEN, CLOSE, PING, PONG, MESSAGE, UPGRADE, NOOP = "0123456"
 CONNECT, DISCONNECT, EVENT, ACK, CONNECT_ERROR = "01234"  # 5 and 6 are binary, which no feed takes
@@ -28,24 +31,14 @@ class Malformed(ValueError):
     """What came in is not Engine.IO or not Socket.IO; the session ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pong:
-    """The answer to a ping."""
+class Signal(Enum):
+    """A packet that says no more than its kind."""
 
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """A WebSocket asks whether it may take over a session."""
-
-
-@dataclass(frozen=True, slots=True)
-class Upgrade:
-    """A WebSocket that may take over does so."""
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """The client ends the session."""
+    PONG = "the answer to a ping"
+    PROBE = "a WebSocket asks whether it may take over a session"
+    UPGRADE = "a WebSocket that may take over does so"
+    CLOSED = "the client ends the session"
+    IGNORED = "an acknowledgement or a noop, which need no answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +66,15 @@ class Said:
     ack: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Ignored:
-    """What needs no answer: an acknowledgement, a noop."""
-
-
-Incoming = Pong | Probe | Upgrade | Closed | Joined | Left | Said | Ignored
+Incoming = Signal | Joined | Left | Said
 
 _PLAIN: dict[str, Incoming] = {
-    CLOSE: Closed(),
-    PONG: Pong(),
-    PONG + PROBE: Pong(),
-    PING + PROBE: Probe(),
-    UPGRADE: Upgrade(),
-    NOOP: Ignored(),
+    CLOSE: Signal.CLOSED,
+    PONG: Signal.PONG,
+    PONG + PROBE: Signal.PONG,
+    PING + PROBE: Signal.PROBE,
+    UPGRADE: Signal.UPGRADE,
+    NOOP: Signal.IGNORED,
 }
 
 
@@ -96,40 +84,40 @@ def read(packet: str) -> Incoming:
         return _read_socket(packet[1:])
     said = _PLAIN.get(packet)
     if said is None:
-        raise Malformed("is not an Engine.IO packet of a client")
+        raise Malformed("not a valid Engine.IO packet")
     return said
 
 
 def _read_socket(packet: str) -> Incoming:
     found = _SOCKET.fullmatch(packet)
     if found is None:
-        raise Malformed("is not a Socket.IO packet")
+        raise Malformed("not a valid Socket.IO packet")
     kind, namespace, ack, text = found[1], found[2] or "/", found[3], found[4]
     namespace = namespace.partition("?")[0]
     if kind == DISCONNECT:
         return Left(namespace)
     if kind == ACK:
-        return Ignored()
+        return Signal.IGNORED
     value = _json(text) if text else None
     if kind == CONNECT and (value is None or isinstance(value, dict)):
         return Joined(namespace, value or {})
     if kind == EVENT and isinstance(value, list) and value and isinstance(value[0], str):
         return Said(namespace, value[0], value[1:], ack)
-    raise Malformed("is not a Socket.IO packet of a client")
+    raise Malformed("not a valid Socket.IO packet")
 
 
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise Malformed("holds what is not JSON") from None
+        raise Malformed("the packet's data is not valid JSON") from None
 
 
 def packets(body: str) -> list[str]:
     """The packets of a polling body; Malformed when there are none or too many."""
     found = body.split(SEPARATOR, MAX_PACKETS)
     if not body or len(found) > MAX_PACKETS:
-        raise Malformed(f"a body holds from 1 to {MAX_PACKETS} packets")
+        raise Malformed(f"a body must hold from 1 to {MAX_PACKETS} packets")
     return found
 
 
@@ -147,17 +135,17 @@ def opened(sid: str, upgrades: list[str], ping_seconds: float, timeout_seconds: 
         "pingTimeout": int(timeout_seconds * 1000),
         "maxPayload": most,
     }
-    return OPEN + _dumps(said)
+    return OPEN + text_of(said)
 
 
 def joined(namespace: str, sid: str) -> str:
     """The packet that lets a client into a namespace."""
-    return _socket(CONNECT, namespace, _dumps({"sid": sid}))
+    return _socket(CONNECT, namespace, text_of({"sid": sid}))
 
 
 def refused(namespace: str, message: str, code: int) -> str:
     """The packet that keeps a client out of a namespace (``connect_error``)."""
-    return _socket(CONNECT_ERROR, namespace, _dumps({"message": message, "data": {"code": code}}))
+    return _socket(CONNECT_ERROR, namespace, text_of({"message": message, "data": {"code": code}}))
 
 
 def left(namespace: str) -> str:
@@ -167,7 +155,7 @@ def left(namespace: str) -> str:
 
 def event(namespace: str, name: str, data: str) -> str:
     """An event with one value, given as JSON text."""
-    return _socket(EVENT, namespace, f"[{_dumps(name)},{data}]")
+    return _socket(EVENT, namespace, f"[{text_of(name)},{data}]")
 
 
 def acknowledged(namespace: str, ack: str, data: str) -> str:
@@ -177,7 +165,3 @@ def acknowledged(namespace: str, ack: str, data: str) -> str:
 
 def _socket(kind: str, namespace: str, text: str) -> str:
     return MESSAGE + kind + ("" if namespace == "/" else namespace + ",") + text
-
-
-def _dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

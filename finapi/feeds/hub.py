@@ -13,17 +13,19 @@ behind for :data:`SLOW_SECONDS` since it last kept up.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from finapi import accounts, events, metrics
-from finapi.accounts import Caller
+from finapi.accounts.users import Caller
 from finapi.app import App
-from finapi.clock import iso
-from finapi.events import Event, Span
+from finapi.core import metrics
+from finapi.core.clock import iso
+from finapi.core.limits import Decision
+from finapi.delivery import events
+from finapi.delivery.events import Event, SequenceRange
 from finapi.feeds import messages
-from finapi.feeds.messages import Filter, Message
+from finapi.feeds.messages import FeedMessage, Filter, Since
 
 UNAUTHORIZED, TOO_MANY, GOING_AWAY, TRY_AGAIN_LATER = 4401, 4429, 1001, 1013
 
@@ -37,18 +39,24 @@ BAD_KEY = "A valid API key is needed."
 
 
 class Refused(Exception):
-    """A reader is not let in: the close code and the reason."""
+    """A reader is not let in: the close code, the reason, and the decision of a limit if it was that."""
 
-    def __init__(self, code: int, reason: str) -> None:
+    def __init__(self, code: int, reason: str, decision: Decision | None = None) -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason
+        self.decision = decision
 
 
-class Reader(Protocol):
+class FeedReader(Protocol):
     """A connection, or a namespace of one, as the hub sees it."""
 
-    def deliver(self, messages: Sequence[Message]) -> None:
+    @property
+    def is_open(self) -> bool:
+        """Whether anybody is there to read."""
+        ...
+
+    def deliver(self, messages: Sequence[FeedMessage]) -> None:
         """Queue messages for sending."""
         ...
 
@@ -62,16 +70,18 @@ class Reader(Protocol):
 
 
 @dataclass(eq=False, slots=True)
-class Subscription:
+class FeedSubscription:
     """A reader of a feed; ``seq`` is the last number that was queued for it."""
 
     feed: str
-    reader: Reader
+    reader: FeedReader
     caller: Caller
     key: str
     filter: Filter
     seq: int
     catch_up_to: int
+    # What is said before all else.
+    first: FeedMessage | None = None
     live: bool = False
     caught_up: bool = False
     kept_up_at: float = 0.0
@@ -84,7 +94,7 @@ class _Feed:
     """A feed: how far it has been read for those who keep up, and all its readers."""
 
     last: int
-    readers: set[Subscription] = field(default_factory=set)
+    readers: set[FeedSubscription] = field(default_factory=set)
 
 
 class Hub:
@@ -97,41 +107,59 @@ class Hub:
             self._feeds = {feed: _Feed(events.span(tx, feed).last) for feed in events.TYPES}
 
     @property
-    def count(self) -> int:
-        """How many readers there are."""
-        return sum(len(feed.readers) for feed in self._feeds.values())
-
-    @property
     def readers(self) -> dict[str, int]:
         """How many readers each feed has."""
         return {name: len(feed.readers) for name, feed in self._feeds.items()}
 
     def open(
-        self, feed: str, key: str, reader: Reader, filter: Filter, since_seq: int | None
-    ) -> Subscription:
-        """Let a reader in, or Refused with the close code; then :meth:`fill` queues what it missed.
+        self, feed: str, who: tuple[Caller, str], reader: FeedReader, filter: Filter, since: Since | None
+    ) -> FeedSubscription:
+        """Let in a reader of an account, by a key; or Refused with the close code. :meth:`fill` queues what it missed.
 
-        That is everything after ``since_seq``, or the newest :attr:`Config.feed_catchup`.
+        That is everything after ``since``, or the newest :attr:`Config.feed_catchup` that pass the filter. A number of
+        another epoch may have meant another event: the reader is told, and goes on where the epochs part.
         """
+        caller, key = who
         with self._app.db.read() as tx:
-            caller = accounts.by_api_key(tx, key)
             span = events.span(tx, feed)
-        if caller is None:
-            raise Refused(UNAUTHORIZED, BAD_KEY)
         config = self._app.config
-        allowed = config.feeds_free if _is_free(caller) else config.feeds_paid
+        allowed = config.feeds_free if caller.plan in (None, "free") else config.feeds_paid
         if self._counts[caller.id] >= allowed:
             raise Refused(TOO_MANY, f"Connections that the plan allows at once: {allowed}.")
-        self._counts[caller.id] += 1
-        start = since_seq if since_seq is not None else max(span.first - 1, span.last - config.feed_catchup)
+        first = None
+        if since is None:
+            start = self._before_newest(feed, span, filter)
+        else:
+            start = since.seq
+            if since.epoch is not None and since.epoch != span.epoch:
+                start, which = span.behind(since.seq), {"since_seq": since.seq, "epoch": since.epoch}
+                first = messages.gap(span.epoch, start, iso(self._app.clock.now()), "another epoch", which)
         now = self._app.clock.monotonic()
-        subscription = Subscription(
-            feed, reader, caller, key, filter, start, span.last, kept_up_at=now, moved_at=now
+        subscription = FeedSubscription(
+            feed, reader, caller, key, filter, start, span.last, first, kept_up_at=now, moved_at=now
         )
+        self._counts[caller.id] += 1
         self._feeds[feed].readers.add(subscription)
         return subscription
 
-    def close(self, subscription: Subscription) -> None:
+    def _before_newest(self, feed: str, span: SequenceRange, filter: Filter) -> int:
+        """The number behind which the newest events that pass a filter begin: as many as a new reader is told of.
+
+        It looks back no further than events are kept, and at those of an unfiltered reader not at all.
+        """
+        left, seq = self._app.config.feed_catchup, span.last + 1
+        if filter == Filter():
+            return max(span.first - 1, span.last - left)
+        with self._app.db.read() as tx:
+            while left and (found := events.before(tx, feed, seq, BATCH)):
+                for event in reversed(found):
+                    seq = event.seq
+                    left -= filter.wants(event.about)
+                    if not left:
+                        break
+        return seq - 1
+
+    def close(self, subscription: FeedSubscription) -> None:
         """Forget a reader, whose connection has ended; twice is once."""
         readers = self._feeds[subscription.feed].readers
         if subscription in readers:
@@ -140,12 +168,10 @@ class Hub:
             if not self._counts[subscription.caller.id]:
                 del self._counts[subscription.caller.id]
 
-    def fill(self, subscription: Subscription) -> None:
+    def fill(self, subscription: FeedSubscription) -> None:
         """Queue what a reader that has sent nearly everything is to have next."""
         feed = self._feeds[subscription.feed]
-        while (
-            subscription in feed.readers and not subscription.live and subscription.reader.waiting() < BATCH
-        ):
+        while subscription in feed.readers and not subscription.live and subscription.reader.waiting() < BATCH:
             with self._app.db.read() as tx:
                 found = events.after(tx, subscription.feed, subscription.seq, BATCH)
                 span = events.span(tx, subscription.feed)
@@ -169,12 +195,15 @@ class Hub:
                 self._push(subscription, fresh)
         return more
 
-    def recheck(self) -> None:
-        """Close whoever's key is no longer one, as after a rotation."""
-        with self._app.db.read() as tx:
-            gone = [one for one in self._all() if accounts.by_api_key(tx, one.key) is None]
-        for subscription in gone:
-            subscription.reader.end(UNAUTHORIZED, BAD_KEY)
+    def keys(self) -> set[str]:
+        """The keys of all readers."""
+        return {one.key for one in self._all()}
+
+    def recheck(self, asked: Set[str], found: Container[str]) -> None:
+        """Close whoever's key was asked for and is no longer one, as after a rotation."""
+        for subscription in self._all():
+            if subscription.key in asked and subscription.key not in found:
+                subscription.reader.end(UNAUTHORIZED, BAD_KEY)
 
     def sweep(self) -> None:
         """Close whoever is too far behind."""
@@ -192,36 +221,34 @@ class Hub:
             if behind > MOST_BEHIND and (stalled or slow):
                 subscription.reader.end(TRY_AGAIN_LATER, f"The reader is {behind} messages behind.")
 
-    def end_all(self) -> None:
-        """Close everybody: the service stops."""
+    def end_all(self, code: int = GOING_AWAY, reason: str = "The service is stopping.") -> None:
+        """Close everybody."""
         for subscription in self._all():
-            subscription.reader.end(GOING_AWAY, "The service is stopping.")
+            subscription.reader.end(code, reason)
 
-    def _all(self) -> list[Subscription]:
+    def _all(self) -> list[FeedSubscription]:
         return [one for feed in self._feeds.values() for one in feed.readers]
 
-    def _push(self, subscription: Subscription, fresh: Sequence[Message]) -> None:
+    def _push(self, subscription: FeedSubscription, fresh: Sequence[FeedMessage]) -> None:
         if subscription.reader.waiting() > FULL:
             subscription.live = False  # it goes on from the journal when it has sent what it has
             return
         begun, subscription.seq = subscription.seq, max(subscription.seq, fresh[-1].seq)
-        wanted = [
-            message for message in fresh if message.seq > begun and subscription.filter.wants(message.about)
-        ]
+        wanted = [message for message in fresh if message.seq > begun and subscription.filter.wants(message.about)]
         if wanted:
             subscription.reader.deliver(wanted)
             self._app.metrics.count(metrics.FEED_MESSAGES, subscription.feed, by=len(wanted))
 
-    def _queue(self, subscription: Subscription, found: Sequence[Event], span: Span) -> None:
-        queued = []
-        seq, now = subscription.seq, iso(self._app.clock.now())
+    def _queue(self, subscription: FeedSubscription, found: Sequence[Event], span: SequenceRange) -> None:
+        queued = [] if subscription.first is None else [subscription.first]
+        subscription.first = None
+        seq, now, epoch = subscription.seq, iso(self._app.clock.now()), span.epoch
         if seq + 1 < span.first:
-            queued.append(
-                messages.gap(span.first - 1, now, "no longer kept", {"from": seq + 1, "to": span.first - 1})
-            )
+            which = {"from": seq + 1, "to": span.first - 1}
+            queued.append(messages.gap(epoch, span.first - 1, now, "no longer kept", which))
             subscription.seq = span.first - 1
         elif seq > span.last:  # a number of another journal, as after a backup was put back
-            queued.append(messages.gap(span.last, now, "not yet given out", {"since_seq": seq}))
+            queued.append(messages.gap(epoch, span.last, now, "not yet given out", {"since_seq": seq}))
             subscription.seq = span.last
         for event in found:
             subscription.seq = event.seq
@@ -231,7 +258,3 @@ class Hub:
         if queued:
             subscription.reader.deliver(queued)
             self._app.metrics.count(metrics.FEED_MESSAGES, subscription.feed, by=len(queued))
-
-
-def _is_free(caller: Caller) -> bool:
-    return caller.plan in (None, "free")

@@ -1,36 +1,37 @@
 """The feeds as one thread: connections taken over from the HTTP server, time, and news of the journal.
 
-A selector and no thread for each connection: all that happens between two waits happens in one order, so that
-limits are counted and readers are pushed to without a lock, and a connection costs a few kilobytes instead of
-a stack.
+One loop and no thread for each connection: all that happens between two waits happens in one order, so that limits
+are counted and readers are pushed to without a lock, and a connection costs a few kilobytes instead of a stack. It is
+another loop than the server's, which answers calls while news are read and pushed here.
 """
 
 from __future__ import annotations
 
 import base64
 import logging
-import selectors
-import socket
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from functools import partial
 
-from finapi import __version__, accounts, events
+from finapi import __version__
+from finapi.accounts import users
 from finapi.app import App
-from finapi.errors import ApiError
-from finapi.feeds import requests
-from finapi.feeds.connections import Connection
+from finapi.delivery import events
+from finapi.feeds import messages, requests
+from finapi.feeds.connections import LINGERING, TOO_MANY_WITHOUT_KEY, FeedConnection, FeedContext, FeedPlaces, Knock
 from finapi.feeds.engineio import Malformed
-from finapi.feeds.guests import Guests
-from finapi.feeds.hub import Hub, Refused
-from finapi.feeds.plain import EventStream, PlainSocket, asked
-from finapi.feeds.requests import ErrorResponse, Taken
-from finapi.feeds.sessions import EngineSocket, Exchange, Session
+from finapi.feeds.hub import FeedSubscription, Hub, Refused
+from finapi.feeds.keys import KeyDesk
+from finapi.feeds.plain import EventStream, PlainSocket
+from finapi.feeds.sessions import EngineSession, EngineSocket
 from finapi.feeds.websocket import MAX_MESSAGE, PING_SECONDS, PONG_SECONDS, WebSocket, handshake
-from finapi.handover import HandedOver
+from finapi.httpd import response
+from finapi.httpd.loop import Connection, Loop
+from finapi.httpd.settings import Asked, ErrorResponse, HandedOver
+from finapi.httpd.shares import Places
 
 log = logging.getLogger("finapi.feeds")
 
@@ -38,60 +39,60 @@ TICK_SECONDS = 1.0  # between looks at what is overdue
 POLL_SECONDS = PING_SECONDS + PONG_SECONDS  # that a poll may wait; a session's ping ends it before
 PATIENCE = 30.0  # that a round may take before the loop counts as one that hangs
 AGAIN_SECONDS = 1.0  # after a round that failed, as when the store cannot be read
+NO_MORE: Mapping[str, str] = {}
 GRACE_SECONDS = 1.0  # for readers to take the last of it when the service stops
-
-# What the status of an HTTP answer is when a reader is refused by a close code.
-_STATUS_OF_CODE = {4400: 400, 4401: 401, 4429: 429}
 
 
 class Feeds:
     """All feeds of a service. Made before it listens; :meth:`run` is the body of its thread."""
 
     def __init__(self, app: App, error_response: ErrorResponse) -> None:
+        self.loop = Loop(app.clock.monotonic, TICK_SECONDS)
+        self.keys = KeyDesk(app, self.loop)  # for a worker
         self._app = app
         self._error_response = error_response
         self._hub = Hub(app)
-        self._guests = Guests(self, app.config.feed_strangers, app.config.feed_strangers_per_address)
-        self._selector = selectors.DefaultSelector()
-        self._waker, self._woken = socket.socketpair()
-        for end in (self._waker, self._woken):
-            end.setblocking(False)
-        self._selector.register(self._woken, selectors.EVENT_READ)
-        self._connections: set[Connection] = set()
-        self._sessions: dict[str, Session] = {}
+        self._places = FeedPlaces(app.config)
+        self._context = FeedContext(app, self.loop, self._hub, self.keys, self._places)
+        self._sessions: dict[str, EngineSession] = {}
         self._inbox: deque[HandedOver] = deque()
         self._news = True
         self._keys_changed = False
         self._stopping = threading.Event()
         self._ended = False
-        self._next_sweep = 0.0
         self._round_at: float | None = None
         self._failure: str | None = None
         app.db.listen(events.TOPIC, self._has_news)
-        app.db.listen(accounts.KEYS, self._has_changed_keys)
+        app.db.listen(users.KEYS, self._has_changed_keys)
 
     # ---- from other threads
 
-    def wants(self, method: str, path: str, accept: str) -> bool:
-        """Whether a request is the feeds' own."""
-        return requests.wanted(method, path, accept)
+    @staticmethod
+    def wants(method: str, path: str, accept: str) -> bool:
+        """Whether a request is the feeds' own, by its path and ``Accept``."""
+        path = path.rstrip("/")
+        if path == requests.EVENTS_PATH:
+            return method == "GET" and "text/event-stream" in accept.lower()
+        return path == requests.SOCKET_IO or path in requests.PATHS
 
     def take(self, handed: HandedOver) -> None:
         """Take over a connection; it belongs to the feeds from here on."""
+        if len(self._inbox) >= self._places.limit:  # the loop hangs
+            handed.sock.close()
+            return
         self._inbox.append(handed)
         if self._ended:  # looked at after the append: either this or close() finds what is in the inbox
             self._empty_inbox()
-        self.wake()
+        self.loop.wake()
 
-    def wake(self) -> None:
-        """Let the loop look at the time, the inbox and the journal now."""
-        with suppress(BlockingIOError, OSError):  # full: it will wake anyway; closed: it has ended
-            self._waker.send(b"\0")
+    def end_readers(self, code: int, reason: str) -> None:
+        """Close everybody who reads, who may come back."""
+        self.loop.call_soon(lambda: self._hub.end_all(code, reason))
 
     def stop(self) -> None:
         """Make :meth:`run` return, when readers have been told or :data:`GRACE_SECONDS` have passed."""
         self._stopping.set()
-        self.wake()
+        self.loop.wake()
 
     def trouble(self) -> str | None:
         """Why it serves nobody: its thread has ended, hangs, or failed in its last round; else None."""
@@ -104,42 +105,16 @@ class Feeds:
 
     def _has_news(self) -> None:
         self._news = True
-        self.wake()
+        self.loop.wake()
 
     def _has_changed_keys(self) -> None:
+        self.keys.changed()
         self._keys_changed = True
-        self.wake()
+        self.loop.wake()
 
     def readers(self) -> dict[tuple[str, ...], float]:
         """How many readers each feed has."""
         return {(feed,): float(number) for feed, number in self._hub.readers.items()}
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many connections, sessions, readers and strangers there are."""
-        return {
-            "connections": len(self._connections),
-            "sessions": len(self._sessions),
-            "readers": self._hub.count,
-            "strangers": self._guests.count,
-        }
-
-    # ---- as the watcher of the connections
-
-    def now(self) -> float:
-        """Seconds of the service's monotonic clock."""
-        return self._app.clock.monotonic()
-
-    def watch(self, connection: Connection, mask: int) -> None:
-        """Call a connection when its socket is ready for what the mask says; 0 to forget it."""
-        if not mask:
-            self._selector.unregister(connection.sock)
-            self._connections.discard(connection)
-        elif connection in self._connections:
-            self._selector.modify(connection.sock, mask, connection)
-        else:
-            self._connections.add(connection)
-            self._selector.register(connection.sock, mask, connection)
 
     # ---- the loop
 
@@ -148,17 +123,21 @@ class Feeds:
         try:
             while not self._stopping.is_set():
                 self._round()
+            # All have time to hear of the end.
+            self._places.lingering = Places(self._places.limit + LINGERING, self._places.limit, Connection.close)
             self._hub.end_all()
             for session in list(self._sessions.values()):
                 session.end(1001, "The service is stopping.")
-            for connection in list(self._connections):
+            for connection in list(self.loop.connections):
+                if isinstance(connection, EngineSocket) and not connection.session.closed:
+                    continue  # its client is changing over to it; then it ends with the session
                 if isinstance(connection, WebSocket):
                     connection.end(1001, "The service is stopping.")
                 else:
                     connection.finish()
             # The machine's time, which passes while the service's may stand still.
             until = time.monotonic() + GRACE_SECONDS
-            while self._connections and time.monotonic() < until:
+            while self.loop.connections and time.monotonic() < until:
                 self.step(0.05)
         finally:
             self.close()
@@ -177,227 +156,195 @@ class Feeds:
     def step(self, timeout: float) -> None:
         """One round: what sockets say, new connections, news, and the time."""
         self._round_at = time.monotonic()
-        for key, mask in self._selector.select(0 if self._news and not self._stopping.is_set() else timeout):
-            if key.data is None:
-                with suppress(BlockingIOError):
-                    self._woken.recv(4096)
-            else:
-                self._guarded(key.data, mask)
+        overdue = self.loop.step(0 if self._news and not self._stopping.is_set() else timeout)
         while self._inbox:
             self._begin(self._inbox.popleft())
         if self._keys_changed:
             self._keys_changed = False
-            self._hub.recheck()
+            asked = self._hub.keys()
+            self.keys.ask(asked, partial(self._hub.recheck, asked), self._cannot_recheck)
         if self._news:
             self._news = False
             self._news = self._hub.publish() or self._news
-        if self.now() >= self._next_sweep:
-            self._next_sweep = self.now() + TICK_SECONDS
-            self._sweep()
+        if overdue:
+            for session in list(self._sessions.values()):
+                if not session.closed and self.loop.now() >= session.due:
+                    session.expired()
+            self._hub.sweep()
+
+    def _cannot_recheck(self) -> None:
+        raise RuntimeError("the readers' keys could not be looked up again")  # and the round is made again
 
     def close(self) -> None:
         """Release everything; for feeds that were never run, too."""
         self._ended = True
         self._empty_inbox()
-        for connection in list(self._connections):
-            connection.close()
+        self.loop.close()
         for session in list(self._sessions.values()):
             session.close()
-        self._selector.close()
-        self._waker.close()
-        self._woken.close()
 
     def _empty_inbox(self) -> None:
         with suppress(IndexError):
             while True:
                 self._inbox.popleft().sock.close()
 
-    def _sweep(self) -> None:
-        now = self.now()
-        timed: list[Connection | Session] = [*self._connections, *self._sessions.values()]
-        for one in timed:
-            if not one.closed and now >= one.due:
-                one.expired()
-        self._hub.sweep()
-
-    def _guarded(self, connection: Connection, mask: int) -> None:
-        try:
-            connection.handle(mask)
-        except Exception:
-            log.exception("a connection of the feeds failed")
-            connection.close()
-
     # ---- new connections
 
-    def _begin(self, handed: HandedOver) -> None:
+    def _begin(self, request: HandedOver) -> None:
         try:
-            self._answer(requests.taken(handed))
+            self._answer(request)
         except Exception:
             log.exception("a connection could not be taken over")
             # What was made of it so far must not stay behind a socket that is another's by then.
-            for connection in [one for one in self._connections if one.sock is handed.sock]:
+            for connection in [one for one in self.loop.connections if one.sock is request.sock]:
                 connection.close()
-            handed.sock.close()
+            self._places.open.leave(request.sock)
+            request.sock.close()
 
-    def _answer(self, taken: Taken) -> None:
-        origin = taken.headers.get("origin")
+    def _answer(self, request: HandedOver) -> None:
+        origin = request.headers.get("origin")
         allowed = self._app.config.feed_origins
+        feed = requests.PATHS.get(request.path)
         if self._stopping.is_set():
-            self._error(taken, 503, "The service is stopping.")
-        elif len(self._connections) >= self._app.config.feed_connections:
-            self._error(taken, 503, "Too many connections.")
+            self._error(request, 503, "The service is stopping.")
+        elif len(self._places.open) >= self._places.limit:
+            self._error(request, 503, "Too many connections.")
+        elif not self._places.open.enter(request.sock, self._context.address_of(request)):
+            self._error(request, 429, "Too many connections from this address.")
         elif origin is not None and allowed and origin not in allowed:
-            self._error(taken, 403, "This origin may not read the feeds.")
-        elif taken.method == "OPTIONS":
-            self._preflight(taken)
-        elif taken.path == requests.EVENTS_PATH:
-            self._event_stream(taken)
-        elif "EIO" in taken.query:
-            self._engine(taken)
-        elif taken.upgrades and taken.feed is not None:
-            if self._shake(taken):
-                address = taken.address(self._app.config.trusted_proxies)
-                socket = PlainSocket(self._guests, self._hub, taken, address)
-                self._rest(socket, taken)
-        else:
-            self._error(taken, 400, "This path speaks WebSocket and Socket.IO.")
+            self._error(request, 403, "This origin is not allowed to read the feeds.")
+        elif request.method == "OPTIONS":
+            self._preflight(request)
+        elif request.path == requests.EVENTS_PATH:
+            self._event_stream(request)
+        elif "EIO" in request.query:
+            self._engine(request)
+        elif not requests.wants_websocket(request) or feed is None:
+            self._error(request, 400, "This path takes WebSocket and Socket.IO connections.")
+        elif self._shake(request):
+            self._rest(PlainSocket(self._context, request, feed), request)
 
-    def _shake(self, taken: Taken) -> bool:
+    def _shake(self, request: HandedOver) -> bool:
         """Answer an opening handshake; whether it was one."""
-        status, headers, reason = handshake(taken)
+        status, headers, reason = handshake(request)
         if status != 101:
-            self._error(taken, 400, reason)
+            self._error(request, 400, reason)
             return False
-        lines = ["HTTP/1.1 101 Switching Protocols", *(f"{name}: {value}" for name, value in headers)]
-        lines.append(f"X-API-Version: {__version__}")
         with suppress(OSError):  # a client that has gone is found by the connection
-            taken.sock.send("\r\n".join([*lines, "", ""]).encode("latin-1"))
+            request.sock.send(response.head("101 Switching Protocols", [*headers, ("X-API-Version", __version__)]))
         return True
 
-    def _rest(self, connection: Connection, taken: Taken) -> None:
-        if taken.rest and not connection.closed:
-            connection.received(taken.rest)
+    def _rest(self, connection: Connection, request: HandedOver) -> None:
+        if request.rest and not connection.closed:
+            connection.received(request.rest)
 
-    def _event_stream(self, taken: Taken) -> None:
-        said: dict[str, Any] = {**taken.query}
-        last = taken.headers.get("last-event-id")
+    def _event_stream(self, request: HandedOver) -> None:
+        wanted, feed = {**request.query}, request.query.get("feed", "")
+        last = request.headers.get("last-event-id")
         if last is not None:
-            said["since_seq"] = last
-        feed = said.get("feed", "")
+            wanted |= messages.split_id(last)
         if feed not in events.TYPES:
-            self._error(taken, 400, f"feed must be one of {', '.join(events.TYPES)}.")
+            self._error(request, 400, f"feed must be one of {', '.join(events.TYPES)}.")
             return
-        headers = [
-            ("Content-Type", "text/event-stream; charset=utf-8"),
-            *requests.cross_origin(taken.headers),
-        ]
-        stream = EventStream(self, self._hub, taken.sock, requests.head(200, headers, self._app.new_uuid()))
-        try:
-            filter, since = asked(said)
-            stream.begin(self._hub.open(feed, taken.key or "", stream, filter, since))
-        except Refused as refusal:
-            self._refuse(stream, taken, _STATUS_OF_CODE[refusal.code], refusal.reason)
-        except ApiError as error:
-            self._refuse(stream, taken, 400, error.message)
+        stream = EventStream(self._context, request)
+
+        def admitted(subscription: FeedSubscription) -> None:
+            headers = [("Content-Type", "text/event-stream; charset=utf-8"), *requests.cross_origin(request.headers)]
+            stream.begin(subscription, requests.head(200, headers, self._app.new_uuid()))
+
+        def refused(why: Refused) -> None:
+            more = why.decision.headers(self._app.clock.now()) if why.decision else {}
+            self._error(request, why.code - 4000, why.reason, stream, more)  # 4429 of a WebSocket is 429 of HTTP
+
+        knock = Knock(feed, requests.api_key(request) or "", stream.address, stream, wanted)
+        self._context.let_in(knock, admitted, refused, stream.close)
 
     # ---- Socket.IO
 
-    def _engine(self, taken: Taken) -> None:
-        transport, sid = taken.query.get("transport"), taken.query.get("sid")
+    def _engine(self, request: HandedOver) -> None:
+        transport, sid = request.query.get("transport"), request.query.get("sid")
         session = self._sessions.get(sid or "")
-        if taken.query["EIO"] != "4" or transport not in ("polling", "websocket"):
-            self._error(taken, 400, "Engine.IO 4 is spoken here, over polling and websocket.")
-        elif (transport == "websocket") != taken.upgrades:
-            self._error(taken, 400, "The transport is not the one of the request.")
+        if request.query["EIO"] != "4" or transport not in ("polling", "websocket"):
+            self._error(request, 400, "Only Engine.IO 4 over polling or websocket is supported.")
+        elif (transport == "websocket") != requests.wants_websocket(request):
+            self._error(request, 400, "The transport parameter does not match the request.")
         elif sid is not None and session is None:
-            self._error(taken, 400, "There is no session of this id.")
-        elif transport == "websocket":
-            self._engine_socket(taken, session)
-        elif session is not None and taken.method == "POST":
-            self._posted(taken, session)
-        elif taken.method == "GET":
-            self._polled(taken, session)
-        else:
-            self._error(taken, 400, "Polling is GET and POST.")
+            self._error(request, 400, "Unknown session id.")
+        elif session is not None and session.socket is not None and transport == "websocket":
+            self._error(request, 400, "The session already has a WebSocket.")
+        elif session is not None and request.method == "POST":
+            self._posted(request, session)
+        elif request.method != "GET":
+            self._error(request, 400, "Polling takes GET and POST.")
+        elif current := session or self._new_session(request):
+            (self._upgrade if transport == "websocket" else self._poll)(request, current, session is None)
 
-    def _engine_socket(self, taken: Taken, session: Session | None) -> None:
-        if session is not None and session.socket is not None:
-            self._error(taken, 400, "The session has its WebSocket.")
-            return
-        fresh = session is None
-        session = session or self._session(taken)
-        if session is None or not self._shake(taken):
-            if fresh and session is not None:
-                session.close()
-            return
-        connection = EngineSocket(session, taken.sock)
-        if fresh:
-            session.socket = connection
-            session.open([])
-        self._rest(connection, taken)
-
-    def _posted(self, taken: Taken, session: Session) -> None:
-        exchange = Exchange(self, taken.sock, PONG_SECONDS)
-        if len(taken.body) > MAX_MESSAGE:
+    def _upgrade(self, request: HandedOver, session: EngineSession, fresh: bool) -> None:
+        if self._shake(request):
+            connection = EngineSocket(session, request)
+            if fresh:
+                session.socket = connection
+                session.open([])
+            elif not self._places.unverified.enter(connection, connection.address):
+                connection.displaced()
+            self._rest(connection, request)
+        elif fresh:
             session.close()
-            self._refuse(exchange, taken, 413, f"A body holds at most {MAX_MESSAGE} bytes.")
+
+    def _posted(self, request: HandedOver, session: EngineSession) -> None:
+        if len(request.body) > MAX_MESSAGE:
+            session.close()
+            self._error(request, 413, f"A body may hold at most {MAX_MESSAGE} bytes.")
             return
         try:
-            session.posted(taken.body.decode())
+            session.posted(request.body.decode())
         except (Malformed, UnicodeDecodeError) as error:
             session.close()
-            self._refuse(exchange, taken, 400, str(error) if isinstance(error, Malformed) else "is not UTF-8")
+            self._error(request, 400, str(error) if isinstance(error, Malformed) else "the body is not valid UTF-8")
             return
-        exchange.answer(self._text("ok", taken.headers))
+        self._send_last(request, requests.text("ok", request.headers, self._app.new_uuid()))
 
-    def _polled(self, taken: Taken, session: Session | None) -> None:
-        fresh = session is None
-        session = session or self._session(taken)
-        if session is None:
-            return
-        exchange = Exchange(self, taken.sock, POLL_SECONDS)
+    def _poll(self, request: HandedOver, session: EngineSession, fresh: bool) -> None:
+        connection = FeedConnection(self._context, request, POLL_SECONDS)
         if fresh:
             session.open(["websocket"])
-        if not session.poll(exchange, taken.headers):
-            self._refuse(exchange, taken, 400, "The session has a poll or a WebSocket already.")
+        if not session.poll(connection, request.headers):
+            self._error(request, 400, "The session already has a pending poll or a WebSocket.", connection)
 
-    def _session(self, taken: Taken) -> Session | None:
-        """A new session; None, and the refusal sent, when there are too many of nobody known."""
-        address = taken.address(self._app.config.trusted_proxies)
-        if not self._guests.enter(address):
-            self._error(taken, 429, "Too many connections have not said who they are.")
-            return None
+    def _new_session(self, request: HandedOver) -> EngineSession | None:
+        """A new session; None, and the refusal sent, when too many have no key."""
         sid = base64.urlsafe_b64encode(self._app.random_bytes(15)).decode()
-        session = self._sessions[sid] = Session(
-            sid, taken, address, hub=self._hub, guests=self._guests, polled=self._text, forget=self._forget
-        )
+        session = EngineSession(self._context, request, sid, partial(self._sessions.pop, sid, None))
+        if not self._places.unverified.enter(session, self._context.address_of(request)):
+            self._error(request, 429, TOO_MANY_WITHOUT_KEY)
+            return None
+        self._sessions[sid] = session
         return session
-
-    def _forget(self, session: Session) -> None:
-        self._sessions.pop(session.sid, None)
 
     # ---- answers
 
-    def _text(self, body: str, headers: Mapping[str, str]) -> bytes:
-        data = body.encode()
-        more = [("Content-Type", "text/plain; charset=UTF-8"), ("Content-Length", str(len(data)))]
-        more += requests.cross_origin(headers)
-        return requests.head(200, more, self._app.new_uuid()) + data
-
-    def _preflight(self, taken: Taken) -> None:
+    def _preflight(self, request: HandedOver) -> None:
         headers = [
             ("Allow", "GET, OPTIONS, POST"),
             ("Access-Control-Allow-Methods", "GET, OPTIONS, POST"),
             ("Access-Control-Allow-Headers", "X-API-Key, Content-Type, Last-Event-ID"),
             ("Access-Control-Max-Age", "86400"),
-            *requests.cross_origin(taken.headers),
+            *requests.cross_origin(request.headers),
         ]
-        Exchange(self, taken.sock, PONG_SECONDS).answer(requests.head(204, headers, self._app.new_uuid()))
+        self._send_last(request, requests.head(204, headers, self._app.new_uuid()))
 
-    def _error(self, taken: Taken, status: int, reason: str) -> None:
-        self._refuse(Exchange(self, taken.sock, PONG_SECONDS), taken, status, reason)
+    def _error(
+        self,
+        request: HandedOver,
+        status: int,
+        reason: str,
+        connection: Connection | None = None,
+        more: Mapping[str, str] = NO_MORE,
+    ) -> None:
+        asked = Asked(request.method, request.path, request.headers.get("x-request-id", ""), request.peer)
+        headers, body = self._error_response(status, reason, asked)
+        headers = [*headers, *more.items(), *requests.cross_origin(request.headers)]
+        self._send_last(request, *response.last_answer(status, headers, body), connection=connection)
 
-    def _refuse(self, connection: Connection, taken: Taken, status: int, reason: str) -> None:
-        more = requests.cross_origin(taken.headers)
-        connection.send([requests.error(status, reason, self._error_response, more)])
-        connection.finish()
+    def _send_last(self, request: HandedOver, *chunks: bytes, connection: Connection | None = None) -> None:
+        (connection or FeedConnection(self._context, request)).send_last(*chunks)

@@ -2,92 +2,88 @@
 
 from __future__ import annotations
 
-import json
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from finapi.core import json
+from finapi.core.errors import ApiError, invalid_param
+from finapi.delivery.events import About, Event
 from finapi.edgar import tickers
-from finapi.errors import ApiError, invalid_param
-from finapi.events import About, Event
 from finapi.feeds import engineio
 
 MAX_WORDS = 1_000  # tickers, CIKs or form types of one filter
 _LISTS = ("tickers", "ciks", "form_types")
 
 
-class Message:
+class FeedMessage:
     """A message of a feed, encoded for each protocol when the first reader wants it, and kept for the rest."""
 
-    __slots__ = ("_forms", "about", "name", "seq", "text")
+    __slots__ = ("_encoded", "_packets", "about", "epoch", "name", "seq", "text")
 
-    def __init__(self, seq: int, name: str, about: About, text: str) -> None:
+    def __init__(self, epoch: int, seq: int, name: str, about: About, text: str) -> None:
+        self.epoch = epoch
         self.seq = seq
         self.name = name
         self.about = about
         self.text = text
-        self._forms: dict[str, str | bytes] = {}
+        self._packets: dict[str, str] = {}
+        self._encoded: dict[str, bytes] = {}
 
     def frame(self) -> bytes:
         """As a WebSocket message."""
-        return self._form("frame", lambda: text_frame(self.text))  # type: ignore[return-value]
+        return self._encode("frame", lambda: text_frame(self.text))
 
     def server_sent(self) -> bytes:
-        """As a Server-Sent Event; its id is what a browser sends back when it reconnects."""
-        return self._form(  # type: ignore[return-value]
-            "sse", lambda: f"id: {self.seq}\nevent: {self.name}\ndata: {self.text}\n\n".encode()
-        )
+        """As a Server-Sent Event; its id is what a browser sends back when it reconnects (:func:`split_id`)."""
+        begun = f"id: {self.epoch}-{self.seq}\nevent: {self.name}\n"
+        return self._encode("sse", lambda: f"{begun}data: {self.text}\n\n".encode())
 
     def packet(self, namespace: str) -> str:
         """As an Engine.IO packet to a namespace."""
-        return self._form(  # type: ignore[return-value]
-            namespace, lambda: engineio.event(namespace, self.name, self.text)
-        )
+        packet = self._packets.get(namespace)
+        if packet is None:
+            packet = self._packets[namespace] = engineio.event(namespace, self.name, self.text)
+        return packet
 
     def packet_frame(self, namespace: str) -> bytes:
         """That packet as a WebSocket message."""
-        return self._form(  # type: ignore[return-value]
-            "frame" + namespace, lambda: text_frame(self.packet(namespace))
-        )
+        return self._encode(namespace, lambda: text_frame(self.packet(namespace)))
 
-    def _form(self, kind: str, make: Any) -> str | bytes:
-        form = self._forms.get(kind)
-        if form is None:
-            form = self._forms[kind] = make()
-        return form
+    def _encode(self, protocol: str, encode: Callable[[], bytes]) -> bytes:
+        encoded = self._encoded.get(protocol)
+        if encoded is None:
+            encoded = self._encoded[protocol] = encode()
+        return encoded
 
 
-def of_event(event: Event, *, catching_up: bool) -> Message:
+def of_event(event: Event, *, catching_up: bool) -> FeedMessage:
     """The message of an event of the journal (CONTRACT 10)."""
     beside = ',"is_catchup":true' if catching_up else ""
     text = (
-        f'{{"type":"{event.type}","seq":{event.seq},"occurred_at":{json.dumps(event.occurred_at)},'
-        f'"data":{event.data}{beside}}}'
+        f'{{"type":"{event.type}","seq":{event.seq},"epoch":{event.epoch},'
+        f'"occurred_at":{json.text(event.occurred_at)},"data":{event.data}{beside}}}'
     )
-    return Message(event.seq, event.type, event.about, text)
+    return FeedMessage(event.epoch, event.seq, event.type, event.about, text)
 
 
-def gap(seq: int, now: str, reason: str, which: Mapping[str, int]) -> Message:
+def gap(epoch: int, seq: int, now: str, reason: str, which: Mapping[str, int]) -> FeedMessage:
     """The message that says which numbers a reader asked for in vain, and why; it goes on after ``seq``."""
-    return told("gap", {**which, "reason": reason}, seq=seq, occurred_at=now)
+    return reply("gap", {**which, "reason": reason}, seq=seq, epoch=epoch, occurred_at=now)
 
 
-def told(name: str, data: Mapping[str, Any], **beside: Any) -> Message:
+def reply(name: str, data: Mapping[str, Any], **beside: Any) -> FeedMessage:
     """A message that is no event: an answer to what a reader said."""
-    text = json.dumps({"type": name, **beside, "data": data}, ensure_ascii=False, separators=(",", ":"))
-    return Message(beside.get("seq", 0), name, About(), text)
+    text = json.text({"type": name, **beside, "data": data})
+    return FeedMessage(beside.get("epoch", 0), beside.get("seq", 0), name, About(), text)
 
 
-def wrong(error: ApiError) -> Message:
+def error_reply(error: ApiError) -> FeedMessage:
     """The message that says what was wrong with what a reader said."""
-    said = {
-        "code": error.code,
-        "message": error.message,
-        **({"details": error.details} if error.details else {}),
-    }
-    return told("error", said)
+    said = {"code": error.code, "message": error.message, **({"details": error.details} if error.details else {})}
+    return reply("error", said)
 
 
 def text_frame(text: str) -> bytes:
@@ -128,7 +124,7 @@ class Filter:
         lists = {name: getattr(self, name) | words for name, words in _lists(said).items()}
         for name, words in lists.items():
             if len(words) > MAX_WORDS:
-                raise invalid_param(name, f"A filter holds at most {MAX_WORDS} {name}.", expected="fewer")
+                raise invalid_param(name, f"A filter may hold at most {MAX_WORDS} {name}.", expected="fewer")
         return replace(self, **lists)
 
     def without_lists(self, said: Mapping[str, Any]) -> Filter:
@@ -151,12 +147,8 @@ def _lists(said: Mapping[str, Any]) -> dict[str, frozenset[str]]:
             continue
         if isinstance(words, str):  # of a query
             words = [word for word in words.split(",") if word.strip()]
-        if (
-            not isinstance(words, list)
-            or len(words) > MAX_WORDS
-            or not all(isinstance(w, str) for w in words)
-        ):
-            raise invalid_param(name, f"{name} must be a list of texts.", expected="list of texts")
+        if not isinstance(words, list) or len(words) > MAX_WORDS or not all(isinstance(w, str) for w in words):
+            raise invalid_param(name, f"{name} must be a list of strings.", expected="list of texts")
         found[name] = frozenset(_word(name, word) for word in words)
     return found
 
@@ -172,20 +164,37 @@ def _word(name: str, word: str) -> str:
             return word.upper()
     except ValueError:
         pass
-    raise invalid_param(name, f"{name} holds what is none of them.", expected=name)
+    raise invalid_param(name, f"{name} holds an invalid value.", expected=name)
 
 
-def since_seq(value: Any) -> int | None:
-    """The number after which a reader wants to go on, None when it names none; INVALID_PARAM otherwise."""
+@dataclass(frozen=True, slots=True)
+class Since:
+    """How far a reader has come, and in which epoch; without an epoch the present one is meant."""
+
+    seq: int
+    epoch: int | None = None
+
+
+def since(said: Mapping[str, Any]) -> Since | None:
+    """Where a reader wants to go on by its ``since_seq`` and ``epoch``, None when it names no number.
+
+    INVALID_PARAM for what are no whole numbers.
+    """
+    seq, epoch = _number(said, "since_seq"), _number(said, "epoch")
+    return None if seq is None else Since(seq, epoch)
+
+
+def split_id(text: str) -> dict[str, str]:
+    """The ``since_seq`` and ``epoch`` that the id of a Server-Sent Event stands for; before epochs it was a number."""
+    epoch, _, seq = text.rpartition("-")
+    return {"since_seq": seq, "epoch": epoch}
+
+
+def _number(said: Mapping[str, Any], name: str) -> int | None:
+    value = said.get(name)
     if value is None or value == "":
         return None
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not re.fullmatch("[0-9]{1,15}", text):
-        raise invalid_param("since_seq", "since_seq must be a whole number.", expected="integer")
+        raise invalid_param(name, f"{name} must be a whole number.", expected="integer")
     return int(text)
-
-
-def unknown_verb() -> ApiError:
-    """The error for a message that is neither of the two that a reader may send."""
-    allowed = ["subscribe", "unsubscribe"]
-    return invalid_param("type", "A message must be of type subscribe or unsubscribe.", allowed=allowed)

@@ -3,190 +3,174 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from finapi.errors import ApiError
-from finapi.feeds import messages
-from finapi.feeds.connections import Connection
-from finapi.feeds.guests import Guests
-from finapi.feeds.hub import UNAUTHORIZED, Hub, Refused, Subscription
-from finapi.feeds.messages import Filter, Message
-from finapi.feeds.requests import Taken
-from finapi.feeds.websocket import PING_SECONDS, WebSocket
+from finapi.core.errors import ApiError, invalid_param
+from finapi.feeds import messages, requests
+from finapi.feeds.connections import TOO_MANY_WITHOUT_KEY, FeedConnection, FeedContext, Knock
+from finapi.feeds.hub import TOO_MANY, TRY_AGAIN_LATER, UNAUTHORIZED, FeedSubscription
+from finapi.feeds.messages import FeedMessage
+from finapi.feeds.websocket import MAX_MESSAGE, PING_SECONDS, WebSocket
+from finapi.httpd.settings import HandedOver
 
 GREETING_SECONDS = 5.0  # for the first message to bring a key (CONTRACT 10)
-NO_KEY = "No API key came within 5 seconds."
-
-
-def asked(said: Mapping[str, Any]) -> tuple[Filter, int | None]:
-    """The filter and the number to go on after that a query or a first message asks for."""
-    return Filter().with_lists(said), messages.since_seq(said.get("since_seq"))
+MAX_HELD = 64  # messages behind a key that is being looked up
+BUSY = "The service is busy."
 
 
 class PlainSocket(WebSocket):
     """A WebSocket of one feed."""
 
-    def __init__(self, guests: Guests, hub: Hub, taken: Taken, address: str) -> None:
-        super().__init__(guests.watcher, taken.sock)
-        assert taken.feed is not None
-        self._hub = hub
-        self._feed = taken.feed
-        self._query = taken.query
-        self._guests = guests
-        self._address = address
-        self._subscription: Subscription | None = None
-        self._stranger = False
-        self.due = self.watcher.now() + GREETING_SECONDS
-        if taken.key is not None:
-            self._let_in(taken.key, taken.query)
-        elif guests.enter(address):
-            self._stranger = True
-        else:
-            self.end(4429, "Too many connections have not said who they are.")
+    def __init__(self, context: FeedContext, request: HandedOver, feed: str) -> None:
+        super().__init__(context, request)
+        self._feed = feed
+        self._query = request.query
+        self._subscription: FeedSubscription | None = None
+        self._held: list[str] | None = None  # what was said while the key is looked up
+        self.due = self.loop.now() + GREETING_SECONDS
+        key = requests.api_key(request)
+        if key is not None:
+            self._let_in(key, request.query)
+        elif not context.places.unverified.enter(self, self.address):
+            self.displaced()
 
     # ---- as a reader of the hub
 
-    def deliver(self, messages: Sequence[Message]) -> None:
+    def deliver(self, messages: Sequence[FeedMessage]) -> None:
         """Queue messages for sending."""
         if self.is_open:
             self.send([message.frame() for message in messages])
-
-    def waiting(self) -> int:
-        """How many messages are queued and not yet sent."""
-        return len(self.queue)
 
     # ---- as a connection
 
     def said(self, text: str) -> None:
         """The key, first; then what is to be filtered."""
+        if not self.is_open:
+            return
+        if self._held is not None:
+            self._held.append(text)
+            if sum(map(len, self._held)) > MAX_MESSAGE or len(self._held) > MAX_HELD:
+                self.end(TOO_MANY, "Too many messages before the key was looked at.")
+            return
         try:
             said = json.loads(text)
             if not isinstance(said, dict):
                 raise ValueError
         except (ValueError, RecursionError):
             said = {}
-        if self._subscription is None:
-            token = said.get("token") or said.get("apiKey")
-            if isinstance(token, str):
-                self._let_in(token, {**self._query, **said})
-            else:
-                self.end(UNAUTHORIZED, 'The first message must be {"token": API key}.')
+        if self._subscription is not None:
+            answer = filter_changed(self._subscription, said.get("type") or said.get("action"), said)
+            self.send([answer.frame()])
             return
-        answer = _filtered(self._subscription, said)
-        self.send([answer.frame()])
+        token = said.get("token") or said.get("apiKey")
+        if isinstance(token, str):
+            self._let_in(token, {**self._query, **said})
+        else:
+            self.end(UNAUTHORIZED, 'The first message must be {"token": API key}.')
 
     def drained(self) -> None:
         """More of what the reader missed."""
         if self._subscription is not None:
-            self._hub.fill(self._subscription)
+            self.context.hub.fill(self._subscription)
 
     def expired(self) -> None:
         """No key in time; no close in time; or time for a ping."""
         if not self.is_open:
             self.close()
+        elif self._held is not None:
+            self.end(TRY_AGAIN_LATER, BUSY)
         elif self._subscription is None:
-            self.end(UNAUTHORIZED, NO_KEY)
+            self.end(UNAUTHORIZED, "No API key was sent within 5 seconds.")
         else:
-            self.due = self.watcher.now() + PING_SECONDS
+            self.due = self.loop.now() + PING_SECONDS
             self.ping()
+
+    def displaced(self) -> None:
+        """Go: there is no place for one more without a key."""
+        self.end(TOO_MANY, TOO_MANY_WITHOUT_KEY)
 
     def leaving(self) -> None:
         """Forget the reader."""
-        self._no_stranger()
+        self.context.places.unverified.leave(self)
         if self._subscription is not None:
-            self._hub.close(self._subscription)
+            self.context.hub.close(self._subscription)
 
-    def gone(self) -> None:
-        """Forget the reader."""
-        self.leaving()
+    def _let_in(self, key: str, wanted: Mapping[str, Any]) -> None:
+        self._held = []
+        self.context.places.unverified.leave(self)
+        knock = Knock(self._feed, key, self.address, self, wanted)
+        self.context.let_in(knock, self._admitted, lambda refusal: self.end(refusal.code, refusal.reason), self.close)
 
-    def _let_in(self, key: str, said: Mapping[str, Any]) -> None:
-        try:
-            filter, since = asked(said)
-            self._subscription = self._hub.open(self._feed, key, self, filter, since)
-        except Refused as refusal:
-            self.end(refusal.code, refusal.reason)
-        except ApiError as error:
-            self.end(4400, error.message)
-        else:
-            self._no_stranger()
-            self.due = self.watcher.now() + PING_SECONDS
-            self._hub.fill(self._subscription)
-
-    def _no_stranger(self) -> None:
-        if self._stranger:
-            self._stranger = False
-            self._guests.leave(self._address)
+    def _admitted(self, subscription: FeedSubscription) -> None:
+        self._subscription = subscription
+        self.due = self.loop.now() + PING_SECONDS
+        self.context.hub.fill(subscription)
+        held, self._held = self._held or [], None
+        for text in held:
+            self.said(text)
 
 
-def _filtered(subscription: Subscription, said: Mapping[str, Any]) -> Message:
-    """Change a reader's filter as it says, and the answer to that."""
+def filter_changed(subscription: FeedSubscription, verb: object, said: Mapping[str, Any]) -> FeedMessage:
+    """Change a reader's filter by a ``subscribe`` or an ``unsubscribe``; returns the answer to that."""
     try:
-        return messages.told(
-            "subscribed", changed(subscription, said.get("type") or said.get("action"), said)
-        )
+        if verb == "subscribe":
+            subscription.filter = subscription.filter.with_lists(said)
+        elif verb == "unsubscribe":
+            subscription.filter = subscription.filter.without_lists(said)
+        else:
+            verbs = ["subscribe", "unsubscribe"]
+            raise invalid_param("type", "A message must be of type subscribe or unsubscribe.", allowed=verbs)
     except ApiError as error:
-        return messages.wrong(error)
+        return messages.error_reply(error)
+    return messages.reply("subscribed", subscription.filter.described())
 
 
-def changed(subscription: Subscription, verb: object, said: Mapping[str, Any]) -> dict[str, Any]:
-    """The lists of a reader's filter after a ``subscribe`` or an ``unsubscribe``; INVALID_PARAM otherwise."""
-    if verb == "subscribe":
-        subscription.filter = subscription.filter.with_lists(said)
-    elif verb == "unsubscribe":
-        subscription.filter = subscription.filter.without_lists(said)
-    else:
-        raise messages.unknown_verb()
-    return dict(subscription.filter.described())
-
-
-class EventStream(Connection):
+class EventStream(FeedConnection):
     """An answer of Server-Sent Events of one feed."""
 
-    def __init__(self, watcher: Any, hub: Hub, sock: socket.socket, head: bytes) -> None:
-        super().__init__(watcher, sock)
-        self._hub = hub
-        self._head = head
-        self._subscription: Subscription | None = None
+    _subscription: FeedSubscription | None = None
 
-    def begin(self, subscription: Subscription) -> None:
+    @property
+    def is_open(self) -> bool:
+        """Whether anybody is there to read."""
+        return self.takes_output
+
+    def begin(self, subscription: FeedSubscription, head: bytes) -> None:
         """Send the head of the answer, and the events from there on."""
         self._subscription = subscription
-        self.due = self.watcher.now() + PING_SECONDS
-        self.send([self._head, b"retry: 3000\n\n"])
-        self._hub.fill(subscription)
+        self.due = self.loop.now() + PING_SECONDS
+        self.send([head, b"retry: 3000\n\n"])
+        self.context.hub.fill(subscription)
 
-    def deliver(self, messages: Sequence[Message]) -> None:
+    def deliver(self, messages: Sequence[FeedMessage]) -> None:
         """Queue messages for sending."""
         self.send([message.server_sent() for message in messages])
 
-    def waiting(self) -> int:
-        """How many messages are queued and not yet sent."""
-        return len(self.queue)
-
     def end(self, code: int, reason: str) -> None:
         """Close; an event stream has no codes, its reader comes back and says where it was."""
-        if self._subscription is not None:
-            self._hub.close(self._subscription)
+        self._forget()
         self.drop_queue()
         self.finish()
 
     def drained(self) -> None:
         """More of what the reader missed."""
         if self._subscription is not None:
-            self._hub.fill(self._subscription)
+            self.context.hub.fill(self._subscription)
 
     def expired(self) -> None:
         """A comment, so that proxies keep the connection; who does not take it is found by the hub."""
-        if self._subscription is None or self._finishing:
+        if self._subscription is None or self.finishing:
             self.close()
-            return
-        self.due = self.watcher.now() + PING_SECONDS
-        self.send([b": ping\n\n"])
+        else:
+            self.due = self.loop.now() + PING_SECONDS
+            self.send([b": ping\n\n"])
 
     def gone(self) -> None:
         """Forget the reader."""
+        super().gone()
+        self._forget()
+
+    def _forget(self) -> None:
         if self._subscription is not None:
-            self._hub.close(self._subscription)
+            self.context.hub.close(self._subscription)

@@ -6,36 +6,33 @@ feed; the feeds' paths are namespaces everywhere.
 
 from __future__ import annotations
 
-import socket
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from finapi.errors import ApiError
-from finapi.feeds import engineio, messages
-from finapi.feeds.connections import Connection, Watcher
-from finapi.feeds.engineio import Malformed
-from finapi.feeds.guests import Guests
-from finapi.feeds.hub import GOING_AWAY, TRY_AGAIN_LATER, UNAUTHORIZED, Hub, Refused, Subscription
-from finapi.feeds.messages import Message
-from finapi.feeds.plain import GREETING_SECONDS, asked, changed
-from finapi.feeds.requests import PATHS, Taken
-from finapi.feeds.websocket import MAX_MESSAGE, PING_SECONDS, PONG_SECONDS, TIMED_OUT, WebSocket
+from finapi.feeds import engineio, messages, requests
+from finapi.feeds.connections import TOO_MANY_WITHOUT_KEY, FeedContext, Knock
+from finapi.feeds.engineio import Malformed, Signal
+from finapi.feeds.hub import GOING_AWAY, TOO_MANY, TRY_AGAIN_LATER, UNAUTHORIZED, FeedSubscription, Refused
+from finapi.feeds.messages import FeedMessage
+from finapi.feeds.plain import BUSY, GREETING_SECONDS, MAX_HELD, filter_changed
+from finapi.feeds.websocket import MAX_MESSAGE, MAX_WAITING, PING_SECONDS, PONG_SECONDS, TIMED_OUT, WebSocket
+from finapi.httpd.loop import Connection
+from finapi.httpd.settings import HandedOver
 
 MAX_POLLED = 1_000_000  # characters of one answer to a poll
 POLLED_PACKETS = 16  # of one answer: more than that the Python client refuses to read
 MAX_NAMESPACES = 8  # joined at once; there are three feeds
-MAX_WAITING = 1_200  # packets of a session; a hub queues no more than 400 for each namespace
+COMES_BACK = (GOING_AWAY, TRY_AGAIN_LATER)  # ends after which a client is to connect again by itself
 
-# A packet as text, for long-polling, and as a WebSocket message.
-Packet = tuple[str, bytes]
+Packet = tuple[str, bytes]  # as text, for long-polling, and as a WebSocket message
 
 
 class EngineSocket(WebSocket):
     """The WebSocket of a session, or one that asks to become it."""
 
-    def __init__(self, session: Session, sock: socket.socket) -> None:
-        super().__init__(session.watcher, sock)
+    def __init__(self, session: EngineSession, request: HandedOver) -> None:
+        super().__init__(session.context, request)
         self.session = session
 
     def said(self, text: str) -> None:
@@ -49,47 +46,33 @@ class EngineSocket(WebSocket):
     def expired(self) -> None:
         """No close in time, or no upgrade: a session keeps the time of the WebSocket that is its own."""
         if self.is_open and self.session.socket is self:
-            self.due = self.watcher.now() + PING_SECONDS
+            self.due = self.loop.now() + PING_SECONDS
         else:
             self.close()
 
+    def displaced(self) -> None:
+        """Go: there is no place for one more that has not become a session's own."""
+        self.end(TOO_MANY, TOO_MANY_WITHOUT_KEY)
+
     def leaving(self) -> None:
         """With its WebSocket a session ends."""
-        self.session.lost(self)
-
-    def gone(self) -> None:
-        """With its WebSocket a session ends."""
+        self.context.places.unverified.leave(self)
         self.session.lost(self)
 
 
-class Exchange(Connection):
-    """One request of long-polling: answered at once or, a poll, when there is something to say."""
-
-    def __init__(self, watcher: Watcher, sock: socket.socket, seconds: float) -> None:
-        super().__init__(watcher, sock)
-        self.due = watcher.now() + seconds
-        self.on_gone: Callable[[], None] | None = None
-
-    def answer(self, whole: bytes) -> None:
-        """Answer and close."""
-        self.send([whole])
-        self.finish()
-
-    def gone(self) -> None:
-        """The client gave up, or has its answer."""
-        if self.on_gone is not None:
-            self.on_gone()
-
-
-class Member:
+class NamespaceReader:
     """A namespace of a session: a reader of the hub."""
 
-    def __init__(self, session: Session, namespace: str) -> None:
+    def __init__(self, session: EngineSession, namespace: str) -> None:
         self.session = session
         self.namespace = namespace
-        self.subscription: Subscription | None = None
 
-    def deliver(self, messages: Sequence[Message]) -> None:
+    @property
+    def is_open(self) -> bool:
+        """Whether anybody is there to read."""
+        return self.session.is_open
+
+    def deliver(self, messages: Sequence[FeedMessage]) -> None:
         """Queue messages for sending."""
         name = self.namespace
         self.session.send([(message.packet(name), message.packet_frame(name)) for message in messages])
@@ -105,40 +88,33 @@ class Member:
         self.session.end(code, reason)
 
 
-class Session:
-    """An Engine.IO session and its namespaces."""
+class EngineSession:
+    """An Engine.IO session and its namespaces; it is forgotten when it is closed."""
 
-    def __init__(
-        self,
-        sid: str,
-        taken: Taken,
-        address: str,
-        *,
-        hub: Hub,
-        guests: Guests,
-        polled: Callable[[str, Mapping[str, str]], bytes],
-        forget: Callable[[Session], None],
-    ) -> None:
+    def __init__(self, context: FeedContext, request: HandedOver, sid: str, forget: Callable[[], object]) -> None:
         self.sid = sid
-        self.watcher = guests.watcher
+        self.context = context
+        self.loop = context.loop
         self.socket: EngineSocket | None = None
         self.closed = False
-        self.due = self.watcher.now() + GREETING_SECONDS
-        self._taken = taken
-        self._address = address
-        self._hub = hub
-        self._guests = guests
-        self._polled = polled
+        self.due = self.loop.now() + GREETING_SECONDS
+        self._request = request
         self._forget = forget
         self._queue: deque[Packet] = deque()
-        self._poll: tuple[Exchange, Mapping[str, str]] | None = None
+        # A poll that waits for its answer, and the headers of its request.
+        self._poll: tuple[Connection, Mapping[str, str]] | None = None
         self._candidate: EngineSocket | None = None
-        self._members: dict[str, Member] = {}
-        self._stranger = True  # counted by whoever made the session
+        self._namespaces: dict[str, FeedSubscription] = {}
+        self._held: list[str] | None = None  # packets that came while a key is looked up
         self._heard = True
-        self._ending = False
+        self._end: tuple[int, str] | None = None
 
     # ---- what is sent
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may still send."""
+        return not self.closed and self._end is None
 
     def open(self, upgrades: list[str]) -> None:
         """Send the packet that begins the session."""
@@ -165,33 +141,42 @@ class Session:
 
     def drained(self) -> None:
         """More of what the namespaces missed."""
-        for member in list(self._members.values()):
-            if member.subscription is not None:
-                self._hub.fill(member.subscription)
+        for subscription in list(self._namespaces.values()):
+            self.context.hub.fill(subscription)
 
     # ---- what comes in
 
-    def poll(self, exchange: Exchange, headers: Mapping[str, str]) -> bool:
-        """Answer a poll now or later; False, and the session's end, when one waits already."""
-        if self._poll is not None or self.socket is not None:
+    def poll(self, connection: Connection, headers: Mapping[str, str]) -> bool:
+        """Answer a poll now or later; False, and the session's end, when one waits already.
+
+        While a WebSocket asks for the session it is now: the client changes over when it has no poll open.
+        """
+        if self._polled or self.socket is not None:
             self.close()
             return False
-        self._poll = (exchange, headers)
-        exchange.on_gone = lambda: self._poll_gone(exchange)
+        self._poll = (connection, headers)
+        if self._candidate is not None and not self._queue:
+            self.say(engineio.NOOP)
         self._answer_poll()
         return True
 
+    @property
+    def _polled(self) -> bool:
+        """Whether a client waits for the answer to its poll."""
+        return self._poll is not None and not self._poll[0].closed
+
     def posted(self, body: str) -> None:
-        """The packets of a polling body; Malformed, and the session's end, when they are not."""
-        try:
-            for packet in engineio.packets(body):
-                self._packet(packet)
-        except Malformed:
-            self.close()
-            raise
+        """Take the packets of a polling body; Malformed when they are not, and then the session is to be closed."""
+        for packet in engineio.packets(body):
+            self._packet(packet)
 
     def heard_on_socket(self, socket: EngineSocket, text: str) -> None:
         """A packet came over a WebSocket: of the session, or of one that asks for it."""
+        if not socket.is_open:
+            # Closed right behind the packet. If that was the upgrade, the session ends with the WebSocket.
+            if socket is self._candidate and text == engineio.UPGRADE:
+                self.socket = socket
+            return
         try:
             if socket is self.socket:
                 self._packet(text)
@@ -202,26 +187,35 @@ class Session:
 
     def _probed(self, socket: EngineSocket, text: str) -> None:
         said = engineio.read(text)
-        if isinstance(said, engineio.Probe) and self._candidate is None and self.socket is None:
+        if said is Signal.PROBE and self._candidate is None and self.socket is None:
             self._candidate = socket
             socket.send([messages.text_frame(engineio.PONG + engineio.PROBE)])
-            if self._poll is not None and not self._queue:
+            if self._polled and not self._queue:
                 self.say(engineio.NOOP)  # so that the client has no poll open when it changes over
-        elif isinstance(said, engineio.Upgrade) and socket is self._candidate and self.socket is None:
+        elif said is Signal.UPGRADE and socket is self._candidate and self.socket is None:
+            self.socket, self._candidate = socket, None
+            self.context.places.unverified.leave(socket)
+            if self._end is not None:
+                self._finish(*self._end)
+                return
             queued, self._queue = self._queue, deque()
-            if self._poll is not None:
+            socket.send([frame for _, frame in queued])
+            if self._polled:
                 self._queue.append((engineio.NOOP, b""))
                 self._answer_poll()
-            self.socket = socket
-            socket.send([frame for _, frame in queued])
             self.drained()
         else:
-            raise Malformed("is not what a WebSocket that takes over may say")
+            raise Malformed("unexpected packet during a transport upgrade")
 
     def _packet(self, packet: str) -> None:
         if self.closed:
             return
         self._heard = True
+        if self._held is not None:
+            self._held.append(packet)
+            if sum(map(len, self._held)) > MAX_MESSAGE or len(self._held) > MAX_HELD:
+                raise Malformed("too many packets before the key was looked at")
+            return
         said = engineio.read(packet)
         if isinstance(said, engineio.Joined):
             self._join(said.namespace, said.auth)
@@ -229,89 +223,108 @@ class Session:
             self._leave(said.namespace)
         elif isinstance(said, engineio.Said):
             self._filter(said)
-        elif isinstance(said, engineio.Closed):
+        elif said is Signal.CLOSED:
             self.end(1000, "")
-        elif not isinstance(said, engineio.Pong | engineio.Ignored):
-            raise Malformed("is not what a session may say")
+        elif said not in (Signal.PONG, Signal.IGNORED):
+            raise Malformed("unexpected packet")
 
     # ---- namespaces
 
     def _join(self, namespace: str, auth: Mapping[str, Any]) -> None:
-        feed = self._taken.feed if namespace == "/" else PATHS.get(namespace)
+        feed = requests.PATHS.get(self._request.path if namespace == "/" else namespace)
         if feed is None:
             self.say(engineio.refused(namespace, "There is no feed of this name.", 4404))
             return
-        if namespace in self._members or len(self._members) >= MAX_NAMESPACES:
-            raise Malformed("joins a namespace twice")
-        key = auth.get("token") or auth.get("apiKey") or self._taken.key
-        member = Member(self, namespace)
-        try:
-            filter, since = asked({**self._taken.query, **auth})
-            subscription = self._hub.open(feed, key if isinstance(key, str) else "", member, filter, since)
-        except Refused as refusal:
+        if namespace in self._namespaces or len(self._namespaces) >= MAX_NAMESPACES:
+            raise Malformed("the namespace is joined already, or too many are")
+        key = auth.get("token") or auth.get("apiKey") or requests.api_key(self._request)
+        key = key if isinstance(key, str) else ""
+        wanted = {**self._request.query, **auth}
+        address = self.context.address_of(self._request)
+        knock = Knock(feed, key, address, NamespaceReader(self, namespace), wanted)
+
+        def refused(refusal: Refused) -> None:
             self.say(engineio.refused(namespace, refusal.reason, refusal.code))
-            return
-        except ApiError as error:
-            self.say(engineio.refused(namespace, error.message, 4400))
-            return
-        if not self._members:
-            self._no_stranger()
+            self._go_on()
+
+        self._held = []
+        self.context.let_in(knock, lambda subscription: self._joined(namespace, subscription), refused, self.close)
+
+    def _joined(self, namespace: str, subscription: FeedSubscription) -> None:
+        if not self._namespaces:
+            self.context.places.unverified.leave(self)
             self._heard = True
-            self.due = self.watcher.now() + PING_SECONDS
-        member.subscription, self._members[namespace] = subscription, member
-        self.say(engineio.joined(namespace, f"{self.sid}.{feed}"))
-        self._hub.fill(subscription)
+            self.due = self.loop.now() + PING_SECONDS
+        self._namespaces[namespace] = subscription
+        self.say(engineio.joined(namespace, f"{self.sid}.{subscription.feed}"))
+        self.context.hub.fill(subscription)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Take the packets that came behind a key, up to the next one that is looked up."""
+        held, self._held = self._held or [], None
+        try:
+            for packet in held:
+                self._packet(packet)
+        except Malformed as error:
+            self.end(1002, str(error))
 
     def _leave(self, namespace: str) -> None:
-        member = self._members.pop(namespace, None)
-        if member is not None and member.subscription is not None:
-            self._hub.close(member.subscription)
-        if not self._members:
-            self.due = self.watcher.now() + GREETING_SECONDS
+        subscription = self._namespaces.pop(namespace, None)
+        if subscription is not None:
+            self.context.hub.close(subscription)
+        if not self._namespaces:
+            self.due = self.loop.now() + GREETING_SECONDS
 
     def _filter(self, said: engineio.Said) -> None:
-        member = self._members.get(said.namespace)
-        if member is None or member.subscription is None:
-            raise Malformed("speaks in a namespace that it has not joined")
+        subscription = self._namespaces.get(said.namespace)
+        if subscription is None:
+            raise Malformed("the namespace has not been joined")
         value = said.values[0] if said.values and isinstance(said.values[0], dict) else {}
-        try:
-            lists = changed(member.subscription, said.name, value)
-        except ApiError as error:
-            answer = messages.wrong(error)
-        else:
-            answer = messages.told("subscribed", lists)
+        answer = filter_changed(subscription, said.name, value)
         if said.ack is not None:
             self.say(engineio.acknowledged(said.namespace, said.ack, answer.text))
         else:
-            member.deliver([answer])
+            subscription.reader.deliver([answer])
 
     # ---- time, and the end
 
     def expired(self) -> None:
         """Nobody joined in time, no answer to a ping; or time for one."""
-        if not self._members:
+        if self._held is not None and not self._namespaces:
+            self.end(TRY_AGAIN_LATER, BUSY)
+        elif not self._namespaces:
             self.end(UNAUTHORIZED, "No namespace was joined within 5 seconds.")
         elif not self._heard:
             self.end(TIMED_OUT, "No answer to a ping.")
         else:
             self._heard = False
-            self.due = self.watcher.now() + PING_SECONDS
+            self.due = self.loop.now() + PING_SECONDS
             self.say(engineio.PING)
 
     def end(self, code: int, reason: str) -> None:
         """End the session: a WebSocket is closed with the code, a poll is told, or cut off to come back.
 
-        A client that is told takes the end for final; one whose poll fails connects again by itself.
+        A client that is told takes the end for final; one whose poll fails connects again by itself. One that is
+        changing over to a WebSocket does first: without it the JavaScript client hangs until the next ping is overdue.
         """
-        if self.closed or self._ending:
+        if self.closed or self._end is not None:
             return
-        self._ending = True
+        self._end = (code, reason)
+        if self._candidate is None or code not in COMES_BACK:
+            self._finish(code, reason)
+
+    def _finish(self, code: int, reason: str) -> None:
         if self.socket is not None:
             self.socket.end(code, reason)
-        elif code not in (GOING_AWAY, TRY_AGAIN_LATER):
+        elif code not in COMES_BACK:
             self._queue.append((engineio.CLOSE, b""))
             self._answer_poll()
         self.close()
+
+    def displaced(self) -> None:
+        """Go: there is no place for one more without a key."""
+        self.end(TOO_MANY, TOO_MANY_WITHOUT_KEY)
 
     def lost(self, socket: EngineSocket) -> None:
         """A WebSocket is closed: the session's own ends it, one that had asked for it may ask again."""
@@ -319,29 +332,30 @@ class Session:
             self.close()
         elif socket is self._candidate:
             self._candidate = None
+            if self._end is not None:
+                self._finish(*self._end)
 
     def close(self) -> None:
         """Forget the session and its readers; twice is once."""
         if self.closed:
             return
         self.closed = True
-        self._no_stranger()
-        for member in self._members.values():
-            if member.subscription is not None:
-                self._hub.close(member.subscription)
-        self._members.clear()
+        self.context.places.unverified.leave(self)
+        for subscription in self._namespaces.values():
+            self.context.hub.close(subscription)
+        self._namespaces.clear()
         self._queue.clear()
         if self._poll is not None:
             self._poll[0].close()
         for one in (self.socket, self._candidate):
             if one is not None and one.is_open:
                 one.close()
-        self._forget(self)
+        self._forget()
 
     def _answer_poll(self) -> None:
-        if self._poll is None or not self._queue:
+        if self._poll is None or self._poll[0].closed or not self._queue:
             return
-        exchange, headers = self._poll
+        connection, headers = self._poll
         taken: list[str] = []
         size = 0
         while self._queue and len(taken) < POLLED_PACKETS:
@@ -351,15 +365,6 @@ class Session:
             taken.append(packet)
             size += len(packet)
         self._poll = None
-        exchange.answer(self._polled(engineio.body(taken), headers))
-        if not self._ending:
+        connection.send_last(requests.text(engineio.body(taken), headers, self.context.app.new_uuid()))
+        if self._end is None:
             self.drained()
-
-    def _poll_gone(self, exchange: Exchange) -> None:
-        if self._poll is not None and self._poll[0] is exchange:
-            self._poll = None
-
-    def _no_stranger(self) -> None:
-        if self._stranger:
-            self._stranger = False
-            self._guests.leave(self._address)

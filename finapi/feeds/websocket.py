@@ -6,12 +6,11 @@ That package is imported here when the first WebSocket comes, not at the start o
 from __future__ import annotations
 
 import codecs
-import socket
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from finapi.feeds.connections import Connection, Watcher
-from finapi.feeds.requests import Taken
+from finapi.feeds.connections import FeedConnection, FeedContext
+from finapi.httpd.settings import HandedOver
 
 if TYPE_CHECKING:
     from websockets.protocol import Protocol
@@ -22,39 +21,38 @@ PONG_SECONDS = 20.0
 CLOSE_SECONDS = 5.0  # for the client to close too
 MAX_REASON = 120  # bytes; RFC 6455 section 5.5 allows 123
 TIMED_OUT = 1011
-MAX_WAITING = 1_200  # queued messages: more than a hub queues, so that what a client provokes is bounded
+CONTROL = 8  # the bit of the opcodes that are no data (RFC 6455 section 5.2)
+MAX_WAITING = 1_200  # queued messages: more than the 400 that a hub queues, so that what a client provokes is bounded
 
 _new_decoder = codecs.getincrementaldecoder("utf-8")
 
 
-def handshake(taken: Taken) -> tuple[int, list[tuple[str, str]], str]:
+def handshake(request: HandedOver) -> tuple[int, list[tuple[str, str]], str]:
     """The answer to an opening handshake: status (101 when it is one), headers, and a reason otherwise."""
     from websockets.datastructures import Headers
     from websockets.http11 import Request
     from websockets.server import ServerProtocol
 
     # The list of allowed origins and the HTTP version are the caller's; the rest of RFC 6455 4.2 is checked here.
-    headers = Headers([(name, value) for name, value in taken.headers.items() if name != "origin"])
-    response = ServerProtocol().accept(Request(taken.path, headers))
+    headers = Headers([(name, value) for name, value in request.headers.items() if name != "origin"])
+    response = ServerProtocol().accept(Request(request.path, headers))
     if response.status_code != 101:
-        reason = "This path speaks WebSocket and Socket.IO; the request is a handshake of neither."
+        reason = "This path takes WebSocket and Socket.IO connections; the request is a handshake of neither."
         return response.status_code, [], reason
     return 101, [(name, value) for name, value in response.headers.raw_items() if name != "Date"], ""
 
 
-class WebSocket(Connection):
+class WebSocket(FeedConnection):
     """An open WebSocket. Subclasses say what a message means, and keep the connection alive in their way."""
 
-    def __init__(self, watcher: Watcher, sock: socket.socket) -> None:
+    def __init__(self, context: FeedContext, request: HandedOver) -> None:
         from websockets.frames import Opcode
         from websockets.protocol import Protocol, Side, State
 
-        super().__init__(watcher, sock)
+        super().__init__(context, request)
         self.protocol: Protocol = Protocol(Side.SERVER, state=State.OPEN, max_size=MAX_MESSAGE)
-        self._texts = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
-        self._binary = Opcode.BINARY
+        self._opcodes = Opcode
         self._open = State.OPEN
-        self._continuation = Opcode.CONT
         self._is_text = True
         self._utf8 = _new_decoder()
         self._text = StringIO()
@@ -63,10 +61,15 @@ class WebSocket(Connection):
     # ---- for subclasses
 
     def said(self, text: str) -> None:
-        """A text message came in whole."""
+        """A text message came in whole; when the client closed right behind it, the WebSocket is not open."""
 
     def leaving(self) -> None:
         """The closing has begun: the connection counts as gone, though its socket may take a while."""
+
+    def gone(self) -> None:
+        """The connection is closed, by whichever side."""
+        super().gone()
+        self.leaving()
 
     # ---- what it does
 
@@ -97,20 +100,22 @@ class WebSocket(Connection):
         """Read frames, and hand whole messages on."""
         self.heard = True
         self.protocol.receive_data(data)
-        self._pump()  # the answer to a ping goes before that to a message that ended behind it
+        leaves = not self.is_open
+        if not leaves:
+            self._pump()  # the answer to a ping goes before that to a message that ended behind it
         for frame in self.protocol.events_received():
-            if frame.opcode in self._texts and self.is_open:  # type: ignore[union-attr]
+            if not frame.opcode & CONTROL and (self.is_open or leaves):  # type: ignore[union-attr]
                 self._part(frame)
         self._pump()
         if len(self.queue) > MAX_WAITING:
-            self.end(1013, "The reader takes nothing.")
+            self.end(1013, "The client does not read its messages.")
 
     def _part(self, frame: object) -> None:
         opcode, data, fin = frame.opcode, frame.data, frame.fin  # type: ignore[attr-defined]
-        if opcode is not self._continuation:
-            self._is_text = opcode is not self._binary
+        if opcode is not self._opcodes.CONT:
+            self._is_text = opcode is not self._opcodes.BINARY
         if not self._is_text:
-            self.end(1003, "Messages are text.")
+            self.end(1003, "Messages must be text.")
             return
         try:
             # Piece by piece, so that a wrong byte is found when it comes; a piece without a byte leaves no trace.
@@ -130,5 +135,6 @@ class WebSocket(Connection):
             else:
                 self.finish()
         if not self.closed and not self.is_open:
-            self.due = min(self.due, self.watcher.now() + CLOSE_SECONDS)
+            self.due = min(self.due, self.loop.now() + CLOSE_SECONDS)
             self.leaving()
+            self.lingers()

@@ -1,1 +1,1 @@
-"""What finapi makes of the SEC's documents, and how it is stored and found."""
+"""What finapi makes of the SEC's documents, and how it is stored and found; a room for each subject."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from finapi.verbs import accounts, checking, describing, ingesting, measuring, packs, polling, serving
+from finapi.verbs import accounts, asking, backing_up, ingesting, inspecting, loading, polling, secrets, serving
 from finapi.verbs.verb import Perform, Verb, one_line
 
 __all__ = ["VERBS", "Perform", "Verb", "one_line"]
@@ -10,14 +10,23 @@ __all__ = ["VERBS", "Perform", "Verb", "one_line"]
 VERBS = {
     "demo": serving.DEMO,
     "serve": serving.SERVE,
+    "fixture": serving.FIXTURE,
     "ingest": ingesting.INGEST,
+    "load": loading.LOAD,
     "follow": polling.FOLLOW,
     "poll": polling.POLL,
+    "documents": polling.DOCUMENTS,
     "user": accounts.USER,
     "invite": accounts.INVITE,
-    "check": checking.CHECK,
-    "accuracy": measuring.ACCURACY,
-    "pack": packs.PACK,
-    "config": describing.CONFIG,
-    "openapi": describing.OPENAPI,
+    "mail": accounts.MAIL,
+    "secret": secrets.SECRET,
+    "backup": backing_up.BACKUP,
+    "restore": backing_up.RESTORE,
+    "check": backing_up.CHECK,
+    "pack": ingesting.PACK,
+    "doctor": inspecting.DOCTOR,
+    "config": inspecting.CONFIG,
+    "openapi": inspecting.OPENAPI,
+    "get": asking.GET,
+    **asking.VERBS,
 }

@@ -3,56 +3,41 @@
 from __future__ import annotations
 
 import argparse
-import json
+import html
 import re
 from dataclasses import asdict
 from datetime import timedelta
 
-from finapi import mail, plans
 from finapi.app import App
-from finapi.datadir import Say
-from finapi.errors import ApiError, UsageError
-from finapi.verbs.verb import Verb
-
-
-def _invite_arguments(parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    create = actions.add_parser("create", help="make invite codes", parents=[common])
-    create.add_argument("--count", type=int, default=1, help="how many (1)")
-    create.add_argument("--expires", help="lifetime: 90s, 15m, 12h, 7d (never)")
-    create.add_argument("--note", help="what to remember it by")
-    create.add_argument("--json", action="store_true", help="print one JSON document")
-    listing = actions.add_parser("list", help="list every invite and its state", parents=[common])
-    listing.add_argument("--json", action="store_true", help="print one JSON document")
-    revoke = actions.add_parser("revoke", help="revoke a code that has not been used", parents=[common])
-    revoke.add_argument("code")
+from finapi.core.errors import ApiError, UsageError
+from finapi.net import mail
+from finapi.net.smtp import MailError
+from finapi.store.datadir import Say
+from finapi.verbs.verb import Verb, arg, document, listing, told
 
 
 def _invite(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    from finapi import invites
+    from finapi.accounts import invites
 
     now = app.clock.now()
     if args.action == "revoke":
         invites.revoke(app, args.code, now)
-        say("out", f"{args.code} is revoked")
-        return 0
+        return told(say, args, f"{args.code} is revoked", code=args.code, state="revoked")
     if args.action == "create":
         if args.note is not None and not args.note.isprintable():
             raise UsageError("--note: must be printable text")
         if not 1 <= args.count <= 10_000:
             raise UsageError("--count: must be from 1 to 10000")
         lifetime = _duration(args.expires) if args.expires is not None else None
-        made = [invites.create(app, now, lifetime=lifetime, note=args.note) for _ in range(args.count)]
-        rows = [asdict(invite) for invite in made]
-    else:
-        with app.db.read() as tx:
-            rows = invites.listed(app, tx, now)
-    if args.json:
-        say("out", json.dumps({"invites": rows}))
-    else:
+        rows = [asdict(invites.create(app, now, lifetime=lifetime, note=args.note)) for _ in range(args.count)]
+        if args.json:
+            return document(say, {"invites": rows})
         for row in rows:
             say("out", "  ".join(str(value) for value in row.values() if value is not None))
-    return 0
+        return 0
+    with app.db.read() as tx:
+        rows = invites.listed(app, tx, now)
+    return listing(say, args, "invites", rows, "code state created_at expires_at used_at used_by note")
 
 
 def _duration(text: str) -> timedelta:
@@ -63,81 +48,155 @@ def _duration(text: str) -> timedelta:
     return timedelta(**{unit: int(found[1])})
 
 
-def _user_arguments(parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    plans = ["free", "weekly", "monthly", "pro", "yearly"]
-    verbs = {
-        "add": "create a verified account and print its key",
-        "show": "print an account",
-        "lock": "shut an account: neither key nor password opens it",
-        "unlock": "open it again",
-        "plan": "put an account on a plan, from now on",
-        "credit": "add dollars to the wallet",
-        "grant": "add tokens to the balance",
-    }
-    made = {}
-    for name, help in verbs.items():
-        made[name] = actions.add_parser(name, help=help, parents=[common])
-        made[name].add_argument("email")
-    made["add"].add_argument("--plan", default="free", choices=plans)
-    made["add"].add_argument(
-        "--password-stdin", action="store_true", help="read the password from standard input"
-    )
-    for name in ("add", "show"):
-        made[name].add_argument("--json", action="store_true", help="print one JSON document")
-    made["plan"].add_argument("plan", choices=plans)
-    made["credit"].add_argument("amount", help="dollars, up to two decimals: 12.50")
-    made["grant"].add_argument("tokens", type=int)
-
-
 def _user(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    from finapi import accounts
+    _check_address(getattr(args, "email", None))
+    return _ACTIONS[args.action](app, args, say)
 
+
+def _check_address(email: str | None) -> None:
     try:
-        mail.address(args.email)
-    except mail.MailError:
-        raise UsageError(f"{args.email!r} is not an email address") from None
+        if email is not None:
+            mail.address(email)
+    except MailError:
+        raise UsageError(f"{email!r} is not an email address") from None
+
+
+def _list(app: App, args: argparse.Namespace, say: Say) -> int:
+    from finapi.accounts import users
+
+    with app.db.read() as tx:
+        return listing(say, args, "users", users.listed(tx), "email plan balance state created_at uuid")
+
+
+def _usage(app: App, args: argparse.Namespace, say: Say) -> int:
+    """Who used what; of one account by day and by endpoint."""
+    from finapi.accounts import billing, users
+
+    if not 1 <= args.days <= app.config.usage_days:
+        raise UsageError(f"--days: must be from 1 to {app.config.usage_days}")
     now = app.clock.now()
-    if args.action == "add":
-        return _user_add(app, args, say)
-    if args.action in ("lock", "unlock"):
-        accounts.set_locked(app, args.email, args.action == "lock", now)
-        say("out", f"{args.email} is {args.action}ed")
-    elif args.action == "plan":
-        plans.change_plan(app, accounts.id_of(app, args.email), args.plan, now)
-        say("out", f"{args.email} is on the plan {args.plan}")
-    elif args.action == "credit":
-        cents = _cents(args.amount)
-        left = accounts.add_credit(app, args.email, cents, now)
-        say("out", f"{args.email} has {left / 100:.2f} dollars")
-    elif args.action == "grant":
-        if not 1 <= args.tokens <= 10**12:
-            raise UsageError("tokens: must be a positive whole number")
-        plans.grant(app, accounts.id_of(app, args.email), args.tokens, now)
-        say("out", f"{args.email} was granted {args.tokens} tokens")
-    else:
-        user_id = accounts.id_of(app, args.email)
+    if args.email is None:
         with app.db.read() as tx:
-            profile = accounts.profile(app, tx, user_id, now)
-        say("out", json.dumps(profile, indent=None if args.json else 1))
-    return 0
+            return listing(say, args, "accounts", billing.of_accounts(tx, args.days, now), "email plan tokens calls")
+    user_id = users.id_of(app, args.email)
+    with app.db.read() as tx:
+        spent = billing.usage(tx, user_id, args.days, now)
+    return (
+        document(say, spent) if args.json else listing(say, args, "", spent["top_endpoints"], "endpoint tokens calls")
+    )
 
 
-def _user_add(app: App, args: argparse.Namespace, say: Say) -> int:
-    from finapi import accounts, passwords
+def _password(app: App, args: argparse.Namespace, say: Say) -> int:
+    from finapi.accounts import recovery, sessions, users
 
+    now, user_id = app.clock.now(), users.id_of(app, args.email)
+    if args.password_stdin:
+        try:
+            sessions.set_password(app, user_id, args.stdin, now)
+        except ApiError as error:
+            raise UsageError(str(error)) from None
+        return told(say, args, f"{args.email} has a new password; its sessions are ended", email=args.email, set=True)
+    recovery.forget_password(app, args.email, now)
+    return told(say, args, f"a link to set a new password is mailed to {args.email}", email=args.email, set=False)
+
+
+def _delete(app: App, args: argparse.Namespace, say: Say) -> int:
+    from finapi.accounts import users
+
+    user_id = users.id_of(app, args.email)
+    if not args.yes:
+        raise UsageError("what is deleted does not come back; say --yes")
+    users.erase(app, user_id, app.clock.now())
+    line = f"{args.email} is deleted; the ledger and the wallet stay, under a number"
+    return told(say, args, line, email=args.email, deleted=True)
+
+
+def _show(app: App, args: argparse.Namespace, say: Say) -> int:
+    from finapi.accounts import users
+
+    user_id, now = users.id_of(app, args.email), app.clock.now()
+    with app.db.read() as tx:
+        since = users.locked_at(tx, args.email)
+        shown = {**users.profile(app, tx, user_id, now), **({"locked_at": since} if since else {})}
+    return document(say, shown, indent=None if args.json else 1)
+
+
+def _lock(app: App, args: argparse.Namespace, say: Say) -> int:
+    from finapi.accounts import users
+
+    users.set_locked(app, args.email, args.action == "lock", app.clock.now())
+    return told(say, args, f"{args.email} is {args.action}ed", email=args.email, locked=args.action == "lock")
+
+
+def _plan(app: App, args: argparse.Namespace, say: Say) -> int:
+    from finapi.accounts import plans, users
+
+    plans.check(app.config, args.plan)
+    plans.change_plan(app, users.id_of(app, args.email), args.plan, app.clock.now())
+    return told(say, args, f"{args.email} is on the plan {args.plan}", email=args.email, plan=args.plan)
+
+
+def _credit(app: App, args: argparse.Namespace, say: Say) -> int:
+    from finapi.accounts import users
+
+    left = users.add_credit(app, args.email, _cents(args.amount), app.clock.now()) / 100
+    return told(say, args, f"{args.email} has {left:.2f} dollars", email=args.email, credit_balance=left)
+
+
+def _grant(app: App, args: argparse.Namespace, say: Say) -> int:
+    from finapi.accounts import plans, users
+
+    if not 1 <= args.tokens <= 10**12:
+        raise UsageError("tokens: must be a positive whole number")
+    plans.grant(app, users.id_of(app, args.email), args.tokens, app.clock.now())
+    line = f"{args.email} was granted {args.tokens} tokens"
+    return told(say, args, line, email=args.email, granted=args.tokens)
+
+
+def _mail(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+    """Send a mail and wait for what becomes of it."""
+    _check_address(args.email)
+    text = f"finapi at {app.config.public_url or 'this host'} can send mail."
+    try:
+        letter = mail.Letter(args.email, "A test of finapi", text, f"<p>{html.escape(text)}</p>")
+        mail.send_now(app.post, letter, app.clock.now(), app.new_uuid())
+    except MailError as error:
+        raise ApiError("UNAVAILABLE", f"the mail did not leave: {error}") from None
+    where = app.config.mail_directory
+    line = f"{args.email}: " + (f"written to {where}" if where else "the server took it")
+    return told(say, args, line, email=args.email, directory=where and str(where))
+
+
+def _rotate_key(app: App, args: argparse.Namespace, say: Say) -> int:
+    from finapi.delivery import replacing
+
+    now = app.clock.now()
+    if (args.email is None) != args.all:
+        raise UsageError("name one EMAIL, or --all")
+    if args.all:
+        counts = replacing.replace_all(app, now, args.webhooks, lambda done: say("progress", f"{done} accounts"))
+        say("progress", "")
+        secrets = f", webhook secrets: {counts.webhook_secrets}" if args.webhooks else ""
+        line = f"replaced API keys: {counts.api_keys}{secrets}; mails tell their owners"
+        return told(say, args, line, api_keys=counts.api_keys, webhook_secrets=counts.webhook_secrets)
+    key = replacing.replace_one(app, args.email, now, args.webhooks)
+    return told(say, args, f"{args.email} has the API key {key}", email=args.email, api_key=key)
+
+
+def _add(app: App, args: argparse.Namespace, say: Say) -> int:
+    from finapi.accounts import plans, users
+    from finapi.core import passwords
+
+    plans.check(app.config, args.plan)
     password = args.stdin if args.password_stdin else None
     if password is not None:
         try:
-            passwords.check_new(password, "password")
+            passwords.check_new(password, "password", common=app.config.common_passwords)
         except ApiError as error:
             raise UsageError(str(error)) from None
-    user = accounts.create(app, args.email, args.plan, app.clock.now(), password=password)
-    if args.json:
-        say("out", json.dumps({"email": user.email, "uuid": user.uuid, "api_key": user.api_key}))
-    else:
-        say("out", f"{user.email} has the API key {user.api_key}")
-    return 0
+    user = users.create(app, args.email, args.plan, app.clock.now(), password=password)
+    line = f"{user.email} has the API key {user.api_key}"
+    return told(say, args, line, email=user.email, uuid=user.uuid, api_key=user.api_key)
 
 
 def _cents(text: str) -> int:
@@ -148,5 +207,69 @@ def _cents(text: str) -> int:
     return cents
 
 
-USER = Verb("accounts", _user_arguments, work=_user)
-INVITE = Verb("invite codes", _invite_arguments, work=_invite)
+_ACTIONS = {
+    "add": _add,
+    "list": _list,
+    "show": _show,
+    "usage": _usage,
+    "password": _password,
+    "lock": _lock,
+    "unlock": _lock,
+    "delete": _delete,
+    "rotate-key": _rotate_key,
+    "plan": _plan,
+    "credit": _credit,
+    "grant": _grant,
+}
+
+INVITE = Verb(
+    "invite codes",
+    work=_invite,
+    actions={
+        "create": (
+            "make invite codes",
+            (
+                arg("--count", type=int, default=1, help="how many (1)"),
+                arg("--expires", help="lifetime: 90s, 15m, 12h, 7d (never)"),
+                arg("--note", help="what to remember it by"),
+            ),
+        ),
+        "list": ("list every invite and its state", ()),
+        "revoke": ("revoke a code that has not been used", (arg("code"),)),
+    },
+)
+
+_EMAIL = arg("email")
+_STDIN = arg("--password-stdin", action="store_true", help="read the password from standard input")
+USER = Verb(
+    "accounts",
+    work=_user,
+    actions={
+        "add": ("create a verified account and print its key", (_EMAIL, arg("--plan", default="free"), _STDIN)),
+        "list": ("list every account", ()),
+        "show": ("print an account", (_EMAIL,)),
+        "usage": (
+            "who spent how many tokens; of one account, on what",
+            (arg("email", nargs="?"), arg("--days", type=int, default=30, help="UTC days, today included (30)")),
+        ),
+        "password": ("set a password, or mail a link to set one", (_EMAIL, _STDIN)),
+        "delete": (
+            "delete an account; the ledger stays, under a number",
+            (_EMAIL, arg("--yes", action="store_true", help="it does not come back")),
+        ),
+        "lock": ("lock an account: neither key nor password opens it", (_EMAIL,)),
+        "unlock": ("open it again", (_EMAIL,)),
+        "rotate-key": (
+            "replace an API key, or all of them; the new ones are mailed",
+            (
+                arg("email", nargs="?"),
+                arg("--all", action="store_true", help="of every account"),
+                arg("--webhooks", action="store_true", help="webhook secrets too; the old ones sign for 24 hours more"),
+            ),
+        ),
+        "plan": ("put an account on a plan, from now on", (_EMAIL, arg("plan"))),
+        "credit": ("add dollars to the wallet", (_EMAIL, arg("amount", help="dollars, up to two decimals: 12.50"))),
+        "grant": ("add tokens to the balance", (_EMAIL, arg("tokens", type=int))),
+    },
+)
+MAIL = Verb("mail", work=_mail, actions={"test": ("send a test mail, and say whether it left", (_EMAIL,))})

@@ -1,76 +1,123 @@
-"""ingest: the SEC's documents into the store."""
+"""ingest and pack: documents of the SEC into the store, and reports out of it and into it."""
 
 from __future__ import annotations
 
 import argparse
-import json
-from dataclasses import asdict
-from datetime import date
 from typing import Any
 
 from finapi.app import App
-from finapi.datadir import Say
-from finapi.errors import UsageError
-from finapi.verbs.verb import Verb, one_line, typed_path
-
-
-def _ingest_arguments(parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or zip; recognised by content")
-    parser.add_argument("--accession", help="accession number of the one filing given")
-    parser.add_argument("--filed", help="its filing date, YYYY-MM-DD")
-    parser.add_argument("--json", action="store_true", help="print the report as one JSON document")
+from finapi.core import days
+from finapi.core.errors import UsageError
+from finapi.edgar.forms import FORMS, XBRL
+from finapi.store.datadir import Say
+from finapi.verbs.verb import Bar, Verb, arg, document, listed_names, one_line, told, typed_path
 
 
 def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    from finapi.market import ingest
+    from finapi.market.documents.outcomes import Outcome
+    from finapi.market.intake import ingest
 
-    given = _given(args)
-    outcomes: list[ingest.Outcome] = []
+    given = _given(app, args, directory)
+    outcomes: list[Outcome] = []
+    bar = Bar(say)
 
-    def tell(outcome: ingest.Outcome) -> None:
+    def tell(outcome: Outcome) -> None:
         outcomes.append(outcome)
         say("progress", one_line(f"{len(outcomes)} files, {outcome.path}"))
         if not args.json:
-            line = _outcome_line(outcome)
             say("progress", "")
+            accession = f" {outcome.accession}" if outcome.accession else ""
+            line = f"{outcome.outcome:9} {outcome.path} ({outcome.kind}){accession}"
+            # Names come from files: they must not write to the terminal.
+            line = one_line(line + (f": {outcome.reason}" if outcome.reason else ""))
             say("err" if outcome.outcome == "refused" else "out", line)
 
-    counts = ingest.run(app, [typed_path(directory, path) for path in args.paths], given, tell)
-    say("progress", "")
-    if args.json:
-        files = [asdict(outcome) for outcome in outcomes]
-        say("out", json.dumps({"files": files, "counts": counts}))
-    else:
-        say("out", ", ".join(f"{number} {outcome}" for outcome, number in counts.items()))
+    def report(**beside: bool) -> dict[str, int]:
+        counts = ingest.counted(one.outcome for one in outcomes)
+        bar.end()
+        if args.json:
+            members = ("path", "kind", "outcome", "reason", "accession")
+            files = [{name: getattr(one, name) for name in members} for one in outcomes]
+            document(say, {"files": files, "counts": counts, **beside})
+        else:
+            told = ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
+            say("out", f"cut off: {told}; all of it is stored, the rest is not" if beside else told)
+        return counts
+
+    try:
+        ingest.run(app, [typed_path(directory, path) for path in args.paths], given, tell, bar.moved)
+    except (KeyboardInterrupt, ConnectionAbortedError):
+        report(cut_off=True)
+        raise
+    counts = report()
     return 1 if counts["refused"] or not outcomes else 0
 
 
-def _given(args: argparse.Namespace) -> Any:
+def _given(app: App, args: argparse.Namespace, directory: str) -> Any:
     from finapi.edgar import identity
-    from finapi.market import ingest
+    from finapi.market.documents.identify import Given
+    from finapi.market.intake import following, loading
 
     accession = None
     if args.accession is not None:
         accession = identity.accession(args.accession)
         if accession is None:
-            raise UsageError(
-                f"--accession: {args.accession!r} is not an accession number (0000320193-25-000057)"
-            )
-    if args.filed is not None:
-        try:
-            if date.fromisoformat(args.filed).isoformat() != args.filed:
-                raise ValueError
-        except ValueError:
-            raise UsageError(f"--filed: {args.filed!r} is not a date (YYYY-MM-DD)") from None
-    return ingest.Given(accession, args.filed)
+            raise UsageError(f"--accession: {args.accession!r} is not an accession number (0000320193-25-000057)")
+    if args.filed is not None and not days.is_day(args.filed):
+        raise UsageError(f"--filed: {args.filed!r} is not a date (YYYY-MM-DD)")
+    if args.only is None:
+        return Given(accession, args.filed)
+    if args.only == "followed":
+        with app.db.read() as tx:
+            known, unknown = {row["cik"]: int(row["cik"]) for row in following.listed(tx)}, list[str]()
+    else:
+        known, unknown = loading.named(app, listed_names(directory, args.only))
+    if unknown or not known:
+        raise UsageError("--only: " + (f"unknown: {', '.join(unknown[:10])}" if unknown else "no company is followed"))
+    return Given(accession, args.filed, frozenset(known.values()))
 
 
-def _outcome_line(outcome: Any) -> str:
-    parts = [f"{outcome.outcome:9}", outcome.path, f"({outcome.kind})"]
-    if outcome.accession:
-        parts.append(outcome.accession)
-    # Names come from files: they must not write to the terminal.
-    return one_line(" ".join(parts) + (f": {outcome.reason}" if outcome.reason else ""))
+def _pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+    from finapi.market.documents import packed
+
+    file = typed_path(directory, args.file)
+    try:
+        if args.action == "export":
+            form, *more = args.forms or [XBRL]
+            if more:
+                raise UsageError("a file holds reports of one kind")
+            with app.db.read() as tx:
+                data = packed.dump(tx, form)
+            file.write_bytes(data)
+            return told(say, args, f"{file}: {len(data)} bytes", file=str(file), bytes=len(data))
+        stored = packed.load(app, file.read_bytes(), str(file))
+        return told(say, args, f"{stored} reports stored", file=str(file), reports=stored)
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from None
 
 
-INGEST = Verb("store documents of the SEC: files, folders, zips", _ingest_arguments, work=_ingest)
+_FILE = arg("file")
+_INSTEAD = tuple(
+    arg(f"--{form.name}", dest="forms", action="append_const", const=form, help=f"{form.name} instead of XBRL reports")
+    for form in FORMS
+    if form is not XBRL
+)
+INGEST = Verb(
+    "store documents of the SEC: files, folders, zips",
+    (
+        arg("paths", nargs="+", metavar="PATH", help="file, folder or zip; recognised by content"),
+        arg("--accession", help="accession number of the one filing given"),
+        arg("--filed", help="its filing date, YYYY-MM-DD"),
+        arg("--only", metavar="FILE", help="of bulk files and quarters, only companies listed in FILE; or: followed"),
+    ),
+    work=_ingest,
+    makes=True,
+)
+PACK = Verb(
+    "embedded data: every stored report in one compact file",
+    work=_pack,
+    actions={
+        "export": ("write every stored report into one compact file", (_FILE, *_INSTEAD)),
+        "load": ("store what is in such a file", (_FILE,)),
+    },
+)

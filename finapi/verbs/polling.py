@@ -1,38 +1,30 @@
-"""poll, follow: EDGAR as it happens, and whose documents are fetched."""
+"""poll, follow, documents: EDGAR as it happens, whose documents are fetched, and those that did not come."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import threading
 from typing import Any
 
 from finapi.app import App
-from finapi.datadir import Say
-from finapi.errors import UsageError
-from finapi.verbs.verb import Verb, one_line, typed_path
+from finapi.core.errors import UsageError
+from finapi.store.datadir import Say
+from finapi.verbs.verb import Verb, arg, document, listed_names, listing, one_line, told, typed_path
 
 # The longest time without a word to whoever waits: a handed-over command learns by it that nobody does.
 _WORD_SECONDS = 1.0
 
 
-def _poll_arguments(parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
-    parser.add_argument("--every", type=float, metavar="SECONDS", help="go on, with a look every so often")
-    parser.add_argument("--replay", metavar="DIR", help="play recorded pages of the feed instead")
-    parser.add_argument("--speed", type=float, default=60.0, help="how much faster than it happened (60)")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-
-
 def _poll(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    from finapi.market import replay
-    from finapi.market.gateway import Gateway
-    from finapi.market.poller import Poller
+    from finapi.market.intake import replay
+    from finapi.market.intake.gateway import Gateway
+    from finapi.market.intake.poller import Poller
 
     if args.replay is not None:
         if not 0 < args.speed <= 1_000_000:
             raise UsageError("--speed: must be more than 0")
         folder = typed_path(directory, args.replay)
-        counts = replay.play(app, folder, args.speed, lambda seconds: _pause(seconds, say))
+        counts = replay.play(app, folder, args.speed, lambda seconds: pause(seconds, say))
         return _said(counts, args, say)
     if args.every is not None:
         if not 1 <= args.every <= 86_400:
@@ -47,13 +39,14 @@ def _poll(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
             say("progress", _line(poller.counts))
             if args.every is None and (wait > 0 or poller.counts.problems):
                 break
-            _pause(wait, say)
+            pause(wait, say)
     finally:
         gateway.close()
     return _said(poller.counts, args, say)
 
 
-def _pause(seconds: float, say: Say) -> None:
+def pause(seconds: float, say: Say) -> None:
+    """Let so many seconds pass, with a word now and then to whoever waits."""
     waiting = threading.Event()
     while seconds > 0:
         waiting.wait(min(seconds, _WORD_SECONDS))
@@ -62,13 +55,14 @@ def _pause(seconds: float, say: Say) -> None:
 
 
 def _line(counts: Any) -> str:
-    return f"{counts.filings} new filings, {counts.documents} documents stored, {counts.refused} refused"
+    line = f"{counts.filings} new filings, {counts.documents} documents stored, {counts.refused} refused"
+    return line + (f", {counts.put_off} put off" if counts.put_off else "")
 
 
 def _said(counts: Any, args: argparse.Namespace, say: Say) -> int:
     say("progress", "")
     if args.json:
-        say("out", json.dumps(vars(counts)))
+        document(say, vars(counts))
     else:
         for problem in counts.problems:
             say("err", one_line(f"finapi: {problem}"))
@@ -76,39 +70,94 @@ def _said(counts: Any, args: argparse.Namespace, say: Say) -> int:
     return 1 if counts.problems else 0
 
 
-def _follow_arguments(parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    helps = {"add": "fetch the documents of these companies too", "drop": "fetch them no more"}
-    for name, help in helps.items():
-        one = actions.add_parser(name, help=help, parents=[common])
-        one.add_argument("tickers", nargs="+", metavar="TICKER", help="a ticker that is known, or a CIK")
-    listing = actions.add_parser("list", help="list the companies that are followed", parents=[common])
-    listing.add_argument("--json", action="store_true", help="print one JSON document")
-
-
 def _follow(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    from finapi.market import following, poller
+    from finapi.market.intake import following, loading
 
     if args.action == "list":
         with app.db.read() as tx:
             rows = following.listed(tx)
-        if args.json:
-            say("out", json.dumps({"companies": rows}))
-        for row in rows if not args.json else ():
-            say("out", one_line(f"{row['cik']}  {row['ticker'] or '-':8}  {row['name'] or '-'}"))
-        return 0
+        return listing(say, args, "companies", rows, "cik ticker name")
     change, done, already = {
         "add": (following.add, "is followed", "is followed already"),
         "drop": (following.drop, "is followed no more", "was not followed"),
     }[args.action]
-    # All of them are known, or nothing changes.
-    ciks = [poller.company(app, text) for text in args.tickers]
+    texts = args.tickers + (listed_names(directory, args.file) if args.file is not None else [])
+    if not texts:
+        raise UsageError("name companies, or a --file of them")
+    known, unknown = loading.named(app, texts)
     with app.db.write() as tx:
-        changed = [change(tx, cik, app.clock.now()) for cik in ciks]
-    for text, cik, fresh in zip(args.tickers, ciks, changed, strict=True):
+        changed = [change(tx, cik, app.clock.now()) for cik in known.values()]
+    if args.json:
+        rows = [
+            {"name": text, "cik": f"{cik:010}", "changed": new}
+            for (text, cik), new in zip(known.items(), changed, strict=True)
+        ]
+        document(say, {"companies": rows, "unknown": unknown})
+        return 1 if unknown else 0
+    for (text, cik), fresh in zip(known.items(), changed, strict=True):
         say("out", one_line(f"{text} (CIK {cik:010}) {done if fresh else already}"))
-    return 0
+    for text in unknown:
+        say("err", one_line(f"finapi: {text}: no company with this ticker or CIK is known"))
+    return 1 if unknown else 0
 
 
-POLL = Verb("read EDGAR's feed of new filings, once or every so often", _poll_arguments, work=_poll)
-FOLLOW = Verb("the companies whose documents the poller fetches", _follow_arguments, work=_follow)
+def _documents(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+    from finapi.edgar import identity
+    from finapi.market.intake import following
+
+    if args.action == "list":
+        with app.db.read() as tx:
+            rows = following.in_trouble(tx)
+        return listing(say, args, "documents", rows, "accession form given_up_at next_try_at tries reason")
+    if bool(args.accessions) == args.all:
+        raise UsageError("name accession numbers, or give --all")
+    wanted = [(text, identity.accession(text)) for text in args.accessions] or [("", None)]
+    wrong = next((text for text, accession in wanted if text and accession is None), None)
+    if wrong is not None:
+        raise UsageError(f"{wrong!r} is not an accession number (0000320193-25-000057)")
+    with app.db.write() as tx:
+        retried = [following.retry(tx, accession, app.clock.now()) for _, accession in wanted]
+    for (text, _), number in zip(wanted, retried, strict=True):
+        if text and not number:
+            say("err", f"finapi: {text} is neither given up nor put off")
+    told(say, args, f"{sum(retried)} documents are asked for again", retried=sum(retried))
+    return 0 if args.all or all(retried) else 1
+
+
+_COMPANIES = (
+    arg("tickers", nargs="*", metavar="TICKER", help="a ticker that is known, or a CIK"),
+    arg("--file", metavar="FILE", help="a file that lists more of them"),
+)
+POLL = Verb(
+    "read EDGAR's feed of new filings, once or every so often",
+    (
+        arg("--every", type=float, metavar="SECONDS", help="go on, with a look every so often"),
+        arg("--replay", metavar="DIR", help="play recorded pages of the feed instead"),
+        arg("--speed", type=float, default=60.0, help="how much faster than it happened (60)"),
+    ),
+    work=_poll,
+    settings=("user_agent", "base_url"),
+)
+FOLLOW = Verb(
+    "the companies whose documents the poller fetches",
+    work=_follow,
+    actions={
+        "add": ("fetch the documents of these companies too", _COMPANIES),
+        "drop": ("fetch them no more", _COMPANIES),
+        "list": ("list the companies that are followed", ()),
+    },
+)
+DOCUMENTS = Verb(
+    "documents that the poller gave up or put off",
+    work=_documents,
+    actions={
+        "list": ("list what was given up, then what is put off, with the reason of each", ()),
+        "retry": (
+            "ask for them again at once, and as often as at first",
+            (
+                arg("accessions", nargs="*", metavar="ACCESSION", help="an accession number"),
+                arg("--all", action="store_true", help="all that are listed"),
+            ),
+        ),
+    },
+)

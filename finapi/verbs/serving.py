@@ -4,164 +4,224 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import signal
 import socket
+import stat
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from finapi import __version__, datadir, logs
-from finapi import config as settings
+from finapi import __version__
 from finapi.app import App
-from finapi.config import Config
-from finapi.datadir import Say
-from finapi.errors import UsageError
-from finapi.verbs.verb import Perform, Verb
+from finapi.core import config as settings
+from finapi.core import logs
+from finapi.core.clock import SystemClock
+from finapi.core.config import Config
+from finapi.core.errors import UsageError
+from finapi.core.watch import Trouble
+from finapi.store import datadir
+from finapi.store.datadir import Say
+from finapi.verbs.verb import Perform, Verb, arg, document
+
+log = logging.getLogger("finapi.server")
 
 # The part of EDGAR's archive that a demo follows, in its data directory.
 DEMO_ARCHIVE = "edgar"
 DEMO_POLL_SECONDS = 60.0
+# Its defaults, where they are not everybody's.
+_OF_DEMO: dict[str, Any] = {
+    "log_level": "warning",
+    "common_passwords": "allowed",
+    # Whoever tries it out has a receiver on the same machine.
+    "webhook_allow": ("127.0.0.0/8", "::1/128"),
+    # Its documents are years old: the last days of them are empty.
+    "default_windows": "all",
+    "pages": "public",
+}
+
+_IGNORED = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+
+# Blocked in every thread before anything is made that a stop has to take away again, and then waited for. A
+# handler that sets an Event is lost, or hangs, when the signal comes just as the main thread begins to wait.
+# SIGHUP, of a terminal that is closed or a service that is told to reload, is a stop like the others: no setting can
+# be changed while calls run. Under nohup it stays ignored.
+_STOP = (signal.SIGTERM, signal.SIGINT, *([] if _IGNORED else [signal.SIGHUP]))
 
 
-def _serving_arguments(parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--ready", choices=["json"], help="print one JSON line on stdout once the socket answers"
-    )
-
-
-def _demo(
-    args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform
-) -> int:
-    from finapi.demo import data as demo_data
-
+def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
     if origins["port"] == "default" and _taken(config.host, config.port):
         config = replace(config, port=0)
-    if origins["log_level"] == "default":
-        config = replace(config, log_level="warning")
-    if origins["webhook_allow"] == "default":
-        # Whoever tries it out has a receiver on the same machine.
-        config = replace(config, webhook_allow=("127.0.0.0/8", "::1/128"))
-    polls = all(origins[name] == "default" for name in ("poll_every", "base_url"))
-    ready: dict[str, Any] = {}
+    unset = {name: value for name, value in _OF_DEMO.items() if origins[name] == "default"}
+    config = replace(config, **unset)
 
-    def prepare(app: App) -> None:
-        from finapi import accounts, invites
+    def prepare(app: App) -> dict[str, Any]:
+        from finapi.accounts import invites, users
+        from finapi.market.demo import data
+        from finapi.web.pages import front
 
         if polls:
             (config.data_dir / DEMO_ARCHIVE).mkdir(exist_ok=True)
-        demo_data.load(app)
+        data.load(app)
         now = app.clock.now()
         # A demo's data directory may be started twice: each start has accounts of its own.
-        mark = app.new_uuid()[:8]
-        password = app.new_uuid()
-        user = accounts.create(app, f"demo-{mark}@example.com", "pro", now, password=password)
-        free = accounts.create(app, f"demo-free-{mark}@example.com", "free", now)
-        codes = [invites.create(app, now, lifetime=None, note="demo").code for _ in range(10)]
-        ready.update(
-            mail_dir=_mail_dir(app),
-            api_key=user.api_key,
-            free_api_key=free.api_key,
-            email=user.email,
-            password=password,
-            invite_codes=codes,
+        mark, password = app.new_uuid()[:8], app.new_uuid()
+        user = users.create(app, f"demo-{mark}@example.com", "pro", now, password=password)
+        # Shown on the front page while the pages are public: whoever sees it may use it.
+        app.ready[front.TRY_KEY] = user.api_key.encode()
+        return {
+            "api_key": user.api_key,
+            "free_api_key": users.create(app, f"demo-free-{mark}@example.com", "free", now).api_key,
+            "email": user.email,
+            "password": password,
+            "invite_codes": [invites.create(app, now, lifetime=None, note="demo").code for _ in range(10)],
+        }
+
+    def text(url: str, ready: dict[str, Any]) -> str:
+        return (
+            f"finapi {__version__} listens at {url} with a few real companies' filings. Stop it with Ctrl-C.\n\n"
+            f"A key to try (plan pro): {ready['api_key']}\n\n"
+            f"  curl -s -H 'X-API-Key: {ready['api_key']}' "
+            f"'{url}/api/v1/xbrl/companies/AAPL/statements?period=Q&statement=income'\n"
         )
 
-    with _directory(config, origins) as config:
+    with ExitStack() as stack:
+        if origins["data_dir"] == "default":
+            place = stack.enter_context(tempfile.TemporaryDirectory(prefix="finapi-demo-"))
+            config = replace(config, data_dir=Path(place))
+        polls = all(origins[name] == "default" for name in ("poll_every", "base_url"))
         if polls:
-            # Every part runs: what follows EDGAR looks into a directory, where nothing is until somebody puts it there.
+            # Every component runs: what follows EDGAR looks into a directory that is empty until somebody fills it.
             archive = str(config.data_dir.absolute() / DEMO_ARCHIVE)
             config = replace(config, poll_every=DEMO_POLL_SECONDS, base_url=archive)
-        return _serve_until_stopped(args, config, prepare, ready, _demo_text, say, perform)
+        return _serve_until_stopped(args, config, prepare, text, say, perform)
 
 
-def _serve(
-    args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform
-) -> int:
-    ready: dict[str, Any] = {}
+def _serve(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+    def prepare(app: App) -> dict[str, Any]:
+        from finapi.accounts import invites
 
-    def prepare(app: App) -> None:
-        from finapi import invites
-
-        ready["mail_dir"] = _mail_dir(app)
         with app.db.read() as tx:
-            started_before = tx.value("any_user_or_invite")
-        if not started_before:
-            ready["invite_codes"] = [
-                invites.create(app, app.clock.now(), lifetime=None, note="first start").code
-            ]
+            if tx.value("any_user_or_invite"):
+                return {}
+        return {"invite_codes": [invites.create(app, app.clock.now(), lifetime=None, note="first start").code]}
+
+    def text(url: str, ready: dict[str, Any]) -> str:
+        codes = ready.get("invite_codes")
+        invite = f"\nAn invite code for the first account: {codes[0]}" if codes else ""
+        return f"finapi {__version__} listens at {url}{invite}"
 
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
-    return _serve_until_stopped(args, config, prepare, ready, _serve_text, say, perform)
+    return _serve_until_stopped(args, config, prepare, text, say, perform)
 
 
-def _mail_dir(app: App) -> str | None:
-    directory = app.config.mail_directory
-    return None if directory is None else str(directory)
+def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+    from finapi.testing import running
+
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
+    if origins["data_dir"] != "default":
+        raise UsageError("a fixture keeps nothing: it has no --data-dir")
+    unset = {name: value for name, value in running.SETTINGS.items() if origins[name] == "default"}
+    config = replace(config, **unset)
+    if origins["port"] == "default" and _taken(config.host, config.port):
+        config = replace(config, port=0)
+    for stream in (sys.stdout, sys.stderr):
+        # Whoever started it may never read: what a pipe has no room for is lost.
+        if not stream.isatty() and stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
+            os.set_blocking(stream.fileno(), False)
+    logs.configure(config.log_format, config.log_level)
+    with running.running(config, seed=args.seed) as fixture:
+        if args.ready == "json":
+            document(say, fixture.ready)
+        else:
+            say("out", f"finapi {__version__} is a test server at {fixture.url}. Stop it with Ctrl-C.")
+            say("out", json.dumps(fixture.ready, indent=1))
+        if args.exit_with_parent:
+            threading.Thread(target=_end_with_stdin, daemon=True).start()
+        signal.sigwait(_STOP)
+    return 0
 
 
-def _serve_text(url: str, ready: dict[str, Any]) -> str:
-    invite = (
-        f"\nAn invite code for the first account: {ready['invite_codes'][0]}"
-        if "invite_codes" in ready
-        else ""
-    )
-    return f"finapi {__version__} listens at {url}{invite}"
+def _end_with_stdin() -> None:
+    """Stop this process when nobody holds the other end of its standard input any more."""
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _serve_until_stopped(
     args: argparse.Namespace,
     config: Config,
-    prepare: Callable[[App], None] | None,
-    ready: dict[str, Any],
+    prepare: Callable[[App], dict[str, Any]],
     text: Callable[[str, dict[str, Any]], str],
     say: Say,
     perform: Perform,
 ) -> int:
+    """Serve, and say so by ``text`` or as JSON, each with what ``prepare`` gives."""
     from finapi import server
+    from finapi.ops import doctor
 
+    doctor.judge(config, SystemClock())
     logs.configure(config.log_format, config.log_level)
+    if mail_from_is_forgotten(config):
+        say("err", f"finapi: mails go out from {settings.MAIL_FROM}, which many servers refuse; set --mail-from")
+    ready: dict[str, Any] = {"mail_dir": config.mail_directory and str(config.mail_directory)}
     try:
-        with server.running(config, perform, prepare=prepare) as running:
+        new_secrets = getattr(args, "new_secrets", False)
+        with server.running(
+            config, perform, prepare=lambda app: ready.update(prepare(app)), new_secrets=new_secrets
+        ) as running:
             if args.ready == "json":
-                line = {"ready": True, "url": running.url, "port": running.port, "pid": os.getpid(), **ready}
-                say("out", json.dumps(line))
+                where = {"url": running.url, "port": running.port, "pid": os.getpid()}
+                document(say, {"ready": True, **where, **ready})
             else:
                 say("out", text(running.url, ready))
-            signal.sigwait(_STOP)
+            log.info("listens at %s", running.url)
+            name = _until_stopped(running.app)
+            log.info("%s: what is under way is ended", name)
+        log.info("stopped")
     except datadir.Busy:
-        raise UsageError(
-            f"{config.data_dir} is held by another finapi; stop it or name another --data-dir"
-        ) from None
+        raise UsageError(f"{config.data_dir} is held by another finapi; stop it or name another --data-dir") from None
     return 0
 
 
-# Blocked in every thread before anything is made that a stop has to take away again, and then waited for. A
-# handler that sets an Event is lost, or hangs, when the signal comes just as the main thread begins to wait.
-_STOP = (signal.SIGTERM, signal.SIGINT)
+def _until_stopped(app: App) -> str:
+    """The name of the signal that stops, once it has come; until then the service manager hears that we live."""
+    place, within = settings.service_manager()
+    _notify(place, "READY=1")
+    while True:
+        # Twice in its time; and only while the process answers itself.
+        got = signal.sigtimedwait(_STOP, within / 2) if place and within else signal.sigwaitinfo(_STOP)
+        if got is not None:
+            _notify(place, "STOPPING=1")
+            return signal.Signals(got.si_signo).name
+        try:
+            app.watch.probes["main_api"]()
+            _notify(place, "WATCHDOG=1")
+        except Trouble as error:
+            log.warning("the service manager is not told that this process lives: %s", error)
 
 
-def _demo_text(url: str, ready: dict[str, Any]) -> str:
-    return (
-        f"finapi {__version__} listens at {url} with a few real companies' filings. Stop it with Ctrl-C.\n\n"
-        f"A key to try (plan pro): {ready['api_key']}\n\n"
-        f"  curl -s -H 'X-API-Key: {ready['api_key']}' "
-        f"'{url}/api/v1/xbrl/companies/AAPL/statements?period=Q&statement=income'\n"
-    )
+def _notify(place: str, text: str) -> None:
+    """Tell the service manager something over its socket, in the file system or, with an @, in no file."""
+    if place:
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
+                one.sendto(text.encode(), "\0" + place[1:] if place.startswith("@") else place)
+        except OSError as error:
+            log.warning("the service manager cannot be told %s: %s", text, error.strerror)
 
 
-@contextmanager
-def _directory(config: Config, origins: settings.Origins) -> Iterator[Config]:
-    """The data directory of a demo: the one that was named, else a fresh one that goes away again."""
-    if origins["data_dir"] != "default":
-        yield config
-        return
-    with tempfile.TemporaryDirectory(prefix="finapi-demo-") as place:
-        yield replace(config, data_dir=Path(place))
+def mail_from_is_forgotten(config: Config) -> bool:
+    """Whether mails leave this machine from the address that nobody has set."""
+    return bool(config.smtp_url) and config.mail_directory is None and config.mail_from == settings.MAIL_FROM
 
 
 def _taken(host: str, port: int) -> bool:
@@ -174,5 +234,23 @@ def _taken(host: str, port: int) -> bool:
     return False
 
 
-DEMO = Verb("serve a few real companies' filings from a fresh temporary directory", _serving_arguments, _demo)
-SERVE = Verb("serve a data directory", _serving_arguments, _serve)
+_READY = (arg("--ready", choices=["json"], help="print one JSON line on stdout once the socket answers"),)
+_SHOWN = ("host", "port", "public", "public_url", "mail_dir", "poll_every", "user_agent", "base_url", "log_level")
+DEMO = Verb(
+    "serve a few real companies' filings from a fresh temporary directory",
+    _READY,
+    _demo,
+    settings=("host", "port", "public"),
+)
+FIXTURE = Verb(
+    "serve as a test server: demo data, accounts of every plan, and control of its clock, mails and faults",
+    (
+        *_READY,
+        arg("--seed", type=int, help="make ids, keys and times repeat; the clock stands still at first"),
+        arg("--exit-with-parent", action="store_true", help="end when standard input does"),
+    ),
+    _fixture,
+    settings=("host", "port"),
+)
+_NEW_SECRETS = arg("--new-secrets", action="store_true", help="give up what was made from master secrets that are gone")
+SERVE = Verb("serve a data directory", (*_READY, _NEW_SECRETS), _serve, settings=_SHOWN)

@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from finapi import config as settings
 from finapi.app import App
-from finapi.config import Config
-from finapi.datadir import Say
-from finapi.errors import UsageError
+from finapi.core import config as settings
+from finapi.core.config import Config
+from finapi.core.errors import UsageError
+from finapi.store.datadir import Say
 
 # Performs a handed-over command: (app, words, directory, standard input, say) -> exit status.
 Perform = Callable[[App, list[str], str, str, Say], int]
 
+# What ``add_argument`` takes: names and options.
+Argument = tuple[tuple[str, ...], Mapping[str, Any]]
+Arguments = tuple[Argument, ...]
+
+
+def arg(*names: str, **options: Any) -> Argument:
+    """An argument of a verb, as ``add_argument`` takes it."""
+    return names, options
+
+
+BAR_SECONDS = 0.25  # between two lines of progress
+
+_JSON = arg("--json", action="store_true", help="print one JSON document")
+
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb: its help, its own arguments (given the settings' parser for its actions), and what it does.
+    """A verb: its help, its own arguments or its actions with theirs, and what it does.
 
     ``run`` has the process to itself, and is given what performs handed-over commands; ``work`` needs the
     data directory, here or in the server that holds it, and takes (app, args, directory it was typed in,
@@ -28,14 +46,121 @@ class Verb:
     """
 
     help: str
-    arguments: Callable[[argparse.ArgumentParser, argparse.ArgumentParser], None]
+    arguments: Arguments = ()
     run: Callable[[argparse.Namespace, Config, settings.Origins, Say, Perform], int] | None = None
     work: Callable[[App, argparse.Namespace, str, Say], int] | None = None
+    actions: Mapping[str, tuple[str, Arguments]] = field(default_factory=dict)
+    # The settings that its --help shows beside --config and --data-dir; it takes every other one too.
+    settings: tuple[str, ...] = ()
+    # Whether it makes a data directory where there is none (CONTRACT 12).
+    makes: bool = False
+
+    def declare(self, parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
+        """Add the arguments to the verb's parser; every action takes the settings of ``common`` too."""
+        if not self.actions:
+            _add(parser, self.own())
+            return
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        for name, (help, _) in self.actions.items():
+            _add(actions.add_parser(name, help=help, parents=[common]), self.own(name))
+
+    def own(self, action: str | None = None) -> Arguments:
+        """The arguments of the verb or of an action; each has ``--json``, but what says ``--ready json``."""
+        arguments = self.actions[action][1] if action is not None else self.arguments
+        return arguments if any("--ready" in names for names, _ in arguments) else (*arguments, _JSON)
+
+
+def _add(parser: argparse.ArgumentParser, arguments: Arguments) -> None:
+    for names, options in arguments:
+        parser.add_argument(*names, **options)
+
+
+def document(say: Say, value: Any, indent: int | None = None) -> int:
+    """Print one JSON document, in ASCII for whatever the terminal's encoding is; exit status 0."""
+    say("out", json.dumps(value, indent=indent))
+    return 0
+
+
+def told(say: Say, args: argparse.Namespace, line: str, **fields: Any) -> int:
+    """Say what was done: in a line, or as a document of ``fields``; exit status 0."""
+    if args.json:
+        return document(say, fields)
+    say("out", one_line(line))
+    return 0
+
+
+def listing(say: Say, args: argparse.Namespace, name: str, rows: Sequence[Any], names: str) -> int:
+    """Print rows: these columns under headings, or as a document with every member; exit status 0."""
+    if args.json:
+        return document(say, {name: list(map(dict, rows))})
+    columns = names.split()
+    table = [[column.replace("_", " ").upper() for column in columns]]
+    table += [[one_line("-" if row[column] is None else str(row[column])) for column in columns] for row in rows]
+    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+    for line in table:
+        say("out", "  ".join(map(str.ljust, line, widths)).rstrip())
+    return 0
 
 
 def one_line(text: str) -> str:
     """``text`` with what is not printable escaped: names come from files, and must not write to the terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+MOST_NAMES = 1 << 20  # bytes of a list of companies
+
+
+def listed_names(directory: str, path: str) -> list[str]:
+    """The tickers and CIKs in a file: on lines, or between commas and blanks; what follows a # is a comment."""
+    file = typed_path(directory, path)
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(MOST_NAMES + 1)
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{file}: is not UTF-8") from None
+    names = [name for line in text.splitlines() for name in line.partition("#")[0].replace(",", " ").split()]
+    if len(data) > MOST_NAMES or not names:
+        raise UsageError(f"{file}: " + ("is larger than any list of companies" if names else "names no company"))
+    return names
+
+
+class Bar:
+    """Progress as a line, a few times a second: what is worked on, how far it is, how fast, and for how long."""
+
+    def __init__(self, say: Say, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._say, self._monotonic = say, monotonic
+        self._of: tuple[str, str] | None = None
+        self._from = 0
+        self._since = self._shown = -math.inf
+
+    def moved(self, label: str, unit: str, done: int, whole: int) -> None:
+        """``done`` of ``whole`` (0: not known) units of ``label`` are done."""
+        now = self._monotonic()
+        if self._of != (label, unit):
+            self._of, self._from, self._since = (label, unit), done, now
+        elif now < self._shown + BAR_SECONDS and done != whole:
+            return
+        self._shown = now
+        rate = (done - self._from) / (now - self._since) if now > self._since else 0.0
+        each, name = (1_000_000, "MB") if unit == "bytes" else (1, unit)
+        line = f"{label}: {done // each:,}" + (f" of {whole // each:,}" if whole else "") + f" {name}"
+        if rate:
+            line += f", {rate / each:,.1f}/s" + (f", {lasting((whole - done) / rate)} left" if whole else "")
+        self._say("progress", one_line(line))
+
+    def end(self) -> None:
+        """Take the line away."""
+        self._say("progress", "")
+
+
+def lasting(seconds: float) -> str:
+    """A time in the two units that say most of it."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def typed_path(directory: str, path: str) -> Path:
@@ -46,7 +171,3 @@ def typed_path(directory: str, path: str) -> Path:
     if not path:
         raise UsageError("a path is empty")
     return Path(os.path.normpath(Path(directory, path)))
-
-
-def no_arguments(parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
-    """For a verb that takes nothing but settings."""

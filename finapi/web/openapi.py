@@ -1,68 +1,49 @@
-"""The OpenAPI 3.1 document, made from the route table and the parameters that the handlers declare."""
+"""The OpenAPI 3.1 document, made from the route table, the parameters and the records that the handlers declare.
+
+Examples are real answers of the demo's data, kept in ``examples.json`` by operation (``python -m tests.examples``).
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from decimal import Decimal
+from collections.abc import Iterable
+from importlib import resources
 from typing import Any
 
-from finapi import __version__, idempotency
-from finapi.web import routes
-from finapi.web.call import Route
-from finapi.web.openapi_answers import HEADERS, Answers
-from finapi.web.params import (
-    GREATEST,
-    GREATEST_INTEGER,
-    MAX_LENGTH,
-    MAX_TEXT,
-    MAX_URL,
-    MAX_WORDS,
-    Field,
-    Param,
-)
-from finapi.web.routes import ROUTES
-from finapi.web.shapes import TEXT
-from finapi.web.webhook_shapes import EVENTS
+from finapi import __version__
+from finapi.core import passwords
+from finapi.core.errors import STATUS_OF
+from finapi.store import idempotency
+from finapi.web.accounts.webhook_bodies import EVENTS
+from finapi.web.http.call import GATEWAY_ZONES, PAGING_HEADERS, WINDOW_HEADER, Route
+from finapi.web.http.params import GREATEST, GREATEST_INTEGER, MAX_LENGTH, MAX_TEXT, MAX_URL, MAX_WORDS, Field, Param
+from finapi.web.http.schema import DATE, INTEGER, TEXT, TIME, Schema, array, const, enum, nullable
+from finapi.web.http.tables import CSV, FORMATS, MAX_ROWS, NDJSON, csv_table, json_lines
 
-_TYPES: dict[str, dict[str, Any]] = {
-    "text": {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH},
+_TYPES: dict[str, Schema] = {
     "integer": {"type": "integer"},
     "number": {"type": "number"},
     "boolean": {"type": "boolean"},
-    "date": {"type": "string", "format": "date"},
-    "words": {
-        "type": "array",
-        "items": {"type": "string", "minLength": 1},
-        "minItems": 1,
-        "maxItems": MAX_WORDS,
-    },
-}
-
-_FIELDS: dict[str, dict[str, Any]] = {
-    "text": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
-    "word": {"type": ["string", "integer"], "minLength": 1, "maxLength": MAX_TEXT},
+    "date": DATE,
+    "quarter": DATE,
     "email": {"type": "string", "format": "email"},
-    "new_password": {"type": "string", "minLength": 8, "maxLength": 1024},
-    "boolean": {"type": "boolean"},
-    "integer": {"type": "integer"},
-    "number": {"type": "number"},
-    "date": {"type": "string", "format": "date"},
-    "url": {"type": "string", "format": "uri", "maxLength": MAX_URL},
-    "texts": {"type": "array", "items": {"type": "string"}},
-    "words": {
-        "type": "array",
-        "items": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
-        "maxItems": MAX_WORDS,
+    "new_password": {
+        "type": "string",
+        "minLength": passwords.MIN_LENGTH,
+        "maxLength": passwords.MAX_LENGTH,
+        "description": "One of the most common passwords is refused where /api/v1/policy says so.",
     },
-    "object": {"type": "object"},
+    "url": {"type": "string", "format": "uri", "maxLength": MAX_URL},
 }
 
 DESCRIPTION = """\
-Data calls want an API key (`X-API-Key`, or `apiKey` in the query); what concerns the account itself wants the session
-token of a login, and some calls take either. `x-token-cost` is what a call debits; one that fails, or is answered
-304, costs nothing. Every error has the shape of the schema Error. Unknown query names and body members are ignored.
-HEAD works where GET does; OPTIONS says what a path allows. Lists come as CSV or NDJSON when `Accept` asks for them.
-Tickers are taken in any spelling, CIKs bare or padded, accession numbers with or without dashes."""
+Data endpoints need an API key (`X-API-Key`, or `apiKey` in the query), account endpoints the session token of a login;
+some take either. `x-token-cost` is what a call costs; one that fails, or is answered 304, costs nothing. Every error is
+a schema Error. Unknown query names and body members are ignored. HEAD works where GET does; OPTIONS says what a path
+allows. A list comes as CSV or NDJSON when `Accept` asks for it, as `x-tables` of its answer shows. Tickers are taken in
+any spelling, CIKs with or without leading zeros, accession numbers with or without dashes. Examples are real answers on
+demo data, lists cut short."""
 
 # By the first segment after /api/v1, or the path itself.
 TAGS = {
@@ -93,12 +74,12 @@ TAGS = {
 }
 
 
-def document(public_url: str) -> dict[str, Any]:
-    """The document of every route, as JSON values; ``public_url`` is its server, "/" when empty."""
+def document(public_url: str, routes: Iterable[Route]) -> dict[str, Any]:
+    """The document of these routes, as JSON values; ``public_url`` is its server, "/" when empty."""
     answers = Answers()
     paths: dict[str, dict[str, Any]] = {}
-    for route in (route for route in ROUTES if not route.page):
-        for path in routes.paths(route):
+    for route in (route for route in routes if not route.page):
+        for path in route.paths:
             paths.setdefault(path, {})[route.method.lower()] = _operation(route, path, answers)
     used = {tag for item in paths.values() for operation in item.values() for tag in operation["tags"]}
     return {
@@ -121,7 +102,7 @@ def document(public_url: str) -> dict[str, Any]:
                 "keyInQuery": {"type": "apiKey", "in": "query", "name": "apiKey"},
                 "session": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
             },
-            "parameters": {"IdempotencyKey": _IDEMPOTENCY_KEY},
+            "parameters": {"IdempotencyKey": _IDEMPOTENCY_KEY, "Format": _FORMAT},
             "headers": HEADERS,
             "schemas": answers.schemas,
             "responses": answers.responses,
@@ -131,14 +112,13 @@ def document(public_url: str) -> dict[str, Any]:
 
 
 def _operation(route: Route, path: str, answers: Answers) -> dict[str, Any]:
-    name = _operation_id(route.method, path)
     operation: dict[str, Any] = {
-        "operationId": name,
+        "operationId": _operation_id(route, path),
         "tags": [_tag(path)],
         "summary": route.summary,
         "security": _SECURITY[route.auth],
         "x-token-cost": route.cost,
-        "responses": answers.of(route, name),
+        "responses": answers.of(route),
     }
     if route.deprecated is not None:
         operation["deprecated"] = True
@@ -147,15 +127,18 @@ def _operation(route: Route, path: str, answers: Answers) -> dict[str, Any]:
     parameters = [_parameter(param) for param in route.params]
     if route.idempotent:
         parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
+    if route.tables:
+        parameters.append({"$ref": "#/components/parameters/Format"})
     if parameters:
         operation["parameters"] = parameters
     if route.body is not None:
-        operation["requestBody"] = _body(route.body)
+        operation["requestBody"] = _body(route)
     return operation
 
 
-def _operation_id(method: str, path: str) -> str:
-    return re.sub(r"\W+", "_", f"{method.lower()}{path.removeprefix('/api/v1')}").strip("_")
+def _operation_id(route: Route, path: str | None = None) -> str:
+    path = (path or route.path).removeprefix("/api/v1")
+    return re.sub(r"\W+", "_", f"{route.method.lower()}{path}").strip("_")
 
 
 def _tag(path: str) -> str:
@@ -174,13 +157,8 @@ def _webhook(name: str) -> dict[str, Any]:
             {"name": header, "in": "header", "required": True, "description": text, "schema": TEXT}
             for header, text in _SIGNED.items()
         ],
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": schema, "example": body}},
-        },
-        "responses": {
-            "200": {"description": "Received. Anything else, a redirect too, is tried again three times."}
-        },
+        "requestBody": {"required": True, "content": {"application/json": {"schema": schema, "example": body}}},
+        "responses": {"200": {"description": "Received. Anything else, a redirect too, is tried again three times."}},
     }
 
 
@@ -199,6 +177,15 @@ _IDEMPOTENCY_KEY = {
     "example": "order-2025-0117",
 }
 
+_FORMAT = {
+    "name": "format",
+    "in": "query",
+    "required": False,
+    "description": f"Instead of Accept. A table has up to {MAX_ROWS:,} rows; without limit it is whole.",
+    "schema": {**enum(*FORMATS), "default": "json"},
+    "example": "json",
+}
+
 _SECURITY: dict[str, list[dict[str, list[str]]]] = {
     "none": [],
     "key": [{"key": []}, {"keyInQuery": []}],
@@ -207,29 +194,20 @@ _SECURITY: dict[str, list[dict[str, list[str]]]] = {
 }
 
 
-def _body(fields: tuple[Field, ...]) -> dict[str, Any]:
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {field.name: _member(field) for field in fields},
-    }
+def _body(route: Route) -> dict[str, Any]:
+    fields = route.body or ()
+    schema: Schema = {"type": "object", "properties": {field.name: _member(field) for field in fields}}
     required = [field.name for field in fields if field.required]
     if required:
         schema["required"] = required
-    shown = {field.name: _shown(field) for field in fields if field.required or field.example != ""}
-    return {"required": True, "content": {"application/json": {"schema": schema, "example": shown}}}
+    shown = {field.name: _example(field) for field in fields if field.required or field.example != ""}
+    described = f"A JSON object of at most {route.body_limit:,} bytes."
+    content = {"application/json": {"schema": schema, "example": shown}}
+    return {"required": True, "description": described, "content": content}
 
 
-def _member(field: Field) -> dict[str, Any]:
-    schema = dict(_FIELDS[field.kind])
-    if field.kind in ("integer", "number"):
-        schema["minimum"] = -GREATEST if field.least is None else field.least
-        schema["maximum"] = GREATEST if field.most is None else field.most
-    if field.allowed and field.kind == "text":
-        schema = {"type": "string", "enum": list(field.allowed)}
-    elif field.allowed and field.kind == "boolean":
-        schema["enum"] = [word == "true" for word in field.allowed]
-    elif field.allowed:
-        schema["items"] = {"type": "string", "enum": list(field.allowed)}
+def _member(field: Field) -> Schema:
+    schema = _schema(field)
     if field.nullable:
         schema["type"] = [schema["type"], "null"]
         if "enum" in schema:
@@ -237,53 +215,367 @@ def _member(field: Field) -> dict[str, Any]:
     if field.help:
         schema["description"] = field.help
     if field.example != "":
-        schema["examples"] = [_shown(field)]
+        schema["examples"] = [_example(field)]
     return schema
 
 
-def _shown(field: Field) -> Any:
-    """The example of a field as the JSON that it is."""
-    if field.kind == "boolean":
-        return field.example in (True, "true")
-    if field.kind in ("words", "texts") and isinstance(field.example, str):
-        return field.example.split(",")
-    return int(field.example) if field.kind == "integer" else field.example
-
-
-def _bounds(param: Param) -> dict[str, Any]:
-    """The bounds of a number. A value beyond one that clamps is not wrong."""
-    greatest = {"integer": GREATEST_INTEGER, "number": GREATEST}.get(param.kind)
-    if greatest is None or param.clamp is True:
-        return {}
-    least = -greatest if param.least is None else param.least
-    most = greatest if param.most is None else param.most
-    return {"minimum": least} if param.clamp else {"minimum": least, "maximum": most}
-
-
 def _parameter(param: Param) -> dict[str, Any]:
-    schema = dict(_TYPES[param.kind])
-    if param.allowed and param.kind == "words":
-        schema["items"] = {"type": "string", "enum": list(param.allowed)}
-    elif param.allowed:
-        schema = {"type": "string", "enum": list(param.allowed)}
-    schema |= _bounds(param)
-    if param.default is not None:
+    schema = _schema(param)
+    if param.default not in (None, ()):
         schema["default"] = param.default
     described: dict[str, Any] = {
         "name": param.name,
         "in": param.place,
         "required": param.required,
         "description": param.help,
-        "schema": {"type": "array", "items": schema} if param.repeatable else schema,
+        "schema": schema,
     }
     if param.empty:
         described["allowEmptyValue"] = True
     if param.example:
-        example = param.read(param.example)
-        if isinstance(example, Decimal):
-            # The document is plain JSON: examples are short numbers, which a float writes as they are.
-            example = float(example)
-        described["example"] = [example] if param.repeatable else example
+        described["example"] = _example(param)
     if param.kind == "words":
         described |= {"style": "form", "explode": False}
     return described
+
+
+def _schema(param: Param) -> Schema:
+    """What a parameter takes. A number beyond a bound that clamps is not wrong."""
+    body, allowed = param.place == "body", list(param.values)
+    text: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT if body else MAX_LENGTH}
+    if param.kind == "words":
+        if body:
+            return array(enum(*allowed)) if allowed else {**array(text), "maxItems": MAX_WORDS}
+        word = enum(*allowed) if allowed else {"type": "string", "minLength": 1}
+        return {**array(word), "minItems": 1, "maxItems": MAX_WORDS}
+    if param.kind == "boolean" and allowed:
+        return {"type": "boolean", "enum": [word == "true" for word in allowed]}
+    if param.kind == "sort":
+        order = enum("asc", "desc")
+        orders: Schema = {"anyOf": [order, {"type": "object", "properties": {"order": order}, "required": ["order"]}]}
+        column: Schema = {"type": "object", "additionalProperties": orders, "propertyNames": enum(*allowed)}
+        column |= {"minProperties": 1, "maxProperties": 1}
+        one = {"anyOf": [enum(*allowed), column]}
+        return {"anyOf": [enum(*allowed), {**array(one), "minItems": 1, "maxItems": 1}]}
+    if allowed:
+        return enum(*allowed)
+    if param.kind == "word":
+        return {**text, "type": ["string", "integer"]}
+    schema = dict(_TYPES.get(param.kind, text))
+    if param.kind in ("integer", "number") and param.clamp is not True:
+        greatest = GREATEST_INTEGER if param.kind == "integer" and not body else GREATEST
+        schema["minimum"] = -greatest if param.least is None else param.least
+        if not param.clamp:
+            schema["maximum"] = greatest if param.most is None else param.most
+    return schema
+
+
+def _example(param: Param) -> Any:
+    """The example of a parameter as the JSON that it is."""
+    if param.kind == "boolean":
+        return param.example in (True, "true")
+    if param.kind == "words" and isinstance(param.example, str):
+        return param.example.split(",")
+    return {"integer": int, "number": float}.get(param.kind, lambda example: example)(param.example)
+
+
+# ---- answers
+
+_SAID = {
+    400: "A parameter or the body is invalid; details names which.",
+    401: "No valid credential, or a wrong password.",
+    402: "The token balance is below the cost of the call.",
+    404: "Not found.",
+    405: "The path does not take this method.",
+    409: "Conflict; the message says why.",
+    410: "The invite code has been used.",
+    413: "The body is too large.",
+    414: "The request line is longer than 8,192 bytes.",
+    415: "The body is not application/json.",
+    429: "Too many requests.",
+    500: "An unexpected failure; a metered call was refunded.",
+    503: "The server is busy; Retry-After says when to come back.",
+    504: "The call took longer than the server allows; a metered call was refunded.",
+}
+
+# Codes that one operation alone is answered with.
+_OF_ONE = {
+    "post_auth_redeem_invite": ("INVALID_INVITE", "INVITE_USED"),
+    "post_auth_register": ("EMAIL_EXISTS", "INVALID_INVITE", "INVITE_USED", "MAIL_FAILED"),
+    "get_auth_verifyEmail": ("INVALID_TOKEN",),
+    "post_auth_login": ("INVALID_CREDENTIALS", "EMAIL_NOT_VERIFIED", "LOGIN_LOCKED"),
+    "put_auth_newpassword": ("INVALID_TOKEN",),
+    "post_billing_quota": ("INSUFFICIENT_BALANCE",),
+}
+# What a status says beside that where it has codes of its own.
+_OWN_SAID = {
+    ("post_auth_register", 500): " MAIL_FAILED: the account exists, but its verification mail could not be sent; "
+    "POST /api/v1/auth/resend-verification sends it again."
+}
+_OWN = {code for codes in _OF_ONE.values() for code in codes}
+_OF_DATA_ONLY = {"UNKNOWN_TICKER", "NOT_COVERED"}
+
+
+def _header(description: str, schema: Schema, *, always: bool = True) -> dict[str, Any]:
+    return {"description": description, "schema": schema, **({"required": True} if always else {})}
+
+
+_SECONDS: Schema = {"type": "integer", "minimum": 0}
+HEADERS: dict[str, dict[str, Any]] = {
+    "X-API-Version": _header("The version of this document.", TEXT),
+    "X-Request-ID": _header(
+        "The caller's X-Request-ID (1-191 visible ASCII characters), else ours.",
+        {"type": "string", "minLength": 1, "maxLength": 191},
+    ),
+    "X-RateLimit-Limit": _header("Requests in the window with least left.", INTEGER),
+    "X-RateLimit-Remaining": _header("What is left of them.", INTEGER),
+    "X-RateLimit-Reset": _header("When all of them are there again, in seconds since 1970.", INTEGER),
+    "X-Tokens-Charged": _header("What the call cost: 0 when it is free, failed or was answered 304.", _SECONDS),
+    "ETag": _header("Names this answer; If-None-Match with it costs nothing while it stands.", TEXT),
+    "Retry-After": _header("Seconds to wait.", _SECONDS),
+    "WWW-Authenticate": _header("The credentials that would do (RFC 9110).", TEXT),
+    "Allow": _header("The methods of this path.", TEXT),
+    "Location": _header("The page.", {"type": "string", "format": "uri-reference"}),
+    "Idempotent-Replayed": _header("true: nothing was done again.", enum("true"), always=False),
+    "Deprecation": _header("Since when the route is deprecated (RFC 9745).", TEXT),
+    "Sunset": _header("When it stops answering (RFC 8594).", TEXT),
+    "Link": _header("The changelog, and what to call instead.", TEXT),
+    "NextLink": _header("CSV and NDJSON: rel=next, the rest of a list that was cut by limit.", TEXT, always=False),
+    "X-Has-More": _header("CSV and NDJSON: whether rows follow.", enum("true", "false"), always=False),
+    "X-Next-Cursor": _header("CSV and NDJSON: the cursor of the next page.", TEXT, always=False),
+    "X-Total-Characters": _header("Characters of the whole document, of which this may be a part.", INTEGER),
+    "X-Total-Count": _header("CSV and NDJSON: rows in all.", INTEGER, always=False),
+    "X-Window": _header("Tables and bare lists: the windows of the list, as meta has them.", TEXT, always=False),
+}
+_LIMITS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+
+# The chain of a new account, and lists that lead to what they list: (operation, link) -> the link.
+LINKS: dict[str, dict[str, dict[str, Any]]] = {
+    "post_auth_redeem_invite": {
+        "register": {
+            "operationId": "post_auth_register",
+            "description": "The invite token goes into the body, with an email and a password.",
+            "requestBody": {"invite_token": "$response.body#/invite_token"},
+        }
+    },
+    "post_auth_register": {
+        "login": {
+            "operationId": "post_auth_login",
+            "description": "With the same email and password, after the link in the mail was followed.",
+            "requestBody": {"email": "$request.body#/email", "password": "$request.body#/password"},
+        }
+    },
+    "post_auth_login": {
+        "user": {
+            "operationId": "get_user",
+            "description": "With token ($response.body#/token) as Authorization: Bearer.",
+        }
+    },
+    "get_user": {
+        "balance": {
+            "operationId": "get_account_balance",
+            "description": "With api_key ($response.body#/user/api_key) as X-API-Key, or by session.",
+        }
+    },
+    "post_sniper_targets": {
+        "stop": {
+            "operationId": "post_sniper_targets_target_id_stop",
+            "parameters": {"target_id": "$response.body#/target_id"},
+        }
+    },
+    "post_webhooks_test": {
+        "redeliver": {
+            "operationId": "post_webhooks_deliveries_delivery_id_redeliver",
+            "parameters": {"delivery_id": "$response.body#/delivery_id"},
+        }
+    },
+    "get_sec_filings": {
+        "filing": {
+            "operationId": "get_sec_filings_accession_number",
+            "parameters": {"accession_number": "$response.body#/data/0/accession_number"},
+        }
+    },
+}
+
+ERROR: Schema = {
+    "type": "object",
+    "required": ["status", "error", "code", "message", "request_id", "timestamp"],
+    "properties": {
+        "status": const("error"),
+        "error": enum(*STATUS_OF),
+        "code": enum(*STATUS_OF),
+        "message": TEXT,
+        "details": {"type": "object"},
+        "request_id": TEXT,
+        "timestamp": TIME,
+    },
+}
+_BESIDE = {
+    "current_balance": INTEGER,
+    "required_cost": INTEGER,
+    "next_refill_at": nullable(TIME),
+    "plan": nullable(TEXT),
+    "upgrade_url": TEXT,
+}
+INSUFFICIENT: Schema = {
+    "type": "object",
+    "required": [*ERROR["required"], *_BESIDE],
+    "properties": {
+        **ERROR["properties"],
+        "error": const("insufficient_tokens"),
+        "code": const("insufficient_tokens"),
+        **_BESIDE,
+    },
+}
+
+# What an error of a code is shown with beside its message.
+_SHOWN_BESIDE: dict[str, dict[str, Any]] = {
+    "INVALID_PARAM": {"details": {"param": "limit", "expected": "integer"}},
+    "insufficient_tokens": {
+        "current_balance": 3,
+        "required_cost": 5,
+        "next_refill_at": "2025-11-01T00:00:00.000Z",
+        "plan": "free",
+        "upgrade_url": "https://example.com/plans",
+    },
+}
+
+
+class Answers:
+    """The answers of operations, and the components that they share, collected on the way."""
+
+    def __init__(self) -> None:
+        self.schemas: dict[str, Schema] = {"Error": ERROR, "InsufficientTokens": INSUFFICIENT}
+        self.examples: dict[str, Any] = {}
+        self.responses: dict[str, Any] = {}
+        self._names: dict[int, str] = {}
+        self._shown: dict[str, Any] = json.loads(
+            (resources.files("finapi.web") / "examples.json").read_text(encoding="utf-8")
+        )
+
+    def of(self, route: Route) -> dict[str, Any]:
+        """The ``responses`` of an operation."""
+        found = {str(status): self._success(route, status) for status in route.answers}
+        if route.cacheable:
+            found["304"] = {
+                "description": "The answer has not changed; free.",
+                "headers": _headers(*_always(route), "ETag"),
+            }
+        return found | {str(status): self._error(route, status) for status in sorted(errors(route))}
+
+    def _success(self, route: Route, status: int) -> dict[str, Any]:
+        headers = [*_always(route)]
+        if status == 302:
+            return {"description": "On to the page.", "headers": _headers(*headers, "Location")}
+        headers += _LIMITS if route.zone else ()
+        headers += ["ETag"] if route.cacheable else []
+        headers += ["Idempotent-Replayed"] if route.idempotent else []
+        headers += PAGING_HEADERS.values() if route.tables else ()
+        headers += [WINDOW_HEADER] if route.lists and any(one.window for one in route.params) else []
+        headers += ["X-Total-Characters"] if route.media else []
+        said = route.summary + (
+            ". As CSV or NDJSON (x-tables) when Accept or format asks for it." if route.tables else ""
+        )
+        answer: dict[str, Any] = {"description": said, "headers": _headers(*headers), "content": self._content(route)}
+        if route.tables:
+            answer["headers"].setdefault("Link", _headers("NextLink")["NextLink"])
+            answer["x-tables"] = self._tables(route)
+        links = LINKS.get(_operation_id(route))
+        return answer if links is None else {**answer, "links": links}
+
+    def _content(self, route: Route) -> dict[str, Any]:
+        if route.media:
+            return {kind: {"schema": TEXT, "example": "<p>Text as it was filed.</p>"} for kind in route.media}
+        operation = _operation_id(route)
+        schema, name = route.schema, _pascal(operation)
+        # One component for a record, however many routes answer it.
+        component = self._names.setdefault(id(schema), name)
+        self.schemas[component] = schema
+        media: dict[str, Any] = {"schema": {"$ref": f"#/components/schemas/{component}"}}
+        content = {"application/json": media}
+        shown = self._shown.get(operation)
+        if shown is not None:
+            self.examples[name] = {"value": shown}
+            media["examples"] = {"answer": {"$ref": f"#/components/examples/{name}"}}
+        return content
+
+    def _tables(self, route: Route) -> dict[str, Any]:
+        """The rows of a list as text. Among the media types they would make the type in clients a union with text."""
+        shown = self._shown.get(_operation_id(route))
+        columns, rows = (route.columns, []) if shown is None else route.table_of(shown)
+        return {
+            CSV: {"schema": TEXT, "example": csv_table(columns, rows).decode()},
+            NDJSON: {"schema": TEXT, "example": json_lines(rows).decode()},
+        }
+
+    def _error(self, route: Route, status: int) -> dict[str, Any]:
+        codes = [code for code, of in STATUS_OF.items() if of == status]
+        own = [code for code in _OF_ONE.get(_operation_id(route), ()) if code in codes]
+        data = route.auth == "key"
+        common = [code for code in codes if code not in _OWN and (data or code not in _OF_DATA_ONLY)]
+        if route.auth == "none" and status == 401:
+            common = []
+        gateway = status == 429 and route.zone in GATEWAY_ZONES
+        marks = {
+            "Data": data and any(code in _OF_DATA_ONLY for code in codes),
+            "Metered": route.tells_cost,
+            "AtGateway": gateway,
+            "Deprecated": route.deprecated is not None,
+            _pascal(_operation_id(route)): bool(own),
+        }
+        name = f"Error{status}" + "".join(mark for mark, holds in marks.items() if holds)
+        headers = [*_always(route)]
+        headers += ["WWW-Authenticate"] if status == 401 else []
+        headers += ["Allow"] if status == 405 else []
+        headers += ["Retry-After"] if status == 503 or (status == 429 and not gateway) else []
+        # A lock tells when it ends, and nothing of a limit.
+        headers += _LIMITS if status == 429 and not gateway and not own else ()
+        schema = "InsufficientTokens" if status == 402 else "Error"
+        media = {
+            "schema": {"$ref": f"#/components/schemas/{schema}"},
+            "examples": {code: {"value": _shown_error(code)} for code in (*common, *own)},
+        }
+        self.responses[name] = {
+            "description": _SAID[status] + _OWN_SAID.get((_operation_id(route), status), ""),
+            "headers": _headers(*headers),
+            "content": {"application/json": media},
+        }
+        return {"$ref": f"#/components/responses/{name}"}
+
+
+def errors(route: Route) -> set[int]:
+    """The statuses of what can go wrong with a call of the route."""
+    found = {400, 405, 414, 500, 503, 504, *route.errors}
+    found |= {413, 415} if route.body is not None else set()
+    found |= {401, 429} if route.auth != "none" else set()
+    found |= {402} if route.cost else set()
+    found |= {404} if route.auth == "key" else set()
+    found |= {429} if route.zone is not None else set()
+    return found | ({409} if route.idempotent else set())
+
+
+def _always(route: Route) -> tuple[str, ...]:
+    names = ["X-API-Version", "X-Request-ID"]
+    names += ["X-Tokens-Charged"] if route.tells_cost else []
+    names += ["Deprecation", "Sunset", "Link"] if route.deprecated is not None else []
+    return tuple(names)
+
+
+def _headers(*names: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _shown_error(code: str) -> dict[str, Any]:
+    return {
+        "status": "error",
+        "error": code,
+        "code": code,
+        "message": "What is wrong, in a sentence.",
+        **_SHOWN_BESIDE.get(code, {}),
+        "request_id": "3f0c8a52-6f0e-4d6b-9a43-2b6d1c0e7a11",
+        "timestamp": "2025-10-31T10:01:26.000Z",
+    }
+
+
+def _pascal(operation_id: str) -> str:
+    return "".join(word.capitalize() for word in operation_id.removeprefix("get_").split("_"))

@@ -2,100 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from finapi import __version__
 from finapi.app import App
-from finapi.config import Config
-from finapi.web.call import Call
-from finapi.web.http import Response
-from finapi.web.shapes import BOOLEAN, INTEGER, TEXT, array, const, envelope, obj
+from finapi.core import passwords
+from finapi.core.config import Config
+from finapi.core.records import AsSchema, Object
+from finapi.web.http.call import AUTHENTICATED_BODY, PUBLIC_BODY, Call
+from finapi.web.http.messages import Response
+from finapi.web.http.schema import Envelope, Schema, array, const, made_of, schema
 
 READY = "policy"
 LIMIT_HEADERS = ["Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]
 GATEWAY = "gateway, nginx limit_req nodelay semantics: a bucket of burst + 1"
 
-POLICY = envelope(
-    obj(
-        api_version=TEXT,
-        rate_limits=obj(
-            global_default_per_minute=INTEGER,
-            global_default_per_hour=INTEGER,
-            global_limit_layer=TEXT,
-            global_limit_headers_on_429=array(TEXT),
-            financials_endpoints_per_minute=INTEGER,
-            financials_endpoints_burst=INTEGER,
-            financials_limit_layer=TEXT,
-            xbrl_endpoints_per_minute=INTEGER,
-            xbrl_endpoints_burst=INTEGER,
-            xbrl_limit_layer=TEXT,
-            gateway_429_carries_rate_limit_headers=const(False),
-            register_per_hour_per_ip=INTEGER,
-            register_per_hour_per_email=INTEGER,
-            sql_proxy_per_minute=INTEGER,
-            insider_service_per_minute_free=INTEGER,
-            insider_service_per_minute_paid=INTEGER,
-            over_limit_status=const(429),
-            over_limit_error_code=const("RATE_LIMIT_EXCEEDED"),
-        ),
-        metering=obj(
-            model=TEXT,
-            cost_header=const("X-Tokens-Charged"),
-            failed_call_refunded=const(True),
-            over_quota_status=const(402),
-            over_quota_error=const("insufficient_tokens"),
-            quota_source=const("per_account_plan"),
-            pilot=const(True),
-            statement=TEXT,
-        ),
-        websocket=obj(
-            transport=TEXT,
-            concurrent_connections_free=INTEGER,
-            concurrent_connections_paid=INTEGER,
-            catchup_events_per_connect=INTEGER,
-            statement=TEXT,
-        ),
-        versioning=obj(
-            scheme=const("semver"),
-            current=TEXT,
-            version_header=const("X-API-Version"),
-            additive_change=TEXT,
-            breaking_change=TEXT,
-            deprecation_headers=array(TEXT),
-            no_endpoints_currently_deprecated=BOOLEAN,
-            changelog_url=TEXT,
-            spec_url=TEXT,
-        ),
-        request_limits=obj(max_request_body_bytes=INTEGER, server_timeout_seconds=INTEGER),
-        freshness=obj(
-            sec_filings=TEXT,
-            insider=TEXT,
-            form_13f=TEXT,
-            form_13dg=TEXT,
-            prices=TEXT,
-            xbrl_fundamentals=TEXT,
-            vintage_fields=array(TEXT),
-            freshness_endpoint=const("/api/v1/financials/status"),
-            coverage_endpoint=const("/api/v1/xbrl/coverage"),
-        ),
-        tooling=obj(
-            openapi_spec_url=const("/openapi.json"),
-            python_sdk_install=TEXT,
-            cli_install=TEXT,
-            mcp_server_docs=const("/integrations/mcp"),
-            statement=TEXT,
-        ),
-    )
-)
-
 
 def show(call: Call) -> Response:
     """The policy document."""
-    from finapi.web.routes import ROUTES
-
     begun = call.app.ready.get(READY)
     if begun is None:
-        deprecated = any(route.deprecated is not None for route in ROUTES)
+        deprecated = any(route.deprecated is not None for route in call.routes)
         begun = call.success(document(call.app.config, no_deprecations=not deprecated), {}).body
         call.app.ready[READY] = begun
     return Response(200, begun, end=call.own_end)
@@ -143,7 +70,16 @@ def document(config: Config, *, no_deprecations: bool) -> dict[str, Any]:
         },
         "request_limits": {
             "max_request_body_bytes": config.body_limit,
+            "max_json_body_bytes": min(AUTHENTICATED_BODY, config.body_limit),
+            "max_json_body_bytes_without_credential": min(PUBLIC_BODY, config.body_limit),
             "server_timeout_seconds": round(config.server_timeout),
+        },
+        "passwords": {
+            "min_length": passwords.MIN_LENGTH,
+            "max_length": passwords.MAX_LENGTH,
+            "common_passwords": config.common_passwords,
+            "statement": "Refused: the 3,000 most common passwords of 8 characters or more, in any case of letters, "
+            "are 400 INVALID_PARAM at registration and as a new password. Allowed: any password of that length.",
         },
         "freshness": _FRESHNESS,
         "tooling": _TOOLING,
@@ -165,7 +101,9 @@ def _rate_limits(config: Config) -> dict[str, Any]:
         "gateway_429_carries_rate_limit_headers": False,
         "register_per_hour_per_ip": config.register_per_hour_per_ip,
         "register_per_hour_per_email": config.register_per_hour_per_email,
+        "login_per_minute_per_ipv6_network": config.login_per_minute_per_network,
         "sql_proxy_per_minute": config.sql_per_minute,
+        "sql_proxy_cpu_seconds_per_minute": config.sql_cpu_per_minute,
         "insider_service_per_minute_free": config.insider_per_minute_free,
         "insider_service_per_minute_paid": config.insider_per_minute_paid,
         "over_limit_status": 429,
@@ -181,7 +119,8 @@ _FRESHNESS = {
     "prices": "End-of-day prices as far as the operator has loaded them; none come with the service.",
     "xbrl_fundamentals": "Figures are served as soon as a filing is ingested, every vintage kept. Point-in-time "
     "selection (as_of, basis) applies only to standardized annual and quarterly base-metric cells of covered "
-    "companies, and to the choice of the report whose statements are served.",
+    "companies and what is made of them (ratios, TTM, valuation, proofs), to figures by segment and share class, to "
+    "/facts (as_of), and to the choice of the report whose statements are served.",
     "vintage_fields": ["filed_at", "accession", "resolved_accession", "period_of_report"],
     "freshness_endpoint": "/api/v1/financials/status",
     "coverage_endpoint": "/api/v1/xbrl/coverage",
@@ -192,6 +131,26 @@ _TOOLING = {
     "python_sdk_install": "pip install .",
     "cli_install": "pip install .",
     "mcp_server_docs": "/integrations/mcp",
-    "statement": "finapi is installed from its source directory, and its command line comes with it. This version "
-    "has no Python client of its own: make one from openapi_spec_url with any generator.",
+    "statement": "finapi is installed from its source directory, with its command line and its Python client, "
+    "finapi.client; for other languages any generator makes one from openapi_spec_url.",
 }
+
+# Members that say the same in every configuration.
+_FIXED = frozenset(
+    {
+        "gateway_429_carries_rate_limit_headers", "over_limit_status", "over_limit_error_code", "cost_header",
+        "failed_call_refunded", "over_quota_status", "over_quota_error", "quota_source", "pilot", "scheme",
+        "version_header", "freshness_endpoint", "coverage_endpoint", "openapi_spec_url", "mcp_server_docs",
+    }
+)  # fmt: skip
+
+
+def _described(value: Any) -> Schema:
+    """The JSON Schema of a part of the policy, read off its values."""
+    if isinstance(value, dict):
+        return made_of({name: const(one) if name in _FIXED else _described(one) for name, one in value.items()})
+    kind: Any = type(value)
+    return array(schema(str)) if kind is list else schema(kind)
+
+
+POLICY = Envelope[Annotated[dict[str, Any], AsSchema(_described(document(Config(), no_deprecations=True)))], Object]

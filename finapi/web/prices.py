@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from typing import TypedDict
 
-from finapi.errors import ApiError, invalid_param
-from finapi.market import prices
-from finapi.web.call import Call
-from finapi.web.http import Response
-from finapi.web.params import Param
-from finapi.web.shapes import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, array, enum, envelope, nullable, obj
+from finapi.core import days
+from finapi.core.errors import ApiError
+from finapi.core.records import Date
+from finapi.market.prices import prices
+from finapi.market.prices.prices import PriceDay, PriceSource
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import OFFSET, TICKER, Param, bad_cursor, cursor, limit
+from finapi.web.http.schema import Envelope, Windows
 
 PARAMS = (
-    Param("ticker", place="path", required=True, help="Ticker (any spelling) or CIK.", example="AAPL"),
-    Param("from", "date", help="The first day.", example="2025-01-02"),
-    Param("to", "date", help="The last day.", example="2025-06-30"),
+    TICKER,
+    Param("from", "date", window=True, help="The first day.", example="2025-01-02"),
+    Param("to", "date", window=True, help="The last day.", example="2025-06-30"),
     Param(
         "adjusted",
         "boolean",
@@ -22,66 +25,50 @@ PARAMS = (
         help="true: open, high, low, close and volume are adjusted too. adj_close always is.",
         example="true",
     ),
-    Param(
-        "limit",
-        "integer",
-        default=500,
-        least=1,
-        most=5_000,
-        clamp=True,
-        help="Rows, newest first.",
-        example="500",
-    ),
-    Param("cursor", help="The next_cursor of the page before.", example="2025-03-31"),
+    limit(500, 5_000),
+    OFFSET,
+    cursor("2025-03-31"),
 )
 
-SHAPE = envelope(
-    array(
-        obj(
-            date=DATE,
-            open=nullable(NUMBER),
-            high=nullable(NUMBER),
-            low=nullable(NUMBER),
-            close=NUMBER,
-            volume=nullable(INTEGER),
-            adj_close=NUMBER,
-            split_factor=nullable(NUMBER),
-            dividend=nullable(NUMBER),
-        )
-    ),
-    obj(
-        ticker=TEXT,
-        source=enum("csv", "synthetic"),
-        synthetic=BOOLEAN,
-        adjusted=BOOLEAN,
-        count=INTEGER,
-        limit=INTEGER,
-        has_more=BOOLEAN,
-        next_cursor=nullable(TEXT),
-    ),
-)
+
+# In this form because one of the names is a keyword of Python.
+PriceDays = TypedDict("PriceDays", {"from": Date | None, "to": Date | None})
+
+
+class PriceMeta(PriceDays, Windows):
+    """Whose prices they are, the page, and the days that it is narrowed to."""
+
+    ticker: str
+    source: PriceSource
+    synthetic: bool
+    adjusted: bool
+    count: int
+    limit: int
+    has_more: bool
+    next_cursor: str | None
+
+
+SHAPE = Envelope[list[PriceDay], PriceMeta]
 
 
 def of_ticker(call: Call) -> Response:
     """The days of a ticker, newest first, a page at a time."""
-    params = call.params
-    limit = params["limit"]
+    params, most = call.params, call.params["limit"]
+    asked = {"first": params["from"], "last": _last(call), "offset": params["offset"]}
     with call.app.db.read() as tx:
         series = prices.find(tx, params["ticker"])
         if series is None:
             raise ApiError("NOT_COVERED", "No prices of this company are held.")
-        days = prices.page(
-            tx, series, first=params["from"], last=_last(call), limit=limit + 1, adjusted=params["adjusted"]
-        )
-    shown = days[:limit]
-    more = len(days) > limit
+        found = prices.page(tx, series, limit=most + 1, **asked, adjusted=params["adjusted"])
+    shown, more = found[:most], len(found) > most
     meta = {
+        **call.windows(),
         "ticker": series.ticker,
         "source": series.source,
         "synthetic": series.source == "synthetic",
         "adjusted": params["adjusted"],
         "count": len(shown),
-        "limit": limit,
+        "limit": most,
         "has_more": more,
         "next_cursor": shown[-1]["date"] if more else None,
     }
@@ -91,10 +78,8 @@ def of_ticker(call: Call) -> Response:
 def _last(call: Call) -> str | None:
     """The last day that the page may show: before the cursor, and not after ``to``."""
     cursor, to = call.params["cursor"], call.params["to"]
-    if cursor is None:
-        return to  # type: ignore[no-any-return]
     try:
-        before = (date.fromisoformat(cursor) - timedelta(days=1)).isoformat()
+        before = None if cursor is None else days.shifted(days.checked(cursor), -1)
     except (ValueError, OverflowError):
-        raise invalid_param("cursor", "That is no cursor.", expected="next_cursor of a page") from None
-    return before if to is None else min(before, to)
+        raise bad_cursor() from None
+    return min((day for day in (before, to) if day is not None), default=None)

@@ -1,14 +1,16 @@
-"""The SQL proxy over HTTP: one SELECT over the views of ``market/views.py``."""
+"""The SQL proxy over HTTP: one SELECT over the views of ``market/reference/views.py``."""
 
 from __future__ import annotations
 
-from finapi.clock import iso
-from finapi.market import views
-from finapi.sandbox import FUNCTIONS
-from finapi.web.call import Call
-from finapi.web.http import Response
-from finapi.web.params import Field
-from finapi.web.shapes import BOOLEAN, INTEGER, TEXT, TIME, array, const, obj
+from typing import Literal, TypedDict
+
+from finapi.core.clock import iso
+from finapi.core.records import Object, Time
+from finapi.market.reference import views
+from finapi.store.sandbox import FUNCTIONS
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import Field
 
 VIEWS = frozenset(views.VIEWS)
 
@@ -23,33 +25,32 @@ BODY = (
         ),
         example="SELECT symbol, close FROM price WHERE symbol = 'AAPL' ORDER BY date DESC LIMIT 5",
     ),
-    Field(
-        "api_key", "text", help="The key, when it is in neither the header nor the query.", example="0" * 32
-    ),
+    Field("api_key", "text", help="The key, when it is in neither the header nor the query.", example="0" * 32),
 )
 
-SHAPE = obj(
-    success=const(True),
-    data=array({"type": "object"}),
-    columns=array(TEXT),
-    row_count=INTEGER,
-    truncated=BOOLEAN,
-    request_id=TEXT,
-    timestamp=TIME,
-)
+
+class SqlResult(TypedDict):
+    """The rows of a query."""
+
+    success: Literal[True]
+    data: list[Object]
+    columns: list[str]
+    row_count: int
+    truncated: bool
+    request_id: str
+    timestamp: Time
 
 
 def query(call: Call) -> Response:
     """The rows of the query, each an object of its columns."""
-    table = call.app.sandbox.query(call.body["query"], VIEWS)
-    return call.plain(
-        {
-            "success": True,
-            "data": [dict(zip(table.columns, row, strict=True)) for row in table.rows],
-            "columns": table.columns,
-            "row_count": len(table.rows),
-            "truncated": table.truncated,
-            "request_id": call.request_id,
-            "timestamp": iso(call.now),
-        }
-    )
+    table = call.app.sandbox.query(call.body["query"], VIEWS, call.user_id)
+    found: SqlResult = {
+        "success": True,
+        "data": [dict(zip(table.columns, row, strict=True)) for row in table.rows],
+        "columns": list(table.columns),
+        "row_count": len(table.rows),
+        "truncated": table.truncated,
+        "request_id": call.request_id,
+        "timestamp": iso(call.now),
+    }
+    return call.plain(found)

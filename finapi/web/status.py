@@ -5,88 +5,22 @@ from __future__ import annotations
 from email.utils import format_datetime
 from xml.sax.saxutils import escape
 
-from finapi import status, watchdog
 from finapi.app import App
-from finapi.errors import ApiError
-from finapi.web.call import Call
-from finapi.web.http import Response, dumps
-from finapi.web.params import Param
-from finapi.web.shapes import INTEGER, NUMBER, TEXT, TIME, array, enum, mapping, nullable, obj
-
-STATUS_SHAPE = obj(
-    overall=enum("operational", "degraded", "partial_outage", "major_outage"),
-    services=array(
-        obj(
-            name=TEXT,
-            status=enum("operational", "degraded", "down"),
-            uptime_30d_pct=NUMBER,
-            last_check_at=TIME,
-        )
-    ),
-    data_freshness=obj(
-        last_filing_at=nullable(TIME),
-        last_13f_batch_at=nullable(TIME),
-        last_xbrl_run_at=nullable(TIME),
-        last_news_at=nullable(TIME),
-        queue_depth=INTEGER,
-    ),
-    as_of=TIME,
-)
+from finapi.core.errors import ApiError
+from finapi.core.json import dumps
+from finapi.ops import status, watchdog
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import Param, in_path
 
 HISTORY_PARAMS = (
-    Param(
-        "service",
-        allowed=status.SERVICES,
-        open=True,
-        help="One service; all of them without it.",
-        example="main_api",
-    ),
-    Param(
-        "days",
-        "integer",
-        default=30,
-        least=1,
-        most=status.MAX_DAYS,
-        clamp="above",
-        help=f"How many, counted back from today; more than {status.MAX_DAYS} are {status.MAX_DAYS}.",
-        example="7",
-    ),
-    Param(
-        "resolution",
-        default="daily",
-        allowed=("hourly", "daily"),
-        example="hourly",
-        help=f"Of the buckets; daily, with a warning, where hourly would be more than {status.MAX_BUCKETS}.",
-    ),
-)
-HISTORY_SHAPE = obj(
-    days=INTEGER,
-    resolution=enum("hourly", "daily"),
-    history=mapping(
-        array(
-            obj(
-                timestamp=TIME,
-                total_checks=INTEGER,
-                healthy=INTEGER,
-                degraded=INTEGER,
-                down=INTEGER,
-                uptime_pct=NUMBER,
-                avg_response_ms=INTEGER,
-            )
-        )
-    ),
-    meta=obj(generated_at=TIME, services_included=array(TEXT), warning=nullable(TEXT)),
-)
-
-BADGE_PARAMS = (
-    Param(
-        "badge",
-        place="path",
-        required=True,
-        help="A service's name, or overall, and .svg.",
-        example="main_api.svg",
-    ),
-)
+    Param("service", allowed=status.SERVICES, open=True, help="One service; without it, all.", example="main_api"),
+    Param("days", "integer", default=30, least=1, most=status.MAX_DAYS, clamp="above", example="7",
+          help=f"Days counted back from today; more than {status.MAX_DAYS} are read as {status.MAX_DAYS}."),
+    Param("resolution", default="daily", allowed=("hourly", "daily"), example="hourly",
+          help=f"Size of a bucket; daily, with a warning, where hourly would make more than {status.MAX_BUCKETS}."),
+)  # fmt: skip
+BADGE_PARAMS = (in_path("badge", help="A service's name, or overall, and .svg.", example="main_api.svg"),)
 
 FEED_CHANGES = 50  # that the feed lists
 
@@ -102,33 +36,29 @@ def show(call: Call) -> Response:
 
 def is_ready(app: App) -> bool:
     """Whether the document is in memory, and still good."""
-    return app.watch.kept["status"].holds(app.clock.monotonic(), watchdog.stuck(app))
+    return app.watch.cached["status"].holds(app.clock.monotonic(), watchdog.stuck(app))
 
 
 def current(app: App) -> bytes:
     """The body of ``GET /api/v1/status``, kept for 30 s or until a part changes over; needs no other part."""
     # A watchdog that is stuck drops nothing that is kept: it is looked at each time.
-    return app.watch.kept["status"].get(
-        app.clock.monotonic(),
-        lambda: dumps(status.document(app, app.clock.now())),
-        mark=watchdog.stuck(app),
+    return app.watch.cached["status"].get(
+        app.clock.monotonic(), lambda: dumps(status.document(app, app.clock.now())), mark=watchdog.stuck(app)
     )
 
 
 def history(call: Call) -> Response:
     """How they stood, in buckets of hours or days."""
     params = call.params
-    return call.plain(
-        status.history(call.app, params["service"], params["days"], params["resolution"], call.now)
-    )
+    return call.plain(status.history(call.app, params["service"], params["days"], params["resolution"], call.now))
 
 
 def badge(call: Call) -> Response:
     """A service's status, or the overall one, as a small picture."""
     name, dot, kind = call.params["badge"].rpartition(".")
     if (dot, kind) != (".", "svg") or name not in ("overall", *status.known(call.app.config)):
-        raise ApiError("NOT_FOUND", "There is no badge of this name.")
-    standings = status.standing(call.app)
+        raise ApiError("NOT_FOUND", "No badge has this name.")
+    standings = status.components(call.app)
     if name == "overall":
         said: str = status.overall(part.status for part in standings.values())
     else:
@@ -142,7 +72,7 @@ def badge(call: Call) -> Response:
 def feed(call: Call) -> Response:
     """The changes of status as RSS 2.0, newest first."""
     app = call.app
-    data = app.watch.kept["changes"].get(app.clock.monotonic(), lambda: _feed(app))
+    data = app.watch.cached["changes"].get(app.clock.monotonic(), lambda: _feed(app))
     return Response(200, data, "application/rss+xml; charset=utf-8")
 
 

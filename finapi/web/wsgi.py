@@ -6,47 +6,69 @@ import hashlib
 import http.client
 import json
 import logging
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
-from finapi import __version__, accounts, billing, idempotency, plans
-from finapi.accounts import Caller
+from finapi import __version__
+from finapi.accounts import billing, logins, plans, users
+from finapi.accounts.users import Caller
 from finapi.app import App
-from finapi.cache import Cache
-from finapi.clock import iso
-from finapi.db import Refused
-from finapi.errors import ApiError, invalid_param
-from finapi.limits import Decision
-from finapi.web.call import Call, Route, limiter, unauthorized
-from finapi.web.http import (
+from finapi.core import guesses
+from finapi.core.cache import Cache
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError, StoreFailing, invalid_param, unwritable
+from finapi.core.json import dumps
+from finapi.core.limits import Decision
+from finapi.core.watch import MARK
+from finapi.store import idempotency
+from finapi.store.db import Refused
+from finapi.web import exports
+from finapi.web.html import frame
+from finapi.web.http.call import (
+    CALLER_ZONES,
+    DOCS,
+    GATEWAY_ZONES,
+    LARGE_ANSWER,
+    PUBLIC_BODY,
+    Call,
+    Route,
+    limiter,
+    table_kind,
+    unauthorized,
+)
+from finapi.web.http.messages import (
     GZIP_FROM,
+    RENDERS_NOTHING,
     Request,
     Response,
     caller_request_id,
+    client_address,
     coded_etag,
-    dumps,
     gzip,
     gzip_of_many,
     held_etag,
+    is_trusted,
     plain_get,
     read_request,
+    segments,
+    too_large,
 )
-from finapi.web.params import read_all, read_body
-from finapi.web.routes import ROUTES, Match, Router
-from finapi.web.tables import TABLES
+from finapi.web.http.params import read_all, read_body
+from finapi.web.http.tables import FORMATS, MAX_ROWS
+from finapi.web.pages import cookie
+from finapi.web.router import Match, Router
+from finapi.web.routes import ROUTES, priced
 
 log = logging.getLogger("finapi.access")
-
-# The zones that CONTRACT 5 has a gateway answer for: their 429 carries no headers.
-GATEWAY_ZONES = ("financials", "xbrl")
 
 # What a browser's script may read of a response, and send with a request (Fetch standard, CORS).
 EXPOSED = (
     "X-API-Version, X-Request-ID, X-Tokens-Charged, X-RateLimit-Limit, X-RateLimit-Remaining, "
-    "X-RateLimit-Reset, Retry-After, ETag, X-Has-More, X-Next-Cursor, X-Total-Count, X-Total-Characters, "
+    "X-RateLimit-Reset, Retry-After, ETag, X-Has-More, X-Next-Cursor, X-Total-Count, X-Window, X-Total-Characters, "
     "Idempotent-Replayed, Deprecation, Sunset, Link"
 )
 ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempotency-Key"
@@ -56,35 +78,64 @@ ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempot
 QUESTION_CHARACTERS = 1_000_000
 QUESTION_OVERHEAD = 1_000
 
+# What a browser asks for: it is told of an error by a page, wherever it looked.
+PAGES = ("text/html",)
+
 # Status line, headers, body.
 Answered = tuple[str, list[tuple[str, str]], bytes]
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 
 
-class Question(NamedTuple):
+class ReadQuestion(NamedTuple):
     """What a path and a query ask of a route: the parameters, and a text that only the same question has."""
 
     params: Mapping[str, Any]
     text: str
 
 
-NO_QUESTION = Question({}, "")
+NO_QUESTION = ReadQuestion({}, "")
 
 
+@dataclass(slots=True)
 class Exchange:
     """What becomes known of a call while it runs, for its headers and its line in the log."""
 
-    __slots__ = ("caller", "charged", "code", "decision", "request", "request_id", "route", "tag")
+    request_id: str
+    started: float
+    held: list[Callable[[], None]] = field(default_factory=list)
+    stream: exports.TableExport | None = None
+    request: Request | None = None
+    route: Route | None = None
+    caller: Caller | None = None
+    decision: Decision | None = None
+    tag: str | None = None
+    charged: int = 0
+    code: str | None = None
+    # Who answers: the application, or the server in its place when the call has overrun its time.
+    answering: dict[str, str] = field(default_factory=dict)
 
-    def __init__(self, request_id: str) -> None:
-        self.request_id = request_id
-        self.request: Request | None = None
-        self.route: Route | None = None
-        self.caller: Caller | None = None
-        self.decision: Decision | None = None
-        self.tag: str | None = None
-        self.charged = 0
-        self.code: str | None = None
+    def is_for(self, who: str) -> bool:
+        """Whether the answer is this one's to give: that of the first who asks, of whichever thread."""
+        return self.answering.setdefault("by", who) == who
+
+
+class HeldBody:
+    """A body whose memory is counted until it has been handed to its connection, or never will be."""
+
+    def __init__(self, body: bytes, held: list[Callable[[], None]]) -> None:
+        self._body = body
+        self._held = held
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._body
+        # Test clients that read to the end do not always call close().
+        self.close()
+
+    def close(self) -> None:
+        """Give back what was held; a server calls it whatever became of the answer (PEP 3333)."""
+        self._body = b""
+        while self._held:
+            self._held.pop()()
 
 
 class WsgiApp:
@@ -92,89 +143,187 @@ class WsgiApp:
 
     def __init__(self, app: App, routes: Sequence[Route] = ROUTES) -> None:
         self.app = app
+        self._warned = False  # of a proxy that is not trusted
+        routes = priced(routes, app.config)
+        if app.config.default_windows == "all":
+            routes = [route.without_default_windows() for route in routes]
+        self._routes = routes
         self._router = Router(routes)
         self._questions = Cache(QUESTION_CHARACTERS, lambda question: len(question.text) + QUESTION_OVERHEAD)
         self._at_once = {
-            route.path: (tuple(route.path[1:].split("/")), route.at_once)
+            route.path: (tuple(route.path[1:].split("/")), route.at_once, route.zone in CALLER_ZONES)
             for route in routes
             if route.at_once is not None
         }
 
-    def __call__(self, environ: Mapping[str, Any], start_response: StartResponse) -> Iterable[bytes]:
-        status, headers, body = self._respond(lambda: read_request(environ, self.app.config.trusted_proxies))
+    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic())
+        environ["finapi.give_up"] = partial(self._give_up, exchange)
+        if not self._warned and "HTTP_X_FORWARDED_FOR" in environ:
+            self._warn(environ.get("REMOTE_ADDR", ""))
+        status, headers, body = self._respond(exchange, lambda: read_request(environ, self.app.config.trusted_proxies))
         start_response(status, headers)
-        return [body]
+        if exchange.stream is not None:
+            return exchange.stream
+        return HeldBody(body, exchange.held) if exchange.held else [body]
 
     def at_once(self, target: str, headers: Mapping[str, str], peer: str) -> Answered | None:
         """Answer ``GET target`` when the answer is in memory, else None; called in the server's loop.
 
-        ``headers`` are named as waitress does, ``USER_AGENT``. What has to be compressed takes too long here.
+        ``headers`` are named as waitress does, ``USER_AGENT``. What has to be compressed takes too long here, and so
+        does a look at a credential that the call counts for.
         """
         known = self._at_once.get(target)
         if known is None or "gzip" in headers.get("ACCEPT_ENCODING", "") or not known[1](self.app):
             return None
+        if known[2] and ("X_API_KEY" in headers or "AUTHORIZATION" in headers):
+            return None
         proxies = self.app.config.trusted_proxies
-        return self._respond(lambda: plain_get(target, known[0], headers, peer, proxies))
+        exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic())
+        return self._respond(exchange, lambda: plain_get(target, known[0], headers, peer, proxies))
 
-    def _respond(self, read: Callable[[], Request]) -> Answered:
-        started = self.app.clock.monotonic()
-        exchange = Exchange(self.app.new_uuid())
+    def _warn(self, peer: str) -> None:
+        """Say once that a proxy may stand in front that nobody trusts."""
+        if not is_trusted(peer, self.app.config.trusted_proxies):
+            self._warned = True
+            log.warning(
+                "%s sends X-Forwarded-For and is not trusted: if it is a proxy of yours, all its callers share one "
+                "address and its limits until you name it: --trusted-proxies %s",
+                peer,
+                peer,
+            )
+
+    def address_of(self, peer: str, forwarded: str | None) -> str | None:
+        """Whom a request counts for; without a header to go by, whom its connection: None for a trusted proxy's."""
+        proxies = self.app.config.trusted_proxies
+        if forwarded is None and is_trusted(peer, proxies):
+            return None
+        return client_address(peer, forwarded or "", proxies)
+
+    def at_head(self, environ: Mapping[str, Any]) -> int | Answered:
+        """How many bytes the body of a call may have, or what the call is refused with before they have come."""
+        request = read_request(environ, self.app.config.trusted_proxies)
+        match = None if request.wrong else self._router.match(request.segments)
+        route = match.by_method.get(request.method) if match else None
+        if route is not None:
+            shown = replace(route, key_in_body=False)
+            known = route.auth == "none" or self._authenticate(request, shown, self.app.clock.now()) is not None
+            limit = min(route.body_limit if known else PUBLIC_BODY, self.app.config.body_limit)
+            if known or route.key_in_body:  # where the key may still come
+                if request.length <= limit:
+                    return limit
+                request = replace(request, wrong=too_large(limit))
+        exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic(), route=route)
+        return self._respond(exchange, lambda: request)
+
+    def _respond(self, exchange: Exchange, read: Callable[[], Request]) -> Answered:
         try:
             request = exchange.request = read()
             if request.wrong is not None:
                 raise request.wrong
             response = self._answer(request, exchange)
         except ApiError as error:
+            if error.status >= 500 and error.__cause__ is not None:
+                log.warning("request %s: %s: %s", exchange.request_id, error.code, error.__cause__)
             response = self._error(exchange, error)
-        except Exception:
-            log.exception("request %s failed", exchange.request_id)
-            unknown = ApiError("INTERNAL", "Something went wrong here. The failure has been logged.")
+        except StoreFailing as error:
+            response = self._error(exchange, unwritable(error))
+        except Exception as error:
+            # A call that a stop has left behind, and answered: its database is closed.
+            if not self.app.db.closed:
+                log.error("request %s failed", exchange.request_id, exc_info=error)
+            unknown = ApiError("INTERNAL", "Internal error; it has been logged.")
             response = self._error(exchange, unknown)
         answered = self._finish(response, exchange)
-        self._log(exchange, response.status, len(answered[2]), started)
+        if exchange.is_for("call"):
+            self._log(exchange, response.status, len(answered[2]))
         return answered
 
-    def error_response(self, status: int, reason: str) -> tuple[list[tuple[str, str]], bytes]:
-        """Headers and body for an error that the server answers before any request exists."""
-        exchange = Exchange(self.app.new_uuid())
+    def error_response(
+        self, status: int, reason: str, asked: tuple[str, str, str, str] = ("", "", "", "")
+    ) -> tuple[list[tuple[str, str]], bytes]:
+        """Headers and body for an error that the server answers in the application's place.
+
+        ``asked`` is what is known of the request: method, target, X-Request-ID, address; empty when it was not read.
+        """
+        exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic())
+        method, target, request_id, peer = asked
+        path = target.partition("?")[0]
+        exchange.request = Request(method, path, (), {}, {"x-request-id": request_id}, peer, None, None)
+        with suppress(ApiError):
+            match = self._router.match(segments(path)) if path else None
+            exchange.route = None if match is None else _one_of(match, method)
         code = _CODE_OF_STATUS.get(status, "BAD_REQUEST" if status < 500 else "INTERNAL")
         response = self._error(exchange, ApiError(code, reason))
         _, headers, body = self._finish(response, exchange)
-        self._log(exchange, status, len(body), self.app.clock.monotonic())
-        return [(name, value) for name, value in headers if name != "Content-Length"], body
+        self._log(exchange, status, len(body))
+        return _without_length(headers), body
+
+    def refusal(self, environ: Mapping[str, Any], error: ApiError) -> Answered:
+        """What a call is answered that is refused before it is looked at."""
+        request = read_request(environ, self.app.config.trusted_proxies)
+        match = self._router.match(request.segments)
+        route = None if match is None else _one_of(match, request.method)
+        exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic(), route=route)
+        return self._respond(exchange, lambda: replace(request, wrong=error))
+
+    def takes(self, environ: Mapping[str, Any], param: str) -> bool:
+        """Whether the route of a call has a parameter of this name."""
+        match = self._router.match(read_request(environ).segments)
+        route = match and match.by_method.get(environ["REQUEST_METHOD"])
+        return route is not None and any(one.name == param for one in route.params)
+
+    def _give_up(self, exchange: Exchange, status: int) -> tuple[list[tuple[str, str]], bytes] | None:
+        """The 504 of a call that has overrun its time, or the 503 at a stop; None when its own answer is on its way."""
+        if not exchange.is_for("server"):
+            return None
+        told = replace(exchange)
+        error = _overrun() if status == 504 else ApiError("UNAVAILABLE", "The server is stopping.")
+        _, headers, body = self._finish(self._error(told, error), told)
+        self._log(told, status, len(body))
+        return _without_length(headers), body
 
     def _answer(self, request: Request, exchange: Exchange) -> Response:
         match = self._router.match(request.segments)
         if match is None:
-            raise ApiError("NOT_FOUND", "There is nothing at this path.")
+            docs = f"{self.app.config.public_url}{DOCS}"
+            raise ApiError("NOT_FOUND", f"No route has this path; {docs} describes all.", details={"docs": docs})
         # HEAD is GET without the body: the same route, the same cost.
         method = "GET" if request.method == "HEAD" else request.method
-        exchange.route = match.by_method.get(method) or next(iter(match.by_method.values()))
+        exchange.route = _one_of(match, method)
         if request.method == "OPTIONS":
             return _options(match)
+        if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+            raise ApiError("UNSUPPORTED_MEDIA_TYPE", "Bodies are taken as they are: without Content-Encoding.")
         if method not in match.by_method:
-            raise ApiError(
-                "METHOD_NOT_ALLOWED",
-                f"{request.method} is not served here.",
-                headers={"Allow": _allow(match)},
-            )
+            allow = _allow(match)
+            message = f"This path does not take {request.method[:20]}; it takes {allow}."
+            details = {"allowed": allow.split(", ")}
+            raise ApiError("METHOD_NOT_ALLOWED", message, details=details, headers={"Allow": allow})
         return self._call(request, exchange.route, match.path_params, exchange)
 
-    def _call(
-        self, request: Request, route: Route, path_params: Mapping[str, str], exchange: Exchange
-    ) -> Response:
+    def _call(self, request: Request, route: Route, path_params: Mapping[str, str], exchange: Exchange) -> Response:
         app = self.app
         now = app.clock.now()
-        caller = exchange.caller = self._authenticate(request, route, now)
+        public = route.auth == "none"
+        if not public or route.zone in CALLER_ZONES:
+            exchange.caller = self._authenticate(request, route, now)
+        # A public route knows nobody: who sent a key along is for the limit only.
+        caller = None if public else exchange.caller
+        if route.page and (token := cookie.token_of(app, request)):
+            caller = exchange.caller = self._by_cookie(token, now)
         if route.zone is not None:
             # An unverified caller is charged to its address, so that inventing keys buys no fresh bucket.
-            key = ("user", caller.id) if caller else ("address", request.address)
-            exchange.decision = self._take(limiter(route.zone, caller), key)
-        elif route.auth != "none" and caller is None:
+            key = ("user", exchange.caller.id) if exchange.caller else ("address", request.address)
+            exchange.decision = self._take(limiter(route.zone, exchange.caller), key)
+            wider = route.network_limit and logins.network(request.address)
+            if route.network_limit and wider:
+                self._take(route.network_limit, ("network", wider))
+        elif not public and caller is None:
             # A wrong credential counts against its address, also where a right one is not counted.
             self._take("app", ("address", request.address))
-        if route.auth != "none" and caller is None:
-            raise unauthorized(route.auth)
+        if not public and caller is None:
+            raise unauthorized(route.auth, request)
         if caller is not None and caller.period_end is not None and caller.period_end <= iso(now):
             plans.refill(app, caller.id, now)
         question, wrong = self._asked(route, path_params, request)
@@ -184,24 +333,40 @@ class WsgiApp:
             if held is not None:
                 return Response(304, b"", headers={"ETag": held, "Vary": _vary(route)})
         body, wrong = self._read_body(request, route, wrong) if route.body is not None else ({}, wrong)
-        call = Call(app, route, request, exchange.request_id, now, caller, question.params, body)
+        given = (question.params, body, self._routes)
+        call = Call(app, route, request, exchange.request_id, now, caller, *given, held=exchange.held)
         if route.idempotent and idempotency.HEADER.lower() in request.headers:
             if wrong is not None:
                 raise wrong
             return self._once(call)
-        with billing.charged(app, caller.id if caller else 0, route.name, route.cost, exchange.request_id):
-            # Inside the charge: a balance below the cost is 402 whatever else is wrong (CONTRACT 4).
-            if wrong is not None:
-                raise wrong
-            response = self._answered(call, exchange.tag)
-            if request.deadline is not None and app.clock.monotonic() > request.deadline:
-                raise ApiError("TIMEOUT", "The call took longer than the server allows.")
+        return self._charged(call, exchange, wrong)
+
+    def _charged(self, call: Call, exchange: Exchange, wrong: ApiError | None) -> Response:
+        """What a call is answered while its cost is held, unless something was wrong with it before."""
+        app, request, route = self.app, call.request, call.route
+        user_id = call.caller.id if call.caller else 0
+        with ExitStack() as charge:
+            charge.enter_context(billing.charged(app, user_id, route.name, route.cost, exchange.request_id))
+            try:
+                # Inside the charge: a balance below the cost is 402 whatever else is wrong (CONTRACT 4).
+                if wrong is not None:
+                    raise wrong
+                response = self._answered(call, exchange.tag)
+                if request.deadline is not None and app.clock.monotonic() > request.deadline:
+                    raise _overrun()
+            finally:
+                # The ledger says what the client was told.
+                if not exchange.is_for("call"):
+                    raise _overrun()
+            if response.stream is not None:
+                exchange.stream = response.stream
+                response.stream.charge = charge.pop_all()
         exchange.charged = route.cost
         return response
 
     def _asked(
         self, route: Route, path_params: Mapping[str, str], request: Request
-    ) -> tuple[Question, ApiError | None]:
+    ) -> tuple[ReadQuestion, ApiError | None]:
         """What the parameters mean, or what is wrong with them: that is found anew each time."""
         try:
             key = (route.method, request.target)
@@ -211,9 +376,13 @@ class WsgiApp:
 
     def _answered(self, call: Call, tag: str | None) -> Response:
         """What the handler answers, or answered before to the same question of the same data."""
+        if call.route.tables and call.table_kind is not None:
+            return exports.answer(call)
         if tag is None or call.caller is None:
             return call.route.handler(call)
         kept: Response = self.app.answers.get(call.caller.data_stamp, tag, lambda: call.route.handler(call))
+        if len(kept.body) > LARGE_ANSWER:
+            call.hold_large()
         end = call.own_end if kept.end else b""
         return Response(kept.status, kept.body, kept.content_type, dict(kept.headers), end)
 
@@ -242,19 +411,22 @@ class WsgiApp:
         return Response(200, dumps(answer), headers={"Idempotent-Replayed": "true"})
 
     def _authenticate(self, request: Request, route: Route, now: datetime) -> Caller | None:
-        if route.auth == "none":
-            return None
         said = request.headers.get("authorization", "")
-        if route.auth == "session" or (route.auth == "either" and said):
+        if route.auth == "session" or (route.auth != "key" and said):
             scheme, _, token = said.partition(" ")
             if scheme.lower() != "bearer":
                 return None
             with self.app.db.glance() as tx:
-                return accounts.by_session(self.app, tx, token.strip(), now)
+                return users.by_session(self.app, tx, token.strip(), now)
         key = request.headers.get("x-api-key") or request.query.get("apiKey", [""])[0]
         if not key and route.key_in_body:
             key = _key_in(request)
-        return accounts.by_key(self.app, key)
+        return users.by_key(self.app, key) if key else None
+
+    def _by_cookie(self, token: str, now: datetime) -> Caller | None:
+        """Who a page is shown to. Pages alone take the cookie: no form of another site reaches the API with it."""
+        with self.app.db.glance() as tx:
+            return users.by_session(self.app, tx, token, now)
 
     def _take(self, name: str, key: object) -> Decision:
         """Take from a limit, or raise the 429; its headers come from the decision."""
@@ -264,15 +436,17 @@ class WsgiApp:
         headers = {}
         # The gateway zones carry no rate-limit headers on a 429 (SPEC "Errors" 1).
         if name not in GATEWAY_ZONES:
-            headers = self._rate_limit_headers(decision)
-            headers["Retry-After"] = str(math.ceil(decision.retry_after))
+            headers = decision.headers(self.app.clock.now())
         raise ApiError("RATE_LIMIT_EXCEEDED", "Too many requests. Try again later.", headers=headers)
 
     def _read_body(
         self, request: Request, route: Route, wrong: ApiError | None
     ) -> tuple[dict[str, Any], ApiError | None]:
         try:
-            body = read_body(route.body or (), request.read_json())
+            fields = route.body or ()
+            if route.lists and table_kind(request) is not None:
+                fields = tuple(replace(one, most=MAX_ROWS) if one.name == "size" else one for one in fields)
+            body = read_body(fields, request.read_json(route.body_limit))
             if route.email_limit is not None:
                 self._take(route.email_limit, ("email", body["email"]))
         except ApiError as error:
@@ -281,14 +455,16 @@ class WsgiApp:
 
     def _error(self, exchange: Exchange, error: ApiError) -> Response:
         exchange.code = error.code
-        body: dict[str, Any] = {
-            "status": "error",
-            "error": error.code,
-            "code": error.code,
-            "message": error.message,
-        }
+        request = exchange.request
+        if request is not None and request.preferred(PAGES) is not None:
+            page = frame.error_page(self.app.config, error, request.path, exchange.request_id)
+            page.headers.update(error.headers)
+            return page
+        body: dict[str, Any] = {"status": "error", "error": error.code, "code": error.code, "message": error.message}
         if error.details is not None:
             body["details"] = error.details
+            if error.code == "INVALID_PARAM" and request is not None:
+                body["message"] += _instead(error.details["param"], request)
         body.update(error.beside)
         body["request_id"] = exchange.request_id
         body["timestamp"] = iso(self.app.clock.now())
@@ -297,35 +473,41 @@ class WsgiApp:
     def _finish(self, response: Response, exchange: Exchange) -> tuple[str, list[tuple[str, str]], bytes]:
         """Status line, every header, and the bytes to send."""
         request, route = exchange.request, exchange.route
-        keyed = route is not None and route.auth in ("key", "either")
         headers = {
             "X-API-Version": __version__,
             "X-Request-ID": (request and caller_request_id(request)) or exchange.request_id,
             "X-Content-Type-Options": "nosniff",
+            "Content-Security-Policy": RENDERS_NOTHING,
             # Private and to be asked again each time: a 304 costs nothing, a stale figure might.
             "Cache-Control": "private, no-cache" if exchange.tag and response.status < 400 else "no-store",
             **response.headers,
         }
         if route is not None and route.deprecated is not None:
             headers.update(route.deprecated.headers)
-        if keyed:
+        # Without a route it is the error of a path that is none, or the server's own.
+        if route is None or route.cross_origin:
             headers["Access-Control-Allow-Origin"] = "*"
             headers["Access-Control-Expose-Headers"] = EXPOSED
-        if route is not None and route.cost and request is not None and request.method != "OPTIONS":
+        if route is not None and route.tells_cost and request is not None and request.method != "OPTIONS":
             headers["X-Tokens-Charged"] = str(exchange.charged)
         if exchange.decision is not None and response.status < 300:
-            headers.update(self._rate_limit_headers(exchange.decision))
+            headers.update(exchange.decision.headers(self.app.clock.now()))
         body = response.body + response.end
-        gzipped = request is not None and request.wants_gzip and len(body) > GZIP_FROM
-        if len(body) > GZIP_FROM or exchange.tag:
+        streams = response.stream is not None
+        gzipped = request is not None and request.wants_gzip and (len(body) > GZIP_FROM or streams)
+        if len(body) > GZIP_FROM or exchange.tag or streams:
             headers["Vary"] = _vary(route)
-        if gzipped:
-            # Without a limit a stranger asks for megabytes as often as it likes.
+        if streams and gzipped:
+            headers["Content-Encoding"] = "gzip"
+        elif gzipped:
+            # Without a limit an unauthenticated caller asks for megabytes as often as it likes.
             body = gzip_of_many(body) if route is not None and route.zone is None else gzip(body)
             headers["Content-Encoding"] = "gzip"
         if exchange.tag and response.status == 200:
             headers["ETag"] = coded_etag(exchange.tag, gzipped=gzipped)
-        if response.status not in (204, 304):
+        if streams:
+            headers["Content-Type"] = response.content_type
+        elif response.status not in (204, 304):
             headers["Content-Type"] = response.content_type
             headers["Content-Length"] = str(len(body))
         if request is not None and request.method == "HEAD":
@@ -333,22 +515,17 @@ class WsgiApp:
         phrase = http.client.responses.get(response.status, "")
         return f"{response.status} {phrase}", list(headers.items()), body
 
-    def _rate_limit_headers(self, decision: Decision) -> dict[str, str]:
-        reset = self.app.clock.now().timestamp() + decision.reset_after
-        return {
-            "X-RateLimit-Limit": str(decision.limit),
-            "X-RateLimit-Remaining": str(decision.remaining),
-            "X-RateLimit-Reset": str(math.ceil(reset)),
-        }
-
-    def _log(self, exchange: Exchange, status: int, size: int, started: float) -> None:
+    def _log(self, exchange: Exchange, status: int, size: int) -> None:
         request, route = exchange.request, exchange.route
-        seconds = self.app.clock.monotonic() - started
+        seconds = self.app.clock.monotonic() - exchange.started
         # By the route's own path: one made up by a caller would be a series of its own.
         of = (route.method, route.path) if route is not None else ("", "")
         refusal = None if exchange.code is None else (exchange.code, (route and route.zone) or "")
-        self.app.metrics.request((*of, str(status)), seconds, exchange.charged, refusal)
+        plan = exchange.caller.plan if exchange.caller else None
+        self.app.metrics.request((*of, str(status)), seconds, exchange.charged, refusal, plan)
         if not log.isEnabledFor(logging.INFO):
+            return
+        if request is not None and request.headers.get(_MARK) == self.app.watch.mark != "":
             return
         log.info(
             "request",
@@ -369,6 +546,8 @@ class WsgiApp:
         )
 
 
+_MARK = MARK.lower()
+
 _CODE_OF_STATUS = {
     401: "UNAUTHORIZED",
     403: "FORBIDDEN",
@@ -385,30 +564,61 @@ _CODE_OF_STATUS = {
 }
 
 
+def _instead(param: str, request: Request) -> str:
+    """A sentence about a name that was given where a parameter is missing."""
+    names = {**request.query, **(request.kept[0] if request.kept else {})}
+    name = None if param in names else guesses.given_for(param, list(names)[:20])
+    return "" if name is None else f" {name} is no parameter here; did you mean {param}?"
+
+
+def _overrun() -> ApiError:
+    return ApiError("TIMEOUT", "The call took longer than the server allows.")
+
+
+def _without_length(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in headers if name != "Content-Length"]
+
+
+def _one_of(match: Match, method: str) -> Route:
+    """The route for a method, or another of the same path when there is none."""
+    return match.by_method.get(method) or next(iter(match.by_method.values()))
+
+
 def _key_in(request: Request) -> str:
-    """The key in a JSON body; what cannot be read of a stranger's body is no key, and is charged as such."""
+    """The key in a JSON body; an unreadable body has none."""
     try:
-        key = request.read_json().get("api_key")
+        key = request.read_json(PUBLIC_BODY).get("api_key")
     except ApiError:
         return ""
     return key if isinstance(key, str) else ""
 
 
-def _read(route: Route, path_params: Mapping[str, str], query: Mapping[str, list[str]]) -> Question:
+def _read(route: Route, path_params: Mapping[str, str], query: Mapping[str, list[str]]) -> ReadQuestion:
     for name in route.unserved:
         if name in query:
-            raise invalid_param(name, f"{name} is not served: this list cannot be filtered by it.")
+            raise invalid_param(name, f"{name} is not supported: this list cannot be filtered by it.")
+    _format_checked(route, query)
     params = read_all(route.params, path_params, query)
-    return Question(params, json.dumps([__version__, route.path, params], sort_keys=True, default=str))
+    return ReadQuestion(params, json.dumps([__version__, route.path, params], sort_keys=True, default=str))
 
 
-def _tag(route: Route, question: Question, data_stamp: str, request: Request) -> str:
-    table = request.preferred(TABLES) if route.lists else None
+def _format_checked(route: Route, query: Mapping[str, list[str]]) -> None:
+    """INVALID_PARAM for a ``format`` that data are not answered in."""
+    if "format" in query and route.auth == "key" and not any(one.name == "format" for one in route.params):
+        allowed = list(FORMATS) if route.tables else ["json"]
+        if query["format"][-1].lower() not in allowed:
+            raise invalid_param("format", f"format must be one of {', '.join(allowed)} here.", allowed=allowed)
+
+
+def _tag(route: Route, question: ReadQuestion, data_stamp: str, request: Request) -> str:
+    kind = table_kind(request) if route.tables else None
+    # A table has more rows than a limit of JSON is clamped to.
+    table = None if kind is None else f"{kind} {request.query.get('limit')}"
     return hashlib.sha256(f"{data_stamp} {table} {question.text}".encode()).hexdigest()[:32]
 
 
 def _vary(route: Route | None) -> str:
-    return "Accept, Accept-Encoding" if route is not None and route.lists else "Accept-Encoding"
+    return "Accept, Accept-Encoding" if route is not None and route.tables else "Accept-Encoding"
 
 
 def _allow(match: Match) -> str:
@@ -421,7 +631,7 @@ def _allow(match: Match) -> str:
 def _options(match: Match) -> Response:
     allow = _allow(match)
     headers = {"Allow": allow}
-    if any(route.auth in ("key", "either") for route in match.by_method.values()):
+    if any(route.cross_origin for route in match.by_method.values()):
         headers["Access-Control-Allow-Methods"] = allow
         headers["Access-Control-Allow-Headers"] = ALLOWED_HEADERS
         headers["Access-Control-Max-Age"] = "86400"

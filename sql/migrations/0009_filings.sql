@@ -3,7 +3,7 @@
 
 ALTER TABLE filings ADD COLUMN description TEXT;
 ALTER TABLE filings ADD COLUMN file_number TEXT;
--- One digit a field, in the order of market/filings.py: how far the source of its value is to be trusted.
+-- One digit a field, in the order of market/documents/filings.py: how far the source of its value is to be trusted.
 ALTER TABLE filings ADD COLUMN evidence TEXT NOT NULL DEFAULT '';
 ALTER TABLE filings ADD COLUMN first_seen_at TEXT NOT NULL DEFAULT '';
 ALTER TABLE filings ADD COLUMN updated_at TEXT NOT NULL DEFAULT '';

@@ -11,23 +11,22 @@ from typing import Any
 from wsgiref.validate import validator
 
 from finapi.app import App
-from finapi.market import store
-from finapi.market.layout import Column
-from finapi.market.report import (
+from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.statements import store
+from finapi.market.statements.layout import (
     AS_IT_IS,
     CLOSES,
     HEADING,
     ITEM,
     OPENS,
     STRUCTURE,
+    Column,
     Context,
-    Cover,
-    Fact,
     Line,
-    Report,
     Section,
 )
-from finapi.web.call import Route
+from finapi.market.statements.report import Cover, Fact, Report
+from finapi.web.http.call import Route
 from finapi.web.wsgi import WsgiApp
 from tests.client import Client, ledger_sum
 
@@ -144,14 +143,7 @@ CASH_FLOW = Section(
     "0000004 - Statement - CONSOLIDATED STATEMENTS OF CASH FLOWS",
     "cash-flow",
     (
-        item(
-            "us-gaap:Cash",
-            0,
-            "Cash, beginning",
-            "debit",
-            placement=OPENS,
-            label_role=LABELS + "periodStartLabel",
-        ),
+        item("us-gaap:Cash", 0, "Cash, beginning", "debit", placement=OPENS, label_role=LABELS + "periodStartLabel"),
         item("us-gaap:CashPeriodIncrease", 0, "Increase", "debit"),
         item("us-gaap:Cash", 0, "Cash, end", "debit", placement=CLOSES, label_role=LABELS + "periodEndLabel"),
     ),
@@ -164,11 +156,7 @@ EQUITY = Section(
     ROLE + "Equity",
     "0000005 - Statement - CONSOLIDATED STATEMENTS OF EQUITY",
     "equity",
-    (
-        structure(EQUITY_AXIS, 0),
-        structure(COMMON, 0),
-        item("us-gaap:StockIssued", 0, "Stock issued", "credit"),
-    ),
+    (structure(EQUITY_AXIS, 0), structure(COMMON, 0), item("us-gaap:StockIssued", 0, "Stock issued", "credit")),
     (Column(8, "2024-01-01", "2024-12-31", ((EQUITY_AXIS, COMMON),)),),
     (),
 )
@@ -197,7 +185,7 @@ def report(*, documents: int = 6, revenue: str = "1000000", **cover: Any) -> Rep
 def put(app: App, made: Report, accession: str = ACCESSION, filed_at: str | None = "2025-02-01") -> bool:
     """Store a report as an ingest does."""
     with app.db.write() as tx:
-        return store.put(tx, made, store.Filed(accession, filed_at), app.clock.now())
+        return store.put(tx, made, FilingMetadata(accession, DOCUMENT, filed_at=filed_at), app.clock.now())
 
 
 def client_of(app: App, key: str | None, *routes: Route) -> Client:

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from finapi import __version__, accounts, billing
+from finapi import __version__
+from finapi.accounts import billing, users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.web.call import Call, Route
-from finapi.web.deprecation import Deprecation
-from finapi.web.http import Response
+from finapi.core.clock import FixedClock
+from finapi.web.http.call import Call, Deprecation, Route
+from finapi.web.http.messages import Response
 from tests.api import COMPANY, balance, client_of, put, report
-from tests.client import Answer, Client, session_of, sign_up
+from tests.client import PASSWORD, Answer, Client, login, session_of, sign_up
 from tests.conftest import ACCOUNTS
 
 ACCOUNT = "/api/v1/account/"
@@ -37,7 +37,7 @@ def client(app: App) -> Client:
 def session(client: Client) -> str:
     """A session of ann, on the plan free, with 12.50 dollars in her wallet."""
     sign_up(client)
-    accounts.add_credit(client.app, "ann@example.com", 1250, client.app.clock.now())
+    users.add_credit(client.app, "ann@example.com", 1250, client.app.clock.now())
     return session_of(client)
 
 
@@ -83,9 +83,7 @@ def test_billing_is_for_sessions_alone(client: Client, session: str, path: str) 
     assert answer.status == 401
 
 
-def test_usage_counts_what_was_kept_by_day_and_endpoint(
-    client: Client, session: str, clock: FixedClock
-) -> None:
+def test_usage_counts_what_was_kept_by_day_and_endpoint(client: Client, session: str, clock: FixedClock) -> None:
     put(client.app, report())
     key = {"X-API-Key": key_of(client, session)}
     assert client.get(COMPANY, headers=key).status == 200
@@ -143,9 +141,19 @@ def test_transactions_are_the_ledger_newest_first_in_pages(client: Client, sessi
     assert (second["has_more"], second["next_cursor"]) == (False, None)
 
 
-def test_a_call_after_the_period_has_ended_refills_first(
+def test_a_login_after_the_period_has_ended_shows_the_plan_as_refilled(
     client: Client, session: str, clock: FixedClock
 ) -> None:
+    put(client.app, report())
+    client.get(COMPANY, headers={"X-API-Key": key_of(client, session)})
+    clock.advance(seconds=28 * 86_400)
+    answer = login(client)
+    plan = answer.json["user"]["Userplan"]
+    assert (plan["reach_limit_api"], plan["current_period_end"]) == (0, "2026-03-31T12:00:00.000Z")
+    assert client.get("/api/v1/user/", session=answer.json["token"]).json["user"]["Userplan"] == plan
+
+
+def test_a_call_after_the_period_has_ended_refills_first(client: Client, session: str, clock: FixedClock) -> None:
     put(client.app, report())
     key = {"X-API-Key": key_of(client, session)}
     assert client.get(COMPANY, headers=key).status == 200
@@ -163,14 +171,7 @@ def test_a_look_at_the_limits_uses_none_of_them(client: Client, session: str) ->
     # The user endpoint above was one of the sixty.
     now, later = "2026-01-31T12:00:00.000Z", "2026-01-31T12:00:01.000Z"
     assert looks[0][:3] == [
-        {
-            "zone": "app",
-            "requests": 60,
-            "window_seconds": 60,
-            "burst": 59,
-            "remaining": 59,
-            "reset_at": later,
-        },
+        {"zone": "app", "requests": 60, "window_seconds": 60, "burst": 59, "remaining": 59, "reset_at": later},
         {
             "zone": "app",
             "requests": 1000,
@@ -179,20 +180,54 @@ def test_a_look_at_the_limits_uses_none_of_them(client: Client, session: str) ->
             "remaining": 999,
             "reset_at": "2026-01-31T12:00:03.600Z",
         },
-        {
-            "zone": "financials",
-            "requests": 30,
-            "window_seconds": 60,
-            "burst": 10,
-            "remaining": 11,
-            "reset_at": now,
-        },
+        {"zone": "financials", "requests": 30, "window_seconds": 60, "burst": 10, "remaining": 11, "reset_at": now},
     ]
-    assert [(row["zone"], row["requests"]) for row in looks[0][3:]] == [
-        ("xbrl", 120),
-        ("insider", 100),
-        ("sql", 30),
+    assert [(row["zone"], row["requests"]) for row in looks[0][3:]] == [("xbrl", 120), ("insider", 100), ("sql", 30)]
+
+
+def test_a_public_call_with_a_key_or_a_session_counts_as_the_accounts_own(client: Client, session: str) -> None:
+    key = {"X-API-Key": key_of(client, session)}
+    ways: list[dict[str, Any]] = [
+        {"headers": key},
+        {"session": session},
+        {"query": {"apiKey": key["X-API-Key"]}},
+        {"headers": key, "address": "192.0.2.9"},
     ]
+    for way in ways:
+        assert client.get("/api/v1/policy", **way).status == 200
+    left = [row["remaining"] for row in client.get(ACCOUNT + "limits", headers=key).json["limits"][:3]]
+    assert left == [60 - 1 - 4, 1000 - 1 - 4, 11]
+    assert client.get("/api/v1/financials/status", headers=key).headers["x-ratelimit-remaining"] == "10"
+    left = [row["remaining"] for row in client.get(ACCOUNT + "limits", headers=key).json["limits"][:3]]
+    assert left == [55, 995, 10]
+
+
+@pytest.mark.parametrize(
+    "header", [{"X-API-Key": "0" * 32}, {"Authorization": "Bearer x"}, {"Authorization": "Basic x"}]
+)
+def test_a_public_call_with_a_credential_that_is_none_counts_for_its_address(
+    client: Client, header: dict[str, str]
+) -> None:
+    answers = [client.get("/api/v1/policy", headers=header, address="192.0.2.7") for _ in range(61)]
+    assert [answer.status for answer in answers] == [200] * 60 + [429]
+    assert client.get("/api/v1/policy", address="192.0.2.7").status == 429
+    assert client.get("/api/v1/policy", address="192.0.2.8").status == 200
+
+
+def test_registrations_count_for_their_address_whatever_key_comes_with_them(client: Client, session: str) -> None:
+    key = {"X-API-Key": key_of(client, session)}
+    body = {"email": "x", "password": PASSWORD, "invite_token": "x"}
+    answers = [client.post("/api/v1/auth/register", body, headers=key, address="192.0.2.7") for _ in range(10)]
+    assert [answer.status for answer in answers] == [400] * 9 + [429]
+
+
+def test_looking_has_a_limit_of_its_own(app: App) -> None:
+    user = users.create(app, "bob@example.com", "pro", app.clock.now())
+    client = Client(app, user.api_key)
+    looks = [client.get(ACCOUNT + "limits") for _ in range(61)]
+    assert [look.status for look in looks] == [200] * 60 + [429]
+    assert looks[60].headers["retry-after"] == "1"
+    assert client.get(ACCOUNT + "balance").headers["x-ratelimit-remaining"] == "59"
 
 
 def test_looking_with_wrong_credentials_is_limited_by_address(client: Client) -> None:
@@ -201,7 +236,7 @@ def test_looking_with_wrong_credentials_is_limited_by_address(client: Client) ->
 
 
 def test_a_paid_plan_has_the_wider_limit_of_the_insider_service(app: App) -> None:
-    user = accounts.create(app, "bob@example.com", "pro", app.clock.now())
+    user = users.create(app, "bob@example.com", "pro", app.clock.now())
     rows = Client(app, user.api_key).get(ACCOUNT + "limits").json["limits"]
     assert [row["requests"] for row in rows if row["zone"] == "insider"] == [600]
 
@@ -258,17 +293,16 @@ def test_the_plans_are_listed_to_anybody(client: Client) -> None:
         ("pro", "month", None),
         ("yearly", "year", None),
     ]
-    assert plans[0]["features"] == [
-        "2,000 tokens a month",
-        "1 feed connection at once",
-        "100 insider calls a minute",
-    ]
+    assert plans[0]["features"] == ["2,000 tokens a month", "1 feed connection at once", "100 insider calls a minute"]
 
 
 def test_the_portal_is_the_page_that_a_402_names(client: Client, session: str) -> None:
     answer = client.post(ACCOUNT + "billing-portal", {}, session=session)
     assert answer.json == {"url": "https://api.example.com/plans"}
-    assert client.get("/plans").status == 200
+    page = client.get("/plans")
+    assert page.status == 200
+    # It promises that calls cost tokens: it says which, and how many.
+    assert b"<td>25</td><td>GET /api/v1/xbrl/companies/{ticker}/statements: " in page.body
 
 
 # ---- calls that are made once
@@ -278,9 +312,7 @@ def once(key: str) -> dict[str, str]:
     return {"Idempotency-Key": key}
 
 
-def test_a_repeat_with_the_same_key_gets_the_same_answer_and_buys_nothing(
-    client: Client, session: str
-) -> None:
+def test_a_repeat_with_the_same_key_gets_the_same_answer_and_buys_nothing(client: Client, session: str) -> None:
     first = purchase(client, session, 5, headers=once("k1"))
     again = purchase(client, session, 5, headers=once("k1"))
     assert first.json["data"] == again.json["data"]
@@ -313,13 +345,13 @@ def test_a_key_is_forgotten_after_a_day(client: Client, session: str, clock: Fix
 
 def test_an_error_is_not_kept(client: Client, session: str, clock: FixedClock) -> None:
     assert purchase(client, session, 20, headers=once("k1")).status == 400
-    accounts.add_credit(client.app, "ann@example.com", 1000, clock.now())
+    users.add_credit(client.app, "ann@example.com", 1000, clock.now())
     assert purchase(client, session, 20, headers=once("k1")).status == 200
 
 
 def test_a_key_of_one_account_is_nothing_to_another(client: Client, session: str, clock: FixedClock) -> None:
     sign_up(client, "bob@example.com")
-    accounts.add_credit(client.app, "bob@example.com", 500, clock.now())
+    users.add_credit(client.app, "bob@example.com", 500, clock.now())
     purchase(client, session, 5, headers=once("k1"))
     assert purchase(client, session_of(client, "bob@example.com"), 5, headers=once("k1")).status == 200
     assert balance(client.app, 2) == 2500
@@ -388,7 +420,12 @@ def test_the_policy_reports_the_settings_in_force(make_app: Callable[..., App]) 
     assert said["global_default_per_minute"] == 9
     assert said["insider_service_per_minute_paid"] == 8
     assert said["sql_proxy_per_minute"] == 4
-    assert data["request_limits"] == {"max_request_body_bytes": 1000, "server_timeout_seconds": 300}
+    assert data["request_limits"] == {
+        "max_request_body_bytes": 1000,
+        "max_json_body_bytes": 1000,
+        "max_json_body_bytes_without_credential": 1000,
+        "server_timeout_seconds": 300,
+    }
     assert data["websocket"]["concurrent_connections_paid"] == 2
 
 
@@ -409,7 +446,7 @@ def test_the_pages_that_documents_name_are_there(client: Client, path: str) -> N
 
 def test_the_changelog_is_shown_as_it_is_kept(client: Client) -> None:
     page = client.get("/changelog").body.decode()
-    assert f"<h2>{__version__} (unreleased)</h2>" in page
+    assert f">{__version__} (unreleased)</h2>" in page
     assert "<code>GET /api/v1/policy</code>" in page
 
 

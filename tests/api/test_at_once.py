@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from finapi import watchdog
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.parts import of_process
+from finapi.core.clock import FixedClock
+from finapi.ops import watchdog
+from finapi.ops.probes import of_process
 from finapi.web.wsgi import WsgiApp
 from tests.client import Client
 from tests.conftest import NOW
@@ -55,9 +55,7 @@ def test_the_limit_holds_for_answers_from_memory_too(application: WsgiApp, clien
     assert statuses == ["200"] * limit + ["429"]
 
 
-def test_the_status_is_in_memory_until_it_is_due(
-    application: WsgiApp, client: Client, clock: FixedClock
-) -> None:
+def test_the_status_is_in_memory_until_it_is_due(application: WsgiApp, client: Client, clock: FixedClock) -> None:
     application.app.watch.probes.update(of_process(application.app))
     watchdog.check(application.app, NOW)
     assert at_once(application, STATUS) is None
@@ -65,6 +63,16 @@ def test_the_status_is_in_memory_until_it_is_due(
     assert at_once(application, STATUS)[0] == "200 OK"
     clock.advance(29)
     assert at_once(application, STATUS) is None
+
+
+@pytest.mark.parametrize("header", ["X_API_KEY", "AUTHORIZATION"])
+def test_a_credential_that_the_call_counts_for_is_looked_up_in_a_thread(
+    application: WsgiApp, client: Client, header: str
+) -> None:
+    client.get(POLICY)
+    client.get(DOCUMENT)
+    assert at_once(application, POLICY, **{header: "x"}) is None
+    assert at_once(application, DOCUMENT, **{header: "x"})[0] == "200 OK"
 
 
 @pytest.mark.parametrize("target", ["/api/v1/user/", "/", POLICY + "/", POLICY + "?a=1"])

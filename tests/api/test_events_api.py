@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from finapi import events
-from finapi.accounts import NewUser
+from finapi.accounts.users import NewUser
 from finapi.app import App
-from finapi.clock import FixedClock
+from finapi.core.clock import FixedClock
+from finapi.delivery import events
 from tests.client import Client
 from tests.feeds import key, message, tell
 
@@ -29,6 +29,7 @@ def test_without_a_number_the_newest_twenty_oldest_first(app: App, caller: Clien
     assert answer.json["data"] == [message(seq) for seq in range(11, 31)]
     assert answer.json["meta"] == {
         "feed": "main-api",
+        "epoch": 1,
         "first_seq": 1,
         "last_seq": 30,
         "next_since_seq": 30,
@@ -66,6 +67,22 @@ def test_who_is_ahead_of_the_feed_is_told_so_and_goes_on_from_its_end(app: App, 
     assert ([event["seq"] for event in answer.json["data"]], answer.json["meta"]["gap"]) == ([4], None)
 
 
+@pytest.mark.parametrize(
+    ("since", "seqs", "gap"), [(3, [4, 5, 6, 7], None), (5, [6, 7], None), (9, [6, 7], {"from": 6, "to": 9})]
+)
+def test_who_asks_by_a_number_of_another_epoch_is_given_all_that_it_lacks(
+    app: App, caller: Client, since: int, seqs: list[int], gap: dict[str, int] | None
+) -> None:
+    tell(app, 5)
+    with app.db.write() as tx:
+        epoch = events.begin_epoch(tx, 1, app.clock.now())
+    tell(app, 2)
+    answer = caller.get(EVENTS, query={"feed": "main-api", "since_seq": since, "epoch": 1})
+    assert [event["seq"] for event in answer.json["data"]] == seqs
+    assert {event["epoch"] for event in answer.json["data"]} == {epoch}
+    assert (answer.json["meta"]["epoch"], answer.json["meta"]["gap"]) == (epoch, gap)
+
+
 def test_an_empty_feed_has_nothing_and_says_where_it_stands(caller: Client) -> None:
     answer = caller.get(EVENTS, query={"feed": "13f-live", "since_seq": 0})
     assert (answer.json["data"], answer.json["meta"]["next_since_seq"]) == ([], 0)
@@ -79,7 +96,7 @@ def test_a_figure_keeps_every_digit(app: App, caller: Client) -> None:
 
 def test_it_costs_nothing_and_is_not_kept_by_caches(app: App, caller: Client) -> None:
     answer = caller.get(EVENTS, query={"feed": "main-api"})
-    assert "x-tokens-charged" not in answer.headers
+    assert answer.headers["x-tokens-charged"] == "0"
     assert answer.headers["cache-control"] == "no-store"
 
 

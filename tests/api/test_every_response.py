@@ -8,19 +8,21 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
+from wsgiref.validate import validator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from finapi import __version__, accounts
+from finapi import __version__
 from finapi import app as apps
+from finapi.accounts import users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.config import Config
-from finapi.errors import STATUS_OF
-from finapi.web.call import Call, Route
-from finapi.web.http import Response
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.core.errors import STATUS_OF, ApiError
+from finapi.web.http.call import Call, Route
+from finapi.web.http.messages import Response
 from finapi.web.wsgi import WsgiApp
 from tests.api import COMPANY, FILING, balance, client_of, ledger, put, report
 from tests.client import Answer, Client
@@ -39,7 +41,7 @@ EXPLODING = Route("GET", "/api/v1/explode", explode, "key", 10, "xbrl", "It fail
 
 
 @pytest.fixture
-def client(app: App, user: accounts.NewUser) -> Client:
+def client(app: App, user: users.NewUser) -> Client:
     """A caller with a key, and one report in the store."""
     put(app, report())
     return Client(app, user.api_key)
@@ -49,7 +51,7 @@ def with_status(status: int, make_app: Callable[..., App], method: str = "GET", 
     """A response of this status, of a key route where the status allows; ``headers`` are sent along."""
     app = make_app(free_tokens=0 if status == 402 else 100, xbrl_burst=0 if status == 429 else 30)
     put(app, report())
-    key = accounts.create(app, "bob@example.com", "free", NOW).api_key
+    key = users.create(app, "bob@example.com", "free", NOW).api_key
     client = client_of(app, key, EXPLODING) if status == 500 else Client(app, key)
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     path, environ = COMPANY, {}
@@ -111,6 +113,7 @@ def test_every_response_carries_version_request_id_cache_control_and_nosniff(
     assert headers["x-api-version"] == __version__ == "0.1.0"
     assert OURS.fullmatch(headers["x-request-id"])
     assert headers["x-content-type-options"] == "nosniff"
+    assert headers["content-security-policy"] == "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
     assert headers["cache-control"] == ("private, no-cache" if status in (200, 304) else "no-store")
 
 
@@ -125,9 +128,7 @@ def test_a_route_without_a_key_carries_them_too(client: Client, path: str) -> No
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_a_good_request_id_is_repeated_but_ours_stands_in_the_body(
-    make_app: Callable[..., App], status: int
-) -> None:
+def test_a_good_request_id_is_repeated_but_ours_stands_in_the_body(make_app: Callable[..., App], status: int) -> None:
     answer = with_status(status, make_app, X_Request_ID="their-id~1")
     assert answer.headers["x-request-id"] == "their-id~1"
     if status not in (204, 304):
@@ -174,7 +175,7 @@ def test_every_error_has_one_shape(make_app: Callable[..., App], status: int) ->
     assert body["message"].endswith(".")
     beside = {"current_balance", "required_cost", "next_refill_at", "plan", "upgrade_url"}
     expected = {"status", "error", "code", "message", "request_id", "timestamp"}
-    expected |= {400: {"details"}, 402: beside}.get(status, set())
+    expected |= {"details"} if status in (400, 401, 404, 405) else beside if status == 402 else set()
     assert set(body) == expected
 
 
@@ -183,14 +184,14 @@ def test_every_failure_of_a_metered_route_charges_nothing(make_app: Callable[...
     assert with_status(status, make_app).headers["x-tokens-charged"] == "0"
 
 
-def test_an_unexpected_failure_says_nothing_of_itself(app: App, user: accounts.NewUser) -> None:
+def test_an_unexpected_failure_says_nothing_of_itself(app: App, user: users.NewUser) -> None:
     answer = client_of(app, user.api_key, EXPLODING).get(EXPLODING.path)
     assert answer.status == 500
     assert answer.json == {
         "status": "error",
         "error": "INTERNAL",
         "code": "INTERNAL",
-        "message": "Something went wrong here. The failure has been logged.",
+        "message": answer.json["message"],
         "request_id": answer.json["request_id"],
         "timestamp": STAMP,
     }
@@ -200,14 +201,12 @@ def test_an_unexpected_failure_says_nothing_of_itself(app: App, user: accounts.N
 
 
 def test_an_unexpected_failure_is_logged_under_its_request_id_and_refunded(
-    app: App, user: accounts.NewUser, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    app: App, user: users.NewUser, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
     with caplog.at_level(logging.ERROR, "finapi.access"):
         answer = client_of(app, user.api_key, EXPLODING).get(EXPLODING.path)
-    assert [record.getMessage() for record in caplog.records] == [
-        f"request {answer.json['request_id']} failed"
-    ]
+    assert [record.getMessage() for record in caplog.records] == [f"request {answer.json['request_id']} failed"]
     assert caplog.records[0].exc_info is not None
     assert str(caplog.records[0].exc_info[1]) == SECRET_TEXT
     assert balance(app, user.id) == 500_000
@@ -222,15 +221,89 @@ def test_the_servers_own_errors_have_the_same_shape_and_headers(app: App) -> Non
         assert headers["X-Request-ID"] == document["request_id"]
         assert (headers["X-API-Version"], headers["Cache-Control"]) == ("0.1.0", "no-store")
         assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Content-Security-Policy"].startswith("default-src 'none'; ")
         assert headers["Content-Type"] == "application/json; charset=utf-8"
 
 
 @pytest.mark.parametrize(
-    ("status", "code"),
-    [(408, "REQUEST_TIMEOUT"), (414, "URI_TOO_LONG"), (503, "UNAVAILABLE"), (418, "BAD_REQUEST")],
+    ("status", "code"), [(408, "REQUEST_TIMEOUT"), (414, "URI_TOO_LONG"), (503, "UNAVAILABLE"), (418, "BAD_REQUEST")]
 )
 def test_the_servers_own_errors_have_codes_of_the_table(app: App, status: int, code: str) -> None:
     assert json.loads(WsgiApp(app).error_response(status, "No.")[1])["code"] == code
+
+
+def overrun_in(app: App, key: str, cost: int, error: ApiError | None = None, status: int = 504) -> tuple[Any, Answer]:
+    """What the server tells a client whose call overruns its time, and what the application makes of that call."""
+    told: list[Any] = []
+    environ: dict[str, Any] = {}
+
+    def slow(call: Call) -> Response:
+        told.append(environ["finapi.give_up"](status))
+        if error is not None:
+            raise error
+        return call.success({}, {})
+
+    route = Route("GET", "/api/v1/slow", slow, "key", cost, "xbrl", "It takes long")
+
+    class Kept(WsgiApp):
+        def __call__(self, environ_of_call: dict[str, Any], start_response: Any) -> Any:
+            environ.update({"finapi.give_up": lambda status: environ_of_call["finapi.give_up"](status)})
+            return super().__call__(environ_of_call, start_response)
+
+    client = Client(app, key)
+    client._wsgi = validator(Kept(app, [route]))
+    answer = client.get(route.path, headers={"X-Request-ID": "mine-7"})
+    return told, answer
+
+
+@pytest.mark.parametrize("error", [None, ApiError("NOT_FOUND", "It is not there."), RuntimeError("by mistake")])
+def test_the_504_of_a_call_that_overran_is_that_calls_own(app: App, user: users.NewUser, error: Any) -> None:
+    told, answer = overrun_in(app, user.api_key, 10, error)
+    fields, body = told[0]
+    headers, shown = {name.lower(): value for name, value in fields}, json.loads(body)
+    assert (shown["code"], headers["x-tokens-charged"]) == ("TIMEOUT", "0")
+    assert (headers["x-request-id"], headers["access-control-allow-origin"]) == ("mine-7", "*")
+    # The thread comes to the same end, and the ledger says what the client was told.
+    assert (answer.status, answer.json["request_id"]) == (504, shown["request_id"])
+    assert ledger(app) == [(-10, "debit", "GET /api/v1/slow", 504), (10, "5xx_refund", "GET /api/v1/slow", 504)]
+    rows = Client(app, user.api_key).get("/api/v1/account/transactions").json["transactions"]
+    assert {row["metadata"]["request_id"] for row in rows[:2]} == {shown["request_id"]}
+
+
+def test_the_503_of_a_call_that_a_stop_cuts_off_is_that_calls_own(app: App, user: users.NewUser) -> None:
+    told, _ = overrun_in(app, user.api_key, 10, status=503)
+    fields, body = told[0]
+    headers, shown = {name.lower(): value for name, value in fields}, json.loads(body)
+    assert (shown["code"], headers["x-tokens-charged"], headers["x-request-id"]) == ("UNAVAILABLE", "0", "mine-7")
+    assert ledger(app)[1][:2] == (10, "5xx_refund")
+
+
+def test_an_answer_that_is_made_is_not_given_up(app: App, user: users.NewUser) -> None:
+    told: list[Any] = []
+
+    class Late(WsgiApp):
+        def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
+            answer = super().__call__(environ, start_response)
+            told.append(environ["finapi.give_up"](504))
+            return answer
+
+    put(app, report())
+    client = Client(app, user.api_key)
+    client._wsgi = validator(Late(app))
+    assert client.get(COMPANY).status == 200
+    assert client.get("/api/v1/nothing").status == 404
+    assert told == [None, None]
+    assert balance(app, user.id) == 500_000 - 25
+
+
+def test_a_call_that_overran_is_logged_once(
+    app: App, user: users.NewUser, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
+    with caplog.at_level(logging.INFO, "finapi.access"):
+        overrun_in(app, user.api_key, 0)
+    (record,) = [one for one in caplog.records if hasattr(one, "fields")]
+    assert (record.fields["status"], record.fields["path"]) == (504, "/api/v1/slow")  # type: ignore[attr-defined]
 
 
 # ---- methods
@@ -242,7 +315,6 @@ def test_another_method_is_405_with_those_that_are_allowed(client: Client, metho
     answer = client.call(method, path)
     assert (answer.status, answer.json["code"]) == (405, "METHOD_NOT_ALLOWED")
     assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
-    assert answer.json["message"] == f"{method} is not served here."
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "HEAD"])
@@ -264,10 +336,7 @@ def test_options_of_a_path_with_several_methods_lists_them(app: App) -> None:
         return Response(200, b"{}")
 
     table = [Route(method, "/x", answer, "none", 0, None, "x") for method in ("PUT", "GET", "DELETE")]
-    assert (
-        client_of(app, None, *table).call("OPTIONS", "/x").headers["allow"]
-        == "DELETE, GET, HEAD, OPTIONS, PUT"
-    )
+    assert client_of(app, None, *table).call("OPTIONS", "/x").headers["allow"] == "DELETE, GET, HEAD, OPTIONS, PUT"
 
 
 def test_a_route_without_get_has_no_head(app: App) -> None:
@@ -277,9 +346,7 @@ def test_a_route_without_get_has_no_head(app: App) -> None:
     assert client.call("OPTIONS", "/x").headers["allow"] == "OPTIONS, POST"
 
 
-@pytest.mark.parametrize(
-    "path", [COMPANY, FILING, COMPANY + "?period=X", "/livez", "/openapi.json", "/api/v1/nothing"]
-)
+@pytest.mark.parametrize("path", [COMPANY, FILING, COMPANY + "?period=X", "/livez", "/openapi.json", "/api/v1/nothing"])
 def test_head_has_the_headers_of_get_and_no_body(client: Client, path: str) -> None:
     got, head = client.get(path), client.call("HEAD", path)
     differs = {"x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset"}
@@ -309,8 +376,18 @@ def test_a_page_may_read_every_header_that_answers_are_described_with(client: Cl
     assert described - {"Allow", "Location", "WWW-Authenticate"} == set(exposed)
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST"])
+@pytest.mark.parametrize("path", ["/livez", "/openapi.json", "/api/v1/policy", "/api/v1/plans/", "/api/v1/nothing"])
+def test_so_may_what_anybody_may_get(client: Client, method: str, path: str) -> None:
+    headers = client.call(method, path, headers={"Origin": "https://app.example"}).headers
+    assert headers["access-control-allow-origin"] == "*"
+    assert "access-control-allow-credentials" not in headers
+    if method == "OPTIONS" and path != "/api/v1/nothing":
+        assert headers["access-control-allow-methods"] == "GET, HEAD, OPTIONS"
+
+
 @pytest.mark.parametrize("method", ["GET", "OPTIONS", "POST"])
-@pytest.mark.parametrize("path", ["/livez", "/readyz", "/openapi.json", "/api/v1/nothing"])
+@pytest.mark.parametrize("path", ["/", "/metrics", "/reset-password", "/api/v1/user/", "/api/v1/auth/login"])
 def test_no_other_route_may(client: Client, method: str, path: str) -> None:
     answer = client.call(method, path, headers={"Origin": "https://evil.example"})
     assert [name for name in answer.headers if name.startswith("access-control")] == []
@@ -362,6 +439,22 @@ def test_an_error_is_gzipped_by_the_same_rule(client: Client) -> None:
 # ---- ETag
 
 
+def test_a_call_of_data_says_what_it_cost_when_that_is_nothing(client: Client) -> None:
+    for method, path, status in [
+        ("GET", "/api/v1/form-13f/funds", 200),
+        ("HEAD", "/api/v1/form-13f/funds", 200),
+        ("GET", "/api/v1/form-13f/fund/1", 404),
+        ("POST", "/api/v1/form-13f/funds", 405),
+        ("GET", "/api/v1/events?feed=no", 400),
+    ]:
+        answer = client.call(method, path)
+        assert (answer.status, answer.headers["x-tokens-charged"]) == (status, "0")
+    client.key = None
+    assert client.get("/api/v1/form-13f/funds").headers["x-tokens-charged"] == "0"
+    for path in ("/api/v1/policy", "/api/v1/status", "/livez"):
+        assert "x-tokens-charged" not in client.get(path).headers
+
+
 def tag_of(client: Client, path: str) -> str:
     answer = client.get(path)
     assert answer.status == 200
@@ -406,7 +499,7 @@ def test_a_304_varies_as_the_answer_does(client: Client) -> None:
 def test_a_known_answer_is_304_even_with_an_empty_balance(make_app: Callable[..., App]) -> None:
     app = make_app(free_tokens=25)
     put(app, report())
-    client = Client(app, accounts.create(app, "bob@example.com", "free", NOW).api_key)
+    client = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
     tag = tag_of(client, COMPANY)
     assert client.get(COMPANY).status == 402
     assert client.get(COMPANY, headers={"If-None-Match": tag}).status == 304
@@ -416,7 +509,7 @@ def test_a_known_answer_is_304_even_with_an_empty_balance(make_app: Callable[...
 def test_a_known_answer_still_needs_a_key_and_passes_the_limit(make_app: Callable[..., App]) -> None:
     app = make_app(xbrl_burst=1)
     put(app, report())
-    client = Client(app, accounts.create(app, "bob@example.com", "free", NOW).api_key)
+    client = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
     held = {"If-None-Match": tag_of(client, COMPANY)}
     assert Client(app).get(COMPANY, headers=held).status == 401
     assert [client.get(COMPANY, headers=held).status for _ in range(2)] == [304, 429]
@@ -435,7 +528,7 @@ def test_a_head_of_a_known_answer_is_304(client: Client) -> None:
 def test_the_tag_stays_while_nothing_changes(app: App, client: Client, clock: FixedClock) -> None:
     tag = tag_of(client, COMPANY)
     clock.advance(86_400)
-    other = Client(app, accounts.create(app, "bob@example.com", "free", NOW).api_key)
+    other = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
     assert [tag_of(client, COMPANY), tag_of(other, COMPANY)] == [tag, tag]
 
 
@@ -466,7 +559,7 @@ def test_the_tag_depends_on_every_parameter_and_on_the_route(client: Client) -> 
     assert len({tag_of(client, path) for path in paths}) == len(paths)
 
 
-def test_two_routes_with_the_same_parameters_have_tags_of_their_own(app: App, user: accounts.NewUser) -> None:
+def test_two_routes_with_the_same_parameters_have_tags_of_their_own(app: App, user: users.NewUser) -> None:
     def answer(call: Call) -> Response:
         return Response(200, b"{}")
 
@@ -491,9 +584,7 @@ def test_the_tag_does_not_depend_on_how_the_same_question_is_written(client: Cli
     assert tag_of(client, f"{COMPANY}?{query}") == tag_of(client, COMPANY + "?year=2024")
 
 
-def test_the_tag_does_not_depend_on_where_the_key_stands(
-    app: App, user: accounts.NewUser, client: Client
-) -> None:
+def test_the_tag_does_not_depend_on_where_the_key_stands(app: App, user: users.NewUser, client: Client) -> None:
     assert tag_of(Client(app), f"{COMPANY}?apiKey={user.api_key}") == tag_of(client, COMPANY)
 
 
@@ -521,7 +612,7 @@ def anybody() -> Iterator[Client]:
     """A caller of a server without limits to run into, for many calls."""
     app = apps.in_memory(Config(xbrl_burst=10_000_000), FixedClock(NOW))
     put(app, report())
-    yield Client(app, accounts.create(app, "bob@example.com", "yearly", NOW).api_key)
+    yield Client(app, users.create(app, "bob@example.com", "yearly", NOW).api_key)
     app.db.close()
 
 
@@ -529,9 +620,7 @@ VISIBLE = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E, exclude_
 PREFIXES = st.sampled_from(
     ["/", "/api/v1/xbrl/companies/", "/api/v1/xbrl/filing/", COMPANY + "?", FILING + "?", "/livez?"]
 )
-NAMES = st.sampled_from(
-    ["period=", "year=", "as_of=", "basis=", "statement=", "consolidated_only=", "form_type=", ""]
-)
+NAMES = st.sampled_from(["period=", "year=", "as_of=", "basis=", "statement=", "consolidated_only=", "form_type=", ""])
 HEADERS = st.dictionaries(
     st.sampled_from(["If-None-Match", "Accept-Encoding", "X-Request-ID", "X-Forwarded-For", "X-API-Key"]),
     st.text(st.characters(min_codepoint=0x20, max_codepoint=0xFF), max_size=60),
@@ -560,3 +649,10 @@ def test_no_request_is_an_unexpected_failure(
         assert isinstance(body, dict)
         if answer.status >= 400:
             assert (body["status"], STATUS_OF[body["code"]]) == ("error", answer.status)
+
+
+def test_a_body_with_a_content_encoding_is_415(client: Client) -> None:
+    for coding in ("gzip", "br", "identity, gzip"):
+        answer = client.post("/api/v1/auth/login", {}, headers={"Content-Encoding": coding})
+        assert (answer.status, answer.json["code"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
+    assert client.post("/api/v1/auth/login", {}, headers={"Content-Encoding": "identity"}).status == 400

@@ -12,10 +12,15 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from finapi.accounts import NewUser
+from finapi.accounts.users import NewUser
 from finapi.app import App
-from finapi.market import companies, filings, ingest, lookups
-from finapi.market.factsets import iso_day
+from finapi.core import days
+from finapi.market.documents import filings, metadata
+from finapi.market.documents.identify import Given
+from finapi.market.documents.outcomes import Outcome
+from finapi.market.intake import ingest
+from finapi.market.reference import companies
+from finapi.market.statements import facts, lookups
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.conftest import NOW
@@ -48,35 +53,27 @@ DOCUMENTS = (
         "Apple Inc.",
         Assets={"USD": [row(ANNUAL, 53851000000, "2009-09-26"), row(AMENDED, 47501000000, "2009-09-26")]},
         NetIncomeLoss={
-            "USD": [
-                row(ANNUAL, 5704000000, *YEAR),
-                row(AMENDED, 8235000000, *YEAR),
-                row(PROXY, 8200000000, *YEAR),
-            ]
+            "USD": [row(ANNUAL, 5704000000, *YEAR), row(AMENDED, 8235000000, *YEAR), row(PROXY, 8200000000, *YEAR)]
         },
         EarningsPerShareDiluted={"USD/shares": [row(ANNUAL, 6.29, *YEAR)]},
     ),
     document(
         OTHER,
         "Other Corp",
-        NetIncomeLoss={
-            "USD": [row(("0000789019-09-000001", "10-K", "2009-07-30"), 1000, "2009-06-30", "2008-07-01")]
-        },
+        NetIncomeLoss={"USD": [row(("0000789019-09-000001", "10-K", "2009-07-30"), 1000, "2009-06-30", "2008-07-01")]},
         Assets={"USD": [row(("0000789019-09-000001", "10-K", "2009-07-30"), 77888, "2009-06-30")]},
     ),
     document(
         THIRD,
         "Third AG",
-        NetIncomeLoss={
-            "EUR": [row(("0000051143-10-000001", "20-F", "2010-03-01"), 7, "2009-12-31", "2009-01-01")]
-        },
+        NetIncomeLoss={"EUR": [row(("0000051143-10-000001", "20-F", "2010-03-01"), 7, "2009-12-31", "2009-01-01")]},
     ),
 )
 
 
-def take(app: App, *paths: Path, given: ingest.Given | None = None) -> None:
-    outcomes: list[ingest.Outcome] = []
-    ingest.run(app, paths, given or ingest.Given(), outcomes.append)
+def take(app: App, *paths: Path, given: Given | None = None) -> None:
+    outcomes: list[Outcome] = []
+    ingest.run(app, paths, given or Given(), outcomes.append)
     assert {one.outcome for one in outcomes} <= {"ingested", "skipped"}, outcomes
 
 
@@ -90,7 +87,7 @@ def ask(app: App, client: Client, user: NewUser, tmp_path: Path) -> Ask:
         (tmp_path / f"{place}.json").write_text(json.dumps(one))
     take(app, *(tmp_path / f"{place}.json" for place in range(len(DOCUMENTS))))
     take(app, zipped(tmp_path / "q.zip", tables()))
-    take(app, FILING, given=ingest.Given(NFLX, "2010-10-27"))
+    take(app, FILING, given=Given(NFLX, "2010-10-27"))
     with app.db.write() as tx:
         companies.put_tickers(tx, APPLE, [("AAPL", None)], companies.FROM_LIST)
         companies.put_attributes(tx, APPLE, companies.Attributes(3571), 1, "")
@@ -100,7 +97,7 @@ def ask(app: App, client: Client, user: NewUser, tmp_path: Path) -> Ask:
         answer = client.call(method, f"/api/v1{path}", **options)
         if answer.status == 200 and "json" in answer.headers["content-type"]:
             shapes = [
-                route.shape
+                route.schema
                 for route in ROUTES
                 if route.path.split("{")[0] in f"/api/v1{path}" and route.method == method and route.shape
             ]
@@ -149,10 +146,7 @@ def test_facts_of_a_company_are_the_last_filed_first(ask: Ask) -> None:
 
 def test_facts_are_hidden_from_a_day_before_they_were_filed(ask: Ask) -> None:
     query = {"cik": "320193", "tag": "Assets"}
-    assert [one["value"] for one in ask("/xbrl/facts", query=query).json["data"]] == [
-        47501000000,
-        53851000000,
-    ]
+    assert [one["value"] for one in ask("/xbrl/facts", query=query).json["data"]] == [47501000000, 53851000000]
     before = ask("/xbrl/facts", query=query | {"as_of": "2010-01-24"})
     assert [one["value"] for one in before.json["data"]] == [53851000000]
 
@@ -193,8 +187,8 @@ def test_decimals_are_those_of_the_documents(ask: Ask) -> None:
 def test_report_that_a_later_one_replaces_is_left_out_unless_all_are_wanted(app: App, ask: Ask) -> None:
     with app.db.write() as tx:
         for accession in (ANNUAL[0], AMENDED[0]):
-            parties = (filings.Party(APPLE, filings.LISTED),)
-            told = filings.Told(accession, filings.SUBMISSIONS, parties, period_of_report="2009-09-26")
+            parties = (metadata.Party(APPLE, metadata.LISTED),)
+            told = metadata.FilingMetadata(accession, metadata.SUBMISSIONS, parties, period_of_report="2009-09-26")
             filings.put(tx, told, NOW)
         tx.run("bump_data_version")
     query = {"cik": "320193", "tag": "Assets"}
@@ -211,7 +205,7 @@ def test_report_that_a_later_one_replaces_is_left_out_unless_all_are_wanted(app:
         ({"cik": "0"}, 400, "INVALID_PARAM"),
         ({"accession": "1"}, 400, "INVALID_PARAM"),
         ({"cik": "320193", "offset": "-1"}, 400, "INVALID_PARAM"),
-        ({"cik": "320193", "offset": "20001"}, 400, "INVALID_PARAM"),
+        ({"cik": "320193", "offset": "1000000000"}, 400, "INVALID_PARAM"),
         ({"cik": "320193", "amendments": "none"}, 400, "INVALID_PARAM"),
         ({"cik": "1"}, 404, "NOT_FOUND"),
         ({"accession": "0000000000-00-000000"}, 404, "NOT_FOUND"),
@@ -225,9 +219,7 @@ def test_questions_that_cannot_be_answered_are_refused_free(
 
 
 def test_facts_come_as_a_table_too(ask: Ask) -> None:
-    answer = ask(
-        "/xbrl/facts", query={"cik": "320193", "tag": "Assets", "limit": "1"}, headers={"Accept": "text/csv"}
-    )
+    answer = ask("/xbrl/facts", query={"cik": "320193", "tag": "Assets", "limit": "1"}, headers={"Accept": "text/csv"})
     (only,) = csv.DictReader(io.StringIO(answer.body.decode()))
     assert (only["concept"], only["value"], only["accession_no"]) == ("Assets", "47501000000", AMENDED[0])
     assert answer.headers["x-has-more"] == "true"
@@ -237,8 +229,17 @@ def test_facts_come_as_a_table_too(ask: Ask) -> None:
 
 
 def test_figures_of_a_company_are_counted_and_paged(ask: Ask) -> None:
-    answer = ask("/facts", query={"ticker": "aapl", "limit": "2", "offset": "1"})
-    assert answer.json["meta"] == {"total": 6, "limit": 2, "offset": 1, "has_more": True}
+    answer = ask("/facts", query={"ticker": "aapl", "limit": "2", "offset": "1", "date_from": "2009-01-01"})
+    assert answer.json["meta"] == {
+        "total": 6,
+        "limit": 2,
+        "offset": 1,
+        "has_more": True,
+        "date_from": "2009-01-01",
+        "date_to": None,
+        "undated_left_out": 0,
+        "clamped": {},
+    }
     assert answer.json["data"][0] == {
         "concept_qualified_name": "us-gaap:Assets",
         "value": 47501000000,
@@ -250,6 +251,34 @@ def test_figures_of_a_company_are_counted_and_paged(ask: Ask) -> None:
         "form_type": "10-K/A",
         "filed_at": "2010-01-25",
     }
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("/facts", {}),
+        ("/facts", {"date_to": "2009-09-26", "concept": "Assets,NetIncomeLoss"}),
+        ("/xbrl/facts", {}),
+        ("/xbrl/facts", {"tag": "NetIncomeLoss"}),
+    ],
+)
+def test_a_page_far_down_makes_no_facts_of_the_filings_before_it(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, path: str, query: dict[str, str]
+) -> None:
+    company = {"ticker": "AAPL"} if path == "/facts" else {"cik": "320193"}
+    whole = ask(path, query=company | query).json["data"]
+    read, of_sets = [], facts.of_sets
+
+    def seen(tx: Any, sets: Any, **options: Any) -> Any:
+        read.extend(sets)
+        return of_sets(tx, sets, **options)
+
+    monkeypatch.setattr(facts, "of_sets", seen)
+    last = ask(path, query=company | query | {"offset": str(len(whole) - 1)}).json
+    assert last["data"] == whole[-1:]
+    assert len(read) == 1
+    assert ask(path, query=company | query | {"offset": str(len(whole))}).json["data"] == []
+    assert len(read) == 1
 
 
 @pytest.mark.parametrize(
@@ -284,7 +313,8 @@ def test_concept_over_all_companies_is_the_latest_period_first(ask: Ask) -> None
         ("0000320193", "AAPL", 8200000000),
         ("0000789019", None, 1000),
     ]
-    assert answer.json["meta"] == {"total": 5, "limit": 100}
+    page = {"total": 5, "limit": 100, "offset": 0, "has_more": False}
+    assert answer.json["meta"].items() >= page.items()
 
 
 def test_limit_keeps_the_first_and_the_total_counts_all(ask: Ask) -> None:
@@ -295,12 +325,25 @@ def test_limit_keeps_the_first_and_the_total_counts_all(ask: Ask) -> None:
         assert answer.json["meta"]["total"] == 5
 
 
+@pytest.mark.parametrize("ticker", [{}, {"ticker": "AAPL"}])
+def test_the_figures_of_a_concept_are_paged_to_their_end(ask: Ask, ticker: dict[str, str]) -> None:
+    query = {"concept": "NetIncomeLoss", **ticker}
+    whole = ask("/facts/by-concept", query=query).json["facts"]
+    for limit in (1, 2, 3, 5):
+        rows: list[Any] = []
+        more = True
+        while more:
+            answer = ask("/facts/by-concept", query={**query, "limit": str(limit), "offset": str(len(rows))}).json
+            rows += answer["facts"]
+            more = answer["meta"]["has_more"]
+        assert rows == whole
+    beyond = ask("/facts/by-concept", query={**query, "offset": "99"}).json
+    assert (beyond["facts"], beyond["meta"]["has_more"], beyond["meta"]["total"]) == ([], False, len(whole))
+
+
 def test_concept_of_a_company_between_two_days(ask: Ask) -> None:
     query = {"concept": "us-gaap:Assets", "ticker": "AAPL"}
-    assert [one["value"] for one in ask("/facts/by-concept", query=query).json["facts"]] == [
-        53851000000,
-        47501000000,
-    ]
+    assert [one["value"] for one in ask("/facts/by-concept", query=query).json["facts"]] == [53851000000, 47501000000]
     assert ask("/facts/by-concept", query=query | {"date_to": "2009-01-01"}).json["meta"]["total"] == 0
     everyone = {"concept": "us-gaap:Assets", "date_from": "2009-07-01"}
     assert ask("/facts/by-concept", query=everyone).json["meta"]["total"] == 2
@@ -383,11 +426,9 @@ def test_sums_that_mean_nothing_are_refused(ask: Ask, body: dict[str, Any]) -> N
         (2023, 4, "2023-11-15", "2024-02-14"),
     ],
 )
-def test_a_period_belongs_where_its_middle_lies(
-    year: int, quarter: int | None, first: str, last: str
-) -> None:
-    begin, end = lookups._middle_in(year, quarter)
-    assert (iso_day(begin), iso_day(end)) == (first, last)
+def test_a_period_belongs_where_its_middle_lies(year: int, quarter: int | None, first: str, last: str) -> None:
+    begin, end = facts._middle_in(year, quarter)
+    assert (days.iso(begin), days.iso(end)) == (first, last)
 
 
 # ---- what is held
@@ -442,6 +483,7 @@ def test_coverage_says_what_is_held_of_a_company(ask: Ask) -> None:
         "filings_total": 3,
         "first_period": "2009-09-26",
         "last_period": "2009-09-26",
+        "companies": [{"ticker": "AAPL", "company_name": "Apple Inc.", "cik": "0000320193", "filings_indexed": 3}],
     }
 
 
@@ -449,26 +491,14 @@ def test_coverage_of_a_company_without_figures_is_listed(app: App, ask: Ask) -> 
     with app.db.write() as tx:
         companies.put_name(tx, 99, "Quiet Corp", companies.FROM_COVER, "")
     data = ask("/xbrl/coverage", query={"ticker": "99"}).json["data"]
-    assert (data["covered"], data["phase"], data["stratum"], data["first_period"]) == (
-        False,
-        "listed",
-        None,
-        None,
-    )
+    assert (data["covered"], data["phase"], data["stratum"], data["first_period"]) == (False, "listed", None, None)
     assert ask("/xbrl/coverage", query={"ticker": "NOPE"}).json["code"] == "UNKNOWN_TICKER"
 
 
 def test_the_status_of_the_data_counts_what_is_held_without_a_key(app: App, ask: Ask) -> None:
     answer = Client(app).get("/api/v1/financials/status", headers={})
     assert answer.json["data"] == {
-        "counts": {
-            "companies": 5,
-            "filings": 7,
-            "facts": 45,
-            "insider_transactions": 0,
-            "holdings": 0,
-            "prices": 0,
-        },
+        "counts": {"companies": 5, "filings": 7, "facts": 45, "insider_transactions": 0, "holdings": 0, "prices": 0},
         "last_filing_at": "2026-01-31T12:00:00.000Z",
         "last_xbrl_run_at": "2026-01-31T12:00:00.000Z",
         "data_version": 5,
@@ -485,7 +515,12 @@ def test_the_status_of_an_empty_store_says_so(app: App) -> None:
 
 def test_coverage_of_everything_counts_companies(ask: Ask) -> None:
     answer = ask("/xbrl/coverage")
-    assert (answer.json["data"]["filings_indexed"], answer.json["meta"]) == (7, {"companies": 5})
+    assert (answer.json["data"]["filings_indexed"], answer.json["meta"]) == (
+        7,
+        {"companies": 5, "limit": 1_000, "offset": 0, "has_more": False},
+    )
+    rows = ask("/xbrl/coverage", query={"limit": 2, "offset": 3}).json
+    assert ([row["filings_indexed"] for row in rows["data"]["companies"]], rows["meta"]["has_more"]) == ([1, 1], False)
 
 
 @pytest.mark.parametrize(
@@ -538,20 +573,20 @@ def test_answers_are_the_same_in_any_order_of_ingest(make_app: Callable[..., App
         app = make_app()
         take(app, *order)
         with app.db.read() as tx:
-            concept, _ = lookups.concept(tx, "NetIncomeLoss")
-            across = lookups.by_concept(tx, concept, first=None, last=None, limit=10)
-            sums = lookups.aggregate(tx, concept, (2009, None), (), None)
+            concept, _ = facts.concept(tx, "NetIncomeLoss")
+            across = facts.by_concept(tx, concept, first=None, last=None, limit=10)
+            sums = facts.aggregate(tx, concept, (2009, None), (), None)
             held = [lookups.coverage(tx, cik) for cik in (APPLE, OTHER, THIRD)]
-            sets = lookups.sets_of(tx, accession=None, cik=APPLE, as_of=None, amendments="current")
-            page = lookups.page(tx, sets, lookups.Wanted(), limit=10, offset=0)
-            found.append((across, sums, held, page, lookups.search(tx, "co", 5)))
+            sets = facts.sets_of(tx, accession=None, cik=APPLE, as_of=None, amendments="current")
+            page = facts.page(tx, sets, facts.FactFilters(dimensioned=True), limit=10, offset=0)
+            found.append((across, sums, held, page, lookups.search(tx, "co", 5, 0)))
     assert found[0] == found[1] == found[2]
 
 
 def test_an_answer_stands_until_something_is_ingested(app: App, ask: Ask, tmp_path: Path) -> None:
     first = ask("/xbrl/coverage", query={"ticker": "AAPL"})
-    take_again: list[ingest.Outcome] = []
-    ingest.run(app, [tmp_path / "0.json", tmp_path / "q.zip"], ingest.Given(), take_again.append)
+    take_again: list[Outcome] = []
+    ingest.run(app, [tmp_path / "0.json", tmp_path / "q.zip"], Given(), take_again.append)
     assert {one.outcome for one in take_again} == {"unchanged"}
     again = ask("/xbrl/coverage", query={"ticker": "AAPL"}, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status, again.headers["x-tokens-charged"]) == (304, "0")

@@ -8,20 +8,22 @@ from typing import Any
 import jsonschema
 import pytest
 
-from finapi import accounts
+from finapi.accounts import users
 from finapi.app import App
-from finapi.market import companies, price_csv, prices, ratios
+from finapi.core.days import number as day_number
+from finapi.market.financials import ratios
+from finapi.market.prices import price_csv, prices
+from finapi.market.reference import companies
+from finapi.market.statements import factsets
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.figures import document, store
 
 XBRL = "/api/v1/xbrl/"
-SHAPES = {route.path: route.shape for route in ROUTES if route.shape is not None}
+SHAPES = {route.path: route.schema for route in ROUTES if route.shape is not None}
 
 
-def year(
-    cik: int, year: int, revenue: int, *, fiscal_year: int | None = None
-) -> list[tuple[str, str, dict[str, Any]]]:
+def year(cik: int, year: int, revenue: int, *, fiscal_year: int | None = None) -> list[tuple[str, str, dict[str, Any]]]:
     """An annual report of a company with debt, cash flow and shares."""
     filed = {"accn": f"{cik:010}-{(year + 1) % 100:02}-000001", "form": "10-K", "filed": f"{year + 1}-02-20"}
     told = {"fy": fiscal_year or year, "fp": "FY", **filed}
@@ -33,16 +35,12 @@ def year(
         ("us-gaap:NetIncomeLoss", "USD", {**lasting, "val": revenue // 10}),
         ("us-gaap:Assets", "USD", {**instant, "val": revenue * 2}),
         ("us-gaap:StockholdersEquity", "USD", {**instant, "val": revenue}),
-        (
-            "dei:EntityCommonStockSharesOutstanding",
-            "shares",
-            {**told, "end": f"{year + 1}-02-01", "val": 500},
-        ),
+        ("dei:EntityCommonStockSharesOutstanding", "shares", {**told, "end": f"{year + 1}-02-01", "val": 500}),
     ]
 
 
 @pytest.fixture
-def caller(app: App, user: accounts.NewUser) -> Client:
+def caller(app: App, user: users.NewUser) -> Client:
     for cik, name, revenue in ((77, "Seventy-Seven Corp", 1000), (88, "Eighty-Eight Inc", 3000)):
         facts = [fact for one in range(2020, 2024) for fact in year(cik, one, revenue + one)]
         store(app, document(cik, name, facts))
@@ -112,10 +110,7 @@ def test_the_proof_of_a_cell_names_its_facts_and_every_vintage(app: App, caller:
     store(app, document(77, "Seventy-Seven Corp", later))
     data = asked(caller, "proof", {"cik": "77", "metric": "revenue", "fiscal_year": "2023"})["data"]
     assert (data["fiscal_period"], data["period_end"], data["cell"]["value"]) == ("FY", "2023-12-31", 9999)
-    assert [(one["value"], one["filed_at"]) for one in data["vintages"]] == [
-        (3023, "2024-02-20"),
-        (9999, "2025-02-20"),
-    ]
+    assert [(one["value"], one["filed_at"]) for one in data["vintages"]] == [(3023, "2024-02-20"), (9999, "2025-02-20")]
     original = {"cik": "77", "metric": "revenue", "fiscal_year": "2023", "basis": "original"}
     assert asked(caller, "proof", original)["data"]["cell"]["accession"] == "0000000077-24-000001"
 
@@ -172,9 +167,7 @@ def test_a_cell_of_another_currency_is_proved_in_it(app: App, caller: Client) ->
     in_euro = [(concept, "EUR", row) for concept, unit, row in year(77, 2023, 500) if unit == "USD"]
     store(app, document(77, "Seventy-Seven Corp", in_euro))
     query = {"cik": "77", "metric": "revenue", "fiscal_year": "2023"}
-    values = [
-        asked(caller, "proof", {**query, "currency": one})["data"]["cell"]["value"] for one in ("eur", "usd")
-    ]
+    values = [asked(caller, "proof", {**query, "currency": one})["data"]["cell"]["value"] for one in ("eur", "usd")]
     assert values == [500, 3023]
 
 
@@ -229,13 +222,11 @@ def test_a_batch_that_cannot_be_asked_is_refused(caller: Client, body: dict[str,
 def with_segments(app: App, name: str = "us-gaap:Revenues", days: int = 365) -> None:
     """A figure of two regions in a report of the store, as its documents would say it."""
     with app.db.write() as tx:
-        from finapi.market import factsets
-
         sets = tx.all("fact_sets_of_company", cik=77, source=factsets.COMPANYFACTS)
         number = max(row["id"] for row in sets)
         concept = factsets.ids(tx, "concept", [name])[name]
         unit = factsets.ids(tx, "unit", ["USD"])["USD"]
-        end = factsets.day_number("2023-12-31")
+        end = day_number("2023-12-31")
         rows = []
         for member, value in (("country:US", "2000"), ("country:CN", "1023")):
             dims = json.dumps({"srt:StatementGeographicalAxis": member})
@@ -251,9 +242,7 @@ def test_segments_are_series_by_member(app: App, caller: Client) -> None:
     points = {one["member"]: [point["value"] for point in one["points"]] for one in answer["data"]["series"]}
     assert points == {"country:US": [2000], "country:CN": [1023]}
     assert answer["meta"]["concepts_resolved"] == ["us-gaap:Revenues"]
-    other = asked(
-        caller, "segments", {"cik": "77", "concept": "Revenues", "axis": "srt:ProductOrServiceAxis"}
-    )
+    other = asked(caller, "segments", {"cik": "77", "concept": "Revenues", "axis": "srt:ProductOrServiceAxis"})
     assert (other["data"]["series"], other["data"]["covered"]) == ([], False)
 
 
@@ -324,10 +313,7 @@ def test_a_screen_pages_by_offset_and_names_companies(caller: Client) -> None:
     rest = asked(caller, "screen", {"metrics": "roe", "limit": "1", "offset": "1"})
     assert [one["cik"] for one in first["data"] + rest["data"]] == ["0000000077", "0000000088"]
     named = asked(caller, "screen", {"cik": "88", "metrics": "roe"})
-    assert ([one["cik"] for one in named["data"]], named["meta"]["screen"]["list_filtered"]) == (
-        ["0000000088"],
-        True,
-    )
+    assert ([one["cik"] for one in named["data"]], named["meta"]["screen"]["list_filtered"]) == (["0000000088"], True)
 
 
 def test_a_screen_works_out_again_only_what_has_changed(app: App, caller: Client) -> None:
@@ -377,9 +363,7 @@ def test_valuation_without_prices_says_so_in_every_cell(caller: Client) -> None:
 
 
 def test_a_company_that_names_its_years_after_the_year_before_is_followed(app: App, caller: Client) -> None:
-    facts = [
-        (concept, unit, {**row, **moved(row)}) for concept, unit, row in year(66, 2023, 100, fiscal_year=2022)
-    ]
+    facts = [(concept, unit, {**row, **moved(row)}) for concept, unit, row in year(66, 2023, 100, fiscal_year=2022)]
     store(app, document(66, "January Stores", facts))
     rows = asked(caller, "timeseries", {"cik": "66", "metrics": "revenue"})["data"]["rows"]
     assert [(row["fiscal_year"], row["period_end"]) for row in rows] == [(2022, "2023-01-28")]

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from finapi.accounts import NewUser
+from finapi.accounts.users import NewUser
 from finapi.app import App
 from finapi.edgar import sgml, submissions
-from finapi.market import companies, contents, filings, lists
-from finapi.market.filings import Party, Told
+from finapi.market.documents import contents, filings, metadata
+from finapi.market.documents.metadata import FilingMetadata, Party
+from finapi.market.filings import lists, search
+from finapi.market.reference import companies
 from tests.client import Answer, Client
 from tests.test_filings import FULL
 from tests.test_filings import submissions as submissions_json
@@ -23,9 +25,9 @@ LAMP, RIVER, ANN = 1750, 1751, 900
 PATH = "/api/v1/sec/filings"
 
 
-def told(number: int, cik: int, form: str, day: str | None, **more: Any) -> Told:
-    parties = more.pop("parties", [Party(cik, filings.LISTED)])
-    return Told(f"{cik:010}-25-{number:06}", filings.SUBMISSIONS, parties, form, day, **more)
+def told(number: int, cik: int, form: str, day: str | None, **more: Any) -> FilingMetadata:
+    parties = more.pop("parties", [Party(cik, metadata.LISTED)])
+    return FilingMetadata(f"{cik:010}-25-{number:06}", metadata.SUBMISSIONS, parties, form, day, **more)
 
 
 TOLD = (
@@ -135,15 +137,17 @@ def walked(ask: Any, **query: Any) -> Iterator[str]:
 @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7])
 @pytest.mark.parametrize("sort", ["filed_date:desc", "filed_date:asc"])
 @pytest.mark.parametrize("asked", [{}, {"cik": "1750,1751,900"}])
-def test_pages_by_cursor_hold_every_filing_once(
-    ask: Any, limit: int, sort: str, asked: dict[str, str]
-) -> None:
+def test_pages_by_cursor_hold_every_filing_once(ask: Any, limit: int, sort: str, asked: dict[str, str]) -> None:
     expected = NEWEST if sort.endswith("desc") else NEWEST[::-1]
     assert list(walked(ask, limit=limit, sort=sort, **asked)) == expected
 
 
+@pytest.mark.parametrize("step", [1, 2, 10_000])
 @pytest.mark.parametrize("limit", [1, 3, 7])
-def test_pages_by_offset_hold_every_filing_once_and_has_more_is_exact(ask: Any, limit: int) -> None:
+def test_pages_by_offset_hold_every_filing_once_and_has_more_is_exact(
+    ask: Any, limit: int, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "SKIPPED_AT_ONCE", step)
     seen: list[str] = []
     for offset in range(0, 7, limit):
         answer = ask(limit=limit, offset=offset)
@@ -165,7 +169,7 @@ def test_a_limit_out_of_bounds_is_brought_within_them(ask: Any) -> None:
 @pytest.mark.parametrize(
     ("query", "param"),
     [
-        ({"offset": -1}, "offset"), ({"offset": 10_001}, "offset"), ({"sort": "cik"}, "sort"),
+        ({"offset": -1}, "offset"), ({"offset": 10**9}, "offset"), ({"sort": "cik"}, "sort"),
         ({"from_date": "2025-02-30"}, "from_date"), ({"cik": "12x"}, "cik"), ({"cik": "٣"}, "cik"),
         ({"cursor": "2025"}, "cursor"), ({"cursor": "2025-01-01_x"}, "cursor"), ({"ticker": "A*B"}, "ticker"),
         ({"ticker": ","}, "ticker"), ({"include_total": "1"}, "include_total"),
@@ -178,11 +182,7 @@ def test_what_is_no_value_is_refused_by_name(ask: Any, query: dict[str, Any], pa
 
 def test_a_ticker_that_nobody_bears_is_404_and_free(ask: Any) -> None:
     answer = ask(ticker="LMP-B,NOPE")
-    assert (answer.status, answer.json["code"], answer.headers["x-tokens-charged"]) == (
-        404,
-        "UNKNOWN_TICKER",
-        "0",
-    )
+    assert (answer.status, answer.json["code"], answer.headers["x-tokens-charged"]) == (404, "UNKNOWN_TICKER", "0")
 
 
 def test_the_company_asked_for_is_named_with_its_history(app: App, ask: Any) -> None:
@@ -192,9 +192,7 @@ def test_the_company_asked_for_is_named_with_its_history(app: App, ask: Any) -> 
     assert {name: meta[name] for name in ("requested_ticker", "primary_ticker", "cik", "company")} == {
         "requested_ticker": "LMP.B", "primary_ticker": "LMP-B", "cik": "0000001750", "company": "Lamp Corp",
     }  # fmt: skip
-    assert meta["former_names"] == [
-        {"name": "Old Lamp Co", "from_date": "1994-01-01", "to_date": "2001-01-01"}
-    ]
+    assert meta["former_names"] == [{"name": "Old Lamp Co", "from_date": "1994-01-01", "to_date": "2001-01-01"}]
     assert [one["cik"] for one in meta["ticker_history"]] == ["0000001750", "0000001751"]
     assert ask(ticker="RVR").json["meta"]["ticker_history"] == []
 
@@ -208,7 +206,8 @@ def test_an_ambiguous_ticker_is_answered_with_its_candidates(app: App, ask: Any)
 
 def test_what_is_known_to_be_missing_is_named(app: App, ask: Any) -> None:
     document = submissions_json(LAMP).encode()
-    lists.put_submissions(app, submissions.company(document, "f"))
+    with app.db.write() as tx:
+        lists.put_submissions(tx, submissions.company(document, "f"), app.clock.now())
     meta = ask(cik="1750").json["meta"]
     assert meta["not_ingested"] == [
         {"page": "CIK0000001750-submissions-001.json", "filings": 2, "first_filed": "1994-01-01",
@@ -222,10 +221,7 @@ def test_filings_as_tables(ask: Any, client: Client) -> None:
     answer = client.get(PATH, query={"limit": 1}, headers={"Accept": "text/csv"})
     [row] = csv.DictReader(io.StringIO(answer.body.decode()))
     assert (row["accession_number"], row["ticker"], row["items"]) == ("0000001751-25-000006", "RVR", "[]")
-    assert (answer.headers["x-has-more"], answer.headers["x-next-cursor"]) == (
-        "true",
-        "2025-03-03_175125000006",
-    )
+    assert (answer.headers["x-has-more"], answer.headers["x-next-cursor"]) == ("true", "2025-03-03_175125000006")
     lines = client.get(PATH, headers={"Accept": "application/x-ndjson"}).body.splitlines()
     assert [json.loads(line)["form_type"] for line in lines][:2] == ["4", "8-K"]
 
@@ -246,15 +242,9 @@ def test_one_filing_with_its_parties_in_any_spelling(ask: Any) -> None:
 
 
 def test_a_filing_that_is_not_known_and_what_is_no_accession_number(ask: Any) -> None:
-    assert ask("/0000001751-25-000099").verdict == (
-        404, "NOT_FOUND", "No filing with this accession number is known.",
-    )  # fmt: skip
+    assert ask("/0000001751-25-000099").verdict[:2] == (404, "NOT_FOUND")
     assert ask("/unfiled-0123").json["details"]["param"] == "accession_number"
-    assert ask("/0000001751-25-000006/html").verdict == (
-        404,
-        "NOT_FOUND",
-        "The text of this filing is not held.",
-    )
+    assert ask("/0000001751-25-000006/html").verdict[:2] == (404, "NOT_FOUND")
 
 
 @pytest.fixture
@@ -265,7 +255,7 @@ def kept(app: App, ask: Any) -> Any:
     header = sgml.header(body, "f")
     papers = list(contents.listed(sgml.documents(body, "f")))
     with app.db.write() as tx:
-        stored = filings.put(tx, filings.from_header(header, len(body)), app.clock.now())
+        stored = filings.put(tx, metadata.from_header(header, len(body)), app.clock.now())
         text = contents.text(papers[0][1], 10_000)
         contents.put(tx, stored.id, [line for line, _ in papers], text, 10_000)
         tx.run("bump_data_version")
@@ -308,12 +298,7 @@ def test_the_documents_of_a_filing_are_listed_and_its_exhibits_find_it(kept: Any
     assert numbers(ask(exhibits="EX-10")) == []
     row = answer.json["data"][0]
     assert [one["type"] for one in row["document_files"]] == ["8-K", "EX-99.1"]
-    assert row["document_files"][1] == {
-        "type": "EX-99.1",
-        "document": "ex.htm",
-        "description": None,
-        "size": "31",
-    }
+    assert row["document_files"][1] == {"type": "EX-99.1", "document": "ex.htm", "description": None, "size": "31"}
     assert row["all_links"][-1].endswith("/1750/000000175098000077/ex.htm")
 
 
@@ -361,9 +346,7 @@ def test_forms_are_told_with_their_counts_and_days(ask: Any, client: Client) -> 
     dayless = client.get("/api/v1/sec/forms/10-Q").json["data"]
     assert (dayless["filing_count"], dayless["first_filed"], dayless["last_filed"]) == (1, None, None)
     described = client.get("/api/v1/sec/forms", query={"q": "money MARKET"}).json["data"]
-    assert [(one["form_type"], one["filing_count"], one["first_filed"]) for one in described] == [
-        ("N-MFP2", 0, None)
-    ]
+    assert [(one["form_type"], one["filing_count"], one["first_filed"]) for one in described] == [("N-MFP2", 0, None)]
     assert client.get("/api/v1/sec/forms/NOPE").status == 404
 
 
@@ -374,9 +357,7 @@ def test_entities_by_cik_and_of_a_form(ask: Any, client: Client) -> None:
         {"entity_name": "Lamp Corp", "cik": "0000001750"},
     ]
     query = {"limit": 2, "cursor": answer["meta"]["next_cursor"]}
-    assert [one["cik"] for one in client.get("/api/v1/sec/entities", query=query).json["data"]] == [
-        "0000001751"
-    ]
+    assert [one["cik"] for one in client.get("/api/v1/sec/entities", query=query).json["data"]] == ["0000001751"]
     of_form = client.get("/api/v1/sec/entities", query={"form_type": "4"}).json["data"]
     assert [one["cik"] for one in of_form] == ["0000000900", "0000001751"]
 
@@ -395,12 +376,8 @@ def test_statistics_and_totals(ask: Any, client: Client) -> None:
     totals = answer.json
     assert (totals["total_filings"], totals["total_tickers"]) == (7, 2)
     assert totals["last_filing_at"] == "2025-03-03T00:00:00.000Z"
-    assert [totals[name] for name in ("total_insiders", "total_holdings_13f", "last_13f_quarter")] == [
-        0,
-        0,
-        None,
-    ]
-    assert "x-tokens-charged" not in answer.headers
+    assert [totals[name] for name in ("total_insiders", "total_holdings_13f", "last_13f_quarter")] == [0, 0, None]
+    assert answer.headers["x-tokens-charged"] == "0"
 
 
 def test_an_empty_store_answers_with_nothing(app: App, client: Client, user: NewUser) -> None:
@@ -412,8 +389,7 @@ def test_an_empty_store_answers_with_nothing(app: App, client: Client, user: New
 
 
 @pytest.mark.parametrize(
-    ("path", "member"),
-    [("/api/v1/filings?limit=2", "filings"), ("/api/v1/index?date=2025-03-02", "accessions")],
+    ("path", "member"), [("/api/v1/filings?limit=2", "filings"), ("/api/v1/index?date=2025-03-02", "accessions")]
 )
 def test_lists_without_an_envelope_are_tables_too(ask: Any, client: Client, path: str, member: str) -> None:
     rows = client.get(path).json[member]

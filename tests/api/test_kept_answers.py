@@ -9,13 +9,13 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from finapi import accounts
 from finapi import app as apps
+from finapi.accounts import users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.config import Config
-from finapi.demo import data
-from finapi.web.call import Route
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.market.demo import data
+from finapi.web.http.call import Route
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.conftest import NOW
@@ -45,7 +45,7 @@ def callers() -> Iterator[tuple[Client, Client]]:
     settings: dict[str, Any] = dict.fromkeys((*limits, *more), 10**6)
     app = apps.in_memory(Config(**settings), FixedClock(NOW))
     data.load(app)
-    keys = [accounts.create(app, f"{plan}@example.com", plan, NOW).api_key for plan in ("pro", "free")]
+    keys = [users.create(app, f"{plan}@example.com", plan, NOW).api_key for plan in ("pro", "free")]
     yield Client(app, keys[0]), Client(app, keys[1])
     app.db.close()
 
@@ -62,7 +62,8 @@ def question(route: Route) -> str:
 
 def forget(app: App) -> None:
     for cache in (app.answers, app.books, app.screened):
-        cache._clear(None)
+        cache._version, cache._weight = object(), 0
+        cache._kept.clear()
 
 
 def shared(answer: Answer) -> bytes:
@@ -85,9 +86,7 @@ def test_a_kept_answer_is_the_one_that_the_caller_would_have_been_made(
     assert (first.status, kept.status) == (200, 200), first.body
     assert len(pro.app.answers._kept) == 1
     table = free.get(path, headers={"Accept": "text/csv"})
-    assert table.headers["content-type"] == (
-        "text/csv; charset=utf-8" if route.lists else kept.headers["content-type"]
-    )
+    assert table.headers["content-type"] == ("text/csv; charset=utf-8" if route.lists else kept.headers["content-type"])
     after = free.get(path)
     head = free.call("HEAD", path)
     packed = free.get(path, headers={"Accept-Encoding": "gzip"})

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from finapi import accounts, billing
+from finapi.accounts import billing, users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.errors import ApiError
-from finapi.web.call import Call, Route
-from finapi.web.http import Response
+from finapi.core.clock import FixedClock
+from finapi.core.errors import ApiError
+from finapi.web.http.call import Call, Route
+from finapi.web.http.messages import Response
 from tests.api import COMPANY, FILING, balance, client_of, ledger, put, report
 from tests.client import Answer, Client
 from tests.conftest import NOW
@@ -25,7 +25,7 @@ EPOCH = int(NOW.timestamp())
 
 
 @pytest.fixture
-def client(app: App, user: accounts.NewUser) -> Client:
+def client(app: App, user: users.NewUser) -> Client:
     """A caller with 500,000 tokens, and one report in the store."""
     put(app, report())
     return Client(app, user.api_key)
@@ -36,7 +36,7 @@ def poor(make_app: Callable[..., App]) -> Client:
     """A caller with 60 tokens, enough for two calls, and one report in the store."""
     app = make_app(free_tokens=60, public_url="https://api.example.com")
     put(app, report())
-    return Client(app, accounts.create(app, "bob@example.com", "free", NOW).api_key)
+    return Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
 
 
 def charged(answer: Answer) -> str:
@@ -58,9 +58,7 @@ def test_the_ledger_names_the_route_and_our_request_id(app: App, client: Client)
     billing.close_kept(app)
     assert ledger(app) == [(-25, "debit", ENDPOINT, 200)]
     with app.db.write() as tx:
-        ids = [
-            row[0] for row in tx._connection.execute("SELECT request_id FROM ledger WHERE reason = 'debit'")
-        ]
+        ids = [row[0] for row in tx._connection.execute("SELECT request_id FROM ledger WHERE reason = 'debit'")]
     assert ids == [answer.json["request_id"]]
 
 
@@ -69,6 +67,7 @@ def test_the_ledger_names_the_route_and_our_request_id(app: App, client: Client)
     [
         (NO_SUCH, 404),
         (COMPANY + "?period=Q", 404),
+        (COMPANY + "?statement=equity", 404),
         (COMPANY + "?period=X", 400),
         ("/api/v1/xbrl/companies/A_B/statements", 400),
         ("/api/v1/xbrl/filing/0000000000-00-000000/statements", 404),
@@ -89,15 +88,13 @@ def test_reading_only_the_head_costs_the_same(app: App, client: Client, method: 
     assert balance(app, 1) == 499_975
 
 
-def test_a_key_in_the_query_pays_like_one_in_the_header(
-    app: App, user: accounts.NewUser, client: Client
-) -> None:
+def test_a_key_in_the_query_pays_like_one_in_the_header(app: App, user: users.NewUser, client: Client) -> None:
     answer = Client(app).get(f"{COMPANY}?apiKey={user.api_key}")
     assert (answer.status, charged(answer)) == (200, "25")
     assert balance(app, 1) == 499_975
 
 
-def test_the_header_comes_before_the_query(app: App, user: accounts.NewUser, client: Client) -> None:
+def test_the_header_comes_before_the_query(app: App, user: users.NewUser, client: Client) -> None:
     assert client.get(f"{COMPANY}?apiKey=nonsense").status == 200
     assert client.get(f"{COMPANY}?apiKey={user.api_key}", headers={"X-API-Key": "nonsense"}).status == 401
 
@@ -134,8 +131,8 @@ def test_what_counts_against_the_limit(
     assert app.limiters["app"].look(("user", 1), 0.0)[0][1] == 60
 
 
-def test_a_redirect_counts_against_the_limit_of_its_address(app: App, client: Client) -> None:
-    answer = client.get("/api/v1/auth/verifyPasswordLink?token=1.x", address="192.0.2.7")
+def test_a_redirect_counts_against_the_limit_of_its_address(app: App) -> None:
+    answer = Client(app).get("/api/v1/auth/verifyPasswordLink?token=1.x", address="192.0.2.7")
     assert answer.status == 302
     assert app.limiters["app"].look(("address", "192.0.2.7"), 0.0)[0][1] == 59
 
@@ -149,7 +146,7 @@ def test_a_free_route_says_nothing_of_tokens_or_limits(app: App, client: Client,
 
 
 def test_callers_pay_from_their_own_balance(app: App, client: Client) -> None:
-    bob = accounts.create(app, "bob@example.com", "free", NOW)
+    bob = users.create(app, "bob@example.com", "free", NOW)
     assert Client(app, bob.api_key).get(COMPANY).status == 200
     assert (balance(app, 1), balance(app, bob.id)) == (500_000, 1_975)
 
@@ -163,7 +160,7 @@ def test_callers_pay_from_their_own_balance(app: App, client: Client) -> None:
     ],
 )
 def test_a_handler_that_fails_is_refunded_by_its_class(
-    app: App, user: accounts.NewUser, error: Exception, status: int, reason: str
+    app: App, user: users.NewUser, error: Exception, status: int, reason: str
 ) -> None:
     def handler(call: Call) -> Response:
         raise error
@@ -175,9 +172,7 @@ def test_a_handler_that_fails_is_refunded_by_its_class(
     assert balance(app, 1) == 500_000
 
 
-def test_an_answer_after_the_deadline_is_a_refunded_timeout(
-    app: App, client: Client, clock: FixedClock
-) -> None:
+def test_an_answer_after_the_deadline_is_a_refunded_timeout(app: App, client: Client, clock: FixedClock) -> None:
     clock.advance(300.0)
     answer = client.get(COMPANY, environ={"finapi.deadline": 299.9})
     assert (answer.status, answer.json["code"], charged(answer)) == (504, "TIMEOUT", "0")
@@ -224,22 +219,18 @@ def test_a_402_changes_neither_balance_nor_ledger(poor: Client) -> None:
 
 
 @pytest.mark.parametrize("path", [COMPANY + "?period=X", NO_SUCH, "/api/v1/xbrl/companies/%00/statements"])
-def test_a_balance_below_the_cost_is_402_whatever_else_is_wrong(
-    make_app: Callable[..., App], path: str
-) -> None:
+def test_a_balance_below_the_cost_is_402_whatever_else_is_wrong(make_app: Callable[..., App], path: str) -> None:
     app = make_app(free_tokens=0)
-    client = Client(app, accounts.create(app, "bob@example.com", "free", NOW).api_key)
+    client = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
     assert client.get(path).status == 402
 
 
 @pytest.mark.parametrize(
     ("body", "kind"), [(b"{}", "application/json"), (b"{", "application/json"), (b"{}", "text/plain")]
 )
-def test_a_body_that_is_wrong_is_a_call_like_any_other(
-    make_app: Callable[..., App], body: bytes, kind: str
-) -> None:
+def test_a_body_that_is_wrong_is_a_call_like_any_other(make_app: Callable[..., App], body: bytes, kind: str) -> None:
     app = make_app(free_tokens=5)
-    client = Client(app, accounts.create(app, "bob@example.com", "free", NOW).api_key)
+    client = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
 
     def statuses() -> list[int]:
         paths = ("/api/v1/cusip/batch", "/api/v1/sql-proxy")
@@ -253,7 +244,7 @@ def test_a_body_that_is_wrong_is_a_call_like_any_other(
 
 def test_a_402_is_after_401_and_429(make_app: Callable[..., App]) -> None:
     app = make_app(free_tokens=0, xbrl_burst=0)
-    client = Client(app, accounts.create(app, "bob@example.com", "free", NOW).api_key)
+    client = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
     assert client.get(COMPANY, headers={"X-API-Key": "nonsense"}).status == 401
     assert [client.get(COMPANY).status for _ in range(2)] == [402, 429]
 
@@ -328,7 +319,7 @@ def test_other_paths_have_no_limit(client: Client, path: str) -> None:
 def test_the_limit_is_a_setting(make_app: Callable[..., App]) -> None:
     app = make_app(xbrl_per_minute=60, xbrl_burst=2)
     put(app, report())
-    client = Client(app, accounts.create(app, "bob@example.com", "pro", NOW).api_key)
+    client = Client(app, users.create(app, "bob@example.com", "pro", NOW).api_key)
     answers = [client.get(COMPANY) for _ in range(4)]
     assert [answer.status for answer in answers] == [200, 200, 200, 429]
     assert answers[0].headers["x-ratelimit-limit"] == "60"
@@ -339,7 +330,7 @@ def test_the_limit_is_a_setting(make_app: Callable[..., App]) -> None:
 
 
 def test_each_verified_key_has_a_bucket_of_its_own(app: App, client: Client) -> None:
-    bob = Client(app, accounts.create(app, "bob@example.com", "pro", NOW).api_key)
+    bob = Client(app, users.create(app, "bob@example.com", "pro", NOW).api_key)
     for _ in range(31):
         client.get(COMPANY)
     assert (client.get(COMPANY).status, bob.get(COMPANY).status) == (429, 200)
@@ -416,7 +407,7 @@ def test_a_401_is_the_same_whether_the_company_is_there_or_not(app: App, client:
 def test_a_refill_is_named_at_the_anniversary(make_app: Callable[..., App]) -> None:
     app = make_app(yearly_tokens=0)
     born = datetime(2024, 2, 29, 8, 30, tzinfo=UTC)
-    client = Client(app, accounts.create(app, "bob@example.com", "yearly", born).api_key)
+    client = Client(app, users.create(app, "bob@example.com", "yearly", born).api_key)
     body = client.get(COMPANY).json
     # Two periods went by: the call refilled, and the one of now ends on the last of February.
     assert (body["next_refill_at"], body["plan"]) == ("2026-02-28T08:30:00.000Z", "yearly")
@@ -459,13 +450,33 @@ def test_an_answer_that_was_kept_is_gzipped_for_those_who_ask(app: App, client: 
     assert packed.json["data"] == plain["data"]
 
 
-def test_a_store_that_went_another_way_to_the_same_version_has_other_tags(
-    make_app: Callable[..., App],
-) -> None:
+def test_a_store_that_went_another_way_to_the_same_version_has_other_tags(make_app: Callable[..., App]) -> None:
     tags = set()
     for revenue in ("1000000", "2000000"):
         app = make_app()
         put(app, report(revenue=revenue))
-        client = Client(app, accounts.create(app, "ann@example.com", "pro", NOW).api_key)
+        client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
         tags.add(client.get(COMPANY).headers["etag"])
     assert len(tags) == 2
+
+
+def test_a_full_disk_answers_503_and_charges_nothing_while_free_reads_go_on(
+    app: App, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = app.db._writer
+    database.execute(f"PRAGMA max_page_count={database.execute('PRAGMA page_count').fetchone()[0]}")
+    # Until the free space in its pages is used up.
+    for _ in range(400):
+        answer = client.get("/api/v1/form-13f/filers")
+        if answer.status == 503:
+            break
+    assert (answer.status, answer.json["code"]) == (503, "UNAVAILABLE")
+    assert answer.headers["retry-after"] == "30"
+    assert answer.headers["x-tokens-charged"] == "0"
+    ready = client.get("/readyz")
+    assert (ready.status, ready.headers["retry-after"]) == (503, "30")
+    assert client.get("/api/v1/account/balance").status == 200
+    assert not any(record.exc_info for record in caplog.records)
+    database.execute("PRAGMA max_page_count=1000000")
+    assert client.get("/api/v1/form-13f/filers").status == 200
+    assert client.get("/readyz").status == 200

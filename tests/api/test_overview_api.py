@@ -5,20 +5,24 @@ from __future__ import annotations
 import jsonschema
 import pytest
 
-from finapi import accounts
+from finapi.accounts import users
 from finapi.app import App
-from finapi.market import companies, price_csv, prices
-from finapi.market.companies import FROM_LIST
-from finapi.web.overview import SHAPE
+from finapi.market.prices import price_csv, prices
+from finapi.market.reference import companies
+from finapi.market.reference.companies import FROM_LIST
+from finapi.web.financials import overview
+from finapi.web.http.schema import schema
 from tests.api.test_figures_api import year
 from tests.client import Client
 from tests.figures import document, store
+
+SHAPE = schema(overview.SHAPE)
 
 PATH = "/api/v1/tickers/seven/overview"
 
 
 @pytest.fixture
-def caller(app: App, user: accounts.NewUser) -> Client:
+def caller(app: App, user: users.NewUser) -> Client:
     store(app, document(77, "Seventy-Seven Corp", [*year(77, 2022, 800), *year(77, 2023, 1000)]))
     with app.db.write() as tx:
         companies.put_tickers(tx, 77, [("SEVEN", None)], FROM_LIST)
@@ -78,6 +82,18 @@ def test_what_is_not_known_is_null_with_its_reason(caller: Client) -> None:
     assert set(data["holes"]) | set(data["sources"]) == figures
     assert not set(data["holes"]) & set(data["sources"])
     assert all((data[name] is None) == (name in data["holes"]) for name in figures)
+
+
+def test_a_price_that_is_too_old_is_said_with_its_date(caller: Client, app: App) -> None:
+    priced(app, "Date,Close\n2023-12-19,6\n2023-12-20,8\n2024-01-02,9\n")
+    answer = caller.get(PATH).json
+    assert (answer["data"]["market_cap"], answer["data"]["enterprise_value"]) == (None, None)
+    assert answer["data"]["holes"]["market_cap"] == {"status": "hole", "reason_code": "stale_price"}
+    assert (answer["meta"]["price_date"], answer["meta"]["price_source"]) == ("2023-12-20", "csv")
+    # Ten days before the day that is needed a price is not yet stale.
+    priced(app, "Date,Close\n2023-12-21,7\n")
+    answer = caller.get(PATH).json
+    assert (answer["data"]["market_cap"], answer["meta"]["price_date"]) == (3500, "2023-12-21")
 
 
 def test_a_company_without_figures_and_one_that_is_unknown_say_so(caller: Client, app: App) -> None:

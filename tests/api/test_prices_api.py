@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from finapi.accounts import NewUser
+from finapi.accounts.users import NewUser
 from finapi.app import App
-from finapi.demo import quotes
-from finapi.market import companies, price_csv, prices
+from finapi.market.demo import quotes
+from finapi.market.prices import price_csv, prices
+from finapi.market.reference import companies
 from tests.client import Client
 
 PATH = "/api/v1/prices/"
@@ -44,8 +45,10 @@ def test_days_are_answered_newest_first_with_their_adjusted_close(ask: Any) -> N
     ]  # fmt: skip
     assert answer.json["meta"] == {
         "ticker": "BRK-B", "source": "csv", "synthetic": False, "adjusted": False, "count": 3, "limit": 500,
-        "has_more": False, "next_cursor": None,
+        "has_more": False, "next_cursor": None, "from": None, "to": None, "undated_left_out": 0, "clamped": {},
     }  # fmt: skip
+    meta = ask("BRK-B", query={"to": "2025-01-03"}).json["meta"]
+    assert (meta["from"], meta["to"]) == (None, "2025-01-03")
 
 
 @pytest.mark.parametrize("spelling", ["brk.b", "BRK%2FB", "BRKB", "1067983", "0001067983"])
@@ -67,12 +70,7 @@ def test_pages_follow_each_other_without_a_gap_or_a_repeat(ask: Any) -> None:
 
 def test_adjusted_scales_every_price_and_the_volume(ask: Any) -> None:
     row = ask("BRK-B", query={"adjusted": "true", "to": "2025-01-02"}).json["data"][0]
-    assert (row["close"], row["adj_close"], row["open"], row["volume"]) == (
-        50.375,
-        50.375,
-        50.001852,
-        2000,
-    )
+    assert (row["close"], row["adj_close"], row["open"], row["volume"]) == (50.375, 50.375, 50.001852, 2000)
 
 
 def test_days_as_a_table(ask: Any) -> None:
@@ -87,7 +85,7 @@ def test_days_as_a_table(ask: Any) -> None:
 def test_nothing_held_is_said_so_and_costs_nothing(ask: Any) -> None:
     known, unknown = ask("1"), ask("NOPE")
     assert known.verdict == (404, "NOT_COVERED", "No prices of this company are held.")
-    assert unknown.verdict == (404, "UNKNOWN_TICKER", "No company with this ticker or CIK is known.")
+    assert unknown.verdict == (404, "UNKNOWN_TICKER", "No company with the ticker or CIK NOPE is known.")
     assert known.headers["x-tokens-charged"] == unknown.headers["x-tokens-charged"] == "0"
 
 

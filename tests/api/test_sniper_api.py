@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 import standardwebhooks
 
-from finapi import accounts
+from finapi.accounts import users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.dispatch import Dispatcher
-from finapi.market import companies, filings
-from finapi.market.filings import HEADER, RANKS, Party, Told
+from finapi.core.clock import FixedClock
+from finapi.delivery.dispatch import Dispatcher
+from finapi.market.documents import filings
+from finapi.market.documents.metadata import HEADER, RANKS, FilingMetadata, Party
+from finapi.market.reference import companies
 from tests.client import PASSWORD, Client, ledger_sum
 from tests.conftest import NOW, SHARED, needs_shared
 from tests.receiver import Receiver, library_at, receiver
@@ -35,7 +36,7 @@ def app(make_app: Callable[..., App]) -> App:
 
 
 @pytest.fixture
-def client(app: App, user: accounts.NewUser) -> Client:
+def client(app: App, user: users.NewUser) -> Client:
     return Client(app, user.api_key)
 
 
@@ -53,7 +54,7 @@ def deliver(app: App) -> None:
 
 def file(app: App, form: str = "8-K") -> None:
     with app.db.write() as tx:
-        told = Told(
+        told = FilingMetadata(
             "0001067983-26-000007",
             HEADER,
             [Party(1067983, RANKS["filer"], "BERKSHIRE HATHAWAY INC")],
@@ -85,12 +86,7 @@ def test_from_a_target_to_a_verified_message(
     assert delivery["delivery_id"] == message["delivery_id"]
 
 
-KINDS: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "timestamp": (str,),
-    "boolean": (bool,),
-}
+KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "timestamp": (str,), "boolean": (bool,)}
 # What has nothing to be told about is null: finapi has no such stages, or nothing was hit.
 MAY_BE_NULL = {"resolution_reason", "last_event", "filing_uuid", "holdings_count", "parsed_at", "enriched_at"}
 
@@ -110,9 +106,7 @@ def agrees(value: Any, wanted: Any, place: str) -> None:
 
 
 @needs_shared
-def test_answers_have_the_members_and_types_of_the_contract(
-    app: App, client: Client, there: Receiver
-) -> None:
+def test_answers_have_the_members_and_types_of_the_contract(app: App, client: Client, there: Receiver) -> None:
     wire = json.loads(Path(WIRE).read_text())
     for _ in range(2):
         made = client.post(TARGETS, {"ticker": "1067983", "webhook_url": there.url})
@@ -158,11 +152,9 @@ def test_nulls_are_as_if_they_were_not_there(client: Client) -> None:
 
 
 def test_a_session_works_as_well_as_a_key_and_neither_is_401(app: App) -> None:
-    accounts.create(app, "eve@example.com", "free", NOW, password=PASSWORD)
+    users.create(app, "eve@example.com", "free", NOW, password=PASSWORD)
     client = Client(app)
-    token = client.post("/api/v1/auth/login", {"email": "eve@example.com", "password": PASSWORD}).json[
-        "token"
-    ]
+    token = client.post("/api/v1/auth/login", {"email": "eve@example.com", "password": PASSWORD}).json["token"]
     for path in (TARGETS, f"{WEBHOOKS}/deliveries", f"{WEBHOOKS}/secret"):
         assert client.get(path).status == 401
         assert client.get(path, session=token).status == 200
@@ -170,7 +162,7 @@ def test_a_session_works_as_well_as_a_key_and_neither_is_401(app: App) -> None:
 
 
 def test_anothers_target_and_delivery_are_404(app: App, client: Client) -> None:
-    other = Client(app, accounts.create(app, "bob@example.com", "pro", NOW).api_key)
+    other = Client(app, users.create(app, "bob@example.com", "pro", NOW).api_key)
     target = other.post(TARGETS, {"ticker": "BRK-B", "webhook_url": "https://example.com/"}).json
     file(app)
     (delivery,) = other.get(f"{WEBHOOKS}/deliveries").json["deliveries"]
@@ -191,9 +183,7 @@ def test_the_sixth_target_is_a_conflict(client: Client) -> None:
 
 
 def test_a_post_with_the_same_key_is_done_once(client: Client) -> None:
-    first, again = (
-        client.post(TARGETS, {"ticker": "BRK-B"}, headers={"Idempotency-Key": "k1"}) for _ in range(2)
-    )
+    first, again = (client.post(TARGETS, {"ticker": "BRK-B"}, headers={"Idempotency-Key": "k1"}) for _ in range(2))
     assert first.json == again.json
     assert client.get(TARGETS).json["meta"]["active_count"] == 1
 
@@ -219,23 +209,19 @@ def test_listing_is_strict_with_words_and_clamps_the_limit(client: Client) -> No
 
 
 def test_a_test_event_goes_to_the_url_or_to_the_account(
-    app: App, user: accounts.NewUser, client: Client, there: Receiver
+    app: App, user: users.NewUser, client: Client, there: Receiver
 ) -> None:
     assert client.post(f"{WEBHOOKS}/test", {}).verdict[:2] == (400, "INVALID_PARAM")
     refused = client.post(f"{WEBHOOKS}/test", {"url": "https://169.254.169.254/"})
     assert refused.verdict == (400, "INVALID_PARAM", "url: the address may not be used: metadata.")
     assert client.post(f"{WEBHOOKS}/test", {"url": there.url}).json["status"] == "pending"
-    accounts.update(app, user.id, {"webhook_url": there.url + "/account"}, NOW)
+    users.update(app, user.id, {"webhook_url": there.url + "/account"}, NOW)
     made = client.post(f"{WEBHOOKS}/test", {}).json
     assert (made["event_type"], made["url"]) == ("finapi.test", there.url + "/account")
     deliver(app)
     assert sorted(received.line.split()[1] for received in there.received) == ["/hook", "/hook/account"]
     again = client.post(f"{WEBHOOKS}/deliveries/{made['delivery_id']}/redeliver", {})
-    assert (again.status, again.json["delivery_id"], again.json["status"]) == (
-        200,
-        made["delivery_id"],
-        "pending",
-    )
+    assert (again.status, again.json["delivery_id"], again.json["status"]) == (200, made["delivery_id"], "pending")
     assert client.post(f"{WEBHOOKS}/deliveries/{made['delivery_id']}/redeliver", {}).status == 409
 
 
@@ -250,15 +236,13 @@ def test_the_secret_is_shown_and_rotated(client: Client, clock: FixedClock) -> N
 
 
 def test_an_answer_that_holds_a_secret_is_not_kept(app: App, client: Client) -> None:
-    first, again = (
-        client.post(f"{WEBHOOKS}/secret/rotate", {}, headers={"Idempotency-Key": "k1"}) for _ in range(2)
-    )
+    first, again = (client.post(f"{WEBHOOKS}/secret/rotate", {}, headers={"Idempotency-Key": "k1"}) for _ in range(2))
     assert again.json["previous_secret"] == first.json["secret"]
     with app.db.read() as tx:
         assert first.json["secret"] not in "\n".join(tx._connection.iterdump())
 
 
-def test_nothing_here_costs_tokens(app: App, user: accounts.NewUser, client: Client) -> None:
+def test_nothing_here_costs_tokens(app: App, user: users.NewUser, client: Client) -> None:
     client.post(TARGETS, {"ticker": "BRK-B"})
     client.get(f"{WEBHOOKS}/deliveries")
     with app.db.read() as tx:
@@ -266,11 +250,9 @@ def test_nothing_here_costs_tokens(app: App, user: accounts.NewUser, client: Cli
 
 
 def test_an_account_takes_no_receiver_that_nothing_would_be_sent_to(app: App) -> None:
-    accounts.create(app, "eve@example.com", "free", NOW, password=PASSWORD)
+    users.create(app, "eve@example.com", "free", NOW, password=PASSWORD)
     client = Client(app)
-    session = client.post("/api/v1/auth/login", {"email": "eve@example.com", "password": PASSWORD}).json[
-        "token"
-    ]
+    session = client.post("/api/v1/auth/login", {"email": "eve@example.com", "password": PASSWORD}).json["token"]
     for url in ("https://169.254.169.254/latest", "https://[::ffff:10.0.0.1]/", "http://8.8.8.8/"):
         answer = client.put("/api/v1/user/", {"webhook_url": url}, session=session)
         assert (answer.status, answer.json["details"]["param"]) == (400, "webhook_url")

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from finapi.accounts import NewUser
+from finapi.accounts.users import NewUser
 from finapi.app import App
-from finapi.market import price_csv, prices
-from finapi.market.views import VIEWS
+from finapi.market.prices import price_csv, prices
+from finapi.market.reference.views import VIEWS
 from finapi.web.openapi import document
+from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 
 PATH = "/api/v1/sql-proxy"
@@ -96,7 +97,7 @@ def test_a_stranger_is_limited_before_the_body_is_believed(ask: Any, client: Cli
 
 
 def test_the_document_tells_of_every_view() -> None:
-    operation = document("")["paths"][PATH]["post"]
+    operation = document("", ROUTES)["paths"][PATH]["post"]
     body = operation["requestBody"]["content"]["application/json"]["schema"]
     for view, (columns, what) in VIEWS.items():
         assert f"{view}({columns}): {what}" in body["properties"]["query"]["description"]

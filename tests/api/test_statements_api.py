@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from finapi import accounts
+from finapi.accounts import users
 from finapi.app import App
-from finapi.market import companies
-from finapi.market.report import Section
+from finapi.market.reference import companies
+from finapi.market.statements.layout import Section
 from tests.api import (
     ACCESSION,
     COMMON,
@@ -33,24 +33,12 @@ STAMP = "2026-01-31T12:00:00.000Z"
 ABSENT = {"status": "absent", "reason": "not_reported"}
 NIL = {"status": "nil", "reason": "reported_nil"}
 
-YEAR_2024 = {
-    "context_seq": 1,
-    "period_type": "D",
-    "start_date": "2024-01-01",
-    "end_date": "2024-12-31",
-    "dims": None,
-}
-YEAR_2023 = {
-    "context_seq": 2,
-    "period_type": "D",
-    "start_date": "2023-01-01",
-    "end_date": "2023-12-31",
-    "dims": None,
-}
+YEAR_2024 = {"context_seq": 1, "period_type": "D", "start_date": "2024-01-01", "end_date": "2024-12-31", "dims": None}
+YEAR_2023 = {"context_seq": 2, "period_type": "D", "start_date": "2023-01-01", "end_date": "2023-12-31", "dims": None}
 
 
 @pytest.fixture
-def client(app: App, user: accounts.NewUser) -> Client:
+def client(app: App, user: users.NewUser) -> Client:
     """A caller with a key, and one annual report in the store."""
     put(app, report())
     return Client(app, user.api_key)
@@ -123,6 +111,7 @@ def test_the_envelope_and_meta_say_which_filing_answered(client: Client) -> None
         "engine_version": 1,
         "generated_at": STAMP,
         "statement_count": 3,
+        "entity": None,
         "absent": [{"statement": "equity", "status": "absent", "reason": "only_with_dimensions"}],
     }
 
@@ -158,23 +147,8 @@ def test_an_income_statement_is_as_filed(client: Client) -> None:
                 negated=True,
             ),
             heading("NonoperatingIncomeExpenseAbstract", "Other:", 1),
-            row(
-                "InterestExpense",
-                "Interest",
-                [None, "-12.50"],
-                [NIL, None],
-                depth=2,
-                balance="debit",
-                decimals=2,
-            ),
-            row(
-                "OtherNonoperatingIncomeExpense",
-                "Other",
-                ["0", None],
-                [None, ABSENT],
-                depth=2,
-                balance="credit",
-            ),
+            row("InterestExpense", "Interest", [None, "-12.50"], [NIL, None], depth=2, balance="debit", decimals=2),
+            row("OtherNonoperatingIncomeExpense", "Other", ["0", None], [None, ABSENT], depth=2, balance="credit"),
             row(
                 "NetIncomeLoss",
                 "Net income",
@@ -183,9 +157,7 @@ def test_an_income_statement_is_as_filed(client: Client) -> None:
                 balance="credit",
                 preferred_label=LABELS + "totalLabel",
             ),
-            row(
-                "EarningsPerShareBasic", "Per share", ["0.40", "0.35"], depth=1, unit="USD/shares", decimals=2
-            ),
+            row("EarningsPerShareBasic", "Per share", ["0.40", "0.35"], depth=1, unit="USD/shares", decimals=2),
         ],
     }
 
@@ -197,20 +169,8 @@ def test_a_balance_sheet_has_instants_for_columns(client: Client) -> None:
         "role_uri": ROLE + "Balance",
         "definition": "0000003 - Statement - CONSOLIDATED BALANCE SHEETS",
         "columns": [
-            {
-                "context_seq": 5,
-                "period_type": "I",
-                "start_date": None,
-                "end_date": "2024-12-31",
-                "dims": None,
-            },
-            {
-                "context_seq": 6,
-                "period_type": "I",
-                "start_date": None,
-                "end_date": "2023-12-31",
-                "dims": None,
-            },
+            {"context_seq": 5, "period_type": "I", "start_date": None, "end_date": "2024-12-31", "dims": None},
+            {"context_seq": 6, "period_type": "I", "start_date": None, "end_date": "2023-12-31", "dims": None},
         ],
         "rows": [
             heading("AssetsAbstract", "ASSETS", 0),
@@ -236,13 +196,7 @@ def test_cash_stands_in_the_column_that_it_opens_and_in_the_one_that_it_closes(c
                 preferred_label=LABELS + "periodStartLabel",
             ),
             row("CashPeriodIncrease", "Increase", ["25000", "20000"], balance="debit"),
-            row(
-                "Cash",
-                "Cash, end",
-                ["125000", "100000"],
-                balance="debit",
-                preferred_label=LABELS + "periodEndLabel",
-            ),
+            row("Cash", "Cash, end", ["125000", "100000"], balance="debit", preferred_label=LABELS + "periodEndLabel"),
         ],
     }
 
@@ -324,11 +278,18 @@ def test_a_statement_that_the_filing_lacks_is_absent_with_a_reason(client: Clien
 
 
 def test_a_statement_whose_figures_all_have_dimensions_is_absent_for_that_reason(client: Client) -> None:
-    body = ok(client.get(COMPANY, query={"statement": "equity"}))
-    assert body["data"]["statements"] == {}
-    assert body["meta"]["absent"] == [
-        {"statement": "equity", "status": "absent", "reason": "only_with_dimensions"}
-    ]
+    body = ok(client.get(COMPANY, query={"statement": ["equity", "income"]}))
+    assert body["meta"]["absent"] == [{"statement": "equity", "status": "absent", "reason": "only_with_dimensions"}]
+
+
+def test_an_answer_without_a_statement_is_not_found(client: Client) -> None:
+    answer = client.get(COMPANY, query={"statement": "equity"})
+    assert (answer.status, answer.json["error"]) == (404, "NOT_COVERED")
+    assert answer.json["details"] == {
+        "cik": "0001234567",
+        "accession": ACCESSION,
+        "absent": [{"statement": "equity", "status": "absent", "reason": "only_with_dimensions"}],
+    }
 
 
 @pytest.mark.parametrize("consolidated_only", ["true", "false"])
@@ -345,7 +306,7 @@ def test_a_statement_without_any_figure_is_absent_for_that_reason(
         (),
     )
     put(app, replace(made, sections=[*made.sections, empty]))
-    query = {"statement": "comprehensive-income", "consolidated_only": consolidated_only}
+    query = {"statement": ["comprehensive-income", "income"], "consolidated_only": consolidated_only}
     body = ok(client.get(COMPANY, query=query))
     assert body["meta"]["absent"] == [
         {"statement": "comprehensive-income", "status": "absent", "reason": "no_figures_in_filing"}
@@ -366,8 +327,7 @@ def test_a_statement_that_is_given_is_not_called_absent(app: App, client: Client
 
 
 @pytest.mark.parametrize(
-    "spelled",
-    ["BRK-B", "brk-b", "brk.b", "BRK.B", "BRK%2FB", "brk%2fb", "brk%20b", "BRK-A", "1234567", "0001234567"],
+    "spelled", ["BRK-B", "brk-b", "brk.b", "BRK.B", "BRK%2FB", "brk%2fb", "brk%20b", "BRK-A", "1234567", "0001234567"]
 )
 def test_a_company_is_found_in_any_spelling(client: Client, spelled: str) -> None:
     meta = ok(client.get(f"/api/v1/xbrl/companies/{spelled}/statements"))["meta"]
@@ -375,18 +335,14 @@ def test_a_company_is_found_in_any_spelling(client: Client, spelled: str) -> Non
     assert meta["ticker"] == ("BRK-A" if spelled == "BRK-A" else "BRK-B")
 
 
-@pytest.mark.parametrize(
-    "unknown", ["NONE", "BRK", "1234568", "0", "9999999999", "12345678901", "brk-b-", "BRK--B"]
-)
+@pytest.mark.parametrize("unknown", ["NONE", "BRK", "1234568", "0", "9999999999", "12345678901", "brk-b-", "BRK--B"])
 def test_an_unknown_ticker_or_cik_is_404(app: App, client: Client, unknown: str) -> None:
     answer = client.get(f"/api/v1/xbrl/companies/{unknown}/statements")
-    assert refused(answer, 404, "UNKNOWN_TICKER") == {}
+    assert refused(answer, 404, "UNKNOWN_TICKER")["given"] == unknown.upper()
     assert [one[:2] for one in ledger(app)] == [(-25, "debit"), (25, "4xx_refund")]
 
 
-@pytest.mark.parametrize(
-    "ticker", ["", "A_B", "TOOLONGTICKER", "%00", "BRK%0AB", "%C3%84", "a%3Ab", "%F0%9F%92%A1"]
-)
+@pytest.mark.parametrize("ticker", ["", "A_B", "TOOLONGTICKER", "%00", "BRK%0AB", "%C3%84", "a%3Ab", "%F0%9F%92%A1"])
 def test_what_is_no_ticker_is_a_wrong_parameter(client: Client, ticker: str) -> None:
     answer = client.get(f"/api/v1/xbrl/companies/{ticker}/statements")
     assert refused(answer, 400, "INVALID_PARAM")["param"] == "ticker"
@@ -434,29 +390,17 @@ def test_a_year_selects_its_report(app: App, client: Client, year: int, revenue:
 
 
 def test_a_year_is_the_fiscal_year_as_the_company_names_it(app: App, client: Client) -> None:
-    put(
-        app,
-        report(period_of_report="2026-01-25", fiscal_year=2025, revenue="7"),
-        "0001234567-26-000001",
-        "2026-03-01",
-    )
+    put(app, report(period_of_report="2026-01-25", fiscal_year=2025, revenue="7"), "0001234567-26-000001", "2026-03-01")
     assert revenue_of(client.get(COMPANY, query={"year": 2025})) == "7"
     refused(client.get(COMPANY, query={"year": 2026}), 404, "NOT_COVERED")
 
 
 def test_a_report_that_names_no_fiscal_year_has_that_of_its_period(app: App, client: Client) -> None:
-    put(
-        app,
-        report(period_of_report="2020-12-31", fiscal_year=None, revenue="7"),
-        "0001234567-21-000001",
-        "2021-02-01",
-    )
+    put(app, report(period_of_report="2020-12-31", fiscal_year=None, revenue="7"), "0001234567-21-000001", "2021-02-01")
     assert revenue_of(client.get(COMPANY, query={"year": 2020})) == "7"
 
 
-def test_the_latest_filing_of_a_period_answers_and_the_original_when_asked_for(
-    app: App, client: Client
-) -> None:
+def test_the_latest_filing_of_a_period_answers_and_the_original_when_asked_for(app: App, client: Client) -> None:
     put_amendment(app)
     assert resolved(client.get(COMPANY)) == (AMENDMENT, "10-K/A", "1100000")
     assert resolved(client.get(COMPANY, query={"basis": "latest"})) == (AMENDMENT, "10-K/A", "1100000")
@@ -465,12 +409,7 @@ def test_the_latest_filing_of_a_period_answers_and_the_original_when_asked_for(
 
 @pytest.mark.parametrize(
     ("as_of", "accession"),
-    [
-        ("2025-02-01", ACCESSION),
-        ("2025-05-31", ACCESSION),
-        ("2025-06-01", AMENDMENT),
-        ("2030-01-01", AMENDMENT),
-    ],
+    [("2025-02-01", ACCESSION), ("2025-05-31", ACCESSION), ("2025-06-01", AMENDMENT), ("2030-01-01", AMENDMENT)],
 )
 def test_as_of_hides_what_was_filed_later(app: App, client: Client, as_of: str, accession: str) -> None:
     put_amendment(app)
@@ -502,12 +441,7 @@ def test_an_unfiled_report_comes_after_a_filed_one_of_its_period(app: App, clien
 
 
 def test_an_unfiled_report_of_a_later_period_answers_but_not_as_of_any_day(app: App, client: Client) -> None:
-    put(
-        app,
-        report(period_of_report="2025-12-31", fiscal_year=2025, revenue="7"),
-        "unfiled-0123456789abcdef",
-        None,
-    )
+    put(app, report(period_of_report="2025-12-31", fiscal_year=2025, revenue="7"), "unfiled-0123456789abcdef", None)
     answer = client.get(COMPANY)
     assert resolved(answer) == ("unfiled-0123456789abcdef", "10-K", "7")
     assert answer.json["meta"]["filed_at"] is None
@@ -516,23 +450,13 @@ def test_an_unfiled_report_of_a_later_period_answers_but_not_as_of_any_day(app: 
 
 @pytest.mark.parametrize("form", ["10-K", "10-KT", "10-K405", "20-F", "40-F", "20-F/A", "40-F/A", "10-KT/A"])
 def test_an_annual_report_is_of_any_annual_form(app: App, client: Client, form: str) -> None:
-    put(
-        app,
-        report(form=form, period_of_report="2025-12-31", revenue="7"),
-        "0001234567-26-000001",
-        "2026-01-20",
-    )
+    put(app, report(form=form, period_of_report="2025-12-31", revenue="7"), "0001234567-26-000001", "2026-01-20")
     assert resolved(client.get(COMPANY, query={"period": "A"})) == ("0001234567-26-000001", form, "7")
 
 
 @pytest.mark.parametrize("form", ["10-Q", "10-Q/A", "10-QT", "10-QT/A"])
 def test_a_quarterly_report_is_of_any_quarterly_form(app: App, client: Client, form: str) -> None:
-    put(
-        app,
-        report(form=form, period_of_report="2025-03-31", revenue="7"),
-        "0001234567-25-000005",
-        "2025-05-01",
-    )
+    put(app, report(form=form, period_of_report="2025-03-31", revenue="7"), "0001234567-25-000005", "2025-05-01")
     assert resolved(client.get(COMPANY, query={"period": "Q"})) == ("0001234567-25-000005", form, "7")
     assert resolved(client.get(COMPANY))[0] == ACCESSION
 
@@ -549,13 +473,9 @@ def test_an_amendment_without_statements_does_not_hide_the_original(app: App, cl
 
 
 @pytest.mark.parametrize("first", [1, 9])
-def test_of_one_filing_stored_twice_the_fuller_set_of_documents_answers(
-    app: App, client: Client, first: int
-) -> None:
+def test_of_one_filing_stored_twice_the_fuller_set_of_documents_answers(app: App, client: Client, first: int) -> None:
     for documents in (first, 10 - first):
-        put(
-            app, report(documents=documents, revenue=f"{documents}", period_of_report="2025-12-31"), AMENDMENT
-        )
+        put(app, report(documents=documents, revenue=f"{documents}", period_of_report="2025-12-31"), AMENDMENT)
     assert revenue_of(client.get(COMPANY)) == "9"
     assert revenue_of(client.get(f"/api/v1/xbrl/filing/{AMENDMENT}/statements")) == "9"
 
@@ -597,7 +517,7 @@ def test_what_is_not_covered_is_said_with_what_is(app: App, client: Client) -> N
     ("query", "details"),
     [
         ("period=X", {"param": "period", "allowed": ["A", "Q"]}),
-        ("period=a", {"param": "period", "allowed": ["A", "Q"]}),
+        ("period=a", {"param": "period", "allowed": ["A", "Q"], "nearest": ["A"]}),
         ("period=", {"param": "period", "allowed": ["A", "Q"]}),
         ("period=A&period=Q", {"param": "period", "expected": "one value"}),
         ("year=abc", {"param": "year", "expected": "integer"}),
@@ -615,19 +535,30 @@ def test_what_is_not_covered_is_said_with_what_is(app: App, client: Client) -> N
         (f"form_type={'1' * 1001}", {"param": "form_type", "expected": "text"}),
     ],
 )
-def test_a_wrong_parameter_is_named_with_what_it_expects(
-    client: Client, query: str, details: dict[str, Any]
-) -> None:
+def test_a_wrong_parameter_is_named_with_what_it_expects(client: Client, query: str, details: dict[str, Any]) -> None:
     assert refused(client.get(f"{COMPANY}?{query}"), 400, "INVALID_PARAM") == details
 
 
 @pytest.mark.parametrize("path", [COMPANY, FILING])
-@pytest.mark.parametrize("value", ["", "Income", "incomes", "income,balance", "income-2"])
+@pytest.mark.parametrize("value", ["incomes", "balance,incomes", "income-2", "Sheets"])
 def test_a_statement_that_is_no_kind_is_refused_with_the_kinds(client: Client, path: str, value: str) -> None:
     details = refused(client.get(path, query={"statement": ["income", value]}), 400, "INVALID_PARAM")
     assert details["param"] == "statement"
     assert details["allowed"][:5] == ["income", "balance", "cash-flow", "comprehensive-income", "equity"]
     assert "balance-parenthetical" in details["allowed"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["StatementsOfIncome,BalanceSheets", "Income,statementsoffinancialposition", "IncomeStatement,BALANCE_SHEET"],
+)
+def test_statements_are_named_by_slot_and_in_any_case(client: Client, asked: str) -> None:
+    assert list(client.get(f"{COMPANY}?statement={asked}").json["data"]["statements"]) == ["income", "balance"]
+
+
+@pytest.mark.parametrize("asked", ["statement=income,balance", "statement=income&statement=balance"])
+def test_statements_are_listed_with_commas_or_one_by_one(client: Client, asked: str) -> None:
+    assert list(client.get(f"{COMPANY}?{asked}").json["data"]["statements"]) == ["income", "balance"]
 
 
 def test_unknown_query_names_are_ignored(client: Client) -> None:
@@ -673,8 +604,7 @@ def test_a_filing_that_is_not_held_is_404(app: App, client: Client, accession: s
 
 
 @pytest.mark.parametrize(
-    "accession",
-    ["", "12", "0001234567-25-00001", "0001234567-25-0000011", "0001234567_25_000001", "%00", "%E2%91%A0"],
+    "accession", ["", "12", "0001234567-25-00001", "0001234567-25-0000011", "0001234567_25_000001", "%00", "%E2%91%A0"]
 )
 def test_what_is_no_accession_number_is_a_wrong_parameter(client: Client, accession: str) -> None:
     details = refused(client.get(f"/api/v1/xbrl/filing/{accession}/statements"), 400, "INVALID_PARAM")

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from finapi import app as apps
-from finapi import credentials, invites, recovery
+from finapi.accounts import credentials, invites, recovery
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.config import Config
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
 from tests.client import (
     AUTH,
     PASSWORD,
@@ -71,12 +71,7 @@ class Theft:
 def theft(tmp_path: Path, clock: FixedClock) -> Iterator[Theft]:
     """Users, sessions, links, invites and queued mails, each in some state; then the copy is made."""
     # No limit stands between the thief and an answer.
-    config: dict[str, Any] = {
-        **ACCOUNTS,
-        "data_dir": tmp_path,
-        "smtp_url": "memory:",
-        "xbrl_burst": 1_000_000,
-    }
+    config: dict[str, Any] = {**ACCOUNTS, "data_dir": tmp_path, "smtp_url": "memory:", "xbrl_burst": 1_000_000}
     app = apps.on_disk(Config(**config), clock)
     client = Client(app)
     live: dict[str, str] = {}
@@ -95,19 +90,13 @@ def theft(tmp_path: Path, clock: FixedClock) -> Iterator[Theft]:
     client.post(AUTH + "forgetpassword", {"email": "ann@example.com"})
     client.post(AUTH + "forgetpassword", {"email": "nobody@example.com"})
     live["invite code"] = invites.create(app, NOW, lifetime=None, note="open").code
-    live["invite token"] = client.post(AUTH + "redeem-invite", {"code": live["invite code"]}).json[
-        "invite_token"
-    ]
+    live["invite token"] = client.post(AUTH + "redeem-invite", {"code": live["invite code"]}).json["invite_token"]
     revoked = invites.create(app, NOW, lifetime=None, note="revoked").code
     invites.revoke(app, revoked, NOW)
     live["revoked code"] = revoked
     with app.db.write():
-        names = [
-            row[0] for row in app.db._writer.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
-        ]
-        rows = {
-            name: [dict(row) for row in app.db._writer.execute(f"SELECT * FROM {name}")] for name in names
-        }
+        names = [row[0] for row in app.db._writer.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        rows = {name: [dict(row) for row in app.db._writer.execute(f"SELECT * FROM {name}")] for name in names}
     for row in rows["resets"]:
         live[f"reset link {row['id']}"] = credentials.link_token(app.secrets, "reset", row["id"], row["uuid"])
     bob = next(row for row in rows["users"] if row["email"] == "bob@example.com")
@@ -118,17 +107,7 @@ def theft(tmp_path: Path, clock: FixedClock) -> Iterator[Theft]:
 
 
 def test_the_copy_has_rows_of_every_kind(theft: Theft) -> None:
-    kinds = (
-        "users",
-        "api_keys",
-        "sessions",
-        "invites",
-        "verifications",
-        "resets",
-        "mails",
-        "userplans",
-        "ledger",
-    )
+    kinds = ("users", "api_keys", "sessions", "invites", "verifications", "resets", "mails", "userplans", "ledger")
     assert {kind for kind in kinds if not theft.rows[kind]} == set()
     queued = {row["template"] for row in theft.rows["mails"] if row["state"] == "queued"}
     assert queued == {"welcome", "reset", "decoy"}
@@ -177,9 +156,7 @@ def test_no_file_of_the_database_holds_a_live_credential(theft: Theft) -> None:
 
 
 def test_the_files_are_the_owners_alone(theft: Theft) -> None:
-    modes = {
-        path.name: oct(path.stat().st_mode & 0o777) for path in theft.directory.iterdir() if path.is_file()
-    }
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in theft.directory.iterdir() if path.is_file()}
     assert set(modes.values()) == {"0o600"}
 
 
@@ -210,9 +187,7 @@ def all_refused(answers: list[Answer], status: int) -> bool:
 def test_no_key_can_be_built_from_the_rows(theft: Theft) -> None:
     uuids = {row["uuid"] for row in theft.rows["users"]}, {row["uuid"] for row in theft.rows["api_keys"]}
     built = {
-        credentials.api_key([secret], user, key)
-        for secret in thiefs(theft)
-        for user, key in itertools.product(*uuids)
+        credentials.api_key([secret], user, key) for secret in thiefs(theft) for user, key in itertools.product(*uuids)
     }
     assert len(built) >= 100
     assert built.isdisjoint(theft.live.values())
@@ -226,9 +201,7 @@ def test_no_session_can_be_built_from_the_rows(theft: Theft) -> None:
     # Even who knew the session's id could not sign for it.
     ids.append(theft.live["session id"])
     for secret, user, session_id in itertools.product(thiefs(theft), theft.rows["users"], ids):
-        token = credentials.session_token(
-            [secret], sub=user["uuid"], session_id=session_id, now=NOW, lifetime=3600
-        )
+        token = credentials.session_token([secret], sub=user["uuid"], session_id=session_id, now=NOW, lifetime=3600)
         answers.append(theft.client.get(USER, session=token))
     assert all_refused(answers, 401)
 

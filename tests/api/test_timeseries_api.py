@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from finapi import accounts
+from finapi.accounts import users
 from finapi.app import App
 from tests.client import Client
 from tests.figures import document, store
@@ -20,11 +20,7 @@ URL = "/api/v1/xbrl/timeseries"
 def rows_of(years: range) -> list[tuple[str, str, dict[str, Any]]]:
     made: list[tuple[str, str, dict[str, Any]]] = []
     for year in years:
-        filed = {
-            "accn": f"0000000077-{(year + 1) % 100:02}-000001",
-            "form": "10-K",
-            "filed": f"{year + 1}-02-20",
-        }
+        filed = {"accn": f"0000000077-{(year + 1) % 100:02}-000001", "form": "10-K", "filed": f"{year + 1}-02-20"}
         lasting = {"start": f"{year}-01-01", "end": f"{year}-12-31", "fy": year, "fp": "FY", **filed}
         instant = {"end": f"{year}-12-31", "fy": year, "fp": "FY", **filed}
         made += [
@@ -37,7 +33,7 @@ def rows_of(years: range) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 @pytest.fixture
-def caller(app: App, user: accounts.NewUser) -> Client:
+def caller(app: App, user: users.NewUser) -> Client:
     store(app, document(77, "Seventy-Seven Corp", rows_of(range(2018, 2024))))
     return Client(app, user.api_key)
 
@@ -98,22 +94,51 @@ def test_a_period_offset_chooses_one_row(caller: Client) -> None:
 
 
 def test_a_series_as_csv_is_a_row_a_period(caller: Client) -> None:
-    answer = caller.get(
-        URL, query={"cik": "77", "metrics": "revenue,inventory"}, headers={"Accept": "text/csv"}
-    )
+    answer = caller.get(URL, query={"cik": "77", "metrics": "revenue,inventory"}, headers={"Accept": "text/csv"})
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     table = list(csv.reader(io.StringIO(answer.body.decode())))
-    period = ["fiscal_year", "fiscal_period", "period_start", "period_end"]
-    assert table[0] == [*period, "revenue", "inventory", "holes"]
+    period = ["ticker", "fiscal_year", "fiscal_period", "period_start", "period_end"]
+    assert table[0] == [*period, "unit", "accession", "filed_at", "revenue", "inventory", "holes"]
     hole = '{"inventory":{"status":"hole","reason_code":"not_reported"}}'
-    assert table[1] == ["2023", "FY", "2023-01-01", "2023-12-31", "2023000", "", hole]
+    filing = ["USD", "0000000077-24-000001", "2024-02-20"]
+    assert table[1] == ["", "2023", "FY", "2023-01-01", "2023-12-31", *filing, "2023000", "", hole]
     assert len(table) == 7
-    lines = caller.get(
-        URL,
-        query={"cik": "77", "metrics": "revenue,inventory", "provenance": "full"},
-        headers={"Accept": "application/x-ndjson"},
+    query = {"cik": "77", "metrics": "revenue,inventory", "format": "ndjson"}
+    assert json.loads(caller.get(URL, query=query).body.splitlines()[0])["holes"] == json.loads(hole)
+
+
+def test_a_long_table_is_a_row_a_figure_with_its_filing(caller: Client) -> None:
+    query = {"cik": "77", "metrics": "revenue,inventory", "years": "1", "layout": "long", "format": "csv"}
+    figure, hole = csv.DictReader(io.StringIO(caller.get(URL, query=query).body.decode()))
+    assert (figure["metric"], figure["value"], figure["unit"]) == ("revenue", "2023000", "USD")
+    assert (figure["accession"], figure["filed_at"]) == ("0000000077-24-000001", "2024-02-20")
+    assert (hole["metric"], hole["value"], hole["status"], hole["reason_code"]) == (
+        "inventory",
+        "",
+        "hole",
+        "not_reported",
     )
-    assert json.loads(lines.body.splitlines()[0])["holes"] == json.loads(hole)
+
+
+def test_a_template_has_no_room_in_a_table_and_is_refused_by_name(caller: Client) -> None:
+    answer = caller.get(URL, query={"cik": "77", "format": "csv", "template": "true"})
+    assert (answer.status, answer.json["details"]["param"]) == (400, "template")
+    assert answer.headers["x-tokens-charged"] == "0"
+
+
+@pytest.mark.parametrize(("provenance", "more"), [("summary", []), ("full", ["revenue.filed_at", "revenue.decimals"])])
+def test_a_wide_table_has_columns_for_the_provenance(caller: Client, provenance: str, more: list[str]) -> None:
+    query = {"cik": "77", "metrics": "revenue", "years": "1", "format": "csv", "provenance": provenance}
+    (row,) = csv.DictReader(io.StringIO(caller.get(URL, query=query).body.decode()))
+    names = ["revenue", "revenue.unit", "revenue.concept", "revenue.method", "revenue.accession", *more]
+    assert [name for name in row if name.startswith("revenue")] == names
+    assert [row[name] for name in names[:5]] == [
+        "2023000",
+        "USD",
+        "us-gaap:Revenues",
+        "reported",
+        "0000000077-24-000001",
+    ]
 
 
 def test_a_new_document_is_seen_at_once(app: App, caller: Client) -> None:
@@ -137,11 +162,7 @@ def test_what_is_ingested_of_others_leaves_a_book_where_it_is(app: App, caller: 
     [
         ("", 2023000, "commercial"),
         ("UPDATE companies SET sic = 6021", 2023000, "bank"),
-        (
-            "UPDATE filings SET filed_at = '2019-06-30' WHERE accession = '0000000077-24-000001'",
-            2023000,
-            None,
-        ),
+        ("UPDATE filings SET filed_at = '2019-06-30' WHERE accession = '0000000077-24-000001'", 2023000, None),
         ("UPDATE filings SET form = '8-K' WHERE accession = '0000000077-24-000001'", 2023000, None),
     ],
     ids=["nothing", "industry", "filing day", "form"],
@@ -177,9 +198,7 @@ def test_as_of_hides_what_was_filed_later(caller: Client) -> None:
     assert answer.headers["x-tokens-charged"] == "0"
 
 
-def test_a_currency_that_is_not_reported_is_told_of_and_nothing_is_converted(
-    app: App, caller: Client
-) -> None:
+def test_a_currency_that_is_not_reported_is_told_of_and_nothing_is_converted(app: App, caller: Client) -> None:
     query = {"cik": "77", "currency": "eur", "metrics": "revenue"}
     assert caller.get(URL, query=query).verdict[:2] == (404, "NOT_COVERED")
     told = {"accn": "0000000077-20-000001", "form": "10-K", "filed": "2020-02-20", "fy": 2019, "fp": "FY"}
@@ -208,9 +227,7 @@ def test_a_currency_that_is_not_reported_is_told_of_and_nothing_is_converted(
         ({"cik": "77", "as_of": "20200101"}, "INVALID_PARAM", "as_of"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_by_name(
-    caller: Client, query: dict[str, str], code: str, param: str
-) -> None:
+def test_what_cannot_be_asked_is_refused_by_name(caller: Client, query: dict[str, str], code: str, param: str) -> None:
     answer = caller.get(URL, query=query)
     assert (answer.status, answer.json["code"], answer.json["details"]["param"]) == (400, code, param)
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from finapi import accounts
+from finapi.accounts import users
 from finapi.app import App
-from finapi.clock import FixedClock
+from finapi.core.clock import FixedClock
 from tests.client import Client, login, session_of, sign_up
 from tests.conftest import ACCOUNTS, NOW
 
@@ -69,7 +69,9 @@ def test_the_user_has_every_field_of_the_spec_in_its_type(client: Client, sessio
     plan = user["Userplan"]
     assert {name for name, kind in PLAN_KINDS.items() if not isinstance(plan[name], kind)} == set()
     assert set(plan) == set(PLAN_KINDS)
-    assert set(user) == {*USER_KINDS, "webhook_topics", "UserDeviceLimit"}
+    assert set(user) == {*USER_KINDS, "webhook_topics", "UserDeviceLimit", "UserDocumentLimit"}
+    limit = user["UserDocumentLimit"]
+    assert (limit["userId"], limit["total_limit_GB"], limit["reach_limit_GB"]) == (user["uuid"], 0, "0")
 
 
 def test_a_new_user_as_it_is_shown(client: Client, session: str) -> None:
@@ -79,9 +81,7 @@ def test_a_new_user_as_it_is_shown(client: Client, session: str) -> None:
     assert user["UserDeviceLimit"]["device_limit"] == 2
     assert user["Userplan"]["current_period_end"] == "2026-02-28T12:00:00.000Z"
     assert user["created_at"] == user["updated_at"] == "2026-01-31T12:00:00.000Z"
-    shown = {
-        name: user[name] for name in ("email", "usertype", "verify_email", "is_online", "credit_balance")
-    }
+    shown = {name: user[name] for name in ("email", "usertype", "verify_email", "is_online", "credit_balance")}
     assert shown == {
         "email": "ann@example.com",
         "usertype": "user",
@@ -104,7 +104,7 @@ def test_the_userplan_is_null_when_its_row_is_missing(client: Client, app: App, 
 
 
 def test_the_wallet_is_shown_in_dollars(client: Client, app: App, session: str) -> None:
-    accounts.add_credit(app, "ann@example.com", 1234, NOW)
+    users.add_credit(app, "ann@example.com", 1234, NOW)
     assert client.get(USER, session=session).json["user"]["credit_balance"] == 12.34
 
 
@@ -120,25 +120,23 @@ def test_a_users_own_device_limit_wins(client: Client, app: App, session: str) -
     assert [client.get(USER, session=token).status for token in sessions] == [401, 200, 200, 200]
     shown = client.get(USER, session=sessions[-1]).json["user"]["UserDeviceLimit"]
     assert shown["device_limit"] == 3
+    hashes = shown["user_login_device"].split(",")
+    assert len(set(hashes)) == 3
+    assert all(re.fullmatch("[0-9a-f]{16}", one) for one in hashes)
 
 
 # ---- PUT
 
 
-def test_put_changes_what_it_names_and_leaves_the_rest(
-    client: Client, session: str, clock: FixedClock
-) -> None:
+def test_put_changes_what_it_names_and_leaves_the_rest(client: Client, session: str, clock: FixedClock) -> None:
     before = client.get(USER, session=session).json["user"]
     clock.advance(1)
     changed = client.put(USER, {"notify_email": False}, session=session)
     assert changed.status == 200
     assert changed.json["message"] == "User updated successfully."
-    before.pop("UserDeviceLimit")
-    assert changed.json["user"] == {
-        **before,
-        "notify_email": False,
-        "updated_at": "2026-01-31T12:00:01.000Z",
-    }
+    for name in ("UserDeviceLimit", "UserDocumentLimit"):
+        before.pop(name)
+    assert changed.json["user"] == {**before, "notify_email": False, "updated_at": "2026-01-31T12:00:01.000Z"}
 
 
 def test_put_sets_and_clears_the_webhook(client: Client, session: str) -> None:
@@ -177,9 +175,7 @@ def test_put_changes_the_callers_account_alone(client: Client, session: str) -> 
 
 @pytest.mark.parametrize("field", ["notify_email", "notify_browser"])
 @pytest.mark.parametrize("value", [None, 0, 1, "true", "", [], {}])
-def test_put_takes_only_true_and_false_for_a_switch(
-    client: Client, session: str, field: str, value: object
-) -> None:
+def test_put_takes_only_true_and_false_for_a_switch(client: Client, session: str, field: str, value: object) -> None:
     answer = client.put(USER, {field: value}, session=session)
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == field
@@ -217,9 +213,7 @@ def test_a_put_that_is_refused_changes_nothing(client: Client, session: str) -> 
     assert client.get(USER, session=session).json == before
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"[]", b"{", b'{"notify_email":true,"notify_email":false}', b'{"x":NaN}']
-)
+@pytest.mark.parametrize("data", [b"", b"[]", b"{", b'{"notify_email":true,"notify_email":false}', b'{"x":NaN}'])
 def test_a_put_that_is_no_json_object_is_400(client: Client, session: str, data: bytes) -> None:
     assert client.call("PUT", USER, data=data, session=session).verdict[:2] == (400, "BAD_REQUEST")
 

@@ -9,27 +9,19 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
-from finapi import accounts, events, sniper, webhooks
+from finapi.accounts import users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.dispatch import Dispatcher
-from finapi.market import companies
-from finapi.market.gateway import Gateway
-from finapi.market.poller import Poller, document_path
-from finapi.web.webhook_shapes import EVENTS
+from finapi.core.clock import FixedClock
+from finapi.delivery import events, sniper, webhooks
+from finapi.delivery.dispatch import Dispatcher
+from finapi.market.intake.gateway import Gateway
+from finapi.market.intake.poller import Poller, document_path
+from finapi.market.reference import companies
+from finapi.web.accounts.webhook_bodies import EVENTS
 from tests import holdings, ownership_forms, thirteenf
 from tests.client import Client
 from tests.conftest import NOW
-from tests.edgar_server import (
-    AGENT,
-    FakeEdgar,
-    Page,
-    entry,
-    fake_edgar,
-    feed,
-    full_submission,
-    ownership_submission,
-)
+from tests.edgar_server import AGENT, FakeEdgar, Page, entry, fake_edgar, feed, full_submission, ownership_submission
 from tests.receiver import Receiver, receiver
 
 ISSUER, FUND, OWNER = 1234567, 1234567, 101
@@ -89,17 +81,12 @@ def lists_everything(edgar: FakeEdgar) -> None:
     }
 
 
-def watch(app: App, user: accounts.NewUser, cik: int, minutes: int) -> None:
-    sniper.create(
-        app, user.id, sniper.Watched(cik, "X"), {"duration_minutes": minutes}, NOW, lambda tx, made: made
-    )
+def watch(app: App, user: users.NewUser, cik: int, minutes: int) -> None:
+    sniper.create(app, user.id, sniper.Watched(cik, "X"), {"duration_minutes": minutes}, NOW, lambda tx, made: made)
 
 
 def test_what_the_feed_tells_of_is_delivered_told_and_answered_alike(
-    make_app: Callable[..., App],
-    clock: FixedClock,
-    edgar: tuple[FakeEdgar, Receiver],
-    there: Receiver,
+    make_app: Callable[..., App], clock: FixedClock, edgar: tuple[FakeEdgar, Receiver], there: Receiver
 ) -> None:
     sec, place = edgar
     app = make_app(
@@ -108,7 +95,7 @@ def test_what_the_feed_tells_of_is_delivered_told_and_answered_alike(
         edgar_per_second=10_000.0,
         webhook_allow=("127.0.0.0/8",),
     )
-    user = accounts.create(app, "ann@example.com", "pro", NOW)
+    user = users.create(app, "ann@example.com", "pro", NOW)
     with app.db.write() as tx:
         tx.run("put_poll_state", name="indexed_through", value="2026-01-31")
         for cik in (320193, 1):
@@ -154,7 +141,7 @@ def test_what_the_feed_tells_of_is_delivered_told_and_answered_alike(
     is_what_the_endpoints_answer(app, user)
 
 
-def is_what_the_endpoints_answer(app: App, user: accounts.NewUser) -> None:
+def is_what_the_endpoints_answer(app: App, user: users.NewUser) -> None:
     """The feeds told of the objects that the endpoints answer."""
     client = Client(app, user.api_key)
     trades = client.get("/api/v1/insiders/transactions/latest").json["data"]

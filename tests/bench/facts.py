@@ -22,8 +22,10 @@ from pathlib import Path
 
 from finapi import app as apps
 from finapi.app import App
-from finapi.config import Config
-from finapi.market import facts, ingest
+from finapi.core.config import Config
+from finapi.market.documents.identify import Given
+from finapi.market.intake import ingest
+from finapi.market.statements import facts
 
 EDGAR = Path(__file__).parents[3] / "shared/edgar"
 APPLE = EDGAR / "companyfacts/CIK0000320193.json"
@@ -37,7 +39,7 @@ def taken(act: Callable[[], object]) -> float:
 
 
 def take(app: App, file: Path) -> dict[str, int]:
-    return ingest.run(app, [file], ingest.Given(), lambda outcome: None)
+    return ingest.run(app, [file], Given(), lambda outcome: None)
 
 
 def _made(folder: Path) -> Path:

@@ -59,16 +59,18 @@ def _obey(told: Callable[[int], None], ready: dict[str, Any]) -> None:
 
 def serve_finapi(connections: int) -> None:
     """finapi as ``serve`` runs it."""
-    from finapi import accounts, events, server
-    from finapi.config import Config
-    from finapi.events import About
+    from finapi import server
+    from finapi.accounts import users
+    from finapi.core.config import Config
+    from finapi.delivery import events
+    from finapi.delivery.events import About
 
     with tempfile.TemporaryDirectory() as place:
         config = Config(data_dir=Path(place), port=0, password_profile="cheap")
         with server.running(config, lambda *_: 0) as running:
             app = running.app
             keys = [
-                accounts.create(app, f"u{number}@example.com", "pro", app.clock.now()).api_key
+                users.create(app, f"u{number}@example.com", "pro", app.clock.now()).api_key
                 for number in range(-(-connections // PER_ACCOUNT))
             ]
             paths = [f"/ws/main-api?token={keys[number // PER_ACCOUNT]}" for number in range(connections)]
@@ -109,9 +111,7 @@ def serve_threads(connections: int) -> None:
         threading.Thread(target=feeds.serve_forever, daemon=True).start()
 
         def tell(number: int) -> None:
-            text = json.dumps(
-                {"type": "new_filing", "seq": number, "data": {**DATA, "number": f"#{number}#"}}
-            )
+            text = json.dumps({"type": "new_filing", "seq": number, "data": {**DATA, "number": f"#{number}#"}})
             while len(open_ones) < connections:  # a handler begins a little after its handshake
                 time.sleep(0.01)
             for connection in list(open_ones):

@@ -12,11 +12,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from finapi import accounts
 from finapi import app as apps
-from finapi.config import Config
-from finapi.edgar.indexes import Row
-from finapi.market import lists
+from finapi.accounts import users
+from finapi.core.config import Config
+from finapi.edgar.indexes import IndexRow
+from finapi.market.filings import lists
 from tests.client import Client
 
 FORMS = ("4", "8-K", "10-Q", "10-K", "424B2", "SC 13G", "6-K", "D", "3", "S-8")
@@ -40,24 +40,20 @@ QUESTIONS = (
 )
 
 
-def rows(first: int, count: int) -> list[Row]:
+def rows(first: int, count: int) -> list[IndexRow]:
     """Made up lines of an index: 20,000 companies, forms of uneven frequency, days over 25 years."""
     made = []
     for n in range(first, first + count):
         day = f"{2000 + n * 7919 % 25}-{1 + n * 31 % 12:02}-{1 + n * 17 % 28:02}"
         form = FORMS[0] if n % 2 else FORMS[n // 2 % len(FORMS)]
         cik = 1 + n * 104_729 % 20_000
-        made.append(
-            Row(form, f"COMPANY {cik}", cik, day, f"{cik:010}-{n // 1_000_000:02}-{n % 1_000_000:06}")
-        )
+        made.append(IndexRow(form, f"COMPANY {cik}", cik, day, f"{cik:010}-{n // 1_000_000:02}-{n % 1_000_000:06}"))
     return made
 
 
 def main(count: int) -> None:
     with tempfile.TemporaryDirectory() as place:
-        app = apps.on_disk(
-            Config(data_dir=Path(place), app_per_minute=10_000, app_per_hour=10_000, answer_bytes=0)
-        )
+        app = apps.on_disk(Config(data_dir=Path(place), app_per_minute=10_000, app_per_hour=10_000, answer_bytes=0))
         tenth = count // 10
         for part in range(10):
             made = rows(part * tenth, tenth)
@@ -65,7 +61,7 @@ def main(count: int) -> None:
             lists.put_index(app, made)
             took = time.perf_counter() - started
             print(f"filings {part * tenth:>9,} to {(part + 1) * tenth:>9,}: {took / tenth * 1e6:.0f} us each")
-        user = accounts.create(app, "bench@example.com", "pro", app.clock.now())
+        user = users.create(app, "bench@example.com", "pro", app.clock.now())
         client = Client(app, user.api_key)
         for question in QUESTIONS:
             path, _, query = question.partition("?")

@@ -13,17 +13,18 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from finapi import accounts
 from finapi import app as apps
+from finapi.accounts import users
 from finapi.app import App
-from finapi.config import Config
+from finapi.core.config import Config
 from finapi.edgar import cusip, thirteenf
-from finapi.market import companies, holdings_store
-from finapi.market.holdings_report import HoldingsReport
-from finapi.market.store import Filed
+from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.holdings import store
+from finapi.market.holdings.report import HoldingsReport
+from finapi.market.reference import companies
 from tests.client import Client
 
 PERIODS = (
@@ -73,7 +74,7 @@ def name(index: int) -> str:
     return f"{('LAMP', 'SHADE', 'WICK', 'GLASS')[index % 4]} {index} CORP"
 
 
-def reports(funds: int, rows: int) -> Iterator[tuple[HoldingsReport, Filed]]:
+def reports(funds: int, rows: int) -> Iterator[tuple[HoldingsReport, FilingMetadata]]:
     """Four quarters of every fund, quarter by quarter; positions stay, grow, shrink, come and go."""
     for quarter, (period, filed_at) in enumerate(PERIODS):
         for fund in range(funds):
@@ -98,17 +99,17 @@ def reports(funds: int, rows: int) -> Iterator[tuple[HoldingsReport, Filed]]:
                 for one in chosen
             )
             total = sum(row.value for row in held)
-            cover = thirteenf.Cover(
+            cover = thirteenf.CoverPage(
                 "13F-HR", f"{1_000_000 + fund:010}", period, None, None, 0, f"Fund {fund} LP", None, None, None, None,
                 None, rows, total, False, (), (),
             )  # fmt: skip
             digest = hashlib.sha256(f"{fund} {period}".encode()).digest()
             accession = f"{1_000_000 + fund:010}-25-{quarter + 1:06}"
-            yield HoldingsReport(cover, held, digest, 2), Filed(accession, filed_at)
+            yield HoldingsReport(cover, held, digest, 2), FilingMetadata(accession, DOCUMENT, filed_at=filed_at)
 
 
-def fill(app: App, funds: int, rows: int) -> list[float]:
-    """Store the companies and the reports; the seconds that each tenth of the reports took."""
+def fill(app: App, funds: int, rows: int, meter: Callable[[], float] = time.process_time) -> list[float]:
+    """Store the companies and the reports; what each tenth of the reports took, in the units of ``meter``."""
     with app.db.write() as tx:
         for index in range(0, SECURITIES, 2):
             companies.put_name(tx, 5_000_000 + index, name(index).title(), companies.FROM_LIST, "")
@@ -118,38 +119,32 @@ def fill(app: App, funds: int, rows: int) -> list[float]:
     took = [0.0] * 10
     total = funds * len(PERIODS)
     for place, (report, filed) in enumerate(reports(funds, rows)):
-        started = time.process_time()
+        started = meter()
         with app.db.write() as tx:
-            assert holdings_store.put(tx, report, filed, app.clock.now())
-        took[place * 10 // total] += time.process_time() - started
+            assert store.put(tx, report, filed, app.clock.now())
+        took[place * 10 // total] += meter() - started
     return took
 
 
-def first_pages(app: App) -> Iterator[tuple[int, float, int, str]]:
-    """Of every list: status, CPU milliseconds of the best of five calls, the size of the answer, and the path."""
-    client = Client(app, accounts.create(app, "bench@example.com", "pro", app.clock.now()).api_key)
+def first_pages(app: App, meter: Callable[[], float] = time.process_time) -> Iterator[tuple[int, float, int, str]]:
+    """Of every list: status, the best of five calls in the units of ``meter``, the size of the answer, and the path."""
+    client = Client(app, users.create(app, "bench@example.com", "pro", app.clock.now()).api_key)
     with app.db.read() as tx:
         sql = "SELECT cusip FROM positions JOIN securities ON id = security_id WHERE positions.cik = 1000007 LIMIT 1"
         held = tx._connection.execute(sql).fetchone()[0]
     for path in LISTS:
         took = []
         for _ in range(5):
-            started = time.process_time()
+            started = meter()
             answer = client.get("/api/v1" + path.format(cusip=held))
-            took.append(time.process_time() - started)
-        yield answer.status, min(took) * 1000, len(answer.body), path
+            took.append(meter() - started)
+        yield answer.status, min(took), len(answer.body), path
 
 
 def main(funds: int, rows: int) -> None:
     with tempfile.TemporaryDirectory() as place:
         app = apps.on_disk(
-            Config(
-                data_dir=Path(place),
-                synchronous="NORMAL",
-                app_per_minute=10**6,
-                app_per_hour=10**6,
-                answer_bytes=0,
-            )
+            Config(data_dir=Path(place), synchronous="NORMAL", app_per_minute=10**6, app_per_hour=10**6, answer_bytes=0)
         )
         took = fill(app, funds, rows)
         print(
@@ -157,8 +152,8 @@ def main(funds: int, rows: int) -> None:
             + " ".join(f"{one:.2f}" for one in took)
         )
         print(f"database {(Path(place) / 'finapi.db').stat().st_size / 1e6:.0f} MB")
-        for status, milliseconds, size, path in first_pages(app):
-            print(f"{milliseconds:8.2f} ms {status} {size:7} {path}")
+        for status, seconds, size, path in first_pages(app):
+            print(f"{seconds * 1000:8.2f} ms {status} {size:7} {path}")
         app.db.close()
 
 

@@ -15,14 +15,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from finapi import accounts
 from finapi import app as apps
+from finapi.accounts import users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.config import Config
-from finapi.edgar.ownership import Form, Owner, Row
-from finapi.market import companies, insider_store
-from finapi.market.insider_store import Filed
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.edgar.ownership import Owner, OwnershipForm, OwnershipRow
+from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.insiders import store
+from finapi.market.reference import companies
 from tests.client import Client
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
@@ -69,7 +70,7 @@ CALLS = (
 )
 
 
-def forms(transactions: int) -> Iterator[tuple[Form, Filed]]:
+def forms(transactions: int) -> Iterator[tuple[OwnershipForm, FilingMetadata]]:
     """Made-up forms with so many transactions in all, in the order of their days; the same every time."""
     chance = random.Random(7)
     made = number = 0
@@ -82,17 +83,12 @@ def forms(transactions: int) -> Iterator[tuple[Form, Filed]]:
             who.append((who[0] + 1) % INSIDERS)
         rows = [_row(chance, day.isoformat()) for _ in range(chance.choice((1, 1, 2, 3, 5)))]
         rows.append(
-            Row(
-                False,
-                False,
-                "Common Stock",
-                following_shares="500",
-                direct_or_indirect="I",
-                nature="By trust",
+            OwnershipRow(
+                False, False, "Common Stock", following_shares="500", direct_or_indirect="I", nature="By trust"
             )
         )
         made += len(rows) - 1
-        form = Form(
+        form = OwnershipForm(
             form="4",
             schema="X0508",
             period=day.isoformat(),
@@ -105,26 +101,29 @@ def forms(transactions: int) -> Iterator[tuple[Form, Filed]]:
             symbol=f"T{issuer}",
             owners=tuple(_owner(one) for one in who),
             rows=tuple(rows),
-            footnotes=(
-                ("F1", "A weighted average of several prices, of which the filer will tell on request."),
-            ),
+            footnotes=(("F1", "A weighted average of several prices, of which the filer will tell on request."),),
             remarks=None,
             signature_name="/s/ Somebody",
             signature_date=day.isoformat(),
         )
         filed = (day + timedelta(chance.choice((1, 2, 2, 3)))).isoformat()
-        yield form, Filed(f"{issuer + 1:010}-{day:%y}-{number % 1_000_000:06}", filed)
+        yield form, FilingMetadata(f"{issuer + 1:010}-{day:%y}-{number % 1_000_000:06}", DOCUMENT, filed_at=filed)
         if number % 50 == 0:
             corrected = rows[0]._replace(price="12.34")
             amended = replace(form, form="4/A", original_date=filed, rows=(corrected,))
             later = (day + timedelta(20)).isoformat()
-            yield amended, Filed(f"{issuer + 1:010}-{day:%y}-{(number + 500_000) % 1_000_000:06}", later)
+            yield (
+                amended,
+                FilingMetadata(
+                    f"{issuer + 1:010}-{day:%y}-{(number + 500_000) % 1_000_000:06}", DOCUMENT, filed_at=later
+                ),
+            )
 
 
-def _row(chance: random.Random, day: str) -> Row:
+def _row(chance: random.Random, day: str) -> OwnershipRow:
     code = chance.choice(CODES)
     shares, price = str(chance.randrange(1, 50_000)), f"{chance.randrange(100, 50_000) / 100:.2f}"
-    return Row(
+    return OwnershipRow(
         False,
         True,
         "Common Stock",
@@ -150,13 +149,13 @@ def _owner(one: int) -> Owner:
 def fill(app: App, transactions: int) -> list[float]:
     """Store the forms in portions, and the issuers; the CPU seconds of each tenth of the transactions."""
     took, stored = [0.0] * 10, 0
-    portion: list[tuple[Form, Filed]] = []
+    portion: list[tuple[OwnershipForm, FilingMetadata]] = []
 
     def flush() -> None:
         started = time.process_time()
         with app.db.write() as tx:
             for form, filed in portion:
-                insider_store.put(tx, form, filed, NOW)
+                store.put(tx, form, filed, NOW)
         portion.clear()
         took[min(stored * 10 // transactions, 9)] += time.process_time() - started
 
@@ -175,14 +174,12 @@ def fill(app: App, transactions: int) -> list[float]:
 
 def main(transactions: int, directory: Path) -> None:
     """Store the forms, print the time of each tenth, then the CPU time of every call."""
-    settings = Config(
-        data_dir=directory, synchronous="NORMAL", insider_per_minute_paid=1_000_000, answer_bytes=0
-    )
+    settings = Config(data_dir=directory, synchronous="NORMAL", insider_per_minute_paid=1_000_000, answer_bytes=0)
     app = apps.on_disk(settings, FixedClock(NOW))
     for tenth, seconds in enumerate(fill(app, transactions), 1):
         print(f"{transactions * tenth // 10:>8} transactions  {seconds:6.1f} s CPU for the last tenth")
     print(f"{sum(file.stat().st_size for file in directory.glob('finapi.db*')) / 1e6:.0f} MB")
-    key = accounts.create(app, "ann@example.com", "yearly", NOW).api_key
+    key = users.create(app, "ann@example.com", "yearly", NOW).api_key
     client = Client(app, key)
     for path in CALLS:
         best = []

@@ -16,13 +16,15 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from finapi import accounts
 from finapi import app as apps
+from finapi.accounts import users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.config import Config
-from finapi.market import lists
-from finapi.web.routes import API, INSIDERS, ROUTES, Router
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.market.filings import lists
+from finapi.web.http.call import API, INSIDERS
+from finapi.web.router import Router
+from finapi.web.routes import ROUTES
 from tests.bench import filings, holdings, insiders
 from tests.client import Client
 
@@ -86,7 +88,7 @@ def _routes() -> set[str]:
 
 def first_pages(app: App) -> Iterator[tuple[float, int, str]]:
     """Of every list: CPU milliseconds of the best of five calls, bytes of the answer, and what was asked."""
-    client = Client(app, accounts.create(app, f"{time.time_ns()}@example.com", "pro", NOW).api_key)
+    client = Client(app, users.create(app, f"{time.time_ns()}@example.com", "pro", NOW).api_key)
     with app.db.read() as tx:
         sql = "SELECT cusip FROM positions JOIN securities ON id = security_id WHERE positions.cik = 1000007 LIMIT 1"
         held = tx._connection.execute(sql).fetchone()[0]
@@ -135,9 +137,7 @@ def main(directory: Path) -> None:
     slow = 0
     for milliseconds, size, asked in first_pages(app):
         slow += milliseconds >= 20
-        print(
-            f"{milliseconds:7.1f} ms {'!' if milliseconds >= 20 else ' '} {size:8} bytes  {asked}", flush=True
-        )
+        print(f"{milliseconds:7.1f} ms {'!' if milliseconds >= 20 else ' '} {size:8} bytes  {asked}", flush=True)
     print(f"{slow} of them at 20 ms or above")
     app.db.close()
 

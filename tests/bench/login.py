@@ -17,12 +17,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from finapi import accounts, recovery
 from finapi import app as apps
+from finapi.accounts import recovery, users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.config import Config
-from finapi.mail import MailError
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.net.mail import MailError
 from tests.client import AUTH, PASSWORD, Client, login
 
 PERCENTILES = (5, 25, 50, 75, 95)
@@ -73,7 +73,7 @@ def report(title: str, taken: dict[str, list[float]]) -> None:
 
 
 def add_user(app: App, email: str) -> None:
-    accounts.create(app, email, "free", app.clock.now(), password=PASSWORD)
+    users.create(app, email, "free", app.clock.now(), password=PASSWORD)
 
 
 def logins(app: App, client: Client) -> dict[str, Case]:

@@ -120,9 +120,7 @@ def measured(target: Target, seconds: int, connections: int) -> Run:
     if "Non-2xx" in said:
         raise SystemExit(f"{target.url}: {said}")
     requests = int(re.findall(r"(\d+) requests in", said)[0])
-    percentiles = {
-        name: milliseconds(value) for name, value in re.findall(r"^ +(50|99)% +(\S+)", said, re.MULTILINE)
-    }
+    percentiles = {name: milliseconds(value) for name, value in re.findall(r"^ +(50|99)% +(\S+)", said, re.MULTILINE)}
     rate = float(re.findall(r"Requests/sec:\s+(\S+)", said)[0])
     return Run(rate, percentiles["50"], percentiles["99"], used / requests * 1e6)
 
@@ -164,10 +162,7 @@ def main() -> None:
                 runs[name].append(measured(target, args.seconds, args.connections))
     print(f"{'':16} {'req/s':>8} {'p50 ms':>8} {'p99 ms':>8} {'CPU us':>8}")
     for name, several in runs.items():
-        middle = [
-            statistics.median(getattr(run, field) for run in several)
-            for field in ("rate", "p50", "p99", "cpu")
-        ]
+        middle = [statistics.median(getattr(run, field) for run in several) for field in ("rate", "p50", "p99", "cpu")]
         print(f"{name:16} {middle[0]:8.0f} {middle[1]:8.2f} {middle[2]:8.2f} {middle[3]:8.0f}")
 
 

@@ -14,12 +14,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from finapi import accounts
 from finapi import app as apps
-from finapi.cache import Cache
-from finapi.clock import SystemClock
-from finapi.config import Config
-from finapi.market import ingest
+from finapi.accounts import users
+from finapi.core.cache import Cache
+from finapi.core.clock import SystemClock
+from finapi.core.config import Config
+from finapi.market.documents.identify import Given
+from finapi.market.intake import ingest
 from tests.client import Client
 
 URL = "/api/v1/xbrl/timeseries?ticker={ticker}&period=Q&ratios=true&template=true&years=10"
@@ -30,8 +31,8 @@ def main(edgar: Path) -> None:
     """Print the median CPU milliseconds of first and second calls, company by company."""
     app = apps.in_memory(Config(xbrl_per_minute=1_000_000, xbrl_burst=1_000_000), SystemClock())
     for folder in ("companyfacts", "companyfacts_trimmed"):
-        ingest.run(app, [edgar / folder], ingest.Given(), lambda outcome: None)
-    user = accounts.create(app, "bench@example.com", "yearly", app.clock.now())
+        ingest.run(app, [edgar / folder], Given(), lambda outcome: None)
+    user = users.create(app, "bench@example.com", "yearly", app.clock.now())
     for ticker in TICKERS:
         times: list[list[float]] = [[], [], []]
         for _ in range(7):

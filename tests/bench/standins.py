@@ -67,9 +67,7 @@ class Metered:
     def call(self, key: str) -> bytes | None:
         """The answer of a call that was paid for; None for a key that is not one."""
         fingerprint = hashlib.sha256(key.encode()).digest()
-        row = (
-            self.reader().execute("SELECT user_id FROM keys WHERE fingerprint = ?", (fingerprint,)).fetchone()
-        )
+        row = self.reader().execute("SELECT user_id FROM keys WHERE fingerprint = ?", (fingerprint,)).fetchone()
         if row is None or not self.take(row[0]):
             return None
         debit = self.share(row[0]) if self.grouped else self.alone(row[0])
@@ -90,9 +88,7 @@ class Metered:
         return excess < 1e9
 
     def debit(self, user_id: int) -> int:
-        self.writer.execute(
-            "UPDATE plans SET spent = spent + 25 WHERE user_id = ? AND total - spent >= 25", (user_id,)
-        )
+        self.writer.execute("UPDATE plans SET spent = spent + 25 WHERE user_id = ? AND total - spent >= 25", (user_id,))
         return int(
             self.writer.execute(
                 "INSERT INTO ledger (user_id, delta, endpoint, request_id, open, created_at)"
@@ -186,9 +182,7 @@ def main(kind: str, directory: str, port: str) -> None:
     application = {"static": static, "flask": None}.get(name) or (
         flask_app(metered) if name == "flask" else bare(metered)
     )
-    waitress.serve(
-        application, port=int(port), host="127.0.0.1", threads=8, _quiet=True, connection_limit=1000
-    )
+    waitress.serve(application, port=int(port), host="127.0.0.1", threads=8, _quiet=True, connection_limit=1000)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from finapi import app as apps
-from finapi import status, watchdog
-from finapi.config import Config
+from finapi.core.config import Config
+from finapi.ops import status, watchdog
 from tests.client import Client
 
 DAY = 86_400
@@ -28,14 +28,7 @@ def main() -> None:
         for table, seconds, number in (("status_days", DAY, 365), ("status_hours", 3600, 100 * 24)):
             app.db._writer.executemany(
                 f"INSERT INTO {table} VALUES (?, ?, 1440, 1437, 2, 1, 17280)",
-                [
-                    (
-                        part,
-                        today - seconds * back,
-                    )
-                    for part in parts
-                    for back in range(number)
-                ],
+                [(part, today - seconds * back) for part in parts for back in range(number)],
             )
         app.watch.probes.update({part: lambda: None for part in parts if part != watchdog.NAME})
         watchdog.check(app, app.clock.now())

@@ -16,13 +16,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from finapi import accounts, server, sniper, webhooks
+from finapi.accounts import users
 from finapi.app import App
-from finapi.background import Worker, running
-from finapi.config import Config
-from finapi.dispatch import Dispatcher
-from finapi.market.gateway import Gateway
-from finapi.market.poller import Poller
+from finapi.core.background import Worker, running
+from finapi.core.config import Config
+from finapi.delivery import sniper, webhooks
+from finapi.delivery.dispatch import Dispatcher
+from finapi.market.intake.gateway import Gateway
+from finapi.market.intake.poller import Poller
+from finapi.ops.opened import opened
 from tests.edgar_server import AGENT, Page, entry, fake_edgar, feed
 from tests.receiver import OK, Received, Receiver, receiver
 
@@ -43,7 +45,7 @@ def dispatched(app: App) -> Iterator[None]:
 
 def throughput(app: App, count: int) -> None:
     """Deliveries to receivers on this machine."""
-    user = accounts.create(app, "ann@example.com", "pro", app.clock.now())
+    user = users.create(app, "ann@example.com", "pro", app.clock.now())
     arrived = threading.Semaphore(0)
 
     def behave(connection: socket.socket, received: Received, over: threading.Event) -> None:
@@ -54,7 +56,7 @@ def throughput(app: App, count: int) -> None:
         with app.db.write() as tx:
             for number in range(count):
                 url = there[number % RECEIVERS].url
-                event = webhooks.Event("finapi.test", "2026-01-31T12:00:00.000Z", str(number), {"n": number})
+                event = webhooks.WebhookEvent("finapi.test", "2026-01-31T12:00:00.000Z", str(number), {"n": number})
                 webhooks.enqueue(tx, app.clock.now(), webhooks.Receiver(user.id, user.uuid, url), event)
         started = time.perf_counter()
         with dispatched(app):
@@ -73,7 +75,7 @@ def _several(behave: object) -> Iterator[list[Receiver]]:
 
 def latency(app: App) -> None:
     """From the feed's answer to the receiver's socket, poll interval aside."""
-    user = accounts.create(app, "eve@example.com", "pro", app.clock.now())
+    user = users.create(app, "eve@example.com", "pro", app.clock.now())
     arrived: dict[str, float] = {}
     told = threading.Event()
 
@@ -98,12 +100,8 @@ def latency(app: App) -> None:
             for number in range(ROUNDS):
                 accession = f"0000320193-26-{number:06}"
                 body = {"webhook_url": there.url}
-                sniper.create(
-                    app, user.id, sniper.Watched(1, "X"), body, app.clock.now(), lambda tx, made: made
-                )
-                others = [
-                    entry(f"0000000002-26-{100 * number + one:06}", cik=1_000 + one) for one in range(99)
-                ]
+                sniper.create(app, user.id, sniper.Watched(1, "X"), body, app.clock.now(), lambda tx, made: made)
+                others = [entry(f"0000000002-26-{100 * number + one:06}", cik=1_000 + one) for one in range(99)]
                 edgar.feed[0] = Page(feed(entry(accession, cik=1), *others))
                 told.clear()
                 started = time.perf_counter()
@@ -122,7 +120,7 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
     with tempfile.TemporaryDirectory() as place:
         config = Config(data_dir=Path(place), webhook_allow=("127.0.0.0/8",))
-        with server.opened(config) as app:
+        with opened(config) as app:
             throughput(app, count)
             object.__setattr__(app.outbound._dialler, "closed", False)
             latency(app)

@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from finapi import accounts, events
+from finapi.accounts import users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.events import About
+from finapi.core.background import Worker
+from finapi.core.clock import FixedClock
+from finapi.delivery import events
+from finapi.delivery.events import About
 from finapi.feeds.loop import Feeds
-from finapi.listen import ListenSettings, listen
+from finapi.httpd.listen import Listener
+from finapi.httpd.settings import ListenSettings
 from finapi.web.wsgi import WsgiApp
 from tests.process import eventually
 
@@ -44,7 +47,7 @@ def tell(
 
 def key(app: App, plan: str = "pro", email: str = "reader@example.com") -> str:
     """The key of a new account."""
-    return accounts.create(app, email, plan, app.clock.now()).api_key
+    return users.create(app, email, plan, app.clock.now()).api_key
 
 
 class Service:
@@ -55,13 +58,16 @@ class Service:
         self.clock = clock
         wsgi = WsgiApp(app)
         self.feeds = Feeds(app, wsgi.error_response)
-        self.listener = listen(wsgi, ListenSettings(port=0), wsgi.error_response, take_over=self.feeds)
+        self.listener = Listener(wsgi, ListenSettings(port=0), wsgi.error_response, take_over=self.feeds)
         self.host = f"127.0.0.1:{self.listener.port}"
         self.address = ("127.0.0.1", self.listener.port)
         self._threads = [
             threading.Thread(target=self.listener.run, name="test-http"),
             threading.Thread(target=self.feeds.run, name="test-feeds"),
         ]
+        self.keys = Worker("test-feed-keys", self.feeds.keys.step)
+        self.feeds.keys.wake = self.keys.wake
+        self.keys.start()
         for thread in self._threads:
             thread.start()
 
@@ -73,7 +79,7 @@ class Service:
     def advance(self, seconds: float) -> None:
         """Let time pass, and the feeds look at it."""
         self.clock.advance(seconds)
-        self.feeds.wake()
+        self.feeds.loop.wake()
 
     def stop(self) -> None:
         """As SIGTERM does; twice is once."""
@@ -81,18 +87,29 @@ class Service:
         self._threads[1].join()
         self.listener.stop(1.0)
         self._threads[0].join()
+        self.keys.stop()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many connections, sessions, readers and connections without a key there are."""
+        return {
+            "connections": len(self.feeds.loop.connections),
+            "sessions": len(self.feeds._sessions),
+            "readers": sum(self.feeds._hub.readers.values()),
+            "unauthenticated": len(self.feeds._places.unverified),
+        }
 
     def settled(self, **counts: int) -> None:
-        """Wait until the feeds hold so many connections, sessions, readers, strangers."""
-        expected = {"connections": 0, "sessions": 0, "readers": 0, "strangers": 0, **counts}
-        eventually(lambda: self.feeds.counts == expected, SECONDS)
+        """Wait until the feeds hold so many connections, sessions, readers, connections without a key."""
+        expected = {"connections": 0, "sessions": 0, "readers": 0, "unauthenticated": 0, **counts}
+        eventually(lambda: self.counts == expected, SECONDS)
 
     def outwaited(self) -> None:
         """Let time pass until nothing is left: a client may go without a word."""
 
         def nothing_left() -> bool:
             self.advance(20)
-            return not any(self.feeds.counts.values())
+            return not any(self.counts.values())
 
         eventually(nothing_left, SECONDS)
 
@@ -110,12 +127,8 @@ def running(app: App, clock: FixedClock) -> Iterator[Service]:
 
 def message(seq: int, *, catching_up: bool = False, type: str = "new_filing") -> dict[str, Any]:
     """What a reader is told of an event of :func:`tell`."""
-    said = {
-        "type": type,
-        "seq": seq,
-        "occurred_at": OCCURRED,
-        "data": {"accession_number": "0000320193-25-000057"},
-    }
+    data = {"accession_number": "0000320193-25-000057"}
+    said = {"type": type, "seq": seq, "epoch": 1, "occurred_at": OCCURRED, "data": data}
     return {**said, "is_catchup": True} if catching_up else said
 
 

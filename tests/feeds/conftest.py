@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from finapi.app import App
-from finapi.clock import FixedClock
+from finapi.core.clock import FixedClock
 from tests.feeds import Service, running
 
 

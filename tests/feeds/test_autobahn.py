@@ -44,7 +44,5 @@ def test_the_cases_pass(tmp_path: Path) -> None:
         subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=300)
     told = json.loads((tmp_path / "reports" / "index.json").read_text())["finapi"]
     assert len(told) == 247
-    failed = {
-        case for case, one in told.items() if one["behavior"] not in GOOD or one["behaviorClose"] not in GOOD
-    }
+    failed = {case for case, one in told.items() if one["behavior"] not in GOOD or one["behaviorClose"] not in GOOD}
     assert failed == EXPECTED

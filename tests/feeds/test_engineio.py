@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from finapi.feeds import engineio
-from finapi.feeds.engineio import Closed, Ignored, Joined, Left, Malformed, Pong, Probe, Said, Upgrade
+from finapi.feeds.engineio import Joined, Left, Malformed, Said, Signal
 
 
 @pytest.mark.parametrize(
     ("packet", "said"),
     [
-        ("1", Closed()),
-        ("3", Pong()),
-        ("2probe", Probe()),
-        ("5", Upgrade()),
-        ("6", Ignored()),
+        ("1", Signal.CLOSED),
+        ("3", Signal.PONG),
+        ("2probe", Signal.PROBE),
+        ("5", Signal.UPGRADE),
+        ("6", Signal.IGNORED),
         ("40", Joined("/", {})),
         ('40{"token":"k"}', Joined("/", {"token": "k"})),
         ("40/ws/main-api,", Joined("/ws/main-api", {})),
@@ -31,7 +31,7 @@ from finapi.feeds.engineio import Closed, Ignored, Joined, Left, Malformed, Pong
         ('42["subscribe",{"tickers":["A"]}]', Said("/", "subscribe", [{"tickers": ["A"]}], None)),
         ('42/ws/main-api,12["subscribe"]', Said("/ws/main-api", "subscribe", [], "12")),
         ('4212["x",1,null]', Said("/", "x", [1, None], "12")),
-        ("43/ws/main-api,1[]", Ignored()),
+        ("43/ws/main-api,1[]", Signal.IGNORED),
     ],
 )
 def test_what_a_client_says(packet: str, said: object) -> None:
@@ -84,9 +84,7 @@ def test_what_the_service_says() -> None:
     assert engineio.joined("/ws/main-api", "s1") == '40/ws/main-api,{"sid":"s1"}'
     assert engineio.refused("/", "No.", 4401) == '44{"message":"No.","data":{"code":4401}}'
     assert engineio.left("/ws/main-api") == "41/ws/main-api,"
-    assert engineio.event("/ws/main-api", "new_filing", '{"seq":1}') == (
-        '42/ws/main-api,["new_filing",{"seq":1}]'
-    )
+    assert engineio.event("/ws/main-api", "new_filing", '{"seq":1}') == ('42/ws/main-api,["new_filing",{"seq":1}]')
     assert engineio.acknowledged("/", "7", "{}") == "437[{}]"
 
 
@@ -108,6 +106,4 @@ def test_packets_come_out_of_a_body_as_they_went_in(packets: list[str]) -> None:
 
 def test_an_event_of_any_text_is_read_back_by_the_same_rules() -> None:
     data = json.dumps({"company_name": 'a "b" \\ \x1e é'})
-    assert engineio.read(engineio.event("/x", "new_filing", data)) == Said(
-        "/x", "new_filing", [json.loads(data)], None
-    )
+    assert engineio.read(engineio.event("/x", "new_filing", data)) == Said("/x", "new_filing", [json.loads(data)], None)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from finapi.events import About
+from finapi.delivery import events
+from finapi.delivery.events import About
 from tests.feeds import SECONDS, Service, key, message, tell
 
 APPLE = About(("AAPL",), ("0000320193",), "10-K")
@@ -21,9 +22,7 @@ class Stream:
 
     def __init__(self, service: Service, query: str, headers: dict[str, str]) -> None:
         self.connection = http.client.HTTPConnection(*service.address, timeout=SECONDS)
-        self.connection.request(
-            "GET", f"/api/v1/events?{query}", headers={"Accept": "text/event-stream", **headers}
-        )
+        self.connection.request("GET", f"/api/v1/events?{query}", headers={"Accept": "text/event-stream", **headers})
         self.answer = self.connection.getresponse()
 
     def block(self) -> dict[str, str]:
@@ -40,7 +39,7 @@ class Stream:
             assert block, "the stream has ended"
             block = self.block()
         said = json.loads(block["data"])
-        assert (block["id"], block["event"]) == (str(said["seq"]), said["type"])
+        assert (block["id"], block["event"]) == (f"{said['epoch']}-{said['seq']}", said["type"])
         return said
 
 
@@ -67,21 +66,34 @@ def test_a_stream_tells_the_newest_twenty_and_then_what_happens(service: Service
     service.settled()
 
 
+@pytest.mark.parametrize("last", ["1-28", "28"])
 @pytest.mark.parametrize("name", ["token", "apiKey"])
 def test_a_browser_brings_its_key_in_the_query_and_comes_back_with_its_last_id(
-    service: Service, name: str
+    service: Service, name: str, last: str
 ) -> None:
     tell(service.app, 30)
     mine = key(service.app)
-    with stream(service, f"feed=main-api&{name}={mine}&since_seq=3", Last_Event_ID="28") as reader:
+    with stream(service, f"feed=main-api&{name}={mine}&since_seq=3", Last_Event_ID=last) as reader:
         assert [reader.next()["seq"] for _ in range(2)] == [29, 30]
 
 
-def test_a_stream_goes_on_after_a_number_and_filters(service: Service) -> None:
+def test_a_browser_that_comes_back_after_a_backup_was_put_back_is_told(service: Service) -> None:
+    tell(service.app, 10)
+    with service.app.db.write() as tx:
+        epoch = events.begin_epoch(tx, 1, service.app.clock.now())
+    with stream(service, f"feed=main-api&token={key(service.app)}", Last_Event_ID="1-14") as reader:
+        assert reader.next()["data"] == {"since_seq": 14, "epoch": 1, "reason": "another epoch"}
+        tell(service.app)
+        said = reader.next()
+        assert (said["seq"], said["epoch"]) == (11, epoch)
+
+
+@pytest.mark.parametrize("tickers", ["tickers=aapl", "tickers=msft,aapl", "tickers=msft&tickers=aapl"])
+def test_a_stream_goes_on_after_a_number_and_filters(service: Service, tickers: str) -> None:
     tell(service.app, 2)
     tell(service.app, about=APPLE)
     tell(service.app)
-    query = f"feed=main-api&since_seq=0&tickers=aapl&token={key(service.app)}"
+    query = f"feed=main-api&since_seq=0&{tickers}&token={key(service.app)}"
     with stream(service, query) as reader:
         assert reader.next()["seq"] == 3
 
@@ -94,6 +106,7 @@ def test_a_stream_goes_on_after_a_number_and_filters(service: Service) -> None:
         ("feed=other", 400, "BAD_REQUEST"),
         ("", 400, "BAD_REQUEST"),
         ("feed=main-api&since_seq=x", 400, "BAD_REQUEST"),
+        ("feed=main-api&since_seq=1&epoch=x", 400, "BAD_REQUEST"),
         ("feed=main-api&ciks=x", 400, "BAD_REQUEST"),
     ],
 )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from finapi import accounts, events
+from finapi.accounts import users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.events import About
+from finapi.core.clock import FixedClock
+from finapi.delivery import events
+from finapi.delivery.events import About
 from finapi.feeds import hub as hubs
-from finapi.feeds.hub import Hub, Refused, Subscription
-from finapi.feeds.messages import Filter, Message
+from finapi.feeds.hub import FeedSubscription, Hub, Refused
+from finapi.feeds.messages import FeedMessage, Filter, Since
 from tests.conftest import NOW
 from tests.feeds import key, message, tell
 
@@ -25,13 +27,15 @@ LIST = {"tickers": ["AAPL"]}
 class Reader:
     """Takes messages as long as there is ``room``; the rest waits."""
 
+    is_open = True
+
     def __init__(self, room: int = 1_000_000) -> None:
         self.room = room
-        self.got: list[Message] = []
-        self.queue: list[Message] = []
+        self.got: list[FeedMessage] = []
+        self.queue: list[FeedMessage] = []
         self.ended: list[tuple[int, str]] = []
 
-    def deliver(self, messages: Sequence[Message]) -> None:
+    def deliver(self, messages: Sequence[FeedMessage]) -> None:
         self.queue.extend(messages)
         self.take(0)
 
@@ -67,8 +71,14 @@ def pro(app: App) -> str:
     return key(app)
 
 
-def open_(hub: Hub, key: str, reader: Reader, since: int | None = None, lists: Any = None) -> Subscription:
-    subscription = hub.open(events.MAIN, key, reader, Filter().with_lists(lists or {}), since)
+def open_(
+    hub: Hub, key: str, reader: Reader, since: int | None = None, lists: Any = None, epoch: int | None = None
+) -> FeedSubscription:
+    come = None if since is None else Since(since, epoch)
+    with hub._app.db.read() as tx:
+        caller = users.by_api_key(tx, key)
+    assert caller is not None
+    subscription = hub.open(events.MAIN, (caller, key), reader, Filter().with_lists(lists or {}), come)
     hub.fill(subscription)
     return subscription
 
@@ -78,6 +88,45 @@ def test_a_new_reader_is_told_of_the_newest_twenty(app: App, hub: Hub, pro: str)
     reader = Reader()
     open_(hub, pro, reader)
     assert reader.said == [message(seq, catching_up=True) for seq in range(11, 31)]
+
+
+def test_a_new_reader_with_a_filter_is_told_of_the_newest_twenty_that_pass(app: App, hub: Hub, pro: str) -> None:
+    for _ in range(30):
+        tell(app, about=APPLE)
+        tell(app, 10)
+    wanted = [1 + 11 * place for place in range(30)]
+    reader = Reader()
+    subscription = open_(hub, pro, reader, lists=LIST)
+    assert reader.said == [message(seq, catching_up=True) for seq in wanted[-20:]]
+    assert (subscription.live, subscription.seq) == (True, 330)
+    tell(app, about=APPLE)
+    while hub.publish():
+        pass
+    assert reader.said[20:] == [message(331)]
+
+
+@pytest.mark.parametrize(("matching", "lists"), [(3, LIST), (0, LIST), (3, {"form_types": ["8-K"]})])
+def test_a_filter_that_few_pass_brings_all_of_them_and_no_gap(
+    app: App, hub: Hub, pro: str, matching: int, lists: dict[str, list[str]]
+) -> None:
+    for _ in range(matching):
+        tell(app, about=APPLE)
+        tell(app, 150)
+    reader = Reader()
+    open_(hub, pro, reader, lists=lists)
+    assert reader.seqs == [1 + 151 * place for place in range(matching)] * (lists == LIST)
+
+
+def test_a_reader_over_the_limit_of_its_plan_has_nothing_searched_for_it(
+    app: App, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free, searched = key(app, "free"), []
+    monkeypatch.setattr(events, "before", lambda *asked: searched.append(asked) or [])
+    tell(app, 3)
+    open_(hub, free, Reader(), lists=LIST)
+    with pytest.raises(Refused):
+        open_(hub, free, Reader(), lists=LIST)
+    assert len(searched) == 1
 
 
 def test_a_new_reader_of_a_young_feed_is_told_of_all_there_is(app: App, hub: Hub, pro: str) -> None:
@@ -116,6 +165,7 @@ def test_what_is_no_longer_kept_is_a_gap(make_app: Callable[..., App], clock: Fi
     assert reader.said[0] == {
         "type": "gap",
         "seq": 30,
+        "epoch": 1,
         "occurred_at": "2026-01-31T12:00:00.000Z",
         "data": {"from": 11, "to": 30, "reason": "no longer kept"},
     }
@@ -130,6 +180,68 @@ def test_a_number_not_yet_given_out_is_a_gap_and_the_new_ones_follow(app: App, h
     hub.publish()
     assert reader.said[0]["data"] == {"since_seq": 99, "reason": "not yet given out"}
     assert reader.seqs == [3, 4]
+
+
+def restored(app: App, last: int) -> int:
+    """The journal as it is after a backup was put back in which ``last`` was the last number; the new epoch."""
+    with app.db.write() as tx:
+        tx._connection.execute("DELETE FROM events WHERE seq > ?", (last,))
+        tx._connection.execute("UPDATE feeds SET last_seq = min(last_seq, ?)", (last,))
+        return events.begin_epoch(tx, 1, app.clock.now())
+
+
+@pytest.mark.parametrize(("come_to", "goes_on_after"), [(3, 3), (10, 10), (14, 10), (25, 10)])
+def test_a_reader_of_another_epoch_is_told_and_misses_nothing_of_this_one(
+    app: App, pro: str, come_to: int, goes_on_after: int
+) -> None:
+    tell(app, 25)
+    epoch = restored(app, 10)
+    tell(app, 9)
+    reader = Reader()
+    open_(Hub(app), pro, reader, since=come_to, epoch=1)
+    assert reader.said[0] == {
+        "type": "gap",
+        "seq": goes_on_after,
+        "epoch": epoch,
+        "occurred_at": "2026-01-31T12:00:00.000Z",
+        "data": {"since_seq": come_to, "epoch": 1, "reason": "another epoch"},
+    }
+    assert [(one["seq"], one["epoch"]) for one in reader.said[1:]] == [
+        (seq, epoch) for seq in range(goes_on_after + 1, 20)
+    ]
+
+
+def test_a_reader_of_this_epoch_and_one_that_names_none_go_on_as_ever(app: App, pro: str) -> None:
+    tell(app, 10)
+    epoch = restored(app, 10)
+    tell(app, 5)
+    for named in (epoch, None):
+        reader = Reader()
+        hub = Hub(app)
+        hub.close(open_(hub, pro, reader, since=12, epoch=named))
+        assert reader.seqs == [13, 14, 15]
+
+
+def test_an_epoch_is_never_an_older_one_again(app: App, clock: FixedClock) -> None:
+    first = restored(app, 0)
+    assert first == int(clock.now().timestamp())
+    assert restored(app, 0) == first + 1, "the clock has not moved"
+    with app.db.write() as tx:
+        assert events.begin_epoch(tx, first + 100, clock.now()) == first + 100
+        assert events.begin_epoch(tx, 1, clock.now() - timedelta(days=900)) == first + 101, "the clock was put back"
+
+
+def test_a_journal_that_has_told_nothing_begins_with_the_time_and_one_that_has_keeps_its_epoch(app: App) -> None:
+    tell(app)
+    events.open_journal(app, app.clock.now())
+    with app.db.read() as tx:
+        assert events.span(tx, events.MAIN).epoch == 1
+    with app.db.write() as tx:
+        tx._connection.execute("UPDATE feeds SET last_seq = 0")
+    for seconds in (0, 100):
+        events.open_journal(app, app.clock.now() + timedelta(seconds=seconds))
+        with app.db.read() as tx:
+            assert events.span(tx, events.MAIN).epoch == int(app.clock.now().timestamp())
 
 
 def test_one_feed_does_not_tell_of_another(app: App, hub: Hub, pro: str) -> None:
@@ -179,24 +291,14 @@ def test_a_filter_that_changes_holds_from_then_on(app: App, hub: Hub, pro: str) 
 # ---- who is let in
 
 
-@pytest.mark.parametrize("wrong", ["", "x", "0" * 32])
-def test_without_a_valid_key_nobody_is_let_in(hub: Hub, wrong: str) -> None:
-    with pytest.raises(Refused) as caught:
-        open_(hub, wrong, Reader())
-    assert caught.value.code == 4401
-    assert hub.count == 0
-
-
 @pytest.mark.parametrize(("plan", "allowed"), [("free", 1), ("weekly", 5), ("pro", 5), ("yearly", 5)])
 def test_a_plan_bounds_the_connections_at_once(app: App, hub: Hub, plan: str, allowed: int) -> None:
     mine = key(app, plan)
     held = [open_(hub, mine, Reader()) for _ in range(allowed)]
     with pytest.raises(Refused) as caught:
         open_(hub, mine, Reader())
-    assert (caught.value.code, caught.value.reason) == (
-        4429,
-        f"Connections that the plan allows at once: {allowed}.",
-    )
+    assert caught.value.code == 4429
+    assert str(allowed) in caught.value.reason
     hub.close(held[0])
     hub.close(held[0])
     open_(hub, mine, Reader())
@@ -207,7 +309,7 @@ def test_a_plan_bounds_the_connections_at_once(app: App, hub: Hub, plan: str, al
 def test_one_account_does_not_use_up_the_connections_of_another(app: App, hub: Hub) -> None:
     open_(hub, key(app, "free", "ann@example.com"), Reader())
     open_(hub, key(app, "free", "bob@example.com"), Reader())
-    assert hub.count == 2
+    assert sum(hub.readers.values()) == 2
 
 
 def test_the_limits_are_settings(make_app: Callable[..., App]) -> None:
@@ -222,24 +324,28 @@ def test_the_limits_are_settings(make_app: Callable[..., App]) -> None:
 
 def test_a_refused_reader_is_told_nothing(app: App, hub: Hub) -> None:
     tell(app, 3)
-    reader = Reader()
+    free, reader = key(app, "free"), Reader()
+    open_(hub, free, Reader())
     with pytest.raises(Refused):
-        open_(hub, "0" * 32, reader)
+        open_(hub, free, reader)
     tell(app)
     hub.publish()
     assert reader.got == []
 
 
 def test_a_key_that_was_rotated_reads_no_longer(app: App, hub: Hub) -> None:
-    user = accounts.create(app, "ann@example.com", "pro", NOW)
+    user = users.create(app, "ann@example.com", "pro", NOW)
     old, other = Reader(), Reader()
+    mine, late = key(app), Reader()
     open_(hub, user.api_key, old)
-    open_(hub, key(app), other)
-    hub.recheck()
+    open_(hub, mine, other)
+    asked = hub.keys()
+    assert asked == {user.api_key, mine}
+    open_(hub, key(app, email="late@example.com"), late)
+    hub.recheck(asked, asked)
     assert old.ended == []
-    accounts.rotate_key(app, user.id, NOW)
-    hub.recheck()
-    assert (old.ended, other.ended) == ([(4401, "A valid API key is needed.")], [])
+    hub.recheck(asked, {mine})
+    assert (old.ended, other.ended, late.ended) == ([(4401, "A valid API key is needed.")], [], [])
 
 
 # ---- slow readers
@@ -302,9 +408,7 @@ def test_a_reader_a_thousand_behind_and_no_further_is_not_closed(
     assert reader.ended == []
 
 
-def test_a_reader_that_takes_too_little_for_a_minute_is_closed(
-    app: App, hub: Hub, pro: str, clock: FixedClock
-) -> None:
+def test_a_reader_that_takes_too_little_for_a_minute_is_closed(app: App, hub: Hub, pro: str, clock: FixedClock) -> None:
     reader = Reader(room=0)
     subscription = open_(hub, pro, reader)
     tell(app, 3000)

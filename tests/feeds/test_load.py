@@ -8,7 +8,7 @@ import threading
 import pytest
 from websockets.sync.client import connect
 
-from finapi.events import Span
+from finapi.delivery.events import SequenceRange
 from tests.feeds import SECONDS, Service, key, seqs, tell
 from tests.test_events import held
 
@@ -28,4 +28,4 @@ def test_a_thousand_connections_leave_nothing(service: Service) -> None:
     service.settled()
     assert threading.active_count() == threads
     assert len(os.listdir("/proc/self/fd")) == handles
-    assert held(service.app) == Span(1, 3)
+    assert held(service.app) == SequenceRange(1, 3)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from websockets.frames import Frame, Opcode
 
-from finapi.errors import ApiError
-from finapi.events import About, Event
+from finapi.core.errors import ApiError
+from finapi.delivery.events import About, Event
 from finapi.feeds import messages
-from finapi.feeds.messages import Filter
+from finapi.feeds.messages import Filter, Since
 
 APPLE = About(("AAPL",), ("0000320193",), "10-K")
 BERKSHIRE = About(("BRK-B", "BRK-A"), ("0001067983", "0000000007"), "4")
@@ -20,14 +20,14 @@ EVENT = Event("main-api", 7, "new_filing", "2025-05-02T10:00:46.000Z", APPLE, '{
 
 def test_a_message_carries_the_event_and_its_data_digit_by_digit() -> None:
     assert messages.of_event(EVENT, catching_up=False).text == (
-        '{"type":"new_filing","seq":7,"occurred_at":"2025-05-02T10:00:46.000Z","data":{"price":12.50}}'
+        '{"type":"new_filing","seq":7,"epoch":1,"occurred_at":"2025-05-02T10:00:46.000Z","data":{"price":12.50}}'
     )
 
 
 def test_what_a_reader_missed_says_so() -> None:
     said = json.loads(messages.of_event(EVENT, catching_up=True).text)
     assert said["is_catchup"] is True
-    assert list(said) == ["type", "seq", "occurred_at", "data", "is_catchup"]
+    assert list(said) == ["type", "seq", "epoch", "occurred_at", "data", "is_catchup"]
 
 
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 65_535, 65_536, 200_000])
@@ -47,7 +47,7 @@ def test_every_spelling_is_made_once() -> None:
 
 def test_a_server_sent_event_is_one_line_of_data_with_the_number_as_its_id() -> None:
     message = messages.of_event(EVENT, catching_up=False)
-    assert message.server_sent().decode() == f"id: 7\nevent: new_filing\ndata: {message.text}\n\n"
+    assert message.server_sent().decode() == f"id: 1-7\nevent: new_filing\ndata: {message.text}\n\n"
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,7 @@ def test_a_server_sent_event_is_one_line_of_data_with_the_number_as_its_id() -> 
         ({"tickers": None, "other": 1}, [APPLE, BERKSHIRE]),
     ],
 )
-def test_a_filter_passes_what_is_of_the_companies_and_of_the_forms(
-    lists: dict[str, Any], passes: list[About]
-) -> None:
+def test_a_filter_passes_what_is_of_the_companies_and_of_the_forms(lists: dict[str, Any], passes: list[About]) -> None:
     wanted = Filter().with_lists(lists)
     assert [about for about in (APPLE, BERKSHIRE) if wanted.wants(about)] == passes
 
@@ -113,10 +111,27 @@ def test_a_filter_does_not_grow_beyond_a_thousand() -> None:
 
 @pytest.mark.parametrize(("given", "read"), [(None, None), ("", None), ("0", 0), ("12", 12), (12, 12)])
 def test_a_number_to_go_on_after(given: object, read: int | None) -> None:
-    assert messages.since_seq(given) == read
+    assert messages.since({"since_seq": given}) == (None if read is None else Since(read))
+    assert messages.since({"since_seq": 5, "epoch": given}) == Since(5, read)
+    assert messages.since({"epoch": given}) is None
 
 
 @pytest.mark.parametrize("given", ["-1", "x", "1.5", 1.5, True, [], "9" * 16, "١"])
 def test_what_is_no_such_number_is_refused(given: object) -> None:
-    with pytest.raises(ApiError, match="since_seq must be a whole number"):
-        messages.since_seq(given)
+    for name in ("since_seq", "epoch"):
+        with pytest.raises(ApiError, match=f"{name} must be a whole number"):
+            messages.since({name: given})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("1769860800-12", Since(12, 1769860800)), ("12", Since(12)), ("", None), ("-", None), ("7-", None)],
+)
+def test_the_id_of_a_server_sent_event_is_an_epoch_and_a_number(text: str, said: Since | None) -> None:
+    assert messages.since(messages.split_id(text)) == said
+
+
+@pytest.mark.parametrize("text", ["x-1", "1-x", "1-2-3", "1 - 2", "--1"])
+def test_an_id_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ApiError):
+        messages.since(messages.split_id(text))

@@ -1,4 +1,4 @@
-"""The JavaScript client, ``socket.io-client``, under node; slow, as npm has to fetch it."""
+"""The JavaScript client, ``socket.io-client``, under node and in Chromium; slow, as npm has to fetch it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import pytest
 from websockets.sync.client import connect
 
 from tests.feeds import Service, key, tell
+from tests.real import test_pages as pages
 
 pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).parent / "node_client.js"
+UPGRADES = Path(__file__).parent / "upgrades.js"
 VERSION = "socket.io-client@4"
 
 
@@ -38,17 +40,10 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "node_modules"
 
 
-def read(
-    modules: Path,
-    service: Service,
-    auth: dict[str, Any],
-    transports: str = "",
-    count: int = 20,
-    **options: Any,
-) -> list[dict[str, Any]]:
-    said = json.dumps({"auth": auth, **options})
+def node(modules: Path, *words: object) -> list[dict[str, Any]]:
+    """The lines of JSON that a script prints; it must end well."""
     done = subprocess.run(
-        ["node", SCRIPT, f"http://{service.host}", "/ws/main-api", said, transports, str(count)],
+        ["node", *map(str, words)],
         env={**os.environ, "NODE_PATH": str(modules)},
         capture_output=True,
         text=True,
@@ -58,10 +53,15 @@ def read(
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def read(
+    modules: Path, service: Service, auth: dict[str, Any], transports: str = "", count: int = 20, **options: Any
+) -> list[dict[str, Any]]:
+    said = json.dumps({"auth": auth, **options})
+    return node(modules, SCRIPT, f"http://{service.host}", "/ws/main-api", said, transports, count)
+
+
 @pytest.mark.parametrize("transports", ["", "websocket", "polling"])
-def test_the_client_has_its_twenty_filters_and_resumes(
-    modules: Path, service: Service, transports: str
-) -> None:
+def test_the_client_has_its_twenty_filters_and_resumes(modules: Path, service: Service, transports: str) -> None:
     tell(service.app, 30)
     mine = key(service.app)
     *events, last = read(modules, service, {"token": mine}, transports)
@@ -88,12 +88,39 @@ def test_the_key_may_come_with_the_request(
 
 
 def test_the_client_is_refused_with_the_code(modules: Path, service: Service) -> None:
-    assert read(modules, service, {"token": "0" * 32}) == [
-        {"refused": 4401, "message": "A valid API key is needed."}
-    ]
+    assert read(modules, service, {"token": "0" * 32}) == [{"refused": 4401, "message": "A valid API key is needed."}]
     free = key(service.app, "free")
     with connect(service.url(token=free), proxy=None):
         assert read(modules, service, {"token": free}) == [
             {"refused": 4429, "message": "Connections that the plan allows at once: 1."}
         ]
+    service.outwaited()
+
+
+def test_two_hundred_of_two_hundred_connections_are_upgraded(modules: Path, service: Service) -> None:
+    for type in ("new_filing", "insider_transaction", "13f_filing"):
+        tell(service.app, 30, type=type)
+    auth = json.dumps({"token": key(service.app), "since_seq": 25})
+    said = node(modules, UPGRADES, f"http://{service.host}", auth, 200)
+    assert said == [{"websocket": 200}]
+    # Without time passing: a connection that is closed right behind its upgrade leaves nothing.
+    service.settled()
+
+
+@pytest.mark.skipif(not (pages.CHROMIUM and pages.DRIVER), reason="chromium and chromedriver are not installed")
+def test_two_hundred_of_two_hundred_connections_are_upgraded_in_a_browser(
+    modules: Path, service: Service, tmp_path: Path
+) -> None:
+    pytest.importorskip("selenium")
+    tell(service.app, 30, type="13f_filing")
+    script = (modules / "socket.io-client" / "dist" / "socket.io.min.js").read_text() + UPGRADES.read_text()
+    with pages.target() as port, pages.browser(tmp_path) as chromium:
+        chromium.open(f"http://127.0.0.1:{port}/")  # a page of another origin
+        chromium.driver.set_script_timeout(60)
+        said = chromium.driver.execute_async_script(
+            f"{script}\nconst [url, auth, then] = arguments; upgraded(window.io, url, auth, 200).then(then);",
+            f"http://{service.host}",
+            {"token": key(service.app), "since_seq": 25},
+        )
+    assert said == {"websocket": 200}
     service.outwaited()

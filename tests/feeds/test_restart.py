@@ -28,9 +28,7 @@ def said(client: ClientConnection) -> Any:
 
 def ingest(data: Path, place: Path, number: int) -> None:
     folder = write(place / str(number), filing(cik=2_000_000 + number))
-    done = finapi(
-        "ingest", "--data-dir", data, "--accession", accession(number), "--filed", "2025-02-01", folder
-    )
+    done = finapi("ingest", "--data-dir", data, "--accession", accession(number), "--filed", "2025-02-01", folder)
     assert done.status == 0, done
 
 

@@ -6,17 +6,19 @@ import http.client
 import json
 import queue
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import socketio
 import websocket
+from websockets.frames import Frame, Opcode
 from websockets.sync.client import connect
 
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.events import About
+from finapi.core.clock import FixedClock
+from finapi.delivery.events import About
 from tests.feeds import SECONDS, Service, key, message, running, tell
 from tests.process import eventually
 
@@ -47,6 +49,14 @@ class Client:
 
     def __init__(self, service: Service, *namespaces: str, path: str = "socket.io", **options: Any) -> None:
         self.socket = socketio.Client(reconnection=False)
+        eio, start = self.socket.eio, self.socket.eio.start_background_task
+
+        def in_order(target: Callable[..., Any], *args: Any, **options: Any) -> Any:
+            # The client starts a thread for each message, and two may change places. Here a message is handled where
+            # it is received, in the order of the transport.
+            return target(*args) if target == eio.handlers["message"] else start(target, *args, **options)
+
+        eio.start_background_task = in_order
         self.told: queue.Queue[tuple[str, str, Any]] = queue.Queue()
         for namespace in namespaces:
             self._listen(namespace)
@@ -60,9 +70,7 @@ class Client:
         )
 
     def _listen(self, namespace: str) -> None:
-        self.socket.on(
-            "*", lambda event, *data: self.told.put((namespace, event, data[0])), namespace=namespace
-        )
+        self.socket.on("*", lambda event, *data: self.told.put((namespace, event, data[0])), namespace=namespace)
 
     def next(self) -> tuple[str, str, Any]:
         return self.told.get(timeout=SECONDS)
@@ -98,10 +106,7 @@ def test_the_feeds_paths_are_namespaces_of_socket_io(service: Service, transport
     tell(service.app, type="insider_transaction")
     auth = {"token": key(service.app)}
     with client(service, MAIN, INSIDER, auth=auth, transports=transports) as reader:
-        assert sorted(reader.next()[:2] for _ in range(2)) == [
-            (INSIDER, "insider_transaction"),
-            (MAIN, "new_filing"),
-        ]
+        assert sorted(reader.next()[:2] for _ in range(2)) == [(INSIDER, "insider_transaction"), (MAIN, "new_filing")]
         service.settled(connections=1, sessions=1, readers=2)
         tell(service.app, 3)
         assert reader.seqs(3) == [2, 3, 4]
@@ -120,9 +125,7 @@ def test_the_key_may_come_with_the_request(service: Service, transports: list[st
 
 
 @transports
-def test_a_reader_goes_on_after_the_number_in_its_auth(
-    service: Service, transports: list[str] | None
-) -> None:
+def test_a_reader_goes_on_after_the_number_in_its_auth(service: Service, transports: list[str] | None) -> None:
     tell(service.app, 300)
     auth = {"token": key(service.app), "since_seq": 50}
     with client(service, MAIN, auth=auth, transports=transports) as reader:
@@ -182,7 +185,7 @@ def test_leaving_a_namespace_makes_room(service: Service) -> None:
 @transports
 def test_a_session_that_ended_leaves_nothing(service: Service, transports: list[str] | None) -> None:
     with client(service, MAIN, auth={"token": key(service.app)}, transports=transports):
-        eventually(lambda: service.feeds.counts["readers"] == 1, SECONDS)
+        eventually(lambda: service.counts["readers"] == 1, SECONDS)
     service.outwaited()
 
 
@@ -194,7 +197,7 @@ def test_a_stop_ends_the_session(app: App, clock: FixedClock, transports: list[s
         client(service, MAIN, auth={"token": key(app)}, transports=transports) as reader,
     ):
         reader.socket.on("disconnect", ended.put, namespace=MAIN)
-        eventually(lambda: service.feeds.counts["readers"] == 1, SECONDS)
+        eventually(lambda: service.counts["readers"] == 1, SECONDS)
         service.stop()
         ended.get(timeout=SECONDS)
 
@@ -251,6 +254,7 @@ def test_a_poll_answers_with_all_that_waits(polling: Polling) -> None:
     app = polling.service.app
     tell(app, 2)
     assert polling.post(f"40{MAIN}," + json.dumps({"token": key(app)})) == 200
+    polling.service.settled(sessions=1, readers=1)
     status, headers, body = polling.get()
     first, second, third = body.split("\x1e")
     assert (status, headers["Content-Type"]) == (200, "text/plain; charset=UTF-8")
@@ -270,12 +274,12 @@ def test_a_session_is_asked_whether_it_lives_and_ends_when_it_does_not_say(polli
     service.advance(20)
     assert polling.get()[2] == "2"
     service.advance(20)
-    eventually(lambda: service.feeds.counts["sessions"] == 0, SECONDS)
+    eventually(lambda: service.counts["sessions"] == 0, SECONDS)
     assert polling.get()[0] == 400
 
 
 def test_a_session_that_joins_nothing_in_five_seconds_ends(polling: Polling) -> None:
-    polling.service.settled(sessions=1, strangers=1)
+    polling.service.settled(sessions=1, unauthenticated=1)
     polling.service.advance(5)
     polling.service.settled()
     assert polling.get()[0] == 400
@@ -299,6 +303,7 @@ def test_a_body_that_says_nothing_ends_the_session(polling: Polling, body: str |
 def test_joining_a_namespace_twice_ends_the_session(polling: Polling) -> None:
     join = f"40{MAIN}," + json.dumps({"token": key(polling.service.app)})
     assert polling.post(join) == 200
+    polling.service.settled(sessions=1, readers=1)
     assert polling.post(join) == 400
     polling.service.settled()
 
@@ -330,8 +335,8 @@ def test_what_is_no_handshake_is_an_error_of_the_api(service: Service, method: s
     assert headers["Connection"] == "close"
 
 
-def test_strangers_are_bounded_for_an_address(make_app: Callable[..., App], clock: FixedClock) -> None:
-    with running(make_app(feed_strangers_per_address=3), clock) as service:
+def test_connections_without_a_key_are_bounded_for_an_address(make_app: Callable[..., App], clock: FixedClock) -> None:
+    with running(make_app(feed_unauthenticated_per_address=3), clock) as service:
         sessions = [Polling(service) for _ in range(3)]
         assert call(service, "GET", "/socket.io/?EIO=4&transport=polling")[0] == 429
         sessions[0].post("1")
@@ -343,10 +348,7 @@ def test_a_page_of_another_origin_may_poll(service: Service) -> None:
     status, headers, _ = call(service, "GET", path, headers={"Origin": "https://app.example.com"})
     assert (status, headers["Access-Control-Allow-Origin"]) == (200, "*")
     status, headers, _ = call(service, "OPTIONS", path, headers={"Origin": "https://app.example.com"})
-    assert (status, headers["Access-Control-Allow-Headers"]) == (
-        204,
-        "X-API-Key, Content-Type, Last-Event-ID",
-    )
+    assert (status, headers["Access-Control-Allow-Headers"]) == (204, "X-API-Key, Content-Type, Last-Event-ID")
 
 
 def test_a_poll_on_a_connection_that_has_served_another_call_is_handed_over_too(service: Service) -> None:
@@ -364,18 +366,108 @@ def test_a_websocket_takes_a_session_over_with_all_that_waits(polling: Polling) 
     service = polling.service
     polling.post(f"40{MAIN}," + json.dumps({"token": key(service.app)}))
     polling.get()
-    sid = polling.handshake["sid"]
-    url = f"ws://{service.host}/socket.io/?EIO=4&transport=websocket&sid={sid}"
-    with connect(url, proxy=None, ping_interval=None) as socket:
+    with connect(upgrade_url(polling), proxy=None, ping_interval=None) as socket:
         socket.send("2probe")
         assert socket.recv(timeout=SECONDS) == "3probe"
         tell(service.app, 2)
-        eventually(lambda: service.feeds._sessions[sid].waiting() == 2, SECONDS)
+        eventually(lambda: service.feeds._sessions[polling.handshake["sid"]].waiting() == 2, SECONDS)
         socket.send("5")
         seqs = [json.loads(str(socket.recv(timeout=SECONDS)).partition(",")[2])[1]["seq"] for _ in range(2)]
         assert seqs == [1, 2]
         assert polling.get()[0] == 400, "no poll beside the WebSocket"
     service.settled()
+
+
+def upgrade_url(polling: Polling) -> str:
+    return f"ws://{polling.service.host}/socket.io/?EIO=4&transport=websocket&sid={polling.handshake['sid']}"
+
+
+def test_a_poll_is_answered_at_once_while_a_websocket_asks_for_the_session(polling: Polling) -> None:
+    polling.post(f"40{MAIN}," + json.dumps({"token": key(polling.service.app)}))
+    polling.get()
+    with connect(upgrade_url(polling), proxy=None, ping_interval=None) as socket:
+        socket.send("2probe")
+        assert socket.recv(timeout=SECONDS) == "3probe"
+        assert [polling.get()[2] for _ in range(3)] == ["6", "6", "6"]
+        tell(polling.service.app)
+        session = polling.service.feeds._sessions[polling.handshake["sid"]]
+        eventually(lambda: session.waiting() == 1, SECONDS)
+        assert '"seq":1,' in polling.get()[2]
+        socket.send("5")
+        tell(polling.service.app)
+        assert '"seq":2,' in str(socket.recv(timeout=SECONDS))
+    polling.service.settled()
+
+
+@pytest.mark.parametrize("changes", [True, False])
+def test_a_stop_waits_for_a_client_that_changes_over_to_a_websocket(polling: Polling, changes: bool) -> None:
+    """Closed before that, engine.io-client 6 would stay paused until a ping is overdue, 40 seconds later."""
+    polling.post(f"40{MAIN}," + json.dumps({"token": key(polling.service.app)}))
+    polling.get()
+    with connect(upgrade_url(polling), proxy=None, ping_interval=None) as socket, ThreadPoolExecutor() as pool:
+        socket.send("2probe")
+        assert socket.recv(timeout=SECONDS) == "3probe"
+        assert polling.get()[2] == "6"
+        stopped = pool.submit(polling.service.stop)
+        eventually(lambda: polling.service.feeds._stopping.is_set(), SECONDS)
+        if changes:
+            socket.send("5")
+            eventually(lambda: socket.close_code is not None, SECONDS)
+            assert socket.close_code == 1001
+        stopped.result(timeout=SECONDS)
+        polling.service.settled()
+
+
+def test_a_websocket_that_asks_and_does_not_take_over_is_closed_and_polls_wait_again(polling: Polling) -> None:
+    service = polling.service
+    polling.post(f"40{MAIN}," + json.dumps({"token": key(service.app)}))
+    polling.get()
+    with connect(upgrade_url(polling), proxy=None, ping_interval=None) as socket:
+        socket.send("2probe")
+        assert socket.recv(timeout=SECONDS) == "3probe"
+        service.advance(5)
+        service.settled(sessions=1, readers=1)
+        with ThreadPoolExecutor() as pool:
+            waiting = pool.submit(polling.get)
+            service.settled(connections=1, sessions=1, readers=1)
+            tell(service.app)
+            assert '"seq":1,' in waiting.result(timeout=SECONDS)[2]
+
+
+def test_a_session_whose_websocket_is_closed_right_behind_the_upgrade_ends(polling: Polling) -> None:
+    service = polling.service
+    polling.post(f"40{MAIN}," + json.dumps({"token": key(service.app), "since_seq": 0}))
+    polling.get()
+    with connect(upgrade_url(polling), proxy=None, ping_interval=None) as socket:
+        socket.send("2probe")
+        assert socket.recv(timeout=SECONDS) == "3probe"
+        said = [(Opcode.TEXT, b"5"), (Opcode.TEXT, b"42" + MAIN.encode() + b',["subscribe",{}]'), (Opcode.CLOSE, b"")]
+        # In one write, so that the service reads them together.
+        socket.socket.sendall(b"".join(Frame(*one).serialize(mask=True) for one in said))
+        service.settled()
+
+
+@pytest.mark.parametrize("way", ["polling", "websocket", "upgraded"])
+def test_the_transport_carries_every_number_in_order(polling: Polling, way: str) -> None:
+    service = polling.service
+    tell(service.app, 300)
+    join = f"40{MAIN}," + json.dumps({"token": key(service.app), "since_seq": 50})
+    told: list[str] = []
+    if way == "websocket":
+        url = f"ws://{service.host}/socket.io/?EIO=4&transport=websocket"
+    else:
+        url = upgrade_url(polling)
+        assert polling.post(join) == 200
+        while len(told) < (251 if way == "polling" else 100):
+            told += polling.get()[2].split("\x1e")
+    if way != "polling":
+        with connect(url, proxy=None, ping_interval=None) as socket:
+            for packet in ["2probe", "5"] if way == "upgraded" else [join]:
+                socket.send(packet)
+            while len([one for one in told if one.startswith("4")]) < 251:
+                told.append(str(socket.recv(timeout=SECONDS)))
+    events = [json.loads(one.partition(",")[2])[1] for one in told if one.startswith("42")]
+    assert [one["seq"] for one in events] == list(range(51, 301))
 
 
 @pytest.mark.parametrize("first", ["5", "40", "2", "nonsense"])

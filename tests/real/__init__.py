@@ -11,12 +11,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from finapi import accounts
 from finapi import app as apps
+from finapi.accounts import users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.config import Config
-from finapi.market import ingest
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.market.documents.identify import Given
+from finapi.market.documents.outcomes import Outcome
+from finapi.market.intake import ingest
 from tests.client import Client
 from tests.conftest import NOW, SHARED
 
@@ -60,13 +62,11 @@ class Service:
 def service(*folders: str) -> Iterator[Service]:
     """A service that has ingested these folders of ../shared/edgar/xbrl, with a caller on the plan pro."""
     numbers = itertools.count(1)
-    app = apps.in_memory(
-        Config(), FixedClock(NOW), new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}"
-    )
+    app = apps.in_memory(Config(), FixedClock(NOW), new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}")
     try:
-        user = accounts.create(app, "ann@example.com", "pro", NOW)
-        outcomes: list[ingest.Outcome] = []
-        ingest.run(app, [EDGAR / "xbrl" / folder for folder in folders], ingest.Given(), outcomes.append)
+        user = users.create(app, "ann@example.com", "pro", NOW)
+        outcomes: list[Outcome] = []
+        ingest.run(app, [EDGAR / "xbrl" / folder for folder in folders], Given(), outcomes.append)
         assert [outcome for outcome in outcomes if outcome.outcome == "refused"] == []
         accessions = {
             folder: outcome.accession
@@ -134,11 +134,7 @@ def items(statement: JSON) -> list[JSON]:
 
 def periods(statement: JSON) -> list[tuple[str | None, str]]:
     """The periods of the columns without dimensions, in order."""
-    return [
-        (column["start_date"], column["end_date"])
-        for column in statement["columns"]
-        if column["dims"] is None
-    ]
+    return [(column["start_date"], column["end_date"]) for column in statement["columns"] if column["dims"] is None]
 
 
 def day_before(day: str) -> str:

@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 import pytest
 
-from finapi.market import pack
-from finapi.market.report import Context, Fact, Report
+from finapi.market.statements import intake
+from finapi.market.statements.layout import Context
+from finapi.market.statements.report import Fact, Report
 from tests.conftest import needs_shared
 from tests.real import AAPL_2023, AAPL_Q2_2025, AEON, NFLX_2010, NFLX_2024, service
 
@@ -64,9 +65,7 @@ def half_a_unit(fact: Fact) -> Decimal:
 
 def bindings(report: Report) -> Iterator[Binding]:
     reported = {
-        (fact.concept, fact.context, fact.unit): fact
-        for fact in report.facts
-        if fact.unit and fact.value is not None
+        (fact.concept, fact.context, fact.unit): fact for fact in report.facts if fact.unit and fact.value is not None
     }
     places: dict[str, list[tuple[int, str]]] = {}
     for concept, context, unit in reported:
@@ -96,18 +95,12 @@ def bindings(report: Report) -> Iterator[Binding]:
 @pytest.fixture(scope="module")
 def found() -> dict[str, list[Binding]]:
     with service(*FILINGS) as filings, filings.app.db.read() as tx:
-        reports = {filed.accession: report for report, filed in pack.held(tx)}
+        reports = {filed.accession: report for report, filed, _ in intake.FAMILY.pack_rows(tx)}
         return {folder: list(bindings(reports[filings.accessions[folder]])) for folder in FILINGS}
 
 
 # Sums of the statements and of the notes that bind.
-COUNTS = {
-    AAPL_2023: (55, 121),
-    AAPL_Q2_2025: (60, 60),
-    AEON: (48, 6),
-    NFLX_2010: (52, 0),
-    NFLX_2024: (32, 28),
-}
+COUNTS = {AAPL_2023: (55, 121), AAPL_Q2_2025: (60, 60), AEON: (48, 6), NFLX_2010: (52, 0), NFLX_2024: (32, 28)}
 
 
 @pytest.mark.parametrize("folder", FILINGS)
@@ -136,14 +129,12 @@ NOT_TIED = {
         Decimal(-125_000),
         "the liabilities of 125 thousand that the table adds are us-gaap:Liabilities, an instant, which no sum of "
         "durations can hold",
-    ),
+    )
 }
 
 
 @pytest.mark.parametrize("folder", FILINGS)
-def test_every_sum_ties_within_its_decimals_but_those_explained(
-    found: dict[str, list[Binding]], folder: str
-) -> None:
+def test_every_sum_ties_within_its_decimals_but_those_explained(found: dict[str, list[Binding]], folder: str) -> None:
     untied = {
         (folder, binding.role, binding.total.concept, binding.context.end): binding.difference
         for binding in found[folder]

@@ -19,9 +19,10 @@ from typing import Any
 
 import pytest
 
-from finapi import server
-from finapi.config import Config
-from finapi.market import pack
+from finapi.core.config import Config
+from finapi.edgar.forms import XBRL
+from finapi.market.documents import packed
+from finapi.ops.opened import opened
 from tests import process
 from tests.process import CIK, Running, accession, filing, finapi, write
 
@@ -84,9 +85,7 @@ def check_accounts(data_dir: Path) -> None:
 
 def check_filings(data_dir: Path) -> set[str]:
     """Every filing that is there is whole; their accession numbers."""
-    stored = dict(
-        query(data_dir, "SELECT reports.id, accession FROM reports JOIN filings ON filings.id = filing_id")
-    )
+    stored = dict(query(data_dir, "SELECT reports.id, accession FROM reports JOIN filings ON filings.id = filing_id"))
     assert len(set(stored.values())) == len(stored)
     assert query(data_dir, "SELECT count(*) FROM filings") == [(len(stored),)]
     assert query(data_dir, "SELECT version FROM data_version") == [(len(stored),)]
@@ -103,15 +102,15 @@ def check_filings(data_dir: Path) -> set[str]:
 
 def start_again(data_dir: Path) -> None:
     """The next start: what it has to put in order, and what must then be so."""
-    with server.opened(Config(data_dir=data_dir)) as app:
+    with opened(Config(data_dir=data_dir)) as app:
         assert app.db.integrity() == []
     check_accounts(data_dir)
 
 
-def packed(data_dir: Path) -> bytes:
+def everything(data_dir: Path) -> bytes:
     """Everything that is stored of filings, as one comparable value."""
-    with server.opened(Config(data_dir=data_dir)) as app, app.db.read() as tx:
-        return pack.dump(pack.held(tx))
+    with opened(Config(data_dir=data_dir)) as app, app.db.read() as tx:
+        return packed.dump(tx, XBRL)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +132,7 @@ def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes
     took = time.monotonic() - started
     assert done.status == 0
     assert check_filings(data_dir) == {accession(number) for number in range(1, FILINGS + 1)}
-    return packed(data_dir), took
+    return everything(data_dir), took
 
 
 def killed_ingest(folder: Path, data_dir: Path, delay: float) -> tuple[int, set[str]]:
@@ -169,14 +168,14 @@ def test_an_ingest_killed_at_any_moment_keeps_whole_filings_and_can_be_repeated(
             cut_off += len(stored) < FILINGS
         else:
             assert (status, len(stored)) == (0, FILINGS), moment
-            assert packed(data_dir) == expected, moment
+            assert everything(data_dir) == expected, moment
             life += 1
             data_dir = tmp_path / str(life)
     assert cut_off >= KILLS // 2, f"most kills came too late to show anything: {cut_off}"
     again = finapi("ingest", folder, "--json", "--data-dir", data_dir)
     assert again.status == 0
     assert again.json["counts"]["ingested"] + again.json["counts"]["unchanged"] == 5 * FILINGS
-    assert packed(data_dir) == expected
+    assert everything(data_dir) == expected
 
 
 class Load:
@@ -218,9 +217,7 @@ Ledger = dict[str, Counter[str]]
 def ledger(data_dir: Path) -> Ledger:
     """How many rows of each reason every call has."""
     found: Ledger = {}
-    for request_id, reason in query(
-        data_dir, "SELECT request_id, reason FROM ledger WHERE endpoint IS NOT NULL"
-    ):
+    for request_id, reason in query(data_dir, "SELECT request_id, reason FROM ledger WHERE endpoint IS NOT NULL"):
         found.setdefault(request_id, Counter())[reason] += 1
     return found
 
@@ -251,9 +248,7 @@ def check_bills(answers: list[tuple[int, str, int]], opened: set[str], before: L
         elif status == 402:
             assert (charged, found) == (0, {})
         else:
-            assert (status, charged, found) in [
-                (code, 0, {"debit": 1, "4xx_refund": 1}) for code in (400, 404)
-            ]
+            assert (status, charged, found) in [(code, 0, {"debit": 1, "4xx_refund": 1}) for code in (400, 404)]
 
 
 def test_calls_killed_at_any_moment_are_paid_for_once_or_given_back(tmp_path: Path) -> None:

@@ -33,10 +33,7 @@ KINDS = {
     ("CF", "0"): "cash-flow",
 }
 
-AXES = {
-    "srt:ProductOrServiceAxis": "ProductOrService",
-    "us-gaap:StatementEquityComponentsAxis": "EquityComponents",
-}
+AXES = {"srt:ProductOrServiceAxis": "ProductOrService", "us-gaap:StatementEquityComponentsAxis": "EquityComponents"}
 
 
 class Value(NamedTuple):
@@ -88,9 +85,7 @@ def version(concept: str) -> tuple[str, str]:
 def key_of(cell: Cell) -> Value:
     tag, of = version(cell.concept)
     assert cell.unit is not None
-    segments = "".join(
-        f"{AXES[axis]}={member.partition(':')[2].removesuffix('Member')};" for axis, member in cell.dims
-    )
+    segments = "".join(f"{AXES[axis]}={member.partition(':')[2].removesuffix('Member')};" for axis, member in cell.dims)
     uom = cell.unit.partition("/")[0]
     return Value(tag, of, month_end(cell.end), quarters(cell.start, cell.end), uom, segments)
 
@@ -128,9 +123,7 @@ def test_statements_are_those_of_the_data_set_in_its_order(apple: Service) -> No
 
 
 @pytest.mark.parametrize(("stmt", "inpth"), list(KINDS))
-def test_every_presented_row_is_served_in_order_with_label_and_negation(
-    apple: Service, stmt: str, inpth: str
-) -> None:
+def test_every_presented_row_is_served_in_order_with_label_and_negation(apple: Service, stmt: str, inpth: str) -> None:
     presented = sorted(
         (row for row in table("pre.txt") if (row["stmt"], row["inpth"]) == (stmt, inpth)),
         key=lambda row: int(row["line"]),

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from finapi.app import App
-from finapi.market import ingest
-from finapi.market.outcomes import UNDATED
+from finapi.market.documents.identify import Given
+from finapi.market.documents.outcomes import UNDATED, Outcome
+from finapi.market.intake import ingest
 from tests.conftest import SHARED, needs_shared
 
 pytestmark = [needs_shared, pytest.mark.slow]
@@ -69,8 +70,8 @@ def test_every_document_is_ingested_or_refused_with_its_reason(app: App) -> None
     wanted = {path for path in listed if path.split("/")[0] in FAMILIES}
     found: dict[str, tuple[str, str | None]] = {}
 
-    def tell(one: ingest.Outcome) -> None:
+    def tell(one: Outcome) -> None:
         found[Path(one.path).relative_to(EDGAR).as_posix()] = (one.outcome, one.reason)
 
-    ingest.run(app, [EDGAR / name for name in FAMILIES], ingest.Given(), tell)
+    ingest.run(app, [EDGAR / name for name in FAMILIES], Given(), tell)
     assert found == {path: OTHERWISE.get(path, ("ingested", None)) for path in wanted}

@@ -16,12 +16,18 @@ import pytest
 
 from finapi import app as apps
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.config import Config
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
 from finapi.edgar import recognise
-from finapi.market import agreement, facts, ingest, sources
-from finapi.market.facts import Fact
+from finapi.market.documents import sources
+from finapi.market.documents.identify import Given
+from finapi.market.documents.outcomes import Outcome
+from finapi.market.intake import ingest
+from finapi.market.statements import facts
+from finapi.market.statements.facts import FiledFact
+from finapi.store.db import Transaction
 from tests.conftest import NOW, needs_shared
+from tests.measure import agreement
 from tests.real import AAPL_2023, AAPL_2024, AAPL_Q2_2025, EDGAR, service
 
 pytestmark = needs_shared
@@ -34,13 +40,13 @@ SLICE = EDGAR / "fsds_slices" / "0000320193-24-000123"
 
 def held(*paths: Path) -> App:
     app = apps.in_memory(Config(), FixedClock(NOW))
-    outcomes: list[ingest.Outcome] = []
-    ingest.run(app, paths, ingest.Given(), outcomes.append)
+    outcomes: list[Outcome] = []
+    ingest.run(app, paths, Given(), outcomes.append)
     assert [one for one in outcomes if one.outcome == "refused"] == []
     return app
 
 
-def of(app: App, cik: int, *concepts: str, **question: Any) -> list[Fact]:
+def of(app: App, cik: int, *concepts: str, **question: Any) -> list[FiledFact]:
     with app.db.read() as tx:
         return facts.of_company(tx, cik, concepts=concepts or None, **question)
 
@@ -52,7 +58,7 @@ def apple() -> Iterator[App]:
     app.db.close()
 
 
-def told(found: list[Fact]) -> list[tuple[str | None, str, str | None, str | None]]:
+def told(found: list[FiledFact]) -> list[tuple[str | None, str, str | None, str | None]]:
     return [(fact.value, fact.accession, fact.form, fact.filed) for fact in found]
 
 
@@ -124,15 +130,20 @@ def test_two_copies_in_any_order_make_the_same_facts(apple: App) -> None:
         app.db.close()
 
 
+def of_filing(tx: Transaction, accession: str) -> list[FiledFact]:
+    read = facts.of_sets(tx, facts.sets_of(tx, accession=accession))
+    return [fact for _, found in read for fact in found]
+
+
 def test_companyfacts_are_what_the_filings_tag_without_dimensions(apple: App) -> None:
     """The proof that either may speak for a filing: each figure of the one is in the other, equal."""
     from_documents = held(*(EDGAR / "xbrl" / name for name in (AAPL_2023, AAPL_2024, AAPL_Q2_2025)))
     counts = {}
     for accession in ("0000320193-23-000106", "0000320193-24-000123", "0000320193-25-000057"):
         with apple.db.read() as tx:
-            theirs = {fact[:4]: fact.value for fact in facts.of_filing(tx, accession)}
+            theirs = {fact[:4]: fact.value for fact in of_filing(tx, accession)}
         with from_documents.db.read() as tx:
-            ours = {fact[:4]: fact.value for fact in facts.of_filing(tx, accession) if not fact.dims}
+            ours = {fact[:4]: fact.value for fact in of_filing(tx, accession) if not fact.dims}
         assert {key: Decimal(value or "") for key, value in theirs.items()} == {
             key: Decimal(ours[key] or "") for key in theirs
         }
@@ -169,9 +180,7 @@ def entries(place: Path) -> Iterator[dict[str, sources.Entry]]:
 def test_our_reading_of_apple_s_10_k_is_the_sec_s() -> None:
     with service(AAPL_2024) as ours:
         for tables in entries(SLICE):
-            found = list(
-                agreement.of_data_set(tables, lambda _: ours.statements(AAPL_2024, dimensioned=True))
-            )
+            found = list(agreement.of_data_set(tables, lambda _: ours.statements(AAPL_2024, dimensioned=True)))
     assert [one.misses for one in found] == [()] * 3
     assert agreement.totals(found)["all"] == {
         "statements": 3,
@@ -191,8 +200,8 @@ def test_every_statement_of_2009q3_is_served_as_its_rows_are() -> None:
     with service() as ours:
         clock = ours.app.clock
         assert isinstance(clock, FixedClock)
-        outcomes: list[ingest.Outcome] = []
-        ingest.run(ours.app, [archive], ingest.Given(), outcomes.append)
+        outcomes: list[Outcome] = []
+        ingest.run(ours.app, [archive], Given(), outcomes.append)
         assert {one.reason for one in outcomes if one.outcome == "ingested"} == {
             "435 filings: 435 ingested, 0 held already"
         }

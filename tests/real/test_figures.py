@@ -70,9 +70,7 @@ def figures_of(folder: str) -> list[dict[str, str]]:
     return [row for row in figures() if row["source_file"].split("/")[1] == folder]
 
 
-def served(
-    statements: dict[str, JSON], concept: str, start: str | None, end: str
-) -> set[tuple[Decimal, str | None]]:
+def served(statements: dict[str, JSON], concept: str, start: str | None, end: str) -> set[tuple[Decimal, str | None]]:
     """The values of a concept in a period on any statement; more than one would be a contradiction."""
     return {
         (Decimal(cell.value), cell.unit)
@@ -252,10 +250,7 @@ def _number(text: str) -> Decimal | None:
 
 def as_printed(row: JSON, scale: int = 1) -> list[Decimal | None]:
     """A row's values with the sign and scale in which the filing prints them; None where it prints nothing."""
-    return [
-        None if text is None else Decimal(text) / scale * (-1 if row["negated"] else 1)
-        for text in row["values"]
-    ]
+    return [None if text is None else Decimal(text) / scale * (-1 if row["negated"] else 1) for text in row["values"]]
 
 
 @pytest.mark.parametrize(("folder", "kind"), list(PRINTED))
@@ -282,18 +277,8 @@ LINES: list[tuple[str, str, str, list[str | None]]] = [
     (NFLX_2024, "comprehensive-income", "Comprehensive income", ["2444275000", "1330731000"]),
     (NFLX_2024, "equity", "Beginning Balance", ["20588313000", "20777401000"]),
     (NFLX_2024, "equity", "Ending Balance", ["21365410000", "21828196000"]),
-    (
-        NFLX_2010,
-        "cash-flow",
-        "Loss on disposal of property and equipment",
-        ["254000", None, "254000", "254000"],
-    ),
-    (
-        NFLX_2010,
-        "cash-flow",
-        "Repurchases of common stock",
-        ["-57390000", "-129686000", "-210259000", "-244916000"],
-    ),
+    (NFLX_2010, "cash-flow", "Loss on disposal of property and equipment", ["254000", None, "254000", "254000"]),
+    (NFLX_2010, "cash-flow", "Repurchases of common stock", ["-57390000", "-129686000", "-210259000", "-244916000"]),
     (
         NFLX_2010,
         "cash-flow",
@@ -309,12 +294,7 @@ LINES: list[tuple[str, str, str, list[str | None]]] = [
     (AEON, "balance", "Subscription receivables", ["-60710000", None]),
     (AEON, "balance", "Non-controlling interest", [None, "17087000"]),
     (AEON, "cash-flow", "Purchases of property and equipment", [None, None, None, "-297000"]),
-    (
-        AEON,
-        "cash-flow",
-        "Net cash used in operating activities",
-        [None, "-15061000", "-21745000", "-27130000"],
-    ),
+    (AEON, "cash-flow", "Net cash used in operating activities", [None, "-15061000", "-21745000", "-27130000"]),
     (AEON, "equity", "Net loss", ["-5000000", "43875000", "-10438000", "-38017000", "-17993000"]),
     (UPXI, "income", "Net loss attributable to non-controlling interest", ["0", "559967"]),
     (UPXI, "income", "Net income (loss) attributable to Upexi, Inc.", ["-23658438", "-16930289"]),
@@ -388,18 +368,10 @@ def test_every_missing_value_says_why(held: Service) -> None:
 
 Period = tuple[str | None, str]
 
-YEARS_2024: list[Period] = [
-    ("2023-10-01", "2024-09-28"),
-    ("2022-09-25", "2023-09-30"),
-    ("2021-09-26", "2022-09-24"),
-]
+YEARS_2024: list[Period] = [("2023-10-01", "2024-09-28"), ("2022-09-25", "2023-09-30"), ("2021-09-26", "2022-09-24")]
 YEARS_2023: list[Period] = [*YEARS_2024[1:], ("2020-09-27", "2021-09-25")]
 HALF_2025: list[Period] = [("2024-09-29", "2025-03-29"), ("2023-10-01", "2024-03-30")]
-QUARTER_AND_HALF_2025: list[Period] = [
-    ("2024-12-29", "2025-03-29"),
-    ("2023-12-31", "2024-03-30"),
-    *HALF_2025,
-]
+QUARTER_AND_HALF_2025: list[Period] = [("2024-12-29", "2025-03-29"), ("2023-12-31", "2024-03-30"), *HALF_2025]
 QUARTER_2024: list[Period] = [("2024-01-01", "2024-03-31"), ("2023-01-01", "2023-03-31")]
 QUARTER_AND_NINE_MONTHS_2010: list[Period] = [
     ("2010-07-01", "2010-09-30"),
@@ -514,8 +486,7 @@ def test_members_add_columns_and_rows_but_change_none(held: Service, folder: str
         assert full[kind]["columns"][:count] == statement["columns"]
         assert all(column["dims"] for column in full[kind]["columns"][count:])
         narrowed = [
-            {**row, "values": row["values"][:count], "marks": row["marks"][:count]}
-            for row in full[kind]["rows"]
+            {**row, "values": row["values"][:count], "marks": row["marks"][:count]} for row in full[kind]["rows"]
         ]
         assert [row for row in narrowed if row in statement["rows"]] == statement["rows"]
 
@@ -556,9 +527,7 @@ AEON_EQUITY_MEMBERS = [
         ),
     ],
 )
-def test_components_of_equity_are_columns_in_the_printed_order(
-    held: Service, folder: str, members: list[str]
-) -> None:
+def test_components_of_equity_are_columns_in_the_printed_order(held: Service, folder: str, members: list[str]) -> None:
     columns = held.statements(folder, dimensioned=True)["equity"]["columns"]
     shown = [one(column["dims"].values()) for column in columns if column["dims"]]
     assert list(dict.fromkeys(shown)) == members
@@ -570,8 +539,7 @@ def test_cash_of_predecessor_and_successor_is_kept_apart(held: Service) -> None:
     cash = {
         (cell.end, dict(cell.dims).get(axis)): cell.value
         for cell in cells(statement)
-        if cell.concept.endswith(":CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents")
-        and cell.value
+        if cell.concept.endswith(":CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents") and cell.value
     }
     assert cash == {
         ("2021-12-31", None): "5128000",
@@ -592,11 +560,7 @@ def test_a_filing_without_its_schema_reads_the_same(held: Service, folder: str, 
     def without_the_schema(statements: dict[str, JSON]) -> dict[str, JSON]:
         """All but the definitions, and the balances of the filer's own elements."""
         return {
-            kind: {
-                **statement,
-                "definition": None,
-                "rows": [{**row, "balance": None} for row in statement["rows"]],
-            }
+            kind: {**statement, "definition": None, "rows": [{**row, "balance": None} for row in statement["rows"]]}
             for kind, statement in statements.items()
         }
 
@@ -604,6 +568,4 @@ def test_a_filing_without_its_schema_reads_the_same(held: Service, folder: str, 
         for dimensioned in (False, True):
             found = bare.statements(one(bare.accessions), dimensioned=dimensioned)
             assert {statement["definition"] for statement in found.values()} == {None}
-            assert without_the_schema(found) == without_the_schema(
-                held.statements(folder, dimensioned=dimensioned)
-            )
+            assert without_the_schema(found) == without_the_schema(held.statements(folder, dimensioned=dimensioned))

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import base64
 import http.server
 import importlib.util
 import itertools
-import json
-import os
 import re
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from email import message_from_bytes
 from email.policy import default as default_policy
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.browser import AXE, CHROMIUM, DRIVER, Browser, browser, findings, keep
 from tests.process import Answer, Running, eventually, running
-
-CHROMIUM, DRIVER = (shutil.which(name) for name in ("chromium", "chromedriver"))
-# Where axe-core's script may lie; without it nobody looks at accessibility here.
-AXE = Path(os.environ.get("AXE_SCRIPT", "/usr/share/javascript/axe-core/axe.min.js"))
 
 pytestmark = [
     pytest.mark.slow,
@@ -36,96 +28,13 @@ pytestmark = [
 API = "/api/v1"
 EMAIL = "ann@example.com"
 PASSWORD, COMMON, NEW = "correct horse battery", "Password1", "a much better one"
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-SECONDS = 20.0
-
-
-class Browser:
-    """A Chromium that notes what it asks for and complains of."""
-
-    def __init__(self, driver: Any) -> None:
-        self.driver = driver
-        self._events: list[dict[str, Any]] = []
-
-    def open(self, url: str) -> None:
-        self.driver.get(url)
-
-    @property
-    def path(self) -> str:
-        """The path of the page that is shown."""
-        return urlsplit(self.driver.current_url).path
-
-    @property
-    def title(self) -> str:
-        title: str = self.driver.title
-        return title
-
-    def text(self, selector: str) -> str:
-        """What a person reads in the first element of a selector."""
-        text: str = self.driver.find_element("css selector", selector).text
-        return text
-
-    def has(self, selector: str) -> bool:
-        return bool(self.driver.find_elements("css selector", selector))
-
-    def send_form(self, password: str) -> None:
-        """Type a password and press the button; returns with the page that follows."""
-        before = self.driver.find_elements("css selector", "main")
-        self.driver.find_element("css selector", "#newpassword").send_keys(password)
-        self.driver.find_element("css selector", "button").click()
-        # Between two pages there is none.
-        eventually(lambda: self.driver.find_elements("css selector", "main") not in ([], before), SECONDS)
-
-    def events(self, method: str) -> list[dict[str, Any]]:
-        """The parameters of every event of the DevTools protocol with this name, so far."""
-        self._events += [
-            json.loads(line["message"])["message"] for line in self.driver.get_log("performance")
-        ]
-        return [event["params"] for event in self._events if event["method"] == method]
-
-    def complaints(self) -> list[str]:
-        """What the console says, without advice and the status that a refused form is answered with."""
-        lines = self.driver.get_log("browser")
-        said = [line["message"] for line in lines if line["level"] in ("WARNING", "SEVERE")]
-        return [line for line in said if not re.search(r"/reset-password\S* - .* status of 400", line)]
-
-
-@contextmanager
-def browser(profile: Path, *, scripts: bool = True) -> Iterator[Browser]:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for flag in (*FLAGS, f"--user-data-dir={profile}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
-    try:
-        driver.set_page_load_timeout(SECONDS)
-        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
-        driver.get("data:text/html,<title>off</title><script>document.title='on'</script>")
-        assert driver.title == ("on" if scripts else "off")
-        driver.get_log("browser")
-        driver.get_log("performance")
-        yield Browser(driver)
-    finally:
-        driver.quit()
 
 
 @pytest.fixture
 def demo(tmp_path: Path) -> Iterator[Running]:
     # A directory of its own would stay behind: what still runs at the end is killed.
-    with running("demo", "--port", 0, "--data-dir", tmp_path / "data") as server:
+    words = ("--port", 0, "--data-dir", tmp_path / "data", "--common-passwords", "refused")
+    with running("demo", *words) as server:
         yield server
 
 
@@ -145,9 +54,7 @@ def link(demo: Running, subject: str) -> str:
         for path in sorted(Path(demo.ready["mail_dir"]).glob("*.eml")):
             mail = message_from_bytes(path.read_bytes(), policy=default_policy)
             if (mail["To"], mail["Subject"]) == (EMAIL, subject):
-                found.extend(
-                    re.findall(r"^http://\S+", next(iter(mail.iter_parts())).get_content(), re.MULTILINE)
-                )
+                found.extend(re.findall(r"^http://\S+", next(iter(mail.iter_parts())).get_content(), re.MULTILINE))
         return bool(found)
 
     eventually(arrived)
@@ -167,9 +74,7 @@ def reset_link(demo: Running) -> str:
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
-def test_a_person_verifies_the_email_and_sets_a_new_password(
-    demo: Running, tmp_path: Path, scripts: bool
-) -> None:
+def test_a_person_verifies_the_email_and_sets_a_new_password(demo: Running, tmp_path: Path, scripts: bool) -> None:
     register(demo)
     assert login(demo, PASSWORD) == 400
     with browser(tmp_path / "profile", scripts=scripts) as page:
@@ -211,7 +116,8 @@ def test_a_person_verifies_the_email_and_sets_a_new_password(
             "/email-verified",
             f"{API}/auth/verifyPasswordLink",
             "/reset-password",
-            "/style.css",
+            "/static/style.css",
+            "/static/favicon.svg",
         }
         sent = [event["headers"] for event in page.events("Network.requestWillBeSentExtraInfo")]
         assert len(sent) >= len(set(asked))
@@ -227,9 +133,7 @@ def test_the_browser_itself_refuses_a_password_that_is_too_short(demo: Running, 
         page.driver.find_element("css selector", "#newpassword").send_keys("1234567")
         page.driver.find_element("css selector", "button").click()
         assert page.driver.execute_script("return document.querySelector('form').checkValidity()") is False
-        assert [event["request"]["method"] for event in page.events("Network.requestWillBeSent")] == [
-            "GET"
-        ] * 3
+        assert [event["request"]["method"] for event in page.events("Network.requestWillBeSent")] == ["GET"] * 4
 
 
 def test_a_password_with_signs_of_markup_and_other_scripts_is_set_as_it_was_typed(
@@ -260,7 +164,8 @@ def test_pages_are_kept_by_no_cache_framed_by_nobody_and_tell_nobody_where_one_w
         assert headers["referrer-policy"] == "no-referrer"
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["content-security-policy"] == (
-            "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+            "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
+            "frame-ancestors 'none'"
         )
     redirect = demo.get(f"{API}/auth/verifyPasswordLink?token=1.x")
     assert (redirect.status, redirect.headers["referrer-policy"]) == (302, "no-referrer")
@@ -285,13 +190,13 @@ def test_pages_fit_their_window_and_follow_light_and_dark(
             overflow = "return document.documentElement.scrollWidth - window.innerWidth"
             assert page.driver.execute_script(overflow) <= 0
             colour = page.driver.execute_script("return getComputedStyle(document.querySelector('h1')).color")
-            assert colour == {"light": "rgb(0, 0, 0)", "dark": "rgb(255, 255, 255)"}[scheme]
-            _keep(page, f"{name}-{width}-{scheme}.png")
+            assert colour == {"light": "rgb(21, 24, 30)", "dark": "rgb(230, 232, 236)"}[scheme]
+            keep(page, f"{name}-{width}-{scheme}.png")
         page.open(address)
         page.send_form(COMMON)
         assert page.has("form")
         assert page.driver.execute_script(overflow) <= 0
-        _keep(page, f"refused-{width}-{scheme}.png")
+        keep(page, f"refused-{width}-{scheme}.png")
 
 
 @contextmanager
@@ -360,8 +265,8 @@ def _look(page: Browser, demo: Running, name: str, path: str = "/status") -> Non
         assert page.driver.execute_script(overflow) <= 0, (path, width)
         assert page.complaints() == []
         if AXE.is_file():
-            assert _axe(page) == [], (path, width, scheme)
-        _keep(page, f"{name}-{width}-{scheme}.png")
+            assert findings(page) == [], (path, width, scheme)
+        keep(page, f"{name}-{width}-{scheme}.png")
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="AXE_SCRIPT names no axe.min.js of axe-core")
@@ -372,34 +277,10 @@ def test_axe_finds_nothing_serious(demo: Running, tmp_path: Path, scheme: str) -
         feature = {"name": "prefers-color-scheme", "value": scheme}
         page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
         page.open(f"{demo.url}/email-verified")
-        assert _axe(page) == []
+        assert findings(page) == []
         page.open(reset_link(demo))
-        assert _axe(page) == []
+        assert findings(page) == []
         page.send_form(COMMON)
-        assert _axe(page) == []
+        assert findings(page) == []
         page.send_form(NEW)
-        assert _axe(page) == []
-
-
-def _axe(page: Browser) -> list[tuple[str, str, str]]:
-    """Impact, rule and place of what axe-core finds, whatever its impact."""
-    evaluate = {"expression": AXE.read_text() + ";0"}
-    page.driver.execute_cdp_cmd("Runtime.evaluate", evaluate)
-    run = {"expression": "axe.run()", "awaitPromise": True, "returnByValue": True}
-    found = page.driver.execute_cdp_cmd("Runtime.evaluate", run)["result"]["value"]
-    assert found["passes"]
-    return [
-        (violation["impact"], violation["id"], node["html"])
-        for violation in found["violations"]
-        for node in violation["nodes"]
-    ]
-
-
-def _keep(page: Browser, name: str) -> None:
-    """Keep a picture where ``FINAPI_TEST_PICTURES`` says, for people to look at."""
-    if place := os.environ.get("FINAPI_TEST_PICTURES"):
-        size = page.driver.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
-        clip = {**size, "height": min(size["height"], 3000), "scale": 1}
-        said = {"captureBeyondViewport": True, "clip": clip}
-        picture = page.driver.execute_cdp_cmd("Page.captureScreenshot", said)["data"]
-        Path(place, name).write_bytes(base64.b64decode(picture))
+        assert findings(page) == []

@@ -17,18 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.conftest import needs_shared
-from tests.real import (
-    AAPL_Q2_2025,
-    EDGAR,
-    JSON,
-    Service,
-    cells,
-    day_before,
-    items,
-    one,
-    periods,
-    service,
-)
+from tests.real import AAPL_Q2_2025, EDGAR, JSON, Service, cells, day_before, items, one, periods, service
 
 pytestmark = needs_shared
 
@@ -49,11 +38,7 @@ UPRIGHT = sorted(page for page in PAGES if page != "R6.htm")
 HEADINGS_LEFT_OUT = {
     "R2.htm": ["Income Statement [Abstract]"],
     "R3.htm": [],
-    "R4.htm": [
-        "Statement of Financial Position [Abstract]",
-        "ASSETS:",
-        "LIABILITIES AND SHAREHOLDERS’ EQUITY:",
-    ],
+    "R4.htm": ["Statement of Financial Position [Abstract]", "ASSETS:", "LIABILITIES AND SHAREHOLDERS’ EQUITY:"],
     "R5.htm": [],
     "R7.htm": [],
 }
@@ -232,9 +217,7 @@ def test_units_are_the_measures_that_the_page_names(apple: Service, name: str) -
 
 
 @pytest.mark.parametrize("name", UPRIGHT)
-def test_columns_are_the_periods_of_the_page_in_its_order(
-    apple: Service, pages: dict[str, Page], name: str
-) -> None:
+def test_columns_are_the_periods_of_the_page_in_its_order(apple: Service, pages: dict[str, Page], name: str) -> None:
     statement = apple.statements(AAPL_Q2_2025)[PAGES[name]]
     starts: dict[tuple[int | None, str], str] = {
         (3, "2025-03-29"): "2024-12-29",
@@ -267,18 +250,14 @@ def test_number_of_value_lines(apple: Service, name: str, count: int) -> None:
 
 def test_commitments_and_contingencies_are_reported_as_nil(apple: Service) -> None:
     rows = items(apple.statements(AAPL_Q2_2025)["balance"])
-    assert [row["label"] for row in rows if row["values"] == [None, None]] == [
-        "Commitments and contingencies"
-    ]
+    assert [row["label"] for row in rows if row["values"] == [None, None]] == ["Commitments and contingencies"]
     commitments = one(row for row in rows if row["label"] == "Commitments and contingencies")
     assert commitments["marks"] == [{"status": "nil", "reason": "reported_nil"}] * 2
     assert commitments["unit"] == "USD"
 
 
 @pytest.mark.parametrize("member", ["us-gaap:ProductMember", "us-gaap:ServiceMember"])
-def test_product_and_service_rows_are_those_of_the_page(
-    apple: Service, pages: dict[str, Page], member: str
-) -> None:
+def test_product_and_service_rows_are_those_of_the_page(apple: Service, pages: dict[str, Page], member: str) -> None:
     lines = pages["R2.htm"].lines
     heading = {"us-gaap:ProductMember": "Products", "us-gaap:ServiceMember": "Services"}[member]
     begin = one(place for place, line in enumerate(lines) if line.is_member and line.label == heading)
@@ -291,9 +270,7 @@ def test_product_and_service_rows_are_those_of_the_page(
 def test_dimensioned_columns_follow_the_others_in_the_same_order_of_periods(apple: Service) -> None:
     statement = apple.statements(AAPL_Q2_2025, dimensioned=True)["income"]
     plain = periods(statement)
-    assert [
-        (column["start_date"], column["end_date"], column["dims"]) for column in statement["columns"]
-    ] == [
+    assert [(column["start_date"], column["end_date"], column["dims"]) for column in statement["columns"]] == [
         (*period, dims)
         for dims in (
             None,
@@ -315,10 +292,7 @@ def test_statements_without_members_are_the_same_with_and_without_dimensions(app
 EQUITY_MEMBERS = {
     "Total": (),
     "Common stock and additional paid-in capital": (
-        (
-            "us-gaap:StatementEquityComponentsAxis",
-            "us-gaap:CommonStockIncludingAdditionalPaidInCapitalMember",
-        ),
+        ("us-gaap:StatementEquityComponentsAxis", "us-gaap:CommonStockIncludingAdditionalPaidInCapitalMember"),
     ),
     "Retained earnings/(Accumulated deficit)": (
         ("us-gaap:StatementEquityComponentsAxis", "us-gaap:RetainedEarningsMember"),

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from finapi import accounts
 from finapi import app as apps
+from finapi.accounts import users
 from finapi.app import App
-from finapi.clock import FixedClock
-from finapi.config import Config
-from finapi.exact import dumps
-from finapi.market import ingest
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.core.json import dumps
+from finapi.market.documents.identify import Given
+from finapi.market.intake import ingest
 from tests.client import Client
 from tests.conftest import NOW, needs_shared
 from tests.real import AAPL_2024, EDGAR
@@ -38,8 +39,8 @@ def holding(*paths: Path) -> tuple[App, Client]:
         new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}",
     )
     for path in paths:
-        ingest.run(app, [path], ingest.Given(), lambda outcome: None)
-    return app, Client(app, accounts.create(app, "ann@example.com", "pro", NOW).api_key)
+        ingest.run(app, [path], Given(), lambda outcome: None)
+    return app, Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 
 @pytest.fixture(scope="module")

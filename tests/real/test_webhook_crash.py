@@ -34,19 +34,21 @@ CHILD = """
 import sys, threading
 from datetime import UTC, datetime
 from pathlib import Path
-from finapi import accounts, server, webhooks
-from finapi.config import Config
-from finapi.dispatch import Dispatcher
+from finapi.ops.opened import opened
+from finapi.accounts import users
+from finapi.delivery import webhooks
+from finapi.core.config import Config
+from finapi.delivery.dispatch import Dispatcher
 
 directory, url, events = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 config = Config(data_dir=directory, webhook_allow=("127.0.0.0/8",), webhook_retries=("0.05",) * 3)
-with server.opened(config) as app:
+with opened(config) as app:
     now = app.clock.now()
     with app.db.read() as tx:
         user = tx.one("user_by_email", email="ann@example.com")
         made = tx._connection.execute("SELECT count(*) FROM deliveries").fetchone()[0]
     if user is None:
-        accounts.create(app, "ann@example.com", "free", now)
+        users.create(app, "ann@example.com", "free", now)
         with app.db.read() as tx:
             user = tx.one("user_by_email", email="ann@example.com")
     there = webhooks.Receiver(user["id"], user["uuid"], url)
@@ -56,7 +58,7 @@ with server.opened(config) as app:
     print("started", flush=True)
     while True:
         if made < events:
-            event = webhooks.Event("finapi.test", "2026-01-31T12:00:00.000Z", str(made), {"number": made})
+            event = webhooks.WebhookEvent("finapi.test", "2026-01-31T12:00:00.000Z", str(made), {"number": made})
             with app.db.write() as tx:
                 webhooks.enqueue(tx, app.clock.now(), there, event)
             made += 1
@@ -79,9 +81,7 @@ class Ledger:
         self.ids: dict[int, set[str]] = {}
         self.times: Counter[int] = Counter()
         self.lock = threading.Lock()
-        self.kill_at: tuple[int, str] | None = (
-            None  # (after how many requests, "before" or "after" the reply)
-        )
+        self.kill_at: tuple[int, str] | None = None  # (after how many requests, "before" or "after" the reply)
         self.pid = 0
 
     def behave(self, connection: socket.socket, received: Received, over: threading.Event) -> None:
@@ -173,9 +173,7 @@ def test_the_schedule_for_real_with_short_settings(tmp_path: Path) -> None:
         "100000",
     )
     with receiver(behave) as there, serve(tmp_path / "data", *settings) as server:
-        key = finapi("user", "add", "ann@example.com", "--json", "--data-dir", tmp_path / "data").json[
-            "api_key"
-        ]
+        key = finapi("user", "add", "ann@example.com", "--json", "--data-dir", tmp_path / "data").json["api_key"]
         headers = {"X-API-Key": key}
         made = server.call("POST", "/api/v1/webhooks/test", {"url": there.url}, headers).json
 

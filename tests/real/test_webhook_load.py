@@ -11,10 +11,11 @@ from contextlib import ExitStack
 
 import pytest
 
-from finapi import accounts, webhooks
+from finapi.accounts import users
 from finapi.app import App
-from finapi.dispatch import Dispatcher
-from finapi.outbound import Outbound, Reach
+from finapi.delivery import webhooks
+from finapi.delivery.dispatch import Dispatcher
+from finapi.net.outbound import Outbound, Reach
 from tests import receiver as receivers
 from tests.receiver import receiver, status
 
@@ -36,17 +37,15 @@ HOSTILE: list[receivers.Behave] = [
 def test_memory_and_threads_stay_flat(make_app: Callable[..., App], caplog: pytest.LogCaptureFixture) -> None:
     app = make_app(webhook_allow=("127.0.0.0/8",), webhook_timeout=0.2, webhook_threads=12)
     names = {"private.example": ["10.0.0.1"], "linklocal.example": ["169.254.169.254", "fe80::1%1"]}
-    object.__setattr__(
-        app, "outbound", Outbound(Reach(app.outbound.reach.allowed), resolve=names.__getitem__)
-    )
-    user = accounts.create(app, "ann@example.com", "pro", app.clock.now())
+    object.__setattr__(app, "outbound", Outbound(Reach(app.outbound.reach.allowed), resolve=names.__getitem__))
+    user = users.create(app, "ann@example.com", "pro", app.clock.now())
     dispatcher = Dispatcher(app)
     caplog.set_level("CRITICAL")
     held: list[int] = []
     threads: list[int] = []
 
     def send(url: str, subject: str) -> None:
-        event = webhooks.Event("finapi.test", "2026-01-31T12:00:00.000Z", f"{url} {subject}", {"n": subject})
+        event = webhooks.WebhookEvent("finapi.test", "2026-01-31T12:00:00.000Z", f"{url} {subject}", {"n": subject})
         with app.db.write() as tx:
             webhooks.enqueue(tx, app.clock.now(), webhooks.Receiver(user.id, user.uuid, url), event)
 

@@ -1,0 +1,159 @@
+"""The ledger kept small: old rows leave it for files, and what they add up to stays as one row of each account.
+
+A file is whole on the disk and recorded before any of its rows is removed; the rows go a few at once, each time in the
+transaction that adds them to their account's ``carried_over``. So a balance is the sum of its rows at any moment.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import itertools
+import logging
+from collections import Counter
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from finapi.app import App
+from finapi.core.clock import iso
+from finapi.core.files import sync_directory, write_new
+from finapi.store.db import Transaction
+
+log = logging.getLogger("finapi.archive")
+
+COLUMNS = ("id", "account", "created_at", "delta", "reason", "endpoint", "request_id", "status")
+FILE_ROWS = 100_000  # of one file: 2 MB, made in a second
+ROWS_AT_ONCE = 1_000  # removed in one transaction, a few milliseconds that a call may have to wait
+BETWEEN_SECONDS = 0.05  # between two of these
+STEP_SECONDS = 60.0
+FAILED_SECONDS = 600.0  # after a file that could not be written
+
+
+def step(app: App) -> float:
+    """Archive or remove what is old, a few rows of it; in how many seconds there is more. A worker's step."""
+    now, days = app.clock.now(), app.config.ledger_days
+    before = iso(now - timedelta(days=days))[:10] if days else ""
+    oldest = iso(now - timedelta(days=app.config.usage_days))[:10]
+    with app.db.read() as tx:
+        state = tx.one("archive_state", today=iso(now)[:10], before=before)
+        assert state is not None
+        chunk = tx.value("last_of_chunk", to=state["archived"], limit=ROWS_AT_ONCE)
+    if not state["marked"] or (state["oldest"] is not None and state["oldest"] < oldest):
+        with app.db.write() as tx:
+            tx.run("put_ledger_mark", day=iso(now)[:10])
+            tx.run("forget_ledger_marks", before=before, archived=state["archived"])
+            tx.run("forget_usage", before=oldest)
+    if chunk is not None:
+        # Not counted as written: no answer that is kept depends on rows so old.
+        app.db.share(lambda tx: _carry_over(tx, chunk))
+        return BETWEEN_SECONDS
+    if state["due"] <= state["archived"]:
+        return STEP_SECONDS
+    try:
+        return 0.0 if _archive(app, state["archived"], state["due"], now) else STEP_SECONDS
+    except OSError as error:
+        log.warning("old rows of the ledger cannot be archived: %s", error)
+        return FAILED_SECONDS
+
+
+def _carry_over(tx: Transaction, to: int) -> None:
+    tx.run("carry_over", to=to)
+    tx.run("remove_archived", to=to)
+
+
+def _archive(app: App, after: int, to: int, now: datetime) -> bool:
+    """Write the next file and record it; False when there is no row for one."""
+    data = io.BytesIO()
+    count, last, last_at = 0, after, ""
+    # The same rows make the same bytes, however often they are written.
+    with gzip.GzipFile("", "wb", 6, data, 0) as packed, io.TextIOWrapper(packed, "utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(COLUMNS)
+        while count < FILE_ROWS:
+            with app.db.read() as tx:
+                rows = tx.all("ledger_rows_to_archive", after=last, to=to, limit=ROWS_AT_ONCE)
+            if not rows:
+                break
+            table.writerows(rows)
+            count, last, last_at = count + len(rows), rows[-1]["id"], max(last_at, *(row["created_at"] for row in rows))
+    if not count:
+        return False
+    name = _written(app.config.ledger_directory, f"ledger-{last_at[:10]}-{last:012}", data.getvalue())
+    values = {"last_id": last, "file": name, "rows": count, "last_at": last_at, "now": iso(now)}
+    with app.db.write() as tx:
+        tx.run("insert_ledger_archive", values, sha256=hashlib.sha256(data.getvalue()).hexdigest())
+    log.info("%d rows of the ledger, the last of %s, are archived in %s", count, last_at, name)
+    return True
+
+
+def _written(directory: Path, stem: str, data: bytes) -> str:
+    """The name of the file that holds ``data``; one of before a backup was put back is not overwritten."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        path = directory / f"{stem}{f'-{number}' if number > 1 else ''}.csv.gz"
+        try:
+            write_new(path, data)
+        except FileExistsError:
+            if path.read_bytes() != data:
+                continue
+        break
+    sync_directory(directory)
+    return path.name
+
+
+def elsewhere(app: App) -> list[str]:
+    """The files that were moved away from where they were written: what they hold cannot be checked."""
+    with app.db.read() as tx:
+        return [row["file"] for row in tx.all("ledger_archives") if not _path(app, row["file"]).exists()]
+
+
+def wrong(app: App, now: datetime) -> list[str]:
+    """What does not add up: sums of usage, and archives that are not as they were written or not what was carried over.
+
+    Each file is proved to be what was written; what accounts carry over, as long as all of them are there.
+    """
+    with app.db.read() as tx:
+        files, archived = tx.all("ledger_archives"), tx.value("ledger_archived_to") or 0
+        carried = {row["account"]: row["tokens"] for row in tx.all("carried_over", to=archived)}
+        # From the first day of which every row is there, and every sum.
+        after = max(iso(now - timedelta(days=app.config.usage_days)), tx.value("archived_until") or "")[:10]
+        found = [
+            f"{row['email']}: the usage of {row['endpoint']} on {row['day']} is not what the ledger sums to"
+            for row in tx.all("unequal_usage", after=after)
+        ]
+    sums: Counter[str] = Counter()
+    complete = not elsewhere(app)
+    for row in files:
+        try:
+            sums.update(_sums(_path(app, row["file"]), row["sha256"], row["rows"]))
+        except FileNotFoundError:
+            complete = False
+        except (OSError, EOFError, ValueError) as error:
+            complete = False
+            found.append(f"archive {row['file']}: {error}")
+    for account, tokens in carried.items() if complete else ():
+        if sums[account] != tokens:
+            found.append(f"account {account}: archived rows sum to {sums[account]}, {tokens} are carried over")
+    return found
+
+
+def _path(app: App, file: str) -> Path:
+    return app.config.ledger_directory / file
+
+
+def _sums(path: Path, sha256: str, rows: int) -> Counter[str]:
+    """What the rows of a file sum to, by account; ValueError for another file than was written."""
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+            raise ValueError("is not what was written")
+    sums: Counter[str] = Counter()
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as text:
+        table = csv.DictReader(text)
+        for row in table:
+            sums[row["account"]] += int(row["delta"])
+            rows -= 1
+    if rows:
+        raise ValueError(f"{rows} rows are missing")
+    return sums

@@ -1,0 +1,219 @@
+"""Tokens: what a call costs, taken before it runs and given back when it fails (SPEC "Errors", CONTRACT 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Annotated, Any, TypedDict
+
+from finapi.app import App
+from finapi.core import days
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError
+from finapi.core.records import Date, OneOf, Time, made
+from finapi.store.db import Row, Transaction
+
+# How often kept debits are written when no later debit takes them along, in seconds.
+CLOSE_SECONDS = 0.5
+
+SUMMED_AT_ONCE = 2_000  # rows of the ledger in one transaction, a few milliseconds
+
+# What a call that costs tokens may leave in the ledger.
+SPENDING = ("debit", "4xx_refund", "5xx_refund", "crash_refund")
+
+
+@contextmanager
+def charged(app: App, user_id: int, endpoint: str, cost: int, request_id: str) -> Iterator[None]:
+    """Run the block as a call that costs ``cost`` tokens.
+
+    The debit is durable before the block runs, and refunded when it raises; a balance below the cost raises the 402
+    and changes nothing. ``request_id`` must be one made by finapi, never the caller's.
+    """
+    if cost == 0:
+        yield
+        return
+    call = {"user_id": user_id, "cost": cost, "endpoint": endpoint, "request_id": request_id}
+    debit_id = _debit(app, call)
+    try:
+        yield
+    except BaseException as error:
+        status = error.status if isinstance(error, ApiError) else 500
+        debit, reason, now = {**call, "id": debit_id}, "4xx_refund" if status < 500 else "5xx_refund", app.clock.now()
+        app.db.share(lambda tx: _give_back(tx, debit, reason, status, now))
+        raise
+    # Written with the next debit or by the closing worker: an answer does not wait for a second commit.
+    # A crash before that refunds a call that was answered, which errs on the side of the customer.
+    app.kept_debits.append(debit_id)
+
+
+def close_kept(app: App) -> float:
+    """Write which debits are kept, and sum what was spent; when to be called again, in seconds. A worker's step."""
+    with app.db.glance() as tx:
+        row = tx.one("unsummed")
+    assert row is not None
+    to = min(row["last_id"] or 0, row["summed"] + SUMMED_AT_ONCE)
+
+    def write(tx: Transaction) -> None:
+        _close_kept(app, tx)
+        # Usage adds what is not summed yet, so that no call has to wait for its sum.
+        if to > row["summed"]:
+            tx.run("sum_ledger_rows", summed=row["summed"], to=to)
+            tx.run("put_summed", to=to)
+
+    if app.kept_debits or to > row["summed"]:
+        app.db.share(write)
+    return CLOSE_SECONDS if to == (row["last_id"] or 0) else 0.0
+
+
+def refund_open(app: App, now: datetime) -> int:
+    """Refund every debit that a crash left open, before the first request of a start; how many there were."""
+    with app.db.write() as tx:
+        rows = tx.all("open_debits")
+        for row in rows:
+            _give_back(tx, dict(row), "crash_refund", 500, now)
+    return len(rows)
+
+
+def _debit(app: App, call: Mapping[str, Any]) -> int:
+    """Take what a call costs and write the debit, open; its id. ``call`` has user_id, cost, endpoint, request_id."""
+    now, cost = iso(app.clock.now()), call["cost"]
+
+    def take(tx: Transaction) -> tuple[int, Row | None]:
+        _close_kept(app, tx)
+        if tx.run("take_tokens", call, now=now):
+            return tx.insert("insert_ledger_row", call, delta=-cost, reason="debit", status=None, open=1, now=now), None
+        return 0, tx.one("userplan", call)
+
+    debit, plan = app.db.share(take)
+    if debit:
+        return debit
+    beside = {
+        "current_balance": plan["current_balance"] if plan else 0,
+        "required_cost": cost,
+        "next_refill_at": plan["current_period_end"] if plan else None,
+        "plan": plan["plan"] if plan else None,
+        "upgrade_url": app.config.upgrade_page,
+    }
+    raise ApiError("insufficient_tokens", "The token balance is below the cost of this call.", beside=beside)
+
+
+def _give_back(tx: Transaction, debit: Mapping[str, Any], reason: str, status: int, now: datetime) -> None:
+    """Refund an open debit: the call's members and its ``id``. One that is closed stays as it is."""
+    if tx.run("close_debit", debit, status=status):
+        values = {**debit, "delta": debit["cost"], "reason": reason, "status": status, "open": 0, "now": iso(now)}
+        tx.run("give_back_tokens", values)
+        tx.insert("insert_ledger_row", values)
+
+
+def _close_kept(app: App, tx: Transaction) -> None:
+    kept = []
+    while app.kept_debits:
+        kept.append(app.kept_debits.popleft())
+    if kept:
+        tx.undo.append(lambda: app.kept_debits.extendleft(reversed(kept)))
+        tx.many("keep_debit", [(debit_id,) for debit_id in kept])
+
+
+class SpentOnDay(TypedDict):
+    """Tokens kept and calls made on a UTC day."""
+
+    day: Date
+    tokens_consumed: int
+    calls: int
+
+
+class SpentOnEndpoint(TypedDict):
+    """Tokens kept and calls made of an endpoint."""
+
+    endpoint: str
+    tokens: int
+    calls: int
+
+
+class Spending(TypedDict):
+    """What was spent in a number of days: by day, oldest first, and by endpoint."""
+
+    window_days: int
+    daily: list[SpentOnDay]
+    top_endpoints: list[SpentOnEndpoint]
+
+
+def usage(tx: Transaction, user_id: int, window: int, now: datetime) -> Spending:
+    """What was spent in the last ``window`` UTC days, today included.
+
+    Refunds count against the day and the endpoint of their row, so that tokens are what was kept.
+    """
+    first = (now - timedelta(days=window - 1)).date().isoformat()
+    spent = {row["day"]: made(SpentOnDay, row) for row in tx.all("spent_by_day", user_id=user_id, first=first)}
+    return {
+        "window_days": window,
+        "daily": [
+            spent.get(day) or {"day": day, "tokens_consumed": 0, "calls": 0}
+            for day in (days.shifted(first, number) for number in range(window))
+        ],
+        "top_endpoints": [
+            made(SpentOnEndpoint, row) for row in tx.all("spent_by_endpoint", user_id=user_id, first=first)
+        ],
+    }
+
+
+def of_accounts(tx: Transaction, window: int, now: datetime) -> list[Row]:
+    """Who spent what in the last ``window`` UTC days: ``email``, ``plan``, ``tokens``, ``calls``, the most first."""
+    return tx.all("spent_by_account", first=(now - timedelta(days=window - 1)).date().isoformat())
+
+
+class LedgerCall(TypedDict):
+    """The call that a change of a balance is of; null for refills, purchases, grants and what was carried over."""
+
+    request_id: str | None
+    cost_tier: int | None
+
+
+class LedgerRow(TypedDict):
+    """A change of a balance; the oldest, ``carried_over``, is what older ones add up to that left the ledger."""
+
+    created_at: Time
+    delta: int
+    reason: Annotated[str, OneOf((*SPENDING, "refill", "purchase", "grant", "carried_over"))]
+    endpoint: str | None
+    metadata: LedgerCall
+    response_status: int | None
+
+
+def transactions(
+    tx: Transaction, user_id: int, *, limit: int, offset: int = 0, cursor: int | None = None
+) -> tuple[list[LedgerRow], int | None]:
+    """The newest ``limit`` rows of a user's ledger below the id ``cursor``, and the cursor to go on from."""
+    rows = tx.all("ledger_rows", user_id=user_id, limit=limit + 1, offset=offset, before=cursor)
+    shown = [made(LedgerRow, row, metadata=made(LedgerCall, row)) for row in rows[:limit]]
+    return shown, rows[limit - 1]["id"] if len(rows) > limit else None
+
+
+def wrong(app: App, now: datetime) -> list[str]:
+    """What does not add up: balances, wallets and debits left open; an empty list when all is well.
+
+    A debit is open while its call runs, so that only one older than any call may be is wrong.
+    """
+    longest = timedelta(seconds=app.config.server_timeout + app.config.drain_timeout)
+    with app.db.read() as tx:
+        return [
+            *(
+                f"{row['email']}: the balance is {row['balance']} tokens, the ledger sums to {row['ledger']}"
+                for row in tx.all("unequal_balances")
+            ),
+            *(
+                f"{row['email']}: the wallet is {row['credit_cents']} cents, its rows sum to {row['rows']}"
+                for row in tx.all("unequal_wallets")
+            ),
+            *(
+                f"ledger row {row['id']}: {row['cost']} tokens for {row['endpoint']} are still open"
+                for row in tx.all("debits_open_since", before=iso(now - longest))
+            ),
+        ]
+
+
+def ledger_row(tx: Transaction, user_id: int, delta: int, reason: str, now: str) -> int:
+    """Write a change of a balance that is no call's; its id. The caller changes the balance beside it."""
+    no_call = {"endpoint": None, "request_id": None, "status": None, "open": 0}
+    return tx.insert("insert_ledger_row", no_call, user_id=user_id, delta=delta, reason=reason, now=now)

@@ -1,0 +1,102 @@
+"""Invite codes: one registration each, until used, expired or revoked; derived from the master secret, never stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from finapi.accounts import credentials
+from finapi.app import App
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError
+from finapi.store.db import Row, Transaction
+
+INVALID = "Invalid or expired invite token"
+USED = "Invite code is used and cannot be used"
+
+
+@dataclass(frozen=True, slots=True)
+class Invite:
+    """A code just made. ``expires_at`` is ISO or None."""
+
+    code: str
+    expires_at: str | None
+    note: str | None
+
+
+def create(app: App, now: datetime, *, lifetime: timedelta | None, note: str | None) -> Invite:
+    """Make an invite that expires after ``lifetime``, or never."""
+    uuid = app.new_uuid()
+    code = credentials.invite_code(app.secrets, uuid)
+    expires_at = iso(now + lifetime) if lifetime is not None else None
+    values = {"uuid": uuid, "note": note, "now": iso(now), "expires_at": expires_at}
+    with app.db.write() as tx:
+        made_with = credentials.name_of(app.secrets[0])
+        tx.insert("insert_invite", values, fingerprint=credentials.fingerprint(code), made_with=made_with)
+    return Invite(code, expires_at, note)
+
+
+def listed(app: App, tx: Transaction, now: datetime) -> list[dict[str, Any]]:
+    """Every invite as ``{code, state, note, created_at, expires_at, used_at, used_by}``, oldest first."""
+    return [
+        {
+            "code": credentials.derived_again(app.secrets, row["fingerprint"], credentials.invite_code, row["uuid"]),
+            "state": _state(row, iso(now)),
+            **{name: row[name] for name in ("note", "created_at", "expires_at", "used_at", "used_by")},
+        }
+        for row in tx.all("invites")
+    ]
+
+
+def revoke(app: App, code: str, now: datetime) -> None:
+    """Revoke a code that has not been used; NOT_FOUND or CONFLICT when it cannot be."""
+    with app.db.write() as tx:
+        row = _by_code(tx, code)
+        if row is None:
+            raise ApiError("NOT_FOUND", "There is no such invite code.")
+        if not tx.run("revoke_invite", id=row["id"], now=iso(now)):
+            raise ApiError("CONFLICT", "The invite code was used or revoked before.")
+
+
+def redeem(app: App, tx: Transaction, code: str, now: datetime) -> str:
+    """The invite token of a code; 400 INVALID_INVITE or 410 INVITE_USED. Uses nothing up."""
+    invite_id = _redeemable(_by_code(tx, code), now)
+    return credentials.invite_token(app.secrets, invite_id, now, app.config.invite_token_lifetime)
+
+
+def of_token(app: App, tx: Transaction, token: str, now: datetime) -> int:
+    """The id of the invite behind a token, looked at again: the token alone is not trusted."""
+    invite_id = credentials.read_invite_token(app.secrets, token, now)
+    return _redeemable(None if invite_id is None else tx.one("invite_by_id", id=invite_id), now)
+
+
+def use(tx: Transaction, invite_id: int, now: datetime) -> None:
+    """Use an invite up in the caller's transaction; of two that race, the second gets the 410.
+
+    One that was revoked or expired since it was looked at is the 400.
+    """
+    if not tx.run("use_invite", id=invite_id, now=iso(now)):
+        _redeemable(tx.one("invite_by_id", id=invite_id), now)
+
+
+def _by_code(tx: Transaction, code: str) -> Row | None:
+    return tx.one("invite_by_fingerprint", fingerprint=credentials.fingerprint(code.strip().upper()))
+
+
+def _redeemable(row: Row | None, now: datetime) -> int:
+    state = None if row is None else _state(row, iso(now))
+    if state == "used":
+        raise ApiError("INVITE_USED", USED)
+    if row is None or state != "open":
+        raise ApiError("INVALID_INVITE", INVALID)
+    invite_id: int = row["id"]
+    return invite_id
+
+
+def _state(row: Row, now: str) -> str:
+    if row["used_at"]:
+        return "used"
+    if row["revoked_at"]:
+        return "revoked"
+    return "expired" if row["expires_at"] and row["expires_at"] <= now else "open"

@@ -1,0 +1,73 @@
+"""What the mails say. Links and keys come in as arguments; nothing here knows where they are from."""
+
+from __future__ import annotations
+
+from html import escape
+
+from finapi.net.mail import Letter
+
+# By template: the subject, what stands before the link or the key, and what after it.
+_TEXTS = {
+    "verify": (
+        "Verify your email address",
+        "An account was made with this email address. Follow the link within {lifetime} to verify it:",
+        "Until then the API key works, but nobody can log in. If it was not you, do nothing.",
+    ),
+    "reset": (
+        "Set a new password",
+        "A new password was asked for. Follow the link within {lifetime} to set one:",
+        "If it was not you, do nothing: the password stays as it is.",
+    ),
+    "welcome": (
+        "Your API key",
+        "Welcome to finapi at {url}. Your API key, to be sent in the header X-API-Key:",
+        "Whoever has the key can spend your tokens. It can be replaced at any time.",
+    ),
+    "new_key": (
+        "Your API key was replaced",
+        "The operator replaced your API key at {url}. The new one, to be sent in the header X-API-Key:",
+        "The old key no longer works.",
+    ),
+    "key_refused": (
+        "Your API key no longer works",
+        "The secret from which your API key at {url} was made was withdrawn. Log in and make a new key with:",
+        "Calls with the old key are answered 401.",
+    ),
+    "new_webhook_secret": (
+        "Your webhook secret was replaced",
+        "The operator replaced the secret that signs your webhooks from {url}. Read the new one with:",
+        "For 24 hours messages carry a signature of each; after that the old one signs no more.",
+    ),
+    "webhook_refused": (
+        "Your webhooks are held",
+        "The secret that signs your webhooks from {url} was withdrawn. Nothing is sent unsigned: make a new one with:",
+        "What is held is sent then; after 30 days it is dropped.",
+    ),
+    "failing_receiver": (
+        "Your webhooks are not received",
+        "Five deliveries in a row from {url} were dropped, each after all of its attempts. The receiver was:",
+        "GET /api/v1/webhooks/deliveries?status=dropped says why; POST .../redeliver sends one again.",
+    ),
+}
+
+
+def letter(template: str, to: str, line: str, *, lifetime: int = 1, url: str = "") -> Letter:
+    """The mail of a template around its ``line``: a link that lives ``lifetime`` seconds, or a key."""
+    subject, before, after = _TEXTS[template]
+    before = before.format(lifetime=_duration(lifetime), url=url)
+    shown = escape(line)
+    link = f'<a href="{shown}">{shown}</a>' if line.startswith("http") else f"<code>{shown}</code>"
+    return Letter(
+        to=to,
+        subject=subject,
+        text=f"{before}\n\n{line}\n\n{after}\n",
+        html=f"<p>{escape(before)}</p>\n<p>{link}</p>\n<p>{escape(after)}</p>\n",
+    )
+
+
+def _duration(seconds: int) -> str:
+    """A lifetime in the largest unit that says it in whole numbers."""
+    units = (("hour", 3600), ("minute", 60), ("second", 1))
+    unit, size = next((unit, size) for unit, size in units if seconds % size == 0)
+    count = seconds // size
+    return f"{count} {unit}" + ("" if count == 1 else "s")

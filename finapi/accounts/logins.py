@@ -1,0 +1,90 @@
+"""What is known of an email and an address before a login: who goes first, and the failures that outlive a restart."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Hashable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from finapi.accounts import credentials
+from finapi.app import App
+from finapi.core import lockout
+from finapi.core.clock import iso
+from finapi.core.lockout import FORGOTTEN_AFTER, FailureCount
+from finapi.store.db import Row, Transaction
+
+KNOWN_FOR = timedelta(days=30)
+MOST_KNOWN = 20  # addresses of an account that are remembered
+
+# Of an IPv6 address, which is counted as its /64: whoever has a network has 65,536 of these.
+NETWORK_BITS = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Whose a login is, for :meth:`Turns.turn`, and whether it may go ``first``."""
+
+    keys: tuple[Hashable, ...]
+    first: bool = False
+
+
+def network(address: str) -> str | None:
+    """The /48 that an IPv6 /64 lies in (``2001:db8::/48``); None for what is no IPv6 network."""
+    try:
+        found = ipaddress.ip_network(address)
+    except ValueError:
+        return None
+    return (
+        str(found.supernet(new_prefix=NETWORK_BITS)) if found.version == 6 and found.prefixlen > NETWORK_BITS else None
+    )
+
+
+def claim(app: App, tx: Transaction, user: Row | None, email: bytes, address: str, now: datetime) -> Claim:
+    """The claim of a login: first and by itself from an address that the account logged in from lately.
+
+    Else it shares with every other of its address, its network and its email. ``email`` is the key of the lockout.
+    """
+    user_id, uuid = (user["id"], user["uuid"]) if user else (0, "")
+    mark = credentials.address_mark(app.secrets, uuid, address)
+    if tx.value("login_address", user_id=user_id, address=mark, since=iso(now - KNOWN_FOR)):
+        return Claim((("known", email, address),), True)
+    wider = network(address)
+    keys = [("address", address), ("email", email)]
+    return Claim((*keys, ("network", wider)) if wider else tuple(keys))
+
+
+def succeeded(tx: Transaction, app: App, user: Row, email: bytes, address: str, now: datetime) -> None:
+    """Remember the address of a login that was right, and no failure before it."""
+    tx.run("forget_login_failures", email=email)
+    mark = credentials.address_mark(app.secrets, user["uuid"], address)
+    tx.run("forget_old_login_addresses", before=iso(now - KNOWN_FOR))
+    tx.run("keep_login_address", user_id=user["id"], address=mark, now=iso(now))
+    tx.run("forget_login_addresses_beyond", user_id=user["id"], most=MOST_KNOWN)
+
+
+def failed(app: App, email: bytes, now: datetime) -> None:
+    """Write down how often an email has failed, as it is counted in memory when the others have been written."""
+
+    def keep(tx: Transaction) -> None:
+        tx.run("forget_old_login_failures", before=iso(now - timedelta(seconds=FORGOTTEN_AFTER)))
+        for dropped in app.lockouts.dropped():
+            tx.run("forget_login_failures", email=dropped)
+        count = app.lockouts.count(email)
+        if count is not None:
+            ago = timedelta(seconds=max(0.0, app.clock.monotonic() - count.last))
+            tx.run("keep_login_failures", email=email, failures=count.failures, last_at=iso(app.clock.now() - ago))
+
+    app.db.share(keep)
+
+
+def recall(app: App) -> int:
+    """Count the failures that were written down before a start; of how many emails there are some."""
+    now, monotonic = app.clock.now(), app.clock.monotonic()
+    with app.db.read() as tx:
+        rows = tx.all("login_failures", since=iso(now - timedelta(seconds=FORGOTTEN_AFTER)))
+    for row in rows:
+        # A clock that was set back meanwhile makes no failure one of the future.
+        ago = max(0.0, (now - datetime.fromisoformat(row["last_at"])).total_seconds())
+        app.lockouts.put(row["email"], FailureCount(min(row["failures"], lockout.MOST), monotonic - ago))
+    return len(rows)

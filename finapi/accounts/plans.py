@@ -1,0 +1,279 @@
+"""Plans: how many tokens a period brings, when it ends, and what is bought or granted beside (CONTRACT 4).
+
+A period brings its quota anew. Tokens that were bought or granted carry over, and are spent after the quota.
+"""
+
+from __future__ import annotations
+
+import calendar
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, TypedDict, TypeVar
+
+from finapi.accounts import billing
+from finapi.app import App
+from finapi.core.clock import iso
+from finapi.core.config import Config
+from finapi.core.errors import ApiError, UsageError
+from finapi.core.records import Time, made
+from finapi.store.db import Row, Transaction
+
+Answer = TypeVar("Answer")
+
+# How long a plan's period is, in months; None: a week.
+PERIOD_MONTHS: dict[str, int | None] = {"free": 1, "weekly": None, "monthly": 1, "pro": 1, "yearly": 12}
+INTERVALS: dict[int | None, Literal["week", "month", "year"]] = {1: "month", None: "week", 12: "year"}
+MONTHS = {interval: months for months, interval in INTERVALS.items()}
+
+# SPEC "Limits": 100 requests for a dollar, so that a cent buys one.
+TOKENS_PER_CENT = 1
+
+# Refills in one transaction, and between looks when none is due: calls refill their own account.
+REFILLS_AT_ONCE = 500
+REFILL_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """Tokens bought, and the balance and the cents in the wallet after it."""
+
+    tokens: int
+    balance: int
+    cents_left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a plan brings in a period of so many ``months`` (None: a week), for so many dollars (None: not told)."""
+
+    tokens: int
+    months: int | None
+    price: int | None
+
+
+def catalogue(config: Config) -> dict[str, Terms]:
+    """Every plan by its name, the free one first; the operator's own at the end."""
+    found = {
+        plan: Terms(getattr(config, f"{plan}_tokens"), months, 0 if plan == "free" else None)
+        for plan, months in PERIOD_MONTHS.items()
+    }
+    for own in config.plans:
+        terms = found.get(own.name, Terms(0, 1, None))
+        found[own.name] = Terms(
+            terms.tokens if own.tokens is None else own.tokens,
+            terms.months if own.period is None else MONTHS[own.period],
+            terms.price if own.price is None else own.price,
+        )
+    return found
+
+
+def terms_of(config: Config, plan: str) -> Terms:
+    """The terms of a plan; those of the free one for a plan that the operator has taken away."""
+    plans = catalogue(config)
+    return plans.get(plan, plans["free"])
+
+
+def check(config: Config, plan: str) -> None:
+    """UsageError for a plan that there is not."""
+    if plan not in catalogue(config):
+        raise UsageError(f"{plan!r} is not a plan: {', '.join(catalogue(config))}")
+
+
+def period_end(anchor: datetime, plan: str, after: datetime, config: Config | None = None) -> datetime:
+    """When the period that holds ``after`` ends, counting periods of ``plan`` from ``anchor``.
+
+    Months end on the anchor's day, or on the last of a month that has no such day.
+    """
+    months = PERIOD_MONTHS[plan] if config is None else terms_of(config, plan).months
+    if months is None:
+        return anchor + timedelta(weeks=max(0, (after - anchor) // timedelta(weeks=1)) + 1)
+    elapsed = (after.year - anchor.year) * 12 + after.month - anchor.month
+    number = max(1, elapsed // months)
+    while _months_later(anchor, number * months) <= after:
+        number += 1
+    return _months_later(anchor, number * months)
+
+
+def _months_later(start: datetime, months: int) -> datetime:
+    year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
+    day = min(start.day, calendar.monthrange(year, month + 1)[1])
+    return start.replace(year=year, month=month + 1, day=day)
+
+
+def begin(
+    tx: Transaction, config: Config, user_id: int, plan: str, now: datetime, *, anchor: datetime | None = None
+) -> None:
+    """Begin a period of ``plan``, counted from ``anchor``, by default now: its quota and the bought tokens left."""
+    row, anchor = tx.one("userplan", user_id=user_id), anchor or now
+    left = row["current_balance"] if row else 0
+    bought = min(row["bought"], left) if row else 0
+    tokens = terms_of(config, plan).tokens + bought
+    values = {"user_id": user_id, "plan": plan, "tokens": tokens, "bought": bought, "now": iso(now)}
+    tx.run("put_userplan", values, anchor=iso(anchor), period_end=iso(period_end(anchor, plan, now, config)))
+    billing.ledger_row(tx, user_id, tokens - left, "refill", iso(now))
+
+
+def change_plan(app: App, user_id: int, plan: str, now: datetime) -> None:
+    """Put a user on a plan from now on."""
+    with app.db.write() as tx:
+        begin(tx, app.config, user_id, plan, now)
+
+
+def refill(app: App, user_id: int, now: datetime) -> None:
+    """Begin the period of ``now`` if the user's has ended: with the quota once, however many went by."""
+    with app.db.write() as tx:
+        refill_in(tx, app.config, user_id, now)
+
+
+def refill_in(tx: Transaction, config: Config, user_id: int, now: datetime) -> None:
+    """The same in a transaction that is open."""
+    row = tx.one("userplan", user_id=user_id)
+    if row is not None and row["current_period_end"] <= iso(now):
+        begin(tx, config, user_id, row["plan"], now, anchor=datetime.fromisoformat(row["anchor"]))
+
+
+def refill_due(app: App, now: datetime) -> float:
+    """Refill the accounts whose period has ended; when to be called again, in seconds. A worker's step."""
+    with app.db.read() as tx:
+        due = [row["user_id"] for row in tx.all("due_users", now=iso(now), limit=REFILLS_AT_ONCE)]
+    for user_id in due:
+        refill(app, user_id, now)
+    return 0.0 if len(due) == REFILLS_AT_ONCE else REFILL_SECONDS
+
+
+def grant(app: App, user_id: int, tokens: int, now: datetime) -> None:
+    """Add tokens to a user's balance."""
+    with app.db.write() as tx:
+        _add(tx, user_id, tokens, "grant", now)
+
+
+def purchase(
+    app: App, user_id: int, cents: int, now: datetime, settle: Callable[[Transaction, Purchase], Answer]
+) -> Answer:
+    """Buy tokens out of the wallet; what ``settle`` makes of it in the same transaction.
+
+    INSUFFICIENT_BALANCE when the wallet holds less.
+    """
+    with app.db.write() as tx:
+        left = tx.value("take_credit", user_id=user_id, cents=cents, now=iso(now))
+        if left is None:
+            raise ApiError("INSUFFICIENT_BALANCE", "The wallet balance is below this amount.")
+        tokens = cents * TOKENS_PER_CENT
+        balance = _add(tx, user_id, tokens, "purchase", now)
+        tx.run("insert_wallet_row", user_id=user_id, cents=-cents, reason="purchase", tokens=tokens, now=iso(now))
+        return settle(tx, Purchase(tokens, balance, left))
+
+
+class Balance(TypedDict):
+    """What is left, what the plan brings, and when it does so again (wire.json)."""
+
+    current_balance: int
+    plan: str
+    plan_display_name: str
+    monthly_quota: int
+    billing_cycle_end: Time
+    days_until_refill: int
+    suspended: bool
+    as_of: Time
+
+
+def balance(tx: Transaction, config: Config, user_id: int, now: datetime) -> Balance:
+    """A user's balance; CONFLICT when the account has no plan."""
+    row = _held(tx, user_id)
+    left = datetime.fromisoformat(row["current_period_end"]) - now
+    return made(
+        Balance,
+        row,
+        plan_display_name=row["plan"].capitalize(),
+        monthly_quota=terms_of(config, row["plan"]).tokens,
+        billing_cycle_end=row["current_period_end"],
+        days_until_refill=max(0, math.ceil(left / timedelta(days=1))),
+        suspended=row["status"] != "active",
+        as_of=iso(now),
+    )
+
+
+class PlanSubscription(TypedDict):
+    """The plan and its counters (wire.json)."""
+
+    reach_limit_api: int
+    total_limit_api: int
+    plan_name: str
+    status: str
+
+
+def subscription(tx: Transaction, user_id: int) -> PlanSubscription:
+    """A user's plan; CONFLICT when the account has none."""
+    row = _held(tx, user_id)
+    return made(PlanSubscription, row, plan_name=row["plan"])
+
+
+class Plan(TypedDict):
+    """A plan (wire.json). The operator puts accounts on plans; a price, in dollars, is one that the operator told."""
+
+    id: int
+    name: str
+    price: int | None
+    currency: str
+    interval: Literal["week", "month", "year"]
+    features: list[str]
+    is_active: bool
+    stripe_price_id: None
+
+
+def listed(config: Config) -> Iterator[Plan]:
+    """Every plan, the free one first."""
+    for number, (plan, terms) in enumerate(catalogue(config).items(), 1):
+        interval = INTERVALS[terms.months]
+        feeds = config.feeds_free if plan == "free" else config.feeds_paid
+        insider = config.insider_per_minute_free if plan == "free" else config.insider_per_minute_paid
+        yield {
+            "id": number,
+            "name": plan,
+            "price": terms.price,
+            "currency": "usd",
+            "interval": interval,
+            "features": [
+                *([f"{terms.price:,} dollars a {interval}"] if terms.price else []),
+                f"{terms.tokens:,} tokens a {interval}",
+                f"{feeds} feed connection{'s' if feeds > 1 else ''} at once",
+                f"{insider} insider calls a minute",
+            ],
+            "is_active": True,
+            "stripe_price_id": None,
+        }
+
+
+class WalletChange(TypedDict):
+    """Dollars added to the wallet, or spent on tokens (wire.json)."""
+
+    id: str
+    created_at: Time
+    type: Literal["credit", "purchase"]
+    amount_usd: float
+    tokens_credited: int
+    stripe_invoice_id: None
+    description: str
+
+
+def purchases(tx: Transaction, user_id: int, limit: int, offset: int) -> list[WalletChange]:
+    """Every change of the wallet, newest first."""
+    rows = tx.all("wallet_rows", user_id=user_id, limit=limit, offset=offset)
+    return [made(WalletChange, row, stripe_invoice_id=None) for row in rows]
+
+
+def _held(tx: Transaction, user_id: int) -> Row:
+    row = tx.one("userplan", user_id=user_id)
+    if row is None:
+        raise ApiError("CONFLICT", "The account has no plan.")
+    return row
+
+
+def _add(tx: Transaction, user_id: int, tokens: int, reason: str, now: datetime) -> int:
+    balance = tx.value("add_tokens", user_id=user_id, tokens=tokens, now=iso(now))
+    if balance is None:
+        raise ApiError("CONFLICT", "The account has no plan to add tokens to.")
+    billing.ledger_row(tx, user_id, tokens, reason, iso(now))
+    return int(balance)

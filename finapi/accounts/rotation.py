@@ -1,0 +1,147 @@
+"""Master secrets put in front and taken away: what each made is named after it, and refused without it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypedDict
+
+from finapi.accounts import credentials, users
+from finapi.accounts.recovery import KEY_REFUSED, WEBHOOK_REFUSED
+from finapi.app import GIVE_UP, App, lost
+from finapi.core import master_secrets
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError, UsageError
+from finapi.net import mail
+from finapi.store.db import Row, Transaction
+
+log = logging.getLogger("finapi.secrets")
+
+_DERIVED: dict[str, Callable[..., str]] = {
+    "api_keys": credentials.api_key,
+    "webhook_secrets": credentials.webhook_secret,
+    "invites": credentials.invite_code,
+}
+
+
+class SecretUse(TypedDict):
+    """A master secret by its name, and what it made that still works."""
+
+    name: str
+    newest: bool
+    api_keys: int
+    webhook_secrets: int
+    invite_codes: int
+
+
+def settle(app: App, now: datetime, *, new_secrets: bool = True) -> None:
+    """Bring what is stored in line with the secrets in force.
+
+    What was made by a secret that is gone is refused from then on, and its owners are told by mail; what a secret that
+    came back has made is taken again. Without ``new_secrets`` it is a UsageError when nothing would be left: those are
+    the wrong secrets.
+    """
+    names = {credentials.name_of(secret) for secret in app.secrets}
+    with app.db.read() as tx:
+        unnamed = any(tx.one(f"unnamed_{kind}") for kind in _DERIVED)
+        made = tx.all("made_with_secrets", now=iso(now))
+        back = names & {row["made_with"] for row in tx.all("refused_names")}
+    if unnamed:
+        with app.db.write() as tx:
+            _name(app, tx)
+            made = tx.all("made_with_secrets", now=iso(now))
+    gone = [row for row in made if row["made_with"] not in names]
+    if gone and len(gone) == len(made) and not new_secrets:
+        raise UsageError(f"none of the master secrets made what is stored ({lost(gone)}): {GIVE_UP}")
+    if gone or back:
+        with app.db.write() as tx:
+            for name in back:
+                tx.run("take_api_keys_again", name=name)
+                tx.run("take_webhook_secrets_again", name=name)
+            _refuse(tx, {row["made_with"] for row in gone}, now)
+            tx.announce(users.KEYS)
+    if gone:
+        log.warning("refused, as the master secret that made them is gone: %s", lost(gone))
+
+
+def used(app: App, tx: Transaction, now: datetime) -> list[SecretUse]:
+    """The secrets in force, newest first, and what each made that still works."""
+    made = {(row["made_with"], row["kind"]): int(row["number"]) for row in tx.all("made_with_secrets", now=iso(now))}
+    return [
+        {
+            "name": name,
+            "newest": place == 0,
+            "api_keys": made.get((name, "API key"), 0),
+            "webhook_secrets": made.get((name, "webhook secret"), 0),
+            "invite_codes": made.get((name, "invite code"), 0),
+        }
+        for place, name in enumerate(map(credentials.name_of, app.secrets))
+    ]
+
+
+def rotate(app: App) -> str:
+    """Put a fresh secret in front, of which new credentials are made; its name. The others go on working."""
+    _put(app, [master_secrets.fresh(), *app.secrets])
+    return credentials.name_of(app.secrets[0])
+
+
+def drop(app: App, name: str, now: datetime, *, sure: bool) -> str:
+    """Take a secret away; what was made from it and is refused now, or "".
+
+    NOT_FOUND for a name that no secret has; CONFLICT for the newest, and without ``sure`` while anything depends on it.
+    """
+    left = [secret for secret in app.secrets if credentials.name_of(secret) != name]
+    if len(left) == len(app.secrets):
+        raise ApiError("NOT_FOUND", f"There is no master secret of the name {name}.")
+    if name == credentials.name_of(app.secrets[0]):
+        raise ApiError("CONFLICT", "New keys are made from the newest secret; put another in front first.")
+    with app.db.read() as tx:
+        dead = lost(row for row in tx.all("made_with_secrets", now=iso(now)) if row["made_with"] == name)
+    if dead and not sure:
+        raise ApiError(
+            "CONFLICT",
+            f"It made {dead}, which would be refused. Replace them first (finapi user rotate-key --all --webhooks), "
+            "or add --yes.",
+        )
+    _put(app, left)
+    with app.db.write() as tx:
+        _drop_links(tx, now)
+    settle(app, now)
+    return dead
+
+
+def _put(app: App, held: list[bytes]) -> None:
+    master_secrets.write(app.config, held)
+    app.secrets.swap(held)
+
+
+def _name(app: App, tx: Transaction) -> None:
+    for kind, derive in _DERIVED.items():
+        for row in tx.all(f"unnamed_{kind}"):
+            tx.run(f"name_{kind}", id=row["id"], name=_maker(app, row, derive))
+
+
+def _maker(app: App, row: Row, derive: Callable[..., str]) -> str:
+    parts = [part for part in (row["user_uuid"], row["uuid"]) if part is not None]
+    for secret in app.secrets:
+        if credentials.derived_again([secret], row["fingerprint"], derive, *parts) is not None:
+            return credentials.name_of(secret)
+    return ""
+
+
+def _refuse(tx: Transaction, names: set[str], now: datetime) -> None:
+    for name in names:
+        for kind, template in (("api_keys", KEY_REFUSED), ("webhook_secrets", WEBHOOK_REFUSED)):
+            for row in tx.all(f"users_of_{kind}", name=name):
+                mail.enqueue(tx, template, row["user_id"], now)
+            tx.run(f"refuse_{kind}", name=name)
+        tx.run("revoke_invites", name=name, now=iso(now))
+    if names:
+        _drop_links(tx, now)
+
+
+def _drop_links(tx: Transaction, now: datetime) -> None:
+    """Forget mailed links, some of which no longer verify: whoever asks for one then is sent another."""
+    tx.run("delete_resets")
+    tx.run("expire_verifications", now=iso(now))

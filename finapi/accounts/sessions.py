@@ -1,0 +1,196 @@
+"""Registration, login and logout (SPEC "States and transitions")."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from finapi.accounts import credentials, invites, logins, plans, recovery, users
+from finapi.accounts.users import User
+from finapi.app import App
+from finapi.core import lockout, passwords
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError
+from finapi.net import mail
+from finapi.store.db import Refused, Row, Transaction
+
+LOCKED = "Too many failed login attempts. Try again later."
+WRONG = "Invalid email or password"
+CROWDED = "Too many logins of this email at once. Try again in a moment."
+NOT_VERIFIED = "Please verify the email, I have send verification link."
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A session just opened: its token and the user as the API shows it."""
+
+    token: str
+    user: User
+
+
+def register(app: App, email: str, password: str, invite_token: str, address: str, now: datetime) -> None:
+    """Make an unverified account out of an invite, and send its verification mail.
+
+    Checked in this order: password, invite (400, 410), email (400). When the mail cannot be sent (500) the user exists
+    all the same, and ``resend-verification`` works.
+    """
+    email = users.normal(email)
+    passwords.check_new(password, "password", common=app.config.common_passwords)
+    with app.db.read() as tx:
+        invite_id = invites.of_token(app, tx, invite_token, now)
+        if tx.one("user_by_email", email=email) is not None:
+            raise ApiError("EMAIL_EXISTS", "Email already exists")
+    stored = app.hasher.hash(password, ("address", address))
+    try:
+        with app.db.write() as tx:
+            invites.use(tx, invite_id, now)
+            user = users.insert(tx, app, email, "free", now, password=stored, verified=False)
+            tx.run("set_invite_user", id=invite_id, user_id=user.id)
+            verification_id = recovery.open_verification(tx, app, user.id, now)
+            mail.enqueue(tx, "welcome", user.id, now)
+    except Refused:
+        raise ApiError("EMAIL_EXISTS", "Email already exists") from None
+    recovery.send_verification_now(app, verification_id)
+
+
+def login(app: App, email: str, password: str, address: str, now: datetime) -> Login:
+    """Open a session; 401, 400 when the email is not verified, 429 in a lockout.
+
+    An attempt is reserved before the hash is computed, so that no more guesses run at once than the lockout allows.
+    Every answer but the 429 costs one hash, whether the email is known or not.
+    """
+    email = users.normal(email)
+    key = lockout.key_of(email)
+    user = confirm(app, email, password, address, now)
+    if not user["verify_email"]:
+        with app.db.write() as tx:
+            recovery.renew_verification(tx, app, user["id"], now)
+        raise ApiError("EMAIL_NOT_VERIFIED", NOT_VERIFIED)
+    again = None
+    with suppress(ApiError):  # without time for it: the next login will do
+        again = app.hasher.hash(password, key) if app.hasher.needs_rehash(user["password"]) else None
+    with app.db.write() as tx:
+        if again is not None:
+            tx.run("set_password_again", id=user["id"], password=again, old=user["password"])
+        token = _open(tx, app, user, now)
+        plans.refill_in(tx, app.config, user["id"], now)
+        logins.succeeded(tx, app, user, key, address, now)
+        return Login(token, users.profile(app, tx, user["id"], now))
+
+
+def confirm(app: App, email: str, password: str, address: str, now: datetime) -> Row:
+    """The user of an email and its password; 401, or 429 in a lockout, to which a wrong one counts."""
+    key = lockout.key_of(email)
+    left = app.lockouts.check(key, app.clock.monotonic())
+    if left:
+        raise _locked(left)
+    return _by_password(app, email, key, password, address, now)
+
+
+def _by_password(app: App, email: str, key: bytes, password: str, address: str, now: datetime) -> Row:
+    """The user of an email and its password, or of an email that is not verified and any; else 401 or 429.
+
+    ``key`` is that of the email in the lockout.
+    """
+    with app.db.read() as tx:
+        user = tx.one("user_by_email", email=email)
+        claim = logins.claim(app, tx, user, key, address, now)
+    try:
+        with app.hasher.turns.turn(*claim.keys, first=claim.first):
+            attempt = app.lockouts.begin(key, app.clock.monotonic())
+            if isinstance(attempt, int):
+                raise _locked(attempt)
+            with attempt:
+                if app.hasher.verify(user["password"] if user else None, password) and user and not user["locked_at"]:
+                    attempt.succeeded()
+                    return user
+                seconds = attempt.failed()
+    except ApiError as error:
+        if error.code == "UNAVAILABLE" and app.hasher.turns.there(("email", key)) >= lockout.MOST_IN_HAND:
+            # Not the server is busy but this email, whether it is registered or not.
+            raise ApiError("RATE_LIMIT_EXCEEDED", CROWDED, headers={"Retry-After": "1"}) from None
+        raise
+    logins.failed(app, key, now)
+    if seconds is not None:
+        raise _locked(seconds)
+    # Whatever the password is, an unverified account answers 400 (SPEC "States and transitions").
+    if user is None or user["locked_at"] or user["verify_email"]:
+        raise ApiError("INVALID_CREDENTIALS", WRONG)
+    return user
+
+
+def logout(app: App, session: bytes) -> None:
+    """End one session, named by its fingerprint."""
+    with app.db.write() as tx:
+        tx.run("delete_session", fingerprint=session)
+
+
+def listed(tx: Transaction, user_id: int, now: datetime) -> list[Row]:
+    """A user's sessions, the newest first: fingerprint, created_at, expires_at."""
+    return tx.all("sessions_of_user", user_id=user_id, now=iso(now))
+
+
+def end_others(app: App, user_id: int, session: bytes) -> None:
+    """End every session of a user but one, named by its fingerprint."""
+    with app.db.write() as tx:
+        tx.run("delete_other_sessions", user_id=user_id, fingerprint=session)
+
+
+def change_password(app: App, token: str, password: str, address: str, now: datetime) -> None:
+    """Set a new password by a reset token; 400 INVALID_TOKEN when it is not one or not live.
+
+    The token is used up in the transaction of the change, which also ends every session; the lockout clears.
+    """
+    with app.db.read() as tx:
+        reset = recovery.live_reset(app, tx, token, now)
+    passwords.check_new(password, "newpassword", common=app.config.common_passwords)
+    stored, key = app.hasher.hash(password, ("address", address)), lockout.key_of(reset["email"])
+    with app.db.write() as tx:
+        user_id = tx.value("consume_reset", id=reset["id"], uuid=reset["uuid"], now=iso(now))
+        if user_id is None:
+            raise recovery.invalid_token()
+        tx.run("set_password", id=user_id, password=stored, now=iso(now))
+        # Who can read the mailbox has verified the address.
+        tx.run("set_verified", id=user_id, now=iso(now))
+        tx.run("delete_sessions", user_id=user_id)
+        tx.run("forget_login_failures", email=key)
+    app.lockouts.reset(key)
+
+
+def set_password(app: App, user_id: int, password: str, now: datetime) -> None:
+    """Set a new password, as the operator does: every session ends, and the lockout clears."""
+    passwords.check_new(password, "password", common=app.config.common_passwords)
+    stored = app.hasher.hash(password)
+    with app.db.write() as tx:
+        user = tx.one("user_by_id", id=user_id)
+        assert user is not None
+        tx.run("set_password", id=user_id, password=stored, now=iso(now))
+        tx.run("delete_sessions", user_id=user_id)
+        tx.run("forget_login_failures", email=lockout.key_of(user["email"]))
+    app.lockouts.reset(lockout.key_of(user["email"]))
+
+
+def _open(tx: Transaction, app: App, checked: Row, now: datetime) -> str:
+    """A fresh session, the oldest beyond the device limit evicted.
+
+    ``checked`` is the user as it was before the hash: its password and its lock must still stand.
+    """
+    user_id = checked["id"]
+    user = tx.one("user_by_id", id=user_id)
+    if user is None or user["locked_at"] or user["password_serial"] != checked["password_serial"]:
+        raise ApiError("INVALID_CREDENTIALS", WRONG)
+    session_id = credentials.new_session_id(app.random_bytes)
+    lifetime = app.config.session_lifetime
+    tx.run("delete_expired_sessions", user_id=user_id, now=iso(now))
+    expires_at = iso(now + timedelta(seconds=lifetime))
+    fingerprint = credentials.fingerprint(session_id)
+    tx.run("insert_session", user_id=user_id, fingerprint=fingerprint, now=iso(now), expires_at=expires_at)
+    tx.run("evict_oldest_sessions", user_id=user_id, device_limit=app.config.device_limit)
+    return credentials.session_token(
+        app.secrets, sub=checked["uuid"], session_id=session_id, now=now, lifetime=lifetime
+    )
+
+
+def _locked(seconds: int) -> ApiError:
+    return ApiError("LOGIN_LOCKED", LOCKED, headers={"Retry-After": str(seconds)})

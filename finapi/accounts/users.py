@@ -1,0 +1,304 @@
+"""Users, the keys by which they are known, and what they may see and change of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypedDict
+
+from finapi.accounts import credentials, plans
+from finapi.app import App
+from finapi.core import json, lockout
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError
+from finapi.core.records import Format, OneOf, Time, Url, made
+from finapi.edgar import forms
+from finapi.store.db import Refused, Row, Transaction
+
+# Under which the database tells that a key is none any more.
+KEYS = "keys"
+
+# Event types that an account may switch on (CONTRACT 9); sniper.filing_hit is always on.
+TOPICS = ("sniper.window_expired", *forms.TOPICS)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A verified user: what a handler may know of who is calling.
+
+    ``plan`` and ``period_end`` are None without a plan row, ``session`` (its fingerprint) for a call by key;
+    ``data_stamp`` is that of the data when the key was looked up, for the ETags of the call.
+    """
+
+    id: int
+    uuid: str
+    email: str
+    plan: str | None
+    period_end: str | None = None
+    session: bytes | None = None
+    data_stamp: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NewUser:
+    """A user just made, with the one key that opens the account."""
+
+    id: int
+    uuid: str
+    email: str
+    api_key: str
+
+
+class UserPlan(TypedDict):
+    """The Userplan object of SPEC "Resources"."""
+
+    id: int
+    userId: str
+    total_limit_api: int
+    reach_limit_api: int
+    plan: str
+    status: str
+    current_period_end: Time | None
+    created_at: Time
+    updated_at: Time
+
+
+class User(TypedDict):
+    """The User object of SPEC "Resources"."""
+
+    id: int
+    uuid: Annotated[str, Format("uuid")]
+    email: str
+    usertype: Literal["user", "admin"]
+    api_key: str | None
+    verify_email: bool
+    is_online: bool
+    has_uat_access: bool
+    billing_admin: bool
+    credit_balance: float
+    notify_email: bool
+    notify_browser: bool
+    webhook_url: Url | None
+    webhook_topics: list[Annotated[str, OneOf(TOPICS)]]
+    created_at: Time
+    updated_at: Time
+    Userplan: UserPlan | None
+
+
+class DocumentLimit(TypedDict):
+    """The UserDocumentLimit object: nobody uploads documents here, so that there is nothing to limit."""
+
+    id: int
+    userId: str
+    total_limit_GB: int
+    reach_limit_GB: str
+    created_at: Time
+    updated_at: Time
+
+
+class DeviceLimit(TypedDict):
+    """The UserDeviceLimit object of SPEC "Resources"."""
+
+    id: int
+    userId: str
+    device_limit: int
+    user_login_device: Annotated[str, "The sessions, newest first, as hashes with commas between; empty for none."]
+    created_at: Time
+    updated_at: Time
+
+
+def by_api_key(tx: Transaction, key: str) -> Caller | None:
+    """The user of an API key, or None for a key that is not one, not known, or of a locked account."""
+    if not credentials.looks_like_api_key(key):
+        return None
+    row = tx.one("caller_by_fingerprint", fingerprint=credentials.fingerprint(key))
+    return None if row is None else _caller(row, data_stamp=row["data_stamp"])
+
+
+def by_key(app: App, key: str) -> Caller | None:
+    """What :func:`by_api_key` gives, looked up once for as long as nothing is written but what calls cost."""
+
+    def look_up() -> Caller | None:
+        with app.db.glance() as tx:
+            return by_api_key(tx, key)
+
+    return app.callers.get(app.db.written, credentials.fingerprint(key), look_up)
+
+
+def by_session(app: App, tx: Transaction, token: str, now: datetime) -> Caller | None:
+    """The user of a session token, or None when the token or the session behind it is not valid now."""
+    claims = credentials.read_session_token(app.secrets, token, now)
+    if claims is None:
+        return None
+    fingerprint = credentials.fingerprint(claims.session_id)
+    row = tx.one("caller_by_session", fingerprint=fingerprint, uuid=claims.sub, now=iso(now))
+    return None if row is None else _caller(row, session=fingerprint)
+
+
+def _caller(row: Row, *, session: bytes | None = None, data_stamp: str = "") -> Caller:
+    return Caller(row["id"], row["uuid"], row["email"], row["plan"], row["current_period_end"], session, data_stamp)
+
+
+def normal(email: str) -> str:
+    """An email as it is stored and compared: without blanks around it, in lower case."""
+    return email.strip().lower()
+
+
+def create(app: App, email: str, plan: str, now: datetime, *, password: str | None = None) -> NewUser:
+    """Make a verified user, as the operator does; CONFLICT when the email is taken.
+
+    ``password`` is a new password in the clear, checked by the caller.
+    """
+    stored = app.hasher.hash(password) if password is not None else None
+    try:
+        with app.db.write() as tx:
+            return insert(tx, app, email, plan, now, password=stored, verified=True)
+    except Refused:
+        raise ApiError("CONFLICT", f"A user with the email {normal(email)} exists already.") from None
+
+
+def insert(
+    tx: Transaction, app: App, email: str, plan: str, now: datetime, *, password: str | None, verified: bool
+) -> NewUser:
+    """Insert a user with a key and the first period of ``plan``; ``db.Refused`` when the email is taken."""
+    email, stamp = normal(email), iso(now)
+    user_uuid, key_uuid = app.new_uuid(), app.new_uuid()
+    user_id = tx.insert("insert_user", uuid=user_uuid, email=email, password=password, verify_email=verified, now=stamp)
+    key, values = _new_key(app, user_uuid, key_uuid)
+    tx.run("insert_api_key", values, user_id=user_id, now=stamp)
+    plans.begin(tx, app.config, user_id, plan, now)
+    return NewUser(user_id, user_uuid, email, key)
+
+
+def profile(app: App, tx: Transaction, user_id: int, now: datetime) -> User:
+    """The User object of SPEC "Resources", with its Userplan (None when the plan row is missing)."""
+    row, plan = tx.one("user_profile", id=user_id, now=iso(now)), tx.one("userplan", user_id=user_id)
+    assert row is not None
+    key = row["uuid"], row["key_uuid"] or ""
+    return made(
+        User,
+        row,
+        api_key=credentials.derived_again(app.secrets, row["fingerprint"], credentials.api_key, *key),
+        webhook_topics=json.loads(row["webhook_topics"]),
+        Userplan=None if plan is None else made(UserPlan, plan, userId=row["uuid"]),
+    )
+
+
+def own_limits(app: App, tx: Transaction, user_id: int) -> tuple[DocumentLimit, DeviceLimit]:
+    """What documents and how many sessions the user may have, and which sessions there are."""
+    now = iso(app.clock.now())
+    row = tx.one("user_profile", id=user_id, now=now)
+    assert row is not None
+    devices = ",".join(one["device"] for one in tx.all("devices_of_user", id=user_id, now=now))
+    most = row["device_limit"] or app.config.device_limit
+    documents = made(DocumentLimit, row, userId=row["uuid"], total_limit_GB=0, reach_limit_GB="0")
+    return documents, made(DeviceLimit, row, userId=row["uuid"], device_limit=most, user_login_device=devices)
+
+
+def update(app: App, user_id: int, changes: Mapping[str, Any], now: datetime) -> User:
+    """The user after a change of ``webhook_url``, ``notify_email``, ``notify_browser`` or ``webhook_topics``."""
+    topics = changes.get("webhook_topics")
+    with app.db.write() as tx:
+        values = {name: changes.get(name) for name in ("webhook_url", "notify_email", "notify_browser")}
+        values["webhook_topics"] = None if topics is None else json.text(sorted(set(topics)))
+        tx.run("update_user", values, id=user_id, set_webhook_url="webhook_url" in changes, now=iso(now))
+        return profile(app, tx, user_id, now)
+
+
+def id_of(app: App, email: str) -> int:
+    """The id of the user with this email; NOT_FOUND when there is none."""
+    with app.db.read() as tx:
+        return int(_by_email(tx, email)["id"])
+
+
+def locked_at(tx: Transaction, email: str) -> str | None:
+    """Since when the user with this email is locked; None when the account is open."""
+    since: str | None = _by_email(tx, email)["locked_at"]
+    return since
+
+
+def set_locked(app: App, email: str, locked: bool, now: datetime) -> None:
+    """Shut an account, ending its sessions, or open it again; NOT_FOUND when there is none."""
+    with app.db.write() as tx:
+        user_id = _by_email(tx, email)["id"]
+        tx.run("set_locked", id=user_id, locked_at=iso(now) if locked else None, now=iso(now))
+        if locked:
+            tx.run("delete_sessions", user_id=user_id)
+            tx.announce(KEYS)
+
+
+def listed(tx: Transaction) -> list[Row]:
+    """Every account: ``email``, ``uuid``, ``plan``, ``balance``, ``state``, ``created_at``, ``credit_balance``."""
+    return tx.all("users_listed")
+
+
+def erase(app: App, user_id: int, now: datetime) -> None:
+    """Take away what names, opens or tells of an account, for good.
+
+    Its ledger and wallet stay under its number: they are the books of the service, which prove that money and tokens
+    add up, and rows in archives cannot be taken out of them.
+    """
+    with app.db.write() as tx:
+        user = tx.one("user_by_id", id=user_id)
+        assert user is not None
+        tx.run("forget_login_failures", email=lockout.key_of(user["email"]))
+        for query in _ERASED:
+            tx.run(query, user_id=user_id)
+        tx.run("erase_user", id=user_id, now=iso(now))
+        tx.announce(KEYS)
+    app.lockouts.reset(lockout.key_of(user["email"]))
+
+
+_ERASED = (
+    "delete_api_key",
+    "delete_sessions",
+    "delete_verifications_of",
+    "delete_resets_of",
+    "delete_kept_answers",
+    "delete_login_addresses",
+    "delete_webhook_secrets_of",
+    "delete_failing_receivers",
+    "delete_deliveries",
+    "delete_targets",
+    "delete_mails_to",
+    "end_userplan",
+)
+
+
+def add_credit(app: App, email: str, cents: int, now: datetime) -> int:
+    """Add to the wallet; the cents in it then. NOT_FOUND when there is no such user."""
+    with app.db.write() as tx:
+        values = {"user_id": _by_email(tx, email)["id"], "cents": cents, "now": iso(now)}
+        tx.run("insert_wallet_row", values, reason="credit", tokens=0)
+        return int(tx.value("add_credit", values))
+
+
+def _by_email(tx: Transaction, email: str) -> Row:
+    user = tx.one("user_by_email", email=normal(email))
+    if user is None:
+        raise ApiError("NOT_FOUND", f"There is no user with the email {normal(email)}.")
+    return user
+
+
+def rotate_key(app: App, user_id: int, now: datetime) -> str:
+    """Give a user a new API key; the old one dies with the same statement."""
+    with app.db.write() as tx:
+        return rotated_key(tx, app, user_id, now)
+
+
+def rotated_key(tx: Transaction, app: App, user_id: int, now: datetime) -> str:
+    """What :func:`rotate_key` gives, in a transaction of the caller's."""
+    user = tx.one("user_by_id", id=user_id)
+    assert user is not None
+    key, values = _new_key(app, user["uuid"], app.new_uuid())
+    tx.run("replace_api_key", values, user_id=user_id, now=iso(now))
+    tx.announce(KEYS)
+    return key
+
+
+def _new_key(app: App, user_uuid: str, uuid: str) -> tuple[str, dict[str, Any]]:
+    """The key of this uuid, and what is kept of it."""
+    key = credentials.api_key(app.secrets, user_uuid, uuid)
+    made_with = credentials.name_of(app.secrets[0])
+    return key, {"uuid": uuid, "fingerprint": credentials.fingerprint(key), "made_with": made_with}

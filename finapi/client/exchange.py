@@ -1,0 +1,224 @@
+"""One call as a conversation without I/O: what is to be sent, what to wait for, and what its end means.
+
+A conversation is a generator. It yields an :class:`ApiRequest` and is sent the :class:`ApiAnswer`, or None for one
+that did not come; it yields a number and is resumed after so many seconds. Clients differ in how they do the two.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+USER_AGENT = "finapi-python"
+WAITS = (0.5, 1.0, 2.0, 4.0)  # seconds before the next try of a call whose answer names none
+LONGEST_WAIT = 60.0  # that is waited for without asking; a lock of an hour is the caller's to know of
+AGAIN = (408, 429, 500, 502, 503, 504)
+TIMES = ("date", "_at", "time", "as_of", "timestamp", "period_of_report")  # ends of the names of days and times
+SAFE = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE")  # RFC 9110 9.2.2: as good twice as once
+
+
+class ApiFailure(Exception):
+    """An answer that is no success, or none at all (``status`` 0); ``code`` is the API's."""
+
+    def __init__(
+        self, status: int, code: str, message: str, *, document: Mapping[str, Any], headers: Any = None
+    ) -> None:
+        super().__init__(f"{status} {code}: {message}" if status else message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.details: Mapping[str, Any] = document.get("details") or {}
+        self.document = document
+        self.headers: Mapping[str, str] = headers or {}
+
+    @property
+    def request_id(self) -> str | None:
+        """The id by which the operator finds the call."""
+        return self.document.get("request_id") or self.headers.get("x-request-id")
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds until it is worth asking again, where the answer says so."""
+        return retry_after(self.headers)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRequest:
+    """What is sent; ``url`` is whole."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it may be sent twice: a POST only under an idempotency key."""
+        return self.method in SAFE or "Idempotency-Key" in self.headers
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAnswer:
+    """What came back; header names are lower-case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+Conversation = Generator[ApiRequest | float, ApiAnswer | None, ApiAnswer]
+
+
+def request(
+    base_url: str,
+    method: str,
+    path: str,
+    *,
+    query: Mapping[str, Any] | None = None,
+    body: Any = None,
+    headers: Mapping[str, str] | None = None,
+) -> ApiRequest:
+    """The request of a call: None in a query is left out, lists are joined, days are written as ISO."""
+    told = {name: _text(value) for name, value in (query or {}).items() if value is not None}
+    url = base_url.rstrip("/") + path + (f"?{urlencode(told)}" if told else "")
+    sent = {"Accept": "application/json", "User-Agent": USER_AGENT, **(headers or {})}
+    if body is None:
+        return ApiRequest(method, url, sent)
+    return ApiRequest(
+        method, url, {"Content-Type": "application/json", **sent}, json.dumps(body, default=_text).encode()
+    )
+
+
+def credentials(api_key: str | None, token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
+    """The headers that every call of a client carries."""
+    key = {"X-API-Key": api_key} if api_key else {}
+    return {**key, **({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
+
+
+def filled(path: str, values: dict[str, Any]) -> str:
+    """A path with its parameters filled in, which are taken out of ``values``."""
+    parts = []
+    for part in path.split("/"):
+        if part.startswith("{"):
+            value = values.pop(part[1:-1], None)
+            if value is None or value == "":
+                raise TypeError(f"{part[1:-1]} is required")
+            part = quote(_text(value), safe="")
+        parts.append(part)
+    return "/".join(parts)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple | set | frozenset):
+        return ",".join(map(_text, value))
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def conversation(first: ApiRequest, tries: int) -> Conversation:
+    """The whole of a call: sent until it is answered for good, ``tries`` times at most; ApiFailure for an error."""
+    for number in range(1, tries + 1):
+        answer = yield first
+        if answer is not None and answer.status < 400:
+            return answer
+        failure = failed(answer)
+        again = answer is None or answer.status in AGAIN
+        # A 429 and a 503 were refused before anything was done.
+        refused = answer is not None and answer.status in (429, 503)
+        if number == tries or not again or not (first.repeatable or refused):
+            raise failure
+        told = failure.retry_after
+        if told is not None and told > LONGEST_WAIT:
+            raise failure
+        # Spread, so that many who were refused at once do not come back at once.
+        yield told if told is not None else WAITS[min(number, len(WAITS)) - 1] * (0.5 + random.random() / 2)
+    raise AssertionError("a call is tried once at least")
+
+
+def failed(answer: ApiAnswer | None) -> ApiFailure:
+    """The failure that an answer is, or that none came."""
+    if answer is None:
+        return ApiFailure(0, "UNREACHABLE", "There was no answer.", document={})
+    document: Mapping[str, Any] = {}
+    try:
+        told = json.loads(answer.body)
+        document = told if isinstance(told, dict) else {}
+    except (ValueError, RecursionError):
+        pass  # a proxy's own page
+    code, message = str(document.get("code", "HTTP")), str(document.get("message", "The answer is no document."))
+    return ApiFailure(answer.status, code, message, document=document, headers=answer.headers)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that ``Retry-After`` names, as a number or as a time beside ``Date``."""
+    told = headers.get("retry-after", "").strip()
+    if told.isascii() and told.isdigit():
+        return float(told)
+    try:
+        then, now = parsedate_to_datetime(told), parsedate_to_datetime(headers.get("date", ""))
+        return max(0.0, (then - now).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def decoded(answer: ApiAnswer, *, dates: bool) -> Any:
+    """The document of an answer: numbers with a point as Decimal, with ``dates`` days and times as such."""
+    if not answer.headers.get("content-type", "").startswith("application/json"):
+        return answer.body.decode("utf-8", "replace")
+    try:
+        value = json.loads(answer.body, parse_float=Decimal)
+    except ValueError:
+        raise ApiFailure(
+            answer.status, "CUT_OFF", "The answer is not whole.", document={}, headers=answer.headers
+        ) from None
+    return _dated(value) if dates else value
+
+
+def _dated(value: Any, name: str = "") -> Any:
+    if isinstance(value, dict):
+        return {key: _dated(one, key) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_dated(one, name) for one in value]
+    if isinstance(value, str) and (
+        name.endswith(("date", "_at", "time")) or name in ("as_of", "timestamp", "period_of_report")
+    ):
+        try:
+            return date.fromisoformat(value) if len(value) == 10 else datetime.fromisoformat(value)
+        except ValueError:
+            return value
+    return value
+
+
+# ---- pages
+
+
+def rows_of(document: Any, rows_in: str) -> list[Any]:
+    """The rows of a list's answer."""
+    for member in rows_in.split(".") if isinstance(document, dict) else ():
+        document = document[member]
+    return list(document)
+
+
+def following(query: Mapping[str, Any], document: Any, headers: Mapping[str, str], rows: int) -> dict[str, Any] | None:
+    """The query of the next page, by the cursor or the offset that an answer tells; None after the last."""
+    meta = document.get("meta") or document if isinstance(document, dict) else {}
+    meta = meta.get("pagination") or meta
+    cursor = meta.get("next_cursor") or headers.get("x-next-cursor")
+    if cursor:
+        return {**query, "cursor": cursor}
+    more = meta.get("has_more")
+    if more is None:
+        more = headers.get("x-has-more") == "true" or meta.get("page", 1) < meta.get("total_pages", 0)
+    if not more or not rows:
+        return None
+    if "page" in meta:
+        return {**query, "page": meta["page"] + 1}
+    return {**query, "offset": (query.get("offset") or 0) + rows}

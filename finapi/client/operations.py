@@ -1,0 +1,60 @@
+"""The calls of the API by name, from a table that ``python -m tests.client_table`` makes of the route table."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from finapi.client import exchange
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCall:
+    """A call: its route, the names that it takes, where the rows of its answer stand, if it answers rows."""
+
+    name: str
+    method: str
+    path: str
+    query: tuple[str, ...]
+    body: tuple[str, ...]
+    rows_in: str | None
+    idempotent: bool
+
+    def read(self, values: dict[str, Any]) -> tuple[str, str, dict[str, Any], Any, dict[str, str]]:
+        """Method, path, query, body and headers for values by name; TypeError for a name that the call has not.
+
+        A call that is made once under an ``Idempotency-Key`` has one: it can then be sent again.
+        """
+        key = values.pop("idempotency_key", None)
+        path = exchange.filled(self.path, values)
+        taken = (*self.query, *PAGING) if self.rows_in is not None else self.query
+        unknown = [name for name in values if name not in (*taken, *self.body)]
+        if unknown:
+            raise TypeError(f"{self.name} has no {unknown[0]}; it takes {', '.join((*self.query, *self.body))}")
+        body = {name: values[name] for name in self.body if values.get(name) is not None}
+        query = {name: value for name, value in values.items() if name not in self.body}
+        headers = {"Idempotency-Key": key or str(uuid.uuid4())} if self.idempotent else {}
+        return self.method, path, query, body if self.method in ("POST", "PUT") and self.body else None, headers
+
+
+PAGING = ("limit", "offset", "cursor", "page")
+
+
+@cache
+def operations() -> Mapping[str, NamedCall]:
+    """Every call by its name."""
+    table = json.loads((resources.files("finapi.client") / "operations.json").read_text("utf-8"))
+    return {
+        name: NamedCall(name, method, path, tuple(query), tuple(body), rows_in, idempotent)
+        for name, (method, path, query, body, rows_in, idempotent) in table.items()
+    }
+
+
+def operation(name: str) -> NamedCall | None:
+    """The call of a name, or None."""
+    return operations().get(name)

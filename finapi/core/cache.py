@@ -1,0 +1,106 @@
+"""Answers that were worked out once, kept while the data stand: bounded in memory, safe among threads."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class Cache:
+    """Values by key for one version of the data at a time; the least recently used go first.
+
+    ``weigh`` gives what a value takes, in whatever unit ``room`` is counted. A value that alone is more than a
+    quarter of the room is not kept.
+    """
+
+    def __init__(self, room: int, weigh: Callable[[Any], int]) -> None:
+        self._room = room
+        self._weigh = weigh
+        self._lock = threading.Lock()
+        self._version: Hashable = None
+        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._weight = 0
+
+    def get(self, version: Hashable, key: Hashable, make: Callable[[], Value]) -> Value:
+        """The value of a key under a version of the data, made when it is not kept.
+
+        It is made outside the lock: two threads may make the same value, never wait for each other's.
+        """
+        with self._lock:
+            if version != self._version:
+                self._version, self._weight = version, 0
+                self._kept.clear()
+            held = self._kept.get(key)
+            if held is not None:
+                self._kept.move_to_end(key)
+                value: Value = held[0]
+                return value
+        value = make()
+        self._keep(version, key, value)
+        return value
+
+    def _keep(self, version: Hashable, key: Hashable, value: Any) -> None:
+        weight = self._weigh(value)
+        with self._lock:
+            if version != self._version or key in self._kept or weight * 4 > self._room:
+                return
+            self._kept[key] = (value, weight)
+            self._weight += weight
+            while self._weight > self._room:
+                _, (_, freed) = self._kept.popitem(last=False)
+                self._weight -= freed
+
+
+class Throttled(Generic[Value]):
+    """A value of the data that takes long to make: never more than a twentieth of the time goes into making it.
+
+    It is made again when the data have changed, but not before twenty times as long has passed as it took. Who
+    asks while it is made waits for it.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._made: tuple[Hashable, float, Value] | None = None
+
+    def get(self, version: Hashable, make: Callable[[], Value]) -> Value:
+        """The value under ``version`` of the data, or while it is not time yet that of one before."""
+        with self._lock:
+            began = self._monotonic()
+            if self._made is None or (self._made[0] != version and began >= self._made[1]):
+                value = make()
+                ended = self._monotonic()
+                self._made = (version, ended + 20 * (ended - began), value)
+            return self._made[2]
+
+
+class TimedCache(Generic[Value]):
+    """A value that is made when it is asked for and kept for ``seconds``; a maker that raises keeps nothing."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._value: tuple[float, Hashable, Value] | None = None
+
+    def get(self, now: float, make: Callable[[], Value], mark: Hashable = None) -> Value:
+        """The value as of at most ``seconds`` ago, made under the same ``mark``; ``now`` is a monotonic reading."""
+        with self._lock:
+            kept = self._value
+            if kept is None or not 0 <= now - kept[0] < self._seconds or kept[1] != mark:
+                self._value = None
+                kept = self._value = (now, mark, make())
+            return kept[2]
+
+    def holds(self, now: float, mark: Hashable = None) -> bool:
+        """Whether :meth:`get` has its value at hand now, made under ``mark``, and for another second."""
+        kept = self._value
+        return kept is not None and kept[1] == mark and 0 <= now - kept[0] < self._seconds - 1.0
+
+    def drop(self) -> None:
+        """Make it anew when it is asked for next."""
+        with self._lock:
+            self._value = None

@@ -1,0 +1,52 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file (mode 0600) to the disk, whole; FileExistsError when there is one of this name already."""
+    name = _written(path, data)
+    try:
+        os.link(name, path)
+    finally:
+        os.unlink(name)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file (mode 0600) to the disk in the place of one that may be there; a crash leaves the old or the new."""
+    os.replace(_written(path, data), path)
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Wait until the names in a directory are on the disk."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sweep(path: Path) -> None:
+    """Remove what a kill left of writing ``path``; nobody else may be writing it. ``*`` stands for any name."""
+    for left in path.parent.glob(f".{path.name}-????????"):
+        with suppress(OSError):
+            left.unlink()
+
+
+def _written(path: Path, data: bytes) -> str:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        os.unlink(name)
+        raise
+    return name

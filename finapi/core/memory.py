@@ -1,0 +1,76 @@
+"""Memory that the C library keeps for itself, given back to the system: with glibc; elsewhere nothing is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from finapi.core.metrics import memory
+
+# glibc, malloc.h
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
+MIB = 1024 * 1024
+
+STEP_SECONDS = 10.0  # between looks at what is resident
+GROWN = 8 * MIB  # since the least that was seen, from which on it is worth to give back
+
+
+def keep_few_heaps() -> None:
+    """Have the threads share two heaps instead of keeping eight for each core; to be called before they start.
+
+    What one thread frees another cannot use, nor the system: after 480 bodies of 836 KB in 16 threads 126 MB were
+    resident, and 114 MB with this; 84 MB when that was given back too. Only one thread at a time has the interpreter,
+    so that two heaps are enough.
+    """
+    _set(_M_ARENA_MAX, 2)
+
+
+def map_large_blocks() -> None:
+    """Have blocks of 8 MiB mapped by themselves, so that they go back to the system when they are freed.
+
+    glibc raises its threshold for that once it has seen such a block freed, and takes the next ones from its heaps:
+    after 200 logins, two at a time, 370 MB were resident, and 17 MB with this.
+    """
+    _set(_M_MMAP_THRESHOLD, 8 * MIB)
+    # The first call ends the adjusting of this one too: leave it twice the other, as glibc does.
+    _set(_M_TRIM_THRESHOLD, 16 * MIB)
+
+
+def give_back() -> None:
+    """Return the free pages of all heaps to the system; some milliseconds, in which other threads may run."""
+    with suppress(AttributeError):
+        _libc().malloc_trim(0)
+
+
+class MemoryKeeper:
+    """Gives back what a burst of work has left; a step of a worker."""
+
+    def __init__(self, resident: Callable[[], int] = lambda: memory()[1], trim: Callable[[], None] = give_back) -> None:
+        self._resident, self._trim = resident, trim
+        self._least: float = resident()
+
+    def step(self) -> float:
+        """Give back when much has come to be resident; in how many seconds to look again."""
+        now = self._resident()
+        if now >= self._least + GROWN:
+            self._trim()
+            self._least = self._resident()
+        self._least = min(self._least, now)
+        return STEP_SECONDS
+
+
+def _set(parameter: int, value: int) -> None:
+    with suppress(AttributeError):
+        _libc().mallopt(parameter, value)
+
+
+@cache
+def _libc() -> Any:
+    import ctypes
+
+    try:
+        return ctypes.CDLL(None)
+    except OSError:  # another kind of library
+        return None

@@ -1,0 +1,325 @@
+"""The outbox emptied: claims, attempts, retries, and receivers that cannot hold one another up.
+
+One pass (``Dispatcher.step``) does all the writing, in one transaction: what came of the attempts that have ended, and
+a row for each about to be made; threads do the sending. After a crash every attempt without an end is made again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from finapi import __version__
+from finapi.accounts import recovery
+from finapi.app import App
+from finapi.core import metrics
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError
+from finapi.delivery import webhooks
+from finapi.net import mail
+from finapi.net.outbound import OutboundError, OutboundRequest, RequestStopped
+from finapi.store.db import Row, Transaction
+
+log = logging.getLogger("finapi.dispatch")
+
+# Deliveries under way at once to a receiver (a URL of an account) that was quick the last time, and to any other.
+WIDTH_QUICK, WIDTH = 4, 1
+
+# The same to a host; of them to receivers that are not known to be quick, and to those of one account.
+HOST_WIDTH, HOST_WIDTH_OTHERS, HOST_WIDTH_ACCOUNT = 8, 6, 2
+
+STREAK = 5  # deliveries dropped in a row after which an account is told by mail, and its URL may rest
+
+# A receiver that took longer than this is slow, in seconds. Those that were slow or failed the last time get
+# half of the threads between them, and an account half of them for all that are not known to be quick.
+SLOW_SECONDS = 1.0
+
+# After this an attempt without an end has come to nothing, in seconds: far beyond the limit of any attempt.
+LEASE_SECONDS = 60
+
+RESPONSE_BYTES = 2048  # of a reply that are kept (CONTRACT 9)
+KEEP = timedelta(days=30)  # how long deliveries that cannot be signed are held
+HOLD = timedelta(minutes=5)  # between two looks whether an account can sign again; a new secret is noticed at once
+FORGET_SECONDS = 3600.0  # between two looks for those that are older
+IDLE_SECONDS = 1.0  # between two looks at the outbox when nobody wakes it
+LANES_REMEMBERED = 10_000
+
+UNSIGNED = "held: the webhook secret was withdrawn; make a new one (POST /api/v1/webhooks/secret/rotate)"
+
+RESTING = "not sent: the URL rests, as five deliveries in a row were dropped; redeliver sends it all the same"
+
+State = Literal["delivered", "retry_pending", "dropped"]
+
+
+def after(failures: int, delays: tuple[float, ...]) -> tuple[State, float | None]:
+    """The state after the nth failure in a row, and in how many seconds the next attempt is due.
+
+    SPEC "Webhook delivery": one retry for each of ``delays`` (10, 60 and 300 s), then the event is dropped.
+    """
+    if failures <= len(delays):
+        return "retry_pending", delays[failures - 1]
+    return "dropped", None
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """An attempt about to be made; its row stands."""
+
+    id: int
+    number: int
+    failures: int
+    lane: str
+    user_id: int
+    what: str
+    request: OutboundRequest
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What came of an attempt. ``error`` is None when it was answered 200."""
+
+    claim: _Claim
+    took: float
+    status: int | None
+    error: str | None
+    body: str | None
+
+
+class Dispatcher:
+    """Sends what is due of the outbox of ``app``. ``wake`` is called when an attempt has ended."""
+
+    def __init__(self, app: App, wake: Callable[[], None] = lambda: None) -> None:
+        self._app = app
+        self._wake = wake
+        self._delays = app.config.retry_seconds
+        self._most = app.config.webhook_threads
+        # Threads come as they are needed, and stay.
+        self._pool = ThreadPoolExecutor(self._most, thread_name_prefix="finapi-webhook")
+        self._ended: deque[_End] = deque()
+        self._under_way: dict[int, _Claim] = {}  # by delivery
+        self._quick: dict[str, bool] = {}  # by lane: how it was the last time
+        self._change = threading.Condition()
+        self._forget_at = 0.0
+
+    def recover(self) -> int:
+        """Put back what a crash or a stop broke off, before the first pass; how many attempts that were."""
+        now = iso(self._app.clock.now())
+        with self._app.db.write() as tx:
+            rows = tx.all("broken_off_attempts")
+            for row in rows:
+                tx.run("requeue_broken_off", id=row["id"], now=now)
+                nothing = {"took_ms": None, "status": None, "response_body": None}
+                error = "finapi stopped before the end of this attempt"
+                tx.run("end_attempt", nothing, delivery=row["id"], number=row["attempts"], now=now, error=error)
+        return len(rows)
+
+    def step(self) -> float:
+        """One pass: record what has ended, claim and send what is due; seconds until the next one is wanted."""
+        now = self._app.clock.now()
+        ended = [self._ended.popleft() for _ in range(len(self._ended))]
+        with self._app.db.glance() as tx:
+            span = tx.one("outbox_span")
+        assert span is not None
+        soonest = span["soonest"]
+        # What a schedule can be put off at most.
+        latest = iso(now + max(HOLD, timedelta(seconds=max(LEASE_SECONDS, *self._delays))))
+        put_back = soonest is not None and span["latest"] > latest
+        claims: list[_Claim] = []
+        try:
+            if ended or put_back or (soonest is not None and soonest <= iso(now)):
+                with self._app.db.write() as tx:
+                    if put_back:
+                        tx.run("pull_in_deliveries", latest=latest)
+                    for end in ended:
+                        self._record(tx, end, now)
+                    claims = self._claim(tx, now, ended)
+        except BaseException:
+            self._ended.extendleft(reversed(ended))
+            raise
+        with self._change:
+            for end in ended:
+                self._under_way.pop(end.claim.id, None)
+            self._under_way.update((claim.id, claim) for claim in claims)
+            self._change.notify_all()
+        for claim in claims:
+            self._pool.submit(self._attempt, claim)
+        if now.timestamp() >= self._forget_at:
+            with self._app.db.write() as tx:
+                tx.run("drop_held_deliveries", before=iso(now - KEEP), now=iso(now))
+                before = iso(now - timedelta(days=self._app.config.deliveries_kept_days))
+                tx.run("forget_deliveries", before=before)
+                tx.run("forget_receivers", before=before)
+            self._forget_at = now.timestamp() + FORGET_SECONDS
+        if soonest is None:
+            return IDLE_SECONDS
+        return min(max((datetime.fromisoformat(soonest) - now).total_seconds(), 0.05), IDLE_SECONDS)
+
+    def settle(self, seconds: float) -> bool:
+        """Pass after pass until nothing is under way or due; whether that came within ``seconds``."""
+        until = time.monotonic() + seconds
+        while True:
+            self.step()
+            with self._change:
+                if not self._under_way:
+                    return True
+                left = until - time.monotonic()
+                if left <= 0:
+                    return False
+                self._change.wait_for(lambda: bool(self._ended), min(left, 0.5))
+
+    def stop(self, seconds: float) -> None:
+        """Give what is under way so long to end, break off the rest, record what ended, end the threads."""
+        with self._change:
+            self._change.wait_for(lambda: len(self._ended) >= len(self._under_way), seconds)
+        self._app.outbound.close()
+        self._pool.shutdown(cancel_futures=True)
+        now = self._app.clock.now()
+        try:
+            if self._ended:
+                with self._app.db.write() as tx:
+                    for end in self._ended:
+                        self._record(tx, end, now)
+        except ApiError as error:
+            log.warning("what was delivered last is delivered again at the next start: %s", error)
+        self._ended.clear()
+        self._under_way.clear()
+
+    def _claim(self, tx: Transaction, now: datetime, ended: list[_End]) -> list[_Claim]:
+        over = {end.claim.id for end in ended}
+        busy = [claim for claim in self._under_way.values() if claim.id not in over]
+        claims: list[_Claim] = []
+        # The lane that has waited longest comes first.
+        for lane in sorted(tx.all("due_lanes"), key=lambda row: str(row["due_at"])):
+            if lane["due_at"] > iso(now) or len(busy) + len(claims) >= self._most:
+                break
+            name = lane["name"]
+            self._rest(tx, name, now)
+            room = self._room(name, [*busy, *claims])
+            if room <= 0:
+                continue
+            # Beyond the room, because attempts that seem lost and are only slow are passed over.
+            for row in tx.all("due_deliveries", lane=name, now=iso(now), limit=room + WIDTH_QUICK):
+                known = row["id"] in self._under_way and row["id"] not in over
+                if room > 0 and not known:
+                    claim = self._claimed(tx, row, now)
+                    if claim is not None:
+                        claims.append(claim)
+                        room -= 1
+        return claims
+
+    def _rest(self, tx: Transaction, lane: str, now: datetime) -> None:
+        """Drop what is due of a lane whose URL rests, if URLs may."""
+        seconds = self._app.config.webhook_rest
+        if not seconds or not tx.value(
+            "receiver_rests", lane=lane, streak=STREAK, since=iso(now - timedelta(seconds=seconds))
+        ):
+            return
+        dropped = tx.run("drop_resting", lane=lane, now=iso(now), reason=RESTING)
+        self._app.metrics.count(metrics.DELIVERIES, "resting", by=dropped)
+        if dropped:
+            log.warning("%d deliveries to %s were dropped: the URL rests", dropped, webhooks.host_of(lane))
+
+    def _room(self, lane: str, busy: list[_Claim]) -> int:
+        """How many more deliveries of a lane may be under way: receivers that are not quick leave room for others.
+
+        So does an account: URLs and names that lead to one slow host cost nothing.
+        """
+        host, user, *_ = lane.split(" ")
+        there = [claim for claim in busy if webhooks.host_of(claim.lane) == host]
+        free = min(self._most - len(busy), HOST_WIDTH - len(there))
+        mine = sum(claim.lane == lane for claim in there)
+        quick = self._quick.get(lane)
+        if quick:
+            return min(WIDTH_QUICK - mine, free)
+        half = max(self._most // 2, 1)
+        others = [claim for claim in busy if not self._quick.get(claim.lane)]
+        free = min(free, half - sum(claim.user_id == int(user) for claim in others))
+        others = [claim for claim in others if claim in there]
+        free = min(free, HOST_WIDTH_OTHERS - len(others))
+        free = min(free, HOST_WIDTH_ACCOUNT - sum(claim.user_id == int(user) for claim in others))
+        slow = sum(self._quick.get(claim.lane) is False for claim in busy)
+        return min(WIDTH - mine, free, free if quick is None else half - slow)
+
+    def _claimed(self, tx: Transaction, row: Row, now: datetime) -> _Claim | None:
+        """The claim on a delivery; None when its account cannot sign, and then all that it has due is held."""
+        secrets = webhooks.signing_secrets(self._app, tx, row["user_id"], now)
+        if not secrets:
+            until = iso(now + HOLD)
+            held = tx.run("hold_deliveries", user_id=row["user_id"], until=until, now=iso(now), reason=UNSIGNED)
+            if held:
+                log.error("%d deliveries of user %d are held: the webhook secret was withdrawn", held, row["user_id"])
+            return None
+        number = row["attempts"] + 1
+        until = iso(now + timedelta(seconds=LEASE_SECONDS))
+        tx.run("claim_delivery", id=row["id"], attempts=row["attempts"], until=until)
+        tx.run("insert_attempt", delivery=row["id"], number=number, now=iso(now))
+        body = row["body"].encode()
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": f"finapi/{__version__}",
+            **webhooks.headers(row["delivery_id"], body, secrets, now),
+        }
+        seconds = self._app.config.webhook_timeout
+        request = OutboundRequest(row["url"], "POST", headers, body, seconds, RESPONSE_BYTES)
+        what = f"{row['event_type']} {row['delivery_id']}"
+        return _Claim(row["id"], number, row["failures"], row["lane"], row["user_id"], what, request)
+
+    def _attempt(self, claim: _Claim) -> None:
+        """Make an attempt, in a thread of the pool. One that a stop broke off has no end: it is made again."""
+        started = time.monotonic()
+        status: int | None = None
+        body: str | None = None
+        try:
+            reply = self._app.outbound.send(claim.request)
+            status, body = reply.status, reply.body.decode("utf-8", "replace")
+            error = None if status == 200 else f"answered {status}"
+        except RequestStopped:
+            return
+        except OutboundError as failure:
+            error = failure.reason
+        except Exception:
+            log.exception("%s cannot be sent", claim.what)
+            error = "cannot be sent"
+        with self._change:
+            self._ended.append(_End(claim, time.monotonic() - started, status, error, body))
+            self._change.notify_all()
+        self._wake()
+
+    def _record(self, tx: Transaction, end: _End, now: datetime) -> None:
+        claim = end.claim
+        state: State = "delivered"
+        delay: float | None = None
+        failures = claim.failures
+        if end.error is not None:
+            failures += 1
+            state, delay = after(failures, self._delays)
+        if len(self._quick) >= LANES_REMEMBERED:
+            self._quick.clear()
+        self._quick[claim.lane] = end.error is None and end.took <= SLOW_SECONDS
+        due_at = None if delay is None else iso(now + timedelta(seconds=delay))
+        values = {"delivery": claim.id, "number": claim.number, "status": end.status, "error": end.error}
+        tx.run("end_attempt", values, now=iso(now), took_ms=round(end.took * 1000), response_body=end.body)
+        tx.run("record_delivery", values, now=iso(now), state=state, failures=failures, due_at=due_at)
+        self._app.metrics.count(metrics.DELIVERIES, "failed" if end.error else "delivered")
+        if state == "delivered":
+            tx.run("receiver_delivered", lane=claim.lane)
+        elif state == "dropped":
+            self._dropped(tx, claim, now)
+            log.error("%s dropped at attempt %d: %s", claim.what, claim.number, end.error)
+        elif state == "retry_pending":
+            log.warning("%s failed: %s; next in %g s", claim.what, end.error, delay)
+
+    def _dropped(self, tx: Transaction, claim: _Claim, now: datetime) -> None:
+        """Count a drop of a lane's streak, and tell its account of the fifth."""
+        of = {"lane": claim.lane, "user_id": claim.user_id, "now": iso(now)}
+        tx.run("receiver_dropped", of)
+        failing = tx.value("tell_of_receiver", of, streak=STREAK, day_ago=iso(now - timedelta(days=1)))
+        if failing is not None:
+            mail.enqueue(tx, recovery.FAILING_RECEIVER, failing, now)

@@ -1,0 +1,168 @@
+"""The journal of the feeds: numbered events, written in the transaction that caused them.
+
+``seq`` counts up by one within a feed and never comes again, because the number is taken in the same
+transaction that inserts the row: what is rolled back has not been counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from finapi.app import App
+from finapi.core import json
+from finapi.core.clock import iso
+from finapi.edgar.forms import FORMS
+from finapi.store.db import Row, Transaction
+
+MAIN, INSIDER, HOLDINGS = "main-api", "insider-api", "13f-live"
+
+# Which events a feed tells of (CONTRACT 10).
+TYPES: dict[str, tuple[str, ...]] = {
+    feed: (("new_filing",) if feed == MAIN else ())
+    + tuple(type for form in FORMS if form.feed == feed for type in form.events)
+    for feed in dict.fromkeys((MAIN, *(form.feed for form in FORMS)))
+}
+
+TOPIC = "events"  # under which the database tells that events were committed
+FIRST_EPOCH = 1  # of a journal that was there before epochs were, or that has told nothing yet
+PRUNE_SECONDS = 60.0  # between two looks at what is too old to be kept
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What an event is about, for readers who want some of them only; CIKs have ten digits."""
+
+    tickers: tuple[str, ...] = ()
+    ciks: tuple[str, ...] = ()
+    form_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A row of the journal; ``data`` is the text of a JSON object."""
+
+    feed: str
+    seq: int
+    type: str
+    occurred_at: str
+    about: About
+    data: str
+    epoch: int = FIRST_EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceRange:
+    """What a feed holds: the numbers ``first`` to ``last``; nothing when ``first`` is greater.
+
+    They are numbers of ``epoch``; those up to ``shared`` meant the same in the epoch before.
+    """
+
+    first: int
+    last: int
+    epoch: int = FIRST_EPOCH
+    shared: int = 0
+
+    def behind(self, seq: int) -> int:
+        """Where a reader goes on who had come to ``seq`` in another epoch: nothing of this one is passed over."""
+        return min(seq, self.shared)
+
+
+def record(
+    tx: Transaction, type: str, *, now: datetime, occurred_at: str, about: About, data: Mapping[str, Any]
+) -> int:
+    """Write an event into the journal of the feed that tells of its type; its ``seq``.
+
+    ``data`` is a JSON object. Readers are woken when the caller's transaction is committed.
+    """
+    feed = _FEED_OF[type]
+    seq: int = tx.value("next_seq", feed=feed)
+    tx.insert(
+        "insert_event",
+        feed=feed,
+        seq=seq,
+        type=type,
+        occurred_at=occurred_at,
+        now=iso(now),
+        tickers=",".join(about.tickers),
+        ciks=",".join(about.ciks),
+        form_type=about.form_type,
+        data=json.text(data),
+    )
+    tx.announce(TOPIC)
+    return seq
+
+
+def span(tx: Transaction, feed: str) -> SequenceRange:
+    """The numbers that a feed holds."""
+    row = tx.one("event_span", feed=feed)
+    assert row is not None, feed
+    return SequenceRange(row["first_seq"], row["last_seq"], row["epoch"], row["epoch_seq"])
+
+
+def open_journal(app: App, now: datetime) -> None:
+    """Begin the first epoch of a journal that has told nothing yet: no two directories begin with the same."""
+    with app.db.read() as tx:
+        begun = tx.value("journal_epoch") != FIRST_EPOCH
+    if not begun:
+        with app.db.write() as tx:
+            tx.run("begin_first_epoch", epoch=int(now.timestamp()))
+
+
+def begin_epoch(tx: Transaction, least: int, now: datetime) -> int:
+    """Begin a new epoch, as after a backup was put back, at ``least`` that number; its number."""
+    epoch: int = max(int(now.timestamp()), least, tx.value("journal_epoch") + 1)
+    tx.run("begin_epoch", epoch=epoch)
+    tx.run("keep_epoch_numbers")
+    return epoch
+
+
+def after(tx: Transaction, feed: str, seq: int, limit: int, offset: int = 0) -> list[Event]:
+    """The first ``limit`` events that follow ``seq`` and ``offset`` others, in order."""
+    return [_event(row) for row in tx.all("events_after", feed=feed, seq=seq, limit=limit, offset=offset)]
+
+
+def before(tx: Transaction, feed: str, seq: int, limit: int) -> list[Event]:
+    """The last ``limit`` events that precede ``seq``, in order."""
+    rows = tx.all("events_before", feed=feed, seq=seq, limit=limit)
+    return [_event(row) for row in reversed(rows)]
+
+
+def prune_step(app: App) -> float:
+    """Prune every feed; when to be called again, in seconds. A worker's step."""
+    prune(app, app.clock.now())
+    return PRUNE_SECONDS
+
+
+def prune(app: App, now: datetime) -> int:
+    """Drop what is older than is kept, or more than is kept, of every feed; how many rows that was.
+
+    Those that a new reader is told of stay however old they are.
+    """
+    config = app.config
+    oldest = iso(now - timedelta(days=config.events_kept_days))
+    with app.db.write() as tx:
+        return sum(
+            tx.run(
+                "drop_old_events",
+                feed=feed,
+                count=max(config.events_kept, config.feed_catchup),
+                before=oldest,
+                least=config.feed_catchup,
+            )
+            for feed in TYPES
+        )
+
+
+_FEED_OF = {type: feed for feed, types in TYPES.items() for type in types}
+
+
+def _event(row: Row) -> Event:
+    about = About(_split(row["tickers"]), _split(row["ciks"]), row["form_type"])
+    return Event(row["feed"], row["seq"], row["type"], row["occurred_at"], about, row["data"], row["epoch"])
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(text.split(",")) if text else ()

@@ -1,0 +1,408 @@
+"""Sniper targets: a company watched for a filing for a time (CONTRACT 9, ``wire.json``).
+
+What happens to a target is in one table, :data:`MOVES`. A hit is found in the transaction that stores the
+filing; windows open and close by the clock, when ``advance`` is called and, for whoever asks, at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal, TypedDict
+
+from finapi.app import App
+from finapi.core import json
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError, invalid_param
+from finapi.core.records import OneOf, Time, Url, made
+from finapi.delivery import webhooks
+from finapi.delivery.webhooks import Finish, T, WebhookEvent
+from finapi.store.db import Row, Transaction
+
+CREATED, ACTIVE, STOPPED = STATES = ("CREATED", "ACTIVE", "STOPPED")
+
+# (state, what happens) -> (next state, resolution_reason). What is not here changes nothing.
+Reason = Literal["filing_hit", "window_expired", "manual_stop"]
+MOVES: dict[tuple[str, str], tuple[str, Reason | None]] = {
+    (CREATED, "window_opened"): (ACTIVE, None),
+    (CREATED, "window_expired"): (STOPPED, "window_expired"),  # nobody looked between its two ends
+    (CREATED, "manual_stop"): (STOPPED, "manual_stop"),
+    (ACTIVE, "filing_hit"): (STOPPED, "filing_hit"),
+    (ACTIVE, "window_expired"): (STOPPED, "window_expired"),
+    (ACTIVE, "manual_stop"): (STOPPED, "manual_stop"),
+}
+
+# The events that an owner is told of.
+HIT, EXPIRED = "sniper.filing_hit", "sniper.window_expired"
+
+# wire.json's processing_state, by state.
+PROCESSING = {CREATED: "scheduled", ACTIVE: "watching", STOPPED: "resolved"}
+
+WINDOW_MINUTES = 60  # when nothing is said of it; 1 to 1440 otherwise
+LEAST_MINUTES, MOST_MINUTES = 1, 1440
+FURTHEST = timedelta(days=366)  # that a window may begin ahead
+MAX_FORMS = 50
+ADVANCE_SECONDS = 1.0  # between two looks at the clock
+BATCH = 100  # targets that one look moves in a transaction
+
+_FORM = re.compile(r"[A-Z0-9][A-Z0-9 /.&-]{0,19}")
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A company as a target names it."""
+
+    cik: int
+    ticker: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilingHit:
+    """A filing as a hit tells of it: ``ciks`` of all its parties, the acceptance, its index page at the SEC."""
+
+    accession: str
+    ciks: tuple[int, ...]
+    form: str
+    filed_at: str
+    url: str
+
+
+class SniperTarget(TypedDict):
+    """A target as ``POST /sniper/targets`` answers it; hits go to ``webhook_url``, the account's if it has no own."""
+
+    target_id: str
+    ticker: str
+    status: Annotated[str, OneOf(STATES)]
+    start_time: Time
+    end_time: Time
+    form_types: list[str]
+    webhook_url: Url | None
+    created_at: Time
+
+
+class CandidateUrl(TypedDict):
+    """Where the filing of a hit stands."""
+
+    accession: str
+    url: Url
+
+
+class TargetEvent(TypedDict):
+    """The filing of a hit."""
+
+    accession_number: str
+    form_type: str
+    filed_at: Time
+
+
+class ListedTarget(SniperTarget):
+    """A target in a list. Of the 13F pipeline that some members are named after, finapi has no stages to tell of."""
+
+    processing_state: Annotated[str, OneOf(tuple(PROCESSING.values()))]
+    candidate_urls: list[CandidateUrl]
+    resolution_reason: Reason | None
+    stopped_at: Time | None
+    last_event: TargetEvent | None
+    filing_uuid: str | None
+    holdings_count: int | None
+    parsed_at: Time | None
+    enriched_at: Time | None
+
+
+class TargetPaging(TypedDict):
+    """How many targets there are, and slots."""
+
+    total: int
+    limit: int
+    offset: int
+    active_count: int
+    slots_available: int
+
+
+class TargetPage(TypedDict):
+    """A page of targets, newest first."""
+
+    targets: list[ListedTarget]
+    meta: TargetPaging
+
+
+class StoppedTarget(TypedDict):
+    """A target that was stopped by hand, or before."""
+
+    target_id: str
+    ticker: str
+    status: Annotated[str, OneOf(STATES)]
+    resolution_reason: Reason
+    stopped_at: Time
+    slots_available: int
+
+
+def create(app: App, user_id: int, watched: Watched, body: Mapping[str, Any], now: datetime, finish: Finish[T]) -> T:
+    """Watch a company; ``finish`` of the target as ``POST /sniper/targets`` answers it.
+
+    INVALID_PARAM for a window or form that cannot be, CONFLICT when every slot is taken.
+    """
+    start, end = _window(body, now)
+    forms = _forms(body.get("form_types") or [])
+    if body.get("webhook_url") is not None:
+        webhooks.check_url(app, "webhook_url", body["webhook_url"])
+    values = {
+        "target_id": f"tgt_{_base62(app.random_bytes)}",
+        "user_id": user_id,
+        "cik": watched.cik,
+        "ticker": watched.ticker,
+        "state": ACTIVE if start <= now else CREATED,
+        "form_types": json.text(forms),
+        "webhook_url": body.get("webhook_url"),
+        "start_time": iso(start),
+        "end_time": iso(end),
+    }
+    with app.db.write() as tx:
+        slots, used = app.config.sniper_slots, _used(tx, user_id, now)
+        if used >= slots:
+            full = f"All {slots} slots are taken; stop a target to free one."
+            raise ApiError("CONFLICT", full, details={"slots": slots, "active_count": used})
+        tx.run("insert_target", values, now=iso(now))
+        tx.run("forget_targets", user_id=user_id, kept=app.config.targets_kept)
+        return finish(tx, _created(_mine(tx, values), now))
+
+
+def stop(app: App, user_id: int, target_id: str, now: datetime, finish: Finish[T]) -> T:
+    """Stop a target by hand; one that has stopped stays as it is. ``finish`` of what became of it.
+
+    NOT_FOUND when the user has none of this id.
+    """
+    mine = {"user_id": user_id, "target_id": target_id}
+    with app.db.write() as tx:
+        row = _mine(tx, mine)
+        if row["end_time"] <= iso(now):
+            _expire(tx, row, now)
+        else:
+            _move(tx, row, "manual_stop", now)
+        row, slots = _mine(tx, mine), app.config.sniper_slots - _used(tx, user_id, now)
+        return finish(tx, made(StoppedTarget, row, status=row["state"], slots_available=slots))
+
+
+def listed(
+    app: App,
+    tx: Transaction,
+    user_id: int,
+    now: datetime,
+    *,
+    limit: int,
+    offset: int = 0,
+    status: str | None = None,
+    ticker: str | None = None,
+) -> TargetPage:
+    """The user's targets, newest first."""
+    wanted = {"user_id": user_id, "status": status, "ticker": ticker, "now": iso(now)}
+    used = _used(tx, user_id, now)
+    return {
+        "targets": [_listed(row, now) for row in tx.all("targets_of_user", wanted, limit=limit, offset=offset)],
+        "meta": {
+            "total": tx.value("count_targets", wanted),
+            "limit": limit,
+            "offset": offset,
+            "active_count": used,
+            "slots_available": max(app.config.sniper_slots - used, 0),
+        },
+    }
+
+
+def hit(tx: Transaction, now: datetime, filing: FilingHit) -> int:
+    """Stop every target that waits for this filing and tell its owner, in the transaction that stores it.
+
+    How many targets those were.
+    """
+    hits = 0
+    for row in tx.all("targets_watching", ciks=json.text(filing.ciks), now=iso(now)):
+        forms = json.loads(row["form_types"])
+        if forms and filing.form.upper() not in forms:
+            continue
+        # The window may have opened since the last look at the clock.
+        opened = _move(tx, row, "window_opened", now)
+        if _move(tx, row, "filing_hit", now, state=ACTIVE if opened else row["state"], filing=filing):
+            filed = {"accession_number": filing.accession, "form_type": filing.form, "filed_at": filing.filed_at}
+            payload = {**_company(row), **filed, "filing_url": filing.url}
+            _tell(tx, row, now, WebhookEvent(HIT, filing.filed_at, filing.accession, payload, row["target_id"]))
+            hits += 1
+    return hits
+
+
+def advance(app: App, now: datetime) -> float:
+    """Open and close the windows that the clock has passed; seconds until the next look. A worker's step."""
+    with app.db.read() as tx:
+        due = tx.all("targets_ending", now=iso(now), limit=1)
+        due += tx.all("targets_beginning", now=iso(now), limit=1)
+    if not due:
+        return ADVANCE_SECONDS
+    with app.db.write() as tx:
+        for row in tx.all("targets_ending", now=iso(now), limit=BATCH):
+            _expire(tx, row, now)
+        for row in tx.all("targets_beginning", now=iso(now), limit=BATCH):
+            _move(tx, row, "window_opened", now)
+    return 0.0
+
+
+def _move(
+    tx: Transaction,
+    row: Row,
+    happening: str,
+    now: datetime,
+    *,
+    state: str | None = None,
+    filing: FilingHit | None = None,
+) -> bool:
+    """Let something happen to a target that is in ``state``, by default the row's; whether it is in another then."""
+    old = state or row["state"]
+    move = MOVES.get((old, happening))
+    if move is None:
+        return False
+    new, reason = move
+    # A window ends when it ends, whenever that is noticed.
+    stopped_at = row["end_time"] if reason == "window_expired" else iso(now) if new == STOPPED else None
+    values = {"id": row["id"], "old": old, "state": new, "reason": reason, "stopped_at": stopped_at}
+    hit = {
+        "hit_accession": filing.accession if filing else None,
+        "hit_form": filing.form if filing else None,
+        "hit_filed_at": filing.filed_at if filing else None,
+        "hit_url": filing.url if filing else None,
+    }
+    return bool(tx.run("move_target", values, **hit))
+
+
+def _expire(tx: Transaction, row: Row, now: datetime) -> None:
+    """End a target whose window has passed, and tell its owner if that is wanted."""
+    if _move(tx, row, "window_expired", now):
+        window = {"start_time": row["start_time"], "end_time": row["end_time"]}
+        payload = {**_company(row), **window, "form_types": json.loads(row["form_types"])}
+        _tell(tx, row, now, WebhookEvent(EXPIRED, row["end_time"], "expired", payload, row["target_id"]), topic=EXPIRED)
+
+
+def _company(row: Row) -> dict[str, Any]:
+    return {"ticker": row["ticker"], "issuer_cik": f"{row['cik']:010}"}
+
+
+def _tell(tx: Transaction, row: Row, now: datetime, event: WebhookEvent, topic: str | None = None) -> None:
+    """Put an event about a target into the outbox if its owner has a receiver and, with ``topic``, wants it."""
+    receiver = webhooks.account(tx, row["user_id"], row["webhook_url"], topic)
+    if receiver is not None:
+        webhooks.enqueue(tx, now, receiver, event)
+
+
+# ---- what is asked for
+
+
+def _window(body: Mapping[str, Any], now: datetime) -> tuple[datetime, datetime]:
+    start = _time(body, "start_time") or now
+    end = _time(body, "end_time")
+    minutes = body.get("duration_minutes")
+    if end is not None and minutes is not None:
+        raise invalid_param(
+            "end_time", "Give either end_time or duration_minutes, not both.", expected="one of the two"
+        )
+    if start > now + FURTHEST:
+        raise invalid_param("start_time", "start_time is more than a year ahead.", expected="time")
+    if end is None:
+        end = start + timedelta(minutes=minutes or WINDOW_MINUTES)
+    length = (end - start).total_seconds() / 60
+    name = "start_time" if body.get("start_time") and not body.get("end_time") else "end_time"
+    if end <= now:
+        raise invalid_param(name, "The window is already over.", expected="a window that ends later")
+    if not LEAST_MINUTES <= length <= MOST_MINUTES:
+        bounds = f"{LEAST_MINUTES} to {MOST_MINUTES} minutes"
+        raise invalid_param(name, f"The window must last {bounds}.", expected=bounds)
+    return start, end
+
+
+def _time(body: Mapping[str, Any], name: str) -> datetime | None:
+    text = body.get(name)
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            raise ValueError
+        iso(moment)
+    except (ValueError, OverflowError):
+        expected = "ISO 8601 with its zone, 2026-01-31T12:00:00Z"
+        raise invalid_param(name, f"{name} must be a time with its zone.", expected=expected) from None
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def _forms(given: Sequence[str]) -> list[str]:
+    forms = list(dict.fromkeys(form.strip().upper() for form in given))
+    if len(forms) > MAX_FORMS or not all(_FORM.fullmatch(form) for form in forms):
+        raise invalid_param(
+            "form_types", f"form_types must be at most {MAX_FORMS} SEC form types.", expected='["8-K", "10-Q"]'
+        )
+    return forms
+
+
+def _base62(random_bytes: Any) -> str:
+    number = int.from_bytes(random_bytes(16))
+    digits = []
+    for _ in range(12):
+        number, digit = divmod(number, 62)
+        digits.append(_BASE62[digit])
+    return "".join(digits)
+
+
+# ---- rows as they are shown
+
+
+def _mine(tx: Transaction, target: Mapping[str, Any]) -> Row:
+    """The row of a target by its user_id and target_id."""
+    row = tx.one("target", target)
+    if row is None:
+        raise ApiError("NOT_FOUND", "There is no such target.")
+    return row
+
+
+def _used(tx: Transaction, user_id: int, now: datetime) -> int:
+    used: int = tx.value("slots_used", user_id=user_id, now=iso(now))
+    return used
+
+
+def _state(row: Row, now: datetime) -> tuple[str, Reason | None, str | None]:
+    """State, reason and end of a target as the clock has it, whether or not that has been written yet."""
+    if row["state"] == STOPPED:
+        return STOPPED, row["resolution_reason"], row["stopped_at"]
+    if row["end_time"] <= iso(now):
+        return STOPPED, "window_expired", row["end_time"]
+    return (ACTIVE if row["start_time"] <= iso(now) else CREATED), None, None
+
+
+def _created(row: Row, now: datetime) -> SniperTarget:
+    return made(
+        SniperTarget,
+        row,
+        status=_state(row, now)[0],
+        form_types=json.loads(row["form_types"]),
+        webhook_url=row["receiver"],
+    )
+
+
+def _listed(row: Row, now: datetime) -> ListedTarget:
+    state, reason, stopped_at = _state(row, now)
+    hit = reason == "filing_hit"
+    event: TargetEvent = {
+        "accession_number": row["hit_accession"],
+        "form_type": row["hit_form"],
+        "filed_at": row["hit_filed_at"],
+    }
+    return {
+        **_created(row, now),
+        "processing_state": PROCESSING[state],
+        "candidate_urls": [{"accession": row["hit_accession"], "url": row["hit_url"]}] if hit else [],
+        "resolution_reason": reason,
+        "stopped_at": stopped_at,
+        "last_event": event if hit else None,
+        "filing_uuid": None,
+        "holdings_count": None,
+        "parsed_at": stopped_at if hit else None,
+        "enriched_at": None,
+    }

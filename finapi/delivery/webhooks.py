@@ -1,0 +1,416 @@
+"""Webhooks: what accounts are told, written in the transaction that caused it (SPEC "Events", CONTRACT 9).
+
+A delivery is a row of the outbox. ``dispatch`` sends it; here it is made, listed, put back and signed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, TypedDict, TypeVar, cast
+
+from finapi.accounts import credentials
+from finapi.app import App
+from finapi.core import json
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError, invalid_param
+from finapi.core.records import Object, OneOf, Time, Url, made
+from finapi.edgar import forms
+from finapi.net.outbound import TargetRefused, target
+from finapi.store.db import Row, Transaction
+
+TEST = "finapi.test"  # the event that an account asks for
+STATES = ("pending", "sending", "retry_pending", "delivered", "dropped")
+EVENT_TYPES = ("sniper.filing_hit", "sniper.window_expired", *forms.TOPICS, TEST)
+
+T = TypeVar("T")
+# What is made of an answer in the transaction that did the work, so that it can be kept there.
+Finish = Callable[[Transaction, Mapping[str, Any]], T]
+
+TOPIC = "webhooks"  # under which the database tells that deliveries were committed
+OVERLAP = timedelta(hours=24)  # that the secret before a rotation goes on signing
+ATTEMPTS_SHOWN = 10  # of a delivery: two rounds and more
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """Who is told: a user, and where."""
+
+    user_id: int
+    user_uuid: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookEvent:
+    """What is told (SPEC "Outbound webhook"). ``subject`` names the occasion within its type.
+
+    The same subject makes the same ``delivery_id`` for a user, so that nothing is told twice.
+    """
+
+    type: str
+    occurred_at: str
+    subject: str
+    payload: Mapping[str, Any]
+    target_id: str | None = None
+
+
+class DeliveryAttempt(TypedDict):
+    """An attempt to deliver; without ``ended_at`` it is under way."""
+
+    attempt: int
+    started_at: Time
+    ended_at: Time | None
+    duration_ms: int | None
+    status_code: int | None
+    error: str | None
+    response_body: str | None
+
+
+class Delivery(TypedDict):
+    """A delivery with its last attempts, oldest first."""
+
+    delivery_id: str
+    event_type: Annotated[str, OneOf(EVENT_TYPES)]
+    target_id: str | None
+    url: Url
+    status: Annotated[str, OneOf(STATES)]
+    occurred_at: Time
+    payload: Object
+    attempt_count: int
+    last_status_code: int | None
+    last_error: str | None
+    created_at: Time
+    next_attempt_at: Time | None
+    delivered_at: Time | None
+    dropped_at: Time | None
+    attempts: list[DeliveryAttempt]
+
+
+class DeliveryPaging(TypedDict):
+    """Where the next page of deliveries begins."""
+
+    limit: int
+    has_more: bool
+    next_cursor: str | None
+
+
+class DeliveryPage(TypedDict):
+    """A page of deliveries, newest first."""
+
+    deliveries: list[Delivery]
+    meta: DeliveryPaging
+
+
+class FailedDelivery(TypedDict):
+    """A delivery that was dropped. The receiver is named by its host alone: the rest of a URL may hold a secret."""
+
+    delivery_id: str
+    event_type: str
+    url_host: str
+    attempts: int
+    last_error: str | None
+    dropped_at: Time
+
+
+def enqueue(tx: Transaction, now: datetime, receiver: Receiver, event: WebhookEvent) -> str:
+    """Put an event into the outbox, due at once; its ``delivery_id``. What is there already is left as it is."""
+    # NUL stands in none of the parts, so that no two lists of parts are one text.
+    parts = "\0".join((receiver.user_uuid, event.type, event.target_id or "", event.subject))
+    delivery_id = f"dlv_{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
+    body = {
+        "event_type": event.type,
+        "occurred_at": event.occurred_at,
+        "delivery_id": delivery_id,
+        "target_id": event.target_id,
+        "payload": event.payload,
+    }
+    tx.run(
+        "insert_delivery",
+        delivery_id=delivery_id,
+        user_id=receiver.user_id,
+        event_type=event.type,
+        target_id=event.target_id,
+        body=json.text(body),
+        url=receiver.url,
+        lane=_lane(receiver.user_id, receiver.url),
+        asked=int(event.type == TEST),
+        now=iso(now),
+    )
+    tx.announce(TOPIC)
+    return delivery_id
+
+
+def publish(tx: Transaction, now: datetime, event: WebhookEvent) -> int:
+    """Put an event into the outbox for every account that switched its type on; how many those are."""
+    receivers = tx.all("topic_users", topic=event.type)
+    for row in receivers:
+        enqueue(tx, now, Receiver(row["id"], row["uuid"], row["webhook_url"]), event)
+    return len(receivers)
+
+
+def account(tx: Transaction, user_id: int, url: str | None, topic: str | None = None) -> Receiver | None:
+    """The receiver of an account: ``url``, or else its default; None when it has neither, or may not be told.
+
+    With a ``topic`` the account must have switched it on.
+    """
+    row = tx.one("webhook_user", id=user_id)
+    if row is None or row["locked_at"] is not None:
+        return None
+    if topic is not None and topic not in json.loads(row["webhook_topics"]):
+        return None
+    where = url or row["webhook_url"]
+    return Receiver(row["id"], row["uuid"], where) if where else None
+
+
+def check_url(app: App, name: str, url: str) -> None:
+    """INVALID_PARAM for a receiver URL of which it is known already that nothing will be sent to it."""
+    try:
+        app.outbound.reach.check(url)
+    except TargetRefused as error:
+        raise invalid_param(name, f"{name}: {error.reason}.", expected="url") from None
+
+
+def test(app: App, user_id: int, url: str | None, now: datetime, finish: Finish[T]) -> T:
+    """Put a ``finapi.test`` event into the outbox, to ``url`` or the account's; ``finish`` of the delivery."""
+    if url is not None:
+        check_url(app, "url", url)
+    with app.db.write() as tx:
+        receiver = account(tx, user_id, url)
+        if receiver is None:
+            raise invalid_param("url", "url is required: the account has no webhook_url.", expected="url")
+        event = WebhookEvent(TEST, iso(now), app.new_uuid(), {"message": "This is a test."})
+        delivery_id = enqueue(tx, now, receiver, event)
+        return finish(tx, _delivery(tx, _mine(tx, user_id, delivery_id)))
+
+
+def redeliver(app: App, user_id: int, delivery_id: str, now: datetime, finish: Finish[T]) -> T:
+    """Send a delivery that was delivered or dropped once more, under its id; ``finish`` of the delivery.
+
+    NOT_FOUND when the user has none of this id, CONFLICT while it is still under way.
+    """
+    with app.db.write() as tx:
+        row = _mine(tx, user_id, delivery_id)
+        if not tx.run("put_back_delivery", id=row["id"], lane=_lane(user_id, row["url"]), now=iso(now)):
+            raise ApiError("CONFLICT", "The delivery is still under way.", details={"status": row["status"]})
+        tx.announce(TOPIC)
+        return finish(tx, _delivery(tx, _mine(tx, user_id, delivery_id)))
+
+
+def listed(
+    tx: Transaction,
+    user_id: int,
+    limit: int,
+    offset: int = 0,
+    *,
+    before: int | None = None,
+    state: str | None = None,
+    event_type: str | None = None,
+) -> DeliveryPage:
+    """The user's deliveries, newest first: those made before the one numbered ``before``."""
+    place = {"before": 2**62 if before is None else before, "limit": limit + 1, "offset": offset}
+    rows = tx.all("deliveries_of_user", place, user_id=user_id, state=state, event_type=event_type)
+    cursor = str(rows[limit - 1]["id"]) if len(rows) > limit else None
+    return {
+        "deliveries": [_delivery(tx, row) for row in rows[:limit]],
+        "meta": {"limit": limit, "has_more": cursor is not None, "next_cursor": cursor},
+    }
+
+
+def failures(tx: Transaction, user_id: int, limit: int = 50) -> list[FailedDelivery]:
+    """The user's dropped deliveries, newest first (``webhook_failures`` of ``/account/usage``)."""
+    rows = tx.all("dropped_deliveries", user_id=user_id, limit=limit)
+    return [made(FailedDelivery, row, url_host=host_of(row["lane"]).rpartition(":")[0]) for row in rows]
+
+
+# ---- secrets
+
+
+class WebhookSecret(TypedDict):
+    """The secret that signs an account's webhooks, and the one before it while that still signs."""
+
+    secret: str | None
+    created_at: Time
+    previous_secret: str | None
+    previous_expires_at: Time | None
+
+
+def secret(app: App, user_id: int, now: datetime) -> WebhookSecret:
+    """The user's signing secret, made when first asked for."""
+    with app.db.write() as tx:
+        return _secret(app, tx, user_id, now)
+
+
+def _secret(app: App, tx: Transaction, user_id: int, now: datetime) -> WebhookSecret:
+    row = _secret_row(app, tx, user_id, now)
+    overlaps = row["previous_until"] is not None and row["previous_until"] > iso(now)
+    current, previous = (
+        credentials.derived_again(
+            app.secrets,
+            row[f"{which}fingerprint"],
+            credentials.webhook_secret,
+            row["user_uuid"],
+            row[f"{which}uuid"] or "",
+        )
+        for which in ("", "previous_")
+    )
+    return made(
+        WebhookSecret,
+        row,
+        secret=current,
+        previous_secret=previous if overlaps else None,
+        previous_expires_at=row["previous_until"] if overlaps else None,
+    )
+
+
+def rotate_secret(app: App, user_id: int, now: datetime) -> WebhookSecret:
+    """Give the user a new signing secret; for OVERLAP both sign, so that no receiver misses a message.
+
+    What was held for want of one is due at once.
+    """
+    with app.db.write() as tx:
+        return rotated_secret(tx, app, user_id, now)
+
+
+def rotated_secret(tx: Transaction, app: App, user_id: int, now: datetime) -> WebhookSecret:
+    """What :func:`rotate_secret` gives, in a transaction of the caller's."""
+    row = _secret_row(app, tx, user_id, now)
+    tx.run("rotate_webhook_secret", _new_secret(app, row), user_id=user_id, until=iso(now + OVERLAP), now=iso(now))
+    if tx.run("release_deliveries", user_id=user_id, now=iso(now)):
+        tx.announce(TOPIC)
+    return _secret(app, tx, user_id, now)
+
+
+def has_secret(tx: Transaction, user_id: int) -> bool:
+    """Whether a user's signing secret has been made yet."""
+    row = tx.one("webhook_secret", user_id=user_id)
+    return row is not None and row["uuid"] is not None
+
+
+def signing_secrets(app: App, tx: Transaction, user_id: int, now: datetime) -> list[str]:
+    """The secrets that sign a user's messages now, the newest first; none when that one cannot be made any more."""
+    known = _secret(app, tx, user_id, now)
+    if known["secret"] is None:
+        return []
+    return [text for text in (known["secret"], known["previous_secret"]) if text]
+
+
+def headers(delivery_id: str, body: bytes, secrets: Sequence[str], now: datetime) -> dict[str, str]:
+    """The headers of Standard Webhooks 1.0: id, time and a signature for each secret."""
+    timestamp = int(now.timestamp())
+    signatures = [credentials.webhook_signature(one, delivery_id, timestamp, body) for one in secrets]
+    return {"webhook-id": delivery_id, "webhook-timestamp": str(timestamp), "webhook-signature": " ".join(signatures)}
+
+
+def _secret_row(app: App, tx: Transaction, user_id: int, now: datetime) -> Row:
+    row = tx.one("webhook_secret", user_id=user_id)
+    assert row is not None
+    if row["uuid"] is None:
+        tx.run("insert_webhook_secret", _new_secret(app, row), user_id=user_id, now=iso(now))
+        return _secret_row(app, tx, user_id, now)
+    return row
+
+
+def _new_secret(app: App, row: Row) -> dict[str, Any]:
+    uuid = app.new_uuid()
+    text = credentials.webhook_secret(app.secrets, row["user_uuid"], uuid)
+    made_with = credentials.name_of(app.secrets[0])
+    return {"uuid": uuid, "fingerprint": credentials.fingerprint(text), "made_with": made_with}
+
+
+# ---- for whoever writes a receiver
+
+# A receiver refuses what is older or newer than this, so that nobody can send a message again (the default of
+# the standard's libraries).
+TOLERANCE_SECONDS = 300
+
+_VECTOR_SECRETS = (
+    credentials.WEBHOOK_SECRET + "ZmluYXBpIHRlc3QgdmVjdG9yLCBub3QgYSBzZWNyZXQ=",
+    credentials.WEBHOOK_SECRET + "dGhlIHNlY3JldCBiZWZvcmUgdGhlIHJvdGF0aW9uLi4=",
+)
+
+
+SignatureHeaders = TypedDict(
+    "SignatureHeaders", {"webhook-id": str, "webhook-timestamp": str, "webhook-signature": str}
+)
+
+
+class WebhookVector(TypedDict):
+    """A message with its headers, and whether a receiver must take it."""
+
+    description: str
+    secret: str
+    body: str
+    headers: SignatureHeaders
+    valid: bool
+
+
+class WebhookVectors(TypedDict):
+    """Messages to try a receiver with."""
+
+    tolerance_seconds: int
+    vectors: list[WebhookVector]
+
+
+def vectors() -> WebhookVectors:
+    """Messages with the headers that finapi would sign them with, and such that a receiver must refuse."""
+    now = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    body = '{"event_type":"finapi.test","payload":{"message":"Z\u00fcrich \u2192 K\u00f8benhavn"}}'
+    new, old = _VECTOR_SECRETS
+
+    def vector(description: str, signed: str, valid: bool, *secrets: str) -> WebhookVector:
+        signatures = headers("dlv_00000000000000000000000000000001", signed.encode(), secrets, now)
+        sent = cast("SignatureHeaders", signatures)
+        return {"description": description, "secret": new, "body": body, "headers": sent, "valid": valid}
+
+    return {
+        "tolerance_seconds": TOLERANCE_SECONDS,
+        "vectors": [
+            vector("signed with the secret", body, True, new),
+            vector("within 24 hours of a rotation: a signature for each secret", body, True, old, new),
+            vector("signed with another secret", body, False, old),
+            vector("the body was changed by a blank", body + " ", False, new),
+        ],
+    }
+
+
+# ---- rows as they are shown
+
+
+def _lane(user_id: int, url: str) -> str:
+    """The queue that a delivery waits in: of one account and one URL, with the host in front."""
+    try:
+        where = target(url)
+        host = f"{where.host}:{where.port}"
+    except TargetRefused:
+        host = ""
+    return f"{host} {user_id} {hashlib.sha256(url.encode()).hexdigest()[:16]}"
+
+
+def host_of(lane: str) -> str:
+    """The host and port that a lane leads to; empty for a URL that leads nowhere."""
+    return lane.partition(" ")[0]
+
+
+def _mine(tx: Transaction, user_id: int, delivery_id: str) -> Row:
+    row = tx.one("delivery", user_id=user_id, delivery_id=delivery_id)
+    if row is None:
+        raise ApiError("NOT_FOUND", "There is no such delivery.")
+    return row
+
+
+def _delivery(tx: Transaction, row: Row) -> Delivery:
+    body, state, done = json.loads(row["body"]), row["status"], row["done_at"]
+    attempts = tx.all("attempts_of_delivery", delivery=row["id"], limit=ATTEMPTS_SHOWN)
+    return made(
+        Delivery,
+        row,
+        occurred_at=body["occurred_at"],
+        payload=body["payload"],
+        next_attempt_at=row["due_at"] if state in ("pending", "retry_pending") else None,
+        delivered_at=done if state == "delivered" else None,
+        dropped_at=done if state == "dropped" else None,
+        attempts=[made(DeliveryAttempt, one) for one in reversed(attempts)],
+    )

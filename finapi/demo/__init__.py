@@ -1,1 +1,0 @@
-"""The data that ``finapi demo`` starts with, in a format of finapi's own (see market/pack.py)."""

@@ -1,0 +1,102 @@
+"""The forms that finapi reads more of than their headers: a line for each kind of filing that has documents in XML.
+
+Ingest, full submissions, the poller, packs, the demo, feeds and webhooks read this table. A new form is its line here
+and the module that the line names (``market/documents/families.py`` says what stands in it).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Root(NamedTuple):
+    """The root element of a kind of document; with ``marks``, one of them stands in the document's beginning."""
+
+    element: bytes
+    kind: str
+    marks: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FormFamily:
+    """One kind of filing.
+
+    ``module`` parses and stores. ``kinds`` are those of its documents, ``roots`` the root elements that show them,
+    each with marks of which one must follow; a filing has at least one document of ``required``. ``data_sets`` are the
+    kinds of the SEC's bulk tables. ``fetched`` are the form types whose documents are fetched whoever files them. Its
+    news stand in ``feed`` as ``events`` and go to webhooks as ``topic``.
+    """
+
+    name: str
+    module: str
+    kinds: tuple[str, ...]
+    required: tuple[str, ...]
+    roots: tuple[Root, ...]
+    data_sets: tuple[str, ...] = ()
+    fetched: tuple[str, ...] = ()
+    feed: str = "main-api"
+    events: tuple[str, ...] = ()
+    topic: str | None = None
+
+
+XBRL = FormFamily(
+    name="reports",
+    module="finapi.market.statements.intake",
+    kinds=(
+        "xbrl-instance",
+        "xbrl-schema",
+        "xbrl-presentation",
+        "xbrl-calculation",
+        "xbrl-definition",
+        "xbrl-label",
+        "xbrl-linkbase",
+    ),
+    required=("xbrl-instance",),
+    roots=(Root(b"xbrl", "xbrl-instance"), Root(b"schema", "xbrl-schema", (b"http://www.xbrl.org/",))),
+    data_sets=("fsds-sub", "fsds-num", "fsds-pre", "fsds-tag"),
+    events=("data_ready", "restatement_detected"),
+)
+OWNERSHIP = FormFamily(
+    name="insiders",
+    module="finapi.market.insiders.intake",
+    kinds=("ownership",),
+    required=("ownership",),
+    roots=(Root(b"ownershipDocument", "ownership"),),
+    data_sets=(
+        "insider-set-submission",
+        "insider-set-owner",
+        "insider-set-nonderiv-trans",
+        "insider-set-nonderiv-holding",
+        "insider-set-deriv-trans",
+        "insider-set-deriv-holding",
+        "insider-set-footnotes",
+        "insider-set-signature",
+    ),
+    fetched=("3", "3/A", "4", "4/A", "5", "5/A"),
+    feed="insider-api",
+    events=("insider_transaction",),
+    topic="insider.transaction.created",
+)
+THIRTEEN_F = FormFamily(
+    name="holdings",
+    module="finapi.market.holdings.intake",
+    kinds=("13f-cover", "13f-table"),
+    required=("13f-cover", "13f-table"),
+    roots=(
+        # The same root serves other forms: D, N-PORT, 144, 13G.
+        Root(b"edgarSubmission", "13f-cover", (b"edgar/thirteenffiler", b"<submissionType>13F")),
+        Root(b"informationTable", "13f-table"),
+    ),
+    fetched=("13F-HR", "13F-HR/A"),
+    feed="13f-live",
+    events=("13f_filing",),
+    topic="13f.holdings.updated",
+)
+
+# In the order in which a folder's documents are stored.
+FORMS = (OWNERSHIP, THIRTEEN_F, XBRL)
+
+TOPICS = tuple(form.topic for form in FORMS if form.topic)
+FETCHED = frozenset(form_type for form in FORMS for form_type in form.fetched)
+KINDS = frozenset(kind for form in FORMS for kind in (*form.kinds, *form.data_sets))

@@ -1,0 +1,70 @@
+"""What the server writes: the head of an answer, and what a call of the application gives (PEP 3333)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from http import HTTPStatus
+
+from waitress.task import WSGITask
+from waitress.utilities import build_http_date
+
+Headers = Sequence[tuple[str, str]]
+
+
+class ClientGone(Exception):
+    """The connection is closed, or has been answered in the application's place."""
+
+
+@lru_cache(maxsize=1)
+def _date(second: int) -> str:
+    return str(build_http_date(second))
+
+
+def head(status: str, headers: Headers, version: str = "1.1") -> bytes:
+    """The head of an answer, dated; ValueError for a header that would be two."""
+    lines = [f"HTTP/{version} {status}", *[f"{name}: {value}" for name, value in headers]]
+    lines.append(f"Date: {_date(int(time.time()))}\r\n\r\n")
+    written = "\r\n".join(lines).encode("latin-1")
+    if not written.count(b"\r") == written.count(b"\n") == len(lines) + 1:
+        raise ValueError("a header of the answer holds a line break")
+    return written
+
+
+def last_answer(status: int, headers: Headers, body: bytes) -> tuple[bytes, bytes]:
+    """The head and the body of an answer that ends the connection."""
+    headers = [*headers, ("Content-Length", str(len(body))), ("Connection", "close")]
+    return head(f"{status} {HTTPStatus(status).phrase}", headers), body
+
+
+class RequestTask(WSGITask):  # type: ignore[misc]
+    """A call of the application, whose answer the connection sends."""
+
+    wrote_header: bool
+    close_on_finish: bool
+    chunked_response: bool
+
+    def run(self, deadline: float) -> None:
+        """Call the application and write what it gives; ClientGone when nobody takes it."""
+        # Not by waitress's service(), which swallows an OSError for the client's: here only the application raises any.
+        own = {"SERVER_SOFTWARE": "finapi", "finapi.deadline": deadline, "finapi.reset": self.channel.reset}
+        self.get_environment().update(own)
+        self.start()
+        self.execute()
+        self.finish()
+
+    def build_response_header(self) -> bytes:
+        """The head; a 304 does not end the connection, and a stop or any "close" of the client's does."""
+        if self.request.connection_close or self.channel.server.stopping:
+            self.set_close_on_finish()
+        if self.version == "1.1" and (self.content_length is not None or not self.has_body):
+            return head(self.status, self.response_headers)
+        written: bytes = super().build_response_header()
+        return written
+
+    def write(self, data: bytes) -> None:
+        """Write a part of the body, or nothing of one for HEAD."""
+        body = self.request.command != "HEAD"
+        super().write(data if body else b"")
+        self.chunked_response = self.chunked_response and body  # else finish() writes the last chunk

@@ -1,0 +1,43 @@
+"""Loads the embedded data through the same code that stores an ingest."""
+
+from __future__ import annotations
+
+import csv
+from importlib import resources
+
+from finapi.app import App
+from finapi.edgar.forms import FORMS, XBRL
+from finapi.market.demo import quotes
+from finapi.market.documents import announce, filings, packed
+from finapi.market.documents.metadata import LISTED, SUBMISSIONS, FilingMetadata, Party
+
+LISTED_FILINGS = "filings.tsv"  # of Apple, from EDGAR's own list of submissions
+APPLE = Party(320193, LISTED, "Apple Inc.")
+
+
+def load(app: App) -> int:
+    """Store every embedded report, form and list, and made up prices; how many documents were new."""
+    quotes.load(app)
+    folder = resources.files("finapi.market.demo")
+    new = 0
+    # Reports first, which bring the tickers that are told with each filing.
+    for form in (XBRL, *(form for form in FORMS if form is not XBRL)):
+        file = f"{form.name}.pack"
+        if (folder / file).is_file():
+            new += packed.load(app, (folder / file).read_bytes(), file)
+        if form is XBRL:
+            _load_list(app, (folder / LISTED_FILINGS).read_text("utf-8"))
+    return new
+
+
+def _load_list(app: App, text: str) -> None:
+    """Announce the filings of a list, old as they are, so that the main feed has something to tell from the start."""
+    now = app.clock.now()
+    with app.db.write() as tx:
+        for row in csv.DictReader(text.splitlines(), delimiter="\t"):
+            values = {name: value or None for name, value in row.items()}
+            numbers = {name: int(row[name]) for name in ("size", "is_xbrl", "is_inline_xbrl")}
+            told = FilingMetadata(evidence=SUBMISSIONS, parties=(APPLE,), **{**values, **numbers})  # type: ignore[arg-type]
+            filings.put(tx, told, now, news=False)
+            announce.filing(tx, now, accession=row["accession"])
+        tx.run("bump_data_version")

@@ -1,0 +1,145 @@
+"""What feeds and webhooks are told when something is stored for the first time, in the transaction that stores it.
+
+The functions take values and look up the rest in the rows just stored, so that whoever stores something needs
+to know of its accession number only. Call them after the rows are written, once for what is new.
+
+What is news. A document of its own (a filing's XBRL, an ownership form, a 13F report, a full submission) is
+always announced: somebody chose to bring it in. A list (submissions, an index of a quarter) may bring
+thousands of filings of twenty years in one transaction; of those only what was filed within
+:data:`LISTED_DAYS` is news, and the rest is history, which the data endpoints answer. A filing that a list
+brought in silently is announced when a document of its own follows. A report whose accession number is not
+known (``unfiled-...``) is announced when the number is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from finapi.core.clock import iso
+from finapi.delivery import events, sniper, webhooks
+from finapi.delivery.events import About
+from finapi.edgar.forms import FormFamily
+from finapi.market.documents import filing_rows
+from finapi.market.documents.filing_rows import FilingRow
+from finapi.market.documents.metadata import UNFILED
+from finapi.store.db import Transaction
+
+LISTED_DAYS = 7  # a poller that was away for a long weekend still tells of what it missed
+MAX_CHANGES = 100  # changed values that one restatement_detected lists; its change_count has all of them
+
+# Which filing an event about figures is of, beside what it says of them.
+FILING_MEMBERS = ("accession_number", "ticker", "cik", "company_name", "filed_at", "form_type", "period_of_report")
+
+
+def filing(tx: Transaction, now: datetime, *, accession: str, listed: bool = False) -> bool:
+    """Announce a filing whose row has been stored (``new_filing``); whether this call did so.
+
+    It may be called whenever a document says something of the filing: it is news once. ``listed`` says that
+    only a list named it so far, no document of its own.
+    """
+    times = tx.one("filing_times", accession=accession)
+    if times is None or accession.startswith(UNFILED):
+        return False
+    if listed and not is_recent(now, times["filed_at"], times["accepted_at"]):
+        return False
+    undated = times["filed_at"] is None and times["accepted_at"] is None
+    if not tx.run("mark_announced", accession=accession, undated=undated):
+        return False
+    shown = filing_rows.rows(tx, [accession])[0]
+    about, occurred_at = _about(tx, accession, shown["form_type"]), _occurred_at(now, shown)
+    events.record(tx, "new_filing", now=now, occurred_at=occurred_at, about=about, data=shown)
+    if not undated:
+        _hit(tx, now, shown, about)
+    return True
+
+
+def dated(tx: Transaction, now: datetime, *, accession: str) -> None:
+    """Hit the sniper targets that wait for a filing which was announced without a date, now that it has one.
+
+    A hit tells when the SEC accepted the filing: before that is known there is none. To be called when something new
+    is known of a filing; it is hit once.
+    """
+    if tx.run("date_announced", accession=accession):
+        shown = filing_rows.rows(tx, [accession])[0]
+        _hit(tx, now, shown, _about(tx, accession, shown["form_type"]))
+
+
+def _hit(tx: Transaction, now: datetime, shown: FilingRow, about: About) -> None:
+    form, ciks = shown["form_type"], tuple(int(cik) for cik in about.ciks)
+    if form is not None:
+        filing = sniper.FilingHit(
+            shown["accession_number"], ciks, form, _occurred_at(now, shown), shown["primary_link"]
+        )
+        sniper.hit(tx, now, filing)
+
+
+def data_ready(tx: Transaction, now: datetime, *, accession: str) -> None:
+    """Announce that the XBRL figures of a filing can be asked for (``data_ready``)."""
+    report = tx.one("latest_report_of", accession=accession)
+    if report is not None:
+        _of_filing(tx, "data_ready", now, accession, dict(report))
+
+
+def restatement(tx: Transaction, now: datetime, *, accession: str, changes: Sequence[Mapping[str, Any]]) -> None:
+    """Announce that a filing changes values that were served from earlier ones (``restatement_detected``).
+
+    A change has ``concept``, ``unit``, ``start_date`` (None of an instant), ``end_date``, ``value``,
+    ``previous_value`` (texts as tagged) and ``previous_accession``. Two spellings of one number are no
+    change; when nothing is left, nothing is announced.
+    """
+    real = [change for change in changes if Decimal(change["value"]) != Decimal(change["previous_value"])]
+    if real:
+        listed = [dict(change) for change in real[:MAX_CHANGES]]
+        _of_filing(tx, "restatement_detected", now, accession, {"change_count": len(real), "changes": listed})
+
+
+def _of_filing(tx: Transaction, type: str, now: datetime, accession: str, more: Mapping[str, Any]) -> None:
+    """Record an event about a filing's figures: which filing it is, and ``more``; nothing until its number is known."""
+    if accession.startswith(UNFILED):
+        return
+    shown: Mapping[str, Any] = dict(filing_rows.rows(tx, [accession])[0])
+    data = {**{name: shown[name] for name in FILING_MEMBERS}, **more}
+    about = _about(tx, accession, data["form_type"])
+    events.record(tx, type, now=now, occurred_at=_occurred_at(now, shown), about=about, data=data)
+
+
+class News(NamedTuple):
+    """One thing inside a filing that is news: the event's object, the webhook's payload, and what tells it apart."""
+
+    data: Mapping[str, Any]
+    payload: Mapping[str, Any]
+    subject: str
+
+
+def inside(tx: Transaction, now: datetime, form: FormFamily, accession: str, news: Iterable[News]) -> None:
+    """Announce what a filing holds: for each piece of news the family's event and a delivery of its topic."""
+    shown = filing_rows.rows(tx, [accession])[0]
+    about, occurred_at = _about(tx, accession, shown["form_type"]), _occurred_at(now, shown)
+    for one in news:
+        events.record(tx, form.events[0], now=now, occurred_at=occurred_at, about=about, data=one.data)
+        if form.topic is not None:
+            payload = {**one.payload, "accession_number": accession, "filed_at": occurred_at}
+            webhooks.publish(tx, now, webhooks.WebhookEvent(form.topic, occurred_at, one.subject, payload))
+
+
+def is_recent(now: datetime, filed_at: str | None, accepted_at: str | None = None) -> bool:
+    """Whether a filing that only a list or a data set names is news rather than history."""
+    known = accepted_at or filed_at
+    return known is not None and known >= iso(now - timedelta(days=LISTED_DAYS))[: len(known)]
+
+
+def _occurred_at(now: datetime, filing: Mapping[str, Any]) -> str:
+    """The acceptance; the beginning of the filing day when only that is known; now when nothing is."""
+    if filing["accepted_at"]:
+        return str(filing["accepted_at"])
+    return f"{filing['filed_at']}T00:00:00.000Z" if filing["filed_at"] else iso(now)
+
+
+def _about(tx: Transaction, accession: str, form_type: str | None) -> About:
+    """Every party of the filing and every ticker of theirs, whose filing it is first."""
+    ciks = tuple(f"{row['cik']:010}" for row in tx.all("parties_in_order", accession=accession))
+    tickers = dict.fromkeys(row["ticker"] for row in tx.all("tickers_of_parties", accession=accession))
+    return About(tuple(tickers), ciks, form_type)

@@ -1,0 +1,93 @@
+"""The documents of a full submission: their list, and the primary document's text, within bounds.
+
+A primary document is kept as UTF-8 text, compressed, when it is HTML or text and both it and all that is kept
+stay within the settings; without it the filing is as good, only that its text is asked of the SEC.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from finapi.edgar import sgml
+from finapi.market.documents import filings, metadata
+from finapi.store.db import Transaction
+
+_LEVEL = 6  # zlib: a 10-K shrinks to an eighth; higher levels cost twice the time for two per cent
+_LOOKED_AT = 2_048  # bytes in which a document without a name shows that it is HTML
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_NAMED = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
+
+
+class Listed(NamedTuple):
+    """A document in a filing's list; ``filename`` None where the filing gives none that could be one."""
+
+    seq: int
+    type: str
+    filename: str | None
+    description: str | None
+    size: int
+
+
+class Text(NamedTuple):
+    """A primary document, ``media`` "html" or "text", in UTF-8."""
+
+    media: str
+    body: bytes
+
+
+def listed(documents: Iterator[sgml.SubmissionDocument]) -> Iterator[tuple[Listed, sgml.SubmissionDocument]]:
+    """Each document with its line of the list; numbers that repeat or are missing are counted on."""
+    last = 0
+    for document in documents:
+        seq = document.sequence if document.sequence and document.sequence > last else last + 1
+        last = seq
+        name = document.filename if document.filename and _NAMED.fullmatch(document.filename) else None
+        yield Listed(seq, document.type, name, document.description, len(document.body)), document
+
+
+def text(document: sgml.SubmissionDocument, most: int) -> Text | None:
+    """A document as text, or None when it is neither HTML nor text, or longer than ``most`` bytes."""
+    body = document.body.strip()
+    if not body or len(body) > most or _BINARY.search(body):
+        return None
+    ending = (document.filename or "").lower().rpartition(".")[2]
+    front = body[:_LOOKED_AT].lower()
+    is_html = ending in ("htm", "html") or (ending != "xml" and b"<html" in front)
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        body = body.decode("latin-1").encode()
+    return Text("html" if is_html else "text", body)
+
+
+def put(tx: Transaction, filing_id: int, documents: list[Listed], primary: Text | None, most_of_all: int) -> bool:
+    """Store a filing's list of documents and its primary text; whether the list or the text is new.
+
+    A list that is held already stays: the documents of a filing do not change. The text is left out when all that
+    is kept would be more than ``most_of_all`` bytes, compressed.
+    """
+    fresh = bool(documents) and not tx.value("has_documents", filing_id=filing_id)
+    if fresh:
+        tx.many("insert_documents", [(filing_id, *one) for one in documents])
+        row = tx.one("filing_by_id", id=filing_id)
+        assert row is not None
+        terms = sorted(filings.exhibits(one.type for one in documents))
+        key = row["filed_at"] or "", metadata.number(row["accession"])
+        tx.many("insert_terms", [(term, *key) for term in terms])
+    if primary is not None and not tx.value("has_body", filing_id=filing_id):
+        packed = zlib.compress(primary.body, _LEVEL)
+        if tx.value("bodies_size") + len(packed) <= most_of_all:
+            sha256 = hashlib.sha256(primary.body).hexdigest()
+            tx.run("insert_body", filing_id=filing_id, media=primary.media, packed=packed, sha256=sha256)
+            fresh = True
+    return fresh
+
+
+def primary(tx: Transaction, accession: str) -> Text | None:
+    """The primary document of a filing, or None when it is not kept."""
+    row = tx.one("filing_body", accession=accession)
+    return None if row is None else Text(row["media"], zlib.decompress(row["packed"]))

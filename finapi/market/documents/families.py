@@ -1,0 +1,74 @@
+"""What the module of a form family provides: how its documents are parsed, stored and packed.
+
+Each line of ``edgar/forms.py`` names such a module, which has a :class:`Family` called ``FAMILY``. It is imported when
+its first document comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib import import_module
+from typing import Any
+
+from finapi.app import App
+from finapi.edgar.forms import FORMS, FormFamily
+from finapi.market.documents.identify import Subject, listed
+from finapi.market.documents.metadata import FilingMetadata
+from finapi.market.documents.outcomes import Outcome
+from finapi.market.documents.sources import Document
+from finapi.store import heartbeats
+from finapi.store.db import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """How documents of one kind of filing are parsed and stored.
+
+    ``group`` deals a folder's documents to filings, ``read`` makes a filing's ``content`` of them or raises ParseError,
+    ``put`` stores it and says whether anything was new; ``note`` is what the operator should know of what was stored.
+    With ``primary`` its first document is the filing's primary one. ``move`` puts what was stored under an unknown
+    filing (its id) under the one that it turned out to be (id and accession number), and announces it. ``redate`` takes
+    over days of filings that became known, ``finish`` ends an ingest: both say how many documents changed. ``data_set``
+    stores the SEC's bulk tables, of all companies or of these CIKs. ``unread`` says of form types why a submission has
+    no documents of the family.
+    ``pack_rows`` gives every stored content with its filing, and what else ``pack_put`` needs to store it.
+    """
+
+    content: Any
+    group: Callable[[Sequence[Document]], Iterator[Sequence[Document]]]
+    read: Callable[[Sequence[Document]], Any]
+    subject: Callable[[Any], Subject]
+    put: Callable[[Transaction, Any, FilingMetadata, datetime], bool]
+    note: Callable[[Any, FilingMetadata], str | None]
+    pack_rows: Callable[[Transaction], Iterator[tuple[Any, FilingMetadata, Any]]]
+    pack_put: Callable[[Transaction, Any, FilingMetadata, Any, datetime], bool] | None = None
+    primary: bool = False
+    move: Callable[[Transaction, int, int, str, datetime], None] = lambda tx, old, new, accession, now: None
+    redate: Callable[[Transaction, datetime], int] = lambda tx, now: 0
+    finish: Callable[[Transaction, datetime], int] = lambda tx, now: 0
+    data_set: Callable[[App, Sequence[Document], Set[int] | None], Iterator[Outcome]] | None = None
+    unread: Mapping[str, str] = field(default_factory=dict)
+    arrivals: tuple[heartbeats.Kind, ...] = ()
+
+
+def family(form: FormFamily) -> Family:
+    """The family of a line of the table."""
+    found: Family = import_module(form.module).FAMILY
+    return found
+
+
+def settle(tx: Transaction, now: datetime, cik: int | None = None) -> bool:
+    """Take over what lists now say of documents that came before them; ``cik`` is the company that was listed."""
+    changed = sum(family(form).redate(tx, now) for form in FORMS)
+    for row in tx.all("unfiled", cik=cik) if cik is not None else ():
+        subject = Subject((row["cik"],), row["form"], row["period_of_report"], b"")
+        accession = listed(tx, subject)
+        if accession is not None:
+            filing_id = tx.value("filing_id", accession=accession)
+            for form in FORMS:
+                family(form).move(tx, row["id"], filing_id, accession, now)
+            tx.run("delete_filing", id=row["id"])
+            changed += 1
+    return changed > 0

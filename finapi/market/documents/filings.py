@@ -1,0 +1,154 @@
+"""Filings into rows: the one way by which a filing becomes known, whatever document tells of it.
+
+What is stored of a filing does not depend on the order in which documents told of it: each field keeps the
+value of its best source, and of two values from equal sources the greater.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from finapi.core.clock import iso
+from finapi.market.documents import announce
+from finapi.market.documents.metadata import CLAIMED, FIELDS, INDEX, SUBMISSIONS, FilingMetadata, is_unfiled, number
+from finapi.market.reference import companies
+from finapi.store import heartbeats
+from finapi.store.db import Row, Transaction
+
+
+class Stored(NamedTuple):
+    """A filing's row; ``new``: it was not known before; ``changed``: something that an answer shows is new."""
+
+    id: int
+    new: bool
+    changed: bool
+
+
+def put(tx: Transaction, told: FilingMetadata, now: datetime, *, news: bool = True) -> Stored:
+    """Store what a document tells of a filing: its row, its parties, and the terms by which it is found.
+
+    Every document that tells of a filing comes through here. The caller bumps the data version when the
+    answer is ``changed``. ``told.parties`` must not be empty. A filing that is new is announced to the feeds,
+    unless ``news`` is False: the caller then tells more of it first, and announces it.
+    """
+    stored = _put(tx, told, now)
+    if stored.changed and not stored.new:
+        announce.dated(tx, now, accession=told.accession)
+    listed = told.evidence in (INDEX, SUBMISSIONS)
+    if news and (stored.new or not listed):
+        announce.filing(tx, now, accession=told.accession, listed=listed)
+    return stored
+
+
+def _put(tx: Transaction, told: FilingMetadata, now: datetime) -> Stored:
+    ranks: dict[int, int] = {}
+    for party in told.parties:
+        if party.name is None:
+            companies.put_unnamed(tx, party.cik)
+        else:
+            companies.put_name(tx, party.cik, party.name, companies.FROM_FILING_LIST, told.filed_at or "")
+        # A company may stand twice: it is then what it is first of all.
+        ranks[party.cik] = min(party.rank, ranks.get(party.cik, party.rank))
+    held = tx.one("filing_row", accession=told.accession)
+    if held is None:
+        filing_id = _insert(tx, told, ranks, iso(now))
+        heartbeats.arrived(tx, "filing", now)
+        if told.form is not None and told.form.startswith("8-K"):
+            heartbeats.arrived(tx, "news", now)
+        return Stored(filing_id, new=True, changed=True)
+    known = {row["cik"]: row["rank"] for row in tx.all("filing_parties", filing_id=held["id"])}
+    better = {cik: rank for cik, rank in ranks.items() if rank < known.get(cik, CLAIMED + 1)}
+    values, evidence = _merged(held, told)
+    fresh = {name for name in FIELDS if values[name] != held[name]}
+    if not fresh and not better and evidence == held["evidence"]:
+        return Stored(held["id"], new=False, changed=False)
+    _update(tx, held, known, {**known, **better}, {**values, "evidence": evidence, "now": iso(now)})
+    return Stored(held["id"], new=False, changed=bool(fresh or better))
+
+
+def put_document(
+    tx: Transaction, outside: FilingMetadata, inside: FilingMetadata, now: datetime, *, announced: bool = True
+) -> Stored:
+    """Upsert the filing of a document: index or header metadata first, then what the document says of itself.
+
+    A document whose filing is not known has a row to be served by, which no list shows. ``announced`` False leaves
+    the announcement to the caller.
+    """
+    if is_unfiled(outside.accession):
+        form, period = outside.form or inside.form, outside.period_of_report or inside.period_of_report
+        cik = inside.parties[0].cik
+        made = tx.run("put_unfiled", accession=outside.accession, cik=cik, form=form, period=period)
+        return Stored(tx.value("filing_id", accession=outside.accession), made > 0, made > 0)
+    stored = put(tx, replace(outside, parties=outside.parties or inside.parties), now, news=False)
+    changed = put(tx, replace(inside, accession=outside.accession), now, news=False).changed
+    if announced:
+        announce.filing(tx, now, accession=outside.accession)
+    return Stored(stored.id, stored.new, stored.changed | changed)
+
+
+def _merged(held: Row, told: FilingMetadata) -> tuple[dict[str, Any], str]:
+    """Each field from its best source, and the digits that say which source that is."""
+    digits = held["evidence"].ljust(len(FIELDS), "0")
+    values: dict[str, Any] = {}
+    evidence = []
+    for place, name in enumerate(FIELDS):
+        mine, theirs = held[name], getattr(told, name)
+        rank = int(digits[place]) if mine is not None else 0
+        if theirs is not None and (mine is None or (told.evidence, theirs) > (rank, mine)):
+            values[name], rank = theirs, told.evidence
+        else:
+            values[name] = mine
+        evidence.append(str(rank))
+    return values, "".join(evidence)
+
+
+def _insert(tx: Transaction, told: FilingMetadata, parties: dict[int, int], stamp: str) -> int:
+    values = {name: getattr(told, name) for name in FIELDS}
+    evidence = "".join("0" if values[name] is None else str(told.evidence) for name in FIELDS)
+    filing_id = tx.insert(
+        "insert_filing", values, accession=told.accession, cik=_primary(parties), evidence=evidence, now=stamp
+    )
+    tx.many("put_parties", [(filing_id, cik, rank) for cik, rank in sorted(parties.items())])
+    filed_at = told.filed_at or ""
+    key = number(told.accession)
+    tx.many("insert_terms", [(term, filed_at, key) for term in _terms(values, parties)])
+    if told.form is not None:
+        tx.many("add_form_entities", [(told.form, cik) for cik in sorted(parties)])
+    return filing_id
+
+
+def _update(tx: Transaction, held: Row, before: dict[int, int], after: dict[int, int], values: dict[str, Any]) -> None:
+    """Write what is now known of a filing, and move its terms to where they now belong."""
+    tx.run("update_filing", values, id=held["id"], cik=_primary(after))
+    tx.many("put_parties", [(held["id"], cik, rank) for cik, rank in sorted(after.items())])
+    key = number(held["accession"])
+    types = exhibits(row["type"] for row in tx.all("filing_documents", filing_id=held["id"]))
+    old = {(term, held["filed_at"] or "", key) for term in _terms(held, before) | types}
+    new = {(term, values["filed_at"] or "", key) for term in _terms(values, after) | types}
+    tx.many("delete_terms", sorted(old - new))
+    tx.many("insert_terms", sorted(new - old))
+    pairs = {(held["form"], cik) for cik in before if held["form"] is not None}
+    wanted = {(values["form"], cik) for cik in after if values["form"] is not None}
+    tx.many("remove_form_entities", sorted(pairs - wanted))
+    tx.many("add_form_entities", sorted(wanted - pairs))
+
+
+def _primary(parties: dict[int, int]) -> int:
+    return min(parties, key=lambda cik: (parties[cik], cik))
+
+
+def _terms(values: Any, parties: Iterable[int]) -> set[str]:
+    terms = {"", *(f"c{cik}" for cik in parties)}
+    if values["form"] is not None:
+        terms.add(f"f{values['form']}")
+    if values["items"]:
+        terms.update(f"i{item}" for item in values["items"].split(","))
+    return terms
+
+
+def exhibits(types: Iterable[str]) -> set[str]:
+    """The terms of exhibits among the types of a filing's documents."""
+    return {f"e{one.upper()}" for one in types if one.upper().startswith("EX-")}

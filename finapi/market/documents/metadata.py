@@ -1,0 +1,106 @@
+"""What a filing is, as one source states it: the record that every document about a filing is turned into."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from finapi.edgar import sgml
+
+# Where a statement about a filing is from, the better the higher (CONTRACT 6 puts them in this order): a data
+# set whose dates are rounded, a document that was filed, an index of EDGAR, a submissions list, the operator, the
+# filing's own header.
+ROUNDED, DOCUMENT, INDEX, SUBMISSIONS, OPERATOR, HEADER = 0, 1, 2, 3, 4, 5
+
+# Whose filing it is, of its parties: the one with the lowest rank, then the lowest CIK. Headers name roles;
+# lists name companies only, and a document may name whom it likes.
+RANKS = {"issuer": 0, "subject": 1, "filer": 2, "filed_by": 6, "reporting_owner": 7}
+OTHER_ROLE, LISTED, CLAIMED = 4, 12, 20
+
+# In the order of the digits of filings.evidence; the first is the form's.
+FIELDS = (
+    "form",
+    "filed_at",
+    "accepted_at",
+    "period_of_report",
+    "primary_document",
+    "description",
+    "items",
+    "size",
+    "is_xbrl",
+    "is_inline_xbrl",
+    "file_number",
+)
+
+
+class Party(NamedTuple):
+    """A company or person of a filing; ``name`` None when the source gives none."""
+
+    cik: int
+    rank: int
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FilingMetadata:
+    """What one source says of a filing; what it does not say is None. ``evidence`` is the source's rank.
+
+    ``accession`` with dashes; dates ISO; ``accepted_at`` in UTC; ``items`` comma-separated; ``size`` in bytes
+    of the full submission; the flags 0 or 1.
+    """
+
+    accession: str
+    evidence: int
+    parties: Sequence[Party] = ()
+    form: str | None = None
+    filed_at: str | None = None
+    accepted_at: str | None = None
+    period_of_report: str | None = None
+    primary_document: str | None = None
+    description: str | None = None
+    items: str | None = None
+    size: int | None = None
+    is_xbrl: int | None = None
+    is_inline_xbrl: int | None = None
+    file_number: str | None = None
+
+
+def from_header(header: sgml.SubmissionHeader, size: int | None) -> FilingMetadata:
+    """What a submission's own header says; ``size`` is that of the whole submission in bytes, if known."""
+    roles = [(RANKS.get(one.role, OTHER_ROLE), one) for one in header.parties]
+    # The file number is that of the party whose filing it is.
+    main = min(roles, key=lambda pair: (pair[0], pair[1].cik), default=None)
+    return FilingMetadata(
+        accession=header.accession,
+        evidence=HEADER,
+        parties=[Party(int(one.cik), rank, one.name) for rank, one in roles],
+        form=header.form,
+        filed_at=header.filed,
+        accepted_at=header.accepted,
+        period_of_report=header.period,
+        # A caption that is no known item stays in the document.
+        items=",".join(item for item in header.items if re.fullmatch("[0-9.]+", item)) or None,
+        size=size,
+        file_number=main[1].file_number if main else None,
+    )
+
+
+UNFILED = "unfiled-"  # the accession number of a document whose filing is not known: this and its hash
+
+
+def is_unfiled(accession: str) -> bool:
+    """Whether an accession number stands for a document whose filing is not known."""
+    return accession.startswith(UNFILED)
+
+
+def number(accession: str) -> int:
+    """An accession number without its dashes: its place among the filings of one day."""
+    return int(accession.replace("-", ""))
+
+
+def accession_of(number: int) -> str:
+    """The accession number of a :func:`number`."""
+    digits = f"{number:018}"
+    return f"{digits[:10]}-{digits[10:12]}-{digits[12:]}"

@@ -1,0 +1,1 @@
+"""Lists of filings into rows, and filings found again."""

@@ -1,0 +1,231 @@
+"""Filings found: pages of the list, one filing, the filings of a day, forms, companies that file them, counts.
+
+Every list walks :file:`filing_terms`, which holds each filing under each term that it can be asked by, in the
+order of days and accession numbers: a page costs its rows, whatever else is stored.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from itertools import groupby, islice
+from typing import Any, NamedTuple, TypedDict
+
+from finapi.core.records import Date, Time, made
+from finapi.market.documents import metadata
+from finapi.store.db import Row, Transaction
+
+# Totals are exact up to here where they must be counted row by row.
+MOST_COUNTED = 20_000
+SKIPPED_AT_ONCE = 10_000  # rows that are passed over in one step
+
+
+class Place(NamedTuple):
+    """Where a filing stands in every list: its day ("" when unknown) and its number."""
+
+    filed_at: str
+    number: int
+
+
+def accession_of(place: Place) -> str:
+    """The accession number of the filing at a place."""
+    return metadata.accession_of(place.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which filings: of any of these companies and any of these forms, items and exhibits, between two days."""
+
+    ciks: tuple[int, ...] | None = None
+    forms: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()
+    exhibits: tuple[str, ...] = ()
+    first: str | None = None
+    last: str | None = None
+
+    def families(self) -> list[list[str]]:
+        """The terms asked for, the most selective family first; one of each family must be a filing's."""
+        ciks = None if self.ciks is None else [f"c{cik}" for cik in self.ciks]
+        others = (("e", self.exhibits), ("i", self.items), ("f", self.forms))
+        asked = [[f"{letter}{word}" for word in words] for letter, words in others if words]
+        return ([ciks] if ciks is not None else []) + asked
+
+
+class Page(NamedTuple):
+    """Which part of a list: ``limit`` rows after ``skip`` others behind ``after``, from its newest or oldest end."""
+
+    limit: int
+    newest_first: bool = True
+    after: Place | None = None
+    skip: int = 0
+
+
+def places(tx: Transaction, question: Question, page: Page) -> list[Place]:
+    """The places of a page of the answer, each once."""
+    after, left = page.after, page.skip
+    while left > 0:
+        step = min(left, SKIPPED_AT_ONCE)
+        passed = _places(tx, question, page._replace(limit=step, after=after))
+        if len(passed) < step:
+            return []
+        after, left = passed[-1], left - step
+    return _places(tx, question, page._replace(after=after))
+
+
+def _places(tx: Transaction, question: Question, page: Page) -> list[Place]:
+    families = question.families()
+    query = "filings_down" if page.newest_first else "filings_up"
+    day, number = page.after or (None, None)
+    values = {**_filters(question), "day": day, "number": number, "limit": page.limit}
+    walks = [[Place(*row) for row in tx.all(query, values, term=term)] for term in (families[0] if families else [""])]
+    # A filing of two of the companies stands in two walks.
+    merged = groupby(heapq.merge(*walks, reverse=page.newest_first))
+    return [place for place, _ in islice(merged, page.limit)]
+
+
+def total(tx: Transaction, question: Question) -> tuple[int, bool]:
+    """How many filings answer, and whether that is exact: beyond :data:`MOST_COUNTED` it is a lower bound."""
+    families = question.families()
+    whole = question.first is None and question.last is None
+    if whole and (not families or (len(families) == 1 and question.forms)):
+        # A filing has one form: the counts of forms add up.
+        counts = [tx.value("term_count", term=term) or 0 for term in (families[0] if families else [""])]
+        return sum(counts), True
+    driving = families[0] if families else [""]
+    counted = int(tx.value("filings_count", _filters(question), terms=json.dumps(driving), most=MOST_COUNTED + 1))
+    return min(counted, MOST_COUNTED), counted <= MOST_COUNTED
+
+
+def undated(tx: Transaction, question: Question) -> int:
+    """How many filings the days asked for leave out because theirs is not known, up to :data:`MOST_COUNTED`."""
+    if question.first is None and question.last is None:
+        return 0
+    driving = (question.families() or [[""]])[0]
+    values = {**_filters(question), "first": "", "last": "", "most": MOST_COUNTED}
+    return int(tx.value("filings_count", values, terms=json.dumps(driving)))
+
+
+class FilingOfDay(TypedDict):
+    """A filing in the list of its day."""
+
+    accession_number: str
+    cik: str
+    form_type: str | None
+    accepted_at: Time | None
+
+
+def of_day(tx: Transaction, day: str, *, limit: int, offset: int, after: int) -> list[FilingOfDay]:
+    """The filings of a day in the order of their numbers, behind the number ``after``."""
+    values = {"day": day, "after": after, "limit": limit, "offset": offset}
+    return [made(FilingOfDay, row) for row in tx.all("filings_of_day", values)]
+
+
+def count_of_day(tx: Transaction, day: str) -> int:
+    """How many filings bear this day."""
+    return int(tx.value("count_of_day", day=day))
+
+
+class Form(TypedDict):
+    """A form, what it is for, and how many filings are on it."""
+
+    form_type: str
+    root_form_type: str
+    description: str | None
+    filing_count: int
+    first_filed: Date | None
+    last_filed: Date | None
+
+
+class Entity(TypedDict):
+    """A company or person."""
+
+    entity_name: str
+    cik: str
+
+
+class FormCount(TypedDict):
+    """How many filings are on a form."""
+
+    form_type: str
+    count: int
+
+
+def forms(tx: Transaction, text: str | None) -> list[Form]:
+    """Forms that are held or described, those with most filings first; ``text`` must occur in form or description."""
+    held = {row["form"]: row for row in tx.all("form_counts")}
+    found = [_form(name, held.get(name)) for name in held.keys() | descriptions().keys()]
+    if text is not None:
+        wanted = text.casefold()
+        found = [one for one in found if wanted in f"{one['form_type']} {one['description'] or ''}".casefold()]
+    return sorted(found, key=lambda one: (-one["filing_count"], one["form_type"]))
+
+
+def form(tx: Transaction, name: str) -> Form | None:
+    """One form, or None when it is neither held nor described."""
+    row = tx.one("form_count", term=f"f{name}")
+    return _form(name, row) if row is not None or root(name) in descriptions() else None
+
+
+def entities(tx: Transaction, wanted: str | None, *, limit: int, offset: int, after: int) -> list[Entity]:
+    """Companies and people by CIK, behind ``after``; of a form, those that are part of a filing of it."""
+    query = "entities" if wanted is None else "entities_of_form"
+    values = {"form": wanted, "after": after, "limit": limit, "offset": offset}
+    return [made(Entity, row) for row in tx.all(query, values)]
+
+
+def counts(tx: Transaction) -> Row:
+    """Of all data: how many tickers and insiders, the newest filing's time, the last quarter with holdings."""
+    row = tx.one("total_counts")
+    assert row is not None
+    return row
+
+
+def statistics(tx: Transaction) -> dict[str, Any]:
+    """How many filings there are, of which forms most, and the last day of them."""
+    newest = places(tx, Question(), Page(1))
+    return {
+        "total_entries": tx.value("term_count", term="") or 0,
+        "top_form_types": [made(FormCount, row) for row in tx.all("top_forms", limit=20)],
+        "latest_filing_date": (newest[0].filed_at or None) if newest else None,
+    }
+
+
+def root(name: str) -> str:
+    """The form that an amendment amends: ``10-K`` of ``10-K/A``."""
+    return name.removesuffix("/A")
+
+
+@cache
+def descriptions() -> dict[str, str]:
+    """What each form is for, in a sentence of our own."""
+    text = (resources.files("finapi.market.filings") / "forms.tsv").read_text(encoding="utf-8")
+    pairs = (line.partition("\t") for line in text.splitlines())
+    return {name: sentence for name, _, sentence in pairs}
+
+
+def _filters(question: Question) -> dict[str, str]:
+    """What must hold of a filing beside the term that finds it: one of each family of terms, and its day."""
+    # A filing whose day is unknown ("") is between no two days.
+    undated = question.first is None and question.last is None
+    return {
+        "families": json.dumps(question.families()[1:]),
+        "first": "" if undated else question.first or "0",
+        "last": question.last or "9999-12-31",
+    }
+
+
+def _form(name: str, row: Row | None) -> Form:
+    sentence = descriptions().get(root(name))
+    if sentence is not None and name != root(name):
+        sentence = f"Amendment: {sentence[0].lower()}{sentence[1:]}"
+    return {
+        "form_type": name,
+        "root_form_type": root(name),
+        "description": sentence,
+        "filing_count": row["filings"] if row is not None else 0,
+        "first_filed": (row["first"] or None) if row is not None else None,
+        "last_filed": (row["last"] or None) if row is not None else None,
+    }

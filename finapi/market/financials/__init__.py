@@ -1,0 +1,1 @@
+"""Standardised series, ratios, templates and screens made of the facts as filed."""

@@ -1,0 +1,147 @@
+"""Books of companies out of the database: facts of the mapped concepts, the calendar and the industry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from finapi.core import days
+from finapi.market.financials import fact_book, metrics, periods
+from finapi.market.financials.fact_book import FactBook, SourceFiling
+from finapi.market.financials.figures import FigureResolver
+from finapi.market.financials.periods import Calendar
+from finapi.market.statements.factsets import COMPANYFACTS, SOURCES
+from finapi.store.db import Row, Transaction
+
+BROKERS = 6211
+RETAIL = range(5200, 6000)
+# Standard Industrial Classification codes, by their ranges (SEC: "SIC code list").
+_BY_SIC = (
+    ("bank", range(6000, 6200)),
+    # Security brokers and dealers; exchanges and advisers (6200, 6282) are known by what they report.
+    ("bank", range(BROKERS, BROKERS + 1)),
+    ("insurer", range(6300, 6400)),
+    ("reit", range(6798, 6799)),
+)
+# Without a SIC code that decides: the concepts that only one industry has on its statements, any two of them.
+_TYPICAL = {
+    "bank": "Deposits InterestIncomeExpenseNet NoninterestIncome NoninterestExpense RevenuesNetOfInterestExpense",
+    "insurer": "PremiumsEarnedNet PolicyholderBenefitsAndClaimsIncurredNet NetInvestmentIncome",
+    "reit": "RealEstateInvestmentPropertyNet RealEstateRevenueNet InvestmentProperty RentalIncome",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CompanyBook:
+    """A company's book as known on a day, its calendar and industry; ``resolvers`` by basis."""
+
+    book: FactBook
+    calendar: Calendar
+    industry: str
+    resolvers: dict[str, FigureResolver]
+
+    def __len__(self) -> int:
+        """How many facts it holds; what it weighs in a cache."""
+        return 1 + sum(len(vintages) for by_key in self.book.vintages.values() for vintages in by_key.values())
+
+    @property
+    def empty(self) -> bool:
+        """Whether no fact that a series uses is known."""
+        return not self.book.vintages
+
+    def reports_in(self, currency: str) -> bool:
+        """Whether any figure is reported in a currency."""
+        by_keys = self.book.vintages.values()
+        return any(one.unit == currency for by_key in by_keys for found in by_key.values() for one in found)
+
+
+def read(tx: Transaction, cik: int, as_of: str | None = None, currency: str | None = None) -> CompanyBook:
+    """The book of a company from what was filed up to ``as_of`` (ISO date; None: everything)."""
+    mapping = metrics.mapping()
+    filings, sets = filings_of(tx, cik, as_of)
+    concepts = _concepts(tx, filings, sets, mapping)
+    rows = tx.all("book_facts", sets=json.dumps(sets), concepts=json.dumps(concepts))
+    company = tx.one("book_company", cik=cik)
+    sic, year_end = (company["sic"], company["fiscal_year_end"]) if company else (None, None)
+    return made(fact_book.write(filings, rows, mapping, currency), sic, year_end)
+
+
+def made(book: FactBook, sic: int | None, year_end: str | None) -> CompanyBook:
+    """A book with its calendar and industry, ready to be asked."""
+    mapping = metrics.mapping()
+    calendar = periods.calendar(book, mapping, year_end, retailer=sic in RETAIL)
+    industry = industry_of(sic, book)
+    resolvers = {basis: FigureResolver(book, calendar, mapping, industry, basis) for basis in ("latest", "original")}
+    return CompanyBook(book, calendar, industry, resolvers)
+
+
+def stamp(tx: Transaction, cik: int, as_of: str | None = None) -> Hashable:
+    """What :func:`read` depends on, without the facts: as long as it is the same, so is the book.
+
+    Facts of a set are added when the set is made, and hidden when one of the same filing is; the company counts
+    other changes.
+    """
+    company = tx.one("book_company", cik=cik)
+    return tuple(map(tuple, tx.all("book_filings", cik=cik, as_of=as_of))), company and tuple(company)
+
+
+def filings_of(tx: Transaction, cik: int, as_of: str | None = None) -> tuple[list[SourceFiling], list[int]]:
+    """The filings of a company that have facts, in the order of ``fact_book.order``, and their sets of facts."""
+    held: dict[SourceFiling, list[int]] = {}
+    for row in tx.all("book_filings", cik=cik, as_of=as_of):
+        # A filing ingested in two states has two sets; what the lesser one says is hidden.
+        held.setdefault(_filing(row), []).append(row["id"])
+    pairs = [(filing, number) for filing in fact_book.order(held) for number in held[filing]]
+    return [filing for filing, _ in pairs], [number for _, number in pairs]
+
+
+def ciks(tx: Transaction) -> list[int]:
+    """Every company of which facts are held."""
+    return [row["cik"] for row in tx.all("book_companies")]
+
+
+def industry_of(sic: int | None, book: FactBook) -> str:
+    """commercial, bank, insurer or reit: by the SIC code, else by what the company reports.
+
+    A code that says commercial is believed; most filings come without one.
+    """
+    held = {concept.partition(":")[2] for concept in book.vintages}
+    if sic == BROKERS and "OperatingIncomeLoss" in held and not held.intersection(_TYPICAL["bank"].split()):
+        # A manager of assets under the code of brokers, without a line of a bank.
+        return "commercial"
+    for industry, codes in _BY_SIC:
+        if sic is not None and sic in codes:
+            return industry
+    if sic is not None and not 6200 <= sic < 6800:
+        return "commercial"
+    for industry, typical in _TYPICAL.items():
+        if len(held.intersection(typical.split())) >= 2:
+            return industry
+    return "commercial"
+
+
+def _concepts(
+    tx: Transaction, filings: Sequence[SourceFiling], sets: Sequence[int], mapping: metrics.MetricMapping
+) -> Sequence[int]:
+    """The ids of the concepts that a series can use: the mapped ones, and the filer's own that count as one."""
+    found = {row["id"] for row in tx.all("book_standard_concepts", names=json.dumps(list(mapping.units_of)))}
+    pairs = zip(filings, sets, strict=True)
+    others = [number for filing, number in pairs if filing.source != SOURCES[COMPANYFACTS]]
+    for row in tx.all("book_own_concepts", sets=json.dumps(others)) if others else ():
+        if mapping.concept(row["name"]) is not None:
+            found.add(row["id"])
+    return sorted(found)
+
+
+def _filing(row: Row) -> SourceFiling:
+    period = row["period_of_report"]
+    return SourceFiling(
+        accession=row["accession"],
+        form=row["form"] or "",
+        filed=row["filed_at"],
+        source=SOURCES[row["source"]],
+        fiscal_year=row["fiscal_year"],
+        fiscal_period=row["fiscal_period"],
+        period_end=days.number(period) if period else None,
+    )

@@ -1,0 +1,238 @@
+"""The facts of one company arranged for questions: by concept and period, each vintage in order of filing.
+
+Values in, values out. A period is ``(end day, length in days)``, the length 0 for an instant; days are numbers, as in
+``core/days.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from finapi.core import days
+from finapi.edgar.xbrl_names import NUMBER
+from finapi.market.financials.metrics import MetricMapping
+
+Key = tuple[int, int]
+
+# The cover page's count of shares, and how many days after the period it may be taken.
+COVER_SHARES = "dei:EntityCommonStockSharesOutstanding"
+COVER_DAYS = 150
+
+# How much a filing's figures are worth (EDGAR.md): periodic reports; those of unknown filing day; other forms
+# (8-K, registration statements); proxy statements, which repeat figures rounded.
+PERIODIC, UNFILED, OTHER, PROXY = range(4)
+
+# Dates of the data sets are rounded to the nearest month end; half a month is the most they can be off.
+ROUNDED_DAYS = 16
+
+
+class SourceFiling(NamedTuple):
+    """A filing that facts are from. ``fiscal_year`` and ``period_end`` are the filing's own words, if any."""
+
+    accession: str
+    form: str
+    filed: str | None
+    source: str
+    fiscal_year: int | None = None
+    fiscal_period: str | None = None
+    period_end: int | None = None
+
+    @property
+    def rank(self) -> int:
+        """PERIODIC, UNFILED, OTHER or PROXY."""
+        if is_annual(self.form) or self.form.startswith(("10-Q", "6-K")):
+            return PERIODIC if self.filed else UNFILED
+        return PROXY if self.form.startswith(("DEF", "PRE")) else OTHER
+
+
+# How nearly every figure is written. Documents hold texts under numeric units too, and numbers that no statement can
+# mean: what has more digits than decimal arithmetic keeps would be served as another number.
+_PLAIN = re.compile(r"-?[0-9]{1,14}(\.[0-9]{1,14})?")
+MOST_DIGITS = 28
+
+# A fact as it is read: concept, unit, end day, days, value, decimals, and the place of its filing among those that
+# come with it. Unpacked by position, so that rows of the database serve as they are.
+Row = Iterable[Any]
+
+
+class Vintage(NamedTuple):
+    """A figure as one filing reports it. ``place`` orders filings: the greater the later, after it the better."""
+
+    place: int
+    concept: str
+    unit: str
+    value: str
+    decimals: str | None
+
+
+class FactBook:
+    """``vintages[concept][key]`` are the vintages of a figure, the best and latest last."""
+
+    __slots__ = ("currency", "filings", "instants", "nil", "other_units", "ranks", "vintages")
+
+    def __init__(self, filings: Sequence[SourceFiling], currency: str) -> None:
+        self.filings = filings
+        self.currency = currency
+        self.vintages: dict[str, dict[Key, list[Vintage]]] = {}
+        # Periods for which a concept is reported as nil, or in a unit that is not asked for.
+        self.nil: set[tuple[str, Key]] = set()
+        self.other_units: set[tuple[str, Key]] = set()
+        self.ranks = [filing.rank for filing in filings]
+        # The days of balances, in order.
+        self.instants: list[int] = []
+
+    def latest(self, places: Iterable[int]) -> int:
+        """Of the filings at some places the one filed last, when all of them were known; one of unknown day is known
+        on none. The book's last where there is no place."""
+
+        def known(place: int) -> tuple[bool, str, int]:
+            filed = self.filings[place].filed
+            return filed is None, filed or "", place
+
+        return max(places, key=known, default=len(self.filings) - 1)
+
+    def instants_near(self, day: int, off: int) -> list[int]:
+        """The other days of balances at most ``off`` days from a day, the nearest first."""
+        first = bisect_left(self.instants, day - off)
+        near = self.instants[first : bisect_right(self.instants, day + off)]
+        return sorted((one for one in near if one != day), key=lambda one: (abs(one - day), one))
+
+    def units(self, kind: str) -> tuple[str, ...]:
+        """The units that facts of a kind may have, the proper one first."""
+        if kind == "per_share":
+            # Some filers give per-share figures the unit pure, or plain money (KO in 2009).
+            return (f"{self.currency}/shares", "pure", self.currency)
+        return ("shares",) if kind == "shares" else (self.currency,)
+
+
+def order(filings: Iterable[SourceFiling]) -> list[SourceFiling]:
+    """Filings by what they are worth and when they were filed, the best and latest last."""
+
+    def place(one: SourceFiling) -> tuple[int, str, str, str]:
+        # Those of unknown day follow one another as their periods do.
+        known = one.filed or ("" if one.period_end is None else days.iso(one.period_end))
+        return -one.rank, known, one.accession, one.source
+
+    return sorted(filings, key=place)
+
+
+def currency_of(rows: Iterable[Row]) -> str:
+    """The currency of most figures; "USD" when there is none."""
+    counted = Counter(unit for _, unit, *_ in rows)
+    units = {unit: count for unit, count in counted.items() if len(unit) == 3 and unit.isupper()}
+    return min(units, key=lambda unit: (-units[unit], unit)) if units else "USD"
+
+
+def write(
+    filings: Sequence[SourceFiling], rows: Sequence[Row], mapping: MetricMapping, currency: str | None = None
+) -> FactBook:
+    """A book of the figures that a mapping can use.
+
+    ``filings`` stand in the order of :func:`order`, and ``rows`` in that of their filings.
+    """
+    book = FactBook(filings, currency or currency_of(rows))
+    # By reported concept: under which one it counts, and the units that its facts may have; None for one not used.
+    uses: dict[str, tuple[str, tuple[str, ...]] | None] = {}
+    exact = _ExactPeriods(filings, rows)
+    for reported, unit, end, length, value, decimals, place in rows:
+        if reported not in uses:
+            counted = mapping.concept(reported)
+            uses[reported] = None if counted is None else (counted, book.units(mapping.units(counted)))
+        use = uses[reported]
+        if use is None:
+            continue
+        concept, units = use
+        key = exact.key(place, end, length) if exact.needed else (end, length)
+        if unit not in units:
+            book.other_units.add((concept, key))
+        elif value is None:
+            book.nil.add((concept, key))
+        elif (figure := plain(value)) is not None:
+            vintage = Vintage(place, reported, unit, figure, decimals)
+            _enter(book.vintages.setdefault(concept, {}), key, vintage, concept, units)
+    if COVER_SHARES in book.vintages:
+        book.vintages[COVER_SHARES] = _at_period_end(book, book.vintages[COVER_SHARES])
+    book.instants = sorted({key[0] for by_key in book.vintages.values() for key in by_key if not key[1]})
+    return book
+
+
+def plain(text: str) -> str | None:
+    """A number in plain digits (".5" as "0.5", "1e-05" as "0.00001"); None for what is no figure."""
+    if _PLAIN.fullmatch(text):
+        return text
+    if NUMBER.fullmatch(text) is None:
+        return None
+    value = Decimal(text)
+    return format(value, "f") if len(value.as_tuple().digits) <= MOST_DIGITS else None
+
+
+def _at_period_end(book: FactBook, told: dict[Key, list[Vintage]]) -> dict[Key, list[Vintage]]:
+    """Share counts of cover pages, which are of a day after the period, at the end of the report's period."""
+    covers = {vintage.place: (key[0], vintage) for key, vintages in told.items() for vintage in vintages}
+    ends = {place: book.filings[place].period_end for place in covers}
+    unknown = {place: cover for place, (cover, _) in covers.items() if ends[place] is None}
+    for by_key in book.vintages.values() if unknown else ():
+        for (end, length), vintages in by_key.items():
+            for vintage in vintages if length else ():
+                if end <= unknown.get(vintage.place, -1):
+                    ends[vintage.place] = max(ends[vintage.place] or end, end)
+    made: dict[Key, list[Vintage]] = {}
+    for place in sorted(covers):
+        day, vintage = covers[place]
+        period_end = ends[place]
+        if period_end is not None and day - period_end <= COVER_DAYS:
+            made.setdefault((period_end, 0), []).append(vintage)
+    return made
+
+
+def _enter(by_key: dict[Key, list[Vintage]], key: Key, vintage: Vintage, concept: str, units: tuple[str, ...]) -> None:
+    """Add a vintage; of one filing only one stands, the one with the better unit, then the standard concept."""
+
+    def preference(one: Vintage) -> tuple[int, bool, str, str]:
+        return units.index(one.unit), one.concept != concept, one.concept, one.value
+
+    held = by_key.get(key)
+    if held is None:
+        by_key[key] = [vintage]
+    elif held[-1].place != vintage.place:
+        held.append(vintage)
+    elif preference(vintage) < preference(held[-1]):
+        held[-1] = vintage
+
+
+class _ExactPeriods:
+    """Puts the rounded periods of the data sets where other documents of the company say they really end."""
+
+    def __init__(self, filings: Sequence[SourceFiling], rows: Sequence[Row]) -> None:
+        self._rounded = [filing.source == "fsds" for filing in filings]
+        self._real: dict[bool, list[Key]] = {}
+        self._found: dict[Key, Key] = {}
+        self.needed = any(self._rounded) and not all(self._rounded)
+        if self.needed:
+            real = {(end, length) for _, _, end, length, _, _, place in rows if not self._rounded[place]}
+            for key in sorted(real):
+                self._real.setdefault(key[1] > 0, []).append(key)
+
+    def key(self, place: int, end: int, length: int) -> Key:
+        """The period of a fact of the filing at ``place``."""
+        key = (end, length)
+        if not self._rounded[place]:
+            return key
+        if key not in self._found:
+            near = []
+            for one in self._real.get(length > 0, ()):
+                starts_apart = abs((one[0] - one[1]) - (end - length))
+                if abs(one[0] - end) <= ROUNDED_DAYS and starts_apart <= ROUNDED_DAYS:
+                    near.append((abs(one[0] - end) + abs(one[1] - length), one))
+            self._found[key] = min(near)[1] if near else key
+        return self._found[key]
+
+
+def is_annual(form: str) -> bool:
+    """Whether a form is an annual report (10-K, 10-KT, 20-F, 40-F and their amendments)."""
+    return form.startswith(("10-K", "20-F", "40-F"))

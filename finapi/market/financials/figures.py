@@ -1,0 +1,578 @@
+"""The figure of a metric for a period: as filings report it, or derived from what they report.
+
+Pure. :class:`Reports` finds what filings themselves say, chosen among rules, filings and vintages;
+:class:`FigureResolver` turns that into the cells of a row. Each resolves a figure once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from re import Pattern
+from typing import Any, Literal, NamedTuple, TypedDict
+
+from finapi.market.financials import reasons
+from finapi.market.financials.fact_book import FactBook, Key, Vintage
+from finapi.market.financials.metrics import Metric, MetricMapping, Rule, Term
+from finapi.market.financials.periods import SAME, Calendar, Period
+
+# What a figure is made of: sign, period and fact.
+Operand = tuple[int, Key, Vintage]
+
+
+Status = Literal["value", "hole", "nm"]
+Method = Literal["reported", "mapped", "derived"]
+
+
+class Figure(NamedTuple):
+    """A value and where it comes from. ``line`` names its concepts, so that only like is subtracted from like.
+
+    ``priority`` is that of its rule; ``place`` the filing that reports it (of a derived one the last filed);
+    ``method`` is "reported", "mapped" (another tag than the first, or a formula) or "derived".
+    """
+
+    value: Decimal
+    line: tuple[str, ...]
+    priority: int
+    place: int
+    method: Method
+    operands: tuple[Operand, ...]
+    derivation: str = ""
+
+    @property
+    def status(self) -> Status:
+        """What a cell with a figure says it is."""
+        return "value"
+
+
+class Missing(NamedTuple):
+    """No figure, and the reason code that says why."""
+
+    reason: str
+
+    @property
+    def status(self) -> Status:
+        """A hole, or "nm" for a figure that would be meaningless."""
+        return reasons.CATALOGUE[self.reason].status
+
+
+Cell = Figure | Missing
+
+
+def number(value: Decimal) -> Decimal:
+    """A value as it is answered: a whole one as an int, which JSON is written from several times as fast."""
+    whole = int(value)
+    return whole if whole == value else value  # type: ignore[return-value]
+
+
+def value_of(cell: Cell) -> Decimal | None:
+    """The value of a cell as it is answered, None for one that is missing."""
+    return number(cell.value) if isinstance(cell, Figure) else None
+
+
+class HoleReason(TypedDict):
+    """Why a figure is null."""
+
+    status: Literal["hole", "nm"]
+    reason_code: str
+
+
+def holes(cells: Mapping[str, Cell | Decimal]) -> dict[str, HoleReason]:
+    """Of cells or values by key, those that are missing, as answers say it."""
+    found: Any = {
+        key: {"status": cell.status, "reason_code": cell.reason}
+        for key, cell in cells.items()
+        if isinstance(cell, Missing)
+    }
+    return found  # type: ignore[no-any-return]
+
+
+class History(NamedTuple):
+    """The filings between which a figure has its value: first reported, with this value since and until, last
+    reported."""
+
+    first: int
+    since: int
+    until: int
+    last: int
+
+    @property
+    def restated(self) -> bool:
+        """Whether an earlier filing reported another value."""
+        return self.since > self.first
+
+
+class Reports:
+    """What the filings of a book report, by the basis "latest" or (``original``) "original"."""
+
+    def __init__(self, book: FactBook, mapping: MetricMapping, industry: str, *, original: bool) -> None:
+        self.book = book
+        self.mapping = mapping
+        self.industry = industry
+        self.original = original
+        self._reported: dict[tuple[str, Key], Figure | None] = {}
+        self._own = {concept for concept in book.vintages if concept not in mapping.units_of}
+        self._usable: dict[str, list[tuple[Rule, tuple[str, ...]]]] = {}
+
+    def reported(self, metric: Metric, key: Key) -> Figure | None:
+        """What filings themselves report of a metric for a period, by the basis; None when none does."""
+        place = (metric.key, key)
+        if place not in self._reported:
+            self._reported[place] = self._original(metric, key) if self.original else self._latest(metric, key)
+        return self._reported[place]
+
+    def first_of(self, metric: Metric, keys: Iterable[Key]) -> Figure | None:
+        """What is reported for the first of several periods for which anything is."""
+        return next((found for key in keys if (found := self.reported(metric, key)) is not None), None)
+
+    def _latest(self, metric: Metric, key: Key) -> Figure | None:
+        """By the best rule that a filing of the best rank satisfies; within it the last filing, within that the
+        preferred tag. A fallback tag of a later filing (a note, an equity statement) never displaces the line."""
+        best: Figure | None = None
+        rank = 0
+        for rule, concepts in self._rules(metric):
+            last = self._last(rule, concepts, key)
+            if last is None:
+                continue
+            of = self.book.ranks[last.place]
+            if best is None or of < rank:
+                best, rank = last, of
+            if rank == 0:
+                break
+        return best
+
+    def _last(self, rule: Rule, concepts: tuple[str, ...], key: Key) -> Figure | None:
+        """What the last filing that satisfies a rule says."""
+        if rule.terms:
+            return max(self._computed(rule, key), key=lambda one: one.place, default=None)
+        preferred, last = "", None
+        for concept in concepts:
+            found = self.book.vintages[concept].get(key)
+            # Vintages stand in the order of their filings; an equal place keeps the preferred tag.
+            if found is not None and (last is None or found[-1].place > last.place):
+                preferred, last = concept, found[-1]
+        return None if last is None else self._stated(rule, preferred, key, last, _method(rule, preferred))
+
+    def _stated(self, rule: Rule, concept: str, key: Key, vintage: Vintage, method: Method = "reported") -> Figure:
+        """A figure as a line states it; a payment under a filer's own name is its amount, whatever its sign."""
+        value = Decimal(vintage.value)
+        sign = -1 if value < 0 and rule.unsigned and concept in self._own else 1
+        return Figure(sign * value, (concept,), rule.priority, vintage.place, method, ((sign, key, vintage),))
+
+    def _original(self, metric: Metric, key: Key) -> Figure | None:
+        """What the first filing of the best rank said, by the best rule that it satisfies."""
+        found = [one for rule, concepts in self._rules(metric) for one in self._versions(rule, concepts, key)]
+        ranks = self.book.ranks
+        return min(found, key=lambda one: (ranks[one.place], one.place, one.priority), default=None)
+
+    def _versions(self, rule: Rule, concepts: tuple[str, ...], key: Key) -> Iterator[Figure]:
+        """One figure for each filing that satisfies a rule, by its preferred tag."""
+        if rule.terms:
+            yield from self._computed(rule, key)
+            return
+        seen: set[int] = set()
+        for concept in concepts:
+            for vintage in self.book.vintages[concept].get(key, ()):
+                if vintage.place not in seen:
+                    seen.add(vintage.place)
+                    yield self._stated(rule, concept, key, vintage, _method(rule, concept))
+
+    def _rules(self, metric: Metric) -> list[tuple[Rule, tuple[str, ...]]]:
+        """The rules of a metric that this book can satisfy, each with its concepts that are there, in order."""
+        found = self._usable.get(metric.key)
+        if found is None:
+            found = [(rule, listed) for rule in metric.rules[self.industry] if (listed := self._listed(rule))]
+            if metric.steady:
+                found = self._agreeing(found)
+            self._usable[metric.key] = found
+        return found
+
+    def _agreeing(self, rules: list[tuple[Rule, tuple[str, ...]]]) -> list[tuple[Rule, tuple[str, ...]]]:
+        """Drop fallback tags that disagree with a preferred tag in most shared periods (for example cash including
+        restricted cash)."""
+        kept: list[tuple[Rule, tuple[str, ...]]] = []
+        known: dict[Key, Decimal] = {}
+        for rule, concepts in rules:
+            values: dict[Key, Decimal] = {}
+            for concept in () if rule.terms else concepts:
+                for key, vintages in self.book.vintages[concept].items():
+                    values.setdefault(key, self._stated(rule, concept, key, vintages[-1]).value)
+            common = values.keys() & known.keys()
+            differing = sum(values[key] != known[key] for key in common)
+            if 2 * differing <= len(common):
+                kept.append((rule, concepts))
+                known = {**values, **known}
+        return kept
+
+    def _listed(self, rule: Rule) -> tuple[str, ...]:
+        listed = self._held(rule.tags, rule.own)
+        for term in rule.terms:
+            held = self._held(term.names)
+            if not held and not term.optional:
+                return ()
+            listed += held
+        return tuple(listed)
+
+    def _held(self, tags: Iterable[str], own: Iterable[Pattern[str]] = ()) -> list[str]:
+        """Which concepts of a list this book holds, in its order."""
+        listed = [concept for concept in tags if concept in self.book.vintages]
+        for pattern in own:
+            listed += sorted(concept for concept in self._own if pattern.fullmatch(concept.partition(":")[2]))
+        return listed
+
+    def _computed(self, rule: Rule, key: Key) -> Iterator[Figure]:
+        """The formula of a rule in each filing that has its terms, none of them with an unexpected sign."""
+        for place, operands in self._operands(rule, key):
+            if self._has_negative_outlay(operands):
+                continue
+            value = sum((sign * Decimal(vintage.value) for sign, _, vintage in operands), Decimal(0))
+            line = tuple(f"{'+-'[sign < 0]}{vintage.concept}" for sign, _, vintage in operands)
+            yield Figure(value, line, rule.priority, place, "mapped", operands, rule.text)
+
+    def has_unexpected_sign(self, metric: Metric, key: Key) -> bool:
+        """Whether a metric would be computed from a payment or expense that is tagged negative."""
+        return any(
+            self._has_negative_outlay(operands)
+            for rule, _ in self._rules(metric)
+            if rule.terms
+            for _, operands in self._operands(rule, key)
+        )
+
+    def _has_negative_outlay(self, operands: Sequence[Operand]) -> bool:
+        """A term that stands alone is no sum, and shown as it is tagged."""
+        outlays = self.mapping.outlays
+        return len(operands) > 1 and any(
+            Decimal(vintage.value) < 0 and self._counted(vintage.concept) in outlays for _, _, vintage in operands
+        )
+
+    def _operands(self, rule: Rule, key: Key) -> Iterator[tuple[int, tuple[Operand, ...]]]:
+        """The terms of a formula in each filing that has them and no line beside them that belongs to the sum."""
+        by_filing = [self._by_filing(term, key) for term in rule.terms]
+        needed = [found for term, found in zip(rule.terms, by_filing, strict=True) if not term.optional]
+        places = set.intersection(*map(set, needed)) if needed else set[int]().union(*by_filing)
+        for concept in self._held(*rule.beside) if places else ():
+            for vintage in self.book.vintages[concept].get(key, ()):
+                if Decimal(vintage.value):
+                    places.discard(vintage.place)
+        for place in sorted(places):
+            terms = zip(rule.terms, by_filing, strict=True)
+            yield place, _once((term, key, found[place]) for term, found in terms if place in found)
+
+    def _by_filing(self, term: Term, key: Key) -> dict[int, Vintage]:
+        found: dict[int, Vintage] = {}
+        for name in term.names:
+            for vintage in self.book.vintages.get(name, {}).get(key, ()):
+                found.setdefault(vintage.place, vintage)
+        return found
+
+    def alike(self, metric: Metric, figure: Figure) -> Iterator[Figure]:
+        """The same value of the same period as other tags of the metric report it in filings of the best rank."""
+        ranks = self.book.ranks
+        for rule, concepts in self._rules(metric):
+            for concept in concepts if not rule.terms else ():
+                found = [
+                    one
+                    for one in self.of_line(rule, figure.operands[0][1], (concept,))
+                    if one.value == figure.value and ranks[one.place] == ranks[figure.place]
+                ]
+                if found and (concept,) != figure.line:
+                    yield found[0 if self.original else -1]
+
+    def together(self, metric: Metric, one: Figure, other: Figure) -> tuple[Figure, Figure] | None:
+        """Two reported figures of a line as one filing reports both, the last (or by the original basis the first)
+        that does; None when none does or one is derived. Restatements and splits are in both or in neither."""
+        if "derived" in (one.method, other.method) or one.line != other.line or not one.priority:
+            return None
+        rule = self.rule_of(metric, one)
+        keys = one.operands[0][1], other.operands[0][1]
+        first, second = ({told.place: told for told in self.of_line(rule, key, one.line)} for key in keys)
+        common = first.keys() & second.keys()
+        if not common:
+            return None
+        ranks, order = self.book.ranks, 1 if self.original else -1
+        place = min(common, key=lambda place: (ranks[place], order * place))
+        return first[place], second[place]
+
+    def rule_of(self, metric: Metric, figure: Figure) -> Rule:
+        """The rule by which a figure of a metric was found."""
+        return metric.rules[self.industry][figure.priority - 1]
+
+    def of_line(self, rule: Rule, key: Key, line: tuple[str, ...]) -> Iterator[Figure]:
+        """What each filing says of a period under one line of a rule."""
+        if rule.terms:
+            yield from (one for one in self._computed(rule, key) if one.line == line)
+            return
+        for vintage in self.book.vintages[line[0]].get(key, ()):
+            yield self._stated(rule, line[0], key, vintage)
+
+    def unchanged(self, figure: Figure) -> bool:
+        """Whether every filing that reports a figure gives it alike."""
+        for _, key, vintage in figure.operands:
+            vintages = self.book.vintages[self._counted(vintage.concept)][key]
+            if any(one.value != vintage.value for one in vintages):
+                return False
+        return True
+
+    def history(self, figure: Figure) -> History:
+        """When the operands of a figure were reported, and since and until when with these values."""
+        histories = []
+        for _, key, vintage in figure.operands:
+            rank, value = self.book.ranks[vintage.place], Decimal(vintage.value)
+            vintages = self.book.vintages[self._counted(vintage.concept)][key]
+            # Each filing of the rank, and whether it reports this value.
+            said = [(one.place, Decimal(one.value) == value) for one in vintages if self.book.ranks[one.place] == rank]
+            since = vintage.place
+            for place, same in reversed(said):
+                if place <= vintage.place:
+                    if not same:
+                        break
+                    since = place
+            until = (place for place, same in said if place > vintage.place and not same)
+            histories.append(History(said[0][0], since, min(until, default=len(self.book.filings)), said[-1][0]))
+        return History(
+            min(one.first for one in histories),
+            max(one.since for one in histories),
+            min(one.until for one in histories),
+            max(one.last for one in histories),
+        )
+
+    def _counted(self, concept: str) -> str:
+        return self.mapping.concept(concept) or concept
+
+
+def _method(rule: Rule, concept: str) -> Method:
+    return "reported" if rule.priority == 1 and rule.tags[:1] == (concept,) else "mapped"
+
+
+def _once(terms: Iterable[tuple[Term, Key, Vintage]]) -> tuple[Operand, ...]:
+    """The operands of a formula. A term that may be absent and has the value of another of the same sign is one line
+    reported under two tags (short-term debt that is all current maturities), and counts once."""
+    operands: list[Operand] = []
+    seen: set[tuple[int, Decimal]] = set()
+    for term, key, vintage in terms:
+        signed = term.sign, Decimal(vintage.value)
+        if not (term.optional and signed[1] and signed in seen):
+            operands.append((term.sign, key, vintage))
+        seen.add(signed)
+    return tuple(operands)
+
+
+class FigureResolver:
+    """Finds the cells of one company under one basis, "latest" or "original"."""
+
+    def __init__(
+        self, book: FactBook, calendar: Calendar, mapping: MetricMapping, industry: str, basis: str = "latest"
+    ) -> None:
+        self.book = book
+        self.calendar = calendar
+        self.mapping = mapping
+        self.industry = industry
+        self.original = basis == "original"
+        self.reports = Reports(book, mapping, industry, original=self.original)
+        self._interim = calendar.interim()
+        self._fours: dict[tuple[int, int], list[Period] | None] = {}
+        self._cells: dict[tuple[str, str, int, int], Cell] = {}
+
+    def cell(self, metric: Metric, period: Period, kind: str) -> Cell:
+        """The cell of a metric in a row of a series; ``kind`` is "A", "Q", "YTD" or "TTM"."""
+        place = (metric.key, kind, period.span, period.number)
+        cell = self._cells.get(place)
+        if cell is None:
+            cell = self._cells[place] = self._cell(metric, period, kind)
+        return cell
+
+    def _cell(self, metric: Metric, period: Period, kind: str) -> Cell:
+        if not metric.applies_to(self.industry):
+            return Missing(reasons.NOT_APPLICABLE)
+        if metric.over == "instant":
+            return self._instant(metric, period.end)
+        if metric.over == "opening":
+            start = period.start if kind != "TTM" else period.end - 364
+            return self._instant(metric, start - 1) if start is not None else Missing(reasons.NOT_REPORTED)
+        if kind == "TTM":
+            return self._trailing(metric, period)
+        return self._duration(metric, period, kind)
+
+    def _instant(self, metric: Metric, end: int) -> Cell:
+        days = (end, *self.book.instants_near(end, SAME))
+        return self.reports.first_of(metric, ((day, 0) for day in days)) or self._missing(metric, ((end, 0),))
+
+    def _duration(self, metric: Metric, period: Period, kind: str) -> Cell:
+        for key in period.keys:
+            figure = self.reports.reported(metric, key)
+            if figure is not None and not (kind == "Q" and self._is_other_line(metric, period, figure)):
+                return figure
+        return self._subtracted(metric, period) if kind == "Q" else self._missing(metric, period.keys)
+
+    def _is_other_line(self, metric: Metric, period: Period, figure: Figure) -> bool:
+        """Whether a quarter of a cash flow line is reported under a lesser tag than the year to date that ends with
+        it, for which that tag has another value: a line of another statement (depreciation among expenses)."""
+        if metric.statement != "cash_flow_statement" or figure.priority == 1:
+            return False
+        whole = self.reports.first_of(metric, self.calendar.to_date.get((period.span, period.number), ()))
+        if whole is None or whole.priority >= figure.priority:
+            return False
+        to_date = self.reports.of_line(self.reports.rule_of(metric, figure), whole.operands[0][1], figure.line)
+        return all(one.value != whole.value for one in to_date)
+
+    def _missing(self, metric: Metric, keys: Sequence[Key]) -> Missing:
+        """Why a metric has no reported figure for a period, which is reported as ``keys``."""
+        tags = [tag for rule in metric.rules[self.industry] for tag in rule.tags]
+        for found, reason in ((self.book.nil, reasons.REPORTED_NIL), (self.book.other_units, reasons.OTHER_UNIT)):
+            if found and any((tag, key) in found for tag in tags for key in keys):
+                return Missing(reason)
+        if any(self.reports.has_unexpected_sign(metric, key) for key in keys):
+            return Missing(reasons.UNEXPECTED_SIGN)
+        return Missing(reasons.NOT_REPORTED)
+
+    # ---- quarters out of longer durations
+
+    def _subtracted(self, metric: Metric, period: Period) -> Cell:
+        """A quarter as the year (or year to date) less what came before it in the year (EDGAR.md)."""
+        span, number = period.span, period.number
+        totals = self.calendar.to_date.get((span, number), ())
+        if number == 1 and totals:
+            # A first quarter reported only as a year to date is itself.
+            return self._duration(metric, period._replace(keys=totals), "A")
+        whole = self.reports.first_of(metric, totals)
+        if whole is None:
+            return self._missing(metric, (*period.keys, *totals))
+        if metric.over == "none":
+            return Missing(reasons.NOT_ADDITIVE)
+        failed = reasons.OPERAND_MISSING
+        # Reported under two tags alike, the whole is a whole of either; what came before stands under one of them.
+        for one in (whole, *self.reports.alike(metric, whole)):
+            for parts in self._partitions(span, number, one.operands[0][1]):
+                cell = self._less(metric, one, parts)
+                if isinstance(cell, Figure):
+                    return cell
+                if failed == reasons.OPERAND_MISSING:
+                    failed = cell.reason
+        return Missing(failed)
+
+    def _partitions(self, span: int, number: int, total: Key) -> Iterator[tuple[Key, ...]]:
+        """The ways to cover what came before a quarter, gapless from the start: one duration before several."""
+        quarters = self.calendar.quarters
+        start = total[0] - total[1] + 1
+        for until in range(number - 1, 0, -1):
+            first = self.calendar.to_date.get((span, until), ())
+            later = [quarters.get((span, one)) for one in range(until + 1, number)]
+            if not first or any(one is None or not one.keys for one in later):
+                continue
+            parts = (first[0], *(one.keys[0] for one in later if one is not None))
+            if _is_gapless(start, parts):
+                yield parts
+
+    def _less(self, metric: Metric, whole: Figure, parts: Sequence[Key]) -> Cell:
+        """``whole`` less ``parts``, each of the same line and of the same vintage, or why not."""
+        operands = list(whole.operands)
+        value, places = whole.value, [whole.place]
+        for key in parts:
+            part = self._same_line(metric, whole, key)
+            if part is None:
+                reported = self.reports.reported(metric, key) is not None
+                return Missing(reasons.TAG_CHANGED if reported else reasons.OPERAND_MISSING)
+            if not self._as_known(whole, part):
+                return Missing(reasons.VINTAGE_CHANGED)
+            value -= part.value
+            places.append(part.place)
+            operands += [(-sign, key, vintage) for sign, key, vintage in part.operands]
+        derivation, place = "year to date less what came before", self.book.latest(places)
+        return Figure(value, whole.line, whole.priority, place, "derived", tuple(operands), derivation)
+
+    def _same_line(self, metric: Metric, whole: Figure, key: Key) -> Figure | None:
+        ranks, order = self.book.ranks, 1 if self.original else -1
+        found = self.reports.of_line(self.reports.rule_of(metric, whole), key, whole.line)
+        return min(found, key=lambda one: (ranks[one.place], order * one.place), default=None)
+
+    def _as_known(self, whole: Figure, part: Figure) -> bool:
+        """Whether two figures belong to one view of the past.
+
+        A restated one and one that was never reported again after the restatement do not; nor do two that were
+        never current on the same day.
+        """
+        if self.reports.unchanged(whole) and self.reports.unchanged(part):
+            return True
+        one, other = self.reports.history(whole), self.reports.history(part)
+        if one.until <= other.since or other.until <= one.since:
+            return False
+        # Reported again after the other was restated: then it stands beside the restated figure.
+        if one.restated and not other.restated and other.last < one.since:
+            return False
+        late = other.restated and other.since > one.first
+        return not (late and not one.restated and one.last < other.since)
+
+    # ---- trailing twelve months
+
+    def _trailing(self, metric: Metric, period: Period) -> Cell:
+        """Four quarters that end with a period: the year itself where it is one, else their sum."""
+        year = self.calendar.spans[period.span]
+        if period.number == 4 and year.keys and abs(year.end - period.end) <= SAME:
+            whole = self.reports.first_of(metric, year.keys)
+            if whole is not None:
+                return whole
+            if metric.over == "none" or self._four(period) is None:
+                return self._missing(metric, year.keys)
+        if metric.over == "none":
+            return Missing(reasons.NOT_ADDITIVE)
+        rolled = self._rolled(metric, period)
+        if rolled is not None:
+            return rolled
+        quarters = self._four(period)
+        if quarters is None:
+            return Missing(reasons.PERIODS_MISSING)
+        cells = [self.cell(metric, quarter, "Q") for quarter in quarters]
+        figures = [cell for cell in cells if isinstance(cell, Figure)]
+        if len(figures) < len(cells):
+            missing = next(cell for cell in cells if isinstance(cell, Missing))
+            return Missing(reasons.OPERAND_MISSING) if figures else missing
+        return Figure(
+            sum((one.value for one in figures), Decimal(0)),
+            figures[0].line,
+            max(one.priority for one in figures),
+            self.book.latest(one.place for one in figures),
+            "derived",
+            tuple(operand for one in figures for operand in one.operands),
+            "four quarters together",
+        )
+
+    def _rolled(self, metric: Metric, period: Period) -> Figure | None:
+        """The last year and this year to date less the same of the year before, when one line tells all three."""
+        year = self.calendar.spans[period.span - 1] if period.span else None
+        now, before = (self.calendar.to_date.get((span, period.number)) for span in (period.span, period.span - 1))
+        if year is None or year.kind != "year" or not now or not before:
+            return None
+        if not _is_gapless(year.start, (year.keys[0], now[0])) or abs(now[0][0] - period.end) > SAME:
+            return None
+        whole, added = self.reports.first_of(metric, year.keys), self.reports.first_of(metric, now)
+        for one in () if whole is None or added is None else (whole, *self.reports.alike(metric, whole)):
+            less = self._less(metric, one, before[:1])
+            if isinstance(less, Figure) and added is not None and added.line == one.line:
+                operands = (*one.operands, *added.operands, *less.operands[len(one.operands) :])
+                place = self.book.latest((less.place, added.place))
+                derivation = "year and year to date less the year to date before"
+                return less._replace(
+                    value=less.value + added.value, operands=operands, place=place, derivation=derivation
+                )
+        return None
+
+    def _four(self, period: Period) -> list[Period] | None:
+        """A quarter and the three before it, without a gap, newest first."""
+        place = (period.span, period.number)
+        if place not in self._fours:
+            found = [period]
+            for quarter in self._interim:
+                last = found[-1]
+                if len(found) < 4 and last.start is not None and abs(last.start - 1 - quarter.end) <= SAME:
+                    found.append(quarter)
+            self._fours[place] = found if len(found) == 4 else None
+        return self._fours[place]
+
+
+def _is_gapless(start: int, parts: Sequence[Key]) -> bool:
+    """Whether durations follow one another from ``start`` on without gap or overlap."""
+    for end, days in parts:
+        if abs(end - days + 1 - start) > SAME:
+            return False
+        start = end + 1
+    return True

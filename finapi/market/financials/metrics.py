@@ -1,0 +1,222 @@
+"""The standardised metrics as data: ``metrics.toml`` read once into values (its header says how to read it)."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+from finapi.edgar.xbrl_names import is_extension
+
+INDUSTRIES = ("commercial", "bank", "insurer", "reit")
+STATEMENTS = ("income_statement", "balance_sheet", "cash_flow_statement", "comprehensive_income")
+
+# A filer's own concept with a longer name is nobody's line, and patterns need not be tried on it.
+LONGEST = 256
+
+_TAXONOMIES = {"ifrs": "ifrs-full", "dei": "dei", "srt": "srt"}
+
+
+class Term(NamedTuple):
+    """A term of a formula: the first of ``names`` that is there; an ``optional`` one may be absent."""
+
+    sign: int
+    names: tuple[str, ...]
+    optional: bool
+
+
+# Tags, and patterns for a filer's own concepts.
+Names = tuple[tuple[str, ...], tuple[re.Pattern[str], ...]]
+
+
+class Rule(NamedTuple):
+    """One way to find a figure: ``tags`` that mean the same line, ``own`` patterns for a filer's own concepts, or the
+    ``terms`` of a formula, which a filing is not asked for that reports one of ``beside``. ``unsigned``: a filer's own
+    line is an amount paid or spent, whatever its sign."""
+
+    priority: int
+    tags: tuple[str, ...]
+    own: tuple[re.Pattern[str], ...]
+    terms: tuple[Term, ...]
+    text: str
+    beside: Names
+    unsigned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric of the mapping. ``rules`` holds its rules by industry, the best first; with ``steady`` a fallback serves
+    only where it means the same line. An ``outlay`` is positive unless a filer erred."""
+
+    key: str
+    label: str
+    statement: str
+    definition: str
+    balance: str | None
+    units: str
+    over: str
+    not_for: frozenset[str]
+    only_for: frozenset[str]
+    steady: bool
+    outlay: bool
+    rules: dict[str, tuple[Rule, ...]]
+
+    def applies_to(self, industry: str) -> bool:
+        """Whether statements of an industry have this line at all."""
+        return industry not in self.not_for and (not self.only_for or industry in self.only_for)
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A figure computed from metrics of the same row."""
+
+    key: str
+    label: str
+    definition: str
+    formula: str
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricMapping:
+    """The whole file. ``units_of`` and ``own`` say what a reported concept can be used for."""
+
+    version: int
+    metrics: dict[str, Metric]
+    derived: dict[str, Derived]
+    # Every mapped concept with the kind of unit it must have.
+    units_of: dict[str, str]
+    # The same by local name, for a filer's own concept that is spelt like a standard one.
+    local_names: dict[str, str]
+    # Patterns for the filer's own concepts, with the kind of unit.
+    own: tuple[tuple[re.Pattern[str], str], ...]
+    # Every concept of a payment or expense: one that is tagged negative is no term of a formula.
+    outlays: frozenset[str]
+
+    def concept(self, name: str) -> str | None:
+        """Under which mapped name a reported concept counts, or None when no metric uses it."""
+        if name in self.units_of:
+            return name
+        local = name.partition(":")[2]
+        if not is_extension(name) or len(local) > LONGEST:
+            return None
+        if local in self.local_names:
+            return self.local_names[local]
+        return name if any(pattern.fullmatch(local) for pattern, _ in self.own) else None
+
+    def units(self, concept: str) -> str:
+        """The kind of unit that facts of a counted concept must have."""
+        known = self.units_of.get(concept)
+        if known is not None:
+            return known
+        local = concept.partition(":")[2]
+        return next(units for pattern, units in self.own if pattern.fullmatch(local))
+
+    def is_negative_outlay(self, key: str, value: Decimal) -> bool:
+        """Whether a key is a payment or expense that is tagged negative, so that nothing is computed from it."""
+        metric = self.metrics.get(key)
+        return metric is not None and metric.outlay and value < 0
+
+
+@cache
+def mapping() -> MetricMapping:
+    """The mapping in force."""
+    text = resources.files("finapi.market.financials").joinpath("metrics.toml").read_text(encoding="utf-8")
+    return parse(text)
+
+
+def parse(text: str) -> MetricMapping:
+    """A mapping out of its TOML; ValueError for a key, an industry or a formula that is not one."""
+    raw = tomllib.loads(text)
+    metrics = {key: _metric(key, entry) for key, entry in raw["metric"].items()}
+    derived = {
+        key: Derived(key, entry["label"], entry["definition"], entry["formula"], terms(entry["formula"]))
+        for key, entry in raw["derived"].items()
+    }
+    units_of: dict[str, str] = {}
+    own: dict[str, tuple[re.Pattern[str], str]] = {}
+    outlays: set[str] = set()
+    for metric in metrics.values():
+        for rule in (rule for rules in metric.rules.values() for rule in rules):
+            names = (*rule.tags, *(name for term in rule.terms for name in term.names))
+            for name in (*names, *rule.beside[0]):
+                units_of.setdefault(name, metric.units)
+            outlays.update(names if metric.outlay else ())
+            patterns = (*rule.own, *rule.beside[1])
+            own.update((pattern.pattern, (pattern, metric.units)) for pattern in patterns)
+    for one in derived.values():
+        unknown = [name for term in one.terms for name in term.names if name not in metrics]
+        if unknown:
+            raise ValueError(f"{one.key} is made of {unknown[0]}, which is no metric")
+    local_names = {name.partition(":")[2]: name for name in reversed(list(units_of)) if name.startswith("us-gaap:")}
+    return MetricMapping(
+        raw["version"], metrics, derived, units_of, local_names, tuple(own.values()), frozenset(outlays)
+    )
+
+
+def terms(formula: str, *, tags: bool = False) -> tuple[Term, ...]:
+    """The terms of a formula: ``a + b|c - [d]``. With ``tags`` its names are concepts."""
+    found: list[Term] = []
+    sign = 1
+    for word in formula.split():
+        if word in "+-":
+            sign = 1 if word == "+" else -1
+            continue
+        optional = word.startswith("[") and word.endswith("]")
+        names = word.strip("[]").split("|")
+        found.append(Term(sign, tuple(_concept(name) if tags else name for name in names), optional))
+    if not found:
+        raise ValueError(f"{formula!r} is no formula")
+    return tuple(found)
+
+
+def _metric(key: str, entry: dict[str, Any]) -> Metric:
+    statement = entry["statement"]
+    if statement not in STATEMENTS:
+        raise ValueError(f"{key} stands on {statement}, which is no statement")
+    not_for, only_for = (frozenset(entry.get(name, ())) for name in ("not_for", "only_for"))
+    if not (not_for | only_for) <= set(INDUSTRIES):
+        raise ValueError(f"{key} names an industry that is none")
+    return Metric(
+        key=key,
+        label=entry["label"],
+        statement=statement,
+        definition=entry["definition"],
+        balance=entry.get("balance"),
+        units=entry.get("units", "currency"),
+        over=entry.get("over", "instant" if statement == "balance_sheet" else "sum"),
+        not_for=not_for,
+        only_for=only_for,
+        steady=entry.get("steady", False),
+        outlay=entry.get("outlay", False),
+        rules={industry: _rules(entry, industry) for industry in INDUSTRIES},
+    )
+
+
+def _rules(entry: dict[str, Any], industry: str) -> tuple[Rule, ...]:
+    texts = [*entry.get(f"from_{industry}", ()), *entry["from"]]
+    beside = _named(entry.get("beside", ""))
+    unsigned = entry.get("outlay", False)
+    made: list[Rule] = []
+    for priority, text in enumerate(texts, 1):
+        if text.startswith("= "):
+            made.append(Rule(priority, (), (), terms(text[2:], tags=True), text[2:], beside, unsigned))
+        else:
+            made.append(Rule(priority, *_named(text), (), text, ((), ()), unsigned))
+    return tuple(made)
+
+
+def _named(text: str) -> Names:
+    """The tags of a list and its patterns for a filer's own concepts."""
+    words = text.split()
+    tags = tuple(_concept(word) for word in words if not word.startswith("ext:"))
+    return tags, tuple(re.compile(word[4:]) for word in words if word.startswith("ext:"))
+
+
+def _concept(word: str) -> str:
+    prefix, colon, local = word.partition(":")
+    return f"{_TAXONOMIES[prefix]}:{local}" if colon else f"us-gaap:{word}"

@@ -1,0 +1,120 @@
+"""A company at a glance: what its newest twelve months, its balance sheet and its share price come to."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, TypedDict
+
+from finapi.core.records import Date, members
+from finapi.market.financials import reasons
+from finapi.market.financials.company_books import CompanyBook
+from finapi.market.financials.figures import Cell, Figure, HoleReason, Missing, holes, value_of
+from finapi.market.financials.rows import FigureSeries, Price, RowView
+from finapi.market.reference.companies import Company
+
+
+class OverviewCompany(TypedDict):
+    """Whose figures they are."""
+
+    ticker: str | None
+    cik: str
+    name: str
+    sector: str | None
+    industry: str | None
+
+
+class OverviewFigures(TypedDict):
+    """The figures of an overview, of the newest twelve months and their last day."""
+
+    market_cap: Decimal | None
+    enterprise_value: Decimal | None
+    shares_outstanding: Decimal | None
+    revenue: Decimal | None
+    gross_profit: Decimal | None
+    operating_income: Decimal | None
+    net_income: Decimal | None
+    total_debt: Decimal | None
+    profit_margin: Decimal | None
+    gross_margin: Decimal | None
+    operating_margin: Decimal | None
+    ebitda_margin: Decimal | None
+    eps_diluted_ttm: Decimal | None
+    book_value_per_share: Decimal | None
+    free_cash_flow_per_share: Decimal | None
+    dividend_yield: Decimal | None
+    total_cash: Decimal | None
+    float_shares: Decimal | None
+    first_trade_date: Date | None
+    short_pct_float: Decimal | None
+    short_ratio: Decimal | None
+
+
+class CompanyOverview(OverviewCompany, OverviewFigures):
+    """A company at a glance; ``sources`` are the accession numbers of the filings that figures are from."""
+
+    currency: str
+    holes: dict[str, HoleReason]
+    sources: dict[str, str]
+
+
+# The metrics, derived figures and ratios that are called otherwise here.
+_KEYS = {
+    "enterprise_value": "ev",
+    "profit_margin": "net_margin",
+    "eps_diluted_ttm": "eps_diluted",
+    "free_cash_flow_per_share": "fcf_per_share",
+}
+
+# What exchanges and brokers know, and no filing says.
+_NOT_FILED = ("float_shares", "first_trade_date", "short_pct_float", "short_ratio")
+
+
+def newest(held: CompanyBook, price: Price | None) -> RowView | None:
+    """The newest twelve months that are known whole, else the newest fiscal year; None when neither is.
+
+    Twelve months older than the newest fiscal year lose to it.
+    """
+    found = []
+    for kind in ("TTM", "A"):
+        series = FigureSeries(held, kind, "latest", price)
+        rows = (series.row(period) for period in series.periods)
+        # A row that has neither is none to answer from.
+        known = (row for row in rows if any(isinstance(row.cell(key), Figure) for key in ("net_income", "revenue")))
+        found += [row for row in [next(known, None)] if row is not None]
+    # Of two that end on one day the first, the twelve months.
+    return max(found, key=lambda row: row.period.end, default=None)
+
+
+def answer(company: Company, sector: str | None, industry: str | None, row: RowView) -> CompanyOverview:
+    """The overview of a company out of its newest row."""
+    cells: dict[str, Cell] = {}
+    for member in members(OverviewFigures):
+        if member == "total_cash":
+            cells[member] = _total_cash(row)
+        elif member in _NOT_FILED:
+            cells[member] = Missing(reasons.NOT_FILED)
+        else:
+            cells[member] = row.cell(_KEYS.get(member, member))
+    book = row.series.held.book
+    made: Any = {
+        "ticker": company.ticker,
+        "cik": company.padded_cik,
+        "name": company.name,
+        "sector": sector,
+        "industry": industry,
+        **{key: value_of(cell) for key, cell in cells.items()},
+        "currency": book.currency,
+        "holes": holes(cells),
+        "sources": {key: book.filings[cell.place].accession for key, cell in cells.items() if isinstance(cell, Figure)},
+    }
+    return made  # type: ignore[no-any-return]
+
+
+def _total_cash(row: RowView) -> Cell:
+    """Cash, and short-term investments where the balance sheet has such a line."""
+    cash, invested = row.cell("cash_and_equivalents"), row.cell("short_term_investments")
+    if isinstance(cash, Missing):
+        return cash
+    if isinstance(invested, Missing):
+        return cash if invested.reason in reasons.NO_SUCH_LINE else invested
+    return cash._replace(value=cash.value + invested.value, place=max(cash.place, invested.place), method="derived")

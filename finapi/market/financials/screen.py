@@ -1,0 +1,159 @@
+"""Companies by their ratios: the latest fiscal year of each, filtered; and the valuation of one, period by period."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from functools import cache
+from typing import NamedTuple, NotRequired, TypedDict
+
+from finapi.core import days
+from finapi.core.records import Date
+from finapi.market.financials import metrics, ratios
+from finapi.market.financials.company_books import CompanyBook
+from finapi.market.financials.figures import Figure, HoleReason, Missing, Status, holes, value_of
+from finapi.market.financials.rows import FigureSeries, Price, PriceSource, RowView
+from finapi.market.financials.series import units_of
+from finapi.market.reference.companies import Company
+
+# The names in wire.json: the ratios and the derived figures.
+KEYS = (*metrics.mapping().derived, *ratios.catalogue().ratios)
+VALUATION = tuple(key for key, one in ratios.catalogue().ratios.items() if one.category == "valuation")
+
+_PLACES = {key: place for place, key in enumerate(KEYS)}
+
+
+class ScreenedCompany(TypedDict):
+    """A company that passed a screen."""
+
+    cik: str
+    ticker: str | None
+    period_end: Date
+    price_source: PriceSource | None
+    metrics: dict[str, Decimal | None]
+    holes: dict[str, HoleReason]
+
+
+class ValuationInput(TypedDict):
+    """What a ratio was computed from. ``redacted`` is always false; ``source`` is an accession number."""
+
+    metric: str
+    redacted: bool
+    source: str | None
+
+
+class Valuation(TypedDict):
+    """A valuation ratio of one period."""
+
+    metric: str
+    fiscal_year: int
+    fiscal_period: str
+    period_end: Date
+    value: Decimal | None
+    status: Status
+    reason_code: str | None
+    unit: str
+    method_labels: list[str]
+    formula_version: int
+    inputs: list[ValuationInput]
+    price_date: Date | None
+
+
+class Latest(NamedTuple):
+    """A company's latest fiscal year: of each of the ``KEYS``, in their order, the value or why there is none."""
+
+    period_end: str
+    values: tuple[Decimal | Missing, ...]
+
+    def value(self, key: str) -> Decimal | Missing:
+        """What is known of a key."""
+        return self.values[_PLACES[key]]
+
+
+@cache
+def _shared(missing: Missing) -> Missing:
+    """One object for all that are missing for a reason: every company has dozens, and all companies are kept."""
+    return missing
+
+
+class AppliedBound(TypedDict):
+    """A filter as an answer repeats it."""
+
+    gt: NotRequired[Decimal]
+    lt: NotRequired[Decimal]
+
+
+class Bound(NamedTuple):
+    """A filter: greater than, less than, each where it is given."""
+
+    gt: Decimal | None
+    lt: Decimal | None
+
+    def holds(self, value: Decimal | Missing) -> bool:
+        """Whether a value passes; a missing one never does."""
+        if isinstance(value, Missing):
+            return False
+        return (self.gt is None or value > self.gt) and (self.lt is None or value < self.lt)
+
+    def shown(self) -> AppliedBound:
+        """The sides that are given."""
+        above: AppliedBound = {} if self.gt is None else {"gt": self.gt}
+        return above if self.lt is None else {**above, "lt": self.lt}
+
+
+def latest(held: CompanyBook, price: Price | None) -> Latest | None:
+    """The values of the last fiscal year that a company reported, as known last; None without any year."""
+    series = FigureSeries(held, "A", "latest", price)
+    year = next((period for period in series.periods if period.fiscal_period == "FY"), None)
+    if year is None:
+        return None
+    cells = map(series.row(year).cell, KEYS)
+    values = tuple(_shared(cell) if isinstance(cell, Missing) else cell.value for cell in cells)
+    return Latest(days.iso(year.end), values)
+
+
+def bounds(params: Mapping[str, Decimal | None]) -> dict[str, Bound]:
+    """The filters among parameters named ``roe_gt``, ``roe_lt``."""
+    found = {key: Bound(params.get(f"{key}_gt"), params.get(f"{key}_lt")) for key in KEYS}
+    return {key: bound for key, bound in found.items() if bound != (None, None)}
+
+
+def screened(company: Company, found: Latest, keys: Sequence[str], price_source: str | None) -> ScreenedCompany:
+    """The row of a company with the values of some keys."""
+    values = {key: found.value(key) for key in keys}
+    return {
+        "cik": company.padded_cik,
+        "ticker": company.ticker,
+        "period_end": found.period_end,
+        "price_source": price_source,
+        "metrics": {key: None if isinstance(value, Missing) else value for key, value in values.items()},
+        "holes": holes(values),
+    }
+
+
+def valuation(row: RowView, key: str, price_date: str | None) -> Valuation:
+    """A valuation ratio in a row, with what it was computed from."""
+    cell = row.cell(key)
+    book, catalogue, named = row.series.held.book, ratios.catalogue(), row.named()
+    inputs: list[ValuationInput] = [
+        {
+            "metric": one.key,
+            "redacted": False,
+            "source": book.filings[one.cell.place].accession if isinstance(one.cell, Figure) else None,
+        }
+        for one in row.inputs(key)
+    ]
+    return {
+        "metric": key,
+        "fiscal_year": named["fiscal_year"],
+        "fiscal_period": named["fiscal_period"],
+        "period_end": named["period_end"],
+        "value": value_of(cell),
+        "status": cell.status,
+        "reason_code": cell.reason if isinstance(cell, Missing) else None,
+        "unit": units_of(key, book.currency),
+        "method_labels": [catalogue.ratios[key].formula],
+        "formula_version": catalogue.version,
+        "inputs": inputs,
+        "price_date": price_date,
+    }

@@ -1,0 +1,530 @@
+"""Series of standardised figures as answers: rows of cells with their provenance, and the proof of a cell
+(CONTRACT 7)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any, NotRequired, TypedDict
+
+from finapi.core import guesses
+from finapi.core.days import EPOCH, iso
+from finapi.core.errors import invalid_param
+from finapi.core.records import Date
+from finapi.market.financials import metrics, ratios, templates
+from finapi.market.financials.company_books import CompanyBook
+from finapi.market.financials.fact_book import Key, Vintage
+from finapi.market.financials.figures import Cell, Figure, HoleReason, Method, Missing, Status, holes, number, value_of
+from finapi.market.financials.metrics import Metric
+from finapi.market.financials.periods import HALF, YEAR, Period
+from finapi.market.financials.rows import FigureSeries, Price, PriceSource, RowPeriod, RowView, definition
+from finapi.market.financials.templates import Check, FilledTemplate
+from finapi.market.statements.facts import Decimals, decimals_of
+
+PROVENANCE = ("none", "summary", "full")
+BASES = ("latest", "original")
+
+# About how many days a quarter has.
+A_QUARTER = 90
+
+# What a figure is worth: as reported under the first tag, less for every step away from that.
+WORTH: dict[Method, int] = {"reported": 100, "mapped": 95, "derived": 85}
+A_PRIORITY, LEAST = 5, 50
+
+
+class FactShown(TypedDict):
+    """A fact and the filing that it is from."""
+
+    value: Decimal
+    concept: str
+    unit: str
+    decimals: Decimals
+    start_date: Date | None
+    end_date: Date
+    accession: str
+    form_type: str
+    filed_at: Date | None
+    source: str
+
+
+class Sign(TypedDict):
+    """Whether something is added (1) or subtracted (-1)."""
+
+    sign: int
+
+
+class OperandShown(Sign, FactShown):
+    """A fact that a figure was computed from."""
+
+
+class Provenance(TypedDict):
+    """A cell and the filing that it is from (the provenance "summary")."""
+
+    value: Decimal | None
+    status: Status
+    reason_code: str | None
+    concept: str | None
+    tier: int | None
+    method: Method | None
+    calc_status: Check
+    confidence: int
+    accession: str | None
+    source: str | None
+    unit: str
+
+
+class FullProvenance(Provenance):
+    """The same with the operands."""
+
+    decimals: Decimals
+    filed_at: Date | None
+    operands: list[OperandShown]
+
+
+class CellShown(Provenance):
+    """Either of the two."""
+
+    decimals: NotRequired[Decimals]
+    filed_at: NotRequired[Date | None]
+    operands: NotRequired[list[OperandShown]]
+
+
+class SeriesRow(RowPeriod):
+    """A row of a series; ``metrics`` are bare values, beside them ``holes``, or cells with their provenance."""
+
+    calendar_year: NotRequired[int]
+    calendar_period: NotRequired[str]
+    metrics: dict[str, Decimal | None | CellShown]  # noqa: RUF036 (the order of the published schema)
+    holes: NotRequired[dict[str, HoleReason]]
+    template: NotRequired[FilledTemplate]
+
+
+class SeriesPage(TypedDict):
+    """Which rows of a series an answer holds."""
+
+    limit: int
+    has_more: bool
+    page_row_count: int
+    series_row_count: int
+    next_cursor: str | None
+
+
+class SeriesMeta(TypedDict):
+    """What a series says of itself. ``phase`` is always "ready"."""
+
+    covered: bool
+    phase: str
+    industry: str
+    mapping_version: int
+    metric_count: int
+    row_count: int
+    years: str
+    price_source: PriceSource | None
+    pagination: SeriesPage
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesQuestion:
+    """What is asked of a company's series. ``metrics`` empty: every one that its industry can have."""
+
+    period: str = "A"
+    metrics: tuple[str, ...] = ()
+    ratios: bool = False
+    years: str | None = None
+    provenance: str = "none"
+    basis: str = "latest"
+    as_of: str | None = None
+    currency: str | None = None
+    calendar: bool = False
+    template: bool = False
+    period_offset: int | None = None
+    limit: int = 5000
+    offset: int = 0
+    cursor: str | None = None
+
+
+def keys_of(question: SeriesQuestion, industry: str) -> list[str]:
+    """The keys of the cells of a row: those asked for; INVALID_PARAM for one that is unknown."""
+    mapping, catalogue = metrics.mapping(), ratios.catalogue()
+    for key in question.metrics:
+        if definition(key) is None:
+            near = guesses.nearest(key, [*mapping.metrics, *mapping.derived, *catalogue.ratios])
+            message = f"{key[: guesses.MAX_GUESSED]} is not a metric or ratio{guesses.did_you_mean(near)}"
+            raise invalid_param("metrics", message, expected="keys of /xbrl/dictionary", nearest=near)
+    keys = list(question.metrics)
+    if not keys:
+        keys = [key for key, metric in mapping.metrics.items() if not metric.only_for or industry in metric.only_for]
+        keys += mapping.derived
+    if question.ratios:
+        keys += [key for key in catalogue.ratios if key not in keys]
+    return keys
+
+
+def answer(
+    held: CompanyBook,
+    question: SeriesQuestion,
+    price: Price | None = None,
+    price_source: str | None = None,
+    gather: Callable[[Iterator[SeriesRow]], Iterable[SeriesRow]] = list,
+) -> tuple[dict[str, Any], SeriesMeta]:
+    """``data`` (but for the names of the company) and ``meta`` of a series.
+
+    With ``iter`` to ``gather`` them, each row is made when it is asked for.
+    """
+    series = FigureSeries(held, question.period, question.basis, price)
+    keys = keys_of(question, held.industry)
+    periods = chosen(series.periods, question)
+    page, following = _page(periods, question)
+    data: dict[str, Any] = {
+        "period": question.period,
+        "basis": question.basis,
+        "provenance": question.provenance,
+        "reporting_currency": held.book.currency,
+        "ratios": question.ratios,
+        "rows": gather(_row(series.row(period), keys, question) for period in page),
+    }
+    if question.template:
+        data |= {"template": True, "industry": held.industry}
+    meta: SeriesMeta = {
+        "covered": True,
+        "phase": "ready",
+        "industry": held.industry,
+        "mapping_version": metrics.mapping().version,
+        "metric_count": len(keys),
+        "row_count": len(page),
+        "years": years_shown(period.fiscal_year for period in periods),
+        "price_source": price_source,
+        "pagination": {
+            "limit": question.limit,
+            "has_more": following is not None,
+            "page_row_count": len(page),
+            "series_row_count": len(periods),
+            "next_cursor": following,
+        },
+    }
+    return data, meta
+
+
+def long_table(data: Mapping[str, Any]) -> tuple[list[str], list[dict[str, Any]]]:
+    """A row for each figure of a series with its provenance, and the columns."""
+    shown = ("value", "unit", "status", "reason_code", "concept", "method", "accession", "filed_at")
+    rows = []
+    columns: dict[str, None] = {}
+    for row in data["rows"]:
+        period = {name: value for name, value in row.items() if not isinstance(value, dict)}
+        for key, cell in row["metrics"].items():
+            told = {name: cell.get(name) for name in shown}
+            rows.append({"ticker": data["ticker"], "cik": data["cik"], **period, "metric": key, **told})
+            columns.update(dict.fromkeys(rows[-1]))
+    return list(columns), rows
+
+
+# What a wide table tells of a figure, in columns of its own, by the provenance asked for.
+_TOLD = {"none": (), "summary": ("unit", "concept", "method", "accession")}
+_TOLD["full"] = (*_TOLD["summary"], "filed_at", "decimals")
+
+
+def table(data: Mapping[str, Any], provenance: str = "none") -> tuple[list[str], list[dict[str, Any]]]:
+    """The rows of a series flat, and their columns: whose, the period, the currency, the filings that the figures are
+    from and the day of the last, a value for each key with its provenance, why values are missing."""
+    flat = []
+    columns: dict[str, None] = {}
+    for row in data["rows"]:
+        one = {name: value for name, value in row.items() if not isinstance(value, dict)}
+        told = [cell for cell in row["metrics"].values() if isinstance(cell, dict) and cell["accession"]]
+        one = {"ticker": data["ticker"], **one, "unit": data["reporting_currency"]}
+        one["accession"] = " ".join(sorted({cell["accession"] for cell in told})) or None
+        one["filed_at"] = max((cell["filed_at"] for cell in told if cell.get("filed_at")), default=None)
+        missing = dict(row.get("holes", ()))
+        for key, cell in row["metrics"].items():
+            one[key] = cell["value"] if isinstance(cell, dict) else cell
+            one.update({f"{key}.{name}": cell.get(name) for name in _TOLD[provenance]})
+            if isinstance(cell, dict) and cell["value"] is None:
+                missing[key] = {"status": cell["status"], "reason_code": cell["reason_code"]}
+        one["holes"] = missing
+        columns.update(dict.fromkeys(one))
+        flat.append(one)
+    return list(columns), flat
+
+
+# ---- which rows
+
+
+def chosen(periods: Sequence[Period], question: SeriesQuestion) -> list[Period]:
+    """The periods that ``years`` and ``period_offset`` leave."""
+    left = list(periods)
+    if question.years is not None:
+        wanted = years_wanted(question.years, left[0].fiscal_year if left else 0)
+        left = [period for period in left if period.fiscal_year in wanted]
+    if question.period_offset is not None:
+        place = abs(question.period_offset)
+        left = left[place : place + 1]
+    return left
+
+
+def years_wanted(text: str, latest: int) -> range | frozenset[int]:
+    """The fiscal years that ``years`` means: "5" the last five, "2018-2023", "2018,2020", or "all"."""
+    if text.lower() == "all":
+        return range(10_000)
+    if re.fullmatch(r"[0-9]{1,3}", text) and int(text) > 0:
+        return range(latest - int(text) + 1, latest + 1)
+    if re.fullmatch(r"[0-9]{4}-[0-9]{4}", text) and text[:4] <= text[5:]:
+        return range(int(text[:4]), int(text[5:]) + 1)
+    if re.fullmatch(r"[0-9]{4}(,[0-9]{4})*", text):
+        return frozenset(map(int, text.split(",")))
+    raise invalid_param(
+        "years",
+        "years must be a number of years, 2018-2023, 2018,2020 or all.",
+        expected="5, 2018-2023, 2018,2020 or all",
+    )
+
+
+def years_shown(years: Iterable[int]) -> str:
+    """From which year to which, as meta says it; empty for none."""
+    found = list(years)
+    return f"{min(found)}-{max(found)}" if found else ""
+
+
+def _page(periods: Sequence[Period], question: SeriesQuestion) -> tuple[Sequence[Period], str | None]:
+    start = 0
+    if question.cursor is not None:
+        end, number = _read_cursor(question.cursor)
+        later = (at for at, one in enumerate(periods) if (-one.end, -one.number) > (-end, -number))
+        start = next(later, len(periods))
+    start += question.offset
+    page = periods[start : start + question.limit]
+    if not page or start + question.limit >= len(periods):
+        return page, None
+    cursor = f"{page[-1].end}:{page[-1].number}".encode()
+    return page, base64.urlsafe_b64encode(cursor).decode().rstrip("=")
+
+
+def _read_cursor(text: str) -> tuple[int, int]:
+    try:
+        plain = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii")
+    except (ValueError, binascii.Error):
+        plain = ""
+    if not re.fullmatch(r"-?[0-9]{1,6}:[0-9]", plain):
+        raise invalid_param(
+            "cursor", "Invalid cursor; use next_cursor of the previous page.", expected="next_cursor of a page"
+        )
+    end, _, number = plain.partition(":")
+    return int(end), int(number)
+
+
+# ---- a row
+
+
+def _row(row: RowView, keys: Sequence[str], question: SeriesQuestion) -> SeriesRow:
+    made: Any = {**row.named()}
+    if question.calendar:
+        made |= _on_calendar(row.period, question.period)
+    cells = {key: row.cell(key) for key in keys}
+    if question.provenance == "none":
+        made["metrics"] = {key: value_of(cell) for key, cell in cells.items()}
+        made["holes"] = holes(cells)
+    else:
+        totals = templates.checks(row.series.held.industry, row.cell)
+        shown = full if question.provenance == "full" else summary
+        made["metrics"] = {key: shown(row, key, cell, totals) for key, cell in cells.items()}
+    if question.template:
+        made["template"] = templates.filled(row.series.held.industry, row.cell)
+    return made  # type: ignore[no-any-return]
+
+
+def _on_calendar(period: Period, kind: str) -> dict[str, Any]:
+    """Where a period lies on the calendar: the quarter (or year) that holds its middle.
+
+    A year to date lies where its last quarter does, after which it is named.
+    """
+    length = period.end - period.start if period.start is not None else A_QUARTER
+    if kind == "YTD":
+        length = min(length, A_QUARTER)
+    middle = EPOCH + timedelta(days=period.end - length // 2)
+    if length < HALF.start:
+        name = f"Q{(middle.month + 2) // 3}"
+    else:
+        # A transition period is neither quarter nor year on the calendar either.
+        name = "FY" if length + 1 in YEAR else period.fiscal_period
+    return {"calendar_year": middle.year, "calendar_period": name}
+
+
+def units_of(key: str, currency: str) -> str:
+    """The unit of a key's values."""
+    one = definition(key)
+    kind = getattr(one, "units", "currency")
+    return {"currency": currency, "per_share": f"{currency}/shares"}.get(kind, kind)
+
+
+def summary(row: RowView, key: str, cell: Cell, totals: dict[str, Check]) -> Provenance:
+    """A cell with its provenance; ``totals`` are the :func:`templates.checks` of its row."""
+    book = row.series.held.book
+    figure = cell if isinstance(cell, Figure) else None
+    filing = book.filings[figure.place] if figure else None
+    return {
+        "value": value_of(cell),
+        "status": cell.status,
+        "reason_code": cell.reason if isinstance(cell, Missing) else None,
+        "concept": concept_of(figure) if figure else None,
+        "tier": figure.priority if figure else None,
+        "method": figure.method if figure else None,
+        "calc_status": totals.get(key, "unchecked"),
+        "confidence": confidence(row, key, figure) if figure else 0,
+        "accession": filing.accession if filing else None,
+        "source": filing.source if filing else None,
+        "unit": units_of(key, book.currency),
+    }
+
+
+def full(row: RowView, key: str, cell: Cell, totals: dict[str, Check]) -> FullProvenance:
+    """The same with decimals, filing day and operands; a figure as it is reported is its own operand."""
+    figure = cell if isinstance(cell, Figure) else None
+    only = figure.operands[0] if figure and len(figure.operands) == 1 else None
+    return {
+        **summary(row, key, cell, totals),
+        "decimals": decimals_of(only[2].decimals) if only else None,
+        "filed_at": row.series.held.book.filings[figure.place].filed if figure else None,
+        "operands": [] if only and only[0] > 0 else operands_shown(row, key, cell),
+    }
+
+
+def concept_of(cell: Figure) -> str:
+    """The concept that a figure was reported under; of a formula the whole of it."""
+    if len(cell.line) == 1 and len(cell.operands) == 1:
+        return cell.operands[0][2].concept
+    return " ".join(cell.line)
+
+
+def confidence(row: RowView, key: str, cell: Figure) -> int:
+    """From 0 to 100: 100 as reported under the first tag, less for other tags, formulas and derivations; never more
+    than that of an input."""
+    own = max(LEAST, WORTH[cell.method] - A_PRIORITY * max(0, cell.priority - 1))
+    inputs = () if key in metrics.mapping().metrics else row.inputs(key)
+    return min([own, *(confidence(one.row, one.key, one.cell) for one in inputs if isinstance(one.cell, Figure))])
+
+
+def operands_shown(row: RowView, key: str, cell: Cell) -> list[OperandShown]:
+    """What a figure was computed from: value, sign, concept, period and filing of each operand."""
+    return [{"sign": sign, **_fact_shown(row, period, one)} for sign, period, one in row.operands(key, cell)]
+
+
+def _fact_shown(row: RowView, period: Key, vintage: Vintage) -> FactShown:
+    end, length = period
+    filing = row.series.held.book.filings[vintage.place]
+    return {
+        "value": number(Decimal(vintage.value)),
+        "concept": vintage.concept,
+        "unit": vintage.unit,
+        "decimals": decimals_of(vintage.decimals),
+        "start_date": iso(end - length + 1) if length else None,
+        "end_date": iso(end),
+        "accession": filing.accession,
+        "form_type": filing.form,
+        "filed_at": filing.filed,
+        "source": filing.source,
+    }
+
+
+# ---- the proof of a cell
+
+
+class SeriesKind(TypedDict):
+    """A, Q, TTM or YTD."""
+
+    period: str
+
+
+class ProofPeriod(SeriesKind, RowPeriod):
+    """Which row of which kind of series a cell stands in."""
+
+
+class InputKey(TypedDict):
+    """The metric, derived figure or ratio that a formula reads."""
+
+    metric: str
+
+
+class InputShown(InputKey, ProofPeriod, FullProvenance):
+    """A cell that another was computed from."""
+
+
+class ConsideredRule(TypedDict):
+    """A rule by which a figure could have been found."""
+
+    tier: int
+    way: str
+
+
+class CellProof(TypedDict):
+    """The facts, filings, signs and formula behind a cell, and every vintage that was filed."""
+
+    metric: str
+    label: str
+    definition: str
+    formula: str
+    mapping_version: int
+    cell: CellShown
+    inputs: list[InputShown]
+    considered: list[ConsideredRule]
+    vintages: list[FactShown]
+
+
+def proof(row: RowView, key: str) -> CellProof:
+    """What is behind the cell of a key in a row, whatever kind of key it is."""
+    cell = row.cell(key)
+    industry = row.series.held.industry
+    shown = full(row, key, cell, templates.checks(industry, row.cell))
+    shown["operands"] = operands_shown(row, key, cell)
+    one = definition(key)
+    assert one is not None
+    made: CellProof = {
+        "metric": key,
+        "label": one.label,
+        "definition": one.definition,
+        "formula": "",
+        "mapping_version": metrics.mapping().version,
+        "cell": {**shown},
+        "inputs": [],
+        "considered": [],
+        "vintages": [],
+    }
+    if isinstance(one, Metric):
+        made["formula"] = cell.derivation if isinstance(cell, Figure) else ""
+        made["considered"] = [{"tier": rule.priority, "way": rule.text} for rule in one.rules[industry]]
+        made["vintages"] = _vintages(row, one)
+    else:
+        made["formula"] = one.formula
+        for used in row.inputs(key):
+            totals = templates.checks(industry, used.row.cell)
+            period: ProofPeriod = {"period": used.row.series.kind, **used.row.named()}
+            made["inputs"].append({"metric": used.key, **period, **full(used.row, used.key, used.cell, totals)})
+    return made
+
+
+def _periods(row: RowView, metric: Metric) -> tuple[Key, ...]:
+    """The periods for which filings report a cell: those of its operands, else those of its row."""
+    cell = row.cell(metric.key)
+    if isinstance(cell, Figure) and cell.method != "derived":
+        return tuple(dict.fromkeys(key for _, key, _ in cell.operands))
+    if metric.over == "instant":
+        return ((row.period.end, 0),)
+    # No filing reports twelve months that are no year, and an opening balance stands on no day of the row.
+    return () if row.series.kind == "TTM" or metric.over == "opening" else row.period.keys
+
+
+def _vintages(row: RowView, metric: Metric) -> list[FactShown]:
+    """Every fact of a metric for the cell's period, by any tag of the mapping, first filed to last."""
+    book = row.series.held.book
+    tags = dict.fromkeys(tag for rule in metric.rules[row.series.held.industry] for tag in rule.tags)
+    found = [
+        _fact_shown(row, period, vintage)
+        for tag in tags
+        for period in _periods(row, metric)
+        for vintage in book.vintages.get(tag, {}).get(period, ())
+    ]
+    return sorted(found, key=lambda one: (one["filed_at"] or "~", one["accession"], one["concept"]))

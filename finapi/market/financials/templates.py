@@ -1,0 +1,306 @@
+"""Statements arranged by template (``templates.toml``), with receipts that show whether their totals add up."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from importlib import resources
+from typing import Any, Literal, NamedTuple, TypedDict
+
+from finapi.market.financials import metrics, reasons
+from finapi.market.financials.figures import Cell, Figure, Missing, Status, number, value_of
+from finapi.market.financials.metrics import Term
+
+# Where a source does not tell the precision of a figure (companyfacts), its trailing zeros do, up to millions.
+MOST_ZEROS = 6
+
+# Why a line of a total takes nothing of it. One that is there and not known takes what is not known.
+_NOTHING = (*reasons.NO_SUCH_LINE, reasons.REPORTED_NIL)
+
+HALF = Decimal("0.5")
+
+
+class TemplateLine(NamedTuple):
+    """A line of a statement; ``parent`` is the total that it goes into, None at the top."""
+
+    key: str
+    label: str
+    level: int
+    parent: str | None
+    is_subtotal: bool
+
+
+class Total(NamedTuple):
+    """A total and the sums that may prove it, the usual one first."""
+
+    target: str
+    sums: tuple[tuple[Term, ...], ...]
+
+
+class Bucket(NamedTuple):
+    """What a total leaves over beside its lines."""
+
+    key: str
+    total: str
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of a template."""
+
+    lines: tuple[TemplateLine, ...]
+    totals: tuple[Total, ...]
+    buckets: tuple[Bucket, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """The statements of every industry, by industry and name."""
+
+    version: int
+    by_industry: dict[str, dict[str, Statement]]
+
+
+@cache
+def templates() -> Templates:
+    """The templates in force."""
+    return parse(resources.files("finapi.market.financials").joinpath("templates.toml").read_text(encoding="utf-8"))
+
+
+def parse(text: str) -> Templates:
+    """Templates out of their TOML; ValueError for a key that is no metric or bucket."""
+    raw = tomllib.loads(text)
+    every = {name: _statement(entry) for name, entry in raw["every"].items()}
+    made = {
+        industry: {**{name: _statement(entry) for name, entry in raw[industry].items()}, **every}
+        for industry in metrics.INDUSTRIES
+    }
+    return Templates(raw["version"], made)
+
+
+def _statement(entry: Mapping[str, str]) -> Statement:
+    known = metrics.mapping().metrics
+    buckets, totals = [], []
+    for line in entry["other"].strip().splitlines():
+        (key, _, of), formula = line.partition(" = ")[0].split(), line.partition(" = ")[2]
+        buckets.append(Bucket(key, of, metrics.terms(formula)))
+    for line in entry["totals"].strip().splitlines():
+        target, _, sums = line.partition(" = ")
+        totals.append(Total(target, tuple(metrics.terms(one) for one in sums.split(" or "))))
+    names = {bucket.key for bucket in buckets}
+    parents: set[str] = set()
+    lines = []
+    for text in entry["lines"].strip().splitlines():
+        level, key, _, *parent = text.split()
+        if key not in known and key not in names:
+            raise ValueError(f"{key} is neither a metric nor a bucket")
+        label = known[key].label if key in known else key.replace("_", " ").capitalize()
+        parents.update(parent)
+        lines.append(TemplateLine(key, label, int(level), parent[0] if parent else None, False))
+    marked = tuple(line._replace(is_subtotal=line.key in parents) for line in lines)
+    return Statement(marked, tuple(totals), tuple(buckets))
+
+
+# ---- a row
+
+Check = Literal["consistent", "inconsistent", "unchecked"]
+
+
+class FilledLine(TypedDict):
+    """A line of a template in one row."""
+
+    key: str
+    label: str
+    status: Status
+    value: Decimal | None
+    level: int
+    parent: str | None
+    is_subtotal: bool
+
+
+class SignedKey(TypedDict):
+    """A term of a sum."""
+
+    key: str
+    sign: int
+
+
+class Receipt(TypedDict):
+    """Whether a total adds up: what was reported, what the terms make, and how far apart they may be."""
+
+    target: str
+    reported: Decimal | None
+    recomputed: Decimal | None
+    residual: Decimal | None
+    status: Check
+    tolerance: Decimal | None
+    operands: list[SignedKey]
+
+
+class FilledBucket(TypedDict):
+    """What a total leaves over beside its lines, in one row."""
+
+    bucket: str
+    section_total_key: str
+    foots_to_filed_total: bool
+    value: Decimal | None
+    status: Literal["value", "hole"]
+
+
+class FilledStatement(TypedDict):
+    """A statement of a template in one row (CONTRACT 7)."""
+
+    lines: list[FilledLine]
+    subtotals: list[Receipt]
+    other: list[FilledBucket]
+    footing_status: Check
+
+
+class FilledTemplate(TypedDict):
+    """The statements of a row."""
+
+    income: FilledStatement
+    balance: FilledStatement
+    cashflow: FilledStatement
+    comprehensive_income: FilledStatement
+
+
+CellOf = Callable[[str], Cell]
+
+
+def filled(industry: str, cell_of: CellOf) -> FilledTemplate:
+    """The statements of an industry with the cells of a row."""
+    statements = templates().by_industry[industry]
+    made: Any = {name: _filled(statement, cell_of) for name, statement in statements.items()}
+    return made  # type: ignore[no-any-return]
+
+
+def checks(industry: str, cell_of: CellOf) -> dict[str, Check]:
+    """Which totals of a row add up, by key."""
+    return {
+        total.target: receipt(total, cell_of)["status"]
+        for statement in templates().by_industry[industry].values()
+        for total in statement.totals
+    }
+
+
+def _filled(statement: Statement, cell_of: CellOf) -> FilledStatement:
+    buckets = {bucket.key: (bucket, _left_over(bucket, cell_of)) for bucket in statement.buckets}
+    lines: list[FilledLine] = []
+    for line in statement.lines:
+        cell = buckets[line.key][1] if line.key in buckets else cell_of(line.key)
+        lines.append(
+            {
+                "key": line.key,
+                "label": line.label,
+                "status": cell.status,
+                "value": value_of(cell),
+                "level": line.level,
+                "parent": line.parent,
+                "is_subtotal": line.is_subtotal,
+            }
+        )
+    receipts = [receipt(total, cell_of) for total in statement.totals]
+    statuses = [one["status"] for one in receipts]
+    other: list[FilledBucket] = [
+        {
+            "bucket": key,
+            "section_total_key": bucket.total,
+            "foots_to_filed_total": isinstance(cell, Figure),
+            "value": value_of(cell),
+            "status": "value" if isinstance(cell, Figure) else "hole",
+        }
+        for key, (bucket, cell) in buckets.items()
+    ]
+    return {"lines": lines, "subtotals": receipts, "other": other, "footing_status": footing(statuses)}
+
+
+def footing(statuses: Collection[Check]) -> Check:
+    """The status of a statement out of those of its totals: the worst that was checked."""
+    worst: tuple[Check, ...] = ("inconsistent", "consistent")
+    return next((status for status in worst if status in statuses), "unchecked")
+
+
+def receipt(total: Total, cell_of: CellOf) -> Receipt:
+    """The receipt of a total: by the first of its sums that adds up, else by the first that can be made.
+
+    A total or a term that the mapping itself computed from others proves nothing.
+    """
+    cell = cell_of(total.target)
+    made: Receipt = {
+        "target": total.target,
+        "reported": value_of(cell),
+        "recomputed": None,
+        "residual": None,
+        "status": "unchecked",
+        "tolerance": None,
+        "operands": [],
+    }
+    if isinstance(cell, Figure) and len(cell.line) == 1:
+        for terms in total.sums:
+            summed = _summed(terms, cell_of)
+            if summed is None:
+                continue
+            operands, value, slack = summed
+            tolerance, residual = _slack(cell) + slack, cell.value - value
+            close = abs(residual) <= tolerance
+            if made["status"] == "unchecked" or close:
+                made |= {"recomputed": number(value), "residual": number(residual), "tolerance": number(tolerance)}
+                made["operands"] = operands
+                made["status"] = "consistent" if close else "inconsistent"
+            if close:
+                break
+    return made
+
+
+def _summed(terms: Sequence[Term], cell_of: CellOf) -> tuple[list[SignedKey], Decimal, Decimal] | None:
+    """The terms of a sum that are there, what they come to, and how far that may be off; None when one is not known."""
+    operands: list[SignedKey] = []
+    value = slack = Decimal(0)
+    for term in terms:
+        cell = cell_of(term.names[0])
+        if isinstance(cell, Figure) and len(cell.line) == 1:
+            operands.append({"key": term.names[0], "sign": term.sign})
+            value += term.sign * cell.value
+            slack += _slack(cell)
+        elif not (term.optional and isinstance(cell, Missing) and cell.reason in reasons.NO_SUCH_LINE):
+            return None
+    return operands, value, slack
+
+
+def _slack(figure: Figure) -> Decimal:
+    """How far a figure may be from the truth by its rounding: half a unit of its last place, for each operand."""
+    return sum((HALF.scaleb(-precision(one.value, one.decimals)) for _, _, one in figure.operands), Decimal(0))
+
+
+def precision(value: str, decimals: str | None) -> int:
+    """To how many decimal places a figure is exact: as the filing says, else by its trailing zeros."""
+    if decimals == "INF":
+        return 400
+    if decimals is not None and re.fullmatch(r"[-+]?[0-9]{1,4}", decimals):
+        return max(-30, min(400, int(decimals)))
+    whole, _, fraction = value.partition(".")
+    if fraction:
+        return len(fraction)
+    digits = whole.rstrip("0")
+    return -min(MOST_ZEROS, len(whole) - len(digits)) if digits.strip("-") else 0
+
+
+def _left_over(bucket: Bucket, cell_of: CellOf) -> Cell:
+    value, places = Decimal(0), [0]
+    mapping = metrics.mapping()
+    for term in bucket.terms:
+        cell = cell_of(term.names[0])
+        if isinstance(cell, Figure):
+            if mapping.is_negative_outlay(term.names[0], cell.value):
+                return Missing(reasons.INPUT_MISSING)
+            value += term.sign * cell.value
+            places.append(cell.place)
+        elif not (term.optional and cell.reason in _NOTHING):
+            return Missing(reasons.INPUT_MISSING)
+    return Figure(value, (bucket.key,), 0, max(places), "derived", ())

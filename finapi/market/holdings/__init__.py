@@ -1,0 +1,1 @@
+"""13F reports: stored, united by quarter, and read by fund and by security."""

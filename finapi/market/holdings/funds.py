@@ -1,0 +1,556 @@
+"""Managers that file Form 13F: what one held in a quarter and how that changed, and lists of managers and filings."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Literal, TypedDict
+
+from finapi.core.errors import ApiError
+from finapi.core.records import Date, Time, made
+from finapi.edgar import cusip, tickers
+from finapi.market.holdings import positions, quarters
+from finapi.market.holdings.positions import Change
+from finapi.market.reference import issuers, sectors
+from finapi.store.db import Row, Transaction
+
+SORTS = ("value", "shares", "name", "ticker", "change", "flow")
+STATUSES = ("all", *positions.CHANGES)
+
+# Which positions are asked for: shares and principal, options too, options only.
+NO_OPTIONS, WITH_OPTIONS, OPTIONS_ONLY = "none", "all", "only"
+
+# Of each kind of change, the positions that moved most.
+MOST_CHANGES = 100
+
+# Sorts after every word of a name and every date.
+_AFTER = "\uffff"
+
+# A quarter counts as complete once this many tenths of the previous quarter's filers have filed.
+COMPLETE_TENTHS = 9
+
+
+def percent(part: int | None, whole: int | None) -> Decimal | None:
+    """``part`` in per cent of ``whole`` to four places; None without a part or a whole."""
+    if part is None or not whole:
+        return None
+    return (Decimal(100 * part) / Decimal(whole)).quantize(Decimal("0.0001"), ROUND_HALF_EVEN)
+
+
+def price(value: int, shares: int) -> Decimal | None:
+    """The price of a share that a value in dollars implies, to four places; None for no shares."""
+    return (Decimal(value) / Decimal(shares)).quantize(Decimal("0.0001"), ROUND_HALF_EVEN) if shares else None
+
+
+# ---- one fund's quarter
+
+
+class Fund(TypedDict):
+    """A manager as its own page names it."""
+
+    cik: str
+    name: str
+    signing_officer: str | None
+    latest_filed_at: Date | None
+
+
+class QuarterFiling(TypedDict):
+    """The filing that stands for a fund's quarter; the sums of its cover and its table are in dollars."""
+
+    accession_no: str
+    form_type: str
+    is_amendment: bool
+    amendment_type: str | None
+    filed_at: Date | None
+    table_value_total: int | None
+    table_entry_total: int | None
+    table_rows: int
+    table_rows_value: int
+    table_ties: bool
+    value_corrected: bool
+    value_unit_rule: str
+    confidential_omitted: bool
+    reports_united: int
+
+
+class ChangeCounts(TypedDict):
+    """How many positions of a quarter changed in which way; null where that is not known."""
+
+    new: int | None
+    increased: int | None
+    decreased: int | None
+    unchanged: int | None
+    closed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FundQuarter:
+    """A fund's quarter. ``compared`` says that its changes are known, ``reason`` otherwise why they are not."""
+
+    cik: int
+    name: str
+    period: str
+    value: int  # dollars
+    positions: int
+    compared: bool
+    reason: str | None
+    fund: Fund
+    filing: QuarterFiling
+    counts: ChangeCounts
+
+    @property
+    def previous(self) -> str:
+        """The end of the quarter before."""
+        return quarters.before(self.period)
+
+
+def find_name(tx: Transaction, cik: int) -> str | None:
+    """The name of a fund, or None when finapi has no 13F report by it."""
+    name: str | None = tx.value("fund_name", cik=cik)
+    return name
+
+
+def name_of(tx: Transaction, cik: int) -> str:
+    """The name of a fund; NOT_FOUND when finapi has no 13F report by it."""
+    name = find_name(tx, cik)
+    if name is None:
+        raise ApiError("NOT_FOUND", "finapi has no 13F report by this manager.", details={"cik": f"{cik:010}"})
+    return name
+
+
+def periods(tx: Transaction, cik: int) -> list[str]:
+    """The quarters for which finapi has a fund's holdings, the newest first."""
+    return [row["period"] for row in tx.all("fund_periods", cik=cik)]
+
+
+def quarter(tx: Transaction, cik: int, period: str | None) -> FundQuarter:
+    """A fund's quarter, by default its latest; NOT_FOUND for an unknown fund, NOT_COVERED for a missing quarter."""
+    found = find_quarter(tx, cik, period)
+    if found is None:
+        name = name_of(tx, cik)
+        when = f" for the quarter ended {period}" if period else ""
+        details = {"cik": f"{cik:010}", "covered_periods": periods(tx, cik)}
+        raise ApiError("NOT_COVERED", f"No holdings of {name}{when} are available.", details=details)
+    return found
+
+
+def find_quarter(tx: Transaction, cik: int, period: str | None) -> FundQuarter | None:
+    """The same, or None."""
+    row = tx.one("fund_quarter_shown", cik=cik, period=period)
+    if row is None:
+        return None
+    return FundQuarter(
+        cik,
+        row["name"],
+        row["period"],
+        row["value"],
+        row["positions"],
+        bool(row["compared"]),
+        row["reason"],
+        made(Fund, row),
+        made(QuarterFiling, row),
+        made(ChangeCounts, row),
+    )
+
+
+class VotingAuthority(TypedDict):
+    """Shares by who votes them."""
+
+    sole: int | None
+    shared: int | None
+    none: int | None
+
+
+class FundHolding(TypedDict):
+    """A position of a fund's quarter; closed ones have no shares."""
+
+    cusip: str
+    cusip_valid: bool
+    ticker: str | None
+    ticker_evidence: str | None
+    name_of_issuer: str
+    title_of_class: str
+    share_type: Literal["SH", "PRN"]
+    is_option: bool
+    put_call: Literal["Put", "Call"] | None
+    shares: int
+    value_usd: int
+    pct_of_portfolio: Decimal | None
+    investment_discretion: str | None
+    other_managers: str | None
+    voting_authority: VotingAuthority
+    figi: str | None
+    status: Change | None
+    previous_shares: int | None
+    change_shares: int | None
+    change_pct: Decimal | None
+    value_unit_rule: str
+    accession_no: str
+    table_rows: int
+
+
+def holdings(
+    tx: Transaction,
+    held: FundQuarter,
+    *,
+    options: str = NO_OPTIONS,
+    status: str = "all",
+    search: str | None = None,
+    choices: str | None = None,
+    sort: str = "value",
+    descending: bool = True,
+    limit: int,
+    offset: int = 0,
+) -> tuple[list[FundHolding], int]:
+    """A page of a quarter's positions, and how many there are in all.
+
+    ``status`` "all" is every position still held; "closed" those that no longer are. ``choices`` are conditions on a
+    position as a query has them.
+    """
+    values = {
+        "cik": held.cik,
+        "period": held.period,
+        "options": options,
+        "status": positions.code(status),
+        "search": search.upper() if search else None,
+        "choices": choices,
+        "ticker": tickers.spelled(search) if search else None,
+        "sort": sort,
+        "direction": -1 if descending else 1,
+        "limit": limit,
+        "offset": offset,
+    }
+    rows, total = tx.page("fund_positions", values)
+    return [_holding(row, held.value) for row in rows], total
+
+
+def _holding(row: Row, whole: int) -> FundHolding:
+    return made(
+        FundHolding,
+        row,
+        cusip_valid=cusip.is_valid(row["cusip"]),
+        pct_of_portfolio=percent(row["value_usd"], whole),
+        voting_authority=made(VotingAuthority, row),
+        status=positions.change_name(row["status"]),
+        change_pct=percent(row["change_shares"], row["previous_shares"]),
+    )
+
+
+class PositionChange(TypedDict):
+    """What became of one position in a quarter."""
+
+    cusip: str
+    ticker: str | None
+    name_of_issuer: str
+    shares: int
+    previous_shares: int | None
+    change_shares: int | None
+    change_pct: Decimal | None
+    value_usd: int
+    put_call: Literal["Put", "Call"] | None
+
+
+class QuarterChanges(TypedDict):
+    """The positions that changed in a quarter, those with the most money moved first."""
+
+    new_buys: list[PositionChange]
+    closed: list[PositionChange]
+    increased: list[PositionChange]
+    decreased: list[PositionChange]
+    unchanged: list[PositionChange]
+
+
+def changes(tx: Transaction, held: FundQuarter, options: str) -> QuarterChanges | None:
+    """The changes of a quarter, of each kind at most :data:`MOST_CHANGES`; None when they are not known."""
+    if not held.compared:
+        return None
+
+    def most(status: str) -> list[PositionChange]:
+        rows, _ = holdings(tx, held, options=options, status=status, sort="flow", limit=MOST_CHANGES)
+        return [made(PositionChange, row) for row in rows]
+
+    return {
+        "new_buys": most("new"),
+        "closed": most("closed"),
+        "increased": most("increased"),
+        "decreased": most("decreased"),
+        "unchanged": most("unchanged"),
+    }
+
+
+class SectorAllocation(TypedDict):
+    """What a fund holds of one sector; null is what no company is known for."""
+
+    sector: str | None
+    total_value_usd: int
+    position_count: int
+    pct_of_portfolio: Decimal | None
+
+
+def sector_allocation(tx: Transaction, held: FundQuarter) -> list[SectorAllocation]:
+    """The value held by sector, the largest first."""
+    by_sector: dict[str | None, list[int]] = {}
+    for row in tx.all("fund_value_by_group", cik=held.cik, period=held.period):
+        sums = by_sector.setdefault(sectors.of_group(row["sic_group"])[0], [0, 0])
+        sums[0] += row["value"]
+        sums[1] += row["positions"]
+    whole = sum(value for value, _ in by_sector.values())
+    ordered = sorted(by_sector.items(), key=lambda one: (-one[1][0], one[0] or ""))
+    return [
+        {"sector": sector, "total_value_usd": value, "position_count": count, "pct_of_portfolio": percent(value, whole)}
+        for sector, (value, count) in ordered
+    ]
+
+
+class HistoryQuarter(TypedDict):
+    """What a fund held of a security at the end of one quarter."""
+
+    quarter_date: Date
+    shares: int
+    shares_raw: int
+    value: int
+    implied_price: Decimal | None
+    shares_delta: int | None
+    transaction_type: Change | None
+    value_unit_rule: str
+    accession_no: str
+
+
+def history(tx: Transaction, cik: int, number: str) -> tuple[Row, list[HistoryQuarter]]:
+    """A security, and what a fund held of it quarter by quarter, the newest first; NOT_FOUND if it never did.
+
+    Listed are the quarters in which the fund held it, and those right after in which it no longer did.
+    """
+    security = tx.one("security", cusip=number)
+    rows = [] if security is None else tx.all("position_history", cik=cik, security_id=security["id"])
+    if security is None or not rows:
+        raise ApiError("NOT_FOUND", "No 13F report by this manager in finapi lists this CUSIP.")
+    return security, [
+        made(
+            HistoryQuarter,
+            row,
+            implied_price=price(row["value"], row["shares"]),
+            transaction_type=positions.change_name(row["status"]),
+        )
+        for row in rows
+    ]
+
+
+# ---- lists of funds and of filings
+
+
+class FundSummary(TypedDict):
+    """A manager in a list."""
+
+    cik: str
+    name: str
+    symbol: str | None
+    filing_count: int
+    latest_period: Date | None
+    latest_filed_at: Date | None
+    latest_aum_usd: int | None
+
+
+def search(tx: Transaction, q: str | None, limit: int, offset: int) -> tuple[list[FundSummary], int]:
+    """Funds in whose name every word of ``q`` begins a word, the largest first, and how many there are.
+
+    A text of digits is a CIK; without a text, all funds.
+    """
+    place = {"limit": limit, "offset": offset}
+    if q is None:
+        rows, total = tx.page("funds_by_value", place)
+    elif re.fullmatch("[0-9]{1,10}", q.strip()):
+        found = [fund for fund in all_funds(tx, 1, int(q) - 1) if int(fund["cik"]) == int(q)]
+        return found[offset:], len(found)
+    else:
+        words = sorted(issuers.words(q), key=len, reverse=True)
+        if not words:
+            return [], 0
+        # The others as a pattern for GLOB over the name in capitals; they hold no wildcard.
+        rest = "".join(f"* {word}" for word in sorted(words[1:])) + "*"
+        values = {"word": words[0], "end": words[0] + _AFTER, "rest": rest, **place}
+        rows, total = tx.page("funds_by_word", values)
+    return [made(FundSummary, row) for row in rows], total
+
+
+def all_funds(tx: Transaction, limit: int, after: int, offset: int = 0) -> list[FundSummary]:
+    """Funds in the order of their CIKs, from past ``after`` on."""
+    return [made(FundSummary, row) for row in tx.all("funds_by_cik", limit=limit, after=after, offset=offset)]
+
+
+class QuarterFilingStatistics(TypedDict):
+    """The changes of a quarter once more, by the names of an older API."""
+
+    new_positions: int | None
+    increased: int | None
+    increased_positions: int | None
+    decreased: int | None
+    decreased_positions: int | None
+    closed: int | None
+    unchanged: int | None
+    prior_quarter_available: bool
+
+
+class FundFiling(TypedDict):
+    """A 13F filing in lists, feeds and webhooks."""
+
+    accession_no: str
+    fund_name: str
+    cik: str
+    period_of_report: Date
+    filed_at: Date | None
+    table_value_total: int | None
+    holdings_count: int
+    form_type: str
+    is_amendment: bool
+    analysis: ChangeCounts
+    statistics: QuarterFilingStatistics
+    parsed_at: Time | None
+
+
+def latest(
+    tx: Transaction, cik: int | None, since: str | None, limit: int, offset: int
+) -> tuple[list[FundFiling], int]:
+    """13F filings, the newest first, with what they changed, and how many there are."""
+    of = "" if cik is None else "_of_fund"
+    values = {"cik": cik, "since": since or "", "limit": limit, "offset": offset}
+    rows = tx.all(f"latest_holdings_reports{of}", values)
+    return [filing_shown(row) for row in rows], tx.value(f"count_holdings_reports{of}", values)
+
+
+def undated(tx: Transaction, cik: int | None, since: str | None) -> int:
+    """How many 13F filings ``since`` leaves out because their day is not known."""
+    return int(tx.value("undated_holdings_reports", cik=cik)) if since is not None else 0
+
+
+def filing_shown(row: Row) -> FundFiling:
+    """The record of a row of the view ``fund_filings``."""
+    statistics = made(
+        QuarterFilingStatistics,
+        row,
+        new_positions=row["new"],
+        increased_positions=row["increased"],
+        decreased_positions=row["decreased"],
+    )
+    return made(FundFiling, row, analysis=made(ChangeCounts, row), statistics=statistics)
+
+
+class OtherManager(TypedDict):
+    """Another manager that a cover page names; ``included`` when its holdings are in this report."""
+
+    number: int | None
+    name: str
+    cik: str | None
+    file_number: str | None
+    included: bool
+
+
+class FundCoverPage(TypedDict):
+    """The cover page of a 13F filing."""
+
+    cik: str
+    accession_number: str
+    form_type: str
+    amendment_type: str | None
+    period_of_report: Date
+    filed_date: Date | None
+    filer_name: str
+    address: str | None
+    report_type: str | None
+    file_number: str | None
+    signing_officer: str | None
+    signing_officer_title: str | None
+    total_value_usd: int | None
+    holdings_count: int | None
+    table_rows: int
+    value_unit_rule: str
+    other_managers: list[OtherManager]
+
+
+def cover_page(tx: Transaction, row: Row) -> FundCoverPage:
+    """The cover page of a row of the reports, with the managers that it names."""
+    managers = [made(OtherManager, one) for one in tx.all("managers_of_report", report_id=row["id"])]
+    return made(FundCoverPage, row, other_managers=managers)
+
+
+# ---- how a quarter's reports come in
+
+
+class FilingProgress(TypedDict):
+    """How many managers have reported a quarter, compared with the quarter before."""
+
+    period: Date
+    filers: int
+    pct_reported: Decimal | None
+    baseline_filers: int
+    baseline_period: Date
+    total_filings: int
+    total_aum: int | None
+    late_notice_filers: int
+    deadline: Date
+    deadline_status: Literal["open", "passed"]
+    is_complete: bool
+    days_until_deadline: int
+    previous_deadline: Date
+    next_deadline: Date
+    days_until_next_deadline: int
+    next_reporting_period_start: Date
+
+
+def progress(tx: Transaction, period: str, today: date) -> FilingProgress:
+    """How far the reports of a quarter have come in, compared with the quarter before and its deadline."""
+    previous = quarters.before(period)
+    (row,), (earlier,) = (tx.all("quarter_counts", period=one) for one in (period, previous))
+    due, next_period = quarters.deadline(period), quarters.after(period)
+    next_due = quarters.deadline(next_period)
+    return made(
+        FilingProgress,
+        row,
+        period=period,
+        pct_reported=percent(row["filers"], earlier["filers"]),
+        baseline_filers=earlier["filers"],
+        baseline_period=previous,
+        deadline=due.isoformat(),
+        deadline_status="open" if today <= due else "passed",
+        # The deadline has passed, and most of the previous quarter's filers have filed again.
+        is_complete=today > due and row["filers"] > 0 and 10 * row["filers"] >= COMPLETE_TENTHS * earlier["filers"],
+        days_until_deadline=(due - today).days,
+        previous_deadline=quarters.deadline(previous).isoformat(),
+        next_deadline=next_due.isoformat(),
+        days_until_next_deadline=(next_due - today).days,
+        next_reporting_period_start=next_period,
+    )
+
+
+class QuarterMetadata(TypedDict):
+    """When the reports of a quarter are due, and whether most have come in."""
+
+    quarter: Date
+    filing_deadline: Date
+    is_complete: bool
+    days_until_deadline: int
+
+
+def quarter_metadata(tx: Transaction, period: str, today: date) -> QuarterMetadata:
+    """The deadline of a quarter, and whether most of its reports have come in."""
+    found = progress(tx, period, today)
+    return made(QuarterMetadata, found, quarter=period, filing_deadline=found["deadline"])
+
+
+def latest_quarter(tx: Transaction) -> str:
+    """The last quarter for which finapi has holdings; NOT_COVERED when there is none."""
+    period: str | None = tx.value("fund_quarter_before", period=_AFTER)
+    if period is None:
+        raise ApiError("NOT_COVERED", "finapi has no 13F holdings.")
+    return period
+
+
+def available_quarters(tx: Transaction) -> list[str]:
+    """The quarters for which finapi has holdings, the newest first."""
+    found: list[str] = []
+    # From one to the next by the index: a list of them all would read every row.
+    while period := tx.value("fund_quarter_before", period=found[-1] if found else _AFTER):
+        found.append(period)
+    return found

@@ -1,0 +1,55 @@
+"""Calendar quarters, and when the 13F reports of one are due."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from finapi.core import days
+
+_LAST_DAYS = {3: 31, 6: 30, 9: 30, 12: 31}
+
+# Rule 13f-1: within 45 days after the end of the quarter.
+DUE_DAYS = 45
+
+
+def is_end(day: date) -> bool:
+    """Whether a calendar quarter ends on this day."""
+    return _LAST_DAYS.get(day.month) == day.day
+
+
+def checked(text: str) -> str:
+    """``text``, which must be the last day of a quarter, ``YYYY-MM-DD``; ValueError for anything else."""
+    day = days.parse(text)
+    # Beyond these years a neighbouring quarter could not be written.
+    if not is_end(day) or not 1900 <= day.year <= 2200:
+        raise ValueError(f"{text} is not the last day of a quarter")
+    return text
+
+
+def before(period: str) -> str:
+    """The end of the quarter before the one that ends on ``period``, as ISO dates."""
+    return last_ended(date.fromisoformat(period)).isoformat()
+
+
+def after(period: str) -> str:
+    """The end of the quarter after the one that ends on ``period``, as ISO dates."""
+    # 95 days on, in the quarter after that one.
+    return last_ended(date.fromisoformat(period) + timedelta(days=95)).isoformat()
+
+
+def last_ended(day: date) -> date:
+    """The end of the last quarter that was over before ``day``."""
+    first = date(day.year, (day.month - 1) // 3 * 3 + 1, 1)
+    return first - timedelta(days=1)
+
+
+def deadline(period: str) -> date:
+    """The last day on which a 13F of this quarter is in time.
+
+    The 45th day, or the next business day when it falls on a weekend or a holiday (Rule 0-3); of the federal
+    holidays only Presidents' Day, the third Monday of February, comes near one of the four days.
+    """
+    due = date.fromisoformat(period) + timedelta(days=DUE_DAYS)
+    while due.weekday() >= 5 or (due.month == 2 and due.weekday() == 0 and 15 <= due.day <= 21):
+        due += timedelta(days=1)
+    return due

@@ -1,0 +1,276 @@
+"""13F reports into rows: the one way in, for an ingest and for an embedded pack alike.
+
+A report's own rows never change. What stands for a fund's quarter follows from all its reports and is made
+anew whenever one is added or its day becomes known, so that the order in which they came leaves no trace.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from operator import attrgetter
+
+from finapi.edgar.forms import THIRTEEN_F
+from finapi.market.documents import announce, filings, identify
+from finapi.market.documents.metadata import CLAIMED, DOCUMENT, FilingMetadata, Party, is_unfiled
+from finapi.market.holdings import funds, positions, quarters, value_units
+from finapi.market.holdings.positions import FundPosition, StandingReport
+from finapi.market.holdings.report import CALLS, PUTS, HoldingsReport, kind_of
+from finapi.market.reference import companies, issuers, securities
+from finapi.store.db import Row, Transaction
+
+# Columns of insert_holdings, in their order.
+_OF_ROW = attrgetter("value", "amount", "figi", "discretion", "managers", "sole", "shared", "none")
+
+
+def put(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: datetime) -> bool:
+    """Store a report under its filing; False when the same documents are there already and nothing new is told.
+
+    Everything happens in the caller's transaction: the filing is stored whole or not at all.
+    """
+    held = identify.held(tx.all("holdings_reports_of_content", cik=report.cik, sha256=report.sha256), filed.accession)
+    if held is not None:
+        return _take_over(tx, report, filed, held, now)
+    companies.put_name(tx, report.cik, report.cover.name, companies.FROM_COVER, filed.filed_at or "")
+    # The row of the fund comes before those that refer to it.
+    _put_fund(tx, report.cik, report.cover.name, f"{filed.filed_at or ''} {filed.accession}")
+    report_id = _insert_report(tx, report, _put_filing(tx, report, filed, now))
+    _insert_rows(tx, report, report_id)
+    _refile(tx, report_id)
+    settle(tx, report.cik, report.cover.period)
+    tx.run("bump_data_version")
+    _announce(tx, filed.accession, now)
+    return True
+
+
+def move(tx: Transaction, unfiled_id: int, filing_id: int, accession: str, now: datetime) -> None:
+    """Put the reports of an unknown filing under the one that it turned out to be."""
+    rows = tx.all("holdings_reports_of_filing", filing_id=unfiled_id)
+    for row in rows:
+        tx.run("move_holdings_report", id=row["id"], filing_id=filing_id)
+        _refile(tx, row["id"])
+        settle(tx, row["cik"], row["period"])
+    if rows:
+        _announce(tx, accession, now)
+
+
+def redate(tx: Transaction, now: datetime) -> int:
+    """Take over the days of filings that became known, or better known; how many reports that changed.
+
+    A trigger notes them, whichever document told.
+    """
+    rows = tx.all("redated_holdings_reports")
+    for row in rows:
+        _refile(tx, row["id"])
+    for cik, period in sorted({(row["cik"], row["period"]) for row in rows}):
+        settle(tx, cik, period)
+    if rows:
+        tx.run("clear_redated_holdings_reports")
+    return len(rows)
+
+
+def settle(tx: Transaction, cik: int, period: str) -> None:
+    """Make what follows from a fund's reports of a quarter anew: that quarter, the next one, and the counts."""
+    _settle_quarter(tx, cik, period)
+    following = quarters.after(period)
+    if tx.one("fund_quarter", cik=cik, period=following) is not None:
+        _settle_quarter(tx, cik, following)
+    tx.run("count_fund", cik=cik)
+
+
+# ---- a report's own rows
+
+
+def _take_over(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, held: Row, now: datetime) -> bool:
+    """Take over what is now known of a filing that is held; whether that was anything new."""
+    if is_unfiled(filed.accession):
+        return False
+    filing_id = _put_filing(tx, report, filed, now)
+    if held["accession"] != filed.accession:
+        move(tx, held["filing_id"], filing_id, filed.accession, now)
+        tx.run("delete_filing", id=held["filing_id"])
+    else:
+        _refile(tx, held["id"])
+        settle(tx, report.cik, report.cover.period)
+    row = tx.one("holdings_report", id=held["id"])
+    assert row is not None
+    if (held["accession"], held["filed_at"]) == (row["accession"], row["filed_at"]):
+        return False
+    tx.run("bump_data_version")
+    return True
+
+
+def _announce(tx: Transaction, accession: str, now: datetime) -> None:
+    """Tell the feeds of a filing and of its table, once: when its number is known."""
+    if is_unfiled(accession):
+        return
+    announce.filing(tx, now, accession=accession)
+    row = tx.one("latest_holdings_report_of_filing", accession=accession)
+    assert row is not None
+    shown = funds.filing_shown(row)
+    payload = {
+        "filer_cik": shown["cik"],
+        "filer_name": shown["fund_name"],
+        "period": shown["period_of_report"],
+        "holdings_count": shown["holdings_count"],
+        "total_value_usd": shown["table_value_total"],
+    }
+    announce.inside(tx, now, THIRTEEN_F, accession, [announce.News(shown, payload, accession)])
+
+
+def _refile(tx: Transaction, report_id: int) -> None:
+    """Repeat the filing's number and day in the report, and decide its unit by them."""
+    tx.run("refile_holdings_report", id=report_id)
+    row = tx.one("holdings_report", id=report_id)
+    assert row is not None
+    unit = value_units.decide(
+        filed_at=row["filed_at"] or None,
+        signed=row["signed"],
+        period=row["period"],
+        value_total=row["value_total"],
+        rows=[(one["value"], one["amount"]) for one in tx.all("priced_holdings", report_id=report_id)],
+        row_value=row["row_value"],
+    )
+    values = {"value_unit": unit.rows, "total_unit": unit.total, "rule": unit.rule, "corrected": unit.corrected}
+    tx.run("set_value_unit", values, id=report_id)
+    seen = f"{row['filed_at']} {row['accession']}"
+    _put_fund(tx, row["cik"], row["name"], seen)
+    named = tx.all("names_in_holdings", report_id=report_id)
+    securities.report(tx, [(one["cusip"], one["issuer"], one["title"]) for one in named], seen)
+
+
+def _put_fund(tx: Transaction, cik: int, name: str, as_of: str) -> None:
+    if tx.run("put_fund", cik=cik, name=name, as_of=as_of):
+        tx.run("delete_fund_words", cik=cik)
+        tx.many("insert_fund_words", [(word, cik) for word in issuers.words(name)])
+
+
+def _put_filing(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: datetime) -> int:
+    cover, parties = report.cover, (Party(report.cik, CLAIMED),)
+    inside = FilingMetadata(
+        "", DOCUMENT, parties, form=cover.form, period_of_report=cover.period, file_number=cover.file_number
+    )
+    return filings.put_document(tx, filed, inside, now, announced=False).id
+
+
+def _insert_report(tx: Transaction, report: HoldingsReport, filing_id: int) -> int:
+    cover = report.cover
+    report_id = tx.insert(
+        "insert_holdings_report",
+        {name: getattr(cover, name) for name in cover.__slots__},
+        filing_id=filing_id,
+        cik=report.cik,
+        sha256=report.sha256,
+        row_count=len(report.rows),
+        row_value=report.row_value,
+        documents=report.documents,
+    )
+    listed = [(one, 0) for one in cover.reported_by] + [(one, 1) for one in cover.included]
+    tx.many(
+        "insert_holdings_managers",
+        [
+            (report_id, seq, one.number, one.name, int(one.cik) if one.cik else None, one.file_number, inside)
+            for seq, (one, inside) in enumerate(listed, 1)
+        ],
+    )
+    return report_id
+
+
+def _insert_rows(tx: Transaction, report: HoldingsReport, report_id: int) -> None:
+    names = sorted({(row.issuer, row.title) for row in report.rows})
+    tx.many("insert_holding_names", names)
+    name_ids = {name: tx.value("holding_name_id", issuer=name[0], title=name[1]) for name in names}
+    # Of several names for one CUSIP in one table the least is taken, whatever their order.
+    first: dict[str, tuple[str, str]] = {}
+    for row in report.rows:
+        name = (row.issuer, row.title)
+        first[row.cusip] = min(first.get(row.cusip, name), name)
+    ids = securities.ids(tx, first)
+    rows = []
+    for seq, row in enumerate(report.rows, 1):
+        found = ids[row.cusip], name_ids[row.issuer, row.title], kind_of(row), int(row.amount_type == "PRN")
+        rows.append((report_id, seq, *found, *_OF_ROW(row)))
+    tx.many("insert_holdings", rows)
+
+
+# ---- what follows from them
+
+
+def _settle_quarter(tx: Transaction, cik: int, period: str) -> None:
+    reports = {row["id"]: row for row in tx.all("reports_of_quarter", cik=cik, period=period)}
+    standing, full = positions.effective(_standing(row) for row in reports.values())
+    made: list[FundPosition] = []
+    whole = full and all(one.whole for one in standing)
+    before = _before(tx, cik, quarters.before(period)) if whole else None
+    if standing:
+        rows = (row for one in standing for row in tx.all("holdings_of_report", report_id=one.report_id))
+        made = positions.compared(positions.united(positions.ReportedRow(*row) for row in rows), before)
+    _replace(tx, cik, period, made)
+    tx.run("delete_fund_quarter", cik=cik, period=period)
+    if not standing:
+        return
+    held = [one for one in made if one.status != positions.CLOSED]
+    value = sum(one.row.value for one in held)
+    if full and not whole:
+        # The rows are not all there: what they sum to is not what the fund holds.
+        value = max(value, reports[standing[0].report_id]["stated"] or 0)
+    counts = positions.counted(made) if before is not None else dict.fromkeys(positions.CHANGES)
+    tx.run(
+        "insert_fund_quarter",
+        counts,
+        cik=cik,
+        period=period,
+        report_id=standing[-1].report_id,
+        reports=len(standing),
+        complete=whole,
+        compared=before is not None,
+        value=value,
+        positions=len(held),
+        options=sum(one.row.kind in (CALLS, PUTS) for one in held),
+    )
+
+
+def _standing(row: Row) -> StandingReport:
+    return StandingReport(
+        row["filed_at"],
+        row["amendment_number"],
+        row["accession"],
+        row["entry_total"] in (None, row["row_count"]),
+        row["row_count"],
+        row["sha256"],
+        row["id"],
+        row["amendment_type"],
+        row["form"].endswith("/A"),
+        row["form"].startswith("13F-NT"),
+    )
+
+
+def _before(tx: Transaction, cik: int, period: str) -> dict[tuple[int, int], positions.ReportedRow] | None:
+    """What was held a quarter before; None when that quarter is not known, or not whole."""
+    quarter = tx.one("fund_quarter", cik=cik, period=period)
+    if quarter is None or not quarter["complete"]:
+        return None
+    held = (_position(row) for row in tx.all("positions_of_quarter", cik=cik, period=period))
+    return {(one.row.kind, one.row.security_id): one.row for one in held if one.status != positions.CLOSED}
+
+
+def _position(row: Row) -> FundPosition:
+    values = tuple(row)
+    return FundPosition(positions.ReportedRow(*values[:13]), *values[13:])
+
+
+def _replace(tx: Transaction, cik: int, period: str, made: list[FundPosition]) -> None:
+    """Write a quarter's positions, and bring its securities' sums from the old ones to the new."""
+    old = [_position(row) for row in tx.all("positions_of_quarter", cik=cik, period=period)]
+    tx.run("delete_positions", cik=cik, period=period)
+    tx.many("insert_positions", sorted((cik, period, *one.row, *one[1:]) for one in made))
+    sums: dict[int, list[int]] = {}
+    for sign, some in ((-1, old), (1, made)):
+        for one in some:
+            share = positions.contribution(one)
+            if share is not None:
+                held = sums.setdefault(one.row.security_id, [0] * len(share))
+                sums[one.row.security_id] = [a + sign * b for a, b in zip(held, share, strict=True)]
+    changed = {security_id: share for security_id, share in sums.items() if any(share)}
+    tx.many("add_to_security_quarters", [(period, at, *changed[at]) for at in sorted(changed)])
+    if old:
+        tx.many("delete_empty_security_quarters", [(period, at) for at in changed])

@@ -1,0 +1,237 @@
+"""What insiders hold, as their latest forms say: a row for each class of securities and vehicle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import TypedDict
+
+from finapi.core.records import Date, made
+from finapi.market.insiders import names, titles, trades
+from finapi.market.insiders.trades import FigureMarks, FormOwner, InsiderTransaction
+from finapi.market.reference import sectors
+from finapi.store.db import Row, Transaction
+
+LATEST = "9999-12-31"
+_RECENT = 20  # transactions that a profile shows
+
+
+class InsiderHolding(TypedDict):
+    """A position as lists show it."""
+
+    holding_id: str
+    security_title: str | None
+    amount_owned: Decimal | None
+    ownership_nature: str | None
+    indirect_owner_name: str | None
+    reported_date: Date
+    is_derivative: bool
+    total_beneficial_ownership: Decimal | None
+    ticker: str | None
+    company_name: str
+    issuer_cik: str
+    sector: str | None
+    industry: str | None
+    insider_name: str
+    insider_cik: str
+    is_entity: bool
+    is_director: bool
+    is_officer: bool
+    is_ten_percent_owner: bool
+    insider_title: str | None
+    is_c_suite: bool
+    accession_number: str
+    filed_at: Date | None
+    owners: list[FormOwner]
+    marks: FigureMarks
+
+
+class ShareSums(TypedDict):
+    """Shares held directly and indirectly, and both."""
+
+    total_shares_direct: Decimal
+    total_shares_indirect: Decimal
+    total_beneficial: Decimal
+
+
+class OwnershipVehicle(TypedDict):
+    """In whose hands some of an insider's shares are."""
+
+    nature: str | None
+    ownership_nature: str | None
+    security_title: str | None
+    shares: Decimal | None
+    as_of: Date
+    name: str | None
+    indirect_owner_name: str | None
+
+
+class _CompanyOwnership(TypedDict):
+    total_beneficial_ownership: Decimal
+    vehicles: list[OwnershipVehicle]
+
+
+class _InsiderOwnership(ShareSums):
+    companies: dict[str, _CompanyOwnership]
+
+
+class _InsiderRole(TypedDict):
+    ticker: str | None
+    company: str
+    issuer_cik: str
+    roles: list[str]
+    as_of: Date
+    total_beneficial_ownership: Decimal | None
+
+
+class InsiderProfile(names.InsiderName):
+    """An insider's roles, holdings and the last year's trades."""
+
+    current_roles: list[_InsiderRole]
+    ownership_summary: _InsiderOwnership
+    total_transactions_365d: int
+    total_buy_value_365d: int
+    total_sell_value_365d: int
+    latest_transaction_date: Date | None
+    recent_transactions: list[InsiderTransaction]
+
+
+def of_issuer(tx: Transaction, issuer: int, until: str = LATEST) -> list[Row]:
+    """Positions in a company's securities, a joint one once, those of the latest day first."""
+    return tx.all("holdings_of_issuer", issuer=issuer, until=until)
+
+
+def of_insider(tx: Transaction, insider: int, issuer: int | None = None, until: str = LATEST) -> list[Row]:
+    """An insider's positions, company by company."""
+    return tx.all("holdings_of_insider", insider=insider, issuer=issuer, until=until)
+
+
+def of_everybody(tx: Transaction, until: str, limit: int, offset: int) -> list[Row]:
+    """Everybody's positions as of a day, by issuer and insider."""
+    return tx.all("holdings_of_everybody", until=until, limit=limit, offset=offset)
+
+
+def insiders_of_issuer(tx: Transaction, issuer: int) -> int:
+    """How many insiders have reported holdings in a company's securities."""
+    return int(tx.value("count_insiders_of_issuer", issuer=issuer))
+
+
+def objects(tx: Transaction, rows: Sequence[Row], *, insider: int | None = None) -> list[InsiderHolding]:
+    """The positions as answers show them.
+
+    ``total_beneficial_ownership`` sums all vehicles of the same class and form; a derivative has none.
+    ``insider`` is whom the answer is about, else the first owner.
+    """
+    ids = {row["form_id"] for row in rows}
+    forms = {form["id"]: form for form in tx.all("holding_forms", forms=json.dumps(sorted(ids)))}
+    owners = trades.owners_of(tx, ids)
+    sums = trades.amounts(tx, {row["under"] for row in rows})
+    return [_holding(row, forms[row["form_id"]], owners[row["form_id"]], sums, insider) for row in rows]
+
+
+def _holding(
+    row: Row, form: Row, owners: list[FormOwner], sums: dict[tuple[int, str], Decimal | None], insider: int | None
+) -> InsiderHolding:
+    shown = trades.shown_owner(owners, insider)
+    sector, industry = sectors.of(form["sic"])
+    marks = {}
+    if row["amount_owned"] is None:
+        marks["amount_owned"] = trades.absent(json.loads(row["amount_notes"] or "[]"))
+    total = None if row["is_derivative"] else sums[(row["under"], row["class"])]
+    if total is None:
+        reason = "not_of_derivatives" if row["is_derivative"] else "amount_missing"
+        marks["total_beneficial_ownership"] = trades.absent(reason=reason)
+    return made(
+        InsiderHolding,
+        row,
+        **dict(form),
+        **shown,
+        holding_id=f"{form['accession_number']}:{row['seq']}",
+        total_beneficial_ownership=total,
+        sector=sector,
+        industry=industry,
+        insider_name=shown["name"],
+        insider_cik=shown["cik"],
+        insider_title=shown["title"],
+        owners=owners,
+        marks=marks,
+    )
+
+
+def summary(rows: Sequence[Row]) -> ShareSums:
+    """The sums of positions; derivatives and amounts that are not given are left out."""
+    direct, indirect = Decimal(), Decimal()
+    for row in rows:
+        if not row["is_derivative"] and row["amount_owned"] is not None:
+            if row["ownership_nature"] == "I":
+                indirect += Decimal(row["amount_owned"])
+            else:
+                direct += Decimal(row["amount_owned"])
+    return {"total_shares_direct": direct, "total_shares_indirect": indirect, "total_beneficial": direct + indirect}
+
+
+def by_company(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """An insider's positions by the issuer's CIK, padded."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(f"{row['issuer_cik']:010}", []).append(row)
+    return found
+
+
+def vehicles(rows: Sequence[Row]) -> list[OwnershipVehicle]:
+    """In whose hands an insider's shares of one company are."""
+    return [
+        made(
+            OwnershipVehicle,
+            row,
+            nature=row["ownership_nature"],
+            shares=None if row["amount_owned"] is None else Decimal(row["amount_owned"]),
+            as_of=row["reported_date"],
+            name=row["nature"],
+        )
+        for row in rows
+        if not row["is_derivative"]
+    ]
+
+
+def profile(tx: Transaction, insider: int, today: int) -> InsiderProfile:
+    """An insider's roles, holdings and trades; NOT_FOUND for an unknown one.
+
+    Figures of the last 365 days are of forms filed since ``today``, the day's number, less 365.
+    """
+    named = names.named(tx, insider)
+    rows = of_insider(tx, insider)
+    companies: dict[str, _CompanyOwnership] = {
+        issuer: {"total_beneficial_ownership": summary(held)["total_beneficial"], "vehicles": vehicles(held)}
+        for issuer, held in by_company(rows).items()
+    }
+    roles = []
+    for row in tx.all("roles_of_insider", insider=insider):
+        held = companies.get(row["issuer_cik"])
+        total = held["total_beneficial_ownership"] if held else None
+        names_of_roles = role_names(row["bits"], row["title"])
+        roles.append(made(_InsiderRole, row, roles=names_of_roles, total_beneficial_ownership=total))
+    year = tx.one("year_of_insider", insider=insider, since=today - 365)
+    assert year is not None
+    recent = trades.of_insider(tx, insider, trades.TradeFilters(limit=_RECENT)).ids
+    return made(
+        InsiderProfile,
+        year,
+        **named,
+        current_roles=roles,
+        ownership_summary={**summary(rows), "companies": companies},
+        recent_transactions=trades.objects(tx, recent, insider=insider),
+    )
+
+
+def role_names(bits: int, title: str | None) -> list[str]:
+    """The relationships of an owner in words, the officer's title among them."""
+    known = titles.title(title) if bits & titles.OFFICER else None
+    named = (
+        (titles.DIRECTOR, "Director"),
+        (titles.OFFICER, known.name if known else "Officer"),
+        (titles.TEN_PERCENT, "10% Owner"),
+        (titles.OTHER, "Other"),
+    )
+    return [name for bit, name in named if bits & bit]

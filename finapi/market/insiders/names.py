@@ -1,0 +1,97 @@
+"""Insiders and issuers by what somebody remembers of their names."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple, TypedDict
+
+from finapi.core.errors import ApiError
+from finapi.core.records import made
+from finapi.market.insiders import store
+from finapi.store.db import Transaction
+
+INSIDERS, ISSUERS = 0, 1
+
+# How many names with one word are looked at; a more common word must stand with a rarer one.
+_MOST_WITH_WORD = 2_000
+# Insiders that a search finds.
+_MOST_FOUND = 200
+
+
+class NameMatches(NamedTuple):
+    """CIKs of insiders and issuers; ``cut`` says that there were more than are looked at."""
+
+    insiders: list[int]
+    issuers: list[int]
+    cut: bool
+
+
+class InsiderName(TypedDict):
+    """What an insider is called."""
+
+    cik: str
+    name: str
+    is_entity: bool
+
+
+class InsiderOfCompanies(InsiderName):
+    """An insider with the number of companies that the forms are about."""
+
+    total_companies: int
+
+
+class InsiderFound(InsiderName):
+    """An insider with the companies of the latest forms."""
+
+    latest_company: str | None
+    active_tickers: list[str]
+
+
+def matching(tx: Transaction, query: str, most: int) -> NameMatches:
+    """Insiders and issuers whose names have every word of ``query``, or one that begins with it; ``most`` of a kind.
+
+    A CIK finds its insider and its issuer.
+    """
+    if query.strip().isascii() and query.strip().isdigit() and len(query.strip()) <= 10:
+        cik = int(query)
+        insiders = [cik] if tx.value("insider_name", cik=cik) is not None else []
+        return NameMatches(insiders, [cik], False)
+    insiders, cut = _with_words(tx, INSIDERS, query, most)
+    issuers, cut_too = _with_words(tx, ISSUERS, query, most)
+    return NameMatches(insiders, issuers, cut or cut_too)
+
+
+def _with_words(tx: Transaction, kind: int, query: str, most: int) -> tuple[list[int], bool]:
+    found: set[int] | None = None
+    cut = False
+    # The longest word first: it narrows most.
+    for word in sorted(store.words(query), key=len, reverse=True):
+        known = None if found is None else json.dumps(sorted(found))
+        after = word + "\U0010ffff"
+        rows = tx.all("names_with_word", kind=kind, word=word, after=after, known=known, limit=_MOST_WITH_WORD)
+        cut = cut or len(rows) == _MOST_WITH_WORD
+        found = {row["cik"] for row in rows}
+        if not found:
+            break
+    ranked = sorted(found or ())
+    return ranked[:most], cut or len(ranked) > most
+
+
+def named(tx: Transaction, cik: int) -> InsiderOfCompanies:
+    """What an insider is called; NOT_FOUND for an unknown one."""
+    row = tx.one("insider_named", cik=cik)
+    if row is None:
+        raise ApiError("NOT_FOUND", "No insider with this CIK is known.")
+    return made(InsiderOfCompanies, row)
+
+
+def search(tx: Transaction, query: str, limit: int, offset: int) -> list[InsiderFound]:
+    """Insiders whose names match, the most recently active first."""
+    found = []
+    ciks = json.dumps(matching(tx, query, _MOST_FOUND).insiders)
+    for row in tx.all("insiders_active", ciks=ciks, limit=limit, offset=offset):
+        issuers = tx.all("issuers_of_insider", insider=int(row["cik"]))
+        latest = issuers[0]["name"] if issuers else None
+        tickers = [one["ticker"] for one in issuers if one["ticker"]]
+        found.append(made(InsiderFound, row, latest_company=latest, active_tickers=tickers))
+    return found

@@ -1,0 +1,209 @@
+"""What the rows of an ownership form mean: kinds of transactions, plans, exercises, lateness.
+
+Everything here follows from one form alone, so that it does not depend on what else is stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import date, timedelta
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import NamedTuple
+
+from finapi.edgar.ownership import OwnershipForm, OwnershipRow
+from finapi.market.insiders import business_days
+
+STANDARD_TYPES = ("purchase", "sale", "grant", "exercise", "gift", "other")
+_TYPE_OF = {"P": "purchase", "S": "sale", "A": "grant", "G": "gift", **dict.fromkeys("MXOC", "exercise")}
+EXERCISES = ("M", "X", "O")
+
+# General Instruction 8 of Form 4, in our words.
+DESCRIPTIONS = {
+    "P": "Purchase in the market or privately",
+    "S": "Sale in the market or privately",
+    "V": "Reported earlier than required",
+    "A": "Grant or award by the company",
+    "D": "Sale or return to the company",
+    "F": "Shares withheld or delivered for the exercise price or taxes",
+    "I": "Discretionary transaction in a company plan",
+    "M": "Exercise or conversion of a derivative, exempt under Rule 16b-3",
+    "C": "Conversion of a derivative",
+    "E": "Expiration of a short derivative position",
+    "H": "Expiration or cancellation of a long derivative position",
+    "O": "Exercise of an out-of-the-money derivative",
+    "X": "Exercise of an in-the-money or at-the-money derivative",
+    "G": "Gift",
+    "L": "Small acquisition under Rule 16a-6",
+    "W": "Acquisition or disposition by will or inheritance",
+    "Z": "Deposit into or withdrawal from a voting trust",
+    "J": "Other, as its footnote says",
+    "K": "Equity swap or similar",
+    "U": "Tender of shares in a change of control",
+}
+
+# Looked for sentence by sentence, each in one pass: footnotes are written by anybody.
+_SENTENCE = re.compile(r"[.;]")
+_PLAN = re.compile(r"10b5-?\s?1", re.IGNORECASE)
+_DENIED = re.compile(r"\b(?:not|neither|other than|outside)\b", re.IGNORECASE)
+_TO_COVER = re.compile(r"sell[- ]to[- ]cover", re.IGNORECASE)
+_PAYS = re.compile(r"\b(?:satisfy|cover|pay|fund|obligations?)\b", re.IGNORECASE)
+_TAXES = re.compile(r"\b(?:tax|taxes|withholding)\b", re.IGNORECASE)
+_SOLD = re.compile(r"\b(?:sold|sales?|sell)\b", re.IGNORECASE)
+_CASHLESS = re.compile(r"\bcashless\b", re.IGNORECASE)
+_EXERCISE = re.compile(r"\bexercis", re.IGNORECASE)
+
+# Dollars: more than any company is worth. What is beyond is a slip of the filer's, and many of them must still
+# have a sum that SQLite's integers hold.
+LARGEST_VALUE = 10_000_000_000_000
+
+# A two-day duty since the Sarbanes-Oxley Act; before it the form was due on the 10th of the next month.
+_TWO_DAYS_SINCE = date(2002, 8, 29)
+# Gifts moved from Form 5 to Form 4 (Release 33-11138).
+_GIFTS_SINCE = date(2023, 2, 27)
+_FORM_5_CODES = ("L", "W", "Z")
+FORM_4_DAYS = 2  # business days after the transaction (Rule 16a-3(g)(1))
+FORM_3_DAYS = 10  # days after the event (Section 16(a)(2)(B))
+FORM_5_DAYS = 45  # days after the end of the fiscal year (Rule 16a-3(f)(1))
+_FIRST_DAY = date(1934, 6, 6)  # of Section 16: what is dated before it is a slip of the filer's
+
+
+class TradeFacts(NamedTuple):
+    """What is concluded of one transaction. ``value`` is in whole dollars, None when it cannot be computed;
+    ``plan_source`` is checkbox, footnote, remarks or not_stated.
+    """
+
+    standard_type: str
+    direction: int
+    value: int | None
+    rule_10b5_1: bool
+    plan_source: str
+    cashless: bool
+    sell_to_cover: bool
+
+
+def standard_type(code: str | None) -> str:
+    """One of :data:`STANDARD_TYPES` for a transaction code."""
+    return _TYPE_OF.get(code or "", "other")
+
+
+def facts(form: OwnershipForm) -> list[TradeFacts]:
+    """The conclusions for each transaction of a form, in the order of its transactions."""
+    # Each footnote is read once, however many rows refer to it.
+    meanings = {one: _meaning(text) for one, text in form.footnotes}
+    rows = [row for row in form.rows if row.transaction]
+    said = [set().union(*(meanings.get(one, ()) for one in row.notes_of())) for row in rows]
+    plans, cashless = _plans(form, said), _cashless(rows)
+    return [
+        TradeFacts(
+            standard_type(row.code),
+            # A derivative is no trade in the market, and neither is anything but a purchase or a sale.
+            0
+            if row.derivative
+            else {("P", "A"): 1, ("S", "D"): -1}.get((row.code or "", row.acquired_disposed or ""), 0),
+            value(row),
+            *plans[place],
+            "cashless" in said[place] or cashless[place],
+            row.code == "S" and "to cover" in said[place],
+        )
+        for place, row in enumerate(rows)
+    ]
+
+
+def value(row: OwnershipRow) -> int | None:
+    """Shares times price (or the total that is given) in whole dollars, halves to even; None without them."""
+    if row.shares is not None and row.price is not None:
+        exact = Decimal(row.shares) * Decimal(row.price)
+    elif row.total_value is not None:
+        exact = Decimal(row.total_value)
+    else:
+        return None
+    whole = int(exact.to_integral_value(ROUND_HALF_EVEN))
+    return whole if abs(whole) <= LARGEST_VALUE else None
+
+
+def usable_date(text: str | None) -> str | None:
+    """A transaction date, or None for one before there was a Section 16 (year 15 for 2015)."""
+    return text if text is not None and date.fromisoformat(text) >= _FIRST_DAY else None
+
+
+def lateness(form: OwnershipForm, filed_at: str | None) -> tuple[bool | None, int | None]:
+    """Whether a form was filed too late, and business days from what it reports to its filing.
+
+    (None, None) for amendments and where a date is missing: they are not judged.
+    """
+    if filed_at is None or form.form.endswith("/A") or usable_date(form.period) is None:
+        return None, None
+    filed, event = date.fromisoformat(filed_at), date.fromisoformat(form.period)
+    base = form.form[0]
+    if base == "4":
+        event = _first_due(form, event)
+    days = business_days.between(event, filed)
+    if base == "3":
+        return filed > business_days.on_or_after(event + timedelta(FORM_3_DAYS)), days
+    if base == "5":
+        return filed > business_days.on_or_after(event + timedelta(FORM_5_DAYS)), days
+    if event < _TWO_DAYS_SINCE:
+        return None, days
+    return days > FORM_4_DAYS, days
+
+
+def _first_due(form: OwnershipForm, period: date) -> date:
+    """The day of the earliest transaction that had to be reported within two days, else the period."""
+    due = []
+    for row in form.rows:
+        told = usable_date(row.deemed_date or row.date)
+        if not row.transaction or told is None or row.timeliness == "E":
+            continue
+        day = date.fromisoformat(told)
+        if row.code not in _FORM_5_CODES and (row.code != "G" or day >= _GIFTS_SINCE):
+            due.append(day)
+    return min(due, default=period)
+
+
+def _meaning(text: str) -> set[str]:
+    """What the words of a footnote say of a row that refers to it: "plan", "to cover" (taxes), "cashless"."""
+    found = set()
+    for sentence in _SENTENCE.split(text):
+        plan = _PLAN.search(sentence)
+        if plan is not None and not _DENIED.search(sentence, 0, plan.start()):
+            found.add("plan")
+        if _TO_COVER.search(sentence) or all(one.search(sentence) for one in (_PAYS, _TAXES, _SOLD)):
+            found.add("to cover")
+        if _CASHLESS.search(sentence) and _EXERCISE.search(sentence):
+            found.add("cashless")
+    return found
+
+
+def _plans(form: OwnershipForm, said: Sequence[set[str]]) -> list[tuple[bool, str]]:
+    """Of each transaction, whether it is under a plan, and what says so."""
+    in_notes = any("plan" in mine for mine in said)
+    if form.rule_10b5_1 is not None:
+        # A ticked box without a footnote that says which rows covers them all.
+        other = (form.rule_10b5_1 and not in_notes, "checkbox")
+    elif not in_notes and "plan" in _meaning(form.remarks or ""):
+        other = (True, "remarks")
+    else:
+        other = (False, "not_stated")
+    # The box covers plans made under the rule as amended in 2023; of older ones only a footnote speaks.
+    return [(True, "footnote") if "plan" in mine else other for mine in said]
+
+
+def _cashless(rows: Sequence[OwnershipRow]) -> list[bool]:
+    """Exercises for a price, and same-day sales of no more than the shares that they brought."""
+    keys = [(row.date, (row.title or "").casefold()) for row in rows]
+    paid = [row.code in EXERCISES and Decimal(row.price or 0) > 0 for row in rows]
+    exercised: dict[tuple[str | None, str], Decimal] = defaultdict(Decimal)
+    sold: dict[tuple[str | None, str], Decimal] = defaultdict(Decimal)
+    for row, key, bought in zip(rows, keys, paid, strict=True):
+        if row.derivative or row.shares is None:
+            continue
+        if bought and row.acquired_disposed == "A":
+            exercised[key] += Decimal(row.shares)
+        elif row.code == "S" and row.acquired_disposed == "D":
+            sold[key] += Decimal(row.shares)
+    return [
+        not row.derivative and 0 < sold[key] <= exercised[key] and (row.code == "S" or bought)
+        for row, key, bought in zip(rows, keys, paid, strict=True)
+    ]

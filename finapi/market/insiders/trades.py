@@ -1,0 +1,350 @@
+"""Transactions of insiders: pages of ids that one index each gives in its order, then the rows of a page."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Annotated, Any, NamedTuple, TypedDict
+
+from finapi.core.records import Date, OneOf, Time, made
+from finapi.edgar.ownership import FORMS
+from finapi.market.insiders import titles
+from finapi.market.insiders.amendments import fold
+from finapi.market.insiders.rules import DESCRIPTIONS, STANDARD_TYPES
+from finapi.market.reference import sectors
+from finapi.store.db import Row, Transaction
+
+BUY, SELL = 1, -1
+
+# Where a list begins: every row comes behind it.
+_LARGEST = 2**62
+
+_COMMON = re.compile(r"\b(?:common|ordinary)\b|^class \w+ (?:stock|shares?)|^(?:stock|shares?)$")
+_NOT_COMMON = re.compile(r"\b(?:preferred|options?|warrants?|units?|notes?|rights?|phantom)\b")
+
+
+class InsiderCursor(NamedTuple):
+    """The last row of a page, behind which the next one begins. ``value`` counts in lists that are sorted by it."""
+
+    value: int = _LARGEST
+    day: int = _LARGEST
+    form: int = _LARGEST
+    seq: int = _LARGEST
+
+    def __str__(self) -> str:
+        return "_".join(map(str, self))
+
+
+class IdPage(NamedTuple):
+    """Ids of the rows of a page, the cursor of the next page (None at the end) and how many rows there are in all.
+
+    ``total`` is None where they are not counted.
+    """
+
+    ids: list[int]
+    next_cursor: str | None
+    total: int | None
+
+
+class TradeFilters(NamedTuple):
+    """What narrows transactions; None does not. ``industry`` is a major group, ``sector`` a division's letter.
+
+    ``since`` is a filing day by its number; the other dates are those of transactions.
+    """
+
+    limit: int = 0
+    offset: int = 0
+    cursor: InsiderCursor = InsiderCursor()
+    type: str | None = None
+    sector: str | None = None
+    industry: int | None = None
+    since: int = 0
+    date_from: str | None = None
+    date_to: str | None = None
+    code: str | None = None
+    acquired_disposed: str | None = None
+    min_value: int | None = None
+    max_value: int | None = None
+    with_roles: int = 0
+    without_roles: int = 0
+    no_plan: bool = False
+    no_cashless: bool = False
+    no_cover: bool = False
+    dedup: bool = False
+
+
+def cursor(text: str | None) -> InsiderCursor:
+    """The row that a cursor names; the beginning of a list for None; ValueError for any other text."""
+    if text is None:
+        return InsiderCursor()
+    parts = [int(part) for part in text.split("_")] if re.fullmatch(r"(?:-?[0-9]{1,19}_){3}-?[0-9]{1,19}", text) else []
+    if not parts or any(abs(part) > _LARGEST * 2 - 1 for part in parts):
+        raise ValueError(f"{text[:100]!r} is not a cursor")
+    return InsiderCursor(*parts)
+
+
+def latest(tx: Transaction, filters: TradeFilters, *, counted: bool = True) -> IdPage:
+    """The newest transactions by filing day, of one type, sector or industry."""
+    return _page(tx, f"trades_of_{narrowest(filters, 'industry', 'sector', 'type')}", filters, counted=counted)
+
+
+def of_issuer(tx: Transaction, issuer: int, filters: TradeFilters) -> IdPage:
+    """The newest transactions in a company's securities."""
+    return _page(tx, "trades_of_issuer", filters, issuer=issuer)
+
+
+def of_insider(tx: Transaction, insider: int, filters: TradeFilters) -> IdPage:
+    """The newest transactions that an insider reported, alone or with others."""
+    return _page(tx, "trades_of_insider", filters, insider=insider)
+
+
+def top(tx: Transaction, direction: int, filters: TradeFilters, *, counted: bool = True) -> IdPage:
+    """The purchases or sales of the greatest value, the greatest first."""
+    query = f"top_trades_of_{narrowest(filters, 'industry', 'sector')}"
+    return _page(tx, query, filters, counted=counted, direction=direction)
+
+
+def of_any(tx: Transaction, insiders: Sequence[int], issuers: Sequence[int], filters: TradeFilters) -> IdPage:
+    """The newest transactions of any of these insiders or in the securities of any of these issuers."""
+    return _page(tx, "trades_of_any", filters, counted=False, **_ciks(insiders, issuers))
+
+
+def undated(tx: Transaction, filters: TradeFilters, *, issuer: int | None = None, directed: bool = False) -> int:
+    """How many transactions of a company, or of all, windows leave out for lack of a date; ``directed``: of P and S."""
+    return int(tx.value("undated_trades", filters._asdict(), issuer=issuer, directed=directed))
+
+
+def undated_of_insider(tx: Transaction, insider: int, filters: TradeFilters) -> int:
+    """The same of an insider's."""
+    return int(tx.value("undated_trades_of_insider", filters._asdict(), insider=insider))
+
+
+def undated_of_any(tx: Transaction, insiders: Sequence[int], issuers: Sequence[int], filters: TradeFilters) -> int:
+    """The same of what :func:`of_any` finds."""
+    return int(tx.value("undated_trades_of_any", filters._asdict(), **_ciks(insiders, issuers)))
+
+
+def _ciks(insiders: Sequence[int], issuers: Sequence[int]) -> dict[str, str]:
+    return {"insiders": json.dumps(list(insiders)), "issuers": json.dumps(list(issuers))}
+
+
+def _page(tx: Transaction, query: str, filters: TradeFilters, *, counted: bool = True, **more: Any) -> IdPage:
+    # Without repeats, to count would cost as much as to show them all.
+    count = f"count_{query}" if counted and not filters.dedup else None
+    return page(tx, query, {**filters._asdict(), **filters.cursor._asdict(), **more}, count)
+
+
+def page(tx: Transaction, query: str, values: Mapping[str, Any], count: str | None) -> IdPage:
+    """The first ``limit`` rows that a query finds behind a cursor, counted by the query ``count``."""
+    rows = tx.all(query, values, limit=values["limit"] + 1)
+    shown, after = rows[: values["limit"]], None
+    if len(rows) > len(shown):
+        after = str(InsiderCursor(*(shown[-1][name] for name in ("value", "filed_day", "form_id", "seq"))))
+    return IdPage([row["id"] for row in shown], after, tx.value(count, values) if count else None)
+
+
+def narrowest(filters: NamedTuple, *names: str) -> str:
+    """The first of these filters that is given, whose index a list is read from; "all" when none is."""
+    return next((name for name in names if getattr(filters, name) is not None), "all")
+
+
+# ---- rows
+
+
+class FigureMark(TypedDict):
+    """Why a figure of a form is null, and which footnotes say more."""
+
+    status: Annotated[str, OneOf(("absent",))]
+    reason: str
+    footnotes: list[str]
+
+
+FigureMarks = Annotated[dict[str, FigureMark], "Why a figure is null, by its name."]
+
+
+class FormOwner(TypedDict):
+    """An owner of a form as lists show it."""
+
+    cik: str
+    name: str
+    is_entity: bool
+    is_director: bool
+    is_officer: bool
+    is_ten_percent_owner: bool
+    is_other: bool
+    is_c_suite: bool
+    title: str | None
+    officer_title_standardized: str | None
+
+
+class InsiderTransaction(TypedDict):
+    """A transaction of a form. ``insider_*`` and the flags beside them are of one owner, or of all together."""
+
+    transaction_id: str
+    transaction_date: Date | None
+    transaction_code: str | None
+    transaction_description: str | None
+    standard_type: Annotated[str, OneOf(STANDARD_TYPES)]
+    acquired_disposed_code: str | None
+    shares: Decimal | None
+    price_per_share: Decimal | None
+    transaction_value: Annotated[int | None, "Shares times price in whole dollars."]
+    shares_owned_following: Decimal | None
+    value_owned_following: Decimal | None
+    total_beneficial_ownership: Annotated[Decimal | None, "Shares of the class after the form, over all vehicles."]
+    ownership_nature: str | None
+    indirect_owner_name: str | None
+    is_derivative: bool
+    security_type: str | None
+    is_common_stock: bool
+    is_rule_10b5_1: bool
+    rule_10b5_1_source: Annotated[str, OneOf(("checkbox", "footnote", "remarks", "not_stated"))]
+    is_cashless_exercise: bool
+    is_sell_to_cover: bool
+    insider_name: str
+    insider_cik: str
+    is_entity: bool
+    is_director: bool
+    is_officer: bool
+    is_ten_percent_owner: bool
+    is_other: bool
+    insider_title: str | None
+    officer_title_standardized: str | None
+    is_c_suite: bool
+    seniority_rank: int | None
+    title_category: str | None
+    is_section_16_officer: bool
+    is_named_executive_officer: Annotated[bool | None, "null where a form does not say."]
+    ticker: str | None
+    company_name: str
+    sector: str | None
+    industry: str | None
+    issuer_cik: str
+    accession_number: str
+    form_type: Annotated[str, OneOf(FORMS)]
+    filing_date: Date | None
+    filed_at: Date | None
+    accepted_at: Time | None
+    period_of_report: Date
+    is_late: Annotated[bool | None, "null for an amendment, and where a date is unknown."]
+    business_days_to_file: int | None
+    is_amendment: bool
+    non_derivative_holding_count: int
+    derivative_holding_count: int
+    footnote_count: int
+    owner_count: int
+    owners: list[FormOwner]
+    marks: FigureMarks
+
+
+def objects(
+    tx: Transaction, ids: Sequence[int], *, insider: int | None = None, collapse: bool = False
+) -> list[InsiderTransaction]:
+    """The transactions of these ids in this order.
+
+    ``insider_*`` and the flags beside them are those of the first owner, of ``insider`` when given, or with
+    ``collapse`` of all owners together; ``owners`` always lists all of them. A figure that is null stands in
+    ``marks`` with its reason.
+    """
+    rows = tx.all("trades_by_id", ids=json.dumps(list(ids)))
+    forms = {row["form_id"] for row in rows}
+    owners, held = owners_of(tx, forms), amounts(tx, forms)
+    return [_transaction(row, owners[row["form_id"]], held, insider, collapse=collapse) for row in rows]
+
+
+def owners_of(tx: Transaction, forms: Iterable[int]) -> dict[int, list[FormOwner]]:
+    """The owners of each of these forms, in the form's order."""
+    found: dict[int, list[FormOwner]] = {}
+    for row in tx.all("owners_of_forms", forms=json.dumps(sorted(forms))):
+        title = titles.title(row["officer_title"])
+        owner = made(FormOwner, row, officer_title_standardized=title.name if title else None)
+        found.setdefault(row["form_id"], []).append(owner)
+    return found
+
+
+def shown_owner(owners: Sequence[FormOwner], insider: int | None) -> FormOwner:
+    """The owner that a row is about: ``insider`` where it is one of them, else the first."""
+    return next((one for one in owners if insider is not None and int(one["cik"]) == insider), owners[0])
+
+
+def amounts(tx: Transaction, forms: Iterable[int]) -> dict[tuple[int, str], Decimal | None]:
+    """Shares held of a class after each of these forms, over all vehicles; None where one gives no amount."""
+    held: dict[tuple[int, str], Decimal | None] = {}
+    for row in tx.all("amounts_under_forms", forms=json.dumps(sorted(forms))):
+        key = (row["under"], row["class"])
+        so_far = held.get(key, Decimal())
+        held[key] = None if so_far is None or row["amount"] is None else so_far + Decimal(row["amount"])
+    return held
+
+
+def _transaction(
+    row: Row,
+    owners: list[FormOwner],
+    held: Mapping[tuple[int, str], Decimal | None],
+    insider: int | None,
+    *,
+    collapse: bool,
+) -> InsiderTransaction:
+    cls = fold(row["security_type"])
+    sector, industry = sectors.of(row["sic"])
+    return made(
+        InsiderTransaction,
+        row,
+        transaction_description=DESCRIPTIONS.get(row["transaction_code"]),
+        total_beneficial_ownership=held.get((row["form_id"], cls)),
+        is_common_stock=not row["is_derivative"] and bool(_COMMON.search(cls)) and not _NOT_COMMON.search(cls),
+        **_insider(owners, insider, collapse=collapse),
+        sector=sector,
+        industry=industry,
+        owners=owners,
+        marks=_marks(row),
+    )
+
+
+def _insider(owners: list[FormOwner], insider: int | None, *, collapse: bool) -> dict[str, Any]:
+    shown = shown_owner(owners, insider)
+    named = owners if collapse else [shown]
+    title = titles.title(shown["title"] if shown["is_officer"] else None)
+    is_officer = any(one["is_officer"] for one in named)
+    return {
+        **shown,
+        "insider_name": "; ".join(one["name"] for one in named),
+        "insider_cik": shown["cik"],
+        "is_director": any(one["is_director"] for one in named),
+        "is_officer": is_officer,
+        "is_ten_percent_owner": any(one["is_ten_percent_owner"] for one in named),
+        "is_other": any(one["is_other"] for one in named),
+        "insider_title": shown["title"],
+        "is_c_suite": any(one["is_c_suite"] for one in named),
+        "seniority_rank": title.rank if title else None,
+        "title_category": title.category if title else None,
+        "is_section_16_officer": is_officer,
+        "is_named_executive_officer": title.named if title else None,
+    }
+
+
+# The figures of a row, and under which name its footnotes are stored.
+_FIGURES = {
+    "shares": "shares",
+    "price_per_share": "price",
+    "shares_owned_following": "following_shares",
+    "value_owned_following": "following_value",
+}
+
+
+def _marks(row: Row) -> dict[str, FigureMark]:
+    notes: dict[str, list[str]] = json.loads(row["figure_notes"]) if row["figure_notes"] else {}
+    marks = {figure: absent(notes.get(stored, ())) for figure, stored in _FIGURES.items() if row[figure] is None}
+    if row["transaction_value"] is None:
+        lacking = next((figure for figure in ("shares", "price_per_share") if figure in marks), None)
+        marks["transaction_value"] = absent(reason=f"{lacking}_missing" if lacking else "out_of_range")
+    return marks
+
+
+def absent(footnotes: Iterable[str] = (), *, reason: str | None = None) -> FigureMark:
+    """The mark of a figure that is null: why (by default what its footnotes imply), and its footnotes."""
+    notes = list(footnotes)
+    reason = reason or ("only_in_footnote" if notes else "not_reported")
+    return {"status": "absent", "reason": reason, "footnotes": notes}

@@ -1,0 +1,127 @@
+"""Whom the poller follows, and the documents that it has still to fetch.
+
+What is wanted is written in the transaction that learns of the filing, so that a stop loses nothing; it is
+ticked off when it has been stored, and what is stored twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from finapi.core.clock import iso
+from finapi.edgar.forms import FETCHED
+from finapi.market.reference import companies
+from finapi.store.db import Row, Transaction
+
+# How often the list of a company's filings is fetched when the feed tells of none.
+LIST_HOURS = 24
+
+# When a document that did not come, or not whole, is asked for again, in seconds after each try: it is often there in
+# a minute, and an outage that somebody has to notice lasts for days. After these and one more it is given up.
+TRY_AGAIN = (60, 300, 900, 3600, 10_800, 21_600, 43_200, 86_400, 86_400)
+LATEST = 2 * TRY_AGAIN[-1]  # within which whatever is due is due, lists of filings too
+
+KEEP = timedelta(days=60)  # how long what was fetched is remembered; far beyond what an index can tell of again
+
+
+def add(tx: Transaction, cik: int, now: datetime) -> bool:
+    """Follow a company; False when it is followed already. One that is not known is called by its number."""
+    companies.put_unnamed(tx, cik)
+    return tx.run("follow", cik=cik, now=iso(now)) > 0
+
+
+def drop(tx: Transaction, cik: int, now: datetime) -> bool:
+    """Follow a company no more; False when it was not followed."""
+    return tx.run("unfollow", cik=cik) > 0
+
+
+def listed(tx: Transaction) -> list[dict[str, Any]]:
+    """The companies that are followed: ``cik`` of ten digits, ``ticker``, ``name``, ``added_at``."""
+    return [
+        {"cik": f"{row['cik']:010}", "ticker": row["ticker"], "name": row["name"], "added_at": row["added_at"]}
+        for row in tx.all("followed")
+    ]
+
+
+def note(
+    tx: Transaction, now: datetime, accession: str, form: str, ciks: Sequence[int], forms: Sequence[str] = ()
+) -> None:
+    """Want the documents of a filing that a list tells of, if they are of those that are fetched.
+
+    Of followed companies all are, or the ``forms``. The first time, the lists of followed companies that are part of it
+    are due at once: they say more of it.
+    """
+    followed = [row["cik"] for row in tx.all("followed_among", ciks=json.dumps(list(ciks)))]
+    if form in FETCHED or (followed and (not forms or form.removesuffix("/A") in forms)):
+        # Whichever party's folder it lies in: all of them hold it.
+        cik = followed[0] if followed else ciks[0]
+        if tx.run("want_documents", accession=accession, cik=cik, form=form, now=iso(now)):
+            for one in followed:
+                tx.run("hasten_followed", cik=one, now=iso(now))
+
+
+def note_recent(tx: Transaction, now: datetime, cik: int, days: int, forms: Sequence[str] = ()) -> None:
+    """Want the documents of what a company filed in the last ``days``, of the ``forms`` and their amendments.
+
+    Without any its figures, and the forms that are fetched of everybody.
+    """
+    since = (now - timedelta(days=days)).date().isoformat()
+    for row in tx.all("recent_filings_of", cik=cik, since=since):
+        usual = row["is_xbrl"] or row["form"] in FETCHED
+        if row["form"].removesuffix("/A") in forms if forms else usual:
+            tx.run("want_documents", accession=row["accession"], cik=cik, form=row["form"], now=iso(now))
+
+
+def due(tx: Transaction, now: datetime, limit: int) -> list[Row]:
+    """The filings whose documents are to be fetched now: ``accession``, ``cik``, ``form``, ``tries``."""
+    # Later than any schedule says: the clock was put back.
+    latest = iso(now + timedelta(seconds=LATEST))
+    return tx.all("documents_due", now=iso(now), latest=latest, limit=limit)
+
+
+def lists_due(tx: Transaction, now: datetime, limit: int) -> list[int]:
+    """The companies whose lists of filings are to be fetched now."""
+    latest = iso(now + timedelta(seconds=LATEST))
+    return [row["cik"] for row in tx.all("followed_due", now=iso(now), latest=latest, limit=limit)]
+
+
+def ended(tx: Transaction, accession: str, now: datetime, refused: str | None) -> None:
+    """Tick a filing off: stored, or refused with the reason."""
+    state = "done" if refused is None else "refused"
+    tx.run("end_document", accession=accession, state=state, now=iso(now), reason=refused)
+    tx.run("forget_documents", before=iso(now - KEEP))
+
+
+def put_off(tx: Transaction, row: Row, now: datetime, reason: str, least: float = 0.0) -> datetime | None:
+    """Ask for a document again later, not within ``least`` seconds: when; None when it is given up."""
+    if row["tries"] >= len(TRY_AGAIN):
+        ended(tx, row["accession"], now, reason)
+        return None
+    again = now + timedelta(seconds=max(TRY_AGAIN[row["tries"]], least))
+    tx.run("put_off_document", accession=row["accession"], due_at=iso(again), reason=reason)
+    return again
+
+
+def in_trouble(tx: Transaction) -> list[dict[str, Any]]:
+    """The documents that were given up, then those put off: ``accession``, ``cik``, ``form``, ``state`` and why."""
+    return [dict(row) for row in tx.all("documents_in_trouble")]
+
+
+def retry(tx: Transaction, accession: str | None, now: datetime) -> int:
+    """Ask again at once, and as often as at first, for one of :func:`in_trouble` or all of them; how many those are."""
+    return tx.run("retry_documents", accession=accession, now=iso(now))
+
+
+def given_up(tx: Transaction) -> int:
+    """How many documents were given up."""
+    number: int = tx.value("count_documents_given_up")
+    return number
+
+
+def queue_depth(tx: Transaction, now: datetime) -> int:
+    """How many filings wait for their documents to be fetched."""
+    waiting: int = tx.value("count_documents_due", now=iso(now))
+    return waiting

@@ -1,0 +1,308 @@
+"""EDGAR, asked politely: so many requests a second, with a name, only for what is new, and no more when told off.
+
+What the SEC answers instead of data: 403 or 429 with a page when the rate was exceeded, 503 when it is busy,
+sometimes a page with 200; 404, or 403 with a few lines of XML from its storage, for what does not exist
+(EDGAR.md, ``edgar/http_errors``). Nothing is asked before the time that follows from it has passed, however
+often finapi is restarted meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from finapi.app import App
+from finapi.core import metrics
+from finapi.core.clock import iso
+from finapi.core.config import Config
+from finapi.core.errors import UsageError
+from finapi.edgar import recognise
+from finapi.market.documents.sources import MAX_DOCUMENT
+from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach, Reply, RequestStopped, TooLong
+from finapi.store import heartbeats
+from finapi.store.db import Transaction
+
+Host = Literal["www", "data"]
+HOSTS: dict[Host, str] = {"www": "https://www.sec.gov", "data": "https://data.sec.gov"}
+
+# How long nothing is asked after an answer, in seconds, doubled each time that it comes again in a row. The SEC
+# says that whoever exceeds its rate is let in again when that has fallen below the threshold for ten minutes.
+BACK_OFF = {403: 600, 429: 600, 500: 60, 502: 60, 503: 60, 504: 60}
+BACK_OFF_PAGE = 600  # a page with 200 in place of data
+BACK_OFF_NETWORK = 30  # no answer at all
+LONGEST_BACK_OFF = 3600
+LONGEST_RETRY_AFTER = 86_400
+
+NOTE_EVERY = timedelta(seconds=10)  # between two notes that EDGAR answers
+_BLOCK = ("blocked_until", "blocked_times", "blocked_reason")
+
+ERROR_PAGE = 64 * 1024  # bytes that an answer which is no data may have
+REQUEST_SECONDS = 120.0  # for one document, the largest of 100 MB included
+
+_SPAN = re.compile(r"bytes [0-9]{1,15}-[0-9]{1,15}/([0-9]{1,15})")
+
+# What the SEC asks for: a name and an address to write to.
+_CONTACT = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
+
+
+class BackOff(Exception):
+    """EDGAR is not to be asked before ``until``; ``asked`` when it said so to this very question."""
+
+    def __init__(self, until: datetime, reason: str, *, asked: bool = True) -> None:
+        super().__init__(f"EDGAR is not asked before {iso(until)}: {reason}")
+        self.until = until
+        self.reason = reason
+        self.asked = asked
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer: ``found`` with its body, ``unchanged`` since it was last stored, or ``missing``.
+
+    ``too_long`` is a document beyond any that is read. To a question that allowed for it, ``busy`` is a 503 and
+    ``failed`` any other trouble of this one path, for ``reason``, that is not to be asked again within ``again`` s.
+    """
+
+    kind: Literal["found", "unchanged", "missing", "too_long", "busy", "failed"]
+    url: str
+    body: bytes = b""
+    reason: str = ""
+    again: float = 0.0
+    etag: str | None = None
+    last_modified: str | None = None
+    # Of a part: how long the whole is.
+    whole: int = 0
+
+    def stored(self, tx: Transaction) -> None:
+        """Remember that the body has been stored: it is not sent again while it stands."""
+        if self.etag or self.last_modified:
+            tx.run("put_validator", url=self.url, etag=self.etag, last_modified=self.last_modified)
+
+
+class Gateway:
+    """Where questions to EDGAR, a mirror or an archive directory go through, one at a time."""
+
+    def __init__(self, app: App, *, wait: Callable[[float], bool] | None = None) -> None:
+        self._app = app
+        self._stop = threading.Event()
+        # Returns True when finapi stops meanwhile.
+        self._wait = wait or self._stop.wait
+        self._directory = archive(app.config.base_url)
+        self._agent = app.config.user_agent
+        check(app.config)
+        self._outbound = Outbound(Reach(anything=True))
+        # Whether EDGAR refused before, this process or another, and when it was last noted that it answers.
+        self._refused = True
+        self._noted_at: datetime | None = None
+
+    def close(self) -> None:
+        """Break off what is being asked and refuse what comes later; returns at once."""
+        self._stop.set()
+        self._outbound.close()
+
+    def file(self, path: str) -> Path | None:
+        """The file that stands at a path of an archive directory; None where questions go over the net."""
+        return None if self._directory is None else self._directory / path.lstrip("/")
+
+    def part(self, host: Host, path: str, start: int, size: int, same: str | None) -> Fetched:
+        """``size`` bytes of a file from ``start`` on, of the version ``same`` (an ETag, or when it was changed).
+
+        ``too_long`` is a long file that is another one now, or of which its host gives no parts; it may fail.
+        """
+        span = {"Range": f"bytes={start}-{start + size - 1}", "Accept-Encoding": "identity"}
+        headers = {**span, "If-Range": same} if same else span
+        return self._ask(host, path, headers, max(size, ERROR_PAGE), may_fail=True)
+
+    def get(self, host: Host, path: str, *, conditional: bool = False, may_fail: bool = False) -> Fetched:
+        """What stands at a path. BackOff when EDGAR is not to be asked now; RequestStopped when finapi stops.
+
+        With ``may_fail`` an answer that is no data is this path's trouble, and no other path has to wait for it:
+        all but what the SEC says to whoever asks too often, and no connection at all.
+        """
+        if self._directory is not None:
+            return self._counted(self._read(self._directory, path))
+        headers = {"Accept-Encoding": "gzip"}
+        if conditional:
+            with self._app.db.read() as tx:
+                row = tx.one("validator", url=self._url(host, path))
+            known = {"If-None-Match": row["etag"], "If-Modified-Since": row["last_modified"]} if row else {}
+            headers.update((name, text) for name, text in known.items() if text)
+        return self._ask(host, path, headers, MAX_DOCUMENT, may_fail)
+
+    def _url(self, host: Host, path: str) -> str:
+        return (self._app.config.base_url.rstrip("/") or HOSTS[host]) + path
+
+    def _ask(self, host: Host, path: str, headers: dict[str, str], most: int, may_fail: bool) -> Fetched:
+        with self._app.db.read() as tx:
+            until = tx.value("poll_state", name="blocked_until")
+            reason = tx.value("poll_state", name="blocked_reason")
+        now = self._app.clock.now()
+        # Beyond the longest that anybody asks for: the clock was put back.
+        if until is not None and iso(now) < until <= iso(now + timedelta(seconds=LONGEST_RETRY_AFTER)):
+            raise BackOff(datetime.fromisoformat(until), reason or "it said so", asked=False)
+        url, headers = self._url(host, path), {"User-Agent": self._agent, **headers}
+        # This request's place: no more than so many a second, evenly.
+        pause = self._app.edgar.wait(self._app.config.edgar_per_second, time.monotonic())
+        if pause > 0 and self._wait(pause):
+            raise RequestStopped
+        started = time.monotonic()
+        try:
+            request = OutboundRequest(url, headers=headers, seconds=REQUEST_SECONDS, body_bytes=most, whole=True)
+            reply = self._outbound.send(request)
+        except RequestStopped:
+            raise
+        except TooLong:
+            self._worked(started)
+            return self._counted(Fetched("too_long", url))
+        except OutboundError as error:
+            if may_fail and error.connected:
+                return self._counted(self._failed(url, error.reason, None, started))
+            raise self._told_off(error.reason, BACK_OFF_NETWORK, None, started) from None
+        return self._counted(self._judged(url, reply, started, may_fail))
+
+    def _counted(self, fetched: Fetched) -> Fetched:
+        self._app.metrics.count(metrics.EDGAR, fetched.kind)
+        return fetched
+
+    def _judged(self, url: str, reply: Reply, started: float, may_fail: bool) -> Fetched:
+        if reply.status == 304:
+            self._worked(started)
+            return Fetched("unchanged", url)
+        body = _unpacked(reply)
+        # The SEC's storage says with a 403 that there is nothing at a path.
+        front = (body or b"")[:1000]
+        nothing = any(code in front for code in (b"<Code>AccessDenied</Code>", b"<Code>NoSuchKey</Code>"))
+        if body is not None and (reply.status == 404 or (reply.status == 403 and nothing)):
+            self._worked(started)
+            return Fetched("missing", url)
+        retry_after = reply.headers.get("retry-after")
+        if reply.status == 503 and may_fail and retry_after is None:
+            self._worked(started)
+            return Fetched("busy", url, reason="answered 503")
+        span = _SPAN.fullmatch(reply.headers.get("content-range", ""))
+        if reply.status == 206 and span is not None:
+            self._worked(started)
+            return Fetched("found", url, reply.body, etag=reply.headers.get("etag"),
+                           last_modified=reply.headers.get("last-modified"), whole=int(span[1]))  # fmt: skip
+        seconds, reason = BACK_OFF.get(reply.status, BACK_OFF_PAGE), f"it answered {reply.status}"
+        refused = reply.status in (403, 429)
+        if reply.status == 200:
+            kind = "" if body is None else recognise.kind(body[: recognise.ENOUGH], "")
+            if body is not None and kind != "sec-error-page":
+                self._worked(started)
+                return Fetched("found", url, body, etag=reply.headers.get("etag"),
+                               last_modified=reply.headers.get("last-modified"))  # fmt: skip
+            reason = "it answered with an error page" if kind else "an answer that is no gzip, or too large"
+            seconds, refused = (BACK_OFF_PAGE if kind else BACK_OFF_NETWORK), recognise.is_refusal(body or b"")
+        if may_fail and not refused:
+            return self._failed(url, reason, retry_after, started)
+        raise self._told_off(reason, seconds, retry_after, started)
+
+    def _failed(self, url: str, reason: str, retry_after: str | None, started: float) -> Fetched:
+        """The trouble of one path; EDGAR itself answers."""
+        self._worked(started)
+        again = _retry_after(retry_after, self._app.clock.now()) or 0.0
+        return Fetched("failed", url, reason=reason.removeprefix("it "), again=again)
+
+    def _read(self, directory: Path, path: str) -> Fetched:
+        file = directory / path.partition("?")[0].lstrip("/")
+        try:
+            # A pipe that lies there would be waited for, and keep the service from stopping.
+            with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as opened:
+                regular = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
+                body: bytes | None = opened.read(MAX_DOCUMENT) if regular else None
+        except OSError:
+            body = None
+        reachable = body is not None or directory.is_dir()
+        failure = None if reachable else "the archive directory is not there"
+        now = self._app.clock.now()
+        with self._app.db.write() as tx:
+            heartbeats.beat(tx, "sec_gateway", now, failure=failure)
+        if failure is not None:
+            self._app.metrics.count(metrics.EDGAR, "failed")
+            raise BackOff(now + timedelta(seconds=BACK_OFF_NETWORK), failure)
+        return Fetched("missing", str(file)) if body is None else Fetched("found", str(file), body)
+
+    def _worked(self, started: float) -> None:
+        """Note that EDGAR answered: at once after a refusal, else now and then, as each note is a commit."""
+        now = self._app.clock.now()
+        if not self._refused and self._noted_at is not None and abs(now - self._noted_at) < NOTE_EVERY:
+            return
+        with self._app.db.write() as tx:
+            for name in _BLOCK:
+                tx.run("drop_poll_state", name=name)
+            took = round((time.monotonic() - started) * 1000)
+            heartbeats.beat(tx, "sec_gateway", now, took_ms=took)
+        self._refused, self._noted_at = False, now
+
+    def _told_off(self, reason: str, seconds: float, retry_after: str | None, started: float) -> BackOff:
+        """Remember that nothing is to be asked for a time; the error to raise."""
+        self._refused = True
+        now = self._app.clock.now()
+        told = _retry_after(retry_after, now)
+        with self._app.db.write() as tx:
+            times = int(tx.value("poll_state", name="blocked_times") or 0)
+            wait = min(seconds * 2 ** min(times, 10), LONGEST_BACK_OFF) if told is None else told
+            until = now + timedelta(seconds=wait)
+            tx.run("put_poll_state", name="blocked_until", value=iso(until))
+            tx.run("put_poll_state", name="blocked_times", value=str(times + 1))
+            tx.run("put_poll_state", name="blocked_reason", value=reason)
+            took = round((time.monotonic() - started) * 1000)
+            heartbeats.beat(tx, "sec_gateway", now, took_ms=took, failure=reason)
+        self._app.metrics.count(metrics.EDGAR, "failed")
+        return BackOff(until, reason)
+
+
+def check(config: Config) -> None:
+    """UsageError for settings with which EDGAR cannot be asked."""
+    if archive(config.base_url) is None and not _CONTACT.search(config.user_agent):
+        raise UsageError("EDGAR asks for a contact address: --user-agent 'Your Name name@example.com'")
+    if not re.fullmatch(r"[\x20-\x7e]*", config.user_agent):
+        raise UsageError("--user-agent: must be of ASCII characters, as it is sent in a header")
+
+
+def archive(base_url: str) -> Path | None:
+    """The archive directory that a base URL names, as ``file:///path`` or a path; None for anything else."""
+    if base_url and "://" not in base_url:
+        return Path(base_url)
+    parts = urlsplit(base_url)
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
+
+def _unpacked(reply: Reply) -> bytes | None:
+    """The body without its gzip; None when it is none, is cut off, or unpacks to more than any document."""
+    if reply.headers.get("content-encoding", "identity").lower() == "identity":
+        return reply.body
+    if reply.headers["content-encoding"].lower() != "gzip":
+        return None
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        body = unpacking.decompress(reply.body, MAX_DOCUMENT)
+    except zlib.error:
+        return None
+    return body if unpacking.eof else None
+
+
+def _retry_after(text: str | None, now: datetime) -> float | None:
+    """The seconds that ``Retry-After`` asks for (RFC 9110 10.2.3), within bounds; None when it says nothing."""
+    if text is None:
+        return None
+    if re.fullmatch(r"[0-9]{1,9}", text.strip()):
+        seconds = float(text)
+    else:
+        try:
+            seconds = (parsedate_to_datetime(text) - now).total_seconds()
+        except (TypeError, ValueError):
+            return None
+    return min(max(seconds, 1.0), LONGEST_RETRY_AFTER)

@@ -1,0 +1,279 @@
+"""Documents into the store: recognised by content, parsed outside the transaction, stored filing by filing.
+
+A filing is stored whole or not at all; what cannot be read is reported with its reason and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from finapi.app import App
+from finapi.core import metrics
+from finapi.core.errors import ParseError
+from finapi.edgar import identity, recognise, sgml
+from finapi.edgar.forms import FORMS, FormFamily
+from finapi.edgar.identity import Identity
+from finapi.market.documents import announce, contents, families, filings, metadata, outcomes, sources
+from finapi.market.documents.families import Family
+from finapi.market.documents.identify import Clues, Given
+from finapi.market.documents.metadata import FilingMetadata
+from finapi.market.documents.outcomes import HELD, Outcome
+from finapi.market.documents.sources import Document, Group, Unreadable
+from finapi.market.filings import lists
+from finapi.market.intake import single_documents
+from finapi.store import heartbeats
+from finapi.store.db import Failing, Transaction
+
+log = logging.getLogger("finapi.ingest")
+
+# Stores what has been parsed, in the caller's transaction.
+Put = Callable[[Transaction, datetime], Sequence[Outcome]]
+# What is told of the work on a long file: its path, and what its ``Moved`` is told.
+Moving = Callable[[str, str, int, int], None]
+# What else belongs to the transaction that stores some documents.
+Also = Callable[[Transaction, Sequence[Outcome]], None]
+
+
+def run(
+    app: App, paths: Iterable[Path], given: Given, tell: Callable[[Outcome], None], moved: Moving | None = None
+) -> dict[str, int]:
+    """Ingest everything that the paths hold; how many files had each outcome.
+
+    ``tell`` is called with each file's outcome as soon as it is known; ``moved`` while a long one is worked on.
+    """
+    counts: Counter[str] = Counter()
+    try:
+        for group in sources.groups(paths, None if given.only is None else given.wants):
+            if isinstance(group, Unreadable):
+                found: Iterable[Outcome] = [Outcome(group.path, "unknown", "refused", group.reason)]
+            else:
+                wanted = [entry for entry in group.entries if given.wants(entry.name)]
+                if moved is not None:
+                    wanted = [replace(entry, moved=partial(moved, entry.path)) for entry in wanted]
+                found = _ingest_group(app, Group(group.name, wanted), given, None)
+            for outcome in found:
+                counts[outcome.outcome] += 1
+                app.metrics.count(metrics.INGESTED, outcome.outcome)
+                tell(outcome)
+    finally:
+        # Of what is stored, also when the rest was cut off.
+        with app.db.write() as tx:
+            _finish(tx, app.clock.now())
+    return counted(counts)
+
+
+def counted(outcomes: Iterable[str] | Mapping[str, int]) -> dict[str, int]:
+    """How many files had each outcome."""
+    return {"ingested": 0, "unchanged": 0, "skipped": 0, "refused": 0} | Counter(outcomes)
+
+
+def document(app: App, name: str, body: bytes, also: Also) -> list[Outcome]:
+    """Ingest one document that has been fetched; what became of it. ``also`` is done in the same transaction."""
+    done = False
+
+    def finish(tx: Transaction, found: Sequence[Outcome]) -> None:
+        nonlocal done
+        _finish(tx, app.clock.now())
+        also(tx, found)
+        done = True
+
+    found = list(_ingest_group(app, Group("", [sources.held(name, name, body)]), Given(), finish))
+    for outcome in found:
+        app.metrics.count(metrics.INGESTED, outcome.outcome)
+    if not done and not any(outcome.retry for outcome in found):
+        with app.db.write() as tx:
+            also(tx, found)
+    return found
+
+
+def _finish(tx: Transaction, now: datetime) -> None:
+    for form in FORMS:
+        families.family(form).finish(tx, now)
+
+
+def _ingest_group(app: App, group: Group, given: Given, also: Also | None) -> Iterator[Outcome]:
+    """One folder: single documents one by one, then those of each form family together."""
+    of_families: dict[str, list[Document]] = {}
+    beside: Identity | None = None
+    for entry in group.entries:
+        try:
+            one = Document(entry, recognise.kind(entry.read(recognise.ENOUGH), entry.name))
+        except ParseError as error:
+            yield Outcome(entry.path, "unknown", "refused", error.reason)
+            continue
+        if one.kind in _FAMILY_OF:
+            of_families.setdefault(_FAMILY_OF[one.kind].name, []).append(one)
+            continue
+        if one.kind in ("directory-index", "filing-index"):
+            beside = beside or _identity(one)
+        if one.kind == "full-submission":
+            yield from _stored(app, [one], partial(_full_submission, app, one, given), also)
+        elif one.kind in single_documents.PARSERS:
+            yield from _stored(app, [one], partial(single_documents.PARSERS[one.kind], one), also)
+        elif one.kind == "form-index":
+            yield from _guarded([one], partial(single_documents.form_index, app, one))
+        else:
+            yield single_documents.unread(one)
+    for form in FORMS:
+        documents = of_families.get(form.name, [])
+        clues = Clues(beside, given, folder=group.name)
+        yield from _ingest_family(app, form, [one for one in documents if one.kind in form.kinds], clues, also)
+        tables = [one for one in documents if one.kind in form.data_sets]
+        data_set = families.family(form).data_set if tables else None
+        if data_set is not None:
+            yield from _guarded(tables, partial(data_set, app, tables, given.only))
+
+
+_FAMILY_OF = {kind: form for form in FORMS for kind in (*form.kinds, *form.data_sets)}
+
+
+def _ingest_family(
+    app: App, form: FormFamily, documents: Sequence[Document], clues: Clues, also: Also | None
+) -> Iterator[Outcome]:
+    """The filings of one family among the documents of a folder."""
+    if not documents:
+        return
+    family = families.family(form)
+    if sum(one.kind == form.required[0] for one in documents) > 1 and family.primary:
+        # What lies beside a form, and the name of its folder, tell of it only when it is the only one there.
+        clues = replace(clues, beside=None, folder="")
+    for of_filing in family.group(documents):
+        yield from _stored(app, of_filing, partial(_filing, family, of_filing, clues), also)
+
+
+def _guarded(documents: Sequence[Document], work: Callable[[], Iterable[Outcome]]) -> Sequence[Outcome]:
+    """The outcomes; documents that meet a mistake of ours are refused and logged, and the rest goes on."""
+    try:
+        return list(work())
+    except ParseError as error:
+        return [outcomes.refused(one, outcomes.refusal(one, error)) for one in documents]
+    except Failing as error:
+        return [outcomes.refused(one, f"cannot be stored: {error}", retry=True) for one in documents]
+    except Exception:
+        log.exception("ingest of %s failed", documents[0].path)
+        reason = "cannot be read for a reason that finapi did not foresee; its log says more"
+        return [outcomes.refused(one, reason) for one in documents]
+
+
+def _stored(app: App, documents: Sequence[Document], parse: Callable[[], Put], also: Also | None) -> Sequence[Outcome]:
+    """Parse documents, and store what they are in one transaction."""
+
+    def work() -> Sequence[Outcome]:
+        put = parse()
+        with app.db.write() as tx:
+            found = put(tx, app.clock.now())
+            if also is not None:
+                also(tx, found)
+        return found
+
+    return _guarded(documents, work)
+
+
+def _filing(family: Family, documents: Sequence[Document], clues: Clues) -> Put:
+    """A filing of a form family, identified and stored."""
+    content = family.read(documents)
+    subject = family.subject(content)
+    clues = replace(clues, names=tuple(one.name for one in documents)).of(subject, documents[0].path)
+
+    def put(tx: Transaction, now: datetime) -> list[Outcome]:
+        filed = clues.find(tx, subject)
+        if family.primary:
+            filed = replace(filed, primary_document=documents[0].name)
+        stored = family.put(tx, content, filed, now)
+        if stored:
+            for kind in family.arrivals:
+                heartbeats.arrived(tx, kind, now)
+        note = family.note(content, filed) if stored else HELD
+        return [outcomes.of(one, stored, note, filed.accession) for one in documents]
+
+    return put
+
+
+def _full_submission(app: App, submission: Document, given: Given) -> Put:
+    """The filing as its header says, the list of its documents, and the documents of a form family among them."""
+    path, data = submission.path, submission.read()
+    header = sgml.header(data, path)
+    lines: list[contents.Listed] = []
+    inside: list[Document] = []
+    primary = None
+    for line, part in contents.listed(sgml.documents(data, path)):
+        if not lines:
+            primary = contents.text(part, app.config.document_bytes)
+        lines.append(line)
+        # A line break before the XML declaration is the submission's, not the document's.
+        body = part.body.lstrip()
+        inside.append(
+            Document(sources.held(path, part.filename or "", body), recognise.kind(body, part.filename or ""))
+        )
+    clues = Clues(identity.from_header(header), given)
+    puts: list[Put] = []
+    refused: list[Outcome] = []
+    for form in FORMS:
+        documents = [one for one in inside if one.kind in form.kinds]
+        if not any(one.kind in form.required for one in documents):
+            continue
+        family = families.family(form)
+        for of_filing in family.group(documents):
+            try:
+                puts.append(_filing(family, of_filing, clues))
+            except ParseError as error:
+                refused += [outcomes.refused(one, outcomes.because(error)) for one in of_filing]
+        break
+
+    def put(tx: Transaction, now: datetime) -> list[Outcome]:
+        changed = _put_submission(app, tx, header, len(data), lines, primary, now)
+        found = refused + [outcome for put_filing in puts for outcome in put_filing(tx, now)]
+        if not found:
+            reasons = (families.family(form).unread.get(header.form) for form in FORMS)
+            return [outcomes.of(submission, changed, next(filter(None, reasons), None), header.accession)]
+        worst = found[0]
+        if changed and worst.outcome == "unchanged":
+            worst = replace(worst, outcome="ingested", reason=None)
+        return [replace(worst, path=path, kind=submission.kind)]
+
+    return put
+
+
+def _put_submission(
+    app: App,
+    tx: Transaction,
+    header: sgml.SubmissionHeader,
+    size: int,
+    lines: list[contents.Listed],
+    primary: contents.Text | None,
+    now: datetime,
+) -> bool:
+    """Store a filing as its own header and list of documents tell of it; whether anything was new."""
+    said = metadata.from_header(header, size)
+    stored = filings.put(tx, said, now, news=False)
+    changed = stored.changed | lists.put_parties(tx, header)
+    if lines:
+        # A list of filings may name the document's rendering instead, which says more to a reader.
+        first = FilingMetadata(
+            header.accession,
+            metadata.DOCUMENT,
+            said.parties,
+            primary_document=lines[0].filename,
+            description=lines[0].description,
+        )
+        changed |= filings.put(tx, first, now, news=False).changed
+        changed |= contents.put(tx, stored.id, lines, primary, app.config.documents_bytes)
+    changed |= families.settle(tx, now)
+    # At the end, so that whoever is told of the filing is told of its documents too.
+    announce.filing(tx, now, accession=header.accession)
+    if changed:
+        tx.run("bump_data_version")
+    return changed
+
+
+def _identity(document: Document) -> Identity | None:
+    try:
+        return identity.from_index(document.read(), document.path)
+    except ParseError:
+        return None  # an index that cannot be read tells nothing; the documents themselves may still be whole

@@ -1,0 +1,155 @@
+"""Single documents: each is read by itself and stored in one transaction, whatever lies beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from finapi.app import App
+from finapi.core.errors import ParseError
+from finapi.edgar import companyfacts, getcurrent, indexes, sgml, submissions, tickers
+from finapi.market.documents import families, filings, metadata, outcomes
+from finapi.market.documents.outcomes import Outcome, because
+from finapi.market.documents.sources import Document
+from finapi.market.filings import lists
+from finapi.market.prices import price_csv, prices
+from finapi.market.reference import cusip_map
+from finapi.market.statements import factsets
+from finapi.store import heartbeats
+from finapi.store.db import Transaction
+
+Put = Callable[[Transaction, datetime], Sequence[Outcome]]
+
+_COMPANION = "says nothing that the filing's own documents do not say"
+# Renderings and lists of what the other documents say: they lie in every filing's folder.
+_COMPANIONS = (
+    "filing-summary",
+    "metalinks",
+    "r-page",
+    "inline-html",
+    "directory-index",
+    "filing-index",
+    "fsds-readme",
+    "image",
+    "pdf",
+)
+_REFUSALS = {
+    "empty": "is empty",
+    "sec-error-page": "is an error page of the SEC, not a document",
+    "zip": "is a zip inside a zip",
+}
+
+
+def unread(document: Document) -> Outcome:
+    """The outcome of a document that finapi does not store."""
+    if document.kind in _COMPANIONS:
+        return Outcome(document.path, document.kind, "skipped", _COMPANION)
+    return outcomes.refused(document, _REFUSALS.get(document.kind, "is not a document that finapi reads"))
+
+
+def form_index(app: App, document: Document) -> list[Outcome]:
+    """Store an index of EDGAR, which is too long for one transaction."""
+    rows = list(indexes.rows(document.read(), document.path))
+    return [outcomes.of(document, lists.put_index(app, rows))]
+
+
+def _told(document: Document, store: Callable[[Transaction, datetime], bool], reason: str | None = None) -> Put:
+    """Store a document that says something new or not; in the first case answers that were given may be stale."""
+
+    def put(tx: Transaction, now: datetime) -> list[Outcome]:
+        changed = store(tx, now)
+        if changed:
+            tx.run("bump_data_version")
+        return [outcomes.of(document, changed, reason)]
+
+    return put
+
+
+def _submissions(document: Document) -> Put:
+    company = submissions.company(document.read(), document.path)
+    return _told(document, lambda tx, now: lists.put_submissions(tx, company, now))
+
+
+def _older_page(document: Document) -> Put:
+    cik = submissions.page_of(document.name)
+    if cik is None:
+        reason = "an older page says nothing of whose it is but in its name, CIK##########-submissions-###.json"
+        raise ParseError(document.path, "", reason)
+    page = submissions.older_page(document.read(), document.path)
+    return _told(document, lambda tx, now: lists.put_older_page(tx, document.name, cik, page, now))
+
+
+def _company_tickers(document: Document) -> Put:
+    rows = tickers.company_tickers(document.read(), document.path)
+    return _told(document, lambda tx, now: lists.put_company_tickers(tx, rows))
+
+
+def _cusip_mapping(document: Document) -> Put:
+    rows, left_out = cusip_map.parse(document.read(), document.path)
+    return _told(document, lambda tx, now: cusip_map.put(tx, rows) > 0, str(left_out) or None)
+
+
+def _atom_feed(document: Document) -> Put:
+    page = getcurrent.page(document.read(), document.path)
+    reason = None
+    if page.refused:
+        reason = f"{len(page.refused)} entries are left out, the first: {because(page.refused[0])}"
+    return _told(document, lambda tx, now: lists.put_feed(tx, page, now), reason)
+
+
+def _header(document: Document) -> Put:
+    """An SGML header by itself, or a filing's page; of the page nothing but what the documents need is taken."""
+    data = document.read()
+    if not any(mark in data[: sgml.HEAD_WITHIN] for mark in sgml.STARTS):
+        return lambda tx, now: [Outcome(document.path, document.kind, "skipped", _COMPANION)]
+    header = sgml.header(data, document.path)
+
+    def store(tx: Transaction, now: datetime) -> bool:
+        stored = filings.put(tx, metadata.from_header(header, None), now)
+        families.settle(tx, now)
+        return stored.changed
+
+    put = _told(document, store)
+    return lambda tx, now: [replace(one, accession=header.accession) for one in put(tx, now)]
+
+
+def _prices(document: Document) -> Put:
+    data = document.read()
+    made = price_csv.parse(data, document.path, document.name)
+
+    def put(tx: Transaction, now: datetime) -> list[Outcome]:
+        changed, note = prices.put(tx, made, data)
+        notes = [f"{made.left_out_count} rows are left out: {'; '.join(made.left_out)}"] if made.left_out else []
+        notes += [note] if note else [] if changed else ["tells nothing new"]
+        return [outcomes.of(document, changed > 0, "; ".join(notes) or None)]
+
+    return put
+
+
+def _companyfacts(document: Document) -> Put:
+    made = companyfacts.company(document.read(), document.path)
+
+    def put(tx: Transaction, now: datetime) -> list[Outcome]:
+        stored = factsets.put_companyfacts(tx, made, now)
+        if stored:
+            heartbeats.arrived(tx, "xbrl_run", now)
+        notes = [] if stored else ["every figure of it is held already"]
+        if made.backward:
+            notes.append(f"{made.backward} rows end before they start and are left out")
+        return [outcomes.of(document, stored, "; ".join(notes) or None)]
+
+    return put
+
+
+# By kind of document; what is wrong with one is a ParseError.
+PARSERS: dict[str, Callable[[Document], Put]] = {
+    "submissions": _submissions,
+    "submissions-page": _older_page,
+    "atom-feed": _atom_feed,
+    "filing-index": _header,
+    "company-tickers": _company_tickers,
+    "companyfacts": _companyfacts,
+    "cusip-mapping": _cusip_mapping,
+    "prices": _prices,
+}

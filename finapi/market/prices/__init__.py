@@ -1,0 +1,1 @@
+"""Prices by day from CSV files, adjusted when they are read."""

@@ -1,0 +1,48 @@
+"""What the SQL proxy may read: the views of ``sql/migrations``, each with its columns and what it holds."""
+
+from __future__ import annotations
+
+# A CIK is a number here; prices and figures are binary floating point, to reckon with: the endpoints of their
+# own answer them exactly.
+VIEWS: dict[str, tuple[str, str]] = {
+    "company": ("cik, name, sic, state, fiscal_year_end, entity_type", "companies and people"),
+    "former_name": ("cik, name, from_date, to_date", "names that companies bore before"),
+    "ticker": ("symbol, cik, exchange, last_seen", "tickers, also those given up"),
+    "filing": (
+        "accession_number, cik, form_type, filed_at, accepted_at, period_of_report, items, primary_document, size, "
+        "is_xbrl",
+        "filings, under the company that each is of",
+    ),
+    "filing_party": ("accession_number, cik", "every company and person of a filing"),
+    "price": ("symbol, date, open, high, low, close, volume, synthetic", "prices by day, as the files have them"),
+    "price_action": ("symbol, date, kind, value", "splits (new shares for one old) and dividends"),
+    "fact": (
+        "cik, accession_number, form_type, filed_at, concept, unit, start_date, end_date, days, value, number",
+        "tagged figures without dimensions; value is the text as tagged, number the same to reckon with",
+    ),
+    "insider": ("cik, name, is_entity", "people and entities that report as insiders"),
+    "insider_transaction": (
+        "accession_number, seq, form_type, filed_at, issuer_cik, symbol, insider_cik, insider_name, derivative, "
+        "security_title, transaction_date, code, standard_type, acquired_disposed, shares, price, value, "
+        "shares_following, ownership, nature, rule_10b5_1",
+        "transactions of insiders as last amended, each once, under its first owner",
+    ),
+    "fund": ("cik, name, filing_count, latest_period, latest_filed_at, latest_value", "managers that file Form 13F"),
+    "fund_quarter": (
+        "fund_cik, period, accession_number, filed_at, complete, value, position_count, option_count",
+        "quarters of funds; complete says that the table has as many rows as its cover",
+    ),
+    "security": (
+        "cusip, issuer, title, security_group, symbol, cik, evidence",
+        "securities by CUSIP; symbol and cik are null where nothing tells them",
+    ),
+    "holding": (
+        "fund_cik, period, cusip, issuer, symbol, kind, shares, value, status, previous_shares, previous_value",
+        "what funds held at the end of a quarter, in dollars, and what they no longer held (closed)",
+    ),
+}
+
+
+def described() -> str:
+    """The views as one text for the API's document."""
+    return "; ".join(f"{name}({columns}): {what}" for name, (columns, what) in VIEWS.items())

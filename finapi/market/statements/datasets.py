@@ -1,0 +1,336 @@
+"""A quarter of the Financial Statement Data Sets into the store, a filing a transaction.
+
+Rows of a filing stand anywhere in a table of up to a gigabyte. They are first dealt out to files, each of which
+holds all rows of some filings and is small enough to be read at once: memory is bounded whatever the order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import ExitStack
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from finapi.app import App
+from finapi.core.errors import ParseError
+from finapi.edgar import datasets
+from finapi.edgar.datasets import NumRow, PreRow, SubRow, Table, TagRow
+from finapi.market.documents import outcomes
+from finapi.market.documents.metadata import INDEX, FilingMetadata
+from finapi.market.documents.outcomes import Outcome
+from finapi.market.documents.sources import MIB, Document, Entry
+from finapi.market.reference import companies
+from finapi.market.statements import kinds, layout, report, store
+from finapi.market.statements.factsets import FSDS, SOURCES
+from finapi.store import datadir, heartbeats
+
+SUB, NUM, PRE, TAG = "fsds-sub", "fsds-num", "fsds-pre", "fsds-tag"
+
+SHARE = 8 * MIB  # bytes of a table dealt to one file
+MAX_SHARE = 48 * MIB  # a filing with more rows than this is none
+MAX_FILES = 128  # open at once
+
+_KIND_OF = {
+    "BS": "balance",
+    "IS": "income",
+    "CF": "cash-flow",
+    "EQ": "equity",
+    "CI": "comprehensive-income",
+    "UN": "other",
+}
+# What a page that the sets call unclassified is, when the filing has no other of the kind.
+_BALANCE = {"Assets", "LiabilitiesAndStockholdersEquity"}
+_CASH_FLOW = "NetCashProvidedByUsedIn"
+
+MAX_ENTITIES = 12  # dimensions that make columns of a page without figures of the whole
+
+# The sets do not say which of two lines of one element is the opening balance and which the closing one.
+_OPENING = re.compile(r"begin|start|opening", re.IGNORECASE)
+_CLOSING = re.compile(r"\bend|clos", re.IGNORECASE)
+
+MAX_NAMED = 20  # refused filings that are named one by one
+
+
+class Result(NamedTuple):
+    """What became of a filing: ``stored`` is None when it was refused, with the reason."""
+
+    accession: str
+    stored: bool | None
+    reason: str | None = None
+
+
+def put_quarter(app: App, documents: Sequence[Document], only: Set[int] | None = None) -> Iterator[Outcome]:
+    """Store a quarter given as its tables, or some companies' filings in it; what became of each table, and of filings
+    that were refused one by one.
+    """
+    by_kind = {document.kind: document.entry for document in documents}
+    problem = None
+    if len(by_kind) < len(documents):
+        problem = "two tables of one kind lie in one folder"
+    elif SUB not in by_kind or NUM not in by_kind:
+        problem = "the tables sub and num of a data set belong together, and one is missing"
+    counts = {True: 0, False: 0, None: 0}
+    try:
+        for result in ingest(app, by_kind, only) if problem is None else ():
+            counts[result.stored] += 1
+            if result.stored is None and counts[None] <= MAX_NAMED:
+                yield Outcome(by_kind[NUM].path, NUM, "refused", result.reason, result.accession)
+    except ParseError as error:
+        problem = str(error)
+    summary = f"{sum(counts.values())} filings: {counts[True]} ingested, {counts[False]} held already"
+    if counts[None]:
+        summary += f", {counts[None]} refused"
+    for document in documents:
+        yield outcomes.refused(document, problem) if problem else outcomes.of(document, counts[True] > 0, summary)
+
+
+def ingest(app: App, tables: Mapping[str, Entry], only: Set[int] | None = None) -> Iterator[Result]:
+    """Store the filings of a quarter, or those of some companies; ParseError when its tables cannot be read at all.
+
+    ``tables`` are by kind; ``tag`` and ``pre`` may be missing: without the first no line has a balance, without
+    the second there are figures but no statements.
+    """
+    listed = datasets.submissions(_table(tables, SUB, datasets.SUB))
+    filings = {one.accession.encode(): one for one in listed if only is None or one.cik in only}
+    if not filings:
+        return
+    known = dict(datasets.elements(_table(tables, TAG, datasets.TAG))) if TAG in tables else {}
+    figures = _table(tables, NUM, datasets.NUM)
+    lines = _table(tables, PRE, datasets.PRE) if PRE in tables else None
+    files = min(MAX_FILES, 1 + max(tables[kind].size for kind in (NUM, PRE) if kind in tables) // SHARE)
+    done = 0
+    # Beside the database, where there is room for it and a start finds what a kill left.
+    beside = app.db.path and app.db.path.parent
+    with tempfile.TemporaryDirectory(prefix=datadir.SCRATCH, dir=beside) as folder:
+        dealt = [
+            (table, _dealt(table, Path(folder) / str(number), files, filings))
+            for number, table in enumerate((figures, lines))
+            if table is not None
+        ]
+        for number in range(files):
+            of_filings = [_by_filing(table, places[number]) for table, places in dealt]
+            for accession in sorted(set().union(*of_filings)):
+                rows = [found.get(accession, []) for found in of_filings]
+                yield _filing(app, filings[accession], (figures, lines), rows, known)
+                tables[SUB].moved("filings", done := done + 1, len(filings))
+
+
+def _table(tables: Mapping[str, Entry], kind: str, columns: Sequence[str]) -> Table:
+    return Table(tables[kind].lines(), tables[kind].path, columns)
+
+
+def _dealt(table: Table, stem: Path, files: int, filings: Mapping[bytes, SubRow]) -> list[Path]:
+    """The table's lines in files, all of a filing in one; those of filings that ``sub`` lacks are left out."""
+    places = [stem.with_suffix(f".{number}") for number in range(files)]
+    with ExitStack() as stack:
+        streams = [stack.enter_context(place.open("wb")) for place in places]
+        for line in table.lines():
+            accession = table.accession_of(line)
+            if accession in filings:
+                streams[zlib.crc32(accession) % files].write(line.rstrip(b"\r\n") + b"\n")
+    return places
+
+
+def _by_filing(table: Table, place: Path) -> dict[bytes, list[bytes]]:
+    if place.stat().st_size > MAX_SHARE:
+        raise ParseError(table.file, "", "has more rows of one filing than any filing")
+    found: dict[bytes, list[bytes]] = {}
+    with place.open("rb") as stream:
+        for line in stream:
+            found.setdefault(table.accession_of(line), []).append(line)
+    place.unlink()
+    return found
+
+
+def _filing(
+    app: App,
+    filing: SubRow,
+    tables: tuple[Table, Table | None],
+    rows: Sequence[list[bytes]],
+    known: dict[tuple[str, str], TagRow],
+) -> Result:
+    figure_table, line_table = tables
+    try:
+        figures = [datasets.figure(figure_table, row, known) for row in rows[0]]
+        lines = [datasets.line_of(line_table, row, known) for row in rows[1]] if line_table else []
+        made = assembled(filing, figures, lines, figure_table.file, _digest(filing, rows))
+    except ParseError as error:
+        return Result(filing.accession, None, outcomes.because(error))
+    now = app.clock.now()
+    with app.db.write() as tx:
+        filed = FilingMetadata(
+            filing.accession, INDEX, form=filing.form, filed_at=filing.filed, accepted_at=filing.accepted
+        )
+        stored = store.put(tx, made, filed, now)
+        told = companies.Attributes(filing.sic, filing.fiscal_year_end, filing.state)
+        companies.put_attributes(tx, filing.cik, told, 0, filing.filed)
+        if stored:
+            heartbeats.arrived(tx, "xbrl_run", now)
+    return Result(filing.accession, stored)
+
+
+def _digest(filing: SubRow, rows: Sequence[list[bytes]]) -> bytes:
+    """Over the rows of a filing, in whatever order they stood."""
+    digest = hashlib.sha256(repr(filing).encode())
+    for row in sorted(row for of_table in rows for row in of_table):
+        digest.update(row)
+    return digest.digest()
+
+
+def assembled(
+    filing: SubRow, figures: Sequence[NumRow], lines: Sequence[PreRow], file: str, digest: bytes
+) -> report.Report:
+    """The report that a filing's rows make; ParseError when it is larger than any filing."""
+    places: dict[tuple[str | None, str, layout.Dimensions], int] = {}
+    facts: dict[tuple[str, int, str], report.Fact] = {}
+    # Sorted, so that the place of a row in its table means nothing.
+    for figure in sorted(figures, key=lambda one: (one.end, one.start or "", one.dims, one.concept, one.unit)):
+        place = places.setdefault((figure.start, figure.end, figure.dims), len(places))
+        key = (figure.concept, place, figure.unit)
+        fact = report.Fact(*key, figure.value, None)
+        facts[key] = max(facts.get(key, fact), fact, key=lambda one: (len(one.value or ""), one.value or ""))
+    contexts = [layout.Context(seq, *place) for seq, place in enumerate(places, 1)]
+    instants = {one.concept for one in figures} - {one.concept for one in figures if one.start is not None}
+    reported, values = _Reported(figures), list(facts.values())
+    sections = report.with_columns(file, _sections(lines, instants, reported), contexts, values, {})
+    return report.Report(
+        cover=report.Cover(
+            filing.cik, filing.name, filing.form, filing.period, filing.fiscal_year, filing.fiscal_period, ()
+        ),
+        source=SOURCES[FSDS],
+        sha256=digest,
+        documents=0,
+        contexts=contexts,
+        facts=values,
+        sections=_with_parts(file, sections, contexts, values, reported),
+    )
+
+
+def _with_parts(
+    file: str,
+    sections: Sequence[layout.Section],
+    contexts: Sequence[layout.Context],
+    facts: Sequence[report.Fact],
+    reported: _Reported,
+) -> list[layout.Section]:
+    """The sections with the dimensioned columns of lines that are only told with dimensions, in their own periods."""
+    axes = [_parts(section, reported) for section in sections]
+    if not any(axes):
+        return list(sections)
+    pairs = list(zip(axes, sections, strict=True))
+    wider = [section._replace(lines=[*found, *section.lines]) for found, section in pairs]
+    made = []
+    for (found, section), wide in zip(pairs, report.with_columns(file, wider, contexts, facts, {}), strict=True):
+        periods = {(column.start, column.end) for column in section.columns}
+        parts = [column for column in wide.columns if column.dims and (column.start, column.end) in periods]
+        whole = section._replace(lines=wide.lines, columns=[*section.columns, *parts])
+        made.append(whole if found and parts else section)
+    return made
+
+
+def _parts(section: layout.Section, reported: _Reported) -> list[layout.Line]:
+    """Axes and members of lines that are only told with dimensions, on a page of which others are told without."""
+    concepts = {line.concept for line in section.lines if line.nature == layout.ITEM}
+    only = concepts - reported.whole
+    return _axes(only, reported, every=True) if section.kind and only != concepts else []
+
+
+class _Reported:
+    """Which elements are reported without dimensions, and which with which."""
+
+    def __init__(self, figures: Sequence[NumRow]) -> None:
+        self.whole = {figure.concept for figure in figures if not figure.dims}
+        self.parts: dict[layout.Dimensions, set[str]] = {}
+        for figure in figures:
+            if figure.dims:
+                self.parts.setdefault(figure.dims, set()).add(figure.concept)
+
+
+def _sections(lines: Sequence[PreRow], instants: set[str], reported: _Reported) -> list[layout.Section]:
+    """The pages of a filing in their order; what stands in brackets under a title is a page of its own."""
+    ordered = sorted(lines, key=lambda one: (one.report, one.parenthetical, one.line, one.label, one.concept))
+    taken = {_KIND_OF.get(one.stmt) for one in lines if not one.parenthetical}
+    sections = []
+    for (_, parenthetical), page in groupby(ordered, key=lambda one: (one.report, one.parenthetical)):
+        of_page = list(page)
+        concepts = {line.concept for line in of_page}
+        kind = _KIND_OF.get(of_page[0].stmt)
+        if kind == "other" and not parenthetical:
+            kind = _unclassified(concepts)
+            kind = kind if kind not in taken else "other"
+        if kind is not None and parenthetical:
+            kind += kinds.PARENTHETICAL
+        made = [*_entities(concepts, reported), *_lines(of_page, instants)]
+        sections.append(layout.Section("", "", kind, made, (), ()))
+    named = kinds.settled([(one.kind, {line.concept for line in one.lines}) for one in sections])
+    return [section._replace(kind=kind) for section, kind in zip(sections, named, strict=True)]
+
+
+def _unclassified(concepts: set[str]) -> str:
+    names = {concept.rpartition(":")[2] for concept in concepts}
+    if names >= _BALANCE:
+        return "balance"
+    return "cash-flow" if any(name.startswith(_CASH_FLOW) for name in names) else "other"
+
+
+def _entities(concepts: set[str], reported: _Reported) -> list[layout.Line]:
+    """Axes and members of a page on which nothing is reported of the whole: parent company, predecessor, segments.
+
+    The sets do not say which dimensions a page presents: those that have at least half as many of its lines as
+    the one that has most.
+    """
+    return [] if concepts & reported.whole else _axes(concepts, reported)
+
+
+def _axes(concepts: set[str], reported: _Reported, *, every: bool = False) -> list[layout.Line]:
+    shown = {dims: len(found & concepts) for dims, found in reported.parts.items()}
+    most = max(shown.values(), default=0)
+    ordered = sorted((dims for dims, count in shown.items() if count), key=lambda dims: (-shown[dims], dims))
+    kept = [dims for dims in ordered if 2 * shown[dims] >= most][:MAX_ENTITIES]
+    told = set().union(*(reported.parts[dims] for dims in kept))
+    # A line that none of them tells has the dimensions that tell most beside it.
+    for dims in ordered if every else ():
+        if len(kept) < MAX_ENTITIES and not reported.parts[dims] & concepts <= told:
+            kept.append(dims)
+            told |= reported.parts[dims]
+    axes: dict[str, dict[str, None]] = {}
+    for dims in kept:
+        for axis, member in dims:
+            axes.setdefault(axis, {})[member] = None
+    names = [name for axis, members in axes.items() for name in (axis, *members)]
+    return [layout.Line(name, 0, layout.STRUCTURE, None, None, layout.AS_IT_IS, False, None) for name in names]
+
+
+def _lines(page: Sequence[PreRow], instants: set[str]) -> list[layout.Line]:
+    of_concept: dict[str, list[PreRow]] = {}
+    for line in page:
+        of_concept.setdefault(line.concept, []).append(line)
+    return [
+        layout.Line(
+            concept=line.concept,
+            depth=0,
+            nature=layout.ITEM,
+            label=line.label or None,
+            label_role=None,
+            placement=_placement(line, of_concept[line.concept]) if line.concept in instants else layout.AS_IT_IS,
+            negated=line.negating,
+            balance=line.balance,
+        )
+        for line in page
+    ]
+
+
+def _placement(line: PreRow, alike: Sequence[PreRow]) -> int:
+    """Whether a balance opens or closes the period: by what its label says, else by which comes first."""
+    if _OPENING.search(line.label):
+        return layout.OPENS
+    if _CLOSING.search(line.label):
+        return layout.CLOSES
+    if len(alike) == 1:
+        return layout.AS_IT_IS
+    return layout.OPENS if line is alike[0] else layout.CLOSES

@@ -1,0 +1,125 @@
+"""Facts into rows: what each source says of a filing stands beside the others, and one of them speaks.
+
+A fact of a filing may come from its XBRL documents, from companyfacts and from the Financial Statement Data
+Sets. The documents are the filing itself: where they are, the others are hidden. companyfacts has exact dates
+but neither dimensions nor the filer's own elements; of the data sets, which round dates to month ends, that
+part is hidden which companyfacts also has. ``settle`` decides it anew from all that is there, so that the
+order in which documents came changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from finapi.core import days
+from finapi.edgar.companyfacts import CompanyFacts
+from finapi.market.documents import filings, metadata
+from finapi.market.reference import companies
+from finapi.store.db import Transaction
+
+XBRL, COMPANYFACTS, FSDS = 0, 1, 2
+# As answers name them.
+SOURCES = ("xbrl", "companyfacts", "fsds")
+
+# dimension, concept, end day, days, unit, value, decimals
+Row = tuple[int, int, int, int, int, str | None, str | None]
+
+
+def insert_set(tx: Transaction, filing_id: int, cik: int, source: int, report_id: int | None = None) -> int:
+    """The id of a new set of facts."""
+    return tx.insert("insert_fact_set", filing_id=filing_id, cik=cik, source=source, report_id=report_id)
+
+
+def insert(tx: Transaction, set_id: int, rows: Iterable[Row]) -> None:
+    """Add the facts of a new set, which are unlike each other in their first five members."""
+    # Sorted by key: the table is clustered by it, so that every row is appended.
+    tx.many("insert_facts", sorted((set_id, *row) for row in rows))
+
+
+def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> bool:
+    """Store a companyfacts document; False when it says nothing that is not held.
+
+    A later copy adds to an earlier one. Where two copies give one figure differently the longer text stands,
+    of equally long ones the greater: whichever came first.
+    """
+    if not document.filings:
+        return False
+    cik = document.cik
+    latest = max(filed.filed for filed in document.filings.values())
+    companies.put_name(tx, cik, document.name, companies.FROM_COVER, latest)
+    sets, new = _sets(tx, document, now)
+    concepts = ids(tx, "concept", {series.concept for series in document.series})
+    units = ids(tx, "unit", {series.unit for series in document.series})
+    rows = []
+    for series in document.series:
+        concept, unit = concepts[series.concept], units[series.unit]
+        for accession, start, end, value in series.rows:
+            rows.append((sets[accession], 0, concept, days.number(end), days.length(start, end), unit, value))
+    rows.sort()
+    changed = tx.many("put_facts", rows)
+    if changed:
+        tx.run("facts_changed", cik=cik)
+    for set_id in sets.values():
+        settle(tx, set_id)
+    if changed or new:
+        tx.run("bump_data_version")
+    return bool(changed or new)
+
+
+def _sets(tx: Transaction, document: CompanyFacts, now: datetime) -> tuple[dict[str, int], int]:
+    """The companyfacts set of every filing of the document, and how many of them are new or told more of."""
+    sets: dict[str, int] = {
+        row["accession"]: row["id"] for row in tx.all("fact_sets_of_company", cik=document.cik, source=COMPANYFACTS)
+    }
+    new = 0
+    for accession, filed in document.filings.items():
+        told = metadata.FilingMetadata(
+            accession,
+            metadata.INDEX,
+            (metadata.Party(document.cik, metadata.LISTED),),
+            form=filed.form,
+            filed_at=filed.filed,
+        )
+        new += filings.put(tx, told, now).changed
+        if accession not in sets:
+            filing_id = tx.value("filing_id", accession=accession)
+            sets[accession] = insert_set(tx, filing_id, document.cik, COMPANYFACTS)
+            new += 1
+        if accession in document.fiscal_years:
+            year = document.fiscal_years[accession]
+            new += tx.run("label_fact_set", id=sets[accession], fiscal_year=year)
+    return {accession: sets[accession] for accession in document.filings}, new
+
+
+def settle_whole(tx: Transaction, set_id: int) -> None:
+    """Find the dimension that is the whole company in a set: none, where anything is told without dimensions."""
+    tx.run("settle_whole", id=set_id)
+
+
+def settle(tx: Transaction, set_id: int) -> None:
+    """Let the best source speak for the filing and company of a set, hide what the others repeat, and count them."""
+    beside = tx.all("fact_sets_beside", id=set_id)
+    best = beside[0]
+    supplement = next((one["id"] for one in beside if one["source"] == FSDS), None)
+    for one in beside if len(beside) > 1 else ():
+        if best["source"] == COMPANYFACTS and one["id"] == supplement:
+            tx.run("hide_facts", id=one["id"], hidden=0)
+            tx.run("hide_repeated_facts", id=one["id"], better=best["id"])
+        else:
+            tx.run("hide_facts", id=one["id"], hidden=one["id"] != best["id"])
+    for one in beside:
+        tx.run("count_set", id=one["id"])
+
+
+def ids(tx: Transaction, table: str, names: Iterable[str]) -> dict[str, int]:
+    """The ids of names in ``concepts``, ``units``, ``dimensions`` or ``label_roles``, made where they are new."""
+    ordered: Sequence[str] = sorted(names)
+    wanted = json.dumps(ordered)
+    known: dict[str, int] = {row[0]: row[1] for row in tx.all(f"{table}_ids", names=wanted)}
+    missing = [(name,) for name in ordered if name not in known]
+    if missing:
+        tx.many(f"insert_{table}s", missing)
+        known.update((row[0], row[1]) for row in tx.all(f"{table}_ids", names=wanted))
+    return known

@@ -1,0 +1,173 @@
+"""Reports into rows: the one way in, for an ingest and for an embedded pack alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import datetime
+from operator import attrgetter
+from typing import NamedTuple
+
+from finapi.core import days
+from finapi.market.documents import announce, filings, identify
+from finapi.market.documents.metadata import CLAIMED, DOCUMENT, LISTED, ROUNDED, FilingMetadata, Party, is_unfiled
+from finapi.market.reference import companies
+from finapi.market.statements import factsets, restated
+from finapi.market.statements.layout import Dimensions
+from finapi.market.statements.report import Report
+from finapi.store.db import Row, Transaction
+
+# Columns of insert_lines, in their order.
+_OF_LINE = attrgetter("depth", "nature", "label", "placement", "negated", "balance")
+
+
+def put(tx: Transaction, report: Report, filed: FilingMetadata, now: datetime) -> bool:
+    """Store a report under its filing; False when the same documents are there already and nothing new is told.
+
+    Everything happens in the caller's transaction: the filing is stored whole or not at all.
+    """
+    cover = report.cover
+    rows = tx.all("filings_of_content", cik=cover.cik, sha256=report.sha256)
+    held = identify.held(rows, filed.accession)
+    if held is not None:
+        return _take_over(tx, report, filed, held, now)
+    # A name of an unknown day never outranks another.
+    as_of = filed.filed_at or ""
+    source = factsets.SOURCES.index(report.source)
+    # The data sets write names in capitals.
+    rank = companies.FROM_FILING_LIST if source == factsets.FSDS else companies.FROM_COVER
+    companies.put_name(tx, cover.cik, cover.name, rank, as_of)
+    listed: list[tuple[str, str | None]] = [(ticker, None) for ticker in cover.tickers]
+    companies.put_tickers(tx, cover.cik, listed, companies.FROM_COVER, as_of)
+    filing_id = _put_filing(tx, report, filed, now).id
+    report_id = _insert_report(tx, report, filing_id)
+    ids = _ids(tx, report)
+    set_id = factsets.insert_set(tx, filing_id, cover.cik, source, report_id)
+    factsets.insert(tx, set_id, _rows(report, ids))
+    factsets.settle_whole(tx, set_id)
+    _insert_sections(tx, report, report_id, ids)
+    factsets.settle(tx, set_id)
+    tx.run("bump_data_version")
+    _announce(tx, filed.accession, now, listed=source == factsets.FSDS)
+    if filed.filed_at is not None and source != factsets.FSDS:
+        changes = restated.changes(
+            tx, set_id=set_id, cik=cover.cik, filing_id=filing_id, filed=(filed.filed_at, filed.accession)
+        )
+        announce.restatement(tx, now, accession=filed.accession, changes=changes)
+    return True
+
+
+def _take_over(tx: Transaction, report: Report, filed: FilingMetadata, held: Row, now: datetime) -> bool:
+    """Take over what is now known of a filing that is held; whether that was anything new."""
+    if is_unfiled(filed.accession):
+        return False
+    stored = _put_filing(tx, report, filed, now)
+    if held["accession"] != filed.accession:
+        move(tx, held["id"], stored.id, filed.accession, now)
+        tx.run("delete_filing", id=held["id"])
+    elif not stored.changed:
+        return False
+    tx.run("bump_data_version")
+    return True
+
+
+def move(tx: Transaction, unfiled_id: int, filing_id: int, accession: str, now: datetime) -> None:
+    """Put the reports of an unknown filing under the one that it turned out to be."""
+    moved = tx.all("fact_sets_in", filing_id=unfiled_id)
+    tx.run("move_reports", filing_id=filing_id, unfiled_id=unfiled_id)
+    tx.run("move_fact_sets", filing_id=filing_id, unfiled_id=unfiled_id)
+    for row in moved:
+        factsets.settle(tx, row["id"])
+    if moved:
+        _announce(tx, accession, now)
+
+
+def _announce(tx: Transaction, accession: str, now: datetime, *, listed: bool = False) -> None:
+    announced = announce.filing(tx, now, accession=accession, listed=listed)
+    if announced or not listed:
+        announce.data_ready(tx, now, accession=accession)
+
+
+def _rows(report: Report, ids: _Ids) -> Iterator[factsets.Row]:
+    places = [
+        (ids.dimensions[_key(context.dims)], days.number(context.end), days.length(*context[1:3]))
+        for context in report.contexts
+    ]
+    for fact in report.facts:
+        dimension, end, length = places[fact.context]
+        yield (dimension, ids.concepts[fact.concept], end, length, ids.units[fact.unit], fact.value, fact.decimals)
+
+
+def _put_filing(tx: Transaction, report: Report, filed: FilingMetadata, now: datetime) -> filings.Stored:
+    """Upsert the filing; a data set's period, rounded to a month end, stands only where nothing else tells."""
+    cover = report.cover
+    if report.source == factsets.SOURCES[factsets.FSDS]:
+        parties = (Party(cover.cik, LISTED, cover.name),)
+        inside = FilingMetadata("", ROUNDED, parties, period_of_report=cover.period_of_report, is_xbrl=1)
+    else:
+        parties = (Party(cover.cik, CLAIMED),)
+        inside = FilingMetadata(
+            "", DOCUMENT, parties, form=cover.form, period_of_report=cover.period_of_report, is_xbrl=1
+        )
+    return filings.put_document(tx, filed, inside, now, announced=False)
+
+
+def _insert_report(tx: Transaction, report: Report, filing_id: int) -> int:
+    return tx.insert(
+        "insert_report",
+        asdict(report.cover),
+        filing_id=filing_id,
+        sha256=report.sha256,
+        statements=sum(1 for section in report.sections if section.columns),
+        documents=report.documents,
+        source=report.source,
+    )
+
+
+def _insert_sections(tx: Transaction, report: Report, report_id: int, ids: _Ids) -> None:
+    lines: list[tuple[object, ...]] = []
+    columns: list[tuple[object, ...]] = []
+    sums: list[tuple[object, ...]] = []
+    for seq, section in enumerate(report.sections, 1):
+        values = {name: getattr(section, name) for name in ("role_uri", "definition", "kind")}
+        section_id = tx.insert("insert_section", values, report_id=report_id, seq=seq)
+        for place, line in enumerate(section.lines, 1):
+            named = ids.concepts[line.concept], ids.label_roles.get(line.label_role or "")
+            lines.append((section_id, place, *named, *_OF_LINE(line)))
+        for place, column in enumerate(section.columns, 1):
+            dims = ids.dimensions[_key(column.dims)]
+            columns.append((section_id, place, dims, column.context_seq, column.start, column.end))
+        for place, sum in enumerate(section.sums, 1):
+            sums.append((section_id, ids.concepts[sum.total], place, ids.concepts[sum.item], sum.weight))
+    tx.many("insert_lines", lines)
+    tx.many("insert_columns", columns)
+    tx.many("insert_sums", sums)
+
+
+class _Ids(NamedTuple):
+    """The ids of the names that a report uses."""
+
+    concepts: dict[str, int]
+    units: dict[str, int]
+    dimensions: dict[str, int]
+    label_roles: dict[str, int]
+
+
+def _ids(tx: Transaction, report: Report) -> _Ids:
+    """The ids of a report's names, made where they are new."""
+    lines = [line for section in report.sections for line in section.lines]
+    sums = [sum for section in report.sections for sum in section.sums]
+    concepts = {fact.concept for fact in report.facts} | {line.concept for line in lines}
+    concepts.update(name for sum in sums for name in (sum.total, sum.item))
+    return _Ids(
+        factsets.ids(tx, "concept", concepts),
+        factsets.ids(tx, "unit", {fact.unit for fact in report.facts}),
+        factsets.ids(tx, "dimension", {_key(context.dims) for context in report.contexts}),
+        factsets.ids(tx, "label_role", {line.label_role for line in lines if line.label_role is not None}),
+    )
+
+
+def _key(dims: Dimensions) -> str:
+    """Dimensions as the text by which they are one row: a JSON object in the order of its axes."""
+    return json.dumps(dict(dims), separators=(",", ":"))

@@ -1,0 +1,209 @@
+"""Backups: made beside a running server, proven before they count, kept in number, and put back."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TypedDict
+
+from finapi.app import App
+from finapi.core import master_secrets
+from finapi.core.clock import Clock, iso
+from finapi.core.config import Config
+from finapi.core.errors import ApiError, UsageError
+from finapi.core.files import sweep, sync_directory
+from finapi.core.master_secrets import Keyring
+from finapi.delivery import events
+from finapi.ops import proof
+from finapi.store import backup
+from finapi.store.datadir import DATABASE
+from finapi.store.db import Database, Failed
+
+log = logging.getLogger("finapi.backups")
+
+LOOK_SECONDS = 60.0  # between looks whether the night's backup is due
+RETRY_SECONDS = 3600.0
+WITH, WITHOUT = "with-secrets", "without-secrets"
+_OURS = re.compile(rf"finapi-[0-9]{{8}}T[0-9]{{6}}Z-(?:{WITH}|{WITHOUT})\.db")
+
+Tell = Callable[[int, int], None]
+
+
+class Backup(TypedDict):
+    """A backup that was proven."""
+
+    file: str
+    bytes: int
+    secrets: bool
+    counts: proof.ProofCounts
+
+
+def source(config: Config) -> Path:
+    """The database of a data directory; UsageError when there is none."""
+    path = config.data_dir / DATABASE
+    if not path.exists():
+        raise UsageError(f"there is no database in {config.data_dir}")
+    return path
+
+
+def make(
+    config: Config,
+    file: Path,
+    now: datetime,
+    *,
+    secrets: bool,
+    tell: Tell,
+    proving: Callable[[Database], None] = lambda db: None,
+) -> Backup:
+    """Copy the database to ``file``, or into it when it is a directory, and prove the copy.
+
+    Its name says whether the master secrets are in it. The file appears when it is proven, and replaces none.
+    ``proving`` is given the copy, which is closed to break the proof off.
+    """
+    path, target = source(config), named(file, now, secrets=secrets)
+    if target.exists():
+        raise UsageError(f"{target} is there already")
+    if not target.parent.is_dir():
+        raise UsageError(f"{target.parent} is no directory")
+    held = list(_held(config)) if secrets else []
+    made = backup.copy(path, target.parent, tell)
+    try:
+        db = Database(made, reads_only=True)
+        proving(db)
+        try:
+            found = proof.of(db, config, now)
+        finally:
+            db.close()
+        if found["problems"]:
+            raise ApiError("UNAVAILABLE", f"the copy is not good and was removed: {found['problems'][0]}")
+        if secrets:
+            backup.put_secrets(made, held)
+        os.link(made, target)
+    finally:
+        made.unlink(missing_ok=True)
+    sync_directory(target.parent)
+    return {"file": str(target), "bytes": target.stat().st_size, "secrets": secrets, "counts": found["counts"]}
+
+
+def named(file: Path, now: datetime, *, secrets: bool) -> Path:
+    """The file of a backup: a name of our own in a directory, else the name that was given, which must tell."""
+    if file.is_dir():
+        return file / f"finapi-{re.sub(r'[-:]|[.][0-9]+', '', iso(now))}-{WITH if secrets else WITHOUT}.db"
+    if (WITH in file.name) != secrets:
+        if secrets:
+            raise UsageError(f"{file.name}: a backup with the master secrets must say {WITH} in its name")
+        raise UsageError(f"{file.name}: a backup without the master secrets must not say {WITH} in its name")
+    return file
+
+
+class Nightly:
+    """The backup of every night, made by a worker of the server; ``step`` looks once whether it is due."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._proving: list[Database] = []
+        self._stopping = False
+
+    def step(self) -> float:
+        """Make the backup of this UTC day once its hour has come; seconds until the next look.
+
+        One that fails is logged and tried again in an hour.
+        """
+        try:
+            made = self._made(self._app.config, self._app.clock.now())
+        except (UsageError, ApiError, OSError, Failed) as error:
+            log.error("no backup was made, next try in an hour: %s", error)
+            return RETRY_SECONDS
+        if made is not None:
+            log.info("a backup of %d bytes was made and proven: %s", made["bytes"], made["file"])
+        return LOOK_SECONDS
+
+    def interrupt(self) -> None:
+        """Break off what is under way; nothing of it stays."""
+        self._stopping = True
+        for db in self._proving:
+            db.close()
+
+    def _made(self, config: Config, now: datetime) -> Backup | None:
+        directory, day = Path(config.backup_dir), now.strftime("%Y%m%d")
+        if now.hour < config.backup_hour or any(directory.glob(f"finapi-{day}T*.db")):
+            return None
+        sweep(directory / DATABASE)
+        secrets = config.backup_secrets == "with"
+        made = make(config, directory, now, secrets=secrets, tell=self._tell, proving=self._proving.append)
+        self._proving.clear()
+        keep(directory, config.backups_kept)
+        return made
+
+    def _tell(self, done: int, pages: int) -> None:
+        if self._stopping:
+            raise ApiError("UNAVAILABLE", "the server stops")
+
+
+def keep(directory: Path, number: int) -> list[Path]:
+    """Remove all but the newest backups of our own names from a directory; which those were."""
+    ours = sorted(path for path in directory.iterdir() if _OURS.fullmatch(path.name))
+    gone = ours[:-number]
+    for path in gone:
+        path.unlink()
+    return gone
+
+
+def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Tell) -> tuple[Path | None, proof.Proof]:
+    """Put a backup in the place of the database of a data directory that is held; where the old one is kept.
+
+    The copy is brought up to date, proven and given a new epoch before it is put in place. Its master secrets are
+    taken where there are none, or with ``secrets`` behind those that there are.
+    """
+    path, now = config.data_dir / DATABASE, clock.now()
+    if not backup.version_of(file):
+        raise UsageError(f"{file} is no backup")
+    made = backup.copy(file, config.data_dir, tell)
+    try:
+        brought = backup.take_secrets(made)
+        db = Database(made)
+        try:
+            found = proof.of(db, config, now)
+            if found["problems"]:
+                return None, found
+            with db.write() as tx:
+                events.begin_epoch(tx, _epoch(path) + 1, now)
+                tx.run("new_data_stamp")
+        finally:
+            db.close()
+        if brought and (secrets or master_secrets.missing(config)):
+            have = [] if master_secrets.missing(config) else list(_held(config))
+            master_secrets.write(config, [*have, *(one for one in brought if one not in have)])
+        kept = (
+            path.with_name(f"{path.name}.before-{re.sub(r'[-:]|[.][0-9]+', '', iso(now))}") if path.exists() else None
+        )
+        backup.swap(path, made, kept or path)
+    finally:
+        for ending in ("", "-wal", "-shm"):
+            made.with_name(made.name + ending).unlink(missing_ok=True)
+    return kept, found
+
+
+def _epoch(path: Path) -> int:
+    """The epoch of a database that may be damaged, old or not there at all; 0 then."""
+    try:
+        db = Database(path, reads_only=True)
+    except (UsageError, Failed):
+        return 0
+    try:
+        with db.read() as tx:
+            return int(tx.value("journal_epoch"))
+    except Failed:
+        return 0
+    finally:
+        db.close()
+
+
+def _held(config: Config) -> Keyring:
+    if config.secrets:
+        raise UsageError("the master secrets are a setting: keep FINAPI_SECRETS yourself")
+    return Keyring(master_secrets.read(config))

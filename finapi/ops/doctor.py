@@ -1,0 +1,204 @@
+"""What keeps a host from serving well, each finding with what mends it; and what ``serve`` would refuse of settings."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Literal, TypedDict
+
+from finapi.core import master_secrets
+from finapi.core.clock import Clock
+from finapi.core.config import Config
+from finapi.core.errors import UsageError
+from finapi.market.intake import gateway
+from finapi.net import mail
+from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach
+from finapi.net.smtp import MailError, Smtp
+from finapi.ops import probes
+from finapi.store import backup, datadir
+from finapi.store.db import SQLITE, migrations
+
+SECONDS = 10.0  # for a mail server or EDGAR to answer
+GIB = 1 << 30
+LEAST_FREE, LEAST_MEMORY = GIB // 4, 300 << 20  # bytes
+SKEW = 30.0  # seconds that a clock may be wrong: links and tokens are dated
+ASKED = "/files/company_tickers.json"
+
+
+class Finding(TypedDict):
+    """What was found, and what mends it when it is not ``ok``."""
+
+    check: str
+    state: Literal["ok", "warning", "wrong"]
+    found: str
+    fix: str | None
+
+
+Found = Iterator[tuple[bool | None, str, str]]  # whether it is well (None: nearly), what is there, what mends it
+
+
+def judge(config: Config, clock: Clock) -> None:
+    """UsageError for what ``serve`` would refuse of the settings."""
+    if config.reached_by_others and config.public == "no":
+        raise UsageError(
+            f"{config.host} can be reached by others: say --public, or listen on 127.0.0.1 behind a proxy with TLS"
+        )
+    mail.Post(mail.Memory() if config.mail_directory else mail.transport(config.smtp_url, clock), config.mail_from)
+    if config.secrets:
+        master_secrets.read(config)
+    probes.check_targets(config)
+    if config.poll_every:
+        gateway.check(config)
+
+
+def examined(config: Config, clock: Clock) -> list[Finding]:
+    """What was found of each thing that serving needs, in the order of CHECKS."""
+    findings: list[Finding] = []
+    for name, check in CHECKS.items():
+        try:
+            found = list(check(config, clock))
+        except (UsageError, OSError) as error:
+            found = [(False, str(error), "see the message")]
+        for well, text, fix in found:
+            state: Literal["ok", "warning", "wrong"] = "ok" if well else "warning" if well is None else "wrong"
+            findings.append({"check": name, "state": state, "found": text, "fix": None if well else fix})
+    return findings
+
+
+def _settings(config: Config, clock: Clock) -> Found:
+    judge(config, clock)
+    yield True, "serve takes every one of them", ""
+
+
+def _directory(config: Config, clock: Clock) -> Found:
+    place = config.data_dir
+    if not place.is_dir():
+        yield None, f"{place} is not there yet", "finapi serve makes it; or name another with --data-dir"
+        return
+    datadir.closed(place)
+    well = os.access(place, os.W_OK | os.X_OK)
+    yield well, f"{place} is {'' if well else 'not '}writable", f"chown -R {os.geteuid()} {place}"
+    secrets = master_secrets.file_of(config)
+    if secrets.exists():
+        closed = not secrets.stat().st_mode & master_secrets.OTHERS
+        yield (
+            closed,
+            f"{secrets} is {'the owner alone can read' if closed else 'open to others'}",
+            f"chmod 600 {secrets}",
+        )
+
+
+def _database(config: Config, clock: Clock) -> Found:
+    version, newest = backup.version_of(config.data_dir / datadir.DATABASE), len(migrations())
+    text = f"schema {version} of {newest}, SQLite {'.'.join(map(str, SQLITE))}"
+    yield version <= newest, text, "a newer finapi wrote it: install that one"
+    yield SQLITE >= (3, 37), f"SQLite {'.'.join(map(str, SQLITE))}", "3.37 or later is needed: a newer Python or system"
+
+
+def _disk(config: Config, clock: Clock) -> Found:
+    place = next(one for one in (config.data_dir, *config.data_dir.absolute().parents) if one.is_dir())
+    free, file = shutil.disk_usage(place)[2], config.data_dir / datadir.DATABASE
+    needed = file.stat().st_size if file.exists() else 0
+    well = False if free < LEAST_FREE else True if free > max(needed, GIB) else None
+    fix = "make room: a backup and an upgrade need as much again as the database"
+    yield well, f"{free / GIB:.1f} GiB free, the database has {needed / GIB:.1f}", fix
+
+
+def _limits(config: Config, clock: Clock) -> Found:
+    wanted = 3 * config.connection_limit + config.feed_connections + 100
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    well = True if hard < 0 or hard >= wanted else None
+    yield (
+        well,
+        f"{hard} open files allowed, {wanted} wanted",
+        f"LimitNOFILE={wanted} in the unit, or ulimit -Hn {wanted}",
+    )
+    space = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if space >= 0:
+        yield space >= LEAST_MEMORY, f"{space >> 20} MiB of memory allowed", "ulimit -v unlimited"
+
+
+def _mail(config: Config, clock: Clock) -> Found:
+    if config.mail_directory is not None:
+        yield None, f"mails are files in {config.mail_directory}", "FINAPI_SMTP_URL=smtp://user:password@host"
+        return
+    try:
+        Smtp(config.smtp_url).send(None, min(config.mail_timeout, SECONDS))
+        yield True, "the server greets and lets us in", ""
+    except MailError as error:
+        yield False, str(error), "FINAPI_SMTP_URL; then: finapi mail test you@example.com"
+
+
+def _edgar(config: Config, clock: Clock) -> Found:
+    directory = gateway.archive(config.base_url)
+    if directory is not None:
+        yield directory.is_dir(), f"the archive directory {directory}", "--base-url: a directory that is there"
+        return
+    if not config.user_agent:
+        yield None, "no user agent: EDGAR is not asked", "--user-agent 'Your Name name@example.com'"
+        return
+    gateway.check(config)
+    url = (config.base_url.rstrip("/") or gateway.HOSTS["www"]) + ASKED
+    request = OutboundRequest(url, "HEAD", {"User-Agent": config.user_agent}, seconds=SECONDS)
+    try:
+        reply = Outbound(Reach(anything=True)).send(request)
+    except OutboundError as error:
+        yield False, f"{url}: {error.reason}", "let this host reach it: DNS, routes, firewall, a proxy of the network"
+        return
+    fix = "403: another user agent, or ten minutes without a request; else look at the address"
+    yield reply.status == 200, f"{url} answers {reply.status}", fix
+    if "date" in reply.headers:
+        yield from _skew(clock.now(), reply.headers["date"])
+
+
+def _skew(now: datetime, date: str) -> Found:
+    try:
+        seconds = (now - parsedate_to_datetime(date)).total_seconds()
+    except (TypeError, ValueError):
+        return
+    yield abs(seconds) <= SKEW, f"the clock is {seconds:+.0f} s from theirs", "timedatectl set-ntp true"
+
+
+def _clock(config: Config, clock: Clock) -> Found:
+    file = config.data_dir / datadir.DATABASE
+    written = max(
+        (one.stat().st_mtime for one in (file, file.with_name(f"{file.name}-wal")) if one.exists()), default=0
+    )
+    ahead = written - clock.now().timestamp()
+    yield (
+        ahead <= SKEW,
+        f"{clock.now():%Y-%m-%d %H:%M:%S} UTC",
+        f"the database was written {ahead:.0f} s later: set the clock",
+    )
+
+
+def _proxy(config: Config, clock: Clock) -> Found:
+    secure = config.public_url.startswith("https://")
+    if config.reached_by_others and not secure:
+        yield (
+            None,
+            "keys and passwords travel in the clear",
+            "a proxy with TLS in front (deploy/), and --public-url https://...",
+        )
+    elif secure and not config.trusted_proxies:
+        fix = "--trusted-proxies 127.0.0.1: without it all callers share the proxy's address and its limits"
+        yield None, f"{config.public_url} leads through a proxy that is not trusted", fix
+    else:
+        yield True, ", ".join(config.trusted_proxies) or "none", ""
+
+
+CHECKS: dict[str, Callable[[Config, Clock], Found]] = {
+    "settings": _settings,
+    "data directory": _directory,
+    "database": _database,
+    "disk": _disk,
+    "limits": _limits,
+    "clock": _clock,
+    "mail": _mail,
+    "EDGAR": _edgar,
+    "proxy": _proxy,
+}

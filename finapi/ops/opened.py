@@ -1,0 +1,46 @@
+"""The App of a data directory, for a server or for one command. Apart from the server, which takes longer to import."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from finapi import app as apps
+from finapi.accounts import billing, logins, rotation
+from finapi.app import App
+from finapi.core.clock import Clock
+from finapi.core.config import Config
+from finapi.core.errors import ApiError, StoreFailing
+from finapi.core.files import sweep
+from finapi.delivery import events
+from finapi.store import datadir
+
+log = logging.getLogger("finapi.server")
+
+
+@contextmanager
+def opened(config: Config, clock: Clock | None = None, *, new_secrets: bool = False) -> Iterator[App]:
+    """The App of a data directory, held as its one writer; ``datadir.Busy`` when another process holds it.
+
+    What a crash left open is refunded before anything else happens, and lockouts go on where they stood.
+    ``new_secrets``: what was made from master secrets that are missing is given up.
+    """
+    with datadir.locked(config.data_dir):
+        datadir.sweep(config.data_dir)
+        sweep(config.ledger_directory / "ledger-*")
+        app = apps.on_disk(config, clock, new_secrets=new_secrets)
+        try:
+            rotation.settle(app, app.clock.now(), new_secrets=new_secrets)
+            events.open_journal(app, app.clock.now())
+            refunded = billing.refund_open(app, app.clock.now())
+            if refunded:
+                log.warning("refunded %d calls that a crash cut off", refunded)
+            logins.recall(app)
+            yield app
+        finally:
+            try:
+                billing.close_kept(app)
+            except (ApiError, StoreFailing) as error:
+                log.warning("the last calls are refunded at the next start: %s", error)
+            app.db.close()

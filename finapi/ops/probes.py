@@ -1,0 +1,170 @@
+"""The probes of CONTRACT 11: each tries the component that has its name here, and none is a constant.
+
+Whoever starts a component adds its probe to ``app.watch.probes``; one that nobody started has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from finapi.app import App
+from finapi.core.clock import iso
+from finapi.core.config import Config
+from finapi.core.errors import StoreFailing, UsageError
+from finapi.core.watch import MARK, Probe, Trouble
+from finapi.market.insiders import trades
+from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach, TargetRefused, TimedOut
+from finapi.ops.status import SERVICES
+from finapi.store import heartbeats
+
+USER_AGENT = "finapi-watchdog"
+
+OPERATORS_OWN = Reach(anything=True)  # the operator names what is checked, and our own address is nobody else's
+
+# What follows EDGAR, in one thread.
+POLLING: tuple[heartbeats.Component, ...] = ("sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway")
+
+# How long a step may take after it is due without a sign of life, in seconds: each request and each document is one.
+SILENCE = 30.0
+
+# Says why something does not do its work, or None.
+Diagnosis = Callable[[], str | None]
+
+
+def of_server(app: App, url: str, outbound: Outbound, beside: Mapping[str, Diagnosis]) -> dict[str, Probe]:
+    """The probes of what every server at ``url`` runs, and of the targets in its settings.
+
+    ``beside`` are the threads that serve beside the HTTP interface, under no name of their own.
+    """
+    check_targets(app.config)
+    seconds = app.config.watchdog_deadline
+
+    def api() -> None:
+        page(outbound, f"{url}/livez", "application/json", seconds, app.watch.mark)
+        for name, diagnosis in beside.items():
+            trouble = diagnosis()
+            if trouble is not None:
+                raise Trouble("failing", f"{name}: {trouble}")
+
+    return {
+        "main_api": api,
+        "frontend": lambda: page(outbound, f"{url}/", "text/html", seconds, app.watch.mark),
+        "insider_api": lambda: insiders(app),
+        **of_process(app),
+        **{name: partial(page, outbound, target, "", seconds) for name, target in app.config.targets.items()},
+    }
+
+
+def check_targets(config: Config) -> None:
+    """UsageError for a target of the settings that cannot be checked, or has a name of ours."""
+    for name, target in config.targets.items():
+        try:
+            OPERATORS_OWN.check(target)
+        except TargetRefused as error:
+            raise UsageError(f"setting watchdog_targets: {name}: {error.reason}") from None
+    taken = sorted({*config.targets} & {*SERVICES, "overall"})
+    if taken:
+        raise UsageError(f"setting watchdog_targets: {taken[0]} is a name of finapi's own")
+
+
+def of_process(app: App) -> dict[str, Probe]:
+    """The probes of what is there without a socket: the store and the counters."""
+    return {"postgres_db": lambda: store(app), "redis": lambda: counters(app)}
+
+
+def of_polling(app: App, thread: Diagnosis) -> dict[str, Probe]:
+    """The probes of what follows EDGAR, all in one thread."""
+    within = app.config.poll_every + min(app.config.watchdog_interval, SILENCE)
+    return {name: HeartbeatProbe(app, name, within, thread) for name in POLLING}
+
+
+def page(outbound: Outbound, url: str, kind: str, seconds: float, mark: str = "") -> None:
+    """A GET of ``url`` must be answered 200, with a body of the media type ``kind`` (any when empty).
+
+    ``mark`` goes to this server alone.
+    """
+    headers = {"User-Agent": USER_AGENT} | ({MARK: mark} if mark else {})
+    try:
+        reply = outbound.send(OutboundRequest(url, headers=headers, seconds=seconds))
+    except TimedOut as error:
+        raise Trouble("timeout", error.reason) from None
+    except OutboundError as error:
+        raise Trouble("refused", error.reason) from None
+    if reply.status >= 500:
+        raise Trouble("failing", f"answered {reply.status}")
+    if reply.status != 200:
+        raise Trouble("wrong", f"answered {reply.status}")
+    if not reply.headers.get("content-type", "").startswith(kind):
+        raise Trouble("wrong", f"answered with something that is not {kind}")
+
+
+def insiders(app: App) -> None:
+    """The newest transaction of an insider must be found and shown, if there is one."""
+    with app.db.read() as tx:
+        page = trades.latest(tx, trades.TradeFilters(limit=1))
+        rows = trades.objects(tx, page.ids)
+    if len(rows) != len(page.ids):
+        raise Trouble("wrong", "the newest transaction is listed but cannot be read")
+
+
+def store(app: App) -> None:
+    """What is written into the store must be there to read."""
+    now = app.clock.now()
+    try:
+        with app.db.write() as tx:
+            heartbeats.beat(tx, "postgres_db", now)
+    except StoreFailing as error:
+        raise Trouble("failing", f"nothing can be stored: {error}") from None
+    with app.db.read() as tx:
+        beat = heartbeats.beats(tx)["postgres_db"]
+    if beat.at < iso(now):
+        raise Trouble("wrong", "what was written cannot be read back")
+
+
+def counters(app: App) -> None:
+    """Every limit must count a call and, given back what it took, forget it."""
+    now = app.clock.monotonic()
+    for zone, limiter in app.limiters.items():
+        limiter.forget(USER_AGENT)
+        first, second = limiter.take(USER_AGENT, now), limiter.take(USER_AGENT, now)
+        limiter.forget(USER_AGENT)
+        again = limiter.take(USER_AGENT, now)
+        limiter.forget(USER_AGENT)
+        counted = second.remaining == first.remaining - 1 or not second.allowed
+        if not first.allowed or not counted or again != first:
+            raise Trouble("wrong", f"the counters of {zone} do not count")
+
+
+class HeartbeatProbe:
+    """The probe of a component that beats (``heartbeats.beat``): a new beat must come within ``within`` seconds.
+
+    A beat is new when it is another than the one before: neither a beat of before the start counts, nor does a clock
+    that jumps make one old. ``thread`` says whether the thread that it works in lives.
+    """
+
+    def __init__(self, app: App, name: heartbeats.Component, within: float, thread: Diagnosis = lambda: None) -> None:
+        self._app = app
+        self._thread = thread
+        self._name = name
+        self._within = within
+        self._before = self._seen = self._last()
+        self._since = app.clock.monotonic()
+
+    def __call__(self) -> int | None:
+        """How long the last step took, where it says so; a Trouble when it failed, or is overdue."""
+        beat, now = self._last(), self._app.clock.monotonic()
+        if beat != self._seen:
+            self._seen, self._since = beat, now
+        fresh = beat if beat != self._before else None
+        # What its thread says is known before a beat is overdue.
+        trouble = self._thread() or (fresh.failure if fresh is not None else None)
+        if trouble is not None:
+            raise Trouble("failing", trouble)
+        if now - self._since > self._within:
+            raise Trouble("timeout", f"no sign of life for {now - self._since:.0f} s")
+        return None if fresh is None else fresh.took_ms
+
+    def _last(self) -> heartbeats.Heartbeat | None:
+        with self._app.db.read() as tx:
+            return heartbeats.beats(tx).get(self._name)

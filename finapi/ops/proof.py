@@ -1,0 +1,123 @@
+"""Whether what is stored adds up: the database itself, balances, the journal of the feeds, kept documents."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import zlib
+from datetime import datetime
+from pathlib import Path
+from typing import TypedDict
+
+from finapi import app as apps
+from finapi.accounts import archive, billing
+from finapi.core.config import Config
+from finapi.core.json import text as text_of
+from finapi.store.db import Database, Failed, Transaction
+
+ROOM = 1 << 16  # bytes that must find room where something is to be written
+DOCUMENTS = 20  # looked at together
+NAMED = 20  # filings whose facts are wrong
+
+
+class ProofCounts(TypedDict):
+    """How much was looked at."""
+
+    accounts: int
+    filings: int
+    facts: int
+    ledger_rows: int
+    documents: int
+
+
+class Proof(TypedDict):
+    """What was seen, what is wrong with it, and how many archives of the ledger were not there to be looked at."""
+
+    counts: ProofCounts
+    archives_elsewhere: int
+    problems: list[str]
+
+
+def of(db: Database, config: Config, now: datetime) -> Proof:
+    """What a database holds and what does not add up in it; nobody who writes it waits."""
+    try:
+        problems = db.integrity()
+        if problems:
+            # Counting rows of damaged pages says nothing more.
+            return {"counts": _none(), "archives_elsewhere": 0, "problems": problems}
+        with db.read() as tx:
+            counts: ProofCounts = {**_none(), **{row["name"]: row["number"] for row in tx.all("proof_counts")}}
+            problems += [*_feeds(tx), *_counts(tx)]
+        app = apps.over(config, db)
+        problems += [*billing.wrong(app, now), *archive.wrong(app, now)]
+        elsewhere = len(archive.elsewhere(app))
+        counts["documents"], wrong = _documents(db)
+    except Failed as error:
+        return {"counts": _none(), "archives_elsewhere": 0, "problems": [f"the database cannot be read: {error}"]}
+    return {"counts": counts, "archives_elsewhere": elsewhere, "problems": problems + wrong}
+
+
+def unwritable(directory: Path) -> list[str]:
+    """Why nothing can be written in a directory, as when its disk is full; nothing when it can."""
+    try:
+        with tempfile.TemporaryFile(dir=directory) as file:
+            file.write(bytes(ROOM))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return [f"the database cannot be written: {error.strerror}"]
+    return []
+
+
+def said(proof: Proof) -> str:
+    """The proof in a line."""
+    counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in proof["counts"].items())
+    found = len(proof["problems"])
+    return f"{found} problem{'' if found == 1 else 's'}" if found else f"all is well: {counts}"
+
+
+def _none() -> ProofCounts:
+    return {"accounts": 0, "filings": 0, "facts": 0, "ledger_rows": 0, "documents": 0}
+
+
+def _feeds(tx: Transaction) -> list[str]:
+    """Feeds whose numbers have a hole, repeat, or run ahead of the last that was given out."""
+    return [
+        f"feed {row['name']}: {row['number']} events from {row['first']} to {row['last']}, the last given out is "
+        f"{row['last_seq']}"
+        for row in tx.all("uneven_feeds")
+    ]
+
+
+def _counts(tx: Transaction) -> list[str]:
+    """Filings with other facts than were stored with them, and kinds of rows that are not as many as were counted."""
+    rows = tx.all("unequal_facts", id=0, limit=NAMED + 1)
+    found = [
+        f"facts of {row['accession']}: {row['found']} are there, {row['stored']} were stored" for row in rows[:NAMED]
+    ]
+    if len(rows) > NAMED:
+        found.append("facts of more filings are not what was stored")
+    return found + [
+        f"{row['name'].replace('_', ' ')}: {row['found']} are there, {row['stored']} were stored"
+        for row in tx.all("uncounted")
+    ]
+
+
+def _documents(db: Database) -> tuple[int, list[str]]:
+    """How many kept documents there are, and those whose bytes are not what was stored."""
+    last, number, wrong = 0, 0, []
+    while True:
+        # A transaction for each few: a long one keeps the log of a server from being folded in.
+        with db.read() as tx:
+            rows = tx.all("bodies_after", id=last, limit=DOCUMENTS)
+        for row in rows:
+            last, number = row["filing_id"], number + 1
+            try:
+                digest = hashlib.sha256(zlib.decompress(row["packed"])).hexdigest()
+                if row["sha256"] not in (None, digest):
+                    wrong.append(f"document of {text_of(row['accession'])}: is not the text that was stored")
+            except zlib.error as error:
+                wrong.append(f"document of {text_of(row['accession'])}: {error}")
+        if not rows:
+            return number, wrong

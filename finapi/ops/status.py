@@ -1,0 +1,278 @@
+"""``/status``: how the components of finapi are, how they were, and when that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Literal, TypedDict
+
+from finapi.app import App
+from finapi.core import json, metrics
+from finapi.core.clock import iso
+from finapi.core.config import Config
+from finapi.core.errors import ApiError, invalid_param
+from finapi.core.metrics import Figures
+from finapi.core.records import Time
+from finapi.core.watch import ComponentStatus, Status
+from finapi.market.intake import following
+from finapi.ops import watchdog
+from finapi.ops.watchdog import DAY, HOUR
+from finapi.store import heartbeats
+from finapi.store.db import Failed, Transaction
+
+# CONTRACT 1: the nine names of the spec's history, two other names of theirs, and the watchdog; in this order.
+SERVICES = (
+    "main_api",
+    "insider_api",
+    "insider_module",
+    "postgres_db",
+    "redis",
+    "sec_worker",
+    "sec_13f_worker",
+    "13f_worker",
+    "news_daemon",
+    "sec_gateway",
+    "frontend",
+    watchdog.NAME,
+)
+
+# Two names of one component: it is checked once, and counts once in the overall status.
+ALIASES = {"insider_module": "insider_api", "13f_worker": "sec_13f_worker"}
+
+MAX_DAYS = 90  # more are clamped (SPEC)
+MAX_BUCKETS = 200  # of a service; above it days are answered instead of hours (SPEC)
+
+Overall = Literal["operational", "degraded", "partial_outage", "major_outage"]
+Resolution = Literal["hourly", "daily"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A service went over to another status."""
+
+    id: int
+    service: str
+    at: datetime
+    status: Status
+    reason: str | None
+
+
+class ServiceStatus(TypedDict):
+    """A service at its last check; the uptime is the share of healthy checks in the last 30 days, in per cent."""
+
+    name: str
+    status: Status
+    uptime_30d_pct: float
+    last_check_at: Time
+
+
+class DataFreshness(TypedDict):
+    """When each kind of data last came in, and how much waits to be fetched, mailed or delivered."""
+
+    last_filing_at: Time | None
+    last_13f_batch_at: Time | None
+    last_xbrl_run_at: Time | None
+    last_news_at: Time | None
+    queue_depth: int
+
+
+class StatusDocument(TypedDict):
+    """``GET /api/v1/status``."""
+
+    overall: Overall
+    services: list[ServiceStatus]
+    data_freshness: DataFreshness
+    as_of: Time
+
+
+def document(app: App, now: datetime) -> StatusDocument:
+    """How every component that runs was at its last check.
+
+    UNAVAILABLE before the first round of checks: nothing is called healthy that nobody has looked at. It is
+    answered without the store too, then with the freshness that was read last.
+    """
+    found = components(app)
+    services = [(name, found.get(ALIASES.get(name, name))) for name in known(app.config)]
+    return {
+        "overall": overall(one.status for one in found.values()),
+        "services": [
+            {"name": name, "status": one.status, "uptime_30d_pct": one.uptime, "last_check_at": one.checked_at}
+            for name, one in services
+            if one is not None
+        ],
+        "data_freshness": _freshness(app),
+        "as_of": iso(now),
+    }
+
+
+def components(app: App) -> dict[str, ComponentStatus]:
+    """How every component is, by name; UNAVAILABLE before the first round of checks."""
+    found = dict(app.watch.components)
+    if not found:
+        raise ApiError("UNAVAILABLE", "No health check has run yet.", headers={"Retry-After": "1"})
+    if watchdog.stuck(app):
+        # It cannot say so itself.
+        reason = "the round of checks that was due has not been made"
+        found[watchdog.NAME] = replace(found[watchdog.NAME], status="down", reason=reason)
+    return found
+
+
+def overall(statuses: Iterable[Status]) -> Overall:
+    """The overall status of components: CONTRACT 11."""
+    found = list(statuses)
+    if "down" in found:
+        return "major_outage" if found.count("down") > 1 else "partial_outage"
+    return "degraded" if "degraded" in found else "operational"
+
+
+def known(config: Config) -> tuple[str, ...]:
+    """Every name that a service can have here, whether it runs or not."""
+    return (*SERVICES, *config.targets)
+
+
+class StatusBucket(TypedDict):
+    """The checks of an hour or a day."""
+
+    timestamp: Time
+    total_checks: int
+    healthy: int
+    degraded: int
+    down: int
+    uptime_pct: float
+    avg_response_ms: int
+
+
+class HistoryMeta(TypedDict):
+    """What a history holds; ``warning`` says why days are answered instead of hours."""
+
+    generated_at: Time
+    services_included: list[str]
+    warning: str | None
+
+
+class StatusHistory(TypedDict):
+    """``GET /api/v1/status/history``: buckets of checks by service, oldest first."""
+
+    days: int
+    resolution: Resolution
+    history: dict[str, list[StatusBucket]]
+    meta: HistoryMeta
+
+
+def history(app: App, service: str | None, days: int, resolution: Resolution, now: datetime) -> StatusHistory:
+    """The history of one service, or of all that have any; INVALID_PARAM for a service that finapi does not know.
+
+    A day is a UTC day, and today is the last of ``days``; hours are the last 24 times as many. A bucket without
+    checks does not exist.
+    """
+    names = known(app.config)
+    if service is not None and service not in names:
+        raise invalid_param("service", f"service must be one of {', '.join(names)}.", allowed=list(names))
+    warning = None
+    if resolution == "hourly" and days * 24 > MAX_BUCKETS:
+        resolution = "daily"
+        warning = f"hourly over {days} days would be {days * 24} buckets, more than {MAX_BUCKETS}: daily is answered"
+    with app.db.read() as tx:
+        found = _buckets(tx, names if service is None else (service,), days, resolution, now)
+    if service is None:
+        running = {*app.watch.components}
+        found = {name: rows for name, rows in found.items() if rows or ALIASES.get(name, name) in running}
+    return {
+        "days": days,
+        "resolution": resolution,
+        "history": found,
+        "meta": {"generated_at": iso(now), "services_included": list(found), "warning": warning},
+    }
+
+
+def changes(tx: Transaction, limit: int) -> list[Change]:
+    """The last changes of status, newest first."""
+    return [
+        Change(row["id"], row["service"], datetime.fromisoformat(row["changed_at"]), row["status"], row["reason"])
+        for row in tx.all("newest_changes", limit=limit)
+    ]
+
+
+def uptime(healthy: int, checks: int) -> float:
+    """``uptime_pct`` of a bucket, as the spec writes it.
+
+    Python's rounding: a half that a double can hold goes to the even digit (1 healthy of 32 is 3.12), any other
+    to the side of .005 on which the double lies.
+    """
+    return round(healthy / checks * 100, 2)
+
+
+def queues(tx: Transaction, now: datetime) -> dict[str, int]:
+    """What waits to be done, by queue; ``ingest`` are filings whose documents are to be fetched and stored."""
+    return {
+        "ingest": following.queue_depth(tx, now),
+        "mail": tx.value("queued_mails"),
+        "webhooks": tx.value("queued_deliveries"),
+    }
+
+
+def figures(app: App) -> Figures:
+    """What ``/metrics`` looks up when it is asked: how the components are, what waits, and what the store holds."""
+    with app.db.read() as tx:
+        waiting, version, given_up = queues(tx, app.clock.now()), tx.value("data_version"), following.given_up(tx)
+    return {
+        metrics.UP: {
+            (name,): {"operational": 1.0, "degraded": 0.5, "down": 0.0}[one.status]
+            for name, one in app.watch.components.items()
+        },
+        metrics.QUEUE: {(queue,): float(depth) for queue, depth in waiting.items()},
+        metrics.GIVEN_UP: {(): float(given_up)},
+        metrics.DATABASE: {(part,): float(size) for part, size in app.db.sizes().items()},
+        metrics.DATA_VERSION: {(): float(version)},
+    }
+
+
+def _freshness(app: App) -> DataFreshness:
+    """``data_freshness``; as it was when it was last read when the store cannot be."""
+    try:
+        with app.db.read() as tx:
+            times = heartbeats.freshness(tx)
+            depth = sum(queues(tx, app.clock.now()).values())
+    except (Failed, ApiError):
+        last: DataFreshness | None = app.watch.freshness
+        if last is None:
+            raise
+        return last
+    freshness: DataFreshness = {
+        "last_filing_at": times["filing"],
+        "last_13f_batch_at": times["13f_batch"],
+        "last_xbrl_run_at": times["xbrl_run"],
+        "last_news_at": times["news"],
+        "queue_depth": depth,
+    }
+    app.watch.freshness = freshness
+    return freshness
+
+
+def _buckets(
+    tx: Transaction, names: tuple[str, ...], days: int, resolution: Resolution, now: datetime
+) -> dict[str, list[StatusBucket]]:
+    components = {name: ALIASES.get(name, name) for name in names}
+    hourly = resolution == "hourly"
+    size, count = (HOUR, days * 24) if hourly else (DAY, days)
+    last = int(now.timestamp()) // size * size
+    values = {"services": json.text(list(dict.fromkeys(components.values()))), "until": last}
+    rows = tx.all("hour_buckets" if hourly else "day_buckets", values, since=last - (count - 1) * size)
+    found: dict[str, list[StatusBucket]] = {component: [] for component in components.values()}
+    times: dict[int, str] = {}
+    for service, start, checks, healthy, degraded, down, ms in rows:
+        if start not in times:
+            times[start] = iso(datetime.fromtimestamp(start, UTC))
+        found[service].append(
+            {
+                "timestamp": times[start],
+                "total_checks": checks,
+                "healthy": healthy,
+                "degraded": degraded,
+                "down": down,
+                "uptime_pct": uptime(healthy, checks),
+                "avg_response_ms": round(ms / checks),
+            }
+        )
+    return {name: found[component] for name, component in components.items()}

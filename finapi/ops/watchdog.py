@@ -1,0 +1,144 @@
+"""The watchdog: rounds of checks of every component that runs, and what is kept of them.
+
+A round belongs to a tick, a whole multiple of the interval by the clock, and each component is counted once in each
+tick: neither a second round in it, nor a restart, nor a clock that is put back counts anything again, and a
+tick without a round is not made up.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+
+from finapi.app import App
+from finapi.core import json, metrics
+from finapi.core.clock import iso
+from finapi.core.config import Config
+from finapi.core.errors import ApiError
+from finapi.core.watch import SLOW_MS, STATUS, Check, CheckRecord, ComponentStatus
+from finapi.store.db import Failed
+
+log = logging.getLogger("finapi.watchdog")
+
+NAME = "sec_watchdog"
+
+HOUR, DAY = 3600, 86_400  # seconds
+UPTIME_DAYS = 30
+
+# How much is kept of each service: the checks of a week, and more buckets than the 90 days that are served.
+KEEP_SECONDS = 7 * DAY
+KEEP_HOURS = 100 * 24
+KEEP_DAYS = 400
+KEEP_CHANGES = 1000
+
+# What a round may be late before it counts as missed, or the watchdog as stuck, in seconds.
+GRACE = 1.0
+
+
+def step(app: App) -> float:
+    """Make the round of checks that is due, if one is; the seconds until the next."""
+    now = app.clock.now()
+    if tick_of(app.config, now) != app.watch.tick:
+        check(app, now)
+    interval = app.config.watchdog_interval
+    return interval - app.clock.now().timestamp() % interval
+
+
+def check(app: App, now: datetime) -> None:
+    """Check every component that runs, now, and record what was found under the tick that ``now`` is in."""
+    watch, tick = app.watch, tick_of(app.config, now)
+    with watch.lock:
+        started = app.clock.monotonic()
+        probes = dict(watch.probes)
+        found = watch.checks.of(probes)
+        if found.keys() != probes.keys():
+            return  # broken off by a stop: what did not come back was not checked
+        found[NAME] = _schedule(app, started)
+        # Shown before it is written: a store that keeps the watchdog waiting is to be seen at once.
+        changed = _publish(app, found, now, {})
+        watch.ticked = started
+        watch.unrecorded.extend(CheckRecord(service, tick, iso(now), one) for service, one in found.items())
+        new_hour = watch.tick is None or tick // HOUR != watch.tick // HOUR
+        _publish(app, found, now, _record(app, now, new_hour=new_hour))
+        watch.tick = tick
+        for service, one in found.items():
+            app.metrics.count(metrics.CHECKS, service, one.health)
+    if changed:
+        watch.drop_cached()  # of what was made between the two
+
+
+def _publish(app: App, found: Mapping[str, Check], now: datetime, uptimes: Mapping[str, float]) -> bool:
+    """Show what was found; whether the status of a component changed, in which case cached answers are dropped."""
+    before, after = app.watch.components, {}
+    for service, check in found.items():
+        uptime = uptimes.get(service)
+        if uptime is None:  # the store failed: what is known without it
+            healthy = 100.0 if check.health == "healthy" else 0.0
+            uptime = before[service].uptime if service in before else healthy
+        after[service] = ComponentStatus(STATUS[check.health], iso(now), uptime, check.reason)
+    app.watch.components = after
+    changed = {name: one.status for name, one in before.items()} != {name: one.status for name, one in after.items()}
+    if changed:
+        app.watch.drop_cached()
+    return changed
+
+
+def tick_of(config: Config, now: datetime) -> int:
+    """The tick that a moment is in, in seconds since 1970."""
+    seconds = int(now.timestamp())
+    return seconds - seconds % config.watchdog_interval
+
+
+def stuck(app: App) -> bool:
+    """Whether the round that is due has not come: the watchdog itself is down."""
+    if app.watch.ticked is None:
+        return False
+    interval = app.config.watchdog_interval
+    # A round takes up to its deadline before it shows.
+    patience = interval + min(app.config.watchdog_deadline, interval) + GRACE
+    return app.clock.monotonic() - app.watch.ticked > patience
+
+
+def _schedule(app: App, started: float) -> Check:
+    """The check of the watchdog itself: how late this round is. A wall clock that jumps makes no round late."""
+    if app.watch.ticked is None:
+        return Check("answered", 0)
+    interval = app.config.watchdog_interval
+    late = max(0.0, started - app.watch.ticked - interval)
+    # A quarter of a short interval: with rounds every second none is missed that comes in time.
+    missed = int((late + min(GRACE, interval / 4)) // interval)
+    ms = round(late * 1000)
+    if missed:
+        app.metrics.count(metrics.MISSED, by=missed)
+        return Check("answered", max(ms, SLOW_MS), f"rounds missed: {missed}")
+    return Check("answered", ms, f"{ms} ms late" if ms >= SLOW_MS else None)
+
+
+def _record(app: App, now: datetime, *, new_hour: bool) -> Mapping[str, float]:
+    """Write the checks that are not written yet; the uptimes after it, none when the store fails."""
+    unrecorded = app.watch.unrecorded
+    services = sorted({record.service for record in unrecorded})
+    try:
+        with app.db.write() as tx:
+            for record in unrecorded:
+                check = record.check
+                values = {"service": record.service, "health": check.health, "ms": check.ms, "reason": check.reason}
+                tx.run("insert_check", values, tick=record.tick)
+                tx.run("insert_change", values, now=record.at, status=STATUS[check.health])
+            if new_hour:
+                for service in services:
+                    tx.run("forget_checks", service=service, keep=KEEP_SECONDS // app.config.watchdog_interval)
+                    tx.run("forget_hours", service=service, keep=KEEP_HOURS)
+                    tx.run("forget_days", service=service, keep=KEEP_DAYS)
+                tx.run("forget_changes", keep=KEEP_CHANGES)
+            # Over the UTC days that a history of 30 days shows.
+            today = int(now.timestamp()) // DAY * DAY
+            since = today - (UPTIME_DAYS - 1) * DAY
+            rows = tx.all("uptimes", services=json.text(services), since=since, until=today)
+    except (Failed, ApiError) as error:
+        if app.db.trouble is None:  # which the store has told of
+            log.warning("the checks are written with the next round: %s", error)
+        return {}
+    unrecorded.clear()
+    return {row["service"]: row["healthy"] / row["checks"] * 100 for row in rows}

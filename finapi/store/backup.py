@@ -1,0 +1,97 @@
+"""Copies of a database: made while it is written, with or without the master secrets, and put in its place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+from finapi.core.errors import UsageError
+from finapi.core.files import sync_directory
+from finapi.store.db import PUT_BACK, Damaged, is_damage, schema_version
+
+STEP_PAGES = 256  # copied at once, 1 MiB: others read and write between two steps
+SPARE = 1 << 20  # bytes that a copy must leave free
+
+
+def version_of(path: Path) -> int:
+    """The schema version of a file; 0 for one that is empty or is not there. UsageError when it is no database."""
+    if not path.exists() or not path.stat().st_size:
+        return 0
+    try:
+        with closing(_reading(path)) as connection:
+            return schema_version(connection)
+    except sqlite3.DatabaseError as error:
+        raise UsageError(f"{path} cannot be used as a database: {error}; {PUT_BACK}") from None
+
+
+def copy(source: Path, directory: Path, tell: Callable[[int, int], None] = lambda done, pages: None) -> Path:
+    """A copy of what is committed at this moment: a hidden file (mode 0600) in ``directory``, without a WAL.
+
+    ``tell`` hears how many pages of how many are copied. UsageError when there is no room for it.
+    """
+    needed = sum(part.stat().st_size for part in (source, source.with_name(f"{source.name}-wal")) if part.exists())
+    free = shutil.disk_usage(directory).free
+    if needed + SPARE > free:
+        raise UsageError(f"a copy needs {needed:,} bytes and {directory} has {free:,}")
+    handle, name = tempfile.mkstemp(dir=directory, prefix=f".{source.name}-")
+    os.close(handle)
+    made = Path(name)
+    try:
+        with closing(_reading(source)) as reading, closing(sqlite3.connect(made, isolation_level=None)) as writing:
+            # One read transaction around all steps: without it every write of the server begins the copy anew.
+            reading.execute("BEGIN")
+            reading.execute("SELECT 1 FROM sqlite_schema").fetchone()
+            steps = lambda status, left, pages: tell(pages - left, pages)  # noqa: E731
+            reading.backup(writing, pages=STEP_PAGES, progress=steps)
+            writing.execute("PRAGMA journal_mode=DELETE")
+    except BaseException as error:
+        made.unlink(missing_ok=True)
+        if is_damage(error):
+            raise Damaged(error) from None
+        raise
+    return made
+
+
+def put_secrets(path: Path, secrets: Sequence[bytes]) -> None:
+    """Put master secrets into a copy."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE backup_secrets (place INTEGER PRIMARY KEY, secret BLOB NOT NULL) STRICT")
+        connection.executemany("INSERT INTO backup_secrets (secret) VALUES (?)", [(one,) for one in secrets])
+
+
+def take_secrets(path: Path) -> list[bytes]:
+    """Take the master secrets out of a copy, so that no trace of them is left in it; none when it has none."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'backup_secrets'").fetchone():
+            return []
+        found = [bytes(row[0]) for row in connection.execute("SELECT secret FROM backup_secrets ORDER BY place")]
+        connection.execute("PRAGMA secure_delete=ON")
+        connection.execute("DROP TABLE backup_secrets")
+    return found
+
+
+def swap(path: Path, made: Path, kept: Path) -> None:
+    """Put ``made`` in the place of the database ``path``, which goes on under the name ``kept``.
+
+    Nobody may have either open. A crash leaves the one or the other in place, whole.
+    """
+    if path.exists():
+        with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
+            # The log goes into the file, so that one name is all that has to change.
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        os.link(path, kept)
+        for ending in ("-wal", "-shm"):
+            beside = path.with_name(path.name + ending)
+            if beside.exists():
+                os.replace(beside, kept.with_name(kept.name + ending))
+    os.replace(made, path)
+    sync_directory(path.parent)
+
+
+def _reading(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)

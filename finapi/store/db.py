@@ -1,0 +1,621 @@
+"""SQLite: one writer, readers beside it, migrations by ``user_version`` and queries by name.
+
+With ``sandbox.py`` the only module that imports sqlite3. It knows nothing of users, filings or HTTP.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from finapi.core.errors import ApiError, StoreFailing, UsageError
+
+log = logging.getLogger("finapi.store")
+
+Row = sqlite3.Row
+
+Result = TypeVar("Result")
+
+SQLITE = sqlite3.sqlite_version_info
+
+# The database refused: a UNIQUE, CHECK or FOREIGN KEY that the statement would have broken.
+Refused = sqlite3.IntegrityError
+
+# Any failure of the database: held by another process for too long, damaged, gone, full.
+Failed = sqlite3.Error
+# Those of them that the machine is to blame for: a full disk, one that fails or may not be written.
+Failing = sqlite3.OperationalError
+
+# Primary result codes of the machine's trouble: READONLY, IOERR, FULL, CANTOPEN (sqlite.org/rescode.html).
+_MACHINE = {8, 10, 13, 14}
+# Those of a file whose pages are damaged: CORRUPT, NOTADB.
+_DAMAGE = {11, 26}
+TROUBLE_SECONDS = 60.0  # between two lines of the log that say so
+
+
+class Unwritable(StoreFailing, sqlite3.OperationalError):
+    """The database cannot be written: its disk is full or fails, or its file is gone."""
+
+
+PUT_BACK = "stop finapi, keep a copy of the data directory, and put a backup back with: finapi restore FILE"
+
+
+class Damaged(Unwritable):
+    """Pages of the database are damaged; the message says what to do."""
+
+    shown = "What is stored is damaged and cannot be read."
+
+    def __init__(self, error: object) -> None:
+        super().__init__(f"it is damaged ({error}): {PUT_BACK}")
+
+
+# How long a statement waits for another process's lock, in seconds. One process writes, so that only a backup
+# or an operator's shell can be waited for; a stop waits for up to three statements within its 10 s.
+BUSY_SECONDS = 1.5
+
+
+Values = Mapping[str, Any]
+NO_VALUES: Values = {}
+
+
+class Transaction:
+    """One transaction on one connection; queries are called by their name in ``sql/queries``.
+
+    A query takes its values by name, from a mapping, from keywords or from both. What the query does not name is
+    ignored, so that one mapping serves several queries; a name without a value is sqlite3.ProgrammingError.
+    """
+
+    __slots__ = ("_connection", "_queries", "topics", "undo")
+
+    def __init__(self, connection: sqlite3.Connection, queries: dict[str, str]) -> None:
+        self._connection = connection
+        self._queries = queries
+        self.topics: set[str] = set()
+        # What else is to be put back when the transaction is rolled back, the last first.
+        self.undo: list[Callable[[], None]] = []
+
+    def announce(self, topic: str) -> None:
+        """Call those who listen to ``topic`` (:meth:`Database.listen`) once the transaction is committed."""
+        self.topics.add(topic)
+
+    def all(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> list[Row]:
+        """Every row of the query."""
+        return self._execute(query, values, more).fetchall()
+
+    def one(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> Row | None:
+        """The first row, or None."""
+        row: Row | None = self._execute(query, values, more).fetchone()
+        return row
+
+    def value(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> Any:
+        """The first column of the first row, or None when there is no row."""
+        row = self._execute(query, values, more).fetchone()
+        return None if row is None else row[0]
+
+    def page(self, query: str, values: Values, /) -> tuple[list[Row], int]:
+        """The rows of a query and its column ``total``, how many there are in all: also of a page past the last."""
+        rows = self.all(query, values)
+        first = rows or (self.all(query, values, limit=1, offset=0) if values.get("offset") else [])
+        return rows, first[0]["total"] if first else 0
+
+    def run(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
+        """Execute a statement; how many rows it changed."""
+        return self._execute(query, values, more).rowcount
+
+    def insert(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
+        """Execute an INSERT; the rowid that it made."""
+        return self._execute(query, values, more).lastrowid or 0
+
+    def _execute(self, query: str, values: Values, more: dict[str, Any]) -> sqlite3.Cursor:
+        if values:
+            more = {**values, **more}
+        return self._connection.execute(self._queries[query], more)
+
+    def many(self, query: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Execute an INSERT once for each row; how many rows that made or changed.
+
+        These statements take their values by position: a dict for each of a million facts costs more than
+        the insert itself.
+        """
+        return self._connection.executemany(self._queries[query], rows).rowcount
+
+
+class _Piece:
+    """Work that waits for a shared transaction, and what came of it."""
+
+    __slots__ = ("error", "leads", "result", "turn", "work")
+
+    def __init__(self, work: Callable[[Transaction], Any]) -> None:
+        self.work = work
+        self.result: Any = None
+        self.error: BaseException | None = None
+        # Held until the work is done or, with ``leads``, until its thread is to do that of all that wait.
+        self.turn = threading.Lock()
+        self.turn.acquire()
+        self.leads = False
+
+
+class Database:
+    """An open database. ``write`` and ``read`` are the only two ways in.
+
+    A file is opened in WAL mode: one connection writes, behind a lock, and each thread has a read connection
+    of its own that cannot write. Without a path everything is in memory, on one connection behind the lock.
+    """
+
+    def __init__(self, path: Path | None, *, synchronous: str = "FULL", reads_only: bool = False) -> None:
+        """Open ``path``; with ``reads_only`` as it stands, beside whoever writes it, and nothing of it is changed."""
+        self._prepare(path)
+        if reads_only:
+            assert path is not None
+            self._writer = connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+            self._as_it_stands(path)
+            return
+        self._writer = connect(":memory:" if path is None else str(path))
+        try:
+            if path is not None:
+                self._writer.execute("PRAGMA journal_mode=WAL")
+            self._writer.execute("PRAGMA foreign_keys=ON")
+            # Not a parameter: PRAGMA takes none. The configuration allows two words.
+            self._writer.execute(f"PRAGMA synchronous={synchronous}")
+        except sqlite3.DatabaseError as error:
+            self._writer.close()
+            raise UsageError(f"{path} cannot be used as a database: {error}; {PUT_BACK}") from None
+        try:
+            if path is None:
+                _migrated().backup(self._writer)
+            else:
+                migrate(self._writer)
+                there = os.stat(path)
+                self._file = there.st_ino, there.st_dev
+        except BaseException:
+            self._writer.close()
+            raise
+
+    def _prepare(self, path: Path | None) -> None:
+        self.path = path
+        self._queries = named_queries()
+        self._lock = threading.RLock()
+        self._local = threading.local()
+        self._readers: dict[sqlite3.Connection, threading.Thread] = {}
+        self._separate_readers: list[sqlite3.Connection] = []
+        self._opening = threading.Lock()
+        self.closed = False
+        # Transactions of :meth:`write` that were committed. One process writes, so that nothing else changes.
+        self.written = 0
+        # Why nothing can be written, since the last attempt; None while all is well.
+        self.trouble: str | None = None
+        self._damaged = False
+        self._say_at = 0.0
+        self._listeners: dict[str, list[Callable[[], None]]] = {}
+        self._random_bytes: Callable[[int], bytes] | None = None
+        # What waits for a commit, and whether a thread is there that will do it.
+        self._waiting: deque[_Piece] = deque()
+        self._led = False
+        self._gate = threading.Lock()
+
+    def _as_it_stands(self, path: Path) -> None:
+        """Refuse a file that is no database, or of another schema than the queries of this finapi know."""
+        try:
+            version = schema_version(self._writer)
+        except sqlite3.DatabaseError as error:
+            self._writer.close()
+            raise UsageError(f"{path} cannot be used as a database: {error}; {PUT_BACK}") from None
+        if version != len(migrations()):
+            self._writer.close()
+            raise UsageError(f"{path} is of schema version {version}, this finapi reads {len(migrations())}")
+
+    def write(self) -> AbstractContextManager[Transaction]:
+        """A write transaction: committed when the block ends, rolled back when it raises.
+
+        BEGIN IMMEDIATE, because a deferred one that must upgrade fails under contention instead of waiting.
+        A block inside another on the same thread would be half a transaction, and is refused. UNAVAILABLE
+        (503) when another process holds the file.
+        """
+        return self._transaction(shared=False)
+
+    @contextmanager
+    def _transaction(self, *, shared: bool) -> Iterator[Transaction]:
+        with self._lock:
+            if self._is_open(self._writer):
+                raise RuntimeError("a write transaction inside another")
+            self._begin()
+            changes = self._writer.total_changes
+            tx = Transaction(self._writer, self._queries)
+            self._local.writes = True
+            try:
+                yield tx
+                self._commit(self._writer)
+                self.written += not shared
+                if self.trouble is not None and not self._damaged and self._writer.total_changes > changes:
+                    log.info("the database can be written again")
+                    self.trouble = None
+            except BaseException as error:
+                # A full disk ends the transaction by itself.
+                if self._is_open(self._writer):
+                    self._undo()
+                for put_back in reversed(tx.undo):
+                    put_back()
+                self._judge(error)
+                raise
+            finally:
+                self._local.writes = False
+        self._tell(tx)
+
+    def share(self, work: Callable[[Transaction], Result]) -> Result:
+        """What ``work`` gives, run in a write transaction that it may share with the work of other threads.
+
+        One commit, and its wait for the disk, serves all that came while the one before was under way. When a
+        piece of work raises, all is undone and each piece is done again alone; a commit that fails fails them
+        all. ``work`` must be short, and good to be called twice: ``tx.undo`` is for what is not in the database.
+        :attr:`written` does not count it: what is kept in memory must not depend on what it changes.
+        """
+        if getattr(self._local, "writes", False):
+            raise RuntimeError("a write transaction inside another")
+        piece = _Piece(work)
+        with self._gate:
+            self._waiting.append(piece)
+            piece.leads, self._led = not self._led, True
+        if not piece.leads:
+            piece.turn.acquire()
+        if piece.leads:
+            self._lead()
+        if piece.error is not None:
+            raise piece.error
+        return cast("Result", piece.result)
+
+    def _lead(self) -> None:
+        """Do the work of all that wait, then let the first that came meanwhile do the same."""
+        with self._lock:
+            with self._gate:
+                pieces = list(self._waiting)
+                self._waiting.clear()
+            self._do(pieces)
+        with self._gate:
+            self._led = bool(self._waiting)
+            if self._led:
+                self._waiting[0].leads = True
+                self._waiting[0].turn.release()
+        for piece in pieces:
+            if not piece.leads:
+                piece.turn.release()
+
+    def _do(self, pieces: list[_Piece]) -> None:
+        began = 0
+        try:
+            with self._transaction(shared=True) as tx:
+                for began, piece in enumerate(pieces, 1):  # noqa: B007
+                    piece.result = piece.work(tx)
+                began = 0
+        except BaseException as error:
+            if began and len(pieces) > 1:
+                # A savepoint for each piece would cost every call what almost none needs.
+                for piece in pieces:
+                    self._do([piece])
+            else:
+                for piece in pieces:
+                    piece.error = error
+
+    def _tell(self, tx: Transaction) -> None:
+        for topic in tx.topics:
+            for listener in self._listeners.get(topic, ()):
+                listener()
+
+    def listen(self, topic: str, listener: Callable[[], None]) -> None:
+        """Call ``listener`` after every commit of a transaction that announced ``topic``.
+
+        It is called in the thread that wrote and must be quick: it wakes whoever does the work.
+        """
+        self._listeners.setdefault(topic, []).append(listener)
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """A read transaction: everything read in the block is of one moment. One inside another is refused."""
+        if self.path is None:
+            with self._lock, self._reading(self._writer):
+                # The one connection can write: not here, as a reader of a file cannot.
+                self._writer.execute("PRAGMA query_only=ON")
+                try:
+                    yield Transaction(self._writer, self._queries)
+                finally:
+                    self._writer.execute("PRAGMA query_only=OFF")
+        else:
+            connection = self._reader()
+            with self._reading(connection):
+                yield Transaction(connection, self._queries)
+
+    @contextmanager
+    def glance(self) -> Iterator[Transaction]:
+        """For one query that answers everything: what :meth:`read` gives, without a transaction around it."""
+        if self.path is None:
+            with self.read() as tx:
+                yield tx
+        else:
+            try:
+                yield Transaction(self._reader(), self._queries)
+            except sqlite3.DatabaseError as error:
+                self._judge_read(error)
+                raise
+
+    def _judge(self, error: BaseException) -> None:
+        """Raise Unwritable for an error that is the machine's, and say so now and then."""
+        self._judge_read(error)
+        if _code(error) not in _MACHINE and not isinstance(error, Unwritable):
+            return
+        self._say("the database cannot be written: %s", error)
+        self.trouble = str(error)
+        raise Unwritable(str(error)) from None
+
+    def _judge_read(self, error: BaseException) -> None:
+        """Raise Damaged for an error that comes of damaged pages. No write that succeeds makes them whole."""
+        if isinstance(error, Damaged):
+            raise error
+        if is_damage(error):
+            damaged = Damaged(error)
+            self._say("the database cannot be read: %s", damaged)
+            self.trouble, self._damaged = str(damaged), True
+            raise damaged from None
+
+    def _say(self, line: str, error: BaseException) -> None:
+        now = time.monotonic()
+        if self.trouble is None or now >= self._say_at:
+            log.error(line, error)
+            self._say_at = now + TROUBLE_SECONDS
+
+    def _check_place(self) -> None:
+        # What is written to a file that has been deleted is lost with the process.
+        if self.path is None:
+            return
+        try:
+            there = os.stat(self.path)
+        except OSError:
+            there = None
+        if there is None or (there.st_ino, there.st_dev) != self._file:
+            self._judge(Unwritable("its file is gone"))
+
+    def _begin(self) -> None:
+        self._check_place()
+        try:
+            self._start(self._writer, "BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            self._judge(error)
+            if "locked" not in str(error):
+                raise
+            raise ApiError(
+                "UNAVAILABLE", "The database is locked by another process.", headers={"Retry-After": "2"}
+            ) from None
+
+    @contextmanager
+    def _reading(self, connection: sqlite3.Connection) -> Iterator[None]:
+        if self._is_open(connection):
+            raise RuntimeError("a read transaction inside another")
+        self._start(connection, "BEGIN")
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            self._judge_read(error)
+            raise
+        finally:
+            # A failed read may have ended the transaction by itself.
+            if self._is_open(connection):
+                # Nothing was written; what was wrong with reading is wrong with this too.
+                with suppress(sqlite3.DatabaseError):
+                    self._commit(connection)
+
+    # What begins and ends a transaction: ``layered`` has others.
+
+    def _start(self, connection: sqlite3.Connection, how: str) -> None:
+        connection.execute(how)
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        connection.execute("COMMIT")
+
+    def _is_open(self, connection: sqlite3.Connection) -> bool:
+        return connection.in_transaction
+
+    def _undo(self) -> None:
+        self._writer.execute("ROLLBACK")
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of the database ("pages"), of them unused ("free"), and of the write-ahead log ("wal")."""
+        with self.glance() as tx:
+            page, pages, free = (
+                tx._connection.execute(f"PRAGMA {what}").fetchone()[0]
+                for what in ("page_size", "page_count", "freelist_count")
+            )
+        wal = None if self.path is None else self.path.with_name(self.path.name + "-wal")
+        written = wal.stat().st_size if wal is not None and wal.exists() else 0
+        return {"pages": page * pages, "free": page * free, "wal": written}
+
+    def separate_reader(self) -> sqlite3.Connection:
+        """A connection of its own that reads what is committed; of a database in memory, a copy as it is now.
+
+        It keeps no compiled statement: a caller's may be large. Closed by :meth:`close` at the latest.
+        """
+        if self.path is None:
+            copy = connect(":memory:", cached_statements=0)
+            copy.deserialize(self.image())
+            return copy
+        connection = connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True, cached_statements=0)
+        self._separate_readers.append(connection)
+        return connection
+
+    def image(self) -> bytes:
+        """The bytes of a database file with what this one holds now."""
+        with self._lock:
+            return self._writer.serialize()
+
+    def draw_from(self, random_bytes: Callable[[int], bytes]) -> None:
+        """Take what SQL draws by chance (``randomblob``) from a source of the caller's."""
+        # SQLite takes no function while a statement runs: it is given one that asks for today's source.
+        if self._random_bytes is None:
+            with self._lock:
+                self._writer.create_function("randomblob", 1, self._drawn)
+        self._random_bytes = random_bytes
+
+    def _drawn(self, count: int) -> bytes:
+        assert self._random_bytes is not None
+        return self._random_bytes(count)
+
+    def forget_reader(self, connection: sqlite3.Connection) -> None:
+        """Drop a :meth:`separate_reader` that its owner has closed."""
+        if connection in self._separate_readers:
+            self._separate_readers.remove(connection)
+
+    def integrity(self) -> list[str]:
+        """What ``integrity_check`` and ``foreign_key_check`` find wrong; an empty list when all is well.
+
+        It takes minutes of a large database, on a connection of its own: nobody waits for it.
+        """
+        connection = self.separate_reader()
+        try:
+            found = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            rows = connection.execute("PRAGMA foreign_key_check").fetchall()
+        finally:
+            with suppress(ValueError):  # a copy of a database in memory
+                self._separate_readers.remove(connection)
+            connection.close()
+        return found + [f"{row[0]} row {row[1]} refers to a missing {row[2]}" for row in rows]
+
+    def close(self) -> None:
+        """Close every connection, breaking off what is read; the last one folds the WAL into the file."""
+        with self._lock, self._opening:
+            self.closed = True
+            for connection in (*self._readers, *self._separate_readers):
+                connection.interrupt()
+                connection.close()
+            self._readers.clear()
+            self._separate_readers.clear()
+            self._writer.close()
+
+    def _reader(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._new_reader()
+        return connection
+
+    def _new_reader(self) -> sqlite3.Connection:
+        """A connection for this thread: one whose thread has ended, or a new one.
+
+        Checks have a new thread each time, and a connection that nobody closes is two open files.
+        """
+        assert self.path is not None
+        # Not behind the writer's lock: a reader never waits for a write.
+        with self._opening:
+            if self.closed:
+                raise sqlite3.ProgrammingError("the database is closed")
+            left = (one for one, thread in self._readers.items() if not thread.is_alive())
+            connection = next(left, None) or connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
+            self._readers[connection] = threading.current_thread()
+        return connection
+
+
+def _code(error: BaseException) -> int:
+    """The primary result code of an error of SQLite; 0 for any other."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error comes of damaged pages."""
+    return _code(error) in _DAMAGE
+
+
+def schema_version(connection: sqlite3.Connection) -> int:
+    """The number of the last migration that a database has had; 0 for an empty one."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
+def migrate(connection: sqlite3.Connection) -> int:
+    """Bring the schema up to date, each migration whole or not at all; the version it stands at.
+
+    A database made by a later finapi is refused (UsageError) rather than guessed at.
+    """
+    scripts = migrations()
+    version = schema_version(connection)
+    if version > len(scripts):
+        raise UsageError(
+            f"the database is of schema version {version}, this finapi knows {len(scripts)}: use a newer finapi"
+        )
+    for number in range(version + 1, len(scripts) + 1):
+        try:
+            connection.executescript(f"BEGIN IMMEDIATE;\n{scripts[number - 1]}\nPRAGMA user_version={number};\nCOMMIT;")
+        except sqlite3.Error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+    return len(scripts)
+
+
+@cache
+def _migrated() -> sqlite3.Connection:
+    """An empty database of today's schema: a copy of it takes a tenth of the time that all migrations take."""
+    connection = connect(":memory:")
+    migrate(connection)
+    return connection
+
+
+@cache
+def migrations() -> tuple[str, ...]:
+    """The migration scripts in order. A gap or a repeat in their numbers is a RuntimeError."""
+    files = sorted(_files("migrations"), key=lambda file: file.name)
+    for number, file in enumerate(files, 1):
+        if not file.name.startswith(f"{number:04}_"):
+            raise RuntimeError(f"migration {file.name} stands where number {number:04} belongs")
+    return tuple(file.read_text(encoding="utf-8") for file in files)
+
+
+@cache
+def named_queries() -> dict[str, str]:
+    """Every query of ``sql/queries`` by its name; a name used twice is a RuntimeError."""
+    queries: dict[str, str] = {}
+    for file in _files("queries"):
+        parts = re.split(r"^-- name: (\w+)\n", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        for name, text in zip(parts[1::2], parts[2::2], strict=True):
+            if name in queries:
+                raise RuntimeError(f"query {name} stands twice")
+            queries[name] = text.strip()
+    return queries
+
+
+def _files(folder: str) -> list[Any]:
+    packaged = resources.files("finapi").joinpath("sql")
+    root: Any = packaged if packaged.is_dir() else Path(__file__).parents[2] / "sql"
+    return list(_sql_files(root.joinpath(folder)))
+
+
+def _sql_files(folder: Any) -> Iterator[Any]:
+    """The .sql files below a folder, which may stand inside a zip."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _sql_files(entry)
+        elif entry.name.endswith(".sql"):
+            yield entry
+
+
+def connect(target: str, *, uri: bool = False, cached_statements: int = 512) -> sqlite3.Connection:
+    """A connection that any thread may use, one at a time, and that begins no transaction by itself."""
+    # check_same_thread: the writer is used by many threads, one at a time behind the lock, and readers are
+    # closed by the thread that closes the database.
+    connection = sqlite3.connect(
+        target,
+        uri=uri,
+        isolation_level=None,
+        timeout=BUSY_SECONDS,
+        check_same_thread=False,
+        cached_statements=cached_statements,
+    )
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA trusted_schema=OFF")
+    connection.execute("PRAGMA mmap_size=0")
+    return connection

@@ -1,0 +1,62 @@
+"""Signs of life of what fetches and stores documents, and when each kind of data last came in.
+
+Both are rows, written in the transaction of the work that they tell of: what was rolled back has left no sign.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from finapi.core.clock import iso
+from finapi.store.db import Transaction
+
+# The components of CONTRACT 11 that beat: the steps that store filings, 13F reports and 8-K news, and whatever asks
+# EDGAR or reads its archive. The store is beaten into to see whether it takes anything.
+Component = Literal["sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway", "postgres_db"]
+
+# What the times of `data_freshness` are about (SPEC "Service status entry").
+Kind = Literal["filing", "13f_batch", "xbrl_run", "news"]
+
+KINDS: tuple[Kind, ...] = ("filing", "13f_batch", "xbrl_run", "news")
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A component's last step: when it ended (ISO 8601), how long it took, why it failed (None: it did not)."""
+
+    name: str
+    at: str
+    took_ms: int | None
+    failure: str | None
+
+
+def beat(
+    tx: Transaction, name: Component, now: datetime, *, took_ms: int | None = None, failure: str | None = None
+) -> None:
+    """Note that ``name`` has ended a step at ``now``; only its last one is kept.
+
+    ``failure`` says why a step did not do what it is for, an EDGAR request that was refused for instance.
+    A step that found nothing to do has done what it is for.
+    """
+    tx.run("put_heartbeat", name=name, now=iso(now), took_ms=took_ms, failure=failure)
+
+
+def beats(tx: Transaction) -> dict[str, Heartbeat]:
+    """The last step of every component that ever made one, by name."""
+    return {
+        row["name"]: Heartbeat(row["name"], row["beat_at"], row["took_ms"], row["failure"])
+        for row in tx.all("heartbeats")
+    }
+
+
+def arrived(tx: Transaction, kind: Kind, now: datetime) -> None:
+    """Note that data of a kind were stored at ``now``; documents that were held already are no arrival."""
+    tx.run("put_arrival", kind=kind, now=iso(now))
+
+
+def freshness(tx: Transaction) -> dict[Kind, str | None]:
+    """When each kind of data last came in (ISO 8601); None for what never did."""
+    times = {row["kind"]: row["arrived_at"] for row in tx.all("arrivals")}
+    return {kind: times.get(kind) for kind in KINDS}

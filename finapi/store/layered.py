@@ -1,0 +1,82 @@
+"""A database over a file that stays as it is: what is written is this one's own, and can be undone in microseconds.
+
+SQLite keeps what a transaction changes in memory until it ends; here one transaction lasts as long as the connection,
+and every other is a savepoint in it. So any number of these share the pages of one file, which none of them locks or
+writes, and each takes only what it changed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from finapi.store.db import Database, connect
+
+CACHE_KIB = 256  # of the file's pages that a connection keeps beside those that it changed
+STATEMENTS = 64  # that it keeps compiled
+
+
+class LayeredDatabase(Database):
+    """A database in memory over the file ``base``, which nobody may write as long as it is open."""
+
+    def __init__(self, base: Path) -> None:
+        self._prepare(None)
+        self._in_block = False
+        # Without locks: it would hold one against every other, for what it never writes.
+        target = f"{base.resolve().as_uri()}?vfs=unix-none"
+        self._writer = connect(target, uri=True, cached_statements=STATEMENTS)
+        for pragma in (
+            f"cache_size=-{CACHE_KIB}",
+            "cache_spill=OFF",  # else a long transaction is written to the file
+            "journal_mode=MEMORY",
+            "synchronous=OFF",
+            "temp_store=MEMORY",
+            "foreign_keys=ON",
+        ):
+            self._writer.execute(f"PRAGMA {pragma}")
+        self._begin_layer()
+
+    def _begin_layer(self) -> None:
+        self._writer.execute("BEGIN IMMEDIATE")
+        self._marks = 0
+        self.mark()
+
+    def _start(self, connection: sqlite3.Connection, how: str) -> None:
+        connection.execute("SAVEPOINT block")
+        self._in_block = True
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        connection.execute("RELEASE block")
+        self._in_block = False
+
+    def _is_open(self, connection: sqlite3.Connection) -> bool:
+        return self._in_block
+
+    def _undo(self) -> None:
+        self._writer.execute("ROLLBACK TO block")
+        self._commit(self._writer)
+
+    def mark(self) -> int:
+        """A mark of what the database holds now, for :meth:`back_to`."""
+        with self._lock:
+            self._marks += 1
+            self._writer.execute(f"SAVEPOINT mark{self._marks}")
+            return self._marks
+
+    def back_to(self, mark: int) -> None:
+        """Undo what was written since a mark; later marks are none any more."""
+        with self._lock:
+            if not 1 <= mark <= self._marks:
+                raise KeyError(mark)
+            self._writer.execute(f"ROLLBACK TO mark{mark}")
+            self._marks = mark
+            self.written += 1
+
+    def renew(self) -> None:
+        """Be as it was when it was opened, for another owner."""
+        with self._lock:
+            # Going back to a mark keeps what SQLite noted for it, a little more each time.
+            self._writer.execute("ROLLBACK")
+            self._begin_layer()
+            self.written += 1
+        self._listeners.clear()

@@ -1,0 +1,370 @@
+"""One SELECT of a caller's over views of the database, within bounds of time, memory, rows and bytes.
+
+What may be read is decided by SQLite's authorizer while a statement is compiled: the columns of the views and of the
+tables beneath them, and nothing else. Because compiling cannot be interrupted (before SQLite 3.41) and grows with the
+product of what nested queries repeat, a query is held to a shape that cannot explode. Each has a read-only connection.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from finapi.core.errors import ApiError, invalid_param
+from finapi.core.limits import Expense
+from finapi.core.memory import give_back
+from finapi.core.metrics import memory
+from finapi.core.turns import Turns
+from finapi.store.db import Database
+
+# Functions of SQLite that neither make long values nor compare long ones with each other (instr, replace, trim
+# with two arguments take the product of their lengths), nor tell anything of the process.
+_FUNCTIONS = """
+    abs avg coalesce count cume_dist date dense_rank first_value glob ifnull iif julianday lag last_value lead
+    length like lower max min nth_value ntile nullif percent_rank rank round row_number sign strftime substr
+    substring sum total typeof upper
+"""
+FUNCTIONS = frozenset(_FUNCTIONS.split())
+
+MAX_TEXT = 16 * 1024  # bytes of any value or row that a query makes
+MAX_NODES = 250_000  # parts of a compiled query, of about 250 bytes and 3 microseconds each
+MAX_GROWTH = 48 * 1024 * 1024  # bytes in use by SQLite that may come up while a query runs
+# Bytes in use by all of SQLite, which it refuses to exceed while queries run, in one step too. What it keeps for
+# seventeen connections besides is a third of it.
+MAX_HEAP = 192 * 1024 * 1024
+CHECK_EVERY = 1_000  # steps of SQLite's machine between two looks at the clock
+
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: MAX_TEXT,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 12_000,
+    sqlite3.SQLITE_LIMIT_COLUMN: 100,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 50,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 10,
+    sqlite3.SQLITE_LIMIT_VDBE_OP: 50_000,
+    sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 20,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 50,
+    sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 0,
+    sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 0,
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+
+_ONLY_SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
+# Words that open what is not allowed; looked for in the raw text, inside of quotes too, so that no disagreement
+# about where a quote ends can hide one.
+_REFUSED = (
+    (re.compile(r"\bWITH\b", re.IGNORECASE), "WITH is not supported: write the query as FROM (SELECT ...)"),
+    (re.compile(r"--|/\*"), "comments are not supported"),
+    (re.compile(r'["`\[\]]'), "identifiers are written without quotes, strings in single quotes"),
+    (re.compile(r"\0"), "it contains a NUL character"),
+)
+_TOKEN = re.compile(r"\w+|[*']")
+_NESTED = re.compile(r"(?:\b(?:FROM|JOIN)|[,(])\s*\(\s*(?:SELECT|VALUES)\b", re.IGNORECASE)
+_COMPOUND = re.compile(r"\b(?:UNION|INTERSECT|EXCEPT)\b", re.IGNORECASE)
+# What a caller may be told of SQLite's own words: about the text that the caller wrote.
+_TELLABLE = re.compile(
+    r'near "[^"]{0,100}": syntax error|no such column: [\w.]{1,100}|ambiguous column name: [\w.]{1,100}'
+    r"|incomplete input|misuse of aggregate: \w{1,20}\(\)|misuse of window function \w{1,20}\(\)"
+    r"|wrong number of arguments to function \w{1,20}\(\)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one query may take: seconds, rows and bytes of its answer."""
+
+    seconds: float
+    rows: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """An answer: its columns and rows; ``truncated`` when there would have been more."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    truncated: bool
+
+
+class Sandbox:
+    """Runs queries of callers, of an account one at a time; ``monotonic`` is the clock of their budget.
+
+    ``spending`` counts the seconds of CPU of each account, and ``cpu`` tells those of the thread.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        budget: Budget,
+        monotonic: Callable[[], float],
+        turns: Turns | None = None,
+        spending: Expense | None = None,
+        cpu: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self._db = db
+        self._budget = budget
+        self._monotonic = monotonic
+        self.turns = turns or Turns(BUSY, 2, 0, 0.0, each=1)
+        self._spending = spending or Expense(math.inf)
+        self._cpu = cpu
+        self._idle: list[_SandboxConnection] = []
+
+    def query(self, sql: str, views: frozenset[str], account: Hashable = None) -> QueryResult:
+        """The answer of one SELECT over ``views``.
+
+        INVALID_PARAM (400) for what is none, reads anything but the views, or takes more than it may;
+        RATE_LIMIT_EXCEEDED (429) when the account has used its seconds of CPU, whether its queries were refunded or
+        not; UNAVAILABLE (503) when its turn does not come.
+        """
+        _check(sql)
+        with self.turns.turn(account):
+            wait = self._spending.wait(account, self._monotonic())
+            if wait:
+                message = "The SQL queries of this account have used their seconds of CPU. Try again later."
+                raise ApiError("RATE_LIMIT_EXCEEDED", message, headers={"Retry-After": str(math.ceil(wait))})
+            began = self._cpu()
+            try:
+                with _heap_bounded():
+                    return self._run(sql, views)
+            finally:
+                self._spending.add(account, self._cpu() - began, self._monotonic())
+
+    def _run(self, sql: str, views: frozenset[str]) -> QueryResult:
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            # A database in memory cannot be opened twice: each query gets a copy of it as it is now.
+            connection = _SandboxConnection(self._db.separate_reader(), views)
+        try:
+            return connection.run(sql, self._budget, self._monotonic)
+        finally:
+            if self._db.path is None or connection.stopped:
+                # What a query that was stopped has grown goes back to the system.
+                connection.close()
+                self._db.forget_reader(connection.connection)
+                give_back()
+            else:
+                self._idle.append(connection)
+
+
+BUSY = "Other queries are running."
+TOO_MUCH = "it took too much memory"
+
+
+@cache
+def _library() -> Any:
+    """The SQLite that this process runs on, where its functions can be called; else None."""
+    import _sqlite3
+
+    try:
+        library = ctypes.CDLL(_sqlite3.__file__)
+        library.sqlite3_memory_used.restype = ctypes.c_int64
+        library.sqlite3_hard_heap_limit64.restype = ctypes.c_int64
+        library.sqlite3_hard_heap_limit64.argtypes = (ctypes.c_int64,)
+    except (OSError, AttributeError):
+        return None
+    return library
+
+
+def _in_use() -> int:
+    """Bytes in use by SQLite; of the process where it cannot be asked."""
+    library = _library()
+    return memory()[1] if library is None else int(library.sqlite3_memory_used())
+
+
+_running: list[int] = []
+_heap = threading.Lock()
+
+
+@contextmanager
+def _heap_bounded() -> Iterator[None]:
+    """While queries run SQLite takes no more than a fixed amount of memory, whatever earlier ones left.
+
+    A process that holds more already, in databases in memory, has that and as much again as a query may grow.
+    """
+    library = _library()
+    if library is None:
+        yield
+        return
+    with _heap:
+        _running.append(max(MAX_HEAP, library.sqlite3_memory_used() + 2 * MAX_GROWTH))
+        library.sqlite3_hard_heap_limit64(max(_running))
+        mine = _running[-1]
+    try:
+        yield
+    finally:
+        with _heap:
+            _running.remove(mine)
+            library.sqlite3_hard_heap_limit64(max(_running, default=0))
+
+
+class _SandboxConnection:
+    """A connection on which nothing but reading the views is possible."""
+
+    def __init__(self, connection: sqlite3.Connection, views: frozenset[str]) -> None:
+        self._connection = self.connection = connection
+        self.views = views
+        self._denied = False
+        self._stopped = ""
+        connection.row_factory = None
+        connection.text_factory = lambda data: data.decode("utf-8", "replace")
+        # In memory, where the bound on growth sees it, and not on a disk that fills.
+        for pragma in ("query_only=ON", "temp_store=MEMORY", "cache_size=-4000", "cell_size_check=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        self._beneath = self._learned()
+        tables = sorted({table for table, _ in self._beneath})
+        # The tables themselves are not for reading, though nothing in these columns is secret: counting their
+        # rows would not tell the authorizer apart from counting a view's.
+        self._names_beneath = re.compile(rf"\b(?:{'|'.join(tables)})\b", re.IGNORECASE)
+        for limit, value in _LIMITS.items():
+            connection.setlimit(limit, value)
+        connection.set_authorizer(self._authorize)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the last query was stopped for what it took."""
+        return bool(self._stopped)
+
+    def run(self, sql: str, budget: Budget, monotonic: Callable[[], float]) -> QueryResult:
+        """The answer of a query that has the right shape."""
+        self._denied, self._stopped = False, ""
+        until, most = monotonic() + budget.seconds, _in_use() + MAX_GROWTH
+
+        def over() -> bool:
+            if monotonic() > until:
+                self._stopped = f"it took longer than {budget.seconds:g} s"
+            elif _in_use() > most:
+                self._stopped = TOO_MUCH
+            return bool(self._stopped)
+
+        if self._names_beneath.search(sql):
+            raise _refused(self._only_views())
+        self._connection.set_progress_handler(over, CHECK_EVERY)
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute(sql)
+            if cursor.description is None:
+                raise _refused("it returns no rows")
+            return _read(cursor, budget)
+        except MemoryError:
+            self._stopped = TOO_MUCH
+            raise _refused(TOO_MUCH) from None
+        except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
+            raise _refused(self._reason(error)) from None
+        finally:
+            cursor.close()
+            self._connection.set_progress_handler(None, 0)
+
+    def _reason(self, error: BaseException) -> str:
+        """What a caller may know of an error: nothing of tables that are not the views."""
+        text = str(error)
+        if self._stopped:
+            return self._stopped
+        if self._denied or "no such table" in text or "prohibited" in text:
+            return self._only_views()
+        if "no such function" in text or "not authorized to use function" in text:
+            return f"only these functions are supported: {', '.join(sorted(FUNCTIONS))}"
+        if "one statement" in text:
+            return "it is more than one statement"
+        if "too big" in text:
+            return f"it makes a value or row of more than {MAX_TEXT} bytes"
+        return text if _TELLABLE.fullmatch(text) else "it cannot be run"
+
+    def _only_views(self) -> str:
+        return f"only these can be read: {', '.join(sorted(self.views))}"
+
+    def _learned(self) -> frozenset[tuple[str, str]]:
+        """The columns of tables that reading the views reads."""
+        read: set[tuple[str, str]] = set()
+
+        def note(action: int, first: str | None, second: str | None, _: str | None, source: str | None) -> int:
+            if action == sqlite3.SQLITE_READ and first not in self.views:
+                read.add((str(first), str(second)))
+                read.add((str(first), ""))
+            return sqlite3.SQLITE_OK
+
+        self._connection.set_authorizer(note)
+        for view in sorted(self.views):
+            # Not a parameter: a name takes none. The names are ours.
+            self._connection.execute(f"SELECT * FROM {view} LIMIT 0").close()  # nosec B608
+        return frozenset(read)
+
+    def _authorize(self, action: int, first: str | None, second: str | None, _: str | None, source: str | None) -> int:
+        if action == sqlite3.SQLITE_SELECT:
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_READ:
+            # A table of which no column is read is named without its view: see _names_beneath.
+            if first in self.views or ((source in self.views or not second) and (first, second) in self._beneath):
+                return sqlite3.SQLITE_OK
+            self._denied = True
+        elif action == sqlite3.SQLITE_FUNCTION and second in FUNCTIONS:
+            return sqlite3.SQLITE_OK
+        elif action != sqlite3.SQLITE_FUNCTION:
+            self._denied = True
+        return sqlite3.SQLITE_DENY
+
+
+def _check(sql: str) -> None:
+    """Refuse what is no SELECT of a shape that compiles in bounded time."""
+    if not _ONLY_SELECT.match(sql):
+        raise _refused("it does not begin with SELECT")
+    for pattern, reason in _REFUSED:
+        if pattern.search(sql):
+            raise _refused(reason)
+    # A column of an inner query stands wherever an outer one names it, and an alias wherever WHERE does: the
+    # compiled query is as large as the product of how often each level names the one below.
+    levels = 1 + len(_NESTED.findall(sql))
+    arms = 1 + len(_COMPOUND.findall(sql))
+    tokens = len(_TOKEN.findall(sql))
+    if levels > 8 or max(1.0, tokens / (levels + 1)) ** (levels + 1) * arms ** (levels - 1) > MAX_NODES:
+        raise _refused("it is too long for so many nested queries")
+
+
+def _read(cursor: sqlite3.Cursor, budget: Budget) -> QueryResult:
+    rows: list[list[Any]] = []
+    size = 0
+    truncated = False
+    for row in cursor:
+        size += sum(len(value) if isinstance(value, str | bytes) else 8 for value in row)
+        if len(rows) == budget.rows or size > budget.size:
+            truncated = True
+            break
+        rows.append([_value(value) for value in row])
+    return QueryResult(_names([column[0] for column in cursor.description]), rows, truncated)
+
+
+def _names(given: list[str]) -> list[str]:
+    """Column names, each once: the second ``close`` is ``close_2``."""
+    names: list[str] = []
+    for name in given:
+        unlike, number = name, 1
+        while unlike in names:
+            number += 1
+            unlike = f"{name}_{number}"
+        names.append(unlike)
+    return names
+
+
+def _value(value: Any) -> Any:
+    """A value as JSON can say it: infinities are null, bytes their hexadecimal digits."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _refused(reason: str) -> ApiError:
+    return invalid_param("query", f"The query is refused: {reason}.", expected="one SELECT over the documented views")

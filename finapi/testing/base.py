@@ -1,0 +1,164 @@
+"""The database file that every world of a fixture lies over: the demo's data, and an account of each plan and state."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TypedDict
+
+import finapi
+from finapi import app as apps
+from finapi.accounts import billing, invites, recovery, users
+from finapi.accounts.users import NewUser
+from finapi.app import App
+from finapi.core.clock import FixedClock, iso
+from finapi.core.config import Config
+from finapi.core.errors import UsageError
+from finapi.core.files import write_new
+from finapi.delivery import events
+from finapi.store.db import Database
+from finapi.store.layered import LayeredDatabase
+
+# When the fixture's data and accounts were made, and where a seeded clock stands.
+STARTED = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+PASSWORD = "fixture password"
+PLANS = ("free", "weekly", "monthly", "pro", "yearly")
+STATES = ("active", "unverified", "locked", "exhausted")
+INVITES = 10
+CACHED = 3  # files of earlier versions that stay in the cache
+
+
+class FixtureAccount(TypedDict):
+    """An account with all that opens it."""
+
+    email: str
+    password: str
+    api_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A file to lay worlds over, and what stands in it."""
+
+    file: Path
+    accounts: dict[str, FixtureAccount]
+    invite_codes: list[str]
+
+
+def make(directory: Path, config: Config, seed: int, now: datetime) -> Base:
+    """The base of a fixture, written into its data directory; its accounts were made ``now``."""
+    image, accounts, codes = _made(_demo_data(), replace(config, data_dir=Path()), seed, now)
+    file = directory / "fixture.db"
+    file.write_bytes(image)
+    return Base(file, dict(accounts), codes)
+
+
+@lru_cache(maxsize=1)  # a suite may start many servers
+def _made(demo: Path, config: Config, seed: int, now: datetime) -> tuple[bytes, dict[str, FixtureAccount], list[str]]:
+    database = LayeredDatabase(demo)
+    try:
+        app = apps.in_memory(config, FixedClock(now), new_uuid=Draw(seed, "").uuid, db=database, secret=secret_of(seed))
+        accounts = {plan: _shown(account(app, plan, "active", f"{plan}@example.com")) for plan in PLANS}
+        for state in STATES[1:]:
+            accounts[state] = _shown(account(app, "free", state, f"{state}@example.com"))
+        codes = [invites.create(app, now, lifetime=None, note="fixture").code for _ in range(INVITES)]
+        return database.image(), accounts, codes
+    finally:
+        database.close()
+
+
+def secret_of(seed: int) -> bytes:
+    """The master secret of a seed."""
+    return hashlib.sha256(f"finapi fixture {seed}".encode()).digest()
+
+
+class Draw:
+    """Bytes that look drawn by chance and are the same again for the same seed and world; ``number`` were drawn."""
+
+    def __init__(self, seed: int, world: str, number: int = 0) -> None:
+        self._of = f"{seed} {world}"
+        self._numbers = itertools.count(number + 1)
+        self.number = number
+
+    def __call__(self, count: int) -> bytes:
+        self.number = next(self._numbers)
+        return hashlib.shake_128(f"{self._of} {self.number}".encode()).digest(count)
+
+    def uuid(self) -> str:
+        """A UUIDv4."""
+        text = self(16).hex()
+        variant = "89ab"[int(text[16], 16) % 4]
+        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
+
+
+def account(app: App, plan: str, state: str, email: str) -> NewUser:
+    """Make an account of a plan in a state, with the password of all fixture accounts."""
+    now, stored = app.clock.now(), app.hasher.hash(PASSWORD)
+    with app.db.write() as tx:
+        if tx.one("user_by_email", email=email) is not None:
+            raise UsageError(f"{email} is taken")
+        made = users.insert(tx, app, email, plan, now, password=stored, verified=state != "unverified")
+        if state == "unverified":
+            recovery.open_verification(tx, app, made.id, now)
+        if state == "exhausted":
+            row = tx.one("userplan", user_id=made.id)
+            assert row is not None
+            tx.run("spend_all", user_id=made.id, now=iso(now))
+            billing.ledger_row(tx, made.id, -row["current_balance"], "debit", iso(now))
+    if state == "locked":
+        users.set_locked(app, email, True, now)
+    return made
+
+
+def _shown(made: NewUser) -> FixtureAccount:
+    return {"email": made.email, "password": PASSWORD, "api_key": made.api_key}
+
+
+@cache
+def _demo_data() -> Path:
+    """A database file of the demo's data, kept from one start to the next: loading takes most of a second."""
+    place = Path.home() / ".cache" / "finapi"
+    file = place / f"demo-{_version()}.db"
+    if not file.is_file():
+        try:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:  # a home that cannot be written
+            file = Path(tempfile.mkdtemp(prefix="finapi-demo-data-")) / file.name
+        with suppress(FileExistsError):  # another start was first
+            write_new(file, _loaded())
+        kept = sorted(place.glob("demo-*.db"), key=lambda one: one.stat().st_mtime)
+        for old in kept[:-CACHED]:
+            old.unlink(missing_ok=True)
+    return file
+
+
+def _version() -> str:
+    """What tells one state of the installed code and data from another."""
+    root = Path(finapi.__file__).parent
+    # Installed in one file, a zip, the package's folder is none.
+    files = sorted(root.rglob("*.[ptsc]*")) + sorted((root.parent / "sql").rglob("*.sql"))
+    if not root.is_dir():
+        files = [one for one in root.parents if one.is_file()]
+    told = [(str(one), one.stat().st_size, one.stat().st_mtime_ns) for one in files if one.suffix != ".pyc"]
+    return hashlib.sha256(repr((finapi.__version__, told)).encode()).hexdigest()[:20]
+
+
+def _loaded() -> bytes:
+    from finapi.market.demo import data
+
+    database = Database(None)
+    try:
+        database.draw_from(lambda count: hashlib.sha256(b"demo").digest()[:count])
+        app = apps.in_memory(Config(), FixedClock(STARTED), db=database)
+        events.open_journal(app, STARTED)
+        data.load(app)
+        return database.image()
+    finally:
+        database.close()

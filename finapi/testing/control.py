@@ -1,0 +1,261 @@
+"""What ``/_control/*`` does to a world (CONTRACT 13)."""
+
+from __future__ import annotations
+
+import email.policy
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qs
+
+from finapi.accounts import users
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError, invalid_param
+from finapi.core.json import strict_decoder
+from finapi.delivery import events, webhooks
+from finapi.delivery.events import About
+from finapi.delivery.webhooks import EVENT_TYPES, WebhookEvent
+from finapi.market.intake import ingest
+from finapi.testing.base import Draw
+from finapi.testing.faults import moment
+from finapi.testing.world import World
+from finapi.web.accounts.webhook_bodies import EVENTS
+
+JSON_BODY = 1 << 20
+DOCUMENT = 50 << 20
+LINK = re.compile(r"https?://\S+")
+NEVER = "9999-12-31T00:00:00.000Z"
+
+Environ = Mapping[str, Any]
+
+
+class ControlCalls:
+    """The calls of control; ``drop`` closes a world, ``close_feeds`` ends its readers with a code.
+
+    ``leave`` stops its feeds, whose journal begins anew.
+    """
+
+    def __init__(
+        self, drop: Callable[[World], None], leave: Callable[[World], None], close_feeds: Callable[[World, int], None]
+    ) -> None:
+        self._drop = drop
+        self._leave = leave
+        self._close_feeds = close_feeds
+        self._calls: dict[tuple[str, str], Callable[[World, dict[str, Any]], Any]] = {
+            ("POST", "reset"): lambda world, body: self._reset(world),
+            ("POST", "snapshot"): lambda world, body: {"snapshot": world.snapshot()},
+            ("POST", "restore"): self._restore,
+            ("POST", "seed"): _seed,
+            ("POST", "clock"): _clock,
+            ("GET", "clock"): lambda world, body: _shown_clock(world),
+            ("POST", "faults"): self._add_fault,
+            ("GET", "faults"): lambda world, body: {"faults": [one.shown() for one in world.faults]},
+            ("DELETE", "faults"): lambda world, body: {"dropped": world.faults.clear()},
+            ("POST", "accounts"): _account,
+            ("GET", "accounts"): lambda world, body: {"accounts": world.accounts},
+            ("POST", "events"): _event,
+            ("POST", "webhooks"): _webhook,
+            ("POST", "limits/clear"): lambda world, body: _clear_limits(world),
+            ("GET", "mailbox"): lambda world, body: {"mails": _mails(world)},
+            ("GET", "requests"): lambda world, body: {"requests": list(world.journal)},
+            ("GET", "webhooks/inbox"): lambda world, body: _inboxes(world),
+            ("DELETE", "world"): lambda world, body: self._dropped(world),
+        }
+
+    def __call__(self, world: World, method: str, name: str, environ: Environ) -> Any:
+        """What a call of control answers; ApiError for one that is none or cannot be done."""
+        if (method, name) == ("POST", "filings"):
+            return _filing(world, environ)
+        call = self._calls.get((method, name))
+        if call is None:
+            known = ", ".join(f"{one} {path}" for one, path in (*self._calls, ("POST", "filings")))
+            raise ApiError("NOT_FOUND", f"Control has: {known}.")
+        return call(world, _read(environ) if method == "POST" else {})
+
+    def _reset(self, world: World) -> dict[str, Any]:
+        self._leave(world)
+        world.reset()
+        return {}
+
+    def _restore(self, world: World, body: dict[str, Any]) -> dict[str, Any]:
+        self._leave(world)
+        world.restore(_text(body, "snapshot"))
+        return {}
+
+    def _add_fault(self, world: World, body: dict[str, Any]) -> dict[str, Any]:
+        fault = world.faults.add(body)
+        if "close" in fault.does:
+            fault.met += 1
+            self._close_feeds(world, fault.does["close"])
+        return fault.shown()
+
+    def _dropped(self, world: World) -> dict[str, Any]:
+        if not world.name:
+            raise ApiError("CONFLICT", "The world without a name stays.")
+        self._drop(world)
+        return {}
+
+
+def _read(environ: Environ) -> dict[str, Any]:
+    body = _bytes(environ, JSON_BODY)
+    try:
+        value = strict_decoder().decode(body.decode()) if body else {}
+    except (ValueError, RecursionError):
+        raise ApiError("BAD_REQUEST", "The body is not JSON.") from None
+    if not isinstance(value, dict):
+        raise ApiError("BAD_REQUEST", "The body must be a JSON object.")
+    return value
+
+
+def _bytes(environ: Environ, most: int) -> bytes:
+    length = int(environ.get("CONTENT_LENGTH") or 0)
+    if length > most:
+        raise ApiError("PAYLOAD_TOO_LARGE", f"The body may have {most:,} bytes.")
+    body: bytes = environ["wsgi.input"].read(length) if length else b""
+    return body
+
+
+def _text(body: Mapping[str, Any], name: str) -> str:
+    value = body.get(name)
+    if not isinstance(value, str) or not value:
+        raise invalid_param(name, f"{name} must be a text.", expected="text")
+    return value
+
+
+def _seed(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    seed = body.get("seed")
+    if type(seed) is not int:
+        raise invalid_param("seed", "seed must be a whole number.", expected="integer")
+    world.draw_from(seed)
+    return {"seed": seed}
+
+
+def _clock(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    happened: list[dict[str, Any]] = []
+    match body:
+        case {"freeze": True}:
+            world.clock.freeze()
+        case {"freeze": str(text)}:
+            wanted = moment(text, "freeze")
+            if not 2000 <= wanted.year < 2100:
+                raise invalid_param("freeze", "freeze must be from 2000 to 2099.", expected="time")
+            ahead = (wanted - world.clock.now()).total_seconds()
+            world.clock.freeze()
+            if ahead > 0:
+                happened = world.advance(ahead)
+            else:
+                world.clock.freeze(wanted)
+        case {"run": True}:
+            world.clock.run()
+            world.wake(world)
+        case {"advance": int() | float() as seconds} if not isinstance(seconds, bool):
+            happened = world.advance(float(seconds))
+        case {"until_idle": True}:
+            happened = world.until_idle()
+        case _:
+            raise invalid_param("advance", "Give one of freeze, run, advance and until_idle.", expected="seconds")
+    return {**_shown_clock(world), "happened": happened}
+
+
+def _shown_clock(world: World) -> dict[str, Any]:
+    return {"now": iso(world.clock.now()), "frozen": world.clock.frozen}
+
+
+def _account(world: World, body: dict[str, Any]) -> Mapping[str, Any]:
+    email = body.get("email")
+    if email is not None and (not isinstance(email, str) or "@" not in email):
+        raise invalid_param("email", "email must be an email address.", expected="email")
+    return world.add_account(str(body.get("plan", "free")), str(body.get("state", "active")), email)
+
+
+def _event(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    feed, type, data = _text(body, "feed"), _text(body, "type"), body.get("data", {})
+    if feed not in events.TYPES:
+        raise invalid_param("feed", "feed must be one of the list.", allowed=list(events.TYPES))
+    if type not in events.TYPES[feed]:
+        raise invalid_param("type", f"type must be one that {feed} tells of.", allowed=list(events.TYPES[feed]))
+    if not isinstance(data, dict):
+        raise invalid_param("data", "data must be an object.", expected="object")
+    now = world.clock.now()
+    ciks = [str(data[name]).zfill(10) for name in ("cik", "issuer_cik", "filer_cik") if data.get(name)]
+    tickers = [str(data["ticker"])] if data.get("ticker") else []
+    form = data.get("form_type")
+    about = About(tuple(tickers), tuple(ciks), str(form) if form else None)
+    with world.app.db.write() as tx:
+        seq = events.record(tx, type, now=now, occurred_at=iso(now), about=about, data=data)
+    return {"feed": feed, "seq": seq}
+
+
+def _webhook(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    type, url = _text(body, "event_type"), body.get("url")
+    if type not in EVENT_TYPES:
+        raise invalid_param("event_type", "event_type must be one of the list.", allowed=list(EVENT_TYPES))
+    data = body.get("data", EVENTS[type][2]["payload"])
+    if not isinstance(data, dict):
+        raise invalid_param("data", "data must be an object.", expected="object")
+    email = body.get("email", world.accounts["pro"]["email"])
+    now, draw = world.clock.now(), world.app.new_uuid
+    if url is not None:
+        webhooks.check_url(world.app, "url", _text(body, "url"))
+    id = users.id_of(world.app, str(email))
+    with world.app.db.write() as tx:
+        receiver = webhooks.account(tx, id, url)
+        if receiver is None:
+            raise invalid_param("url", "url is required: the account has no webhook_url.", expected="url")
+        target = f"tgt_{draw().replace('-', '')[:12]}" if type.startswith("sniper.") else None
+        delivery = webhooks.enqueue(tx, now, receiver, WebhookEvent(type, iso(now), draw(), data, target))
+    return {"delivery_id": delivery}
+
+
+def _filing(world: World, environ: Environ) -> dict[str, Any]:
+    name = parse_qs(environ.get("QUERY_STRING", "")).get("name", ["document"])[0]
+    document = _bytes(environ, DOCUMENT)
+    if not document:
+        raise ApiError("BAD_REQUEST", "The body must be a document.")
+    # What this world holds from here on is no other's: neither are its version and what is kept by that.
+    held = hashlib.sha256(document).hexdigest()
+    world.app.db.draw_from(Draw(world.seed, f"{world.name} {held}"))
+    found = ingest.document(world.app, name, document, lambda tx, outcomes: None)
+    world.settle_mails()
+    rows = [
+        {"path": one.path, "kind": one.kind, "outcome": one.outcome, "reason": one.reason, "accession": one.accession}
+        for one in found
+    ]
+    return {"files": rows}
+
+
+def _clear_limits(world: World) -> dict[str, Any]:
+    world.clear_limits()
+    with world.app.db.write() as tx:
+        tx.run("forget_old_login_failures", before=NEVER)
+    world.forget_lockouts()
+    return {}
+
+
+def _mails(world: World) -> list[dict[str, Any]]:
+    world.settle_mails()
+    shown = []
+    for message in world.mailbox.messages():
+        part = message.get_body(("plain",))
+        text = "" if part is None else str(part.get_content()).replace("\r\n", "\n")
+        links = [link.rstrip(".,)>") for link in LINK.findall(text)]
+        subject, raw = str(message["Subject"]), message.as_bytes(policy=email.policy.SMTP)
+        to, sent = str(message["To"]), str(message["Date"])
+        shown.append({"to": to, "subject": subject, "date": sent, "text": text, "links": links, "bytes": len(raw)})
+    return shown
+
+
+def _inboxes(world: World) -> dict[str, Any]:
+    # What is on its way arrives first.
+    world.settle()
+    return {"inboxes": {name: [_message(one) for one in kept] for name, kept in world.inboxes.items()}}
+
+
+def _message(kept: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        told = json.loads(kept["body"])
+    except ValueError:
+        told = None
+    return {**kept, "json": told}

@@ -1,0 +1,227 @@
+"""Faults by plan: which call meets which, decided by a table and a source of chance that repeats."""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+from finapi.core.errors import ApiError, invalid_param
+
+# What a fault does, and of which type its value is. A webhook's and a feed's are not a call's.
+KINDS: dict[str, type] = {
+    "status": int,
+    "delay": float,
+    "drip": float,
+    "truncate": int,
+    "reset": bool,
+    "wrong_length": bool,
+    "stale": str,
+    "duplicate": bool,
+    "reorder": bool,
+    "close": int,
+}
+OF_WEBHOOKS, OF_FEEDS = ("duplicate", "reorder"), ("close",)
+WHEN: dict[str, type] = {"route": str, "ordinal": int, "share": float, "times": int, "headers": bool}
+
+STATUSES = {
+    400: "BAD_REQUEST",
+    401: "UNAUTHORIZED",
+    402: "insufficient_tokens",
+    403: "FORBIDDEN",
+    404: "NOT_FOUND",
+    408: "REQUEST_TIMEOUT",
+    409: "CONFLICT",
+    410: "INVITE_USED",
+    413: "PAYLOAD_TOO_LARGE",
+    429: "RATE_LIMIT_EXCEEDED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+    504: "TIMEOUT",
+}
+MOST = 100  # faults of a world at once
+LONGEST = 60.0  # seconds that a fault may delay a call
+REORDER_SECONDS = 2.0  # that a webhook waits for the one that is to come before it
+
+# Keys, tickers and emails that are answered with a status whatever is asked: see docs/TESTING.md.
+MAGIC_KEY = re.compile(r"0{29}([1-5][0-9]{2})")
+MAGIC_NAME = re.compile(r"status-([1-5][0-9]{2})(@.*)?", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Fault:
+    """A line of the plan: the calls that it is for, and what becomes of them."""
+
+    id: str
+    does: dict[str, Any]
+    route: str = "*"
+    ordinal: int | None = None
+    share: float | None = None
+    times: int | None = None
+    headers: bool = True
+    seen: int = 0
+    met: int = 0
+    # By its own source, so that no other fault changes what it meets.
+    chance: random.Random = field(default_factory=random.Random)
+
+    def meets(self, what: str) -> bool:
+        """Whether this is for a call, ``GET /path`` or ``WEBHOOK event_type``; it is counted then."""
+        pattern = self.route if " " in self.route else f"* {self.route}"
+        if not fnmatchcase(what, pattern) or (self.times is not None and self.met >= self.times):
+            return False
+        self.seen += 1
+        if self.ordinal is not None and self.seen != self.ordinal:
+            return False
+        if self.share is not None and self.chance.random() >= self.share:
+            return False
+        self.met += 1
+        return True
+
+    def shown(self) -> dict[str, Any]:
+        """The fault as it was given, with how often it was looked at and met."""
+        given = {name: getattr(self, name) for name in WHEN if getattr(self, name) is not None}
+        return {"id": self.id, **given, **self.does, "seen": self.seen, "met": self.met}
+
+
+class FaultPlan:
+    """The faults of a world, in the order in which they came."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._faults: list[Fault] = []
+        self._number = 0
+        self._lock = threading.Lock()
+        self._sent = 0
+        self._one_sent = threading.Condition()
+
+    def __iter__(self) -> Iterator[Fault]:
+        return iter(list(self._faults))
+
+    def add(self, body: Mapping[str, Any]) -> Fault:
+        """Add a fault; INVALID_PARAM for one that cannot be."""
+        for name, value in body.items():
+            kind = {**KINDS, **WHEN}.get(name)
+            if kind is None:
+                raise invalid_param(name, "No fault has this member.", allowed=[*KINDS, *WHEN])
+            fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
+            if not fits or (isinstance(value, bool) and kind is not bool):
+                raise invalid_param(name, f"{name} is not of its type.", expected=kind.__name__)
+        does = {name: value for name, value in body.items() if name in KINDS}
+        if len(does) != 1:
+            raise invalid_param("status", "A fault has exactly one effect.", allowed=list(KINDS))
+        _check(body)
+        with self._lock:
+            if len(self._faults) >= MOST:
+                raise ApiError("CONFLICT", f"There are {MOST} faults already.")
+            self._number += 1
+            when = {name: value for name, value in body.items() if name in WHEN}
+            chance = random.Random(f"{self._seed} {self._number}")
+            fault = Fault(f"flt_{self._number}", does, **when, chance=chance)
+            self._faults.append(fault)
+        return fault
+
+    def clear(self) -> int:
+        """Drop every fault; how many those were."""
+        with self._lock:
+            dropped, self._faults = len(self._faults), []
+            return dropped
+
+    def state(self) -> list[tuple[dict[str, Any], int, int, object]]:
+        """The faults as values, for :meth:`put`."""
+        with self._lock:
+            return [(one.shown(), one.seen, one.met, one.chance.getstate()) for one in self._faults]
+
+    def put(self, state: list[tuple[dict[str, Any], int, int, Any]]) -> None:
+        """Hold the faults of a :meth:`state` and no others."""
+        self.clear()
+        for shown, seen, met, chance in state:
+            fault = self.add({name: value for name, value in shown.items() if name in KINDS or name in WHEN})
+            fault.id, fault.seen, fault.met = shown["id"], seen, met
+            fault.chance.setstate(chance)
+
+    def of_call(self, method: str, path: str) -> list[Fault]:
+        """The faults that a call meets, each kind once."""
+        with self._lock:
+            found = [one for one in self._faults if not set(one.does) & {*OF_WEBHOOKS, *OF_FEEDS}]
+            return [one for one in found if one.meets(f"{method} {path}")]
+
+    def of_webhook(self, event_type: str) -> set[str]:
+        """What is to become of a webhook."""
+        with self._lock:
+            found = [one for one in self._faults if set(one.does) & {*OF_WEBHOOKS}]
+            return {kind for one in found if one.meets(f"WEBHOOK {event_type}") for kind in one.does}
+
+    def behind_another(self) -> None:
+        """Wait until a webhook was sent that began later, or none comes."""
+        with self._one_sent:
+            sent = self._sent
+            self._one_sent.wait_for(lambda: self._sent > sent, REORDER_SECONDS)
+
+    def sent(self) -> None:
+        """Let those behind know that a webhook was sent."""
+        with self._one_sent:
+            self._sent += 1
+            self._one_sent.notify_all()
+
+
+def _check(body: Mapping[str, Any]) -> None:
+    """INVALID_PARAM for a value that its member cannot have."""
+    status = body.get("status")
+    if status is not None and status not in STATUSES:
+        raise invalid_param("status", "status must be one of the list.", allowed=sorted(STATUSES))
+    for name, least, most in (
+        ("delay", 0.0, LONGEST),
+        ("drip", 1.0, 1e9),
+        ("share", 0.0, 1.0),
+        ("ordinal", 1, 1e9),
+        ("times", 1, 1e9),
+        ("truncate", 0, 1e9),
+        ("close", 1000, 4999),
+    ):
+        if name in body and not least <= body[name] <= most:
+            raise invalid_param(name, f"{name} must be {least:g} to {most:g}.", expected=f"{least:g} to {most:g}")
+    if "stale" in body:
+        moment(body["stale"], "stale")
+
+
+def moment(text: Any, name: str) -> datetime:
+    """The moment that a text tells, with its zone; INVALID_PARAM for another."""
+    try:
+        told = datetime.fromisoformat(text)
+        if told.tzinfo is None:
+            raise ValueError
+    except (TypeError, ValueError):
+        raise invalid_param(name, f"{name} must be a time with its zone.", expected="2026-01-31T12:00:00Z") from None
+    return told
+
+
+def magic(key: str, names: list[str]) -> int | None:
+    """The status that a call asks for by its key, a ticker or an email; None when it asks for none."""
+    found = MAGIC_KEY.fullmatch(key) or next(filter(None, map(MAGIC_NAME.fullmatch, names)), None)
+    return int(found[1]) if found and int(found[1]) in STATUSES else None
+
+
+def error(status: int, *, headers: bool = True, now: float = 0.0) -> ApiError:
+    """The error that finapi would answer with this status; a 429 with what it tells of the limit, unless told not to.
+
+    A 402 has its members.
+    """
+    beside: dict[str, Any] = {}
+    told: dict[str, str] = {}
+    if status == 429 and headers:
+        told = {
+            "Retry-After": "1",
+            "X-RateLimit-Limit": "60",
+            "X-RateLimit-Remaining": "0",
+            "X-RateLimit-Reset": str(int(now) + 60),
+        }
+    elif status == 503:
+        told = {"Retry-After": "1"}
+    elif status == 402:
+        beside = {"current_balance": 0, "required_cost": 25, "next_refill_at": None, "plan": "free", "upgrade_url": ""}
+    return ApiError(STATUSES[status], f"The fixture was told to answer {status}.", beside=beside, headers=told)

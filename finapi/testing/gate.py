@@ -1,0 +1,308 @@
+"""What stands before the worlds of a fixture: finds whose a call is, breaks it as told, and writes it down."""
+
+from __future__ import annotations
+
+import copy
+import hmac
+import io
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+from finapi.core.clock import FixedClock, iso
+from finapi.core.errors import ApiError
+from finapi.net.outbound import OutboundRequest, Reply
+from finapi.testing import faults
+from finapi.testing.faults import Fault
+from finapi.testing.world import World
+from finapi.web.http.messages import read_request
+from finapi.web.wsgi import Answered, StartResponse
+
+CONTROL = "/_control"
+INBOX = CONTROL + "/inbox/"
+PREFIX = "/_world/"  # with the world's name after it, before any path: for clients that know a base URL alone
+HEADER = "HTTP_X_FINAPI_WORLD"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+MOST_WORLDS = 1_000
+BODY = 65_536  # bytes of a body that the journal keeps
+DRIPS = 20  # pieces a second of an answer that drips
+BEYOND = 7  # bytes that a wrong length promises and nobody sends
+
+Environ = dict[str, Any]
+# (world, method, name behind /_control/, environ) -> what is answered.
+Perform = Callable[[World, str, str, Environ], Any]
+
+
+class Gate:
+    """The WSGI application of a fixture."""
+
+    def __init__(self, make: Callable[[str], World], token: str, perform: Perform) -> None:
+        self._make = make
+        self._perform = perform
+        self.token = token
+        self._lock = threading.Lock()
+        self._owners: dict[str, str] = {}  # worlds by key
+        self.closing = threading.Event()
+        self.worlds: dict[str, World] = {}
+
+    # ---- whose a call is
+
+    def world(self, name: str) -> World:
+        """The world of a name, made when it is first asked for; INVALID_PARAM or CONFLICT when it cannot be."""
+        found = self.worlds.get(name)
+        if found is not None:
+            return found
+        if name and not NAME.fullmatch(name):
+            raise ApiError("BAD_REQUEST", "A world is named by 1 to 64 letters, digits, dots, dashes and underscores.")
+        with self._lock:
+            if name not in self.worlds:
+                if len(self.worlds) >= MOST_WORLDS:
+                    raise ApiError("CONFLICT", f"There are {MOST_WORLDS} worlds: DELETE {CONTROL}/world.")
+                world = self._make(name)
+                self.worlds[name] = world
+                self._owners.update((one["api_key"], name) for one in world.accounts.values())
+            return self.worlds[name]
+
+    def forget(self, world: World) -> None:
+        """Know nothing of a world any more."""
+        with self._lock:
+            self.worlds.pop(world.name, None)
+            self._owners = {key: name for key, name in self._owners.items() if name != world.name}
+
+    def of(self, name: str | None, key: str, token: str) -> World:
+        """The world that a call names, or that its credential was made in, else the one without a name."""
+        if name is not None:
+            return self.world(name)
+        credential = key or token
+        if credential and credential not in self._owners:
+            for world in list(self.worlds.values()):
+                if world.owns(key, token):
+                    self._owners[credential] = world.name
+        return self.world(self._owners.get(credential, ""))
+
+    # ---- calls
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        # Deadlines are of the machine's clock, and a world has its own.
+        environ.pop("finapi.deadline", None)
+        name, path = _stripped(environ)
+        try:
+            if path.startswith(INBOX):
+                return _sent(start_response, self._received(name, path, environ))
+            if path == CONTROL or path.startswith(CONTROL + "/"):
+                return _sent(start_response, self._controlled(name, path, environ))
+            query = parse_qs(environ.get("QUERY_STRING", ""))
+            key = environ.get("HTTP_X_API_KEY") or query.get("apiKey", [""])[0]
+            token = environ.get("HTTP_AUTHORIZATION", "")[7:]
+            world = self.of(name, key, token)
+        except ApiError as error:
+            return _sent(start_response, self.world("").wsgi.refusal(environ, error))
+        return self._called(world, environ, path, key, query, start_response)
+
+    def _called(
+        self,
+        world: World,
+        environ: Environ,
+        path: str,
+        key: str,
+        query: Mapping[str, list[str]],
+        start_response: StartResponse,
+    ) -> Iterable[bytes]:
+        body = _body(environ)
+        method, began = environ["REQUEST_METHOD"], iso(world.clock.now())
+        met = world.faults.of_call(method, path)
+        asked = faults.magic(key, [*path.split("/"), *(one for all in query.values() for one in all), *_emails(body)])
+        if asked is not None:
+            met.append(Fault("magic", {"status": asked}))
+        does = {kind: value for fault in met for kind, value in fault.does.items()}
+        if "delay" in does:
+            self.closing.wait(does["delay"])
+        if "status" in does:
+            plain = any(not one.headers for one in met if "status" in one.does)
+            error = faults.error(does["status"], headers=not plain, now=world.clock.now().timestamp())
+            answered = world.wsgi.refusal(environ, error)
+        else:
+            answered = _answered(world, environ, does.get("stale"))
+        if method not in ("GET", "HEAD", "OPTIONS"):
+            # Whoever has the answer finds the mail that it caused.
+            world.settle_mails()
+        status, headers, content = answered
+        world.journal.append(
+            {
+                "at": began,
+                "method": method,
+                "path": path,
+                "query": query,
+                "headers": _headers(environ),
+                "body": body.decode("utf-8", "replace"),
+                "status": int(status[:3]),
+                "request_id": dict(headers).get("X-Request-ID"),
+                "faults": [one.id for one in met],
+            }
+        )
+        if does.get("reset") and "finapi.reset" in environ:
+            environ["finapi.reset"]()
+        return self._broken(status, headers, content, does, start_response)
+
+    def _broken(
+        self,
+        status: str,
+        headers: list[tuple[str, str]],
+        body: bytes,
+        does: Mapping[str, Any],
+        start_response: StartResponse,
+    ) -> Iterable[bytes]:
+        if does.get("wrong_length"):
+            wrong = str(len(body) + BEYOND)
+            headers = [(name, wrong if name == "Content-Length" else value) for name, value in headers]
+        start_response(status, headers)
+        if "truncate" in does:
+            body = body[: does["truncate"]]
+        return self._dripping(body, does["drip"]) if "drip" in does else [body]
+
+    def _dripping(self, body: bytes, a_second: float) -> Iterator[bytes]:
+        size = max(1, int(a_second / DRIPS))
+        for place in range(0, len(body), size):
+            yield body[place : place + size]
+            if self.closing.wait(size / a_second):
+                return
+
+    # ---- control, and the inbox of webhooks
+
+    def _controlled(self, name: str | None, path: str, environ: Environ) -> Answered:
+        world = self.world("" if name is None else name)
+        try:
+            if not hmac.compare_digest(environ.get("HTTP_X_CONTROL_TOKEN", "").encode(), self.token.encode()):
+                raise ApiError("UNAUTHORIZED", "X-Control-Token must be the control_token of the ready line.")
+            value = self._perform(world, environ["REQUEST_METHOD"], path[len(CONTROL) + 1 :], environ)
+        except ApiError as error:
+            return world.wsgi.refusal(environ, error)
+        return _json(value)
+
+    def _received(self, name: str | None, path: str, environ: Environ) -> Answered:
+        status = parse_qs(environ.get("QUERY_STRING", "")).get("status", ["200"])[0]
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        headers, body = _headers(environ), environ["wsgi.input"].read(length) if length else b""
+        self.world(name or "").receive(path[len(INBOX) :], headers, body)
+        return _json({}, f"{status} OK" if re.fullmatch("[2-5][0-9]{2}", status) else "200 OK")
+
+    def deliver(self, world: World, base: str, request: OutboundRequest) -> Reply | None:
+        """The reply to a webhook that goes to an inbox of this fixture, without a connection; None for any other."""
+        path, _, query = request.url.removeprefix(base).partition("?")
+        if not request.url.startswith(base) or not path.partition(CONTROL)[2].startswith("/inbox/"):
+            return None
+        headers = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in request.headers.items()}
+        environ: Environ = {"REQUEST_METHOD": "POST", "REQUEST_URI": path, "PATH_INFO": path, "QUERY_STRING": query}
+        environ |= {"wsgi.input": io.BytesIO(request.body), "CONTENT_LENGTH": str(len(request.body)), **headers}
+        told: list[str] = []
+        body = b"".join(self(environ, lambda status, headers: told.append(status)))
+        return Reply(int(told[0][:3]), {}, body, False)
+
+
+def _stripped(environ: Environ) -> tuple[str | None, str]:
+    """The world that a call names by its path or a header, and the path without that; the environ is brought along."""
+    uri = environ.get("REQUEST_URI") or environ.get("PATH_INFO", "/")
+    name = environ.get(HEADER)
+    if uri.startswith(PREFIX):
+        name, slash, rest = uri.removeprefix(PREFIX).partition("/")
+        uri = environ["REQUEST_URI"] = slash + rest or "/"
+        environ["PATH_INFO"] = uri.partition("?")[0]
+    return name, uri.partition("?")[0]
+
+
+def _answered(world: World, environ: Environ, stale: str | None) -> Answered:
+    """The world's answer; with ``stale`` one as of that moment, as of a service that nothing reached since."""
+    wsgi = world.wsgi
+    if stale is not None:
+        then = faults.moment(stale, "stale")
+        wsgi = copy.copy(wsgi)
+        wsgi.app = replace(wsgi.app, clock=FixedClock(then))
+        query = parse_qs(environ.get("QUERY_STRING", ""))
+        if wsgi.takes(environ, "as_of") and "as_of" not in query:
+            # What was filed on that day may have come later.
+            query["as_of"] = [(then - timedelta(days=1)).date().isoformat()]
+            environ["QUERY_STRING"] = urlencode(query, doseq=True)
+            environ["REQUEST_URI"] = f"{environ['PATH_INFO']}?{environ['QUERY_STRING']}"
+    said: list[Any] = []
+    body = b"".join(wsgi(environ, lambda status, headers: said.extend((status, headers))))
+    return said[0], said[1], body
+
+
+def _body(environ: Environ) -> bytes:
+    """The body, put back to be read again; empty for a long one."""
+    length = int(environ.get("CONTENT_LENGTH") or 0)
+    if not 0 < length <= BODY:
+        return b""
+    body: bytes = environ["wsgi.input"].read(length)
+    environ["wsgi.input"] = io.BytesIO(body)
+    return body
+
+
+def _emails(body: bytes) -> list[str]:
+    """The email of a JSON body, in a list."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return []
+    email = value.get("email") if isinstance(value, dict) else None
+    return [email] if isinstance(email, str) else []
+
+
+def _headers(environ: Environ) -> dict[str, str]:
+    return dict(read_request({**environ, "REQUEST_URI": "/", "QUERY_STRING": ""}).headers)
+
+
+def _json(value: Any, status: str = "200 OK") -> Answered:
+    body = json.dumps(value).encode()
+    length = ("Content-Length", str(len(body)))
+    return status, [("Content-Type", "application/json"), length, ("Cache-Control", "no-store")], body
+
+
+def _sent(start_response: StartResponse, answered: Answered) -> list[bytes]:
+    start_response(answered[0], answered[1])
+    return [answered[2]]
+
+
+class Stepper:
+    """Does in the background what falls due in worlds while nobody advances them."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._woken: set[World] = set()
+        self._due: dict[World, float] = {}
+        self._changed = threading.Condition()
+
+    def wake(self, world: World) -> None:
+        """Look at a world now."""
+        with self._changed:
+            self._woken.add(world)
+            self._changed.notify_all()
+
+    def run(self) -> None:
+        """Step until the gate closes; the body of a thread."""
+        while not self._gate.closing.is_set():
+            with self._changed:
+                soonest = min(self._due.values(), default=time.monotonic() + 1.0)
+                self._changed.wait_for(self._called, max(0.0, min(1.0, soonest - time.monotonic())))
+                woken, self._woken = self._woken, set()
+            now = time.monotonic()
+            for world in {*woken, *(one for one, due in self._due.items() if due <= now)}:
+                self._due.pop(world, None)
+                wait = world.step() if self._gate.worlds.get(world.name) is world else None
+                if wait is not None:
+                    self._due[world] = now + wait
+
+    def _called(self) -> bool:
+        return bool(self._woken) or self._gate.closing.is_set()
+
+    def stop(self) -> None:
+        """Make :meth:`run` return."""
+        self._gate.closing.set()
+        with self._changed:
+            self._changed.notify_all()

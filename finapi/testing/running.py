@@ -1,0 +1,216 @@
+"""A running fixture: its base, its worlds, their feeds, and the socket if one is wanted."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from finapi.core.background import Worker
+from finapi.core.clock import SystemClock
+from finapi.core.config import Config
+from finapi.feeds.loop import Feeds
+from finapi.feeds.requests import api_key
+from finapi.httpd.listen import Listener
+from finapi.httpd.settings import HandedOver
+from finapi.net import mail
+from finapi.server import listen_settings, looping, not_listening, url_of
+from finapi.store.layered import LayeredDatabase
+from finapi.testing import base, world
+from finapi.testing.base import Base, Draw
+from finapi.testing.control import ControlCalls
+from finapi.testing.gate import CONTROL, PREFIX, Gate, Stepper
+from finapi.testing.world import World
+
+# The fixture's defaults, where they are not everybody's.
+SETTINGS: dict[str, Any] = {
+    "log_level": "error",
+    "common_passwords": "allowed",
+    "password_profile": "cheap",
+    "webhook_allow": ("127.0.0.0/8", "::1/128"),
+    "default_windows": "all",
+    "pages": "public",
+    # Calls that a fault delays hold a thread each.
+    "threads": 32,
+    # Every world would write its archives to the same place.
+    "ledger_days": 0,
+    "connections_per_address": 1_000,
+    "cores": "all",
+}
+SPARE = 16  # databases of worlds that are no more, kept for others
+NOWHERE = "http://finapi.test"  # what links begin with where nothing listens
+
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """A fixture that answers, over its socket or as ``gate`` alone."""
+
+    url: str
+    port: int
+    gate: Gate
+    base: Base
+    directory: Path
+    mail_dir: Path
+
+    @property
+    def ready(self) -> dict[str, Any]:
+        """The ready line."""
+        pro, free = self.base.accounts["pro"], self.base.accounts["free"]
+        return {
+            "ready": True,
+            "url": self.url,
+            "port": self.port,
+            "pid": os.getpid(),
+            "mail_dir": str(self.mail_dir),
+            "data_dir": str(self.directory),
+            "api_key": pro["api_key"],
+            "free_api_key": free["api_key"],
+            "email": pro["email"],
+            "password": pro["password"],
+            "invite_codes": self.base.invite_codes,
+            "accounts": self.base.accounts,
+            "control_url": self.url + CONTROL,
+            "control_token": self.gate.token,
+        }
+
+
+class WorldFeeds:
+    """The feeds of every world that is read: each in a thread of its own, begun with its first reader."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._running: dict[World, tuple[Feeds, threading.Thread, Worker]] = {}
+        self._lock = threading.Lock()
+
+    def wants(self, method: str, path: str, accept: str) -> bool:
+        """Whether a request is the feeds' own."""
+        return Feeds.wants(method, _named(path)[1], accept)
+
+    def take(self, handed: HandedOver) -> None:
+        """Take a connection over for the world that it names or whose key it has."""
+        name, path = _named(handed.path)
+        named = name or handed.headers.get("x-finapi-world")
+        found = self._gate.of(named, api_key(handed) or "", "")
+        self._of(found).take(replace(handed, path=path))
+
+    def _of(self, world: World) -> Feeds:
+        with self._lock:
+            if world not in self._running:
+                feeds = Feeds(world.app, world.wsgi.error_response)
+                thread = threading.Thread(target=feeds.run, name=f"finapi-feeds-{world.name}", daemon=True)
+                keys = Worker(f"feed-keys-{world.name}", feeds.keys.step)
+                feeds.keys.wake = keys.wake
+                self._running[world] = (feeds, thread, keys)
+                keys.start()
+                thread.start()
+            return self._running[world][0]
+
+    def end(self, world: World, code: int) -> None:
+        """Close the readers of a world with a code."""
+        with self._lock:
+            running = self._running.get(world)
+        if running is not None:
+            running[0].end_readers(code, "The fixture was told to close.")
+
+    def leave(self, world: World) -> None:
+        """Stop the feeds of a world that is no more, or whose journal begins anew."""
+        with self._lock:
+            running = self._running.pop(world, None)
+        if running is not None:
+            running[0].stop()
+            running[1].join()
+            running[2].stop()
+
+
+def _named(path: str) -> tuple[str, str]:
+    """The world that a path begins with, or none, and the rest."""
+    if not path.startswith(PREFIX):
+        return "", path
+    name, _, rest = path.removeprefix(PREFIX).partition("/")
+    return name, f"/{rest}"
+
+
+@cache
+def _chance() -> tuple[int, datetime]:
+    """The seed of this process and the day of its accounts, where no seed is given."""
+    return int.from_bytes(os.urandom(6)), SystemClock().now()
+
+
+class WorldMaker:
+    """Makes the worlds of a fixture, and closes them; ``url`` is where they are found."""
+
+    def __init__(self, config: Config, seed: int, frozen: bool, on: Base, mails: Path) -> None:
+        self._config = config
+        self._seed = seed
+        self._frozen = frozen
+        self._base = on
+        self._mails = mails
+        # Databases of worlds that are no more: opening one takes milliseconds.
+        self._spare: list[LayeredDatabase] = []
+        self.url = NOWHERE
+        calls = ControlCalls(self.drop, lambda one: self.feeds.leave(one), lambda one, code: self.feeds.end(one, code))
+        self.gate = Gate(self.make, Draw(seed, "control")(24).hex(), calls)
+        self.stepper, self.feeds = Stepper(self.gate), WorldFeeds(self.gate)
+
+    def make(self, name: str) -> World:
+        """A world; the one without a name keeps its mails in files too."""
+        database = self._spare.pop() if self._spare else LayeredDatabase(self._base.file)
+        url = self.url + (f"{PREFIX}{name}" if name else "")
+        template = self.gate.worlds[""].wsgi if name else None
+        also = None if name else mail.Directory(self._mails, SystemClock())
+        made = world.make(name, url, self._config, self._seed, self._frozen, self._base, database, template, also)
+        made.wake, made.deliver = self.stepper.wake, lambda of, request: self.gate.deliver(of, self.url, request)
+        made.begin()
+        return made
+
+    def drop(self, gone: World) -> None:
+        """Close a world that is no more."""
+        self.gate.forget(gone)
+        self.feeds.leave(gone)
+        gone.close()
+        if len(self._spare) < SPARE:
+            gone.database.renew()
+            self._spare.append(gone.database)
+        else:
+            gone.database.close()
+
+    def close(self) -> None:
+        """Close all of them."""
+        self.gate.closing.set()
+        for one in list(self.gate.worlds.values()):
+            self.drop(one)
+        for database in self._spare:
+            database.close()
+
+
+@contextmanager
+def running(config: Config, *, seed: int | None = None, listens: bool = True) -> Iterator[Fixture]:
+    """Run a fixture in a temporary directory until the block ends; with ``seed`` ids, keys and times repeat."""
+    with tempfile.TemporaryDirectory(prefix="finapi-fixture-") as place, ExitStack() as stack:
+        directory = Path(place)
+        config = replace(config, data_dir=directory)
+        number, now = _chance() if seed is None else (seed, base.STARTED)
+        on = base.make(directory, config, number, now)
+        mails = config.mail_directory or directory / "mail"
+        maker = WorldMaker(config, number, seed is not None, on, mails)
+        gate, stepper, port = maker.gate, maker.stepper, 0
+        stack.callback(maker.close)
+        if listens:
+            errors = lambda *told: gate.world("").wsgi.error_response(*told)  # noqa: E731
+            try:
+                listener = Listener(gate, listen_settings(config), errors, take_over=maker.feeds)
+            except OSError as error:
+                raise not_listening(config, error) from None
+            port, maker.url = listener.port, config.public_url or url_of(config.host, listener.port)
+        gate.world("").check()
+        if listens:
+            stack.enter_context(looping("loop", listener.run, lambda: listener.stop(0.5)))
+        stack.enter_context(looping("stepper", stepper.run, stepper.stop))
+        yield Fixture(maker.url, port, gate, on, directory, mails)

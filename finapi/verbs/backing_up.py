@@ -1,0 +1,106 @@
+"""backup, restore and check: copies of a data directory, and whether one adds up."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from finapi.core import config as settings
+from finapi.core.clock import SystemClock
+from finapi.core.config import Config
+from finapi.core.errors import UsageError
+from finapi.store import datadir
+from finapi.store.datadir import Say
+from finapi.verbs.verb import Perform, Verb, arg, document, one_line, told, typed_path
+
+
+def _backup(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+    from finapi.ops import backups
+
+    file = typed_path(os.getcwd(), args.file)
+    if args.keep is not None and (args.keep < 1 or not file.is_dir()):
+        raise UsageError("--keep: needs a number from 1 on and a directory to keep them in")
+    progress = lambda done, pages: say("progress", f"{done} of {pages} pages")  # noqa: E731
+    made = backups.make(config, file, SystemClock().now(), secrets=args.with_secrets, tell=progress)
+    say("progress", "")
+    gone = backups.keep(file, args.keep) if args.keep is not None else []
+    if args.json:
+        return document(say, {**made, "removed": [str(path) for path in gone]})
+    counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in made["counts"].items())
+    say("out", one_line(f"{made['file']}: {made['bytes']:,} bytes, proven: {counts}"))
+    for path in gone:
+        say("out", one_line(f"{path} is removed"))
+    return 0
+
+
+def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+    from finapi.ops import backups
+
+    file = typed_path(os.getcwd(), args.file)
+    try:
+        with datadir.locked(config.data_dir):
+            progress = lambda done, pages: say("progress", f"{done} of {pages} pages")  # noqa: E731
+            kept, found = backups.restore(config, file, SystemClock(), secrets=args.with_secrets, tell=progress)
+    except datadir.Busy:
+        raise UsageError(f"{config.data_dir} is held by a running finapi; stop it first") from None
+    say("progress", "")
+    for problem in found["problems"]:
+        say("err", one_line(f"finapi: {problem}"))
+    if found["problems"]:
+        say("err", one_line(f"finapi: {file} was not put back; nothing has changed"))
+        return 1
+    beside = f"; what was there is {kept}" if kept else ""
+    return told(say, args, f"{file} is in its place{beside}", file=str(file), kept=kept and str(kept))
+
+
+def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+    from finapi.ops import backups, proof
+    from finapi.store.db import Database
+
+    path = typed_path(os.getcwd(), args.file) if args.file is not None else backups.source(config)
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}")
+    db = Database(path, reads_only=True)
+    try:
+        found = proof.of(db, config, SystemClock().now())
+    finally:
+        db.close()
+    if args.file is None:
+        found["problems"] += proof.unwritable(config.data_dir)
+    if args.json:
+        document(say, found)
+    else:
+        for problem in found["problems"]:
+            say("err", one_line(problem))
+        if found["archives_elsewhere"]:
+            away = found["archives_elsewhere"]
+            say("out", f"{away} archives of the ledger are elsewhere: what they hold was not checked")
+        say("out", proof.said(found))
+        if found["problems"]:
+            say("err", "stop finapi, keep a copy of the data directory, and put a backup back: finapi restore FILE")
+    return 1 if found["problems"] else 0
+
+
+_SECRETS = "--with-secrets"
+BACKUP = Verb(
+    "copy a data directory's database to a file, beside a running server too, and prove the copy",
+    (
+        arg("file", metavar="FILE", help="a file that is not there yet, or a directory to put one into"),
+        arg(_SECRETS, action="store_true", help="the master secrets too; the file opens every account"),
+        arg("--keep", type=int, metavar="N", help="remove all but the newest N of the directory"),
+    ),
+    _backup,
+)
+RESTORE = Verb(
+    "put a backup in the place of the database; what was there is kept",
+    (
+        arg("file", metavar="FILE"),
+        arg(_SECRETS, action="store_true", help="its master secrets too, behind those there"),
+    ),
+    _restore,
+)
+CHECK = Verb(
+    "prove that the database, the ledger, the wallets and the feeds add up",
+    (arg("--file", metavar="FILE", help="a backup instead of the data directory"),),
+    _check,
+)

@@ -1,0 +1,57 @@
+"""config and openapi: what is in force, and what is served."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from finapi.core import config as settings
+from finapi.core.clock import SystemClock
+from finapi.core.config import Config
+from finapi.store.datadir import Say
+from finapi.verbs.verb import Perform, Verb, document, one_line
+
+
+def _config(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+    from finapi.ops import doctor
+
+    doctor.judge(config, SystemClock())
+    if config.costs:
+        from finapi.web.routes import ROUTES, priced
+
+        priced(ROUTES, config)
+    rows = settings.described(config, origins)
+    if args.json:
+        return document(say, {"settings": rows})
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        say("out", f"{row['name']:{width}} = {row['value']}  ({row['origin']}) {row['help']}")
+    return 0
+
+
+def _openapi(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+    from finapi.web import openapi
+    from finapi.web.routes import ROUTES, priced
+
+    document = openapi.document(config.public_url, priced(ROUTES, config))
+    say("out", json.dumps(document, indent=1, ensure_ascii=False))
+    return 0
+
+
+def _doctor(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+    from finapi.ops import doctor
+
+    findings = doctor.examined(config, SystemClock())
+    if args.json:
+        document(say, {"findings": findings})
+    for one in () if args.json else findings:
+        say("out", one_line(f"{one['state']:8} {one['check']}: {one['found']}"))
+        if one["fix"]:
+            say("out", one_line(f"         mend it: {one['fix']}"))
+    return 1 if any(one["state"] == "wrong" for one in findings) else 0
+
+
+_LOOKED_AT = ("user_agent", "base_url", "public_url", "trusted_proxies", "host")
+DOCTOR = Verb("look at what serving needs on this host, and say what mends it", run=_doctor, settings=_LOOKED_AT)
+CONFIG = Verb("print every setting, its value and where it comes from", run=_config)
+OPENAPI = Verb("print the OpenAPI document", run=_openapi)

@@ -1,0 +1,43 @@
+"""secret: the master secrets that every key, code and link is made from."""
+
+from __future__ import annotations
+
+import argparse
+
+from finapi.app import App
+from finapi.store.datadir import Say
+from finapi.verbs.verb import Verb, arg, listing, told
+
+
+def _secret(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+    from finapi.accounts import rotation
+
+    now = app.clock.now()
+    if args.action == "rotate":
+        name = rotation.rotate(app)
+        line = f"new keys are made from the secret {name}; the others still verify what they made"
+        return told(say, args, line, name=name)
+    if args.action == "drop":
+        dead = rotation.drop(app, args.name, now, sure=args.yes)
+        line = f"the secret {args.name} is gone" + (f"; refused from now on: {dead}" if dead else "")
+        return told(say, args, line, name=args.name, refused=dead or None)
+    with app.db.read() as tx:
+        rows = rotation.used(app, tx, now)
+    return listing(say, args, "secrets", rows, "name api_keys webhook_secrets invite_codes newest")
+
+
+SECRET = Verb(
+    "the master secrets: every key is made from one",
+    work=_secret,
+    actions={
+        "list": ("list them by name, newest first, and what each made that still works", ()),
+        "rotate": ("put a fresh one in front, from which new keys are made", ()),
+        "drop": (
+            "take one away: what it made is refused",
+            (
+                arg("name"),
+                arg("--yes", action="store_true", help="also while keys depend on it; owners are told by mail"),
+            ),
+        ),
+    },
+)

@@ -1,0 +1,1 @@
+"""Handlers for accounts: registration, sessions, balance and billing, sniper targets, webhooks, the event log."""

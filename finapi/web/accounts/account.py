@@ -1,0 +1,242 @@
+"""The caller's own account, and what it has, spends and may still ask (CONTRACT 3 and 4)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, TypedDict
+
+from finapi.accounts import billing, plans, users
+from finapi.core.clock import iso
+from finapi.core.errors import invalid_param
+from finapi.core.records import Object, OneOf, Time, Url
+from finapi.delivery import webhooks
+from finapi.store.db import Transaction
+from finapi.web.http.call import CALLER_ZONES, Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import FREE_OFFSET, Field, Param, limit, offset
+from finapi.web.http.schema import Envelope
+
+MOST_DOLLARS = 1_000_000
+
+UPDATE_BODY = (
+    Field("webhook_url", "url", nullable=True, example="https://example.com/hook"),
+    Field("notify_email", "boolean", example="true"),
+    Field("notify_browser", "boolean", example="true"),
+    Field("webhook_topics", "words", allowed=users.TOPICS),
+)
+USAGE_PARAMS = (
+    Param("days", "integer", default=30, least=1, most=365, clamp=True, help="UTC days, today included.", example="7"),
+)
+TRANSACTIONS_PARAMS = (
+    limit(50, 500),
+    offset(FREE_OFFSET),
+    Param("cursor", "integer", least=1, help="next_cursor of the previous page.", example="1234"),
+)
+HISTORY_PARAMS = (limit(20, 500), offset(FREE_OFFSET))
+QUOTA_BODY = (
+    Field("amount_dollars", "number", required=True, least=0, most=MOST_DOLLARS,
+          help="Dollars out of the wallet, to the cent; 100 tokens each.", example=12.5),
+)  # fmt: skip
+
+
+class OwnUser(users.User):
+    """The caller, with the limits of documents and devices."""
+
+    UserDocumentLimit: users.DocumentLimit
+    UserDeviceLimit: users.DeviceLimit
+
+
+class Shown(TypedDict):
+    """The caller's account."""
+
+    user: OwnUser
+
+
+class Updated(TypedDict):
+    """The account after a change."""
+
+    message: str
+    user: users.User
+
+
+class NewKey(TypedDict):
+    """A new API key."""
+
+    api_key: str
+
+
+class Usage(billing.Spending):
+    """What was spent, and the events that no receiver took."""
+
+    webhook_failures: list[webhooks.FailedDelivery]
+    as_of: Time
+
+
+class LedgerPage(TypedDict):
+    """A page of the ledger, newest first."""
+
+    transactions: list[billing.LedgerRow]
+    count: int
+    has_more: bool
+    next_cursor: int | None
+    as_of: Time
+
+
+class LimitState(TypedDict):
+    """What is left of a rate limit."""
+
+    zone: Annotated[str, OneOf(CALLER_ZONES)]
+    requests: int
+    window_seconds: int
+    burst: int
+    remaining: int
+    reset_at: Time
+
+
+class LimitStates(TypedDict):
+    """What is left of every rate limit."""
+
+    limits: list[LimitState]
+    as_of: Time
+
+
+class Portal(TypedDict):
+    """Where plans are described and changed."""
+
+    url: Url
+
+
+class Quota(TypedDict):
+    """Tokens bought, and what the balance and the wallet hold then."""
+
+    message: str
+    tokens_credited: int
+    new_token_balance: int
+    new_balance: float
+
+
+class WalletPage(TypedDict):
+    """A page of the wallet's changes, newest first."""
+
+    transactions: list[plans.WalletChange]
+    has_more: bool
+
+
+QUOTA = Envelope[Quota, Object]
+SUBSCRIPTION = Envelope[plans.PlanSubscription, Object]
+PLANS = Envelope[list[plans.Plan], Object]
+
+
+def user(call: Call) -> Response:
+    """The user, as login shows it, with the limits of documents and devices."""
+    with call.app.db.read() as tx:
+        profile = users.profile(call.app, tx, call.user_id, call.now)
+        documents, devices = users.own_limits(call.app, tx, call.user_id)
+    user: OwnUser = {**profile, "UserDocumentLimit": documents, "UserDeviceLimit": devices}
+    return call.plain({"user": user})
+
+
+def update_user(call: Call) -> Response:
+    """The user with the changes made."""
+    if call.body.get("webhook_url") is not None:
+        webhooks.check_url(call.app, "webhook_url", call.body["webhook_url"])
+    user = users.update(call.app, call.user_id, call.body, call.now)
+    return call.plain({"message": "User updated successfully.", "user": user})
+
+
+def rotate_key(call: Call) -> Response:
+    """A new API key; the old one has died."""
+    return call.plain({"api_key": users.rotate_key(call.app, call.user_id, call.now)})
+
+
+def balance(call: Call) -> Response:
+    """The tokens left, the plan, and when it refills."""
+    with call.app.db.read() as tx:
+        return call.plain(plans.balance(tx, call.app.config, call.user_id, call.now))
+
+
+def usage(call: Call) -> Response:
+    """Tokens and calls by day and by endpoint, and the events that no receiver took."""
+    with call.app.db.read() as tx:
+        spent = billing.usage(tx, call.user_id, call.params["days"], call.now)
+        failures = webhooks.failures(tx, call.user_id)
+    return call.plain({**spent, "webhook_failures": failures, "as_of": iso(call.now)})
+
+
+def transactions(call: Call) -> Response:
+    """The ledger, newest first."""
+    with call.app.db.read() as tx:
+        rows, cursor = billing.transactions(tx, call.user_id, **call.params)
+    return call.plain(
+        {
+            "transactions": rows,
+            "count": len(rows),
+            "has_more": cursor is not None,
+            "next_cursor": cursor,
+            "as_of": iso(call.now),
+        }
+    )
+
+
+def limits(call: Call) -> Response:
+    """What is left of every limit, without using any of it."""
+    monotonic = call.app.clock.monotonic()
+    rows: list[LimitState] = [
+        {
+            "zone": zone,
+            "requests": one.requests,
+            "window_seconds": int(one.period),
+            "burst": one.burst,
+            "remaining": remaining,
+            "reset_at": iso(call.now + timedelta(seconds=wait)),
+        }
+        for zone in CALLER_ZONES
+        for one, remaining, wait in call.app.limiters[call.limiter(zone)].look(("user", call.user_id), monotonic)
+    ]
+    return call.plain({"limits": rows, "as_of": iso(call.now)})
+
+
+def portal(call: Call) -> Response:
+    """Where plans are described and changed."""
+    return call.plain({"url": call.app.config.upgrade_page})
+
+
+def buy_quota(call: Call) -> Response:
+    """Tokens out of the wallet."""
+    cents = call.body["amount_dollars"] * 100
+    if cents != cents.to_integral_value() or cents <= 0:
+        raise invalid_param(
+            "amount_dollars",
+            "amount_dollars must be an amount above 0, to the cent.",
+            expected="number above 0 with at most two decimals",
+        )
+
+    def settle(tx: Transaction, bought: plans.Purchase) -> Response:
+        data: Quota = {
+            "message": f"{bought.tokens} tokens bought.",
+            "tokens_credited": bought.tokens,
+            "new_token_balance": bought.balance,
+            "new_balance": bought.cents_left / 100,
+        }
+        return call.settled(tx, call.envelope(data, {}))
+
+    return plans.purchase(call.app, call.user_id, int(cents), call.now, settle)
+
+
+def subscription(call: Call) -> Response:
+    """The plan and its counters."""
+    with call.app.db.read() as tx:
+        return call.success(plans.subscription(tx, call.user_id), {})
+
+
+def history(call: Call) -> Response:
+    """Every change of the wallet, newest first."""
+    limit = call.params["limit"]
+    with call.app.db.read() as tx:
+        rows = plans.purchases(tx, call.user_id, limit + 1, call.params["offset"])
+    return call.plain({"transactions": rows[:limit], "has_more": len(rows) > limit})
+
+
+def plan_list(call: Call) -> Response:
+    """The plans that there are."""
+    return call.success(list(plans.listed(call.app.config)), {})

@@ -1,0 +1,133 @@
+"""Registration, verification, login and passwords, over HTTP (SPEC "Endpoints", CONTRACT 3)."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+from urllib.parse import quote
+
+from finapi.accounts import invites, recovery, sessions
+from finapi.accounts.users import User
+from finapi.core.errors import ApiError
+from finapi.web.html.frame import problem
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import Field, Param
+
+GENERIC_RESET = "If the email is registered, a link to set a new password has been sent."
+GENERIC_RESEND = "If the email waits for its verification, a new link has been sent."
+
+EMAIL = Field("email", "email", required=True, example="ann@example.com")
+# Where an unknown or malformed email simply fails, as an unknown one does.
+ANY_EMAIL = Field("email", "text", required=True, example="ann@example.com")
+REDEEM_BODY = (
+    Field("invite_code", "text", example="K7QF-2M5D-XW4T-6HNB"),
+    Field("code", "text", help="Another name of invite_code."),
+)
+REGISTER_BODY = (
+    EMAIL,
+    Field("password", "new_password", required=True, example="correct horse battery"),
+    Field("invite_token", "text", required=True, example="eyJ..."),
+)
+LOGIN_BODY = (ANY_EMAIL, Field("password", "text", required=True, example="correct horse battery"))
+EMAIL_BODY = (ANY_EMAIL,)
+NEW_PASSWORD_BODY = (
+    Field("token", "text", required=True, example="r1.x"),
+    Field("newpassword", "text", required=True, help="8 to 1,024 characters, as at registration.",
+          example="correct horse battery"),
+)  # fmt: skip
+TOKEN_PARAMS = (Param("token", required=True, help="The token of the link.", example="v1.x"),)
+
+
+class Redeemed(TypedDict):
+    """The invite token for an invite code."""
+
+    message: str
+    invite_token: str
+    expires_in: int
+
+
+class Registered(TypedDict):
+    """What a registration answers."""
+
+    message: str
+    linkMsg: str
+
+
+class LoggedIn(TypedDict):
+    """A session."""
+
+    message: str
+    user: User
+    token: str
+
+
+def redeem_invite(call: Call) -> Response:
+    """An invite token for an invite code."""
+    code = call.body.get("invite_code") or call.body.get("code")
+    if code is None:
+        raise REDEEM_BODY[0].wrong("is required", expected="text")
+    with call.app.db.read() as tx:
+        token = invites.redeem(call.app, tx, code, call.now)
+    lifetime = call.app.config.invite_token_lifetime
+    return call.plain({"message": "Invite code accepted.", "invite_token": token, "expires_in": lifetime})
+
+
+def register(call: Call) -> Response:
+    """An account, not yet verified."""
+    body = call.body
+    sessions.register(call.app, body["email"], body["password"], body["invite_token"], call.request.address, call.now)
+    return call.plain(
+        {"message": "Register user successful", "linkMsg": "A verification link has been sent to your email address."}
+    )
+
+
+def verify_email(call: Call) -> Response:
+    """The activation link; a browser is taken to a page."""
+    browser = "text/html" in call.request.headers.get("accept", "")
+    try:
+        # A HEAD has no effect; mail scanners send them.
+        recovery.verify(call.app, call.params["token"], call.now, follow=call.request.method != "HEAD")
+    except ApiError as error:
+        if browser and error.status < 500:
+            return problem(call, "Email not verified", f"{error.message} Log in to be sent a new one.", error.status)
+        raise
+    if browser:
+        return call.redirect(f"/email-verified?token={quote(call.params['token'])}")
+    return call.plain({"message": "Email verified successfully."})
+
+
+def resend_verification(call: Call) -> Response:
+    """The verification mail again."""
+    recovery.resend_verification(call.app, call.body["email"], call.now)
+    return call.plain({"message": GENERIC_RESEND})
+
+
+def login(call: Call) -> Response:
+    """A session token and the user."""
+    opened = sessions.login(call.app, call.body["email"], call.body["password"], call.request.address, call.now)
+    return call.plain({"message": "User login successfully.", "user": opened.user, "token": opened.token})
+
+
+def logout(call: Call) -> Response:
+    """The end of this session."""
+    assert call.caller is not None
+    assert call.caller.session is not None
+    sessions.logout(call.app, call.caller.session)
+    return call.plain({"message": "User logout successfully."})
+
+
+def forget_password(call: Call) -> Response:
+    """The same answer whatever the email is."""
+    recovery.forget_password(call.app, call.body["email"], call.now)
+    return call.plain({"message": GENERIC_RESET})
+
+
+def verify_password_link(call: Call) -> Response:
+    """On to the page that asks for the new password, whatever the token; never anywhere else."""
+    return call.redirect("/reset-password", token=call.request.query.get("token", [""])[0])
+
+
+def new_password(call: Call) -> Response:
+    """A new password by a reset token."""
+    sessions.change_password(call.app, call.body["token"], call.body["newpassword"], call.request.address, call.now)
+    return call.plain({"message": "Password updated successfully."})

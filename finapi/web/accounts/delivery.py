@@ -1,0 +1,110 @@
+"""Sniper targets, webhook deliveries and the secret that signs them, over HTTP (CONTRACT 9, ``wire.json``)."""
+
+from __future__ import annotations
+
+from finapi.core.errors import ApiError, invalid_param
+from finapi.core.json import dumps
+from finapi.delivery import sniper, webhooks
+from finapi.market.reference import companies
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import FREE_OFFSET, Field, Param, cursor, in_path, limit, offset
+
+TARGET_BODY = (
+    Field("ticker", "text", required=True, help="A ticker or a CIK.", example="AAPL"),
+    Field("duration_minutes", "integer", nullable=True, least=sniper.LEAST_MINUTES, most=sniper.MOST_MINUTES,
+          help="How long the window lasts; 60 when neither this nor end_time is given.", example=60),
+    Field("start_time", "text", nullable=True, help="When it begins; now when not given."),
+    Field("end_time", "text", nullable=True, help="When it ends, instead of duration_minutes."),
+    Field("form_types", "words", nullable=True, help="SEC forms that count; none: every form.", example=["8-K"]),
+    Field("webhook_url", "url", nullable=True, help="Where a hit is sent; the account's when not given.",
+          example="https://example.com/hook"),
+)  # fmt: skip
+TARGETS_PARAMS = (
+    Param("status", allowed=sniper.STATES, help="Targets in this state.", example="ACTIVE"),
+    Param("ticker", "ticker", help="Targets of this company.", example="AAPL"),
+    limit(50, 200, "Targets"),
+    offset(FREE_OFFSET, "Targets"),
+)
+TARGET_PARAMS = (in_path("target_id", help="The target's id.", example="tgt_4fK2mQ8xZp1c"),)
+DELIVERIES_PARAMS = (
+    Param("status", allowed=webhooks.STATES, help="Deliveries in this state.", example="dropped"),
+    Param("event_type", allowed=webhooks.EVENT_TYPES, help="Deliveries of this type.", example="finapi.test"),
+    limit(50, 200, "Deliveries"),
+    offset(FREE_OFFSET, "Deliveries"),
+    cursor("120", "[0-9]{1,18}"),
+)
+DELIVERY_PARAMS = (in_path("delivery_id", help="The delivery's id.", example="dlv_0123456789abcdef0123456789abcdef"),)
+TEST_BODY = (
+    Field("url", "url", nullable=True, help="Where it is sent; the account's webhook_url when not given.",
+          example="https://example.com/hook"),
+)  # fmt: skip
+
+
+def create_target(call: Call) -> Response:
+    """A new target."""
+    watched = _company(call, call.body["ticker"])
+    return sniper.create(call.app, call.user_id, watched, call.body, call.now, call.settled)
+
+
+def targets(call: Call) -> Response:
+    """The caller's targets, newest first."""
+    ticker = call.params["ticker"] and _company(call, call.params["ticker"]).ticker
+    wanted = {**call.params, "ticker": ticker}
+    with call.app.db.read() as tx:
+        return call.plain(sniper.listed(call.app, tx, call.user_id, call.now, **wanted))
+
+
+def stop_target(call: Call) -> Response:
+    """The end of a target."""
+    return sniper.stop(call.app, call.user_id, call.params["target_id"], call.now, call.settled)
+
+
+def deliveries(call: Call) -> Response:
+    """The caller's deliveries, newest first, with their attempts."""
+    given = call.params
+    page = {"limit": given["limit"], "offset": given["offset"], "before": given["cursor"] and int(given["cursor"])}
+    with call.app.db.read() as tx:
+        return call.plain(
+            webhooks.listed(tx, call.user_id, **page, state=given["status"], event_type=given["event_type"])
+        )
+
+
+def redeliver(call: Call) -> Response:
+    """A delivery that is sent again, under its id."""
+    return webhooks.redeliver(call.app, call.user_id, call.params["delivery_id"], call.now, call.settled)
+
+
+def send_test(call: Call) -> Response:
+    """A test event that is on its way."""
+    return webhooks.test(call.app, call.user_id, call.body.get("url"), call.now, call.settled)
+
+
+def secret(call: Call) -> Response:
+    """The secret that signs the caller's deliveries."""
+    return call.plain(webhooks.secret(call.app, call.user_id, call.now))
+
+
+def rotate_secret(call: Call) -> Response:
+    """A new secret; the old one signs beside it for a day.
+
+    The answer is not kept under an ``Idempotency-Key``, as no secret stands in the database.
+    """
+    return call.plain(webhooks.rotate_secret(call.app, call.user_id, call.now))
+
+
+def vectors(call: Call) -> Response:
+    """Messages with their signatures, for whoever writes a receiver."""
+    return Response(200, dumps(webhooks.vectors()))
+
+
+def _company(call: Call, text: str) -> sniper.Watched:
+    with call.app.db.read() as tx:
+        try:
+            company = companies.find(tx, text)
+        except ApiError as error:
+            if error.code != "UNKNOWN_TICKER" or "ticker" not in call.body:
+                raise
+            # What is wrong in a body is the caller's 400 (CONTRACT 2).
+            raise invalid_param("ticker", error.message, expected="a ticker or CIK that is known") from None
+    return sniper.Watched(company.cik, company.ticker or company.padded_cik)

@@ -1,0 +1,1 @@
+"""Handlers for filings, forms, entities and coverage."""

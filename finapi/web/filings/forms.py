@@ -1,0 +1,127 @@
+"""Forms, the companies that file them, and how much is held, over HTTP (CONTRACT 8)."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError
+from finapi.core.records import Date, Object, Time
+from finapi.market.filings import search
+from finapi.market.filings.search import Entity, Form, FormCount
+from finapi.market.statements import lookups
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import OFFSET, Param, cursor, in_path, limit
+from finapi.web.http.schema import Envelope
+
+
+class FormsMeta(TypedDict):
+    """How many forms an answer lists, and whether there are more."""
+
+    count: int
+    limit: int
+    has_more: bool
+
+
+class EntitiesMeta(FormsMeta):
+    """The same of companies and people, page by page."""
+
+    next_cursor: str | None
+
+
+class FilingStatistics(TypedDict):
+    """How many filings there are, of which forms."""
+
+    total_entries: int
+    top_form_types: list[FormCount]
+    latest_filing_date: Date | None
+    timestamp: Time
+
+
+class Totals(TypedDict):
+    """How much is held of everything."""
+
+    total_filings: int
+    total_insiders: int
+    total_holdings_13f: int
+    total_tickers: int
+    total_endpoints_documented: int
+    last_filing_at: Time | None
+    last_13f_quarter: Date | None
+    request_id: str
+    timestamp: Time
+
+
+FORMS = Envelope[list[Form], FormsMeta]
+FORM = Envelope[Form, Object]
+ENTITIES = Envelope[list[Entity], EntitiesMeta]
+STATISTICS = Envelope[FilingStatistics, Object]
+
+FORMS_PARAMS = (
+    Param("q", help="Must occur in the form's name or description.", example="annual"),
+    limit(500, 1_000),
+    OFFSET,
+)
+FORM_PARAMS = (in_path("form_type", help="The form; a slash in it is %2F.", example="10-K"),)
+ENTITIES_PARAMS = (
+    Param("form_type", help="Only who is part of a filing on this form.", example="10-K"),
+    limit(500, 5_000),
+    OFFSET,
+    cursor("0000320193", "[0-9]{1,10}"),
+)
+
+
+def forms(call: Call) -> Response:
+    """The forms, those with most filings first."""
+    limit, offset = call.params["limit"], call.params["offset"]
+    with call.app.db.read() as tx:
+        found = search.forms(tx, call.params["q"])[offset:]
+    shown = found[:limit]
+    return call.rows(shown, {"count": len(shown), "limit": limit, "has_more": len(found) > limit})
+
+
+def form(call: Call) -> Response:
+    """One form."""
+    with call.app.db.read() as tx:
+        found = search.form(tx, call.params["form_type"].strip().upper())
+    if found is None:
+        raise ApiError("NOT_FOUND", "finapi knows no form of this name.")
+    return call.success(found, {})
+
+
+def entities(call: Call) -> Response:
+    """Companies and people, by CIK."""
+    wanted, limit = call.params["form_type"], call.params["limit"]
+    place = {"limit": limit + 1, "offset": call.params["offset"], "after": int(call.params["cursor"] or 0)}
+    with call.app.db.read() as tx:
+        found = search.entities(tx, wanted.strip().upper() if wanted else None, **place)
+    shown, more = found[:limit], len(found) > limit
+    meta = {"count": len(shown), "limit": limit, "has_more": more, "next_cursor": shown[-1]["cik"] if more else None}
+    return call.rows(shown, meta)
+
+
+def statistics(call: Call) -> Response:
+    """How many filings there are, of which forms."""
+    with call.app.db.read() as tx:
+        found = search.statistics(tx)
+    return call.success({**found, "timestamp": iso(call.now)}, {})
+
+
+def totals(call: Call) -> Response:
+    """How much is held of everything."""
+    with call.app.db.read() as tx:
+        held = call.app.held.get(tx.value("data_version"), lambda: lookups.held(tx))
+        counts = search.counts(tx)
+        found: Totals = {
+            "total_filings": search.statistics(tx)["total_entries"],
+            "total_insiders": counts["insiders"],
+            "total_holdings_13f": held["holdings"],
+            "total_tickers": counts["tickers"],
+            "total_endpoints_documented": sum(not route.page for route in call.routes),
+            "last_filing_at": counts["last_filing_at"],
+            "last_13f_quarter": counts["last_13f_quarter"],
+            "request_id": call.request_id,
+            "timestamp": iso(call.now),
+        }
+    return call.plain(found)

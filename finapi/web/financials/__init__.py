@@ -1,0 +1,1 @@
+"""Handlers for statements, facts, series, ratios and the dictionary."""

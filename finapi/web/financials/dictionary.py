@@ -1,0 +1,114 @@
+"""The dictionary of keys, and the proof of a cell, over HTTP."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from finapi.core.errors import ApiError, invalid_param
+from finapi.core.records import Date
+from finapi.market.financials import dictionary
+from finapi.market.financials.dictionary import DictionaryEntry
+from finapi.market.financials.metrics import mapping
+from finapi.market.financials.rows import FigureSeries, definition
+from finapi.market.financials.series import CellProof, ProofPeriod, proof
+from finapi.web.financials import series
+from finapi.web.financials.series import CompanyNames
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import Param
+from finapi.web.http.schema import Envelope
+
+PARAMS = (
+    Param("kind", allowed=dictionary.KINDS, help="Only keys of this kind.", example="ratio"),
+    Param("statement", allowed=dictionary.STATEMENTS, help="Only of this statement.", example="income_statement"),
+    Param("metric", help="Only this key.", example="revenue"),
+)
+PROOF_PARAMS = (
+    *series.COMPANY,
+    Param("metric", required=True, help="Key of a metric, derived figure or ratio.", example="revenue"),
+    series.PERIOD,
+    Param("fiscal_year", "integer", least=1900, most=2200, help="The row's fiscal year.", example="2024"),
+    Param("fiscal_period", help="The row's fiscal period: FY, Q1 to Q4; needed for quarters.", example="FY"),
+    Param("period_end", "date", help="The row's last day, instead.", example="2024-09-28"),
+    series.BASIS,
+    series.AS_OF,
+    series.CURRENCY,
+)
+
+
+class DictionaryMeta(TypedDict):
+    """How many keys fit of how many, and what can be asked for."""
+
+    count: int
+    total: int
+    kinds: list[str]
+    statements: list[str]
+    generated_from: str
+
+
+class ProofCompany(CompanyNames):
+    """Whose cell it is."""
+
+    industry: str
+
+
+class ProofRow(ProofPeriod):
+    """Which row the cell stands in, and as known when."""
+
+    basis: str
+    as_of: Date | None
+
+
+class ProofData(ProofCompany, ProofRow, CellProof):
+    """What is behind one cell."""
+
+
+class ProofMeta(TypedDict):
+    """The version of the mapping of metrics."""
+
+    mapping_version: int
+
+
+SHAPE = Envelope[list[DictionaryEntry], DictionaryMeta]
+PROOF_SHAPE = Envelope[ProofData, ProofMeta]
+
+
+def keys(call: Call) -> Response:
+    """The entries of the dictionary that fit."""
+    params = call.params
+    found = dictionary.entries(params["kind"], params["statement"], params["metric"])
+    meta = {
+        "count": len(found),
+        "total": len(dictionary.every()),
+        "kinds": list(dictionary.KINDS),
+        "statements": list(dictionary.STATEMENTS),
+        "generated_from": dictionary.source(),
+    }
+    # A table says how many rows it has, not how many the dictionary has.
+    return call.table(found, {"total": len(found)}) or call.success(found, meta)
+
+
+def proof_of_cell(call: Call) -> Response:
+    """What is behind one cell of a series."""
+    params = call.params
+    key = params["metric"]
+    if definition(key) is None:
+        raise invalid_param("metric", f"{key} is not a metric or ratio.", expected="a key of /xbrl/dictionary")
+    with call.app.db.read() as tx:
+        company = series.selected(tx, params)
+        held = series.book_of(call, tx, company, params["as_of"], series.currency_of(params))
+        rows = FigureSeries(held, params["period"], params["basis"], series.price_of(tx, company))
+        period = rows.find(params["fiscal_year"], params["fiscal_period"], params["period_end"])
+        if period is None:
+            raise ApiError("NOT_FOUND", f"No such period of {company.name} is known.")
+        row = rows.row(period)
+        data: ProofData = {
+            **series.names(company),
+            "industry": held.industry,
+            "period": rows.kind,
+            **row.named(),
+            "basis": params["basis"],
+            "as_of": params["as_of"],
+            **proof(row, key),
+        }
+    return call.success(data, {"mapping_version": mapping().version})

@@ -1,0 +1,218 @@
+"""Figures as filed, over HTTP: of a filing or a company, of one concept, and added up over companies."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TypedDict
+
+from finapi.core.errors import ApiError, invalid_param
+from finapi.core.records import Date
+from finapi.market.reference import companies, sectors
+from finapi.market.statements import facts
+from finapi.market.statements.facts import Aggregates, ConceptFact, FactFilters, ListedFact, XbrlFact
+from finapi.store.db import Transaction
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import ACCESSION, OFFSET, Field, Param, limit
+from finapi.web.http.schema import Answer, Envelope, Windows
+
+_TICKER = Param("ticker", help="The company, by ticker (any spelling) or CIK.", example="AAPL")
+_LIMIT = limit(100, 1_000)
+_DATES = (
+    Param("date_from", "date", window=True, help="The earliest end of a period.", example="2024-01-01"),
+    Param("date_to", "date", window=True, help="The latest end of a period.", example="2024-12-31"),
+)
+
+XBRL_PARAMS = (
+    replace(ACCESSION, place="query", required=False),
+    Param("cik", "cik", help="The company, by CIK.", example="320193"),
+    Param("as_of", "date", help="Only what was filed up to this day.", example="2025-12-31"),
+    Param("tag", "words", help="Concepts, with or without taxonomy.", example="us-gaap:Assets,Revenues"),
+    Param("dims", "words", help="Axes, or axes with a member.", example="ProductOrServiceAxis=ServiceMember"),
+    Param("consolidated_only", "boolean", default=False, help="Only facts without dimensions.", example="true"),
+    Param(
+        "amendments",
+        default="current",
+        allowed=("current", "all"),
+        help="current: without reports that a later one for the same period replaces.",
+        example="all",
+    ),
+    _LIMIT,
+    OFFSET,
+)
+LIST_PARAMS = (
+    _TICKER,
+    replace(ACCESSION, name="accession_number", place="query", required=False),
+    Param("concept", "words", help="Concepts, with or without taxonomy.", example="us-gaap:Assets"),
+    Param("form_type", help="Only from this form.", example="10-K"),
+    *_DATES,
+    _LIMIT,
+    OFFSET,
+)
+CONCEPT_PARAMS = (
+    Param("concept", required=True, help="With or without taxonomy.", example="us-gaap:Assets"),
+    _TICKER,
+    *_DATES,
+    _LIMIT,
+    OFFSET,
+)
+AGGREGATE_BODY = (
+    Field("concept", "text", required=True, help="With or without taxonomy.", example="us-gaap:Assets"),
+    Field("period", "word", required=True, help="A calendar year or quarter: 2024, 2024Q3.", example="2024"),
+    Field("sector", "text", nullable=True, help="A sector of the SIC, by name or letter.", example="D"),
+    Field("tickers", "words", nullable=True, help="Only these companies.", example=["AAPL", "NFLX"]),
+)
+_PERIOD = re.compile(r"(?:CY)?((?:19|20)[0-9]{2})(?:-?Q([1-4]))?")
+
+
+class FactPage(TypedDict):
+    """Which rows of a list of facts an answer holds."""
+
+    limit: int
+    offset: int
+    has_more: bool
+
+
+class XbrlMeta(TypedDict):
+    """The page of a list of facts."""
+
+    pagination: FactPage
+    has_more: bool
+
+
+class ListMeta(Windows):
+    """The page of a list of figures, how many there are in all, and the ends of periods that it is narrowed to."""
+
+    date_from: Date | None
+    date_to: Date | None
+
+    total: int
+    limit: int
+    offset: int
+    has_more: bool
+
+
+class ConceptAnswer(Answer):
+    """The figures of one concept."""
+
+    concept: str
+    facts: list[ConceptFact]
+    meta: ListMeta
+
+
+class AggregateMeta(TypedDict):
+    """What was added up."""
+
+    sector: str | None
+    tickers: list[str]
+    period: str
+    dominant_unit: str | None
+    excluded_count: int
+
+
+class AggregateAnswer(Answer):
+    """One concept added up over companies."""
+
+    concept: str
+    period: str
+    aggregates: Aggregates
+    meta: AggregateMeta
+
+
+XBRL_SHAPE = Envelope[list[XbrlFact], XbrlMeta]
+LIST_SHAPE = Envelope[list[ListedFact], ListMeta]
+CONCEPT_SHAPE = ConceptAnswer
+AGGREGATE_SHAPE = AggregateAnswer
+
+
+def of_xbrl(call: Call) -> Response:
+    """The facts of a filing or a company, dimensions included, the last filed first."""
+    params = call.params
+    accession, cik = params["accession"], params["cik"]
+    if accession is None and cik is None:
+        raise invalid_param("accession", "accession or cik is required.", expected="accession or cik")
+    dimensioned = not params["consolidated_only"]
+    place = {"limit": params["limit"], "offset": params["offset"]}
+    filters = FactFilters(facts.spellings(params["tag"]), dimensioned=dimensioned, dims=params["dims"] or ())
+    with call.app.db.read() as tx:
+        sets = facts.sets_of(tx, accession=accession, cik=cik, as_of=params["as_of"], amendments=params["amendments"])
+        if not sets:
+            raise ApiError("NOT_FOUND", "finapi has no facts of this filing or company.")
+        found, more = facts.page(tx, sets, filters, **place)
+    page = {**place, "has_more": more}
+    return call.rows([facts.xbrl_fact(*one) for one in found], {"pagination": page, "has_more": more})
+
+
+def listed(call: Call) -> Response:
+    """The figures of a company or a filing without dimensions, the last filed first."""
+    params, place = call.params, {name: call.params[name] for name in ("limit", "offset")}
+    accession = params["accession_number"]
+    if accession is None and params["ticker"] is None:
+        raise invalid_param("ticker", "ticker or accession_number is required.", expected="AAPL")
+    with call.app.db.read() as tx:
+        cik = None if params["ticker"] is None else companies.find(tx, params["ticker"]).cik
+        sets = facts.sets_of(tx, accession=accession, cik=cik)
+        form = params["form_type"]
+        sets = [one for one in sets if form is None or one["form"] == form.upper()]
+        filters = FactFilters(facts.spellings(params["concept"]), params["date_from"], params["date_to"])
+        total = sum(facts.count(tx, one, filters) for one in sets)
+        found, more = facts.page(tx, sets, filters, **place)
+    meta = {"total": total, **place, "has_more": more, **call.windows()}
+    return call.rows([facts.listed_fact(fact) for _, fact in found], meta)
+
+
+def by_concept(call: Call) -> Response:
+    """The figures of one concept, of a company or of all, the latest period first."""
+    params = call.params
+    first, last = params["date_from"], params["date_to"]
+    limit, offset = params["limit"], params["offset"]
+    with call.app.db.read() as tx:
+        concept_id, name = facts.concept(tx, params["concept"])
+        if params["ticker"] is None:
+            found, total = facts.by_concept(tx, concept_id, first=first, last=last, limit=limit, offset=offset)
+            rows = [facts.concept_fact(companies.by_cik(tx, one.cik), one) for one in found]
+        else:
+            company = companies.find(tx, params["ticker"])
+            theirs = facts.of_company(tx, company.cik, concepts=[name])
+            theirs = [fact for fact in theirs if (first or "") <= fact.end <= (last or "9")]
+            theirs.sort(key=lambda fact: fact.end, reverse=True)
+            total = len(theirs)
+            rows = [facts.concept_fact(company, fact) for fact in theirs[offset : offset + limit]]
+    more = offset + len(rows) < total
+    meta = {"total": total, "limit": limit, "offset": offset, "has_more": more, **call.windows()}
+    return call.listed({"concept": name, "facts": rows, "meta": meta}, meta)
+
+
+def aggregate(call: Call) -> Response:
+    """One figure of each company for a calendar year or quarter, added up."""
+    body = call.body
+    found = _PERIOD.fullmatch(body["period"])
+    if found is None:
+        raise invalid_param("period", "period must be a year or a quarter.", expected="2024 or 2024Q3")
+    year, quarter = int(found[1]), int(found[2]) if found[2] else None
+    sector = body.get("sector")
+    if sector is not None:
+        sector = sectors.named(sector)
+    asked = body.get("tickers") or []
+    with call.app.db.read() as tx:
+        concept_id, name = facts.concept(tx, body["concept"])
+        ciks = {_in_body(tx, text) for text in asked}
+        made = facts.aggregate(tx, concept_id, (year, quarter), ciks, sector)
+    period = f"{year}" if quarter is None else f"{year}Q{quarter}"
+    meta: AggregateMeta = {
+        "sector": sector,
+        "tickers": list(asked),
+        "period": period,
+        "dominant_unit": made.unit,
+        "excluded_count": made.excluded,
+    }
+    return call.listed({"concept": name, "period": period, "aggregates": made.sums, "meta": meta}, {})
+
+
+def _in_body(tx: Transaction, text: str) -> int:
+    """CONTRACT 2: an unknown ticker in a body is a wrong parameter."""
+    try:
+        return companies.find(tx, text).cik
+    except ApiError as error:
+        raise invalid_param("tickers", f"{text[:20]} is not known.", expected="AAPL") from error

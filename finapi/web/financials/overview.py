@@ -1,0 +1,57 @@
+"""A company at a glance, over HTTP."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from finapi.core.errors import ApiError
+from finapi.core.records import Date
+from finapi.market.financials import overview
+from finapi.market.financials.overview import CompanyOverview
+from finapi.market.financials.rows import PriceSource
+from finapi.market.prices import prices
+from finapi.market.reference import companies, sectors
+from finapi.web.financials import series
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import TICKER
+from finapi.web.http.schema import Envelope
+
+PARAMS = (TICKER,)
+
+
+class OverviewMeta(TypedDict):
+    """The period of an overview's figures, and the last price before its end; the holes say when that is stale."""
+
+    period: Literal["A", "TTM"]
+    fiscal_year: int
+    fiscal_period: str
+    period_end: Date
+    price_date: Date | None
+    price_source: PriceSource | None
+
+
+SHAPE = Envelope[CompanyOverview, OverviewMeta]
+
+
+def of_ticker(call: Call) -> Response:
+    """The figures of a company's newest twelve months, each with its filing, or null with the reason."""
+    with call.app.db.read() as tx:
+        company = companies.find(tx, call.params["ticker"])
+        held = series.book_of(call, tx, company)
+        row = overview.newest(held, series.price_of(tx, company))
+        if row is None:
+            raise ApiError("NOT_COVERED", f"finapi has no fiscal year of {company.name} with revenue or net income.")
+        sector, industry = sectors.of(tx.value("company_sic", cik=company.cik))
+        data = overview.answer(company, sector, industry, row)
+        named = row.named()
+        close = prices.close_on(tx, company.ticker, named["period_end"], within=prices.EVER)
+    meta = {
+        "period": row.series.kind,
+        "fiscal_year": named["fiscal_year"],
+        "fiscal_period": named["fiscal_period"],
+        "period_end": named["period_end"],
+        "price_date": close and close.date,
+        "price_source": close and close.source,
+    }
+    return call.success(data, meta)

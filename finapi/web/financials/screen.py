@@ -1,0 +1,159 @@
+"""Companies by their ratios, and the valuation of one, over HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypedDict
+
+from finapi.core.errors import invalid_param
+from finapi.core.records import Date
+from finapi.market.financials import company_books, screen
+from finapi.market.financials.rows import FigureSeries, PriceSource
+from finapi.market.financials.screen import AppliedBound, ScreenedCompany, Valuation
+from finapi.market.financials.series import SeriesQuestion, chosen
+from finapi.market.prices import prices
+from finapi.market.reference import companies
+from finapi.market.reference.companies import Company
+from finapi.store.db import Transaction
+from finapi.web.financials import series
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import OFFSET, Param, in_path, limit
+from finapi.web.http.schema import Envelope
+
+PARAMS = (
+    *(
+        Param(f"{key}_{side}", "number", help=f"{key} {word} this.", example="0")
+        for key in screen.KEYS
+        for side, word in (("gt", "greater than"), ("lt", "less than"))
+    ),
+    Param("metrics", "words", help="Keys to answer beside those filtered by.", example="roe,net_margin"),
+    Param("cik", "words", help="Only these companies.", example="320193"),
+    Param("ticker", "words", help="Only these companies.", example="AAPL,MSFT"),
+    limit(100, 1000),
+    OFFSET,
+)
+VALUATION_PARAMS = (
+    in_path("id", help="Ticker (any spelling) or CIK.", example="AAPL"),
+    series.PERIOD,
+    replace(series.YEARS, default="5"),
+    series.AS_OF,
+    series.BASIS,
+)
+
+
+class ScreenPage(TypedDict):
+    """Which rows of a screen an answer holds."""
+
+    limit: int
+    offset: int
+    has_more: bool
+
+
+class AppliedScreen(TypedDict):
+    """What a screen compared. ``list_filtered``: whether only companies that were named."""
+
+    grain: str
+    latest_period_semantics: str
+    filters_applied: dict[str, AppliedBound]
+    metrics_returned: list[str]
+    list_filtered: bool
+
+
+class ScreenMeta(TypedDict):
+    """The page and the filters of a screen."""
+
+    pagination: ScreenPage
+    screen: AppliedScreen
+
+
+class ValuationMeta(TypedDict):
+    """Whose valuation it is, and at which prices. ``mode`` and ``covered`` are always the same."""
+
+    ticker: str | None
+    cik: str
+    covered: bool
+    period: str
+    years: int
+    mode: str
+    price_date: Date | None
+    price_source: PriceSource | None
+    valuation_family: bool
+
+
+SHAPE = Envelope[list[ScreenedCompany], ScreenMeta]
+VALUATION_SHAPE = Envelope[list[Valuation], ValuationMeta]
+
+
+def companies_by_ratio(call: Call) -> Response:
+    """The companies whose latest fiscal year passes every filter, by CIK."""
+    params = call.params
+    bounds, metrics = screen.bounds(params), params["metrics"] or ()
+    for key in metrics:
+        if key not in screen.KEYS:
+            message = f"{key} is not a ratio or derived figure."
+            raise invalid_param("metrics", message, expected="keys of /xbrl/dictionary")
+    keys = list(dict.fromkeys((*bounds, *metrics))) or list(screen.KEYS)
+    first, size = params["offset"], params["limit"]
+    with call.app.db.read() as tx:
+        found = [(one, latest) for one in _wanted(tx, call) if (latest := _latest(call, tx, one)) is not None]
+        passed = [(one, row) for one, row in found if all(bound.holds(row.value(key)) for key, bound in bounds.items())]
+        page = passed[first : first + size]
+        rows = [screen.screened(one, row, keys, series.price_source(tx, one)) for one, row in page]
+    applied = {
+        "grain": "company",
+        "latest_period_semantics": "the last fiscal year that the company reported, as known last",
+        "filters_applied": {key: bound.shown() for key, bound in bounds.items()},
+        "metrics_returned": keys,
+        "list_filtered": bool(params["cik"] or params["ticker"]),
+    }
+    more = len(passed) > first + len(page)
+    return call.success(rows, {"pagination": {"limit": size, "offset": first, "has_more": more}, "screen": applied})
+
+
+def _wanted(tx: Transaction, call: Call) -> list[Company]:
+    named = (*(call.params["cik"] or ()), *(call.params["ticker"] or ()))
+    if named:
+        return sorted({companies.find(tx, text) for text in named}, key=lambda one: one.cik)
+    return [companies.by_cik(tx, cik) for cik in company_books.ciks(tx)]
+
+
+def _latest(call: Call, tx: Transaction, company: Company) -> screen.Latest | None:
+    def made() -> screen.Latest | None:
+        # Not through the cache of books: a screen of all companies would turn it over.
+        held = company_books.read(tx, company.cik)
+        return None if held.empty else screen.latest(held, series.price_of(tx, company))
+
+    # What is ingested of others leaves it where it is: thousands of companies take minutes.
+    key = (company.cik, company_books.stamp(tx, company.cik), prices.of_ticker(tx, company.ticker))
+    found: screen.Latest | None = call.app.screened.get(None, key, made)
+    return found
+
+
+def valuation(call: Call) -> Response:
+    """The valuation ratios of a company by period; without prices each is missing, with the reason."""
+    params = call.params
+    question = SeriesQuestion(params["period"], years=params["years"])
+    with call.app.db.read() as tx:
+        company = companies.find(tx, params["id"], "id")
+        held = series.book_of(call, tx, company, params["as_of"])
+        rows = FigureSeries(held, params["period"], params["basis"], series.price_of(tx, company))
+        found: list[Valuation] = []
+        for period in chosen(rows.periods, question):
+            row = rows.row(period)
+            close = prices.close_on(tx, company.ticker, row.named()["period_end"])
+            found += [screen.valuation(row, key, close and close.date) for key in screen.VALUATION]
+        source = series.price_source(tx, company)
+    newest = next((one["price_date"] for one in found if one["price_date"] is not None), None)
+    meta: ValuationMeta = {
+        "ticker": company.ticker,
+        "cik": company.padded_cik,
+        "covered": True,
+        "period": params["period"],
+        "years": len({one["fiscal_year"] for one in found}),
+        "mode": "close at the end of the period",
+        "price_date": newest,
+        "price_source": source,
+        "valuation_family": newest is not None,
+    }
+    return call.rows(found, meta)

@@ -1,0 +1,139 @@
+"""Figures by segment, and classes of shares, over HTTP."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from finapi.core import days
+from finapi.core.errors import ApiError, invalid_param
+from finapi.core.records import Date
+from finapi.market.financials import segments
+from finapi.market.financials.segments import SegmentMember, ShareClass
+from finapi.market.financials.series import SeriesQuestion, years_shown
+from finapi.web.financials import series
+from finapi.web.financials.series import CompanyNames
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import Param
+from finapi.web.http.schema import Envelope
+
+PARAMS = (
+    *series.COMPANY,
+    Param("axis", help="The axis; without one the axis with most figures.", example="srt:ProductOrServiceAxis"),
+    Param("concept", help="A concept; a bare name is us-gaap.", example="us-gaap:Revenues"),
+    Param("metric", help="A metric instead of a concept.", example="revenue"),
+    Param("period", default="A", allowed=("A", "Q"), help="A: fiscal years. Q: quarters.", example="A"),
+    series.YEARS,
+    series.AS_OF,
+    series.BASIS,
+)
+CLASSES_PARAMS = (*series.COMPANY, series.AS_OF, series.BASIS)
+
+
+class CoveredCompany(CompanyNames):
+    """Whose figures they are, and whether there are any; ``phase`` is always "ready"."""
+
+    covered: bool
+    phase: str
+
+
+class SegmentData(CoveredCompany):
+    """Figures of a concept or metric by the members of an axis."""
+
+    axis: str | None
+    concept_or_metric: str
+    period: str
+    series: list[SegmentMember]
+
+
+class SegmentMeta(TypedDict):
+    """What else could be asked for."""
+
+    member_count: int
+    concepts_resolved: list[str]
+    axes: list[str]
+    years: str
+    note: str
+
+
+class CoverFiling(TypedDict):
+    """The report that a cover page is of."""
+
+    accession_no: str
+    form_type: str
+    period_of_report: Date | None
+    filed_at: Date | None
+
+
+class ShareClassData(CoveredCompany):
+    """The classes of shares of a company."""
+
+    filing: CoverFiling
+    classes: list[ShareClass]
+
+
+class ShareClassMeta(TypedDict):
+    """How many classes there are."""
+
+    class_count: int
+
+
+SHAPE = Envelope[SegmentData, SegmentMeta]
+CLASSES_SHAPE = Envelope[ShareClassData, ShareClassMeta]
+
+
+def by_axis(call: Call) -> Response:
+    """Figures of a concept or metric by the members of an axis."""
+    params = call.params
+    if (params["concept"] is None) == (params["metric"] is None):
+        raise invalid_param("metric", "Either a concept or a metric is required.", expected="concept or metric")
+    question = SeriesQuestion(params["period"], years=params["years"], basis=params["basis"], as_of=params["as_of"])
+    with call.app.db.read() as tx:
+        company = series.selected(tx, params)
+        held = series.book_of(call, tx, company, params["as_of"])
+        concepts = segments.concepts_of(params["concept"], params["metric"], held.industry)
+        if not concepts:
+            raise invalid_param("metric", f"{params['metric']} is not a metric.", expected="a primitive key")
+        found = segments.by_axis(tx, company.cik, held, concepts, question, params["axis"])
+    data: SegmentData = {
+        **series.names(company),
+        "covered": bool(found.members),
+        "phase": "ready",
+        "axis": found.axis,
+        "concept_or_metric": params["concept"] or params["metric"],
+        "period": params["period"],
+        "series": found.members,
+    }
+    return call.success(data, _meta(found))
+
+
+def _meta(found: segments.Segments) -> SegmentMeta:
+    return {
+        "member_count": len(found.members),
+        "concepts_resolved": found.concepts,
+        "axes": found.axes,
+        "years": years_shown(point["fiscal_year"] for one in found.members for point in one["points"]),
+        "note": "Facts with exactly one dimension; companyfacts documents have none.",
+    }
+
+
+def share_classes(call: Call) -> Response:
+    """The classes of shares as the cover page of a report counts them."""
+    with call.app.db.read() as tx:
+        company = series.selected(tx, call.params)
+        filing, classes = segments.share_classes(tx, company.cik, call.params["as_of"], call.params["basis"])
+    if filing is None:
+        raise ApiError("NOT_COVERED", f"No cover page of {company.name} with a count of shares is held.")
+    data: ShareClassData = {
+        **series.names(company),
+        "covered": True,
+        "phase": "ready",
+        "filing": {
+            "accession_no": filing.accession,
+            "form_type": filing.form,
+            "period_of_report": None if filing.period_end is None else days.iso(filing.period_end),
+            "filed_at": filing.filed,
+        },
+        "classes": classes,
+    }
+    return call.success(data, {"class_count": len(classes)})

@@ -1,0 +1,346 @@
+"""Time series of standardised figures over HTTP (CONTRACT 7)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from decimal import Decimal
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from finapi.core import days
+from finapi.core.errors import ApiError, invalid_param
+from finapi.core.records import OneOf
+from finapi.market.financials import company_books, reasons, series
+from finapi.market.financials.company_books import CompanyBook
+from finapi.market.financials.rows import KINDS, Price
+from finapi.market.financials.series import BASES, PROVENANCE, SeriesMeta, SeriesQuestion, SeriesRow
+from finapi.market.prices import prices
+from finapi.market.reference import companies
+from finapi.market.reference.companies import Company
+from finapi.store.db import Transaction
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import OFFSET, Field, Param, cursor
+from finapi.web.http.schema import Envelope
+
+COMPANY = (
+    Param("ticker", help="Ticker (any spelling) or CIK.", example="AAPL"),
+    Param("cik", help="CIK, bare or padded; instead of a ticker.", example="320193"),
+)
+AS_OF = Param("as_of", "date", help="Only what was filed up to this day.", example="2025-12-31")
+BASIS = Param(
+    "basis",
+    default="latest",
+    allowed=BASES,
+    help="Of a figure reported several times: as reported last, or first.",
+    example="latest",
+)
+YEARS = Param("years", joined=True, help="Fiscal years: 5 (the last five), 2018-2023, 2018,2020 or all.", example="5")
+PERIOD = Param(
+    "period",
+    default="A",
+    allowed=KINDS,
+    help="A: fiscal years. Q: quarters. TTM: the last four quarters. YTD: from the start of the year on.",
+    example="Q",
+)
+SELECTION = (
+    Param(
+        "metrics",
+        "words",
+        help="Keys of metrics, derived figures and ratios, comma-separated; none: all.",
+        example="revenue,net_income",
+    ),
+    Param("ratios", "boolean", default=False, help="All ratios beside the metrics.", example="false"),
+    PERIOD,
+    YEARS,
+    Param(
+        "provenance",
+        default="none",
+        allowed=PROVENANCE,
+        help="none: bare values. summary: what each is from. full: with its operands.",
+        example="none",
+    ),
+    BASIS,
+    AS_OF,
+)
+CURRENCY = Param("currency", help="The currency of the series instead of the one mostly reported in.", example="USD")
+PARAMS = (
+    *COMPANY,
+    *SELECTION,
+    CURRENCY,
+    Param(
+        "adjusted",
+        default="false",
+        allowed=("false",),
+        help="Per-share figures are as filed: choose the vintage with basis and as_of.",
+        example="false",
+    ),
+    Param("calendar", "boolean", default=False, help="Also where rows lie on the calendar.", example="false"),
+    Param("template", "boolean", default=False, help="Rows as statements with footing.", example="false"),
+    Param(
+        "period_offset",
+        "integer",
+        least=-1000,
+        most=1000,
+        help="Only one row: 0 the newest, 1 (or -1) the one before it.",
+        example="0",
+    ),
+    Param("limit", "integer", default=5000, least=1, most=5000, clamp=True, help="Rows, at most 5,000.", example="40"),
+    OFFSET,
+    cursor("MTk2MjI6NA"),
+    Param(
+        "layout",
+        default="wide",
+        allowed=("wide", "long"),
+        help="Of CSV and NDJSON. wide: a row a period, a column a metric. long: a row a figure, with its filing.",
+        example="wide",
+    ),
+)
+
+
+class CompanyNames(TypedDict):
+    """How data names their company."""
+
+    ticker: str | None
+    cik: str
+    company_name: str
+
+
+class SeriesData(CompanyNames):
+    """The series of a company."""
+
+    period: Annotated[str, OneOf(KINDS)]
+    basis: Annotated[str, OneOf(BASES)]
+    provenance: Annotated[str, OneOf(PROVENANCE)]
+    reporting_currency: str
+    ratios: bool
+    rows: list[SeriesRow]
+    template: NotRequired[bool]
+    industry: NotRequired[str]
+
+
+SHAPE = Envelope[SeriesData, SeriesMeta]
+
+
+def timeseries(call: Call) -> Response:
+    """The series of one company; as CSV or NDJSON one row a period."""
+    question, kind = question_of(call.params), call.table_kind
+    long = call.params["layout"] == "long"
+    if kind is not None:
+        if call.params["template"]:
+            raise invalid_param("template", "template is not served in tables; ask for JSON.", allowed=["false"])
+        # Where a figure is from stands in every table.
+        question = replace(question, provenance="full")
+    with call.app.db.read() as tx:
+        company = selected(tx, call.params)
+        data, meta = _series(call, tx, company, question)
+        most = call.app.config.series_cells
+        room_for(meta, most, most, "limit")
+        if kind is None:
+            return call.written(data, lambda: meta, lambda bound: too_much("limit", bound))
+        columns, rows = series.long_table(data) if long else series.table(data, call.params["provenance"])
+    return call.as_table(kind, columns, rows, {"pagination": meta["pagination"]})
+
+
+def room_for(meta: SeriesMeta, room: int, most: int, param: str) -> int:
+    """What is left of ``room`` for cells when those of a series are made; INVALID_PARAM when they are more."""
+    left = room - meta["row_count"] * meta["metric_count"]
+    if left < 0:
+        raise too_much(param, f"{most:,} cells")
+    return left
+
+
+def too_much(param: str, bound: str) -> ApiError:
+    """The 400 for a question whose answer would be above a bound; ``param`` is the one to ask for less by."""
+    rows = "limit, with next_cursor for the rest" if param == "limit" else "years, limit"
+    fewer = "" if param == "limit" else "fewer companies, "
+    ask = f"Ask for {fewer}fewer rows ({rows}), fewer metrics or less provenance."
+    return invalid_param(
+        param, f"The answer would have more than {bound}. {ask}", expected=f"an answer of at most {bound}"
+    )
+
+
+def selected(tx: Transaction, params: Mapping[str, Any]) -> Company:
+    """The company that ``ticker`` or ``cik`` names; INVALID_PARAM when neither is given or they disagree."""
+    named = [params[name] for name in ("ticker", "cik") if params.get(name)]
+    if not named:
+        raise invalid_param("ticker", "A ticker or a cik is required.", expected="ticker or cik")
+    if params.get("cik") and not params["cik"].isdigit():
+        raise invalid_param("cik", "cik must be a number.", expected="CIK of at most ten digits")
+    found = [companies.find(tx, text) for text in named]
+    if len({company.cik for company in found}) > 1:
+        raise invalid_param("cik", "ticker and cik name two companies.", expected="one of them")
+    return found[0]
+
+
+def names(company: Company) -> CompanyNames:
+    """How data name their company."""
+    return {"ticker": company.ticker, "cik": company.padded_cik, "company_name": company.name}
+
+
+def question_of(params: Mapping[str, Any]) -> SeriesQuestion:
+    """What a call asks of a series; what it does not give is as the question has it."""
+    names = [one.name for one in fields(SeriesQuestion)]
+    given = {name: params[name] for name in names if params.get(name) is not None}
+    return SeriesQuestion(**given | {"metrics": tuple(given.get("metrics", ())), "currency": currency_of(params)})
+
+
+def currency_of(params: Mapping[str, Any]) -> str | None:
+    """The currency that a call asks for; INVALID_PARAM for what is no code of one."""
+    currency: str | None = params.get("currency")
+    if currency is None:
+        return None
+    if not (len(currency) == 3 and currency.isascii() and currency.isalpha()):
+        raise invalid_param("currency", "currency must be a code of three letters.", expected="USD")
+    return currency.upper()
+
+
+def book_of(
+    call: Call, tx: Transaction, company: Company, as_of: str | None = None, currency: str | None = None
+) -> CompanyBook:
+    """The company's book, from the cache or the database; NOT_COVERED (404) when it reports nothing.
+
+    What is ingested of others leaves it where it is, with every cell that was found in it.
+    """
+    key = (company.cik, as_of, currency, company_books.stamp(tx, company.cik, as_of))
+    held = call.app.books.get(None, key, lambda: company_books.read(tx, company.cik, as_of, currency))
+    # A company has counts of shares in no currency at all.
+    if held.empty or (currency is not None and not held.reports_in(currency)):
+        by = f" filed by {as_of}" if as_of else ""
+        money = f" in {currency}" if currency is not None else ""
+        message = f"finapi has no consolidated figures for {company.name}{money}{by}".removesuffix(".") + "."
+        raise ApiError("NOT_COVERED", message, details={"cik": company.padded_cik})
+    return held
+
+
+def price_of(tx: Transaction, company: Company) -> Price:
+    """The close of the company's first ticker by day, as traded then."""
+
+    def price(day: int) -> Decimal | str:
+        close = prices.close_on(tx, company.ticker, days.iso(day), within=prices.EVER)
+        if close is None:
+            return reasons.NO_PRICE
+        return close.close if day - days.number(close.date) <= prices.STALE_DAYS else reasons.STALE_PRICE
+
+    return price
+
+
+def price_source(tx: Transaction, company: Company) -> str | None:
+    """Where the prices of a company's ratios are from: "csv", "synthetic" (made up, as in the demo) or none."""
+    held = prices.of_ticker(tx, company.ticker)
+    return None if held is None else held.source
+
+
+def _series(
+    call: Call, tx: Transaction, company: Company, question: SeriesQuestion
+) -> tuple[dict[str, Any], SeriesMeta]:
+    held = book_of(call, tx, company, question.as_of, question.currency)
+    data, meta = series.answer(held, question, price_of(tx, company), price_source(tx, company), iter)
+    return {**names(company), **data}, meta
+
+
+# ---- several companies at once
+
+BATCH_MAX = 20
+BATCH_BODY = (
+    Field("tickers", "words", help="Tickers.", example="AAPL"),
+    Field("ciks", "words", help="CIKs, instead or beside.", example="320193"),
+    Field("metrics", "words", help="As in /xbrl/timeseries.", example="revenue"),
+    Field("period", "text", allowed=KINDS, help="As in /xbrl/timeseries.", example="A"),
+    Field("years", "word", help="As in /xbrl/timeseries.", example="5"),
+    Field("provenance", "text", allowed=PROVENANCE, help="As in /xbrl/timeseries.", example="none"),
+    Field("basis", "text", allowed=BASES, help="As in /xbrl/timeseries.", example="latest"),
+    Field("as_of", "date", help="As in /xbrl/timeseries.", example="2025-12-31"),
+    Field("ratios", "boolean", help="As in /xbrl/timeseries."),
+    Field("adjusted", "boolean", allowed=("false",), help="See /xbrl/timeseries."),
+    Field("calendar", "boolean", help="As in /xbrl/timeseries."),
+    Field("template", "boolean", help="As in /xbrl/timeseries."),
+    Field("limit", "integer", least=1, most=5000, help="Rows of each company."),
+    Field("offset", "integer", least=0, help="Rows of each company to skip."),
+    Field("cursor", "text", help="next_cursor of a company: only the rows behind it, of every company."),
+)
+
+
+class BatchError(TypedDict):
+    """Why one of several companies has no series."""
+
+    code: str
+    message: str
+
+
+class SeriesResult(TypedDict):
+    """The series of one of several companies, or why there is none."""
+
+    selector: str
+    status: Literal["success", "error"]
+    data: SeriesData | None
+    meta: SeriesMeta | None
+    error: BatchError | None
+
+
+class BatchData(TypedDict):
+    """One result for each company."""
+
+    results: list[SeriesResult]
+
+
+class BatchMeta(TypedDict):
+    """How many companies were asked for and found."""
+
+    requested: int
+    resolved: int
+    errors: int
+    batch_max: int
+    tokens_note: str
+
+
+BATCH_SHAPE = Envelope[BatchData, BatchMeta]
+
+
+def batch(call: Call) -> Response:
+    """The series of several companies; one that cannot be answered says why beside the others."""
+    body = call.body
+    selectors = list(dict.fromkeys((*body.get("tickers", ()), *body.get("ciks", ()))))
+    if not 1 <= len(selectors) <= BATCH_MAX:
+        raise invalid_param("tickers", f"From 1 to {BATCH_MAX} companies can be asked for.", expected="tickers or ciks")
+    call.hold_large()
+    found = Counter[str]()
+    with call.app.db.read() as tx:
+        results = _results(call, tx, selectors, question_of(body), found)
+
+        def meta() -> BatchMeta:
+            return {
+                "requested": len(selectors),
+                "resolved": found["success"],
+                "errors": found["error"],
+                "batch_max": BATCH_MAX,
+                "tokens_note": "A call costs the same however many companies it asks for.",
+            }
+
+        return call.written({"results": results}, meta, lambda bound: too_much("tickers", bound))
+
+
+def _results(
+    call: Call, tx: Transaction, selectors: list[str], question: SeriesQuestion, found: Counter[str]
+) -> Iterator[SeriesResult]:
+    """The result of each company, made when it is asked for and counted in ``found``."""
+    most = left = call.app.config.series_cells
+    for selector in selectors:
+        one = _one_of_many(call, tx, selector, question)
+        if one["meta"] is not None:
+            left = room_for(one["meta"], left, most, "tickers")
+        found[one["status"]] += 1
+        yield one
+
+
+def _one_of_many(call: Call, tx: Transaction, selector: str, question: SeriesQuestion) -> SeriesResult:
+    made: Any = {"selector": selector, "status": "success", "data": None, "meta": None, "error": None}
+    try:
+        made["data"], made["meta"] = _series(call, tx, companies.find(tx, selector), question)
+    except ApiError as error:
+        if error.code == "INVALID_PARAM" and (error.details or {}).get("param") != "ticker":
+            # The question itself is wrong, for every company alike.
+            raise
+        made |= {"status": "error", "error": {"code": error.code, "message": error.message}}
+    return made  # type: ignore[no-any-return]

@@ -1,0 +1,141 @@
+"""Statements as filed, over HTTP (CONTRACT 6)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, TypedDict
+
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError
+from finapi.core.records import Date, Time, made
+from finapi.market.reference import companies
+from finapi.market.statements import as_filed, kinds
+from finapi.market.statements.as_filed import AbsentStatement, FiledReport, FiledStatement
+from finapi.store.db import Transaction
+from finapi.web.financials import series
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import ACCESSION, TICKER, Param
+from finapi.web.http.schema import Envelope
+
+_SHOWN = (
+    Param("statement", "words", default=(), allowed=kinds.KINDS, also=kinds.CALLED, example="income",
+          help="Only these statements, by kind or slot."),
+    Param(
+        "consolidated_only",
+        "boolean",
+        default=True,
+        help="true: columns and rows without dimensions. false: the dimensioned columns follow.",
+        example="true",
+    ),
+)  # fmt: skip
+COMPANY_PARAMS = (
+    TICKER,
+    Param(
+        "period",
+        default="A",
+        allowed=("A", "Q"),
+        help="A: the 10-K, 20-F and 40-F family. Q: the 10-Q family.",
+        example="Q",
+    ),
+    Param("form_type", help="Only this form.", example="10-Q"),
+    Param("year", "integer", least=1900, most=2200, help="Fiscal year as the company names it.", example="2025"),
+    series.AS_OF,
+    replace(series.BASIS, help="Of several filings for one period: the last filed or the first."),
+    *_SHOWN,
+)
+FILING_PARAMS = (ACCESSION, *_SHOWN)
+
+
+class StatementsData(TypedDict):
+    """The statements of a report by kind."""
+
+    kind: Literal["as_filed"]
+    ticker: str | None
+    cik: str
+    company_name: str
+    statements: dict[str, FiledStatement]
+
+
+class StatementsMeta(TypedDict):
+    """Which report it is, and what it does not have. ``covered`` is always true; ``entity`` is the axis and member of
+    the whole company where a filing tells nothing without dimensions, else null."""
+
+    resolved_accession: str
+    accession: str
+    period_of_report: Date
+    form_type: str
+    filed_at: Date | None
+    fiscal_year: int | None
+    fiscal_period: str | None
+    cik: str
+    ticker: str | None
+    company_name: str
+    covered: bool
+    source: str
+    view: Literal["consolidated", "all"]
+    engine_version: int
+    generated_at: Time
+    statement_count: int
+    entity: dict[str, str] | None
+    absent: list[AbsentStatement]
+
+
+SHAPE = Envelope[StatementsData, StatementsMeta]
+
+
+def of_company(call: Call) -> Response:
+    """The statements of the report that the parameters select."""
+    params = call.params
+    asked = {name: params[name] for name in ("period", "year", "as_of", "basis")}
+    with call.app.db.read() as tx:
+        company = companies.find(tx, params["ticker"])
+        report = as_filed.find_report(tx, company.cik, form=params["form_type"], **asked)
+        if report is None:
+            details = {"cik": company.padded_cik, "covered_periods": as_filed.periods_held(tx, company.cik)}
+            raise ApiError("NOT_COVERED", f"No {_wanted(params)} of {company.name} is held.", details=details)
+        return _answer(call, company, report, tx)
+
+
+def of_filing(call: Call) -> Response:
+    """The statements of one filing by its accession number."""
+    accession = call.params["accession"]
+    with call.app.db.read() as tx:
+        report = as_filed.report_of_filing(tx, accession)
+        if report is None:
+            raise ApiError("NOT_FOUND", f"finapi has no XBRL documents of filing {accession}.")
+        return _answer(call, companies.by_cik(tx, report.cik), report, tx)
+
+
+def _answer(call: Call, company: companies.Company, report: FiledReport, tx: Transaction) -> Response:
+    consolidated = call.params["consolidated_only"]
+    held, absent = as_filed.of_report(tx, report, call.params["statement"], consolidated_only=consolidated)
+    if not held:
+        details = {"cik": company.padded_cik, "accession": report.accession, "absent": absent}
+        raise ApiError("NOT_COVERED", f"{report.accession} has no such statement.", details=details)
+    names = series.names(company)
+    meta = made(
+        StatementsMeta,
+        report._asdict(),
+        **names,
+        resolved_accession=report.accession,
+        covered=True,
+        view="consolidated" if consolidated else "all",
+        engine_version=as_filed.ENGINE_VERSION,
+        generated_at=iso(call.now),
+        statement_count=len(held),
+        entity=as_filed.entity_of(tx, report),
+        absent=absent,
+    )
+    return call.success({"kind": "as_filed", **names, "statements": held}, meta)
+
+
+def _wanted(params: Any) -> str:
+    name = {"A": "annual report", "Q": "quarterly report"}[params["period"]]
+    if params["form_type"]:
+        name += f" on form {params['form_type']}"
+    if params["year"] is not None:
+        name += f" for fiscal year {params['year']}"
+    if params["as_of"]:
+        name += f" filed by {params['as_of']}"
+    return name

@@ -1,0 +1,1 @@
+"""Handlers for 13F funds, flows, baskets and CUSIPs."""

@@ -1,0 +1,408 @@
+"""All funds together, over HTTP: securities, sectors and industries of a quarter, who holds a ticker, and flows."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any, TypedDict
+
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError, invalid_param
+from finapi.core.records import Date, OneOf, Time, made
+from finapi.market.financials import reasons
+from finapi.market.holdings import flows, funds, quarters
+from finapi.market.holdings.flows import BasketFund, BasketPosition, FilterRanges, Holder, IndustryTotals, SecurityFlow
+from finapi.market.holdings.funds import QuarterMetadata
+from finapi.market.holdings.positions import Change
+from finapi.market.reference import issuers, sectors, securities
+from finapi.store.db import Transaction
+from finapi.web.holdings.funds import PERIOD, SORT_ORDER, OffsetPage, paging
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import OFFSET, TICKER, Param, limit, whole
+from finapi.web.http.schema import answer, part
+
+# Industries shown of a sector.
+MAX_INDUSTRIES = 50
+MAX_BASKET = 50
+
+QUARTER = Param("quarter", default="latest", help="End of a quarter, or latest.", example="2026-03-31")
+
+
+def _quarter(tx: Transaction, text: str, name: str = "quarter") -> str:
+    """A quarter for which finapi has holdings; NOT_COVERED for another."""
+    if text == "latest":
+        return funds.latest_quarter(tx)
+    period: str = Param(name, "quarter").read(text)
+    held = funds.available_quarters(tx)
+    if period not in held:
+        raise ApiError("NOT_COVERED", "finapi has no 13F holdings for this quarter.", details={"covered_periods": held})
+    return period
+
+
+# ---- securities
+
+# What columns that clients sort by are called here.
+_COLUMNS = (
+    ("flow", "fund_flow"),
+    ("value", "total_value"),
+    ("total_institutional_value", "total_value"),
+    ("holders", "fund_count"),
+    ("unique_fund_count", "fund_count"),
+)
+_BOUNDS = {
+    "total_value": "Dollars held by funds",
+    "fund_flow": "Dollars that flowed",
+    "fund_count": "Funds that hold it",
+    "fund_change": "Funds that bought in less those that sold out",
+    "share_change": "Change in shares",
+}
+# Most of them need shares outstanding, a float and prices of every issuer.
+BY_TICKER_UNSERVED = tuple(
+    f"{bound}_{name}"
+    for name in ("market_cap", "shares_outstanding", "float", "fund_flow_mcap_pct", "fund_change_pct",
+                 "share_change_pct", "first_traded")
+    for bound in ("min", "max")
+)  # fmt: skip
+BY_TICKER_PARAMS = (
+    QUARTER,
+    Param(
+        "sort_by", default="fund_flow", allowed=flows.SORTS, also=_COLUMNS, help="Sort column.", example="total_value"
+    ),
+    SORT_ORDER,
+    limit(100, 1_000),
+    OFFSET,
+    Param("security_group", allowed=issuers.GROUPS, help="Only this group.", example="Stocks"),
+    Param("is_etf", "boolean", help="Only ETFs, or only others.", example="false"),
+    Param("sector", help="Only companies of this sector.", example="Manufacturing"),
+    Param("industry", help="Only companies of this industry.", example="35"),
+    Param("search", help="A ticker, or beginnings of words of the issuer's name.", example="AAPL"),
+    *(
+        Param(f"{end}_{name}", "number", help=f"{text}, {word}.", example="1")
+        for name, text in _BOUNDS.items()
+        for end, word in (("min", "at least"), ("max", "at most"))
+    ),
+    Param("include_ranges", "boolean", default=False, help="Include what the filters range over.", example="true"),
+)  # fmt: skip
+_FILTERS = ("search", "security_group", "is_etf", "sector", "industry")
+
+
+class _NotIn13F(TypedDict):
+    status: Annotated[str, OneOf(("hole",))]
+    reason_code: str
+
+
+BY_TICKER = answer(
+    data=part(
+        quarter=Date,
+        tickers=list[SecurityFlow],
+        volume=flows.Volume,
+        quarter_metadata=QuarterMetadata,
+        available_quarters=list[Date],
+        filter_ranges=FilterRanges | None,
+    ),
+    meta=part(
+        pagination=OffsetPage,
+        sort=part(column=str, order=str),
+        filters_applied=dict[str, Any],
+        holes=dict[str, _NotIn13F],
+    ),
+)
+
+
+def by_ticker(call: Call) -> Response:
+    """The securities of a quarter over all funds."""
+    params = call.params
+    names = [f"{end}_{name}" for name in _BOUNDS for end in ("min", "max")]
+    bounds = {name: whole(params[name], up=name.startswith("min")) for name in names}
+    with call.app.db.read() as tx:
+        period = _quarter(tx, params["quarter"])
+        rows, total = flows.by_security(tx, period, {**params, **bounds})
+        ranges, volume = flows.ranges(tx, period)
+        data = {
+            "quarter": period,
+            "tickers": rows,
+            "volume": volume,
+            "quarter_metadata": funds.quarter_metadata(tx, period, call.now.date()),
+            "available_quarters": funds.available_quarters(tx),
+            "filter_ranges": ranges if params["include_ranges"] else None,
+        }
+    hole: _NotIn13F = {"status": "hole", "reason_code": reasons.NOT_IN_13F}
+    meta = {
+        "pagination": paging(total, params["limit"], params["offset"]),
+        "sort": {"column": params["sort_by"], "order": params["sort_order"]},
+        "filters_applied": {name: params[name] for name in (*_FILTERS, *bounds) if params[name] is not None},
+        "holes": dict.fromkeys((*flows.NOT_IN_13F, "filter_ranges.market_cap"), hole),
+    }
+    return call.listed({"data": data, "meta": meta}, meta["pagination"])
+
+
+# ---- sectors and industries
+
+_COMPARED = Param("compare", "quarter")
+_COMPARE = Param("compare", help="End of a quarter to compare with, or prev: the one before.", example="2025-12-31")
+_SECTOR_SORTS = ("fund_flow", "total_value", "fund_count")
+BY_SECTOR_PARAMS = (
+    QUARTER,
+    _COMPARE,
+    Param("industry_limit", "integer", default=15, least=0, most=MAX_INDUSTRIES, clamp=True,
+          help="Industries of a sector, each way.", example="5"),
+    Param("sort", default="fund_flow", allowed=_SECTOR_SORTS, also=_COLUMNS, help="Sort column.",
+          example="total_value"),
+)  # fmt: skip
+BY_INDUSTRY_PARAMS = (
+    QUARTER,
+    _COMPARE,
+    limit(50, 100),
+    OFFSET,
+    Param("sort_by", default="fund_flow", allowed=_SECTOR_SORTS, also=_COLUMNS, help="Sort column.",
+          example="total_value"),
+    Param("sector", help="Only industries of this sector.", example="Manufacturing"),
+)  # fmt: skip
+
+
+BY_SECTOR = answer(
+    data=part(
+        quarter=Date,
+        sector_count=int,
+        total_value=int,
+        coverage_pct=Decimal | None,
+        sectors=list[flows.SectorFlow],
+        quarter_metadata=QuarterMetadata,
+    )
+)
+BY_INDUSTRY = answer(
+    data=part(
+        quarter=Date,
+        total_institutional_value=int,
+        coverage_pct=Decimal | None,
+        total_industries=int,
+        industries=list[IndustryTotals],
+        quarter_metadata=QuarterMetadata,
+    )
+)
+
+
+def _sums(call: Call) -> tuple[flows.QuarterSums, flows.Movers, flows.QuarterSums | None, QuarterMetadata]:
+    """The sums, movers and metadata of the quarter asked for, and the sums of the one to compare it with."""
+    other = call.params["compare"]
+    with call.app.db.read() as tx:
+        period = _quarter(tx, call.params["quarter"])
+        sums, movers = flows.sums(tx, period), flows.movers(tx, period)
+        if other is not None:
+            other = quarters.before(period) if other.lower() in ("prev", "previous") else _COMPARED.read(other)
+        earlier = None if other is None else flows.sums(tx, _quarter(tx, other, "compare"))
+        return sums, movers, earlier, funds.quarter_metadata(tx, period, call.now.date())
+
+
+def by_sector(call: Call) -> Response:
+    """Sectors of a quarter, and the industries of each with money flowing in and out."""
+    sums, movers, earlier, metadata = _sums(call)
+    industries, most = sums.industries, call.params["industry_limit"]
+    found = flows.ordered(sums.sectors, call.params["sort"])
+    data = {
+        "quarter": sums.period,
+        "sector_count": len(found),
+        "total_value": sums.whole,
+        "coverage_pct": sums.coverage,
+        "sectors": [flows.sector_flow(one, industries, movers, earlier, most) for one in found],
+        "quarter_metadata": metadata,
+    }
+    return call.listed({"data": data}, {})
+
+
+def by_industry(call: Call) -> Response:
+    """Industries of a quarter, each with its sector's sums."""
+    params = call.params
+    sums, movers, earlier, metadata = _sums(call)
+    wanted = None if params["sector"] is None else sectors.named(params["sector"])
+    found = [one for one in sums.industries if wanted in (None, one.sector)]
+    first = params["offset"]
+    page = flows.ordered(found, params["sort_by"])[first : first + params["limit"]]
+    data = {
+        "quarter": sums.period,
+        "total_institutional_value": sums.whole,
+        "coverage_pct": sums.coverage,
+        "total_industries": len(found),
+        "industries": [flows.industry_totals(one, sums.groups[one.sector, ""], movers, earlier) for one in page],
+        "quarter_metadata": metadata,
+    }
+    return call.listed({"data": data}, {"total": len(found)})
+
+
+# ---- one security
+
+HOLDERS_PARAMS = (
+    TICKER,
+    limit(100, 1_000),
+    OFFSET,
+    Param("status", default="all", allowed=funds.STATUSES, help="Only funds whose position changed so.", example="new"),
+    PERIOD,
+    Param("quarters", "integer", default=1, least=1, most=40, clamp=True, example="4",
+          help="Quarters of each holder's history, at most 40; 1: none."),
+)  # fmt: skip
+TRENDS_PARAMS = (TICKER, limit(20, 100), OFFSET)
+SEARCH_PARAMS = (Param("q", required=True, help="A ticker or a CUSIP.", example="AAPL"), limit(20, 100), OFFSET, PERIOD)
+
+
+HOLDERS = answer(
+    data=part(
+        ticker=str,
+        cusips=list[str],
+        ticker_evidence=str | None,
+        period=Date,
+        prev_period=Date,
+        holders=list[Holder],
+        total_shares=int,
+        total_value=int,
+        total_holders=int,
+        total_count=int,
+        offset=int,
+        limit=int,
+        has_more=bool,
+    )
+)
+
+
+def holders(call: Call) -> Response:
+    """The funds that hold a ticker."""
+    params, place = call.params, {name: call.params[name] for name in ("limit", "offset")}
+    with call.app.db.read() as tx:
+        wanted = flows.of_ticker(tx, params["ticker"])
+        period, totals = flows.totals(tx, wanted, params["period"])
+        rows, count = flows.holders(tx, wanted, period, params["quarters"], status=params["status"], **place)
+    page = paging(count, **place)
+    data = {
+        "ticker": params["ticker"],
+        "cusips": wanted.cusips,
+        "ticker_evidence": wanted.evidence,
+        "period": period,
+        "prev_period": quarters.before(period),
+        "holders": rows,
+        **dict(totals),
+        "total_count": count,
+        **place,
+        "has_more": page["has_more"],
+    }
+    return call.listed({"data": data}, page)
+
+
+TRENDS = answer(data=part(ticker=str, security_name=str, cusips=list[str], quarters=list[flows.TrendQuarter]))
+
+
+def trends(call: Call) -> Response:
+    """A ticker quarter by quarter over all funds."""
+    ticker = call.params["ticker"]
+    with call.app.db.read() as tx:
+        wanted = flows.of_ticker(tx, ticker)
+        rows = flows.trends(tx, wanted, call.params["limit"], call.params["offset"])
+    data = {"ticker": ticker, "security_name": wanted.name, "cusips": wanted.cusips, "quarters": rows}
+    return call.listed({"data": data}, {})
+
+
+class FoundHolder(TypedDict):
+    """A fund that holds what was searched for."""
+
+    cik: str
+    name: str
+    cusip: str
+    shares: int
+    value_usd: int
+    pct_of_portfolio: Decimal | None
+    change_shares: int | None
+    status: Change | None
+    value_unit_rule: str
+
+
+SEARCHED = answer(
+    query=str,
+    resolved=part(ticker=str | None, cusip=str, name_of_issuer=str, cusip_chain=list[str], evidence=str | None),
+    period=Date,
+    holders=list[FoundHolder],
+    count=int,
+    meta=part(total=int, has_more=bool),
+)
+
+
+def search_holdings(call: Call) -> Response:
+    """The funds that hold what a ticker or a CUSIP names."""
+    query, place = call.params["q"], {name: call.params[name] for name in ("limit", "offset")}
+    with call.app.db.read() as tx:
+        wanted = flows.of_query(tx, query)
+        period, _ = flows.totals(tx, wanted, call.params["period"])
+        rows, total = flows.holders(tx, wanted, period, status="all", **place)
+        chain = securities.chain(tx, wanted.cusips[0])
+    resolved = {
+        "ticker": wanted.ticker,
+        "cusip": wanted.cusips[0],
+        "name_of_issuer": wanted.name,
+        "cusip_chain": [link["cusip"] for link in chain],
+        "evidence": wanted.evidence,
+    }
+    shown = [made(FoundHolder, row, value_usd=row["value"], change_shares=row["chg_shares"]) for row in rows]
+    meta = {"total": total, "has_more": place["offset"] + place["limit"] < total}
+    members = {"query": query, "resolved": resolved, "period": period, "holders": shown, "count": len(shown)}
+    return call.listed({**members, "meta": meta}, meta)
+
+
+# ---- several funds taken together
+
+_BASKET_COLUMNS = (
+    ("value_usd", "value"),
+    ("funds_holding", "funds"),
+    ("fund_count", "funds"),
+    ("share_change", "change"),
+)
+BASKET_PARAMS = (
+    Param("ciks", "words", each="cik", required=True, help=f"At most {MAX_BASKET} CIKs.", example="1067983,1061768"),
+    Param("period", "quarter", required=True, help="End of a quarter.", example="2026-03-31"),
+    Param("compare_period", "quarter", help="End of another, by default of the quarter before.", example="2025-06-30"),
+    Param("sort_by", default="value", allowed=tuple(flows.BASKET_SORTS), also=_BASKET_COLUMNS, help="Sort column.",
+          example="funds"),
+    SORT_ORDER,
+    Param("size", default="all", help=f"Positions at most, or all, up to {flows.MAX_POSITIONS}.", example="100"),
+    OFFSET,
+)  # fmt: skip
+
+
+BASKET = answer(
+    period=Date,
+    compare_period=Date,
+    generated_at=Time,
+    basket=part(total_funds=int, funds_filed=int, funds_pending=int, filed=list[BasketFund], pending=list[BasketFund]),
+    totals=part(total_value_usd=int, total_positions=int),
+    positions=list[BasketPosition],
+    meta=part(has_more=bool),
+)
+
+
+def basket(call: Call) -> Response:
+    """What several funds held together."""
+    params = call.params
+    ciks = list(dict.fromkeys(params["ciks"]))
+    if len(ciks) > MAX_BASKET:
+        raise invalid_param("ciks", f"ciks must be at most {MAX_BASKET} CIKs.", expected="list of CIKs")
+    period, first, size = params["period"], params["offset"], _size(params["size"])
+    earlier = params["compare_period"] or quarters.before(period)
+    with call.app.db.read() as tx:
+        found = flows.basket(tx, ciks, period, earlier)
+    rows = flows.basket_ordered(found.positions, params["sort_by"], descending=params["sort_order"] == "desc")
+    meta = {"has_more": len(rows) > first + size}
+    filed = {
+        "total_funds": len(ciks),
+        "funds_filed": len(found.filed),
+        "funds_pending": len(found.pending),
+        "filed": found.filed,
+        "pending": found.pending,
+    }
+    totals = {"total_value_usd": found.value, "total_positions": sum(row["funds_holding"] > 0 for row in rows)}
+    members = {"period": period, "compare_period": earlier, "generated_at": iso(call.now), "basket": filed}
+    members |= {"totals": totals, "positions": rows[first : first + size], "meta": meta}
+    return call.listed(members, {**meta, "total": len(rows)})
+
+
+def _size(text: str) -> int:
+    if text == "all":
+        return flows.MAX_POSITIONS
+    if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text)):
+        raise invalid_param("size", "size must be all or a positive whole number.", expected="all")
+    return min(int(text), flows.MAX_POSITIONS)

@@ -1,0 +1,70 @@
+"""Markdown as HTML: headings, paragraphs, lists, tables, fenced code, `code`, **bold** and [links](to)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from finapi.web.html.tags import Html, h, html
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_INLINE = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)\s]+)\)")
+_CELL = re.compile(r"(?<!\\)\|")
+
+
+def markdown(text: str) -> Html:
+    """The HTML of a text; what is none of these is shown as it stands."""
+    return html(*_blocks(text))
+
+
+def _blocks(text: str) -> Iterator[Html]:
+    at = 0
+    for fence in _FENCE.finditer(text):
+        yield from _prose(text[at : fence.start()])
+        yield h.pre(h.code(fence[2].rstrip("\n")), tabindex=0, data_language=fence[1] or None)
+        at = fence.end()
+    yield from _prose(text[at:])
+
+
+def _prose(text: str) -> Iterator[Html]:
+    for block in re.split(r"\n\s*\n", text.strip()):
+        if block.startswith("#"):
+            level = len(block) - len(block.lstrip("#"))
+            said = block[level:].strip()
+            yield getattr(h, f"h{min(level, 3)}")(inline(said), id=anchor(said) if level > 1 else None)
+        elif block.startswith("- "):
+            yield h.ul([h.li(inline(item)) for item in re.split(r"^- ", block, flags=re.MULTILINE)[1:]])
+        elif re.match(r"1\. ", block):
+            yield h.ol([h.li(inline(item)) for item in re.split(r"^[0-9]+\. ", block, flags=re.MULTILINE)[1:]])
+        elif block.startswith("|"):
+            yield _table(block.splitlines())
+        elif block:
+            yield h.p(inline(block))
+
+
+def _table(lines: list[str]) -> Html:
+    head, _, *rows = ([cell.strip().replace("\\|", "|") for cell in _CELL.split(line.strip()[1:-1])] for line in lines)
+    top = h.thead(h.tr([h.th(inline(cell), scope="col") for cell in head]))
+    body = [h.tr(h.th(inline(row[0]), scope="row"), [h.td(inline(cell)) for cell in row[1:]]) for row in rows]
+    return h.div(h.table(top, h.tbody(body)), class_="scroll", tabindex=0, role="region", aria_label="Table")
+
+
+def anchor(heading: str) -> str:
+    """By what a heading is linked to."""
+    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
+
+
+def inline(text: str) -> Html:
+    """A run of text; a link leads to this host or to an address with https."""
+    text, parts, at = " ".join(text.split()), list[Html | str](), 0
+    for found in _INLINE.finditer(text):
+        parts.append(text[at : found.start()])
+        code, bold, said, to = found.groups()
+        if code is not None:
+            parts.append(h.code(code))
+        elif bold is not None:
+            parts.append(h.strong(bold))
+        else:
+            parts.append(h.a(said, href=to) if to.startswith(("/", "#", "https://")) and to[:2] != "//" else said)
+        at = found.end()
+    return html(*parts, text[at:])

@@ -1,0 +1,57 @@
+"""What pages load: the stylesheet, the scripts and the icon, each under an address that changes with its content."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+from finapi.core.errors import ApiError
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response, held_etag
+from finapi.web.http.params import in_path
+
+PARAMS = (in_path("name"),)
+
+KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+
+# Under the address that names its content a file never changes; under its bare name it may with the next version.
+FOR_EVER, FOR_AN_HOUR = "public, max-age=31536000, immutable", "public, max-age=3600"
+
+
+class StaticFile(NamedTuple):
+    """A file and what names its content."""
+
+    data: bytes
+    tag: str
+    kind: str
+
+
+@cache
+def files() -> dict[str, StaticFile]:
+    """Every static file by its name."""
+    found = {}
+    for entry in resources.files("finapi.web.html").joinpath("static").iterdir():
+        kind = KINDS.get(entry.name.rpartition(".")[2])
+        if kind is not None:
+            data = entry.read_bytes()
+            found[entry.name] = StaticFile(data, hashlib.sha256(data).hexdigest()[:16], kind)
+    return found
+
+
+def url(name: str) -> str:
+    """The address of a file as it is now."""
+    return f"/static/{name}?v={files()[name].tag}"
+
+
+def show(call: Call) -> Response:
+    """A static file; 304 to whoever has it."""
+    found = files().get(call.params["name"])
+    if found is None:
+        raise ApiError("NOT_FOUND", "There is no such file.")
+    named = call.request.query.get("v") == [found.tag]
+    headers = {"Cache-Control": FOR_EVER if named else FOR_AN_HOUR, "ETag": f'W/"{found.tag}"'}
+    if held_etag(call.request.headers.get("if-none-match", ""), found.tag) is not None:
+        return Response(304, b"", headers=headers)
+    return Response(200, found.data, found.kind, headers)

@@ -1,0 +1,44 @@
+// A list that renews itself: asked for every 15 s while it is looked at, by its tag, so that nothing new costs nothing.
+const rows = document.getElementById("newest");
+let tag = "";
+
+function cell(...content) {
+  const made = document.createElement("td");
+  made.append(...content);
+  return made;
+}
+
+async function renew() {
+  if (document.hidden) return;
+  const answer = await fetch(rows.dataset.from, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" })
+    .catch(() => null);
+  if (answer?.status !== 200) return;
+  tag = answer.headers.get("ETag") ?? "";
+  const { filings } = await answer.json();
+  rows.replaceChildren(...filings.map((one) => {
+    const row = document.createElement("tr"), link = document.createElement("a"), day = document.createElement("time");
+    link.href = one.url;
+    link.rel = "noreferrer";
+    link.textContent = one.name;
+    day.textContent = day.dateTime = one.filed ?? "";
+    row.append(cell(day), cell(one.form ?? ""), cell(link));
+    return row;
+  }));
+}
+
+if (rows) setInterval(renew, 15_000);
+
+// A part of a page that renews itself in the same way: the page is asked for again by its tag.
+let pageTag = "";
+async function renewPart() {
+  const old = document.querySelector("[data-live]");
+  if (!old || document.hidden || old.contains(document.activeElement)) return;
+  const answer = await fetch(location, { headers: pageTag ? { "If-None-Match": pageTag } : {}, cache: "no-store" })
+    .catch(() => null);
+  if (answer?.status !== 200) return;
+  pageTag = answer.headers.get("ETag") ?? "";
+  const made = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-live]");
+  if (made) old.replaceWith(made);
+}
+
+if (document.querySelector("[data-live]")) setInterval(renewPart, 15_000);

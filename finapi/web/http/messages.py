@@ -1,0 +1,323 @@
+"""Requests and responses as values, between WSGI and the handlers; nothing here knows a route or a user."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote
+
+from finapi.core.errors import ApiError
+from finapi.core.json import strict_decoder
+
+GZIP_FROM = 1024  # bytes; CONTRACT 2
+
+# Content-Security-Policy of an answer that has none of its own: nothing of it is rendered, and no page frames it.
+RENDERS_NOTHING = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+GZIP_LEVEL = 5  # statements shrink to a tenth; higher levels cost twice the time for two per cent
+
+MAX_FORM = 64 * 1024  # bytes; a password of 1,024 characters takes at most 12 KB encoded
+
+# Objects, lists and values of a JSON body. Each takes some eighty bytes when it is parsed, and three of the body.
+MAX_JSON_VALUES = 20_000
+
+# Proxies in a row that may be trusted, and the characters of the longest address (with a zone; RFC 6874).
+MAX_HOPS, MAX_ADDRESS = 16, 64
+
+# More pairs than any route has names; beyond them a query is an attack on the parser.
+MAX_QUERY_FIELDS = 200
+
+_STRICT = strict_decoder()
+_CALLER_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,191}")
+_WEIGHT = re.compile(r"q\s*=\s*([01](?:\.[0-9]{0,3})?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request. ``path`` is the raw, still encoded path; header names are lower-case.
+
+    ``wrong`` is the BAD_REQUEST that its path or query calls for; ``segments`` and ``query`` are empty then.
+    """
+
+    method: str
+    path: str
+    segments: tuple[str, ...]
+    query: Mapping[str, list[str]]
+    headers: Mapping[str, str]
+    address: str
+    deadline: float | None
+    wrong: ApiError | None
+    stream: Any = None
+    # The other end of the connection, whatever a proxy says of the caller.
+    peer: str = ""
+    # Path and query as they came: what is read of them is the same each time.
+    target: str = ""
+    # The body as it was read: a stream gives it once.
+    kept: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def length(self) -> int:
+        """Bytes of the body: the server has joined it, and without a length there is none."""
+        return int(self.headers.get("content-length") or 0)
+
+    def read_json(self, most: int) -> dict[str, Any]:
+        """The body, of at most so many bytes, as a JSON object (see :func:`json_object`)."""
+        if self.kept:
+            return self.kept[0]
+        length = self.length
+        if length > most:
+            raise too_large(most)
+        self.kept.append(json_object(self.stream.read(length), self.headers.get("content-type", "")))
+        return self.kept[0]
+
+    def read_form(self) -> dict[str, str]:
+        """The body as an HTML form's fields, the first of each name; BAD_REQUEST when it is none."""
+        if not self.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
+            raise ApiError("UNSUPPORTED_MEDIA_TYPE", "The body must be application/x-www-form-urlencoded.")
+        if self.length > MAX_FORM:
+            raise too_large(MAX_FORM)
+        try:
+            text = self.stream.read(self.length).decode("ascii")
+        except UnicodeDecodeError:
+            raise ApiError("BAD_REQUEST", "The form is not ASCII.") from None
+        return {name: values[0] for name, values in _query(text).items()}
+
+    def preferred(self, kinds: Sequence[str]) -> str | None:
+        """The one of these media types that ``Accept`` has rather than JSON, or None (RFC 9110 12.5.1).
+
+        The greatest weight decides, of equal ones what is named first.
+        """
+        best, weight = None, 0.0
+        for choice in self.headers.get("accept", "").lower().split(","):
+            name, *parameters = (part.strip() for part in choice.split(";"))
+            if name in kinds or name in ("application/json", "*/*"):
+                weights = [found for part in parameters if (found := _WEIGHT.fullmatch(part))]
+                given = float(weights[0][1]) if weights else 1.0
+                if given > weight:
+                    best, weight = name if name in kinds else None, given
+        return best
+
+    @property
+    def wants_gzip(self) -> bool:
+        """Whether the caller takes gzip (RFC 9110 12.5.3; ``q=0`` is a refusal)."""
+        return _takes_gzip(self.headers.get("accept-encoding", ""))
+
+
+@dataclass(slots=True)
+class Response:
+    """Status, body and headers; ``headers`` are added to those that every response carries."""
+
+    status: int
+    body: bytes
+    content_type: str = "application/json; charset=utf-8"
+    headers: dict[str, str] = field(default_factory=dict)
+    # What the body ends with when that is each call's own, and what comes before is not.
+    end: bytes = b""
+    # The body instead of ``body``, made while it is sent.
+    stream: Any = None
+
+
+def read_request(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = ()) -> Request:
+    """The request of a WSGI environ. What cannot be read of it is told by ``wrong``: it is answered all the same."""
+    # The raw target where the server gives it: an encoded slash inside a segment is not a separator.
+    raw = environ.get("REQUEST_URI") or quote(environ.get("PATH_INFO", "").encode("latin-1"))
+    path = raw.partition("?")[0]
+    if not path.startswith("/"):
+        path = "/" + path.partition("://")[2].partition("/")[2]
+    headers = {_field_name(name): value for name, value in environ.items() if name[:5] == "HTTP_"}
+    for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+        if environ.get(name):
+            headers[name.replace("_", "-").lower()] = environ[name]
+    queried = environ.get("QUERY_STRING", "")
+    segments: tuple[str, ...] = ()
+    query: Mapping[str, list[str]] = {}
+    wrong = None
+    try:
+        segments, query = _target(path, queried)
+    except ApiError as error:
+        wrong = error
+    return Request(
+        method=environ["REQUEST_METHOD"],
+        path=path,
+        segments=segments,
+        query=query,
+        headers=headers,
+        address=client_address(environ.get("REMOTE_ADDR", ""), headers.get("x-forwarded-for", ""), trusted_proxies),
+        deadline=environ.get("finapi.deadline"),
+        wrong=wrong,
+        stream=environ.get("wsgi.input"),
+        peer=environ.get("REMOTE_ADDR", ""),
+        target=f"{path}?{queried}",
+    )
+
+
+def plain_get(
+    target: str, segments: tuple[str, ...], headers: Mapping[str, str], peer: str, trusted_proxies: tuple[str, ...]
+) -> Request:
+    """GET of a target that is known, without query and body; ``headers`` as the server names them, ``USER_AGENT``."""
+    named = {name.replace("_", "-").lower(): value for name, value in headers.items()}
+    address = client_address(peer, named.get("x-forwarded-for", ""), trusted_proxies)
+    return Request("GET", target, segments, {}, named, address, None, None, peer=peer, target=target)
+
+
+def is_trusted(peer: str, trusted_proxies: tuple[str, ...]) -> bool:
+    """Whether the peer is a proxy, whose connections are many clients'."""
+    address = _address(peer) if trusted_proxies else None
+    return address is not None and any(address in network for network in _networks(trusted_proxies))
+
+
+def client_address(peer: str, forwarded: str, trusted_proxies: tuple[str, ...]) -> str:
+    """Whom a limit charges: the peer, or what a trusted proxy says of it; IPv6 as its /64 (CONTRACT 5).
+
+    ``X-Forwarded-For`` is read from the right, skipping trusted proxies: what stands further left is what
+    the caller claims of itself. Of more than MAX_HOPS hops the rest is not looked at.
+    """
+    # What is remembered is short, whatever anybody sends: the header may be as long as a whole head.
+    hops = forwarded.rsplit(",", MAX_HOPS)[-MAX_HOPS:] if forwarded and trusted_proxies else []
+    return _charged_address(peer, tuple(hop.strip()[:MAX_ADDRESS] for hop in hops), trusted_proxies)
+
+
+@lru_cache(maxsize=4096)
+def _charged_address(peer: str, hops: tuple[str, ...], trusted_proxies: tuple[str, ...]) -> str:
+    for hop in [peer, *reversed(hops)]:
+        address = _address(hop)
+        if address is None:
+            break
+        peer = hop
+        if not is_trusted(hop, trusted_proxies):
+            break
+    address = _address(peer)
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return str(address) if address else peer
+
+
+def json_object(data: bytes, content_type: str) -> dict[str, Any]:
+    """The JSON object that a body is; BAD_REQUEST when it is anything else, 415 for another media type.
+
+    Duplicate keys, NaN and infinities are refused: two readers could disagree on what they mean.
+    """
+    if content_type and content_type.partition(";")[0].strip().lower() != "application/json":
+        raise ApiError("UNSUPPORTED_MEDIA_TYPE", "The body must be application/json.")
+    if sum(map(data.count, (b",", b"[", b"{"))) > MAX_JSON_VALUES:
+        raise ApiError("BAD_REQUEST", f"The body has more than {MAX_JSON_VALUES} values.")
+    try:
+        value = _STRICT.decode(data.decode("utf-8"))
+    except json.JSONDecodeError as error:
+        where = {"line": error.lineno, "column": error.colno}
+        message = f"The body is not valid JSON at line {error.lineno}, column {error.colno}."
+        raise ApiError("BAD_REQUEST", message, details=where) from None
+    except UnicodeDecodeError as error:
+        message = f"The body is not UTF-8 at byte {error.start + 1}."
+        raise ApiError("BAD_REQUEST", message, details={"byte": error.start + 1}) from None
+    except RecursionError:
+        raise ApiError("BAD_REQUEST", "The body is nested too deeply.") from None
+    except ValueError as error:
+        # What the decoder itself refuses: a key that stands twice, NaN.
+        raise ApiError("BAD_REQUEST", f"The body cannot be read: {error}.") from None
+    if not isinstance(value, dict):
+        raise ApiError("BAD_REQUEST", "The body must be a JSON object.")
+    return value
+
+
+def too_large(limit: int) -> ApiError:
+    """The 413 of a body that has more bytes than a call may have."""
+    return ApiError("PAYLOAD_TOO_LARGE", f"The request body is larger than {limit} bytes.")
+
+
+def caller_request_id(request: Request) -> str | None:
+    """The caller's ``X-Request-ID`` if it may be repeated (1-191 visible ASCII characters), else None."""
+    said = request.headers.get("x-request-id")
+    return said if said and _CALLER_REQUEST_ID.fullmatch(said) else None
+
+
+def gzip(body: bytes) -> bytes:
+    """``body`` compressed; the same bytes give the same bytes (no time in the gzip header)."""
+    packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31)
+    return packer.compress(body) + packer.flush()
+
+
+@lru_cache(maxsize=8)
+def gzip_of_many(body: bytes) -> bytes:
+    """``body`` compressed, once for all who are sent it: the documents and pages that anybody may ask for."""
+    return gzip(body)
+
+
+def held_etag(header: str, tag: str) -> str | None:
+    """The ``ETag`` among those of an ``If-None-Match`` that is ``tag`` in some content coding, or None.
+
+    Comparison is weak, as RFC 9110 13.1.2 asks. ``*`` is none of them: whether there is an answer at all is
+    not known before the work.
+    """
+    offered = re.findall(r'"([^"]*)"', header)
+    return next((f'"{held}"' for held in offered if held in (tag, f"{tag}-gzip")), None)
+
+
+def coded_etag(tag: str, *, gzipped: bool) -> str:
+    """The ``ETag`` header for ``tag``: a strong tag must differ between content codings (RFC 9110 8.8.3.3)."""
+    return f'"{tag}-gzip"' if gzipped else f'"{tag}"'
+
+
+@lru_cache(maxsize=64)
+def _takes_gzip(accepted: str) -> bool:
+    taken: dict[str, bool] = {}
+    for choice in accepted.split(","):
+        name, _, parameters = choice.partition(";")
+        taken[name.strip().lower()] = not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", parameters)
+    # What is said of gzip counts before what is said of everything else.
+    return taken.get("gzip", taken.get("*", False))
+
+
+@cache
+def _networks(texts: tuple[str, ...]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    return [ipaddress.ip_network(text) for text in texts]
+
+
+@lru_cache(maxsize=256)
+def _field_name(variable: str) -> str:
+    """``user-agent`` for ``HTTP_USER_AGENT``."""
+    return variable[5:].replace("_", "-").lower()
+
+
+# Few, as a query of 8 KB may have fields that take 50 KB.
+@lru_cache(maxsize=256)
+def _target(path: str, query: str) -> tuple[tuple[str, ...], Mapping[str, list[str]]]:
+    """The segments of a path and the fields of a query; clients ask the same again and again."""
+    return segments(path), _query(query)
+
+
+def segments(path: str) -> tuple[str, ...]:
+    """The decoded segments of a path; BAD_REQUEST when it is not UTF-8."""
+    try:
+        parts = tuple(unquote(part, errors="strict") for part in path[1:].split("/"))
+    except UnicodeDecodeError:
+        raise ApiError("BAD_REQUEST", "The path is not UTF-8.") from None
+    # A final slash names the same resource: the spec writes /user/ with one.
+    return parts[:-1] if len(parts) > 1 and parts[-1] == "" else parts
+
+
+def _query(text: str) -> dict[str, list[str]]:
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_QUERY_FIELDS)
+    except UnicodeDecodeError:
+        raise ApiError("BAD_REQUEST", "The query is not UTF-8.") from None
+    except ValueError:
+        raise ApiError("BAD_REQUEST", f"The query has more than {MAX_QUERY_FIELDS} fields.") from None
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    return values
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    # ::ffff:192.0.2.1 is the IPv4 address that it maps, whoever listens on both.
+    return getattr(address, "ipv4_mapped", None) or address

@@ -1,0 +1,436 @@
+"""Parameters of paths and queries and members of bodies, as routes declare them, and their strict reader (CONTRACT 2).
+
+A declaration is the one place that says what a parameter is: the reader and ``/openapi.json`` both come from it.
+Unknown names are ignored; a value that is not of its kind is 400 INVALID_PARAM.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from finapi.core import days, guesses, passwords
+from finapi.core.errors import ApiError, invalid_param
+from finapi.edgar import cusip, identity, tickers
+from finapi.market.documents.metadata import UNFILED
+from finapi.market.holdings import quarters
+from finapi.net import mail
+from finapi.net.smtp import MailError
+
+# Characters of a query or path parameter, of a text in a body, and of a URL there.
+MAX_LENGTH = 1_000
+MAX_TEXT = 10_000
+MAX_URL = 2_000
+# Nothing that is counted or paid here has more digits.
+GREATEST = 10**15
+# A whole number in a query has at most nine digits, unless it is clamped.
+GREATEST_INTEGER = 999_999_999
+# More than any list of tickers, forms or metrics that one call can mean.
+MAX_WORDS = 200
+
+# "word" is a text that a body may also give as a whole number, as years are; "words" is a list of texts, in a query
+# with commas between them or each given anew; "number" is read as a Decimal, "cik" as an int; "ticker" takes a ticker
+# or a CIK, "any_accession" also the name of a document whose filing is not known, "sort" a column alone or as a list of
+# one, with or without its order.
+Kind = Literal[
+    "text", "word", "words", "integer", "number", "boolean", "date", "quarter", "cik", "accession",
+    "any_accession", "cusip", "ticker", "cursor", "email", "url", "new_password", "sort",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A path or query parameter. ``least`` and ``most`` bound a number.
+
+    With ``open`` the ``allowed`` values are those known beforehand, and the handler judges any other. ``each`` is the
+    kind of every entry of "words". With ``clamp`` an integer out of its bounds is brought within them instead of
+    refused ("above": only at the top). A ``default`` that is a text may also be given, whatever the kind.
+    """
+
+    name: str
+    kind: Kind = "text"
+    place: Literal["path", "query", "body"] = "query"
+    default: Any = None
+    required: bool = False
+    allowed: tuple[str, ...] = ()
+    # Other names of allowed values, and what each means; with any of them, case does not matter.
+    also: tuple[tuple[str, str], ...] = ()
+    # A span of days that a list is narrowed to: given, it replaces the default of the route's others.
+    window: bool = False
+    # A text that has commas between its parts: given several times, it is one text of all of them.
+    joined: bool = False
+    least: int | None = None
+    most: int | None = None
+    clamp: bool | Literal["above"] = False
+    open: bool = False
+    # An empty value is none given: ``wire.json`` has it as the default.
+    empty: bool = False
+    each: Kind = "text"
+    # What a "cursor" of this list looks like.
+    pattern: str = ""
+    help: str = ""
+    example: Any = ""
+
+    def read(self, text: str) -> Any:
+        """``text`` as this parameter's kind, or INVALID_PARAM that names it and what was expected."""
+        if (len(text) > MAX_LENGTH and len(text) > self.longest) or "\0" in text:
+            raise self.wrong("is too long or contains a NUL character", expected=self.kind)
+        if self.kind in ("text", "cursor") and not self.allowed and not text.strip():
+            raise self.wrong("is empty", expected="text")
+        if text == self.default:
+            return text
+        convert = _FROM_TEXT.get(self.kind)
+        return _checked(self, convert(self, text) if convert else text)
+
+    def read_all(self, texts: Sequence[str]) -> tuple[Any, ...]:
+        """The words of several texts as one list; what is wrong with any of them is wrong with it."""
+        return self.counted(word for text in texts if text.strip(" ,") for word in self.read(text))
+
+    def counted(self, words: Iterable[Any]) -> tuple[Any, ...]:
+        """Each of the words once, if they are not none and not too many."""
+        found = tuple(dict.fromkeys(words))
+        if not 1 <= len(found) <= MAX_WORDS:
+            raise self.wrong(f"must be 1 to {MAX_WORDS} values separated by commas", expected="comma-separated list")
+        return found
+
+    @property
+    def longest(self) -> int:
+        """The characters of as many of the allowed words as a list may have, with their commas; 0 for other kinds."""
+        return MAX_WORDS * (max(map(len, self.values)) + 1) if self.kind == "words" and self.allowed else 0
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The allowed values by all of their names."""
+        return (*self.allowed, *(name for name, _ in self.also))
+
+    def meant(self, text: str) -> str | None:
+        """The allowed value that a text names, or None."""
+        if text in self.allowed:
+            return text
+        folded = {name.lower(): value for name, value in (*zip(self.allowed, self.allowed, strict=True), *self.also)}
+        return folded.get(text.lower()) if self.also else None
+
+    @property
+    def bounds(self) -> str:
+        """What a refusal says of the bounds that a number must keep."""
+        named = (("from", self.least), ("to", self.most))
+        return "" if self.clamp is True else "".join(f" {word} {bound}" for word, bound in named if bound is not None)
+
+    def wrong(self, what: str, **details: Any) -> ApiError:
+        """INVALID_PARAM that says ``what`` about this parameter."""
+        return invalid_param(self.name, f"{self.name} {what}.", **details)
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Param):
+    """A member of a JSON body. A "boolean" may be ``allowed`` one of its values only; "words" are read as a list."""
+
+    place: Literal["path", "query", "body"] = "body"
+    nullable: bool = False
+
+    def read(self, value: Any) -> Any:
+        """``value`` as this field's kind, or INVALID_PARAM that names it and what was expected."""
+        if value is None and self.nullable:
+            return None
+        convert = _FROM_JSON.get(self.kind) or _json_text
+        return _checked(self, convert(self, value))
+
+
+def read_all(params: Sequence[Param], path: Mapping[str, str], query: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Every declared parameter by name, defaults filled in; INVALID_PARAM for the first that is wrong.
+
+    Where some are windows, ``clamped`` are those that were given beyond their bounds, as they were given.
+    """
+    values: dict[str, Any] = {}
+    names = {param.name for param in params}
+    for param in params:
+        given = [path[param.name]] if param.place == "path" else query.get(_given_as(param.name, query, names), [])
+        if not given or (param.empty and given == [""]):
+            if param.required:
+                raise param.wrong("is required", expected=param.kind)
+            values[param.name] = param.default
+        elif param.kind == "words" and len(given) > 1:
+            values[param.name] = param.read_all(given)
+        elif len(given) > 1 and not param.joined:
+            raise param.wrong("is given more than once", expected="one value")
+        else:
+            values[param.name] = param.read(",".join(given))
+    windows = [param.name for param in params if param.window]
+    spans = {name: query[name][0] for name in windows if query.get(name, [""]) != [""]}
+    if spans:
+        values |= dict.fromkeys(name for name in windows if name not in spans)
+    if windows:
+        ints = {name: text for name, text in spans.items() if isinstance(values[name], int)}
+        values["clamped"] = {name: text for name, text in ints.items() if int(text) != values[name]}
+    return values
+
+
+def read_body(fields: Sequence[Field], body: Mapping[str, Any]) -> dict[str, Any]:
+    """Every declared field that was given, by name; INVALID_PARAM for the first that is wrong or missing."""
+    values: dict[str, Any] = {}
+    names = {field.name for field in fields}
+    for field in fields:
+        name = _given_as(field.name, body, names)
+        if name in body:
+            values[field.name] = field.read(body[name])
+        elif field.required:
+            raise field.wrong("is required", expected=field.kind)
+    return values
+
+
+# Two names of one thing: a route that has the one takes the other for it.
+_ALIKE = {"q": "query", "query": "q"}
+
+
+def _given_as(name: str, given: Mapping[str, Any], names: set[str]) -> str:
+    """The name that a parameter is given by."""
+    other = _ALIKE.get(name)
+    return name if other is None or name in given or other in names else other
+
+
+# ---- what several routes take
+
+
+def limit(default: int, most: int, what: str = "Rows") -> Param:
+    """How many rows at most; a number beyond ``most`` is brought down to it."""
+    help = f"{what}, at most {most:,}."
+    return Param("limit", "integer", default=default, least=1, most=most, clamp=True, help=help, example=str(default))
+
+
+FREE_OFFSET = 100_000  # rows that a list skips at most where it costs nothing: what is skipped is read
+
+
+def offset(most: int | None = None, what: str = "Rows") -> Param:
+    """How many rows to skip."""
+    return Param("offset", "integer", default=0, least=0, most=most, help=f"{what} to skip.", example="0")
+
+
+def cursor(example: str, pattern: str = ".*") -> Param:
+    """Where a page begins: a text of this pattern; without one, the handler judges it."""
+    return Param("cursor", "cursor", pattern=pattern, help="next_cursor of the previous page.", example=example)
+
+
+def in_path(name: str, kind: Kind = "text", help: str = "", example: str = "") -> Param:
+    """A parameter that is a segment of the path."""
+    return Param(name, kind, place="path", required=True, help=help, example=example)
+
+
+OFFSET = offset()
+TICKER = in_path("ticker", "ticker", help="Ticker (any spelling) or CIK.", example="AAPL")
+CIK = in_path("cik", "cik", help="CIK, with or without leading zeros.", example="0000320193")
+MANAGER = in_path("cik", "cik", help="CIK of the manager, with or without leading zeros.", example="0001067983")
+CUSIP = in_path("cusip", "cusip", help="CUSIP with its check digit.", example="037833100")
+ACCESSION = in_path("accession", "any_accession", help="With or without dashes.", example="0000320193-25-000057")
+ACCESSION_NUMBER = in_path("accession_number", "accession", help=ACCESSION.help, example=ACCESSION.example)
+
+
+def whole(bound: Decimal | None, *, up: bool) -> int | None:
+    """A bound on whole numbers: 1.5 at least is 2, 1.5 at most is 1."""
+    if bound is None:
+        return None
+    return math.ceil(bound) if up else math.floor(bound)
+
+
+# ---- the reader: first as JSON has it, then by its kind
+
+
+def _text_integer(param: Param, text: str) -> int:
+    # More digits than a number of ours has are only of use to be clamped.
+    digits = r"-?[0-9]+" if param.clamp else r"-?[0-9]{1,9}"
+    if not re.fullmatch(digits, text):
+        raise param.wrong("must be a whole number", expected="integer")
+    return int(text)
+
+
+def _text_number(param: Param, text: str) -> Decimal:
+    # As JSON writes a number, but never so many digits that reading them is work.
+    if not re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?", text):
+        raise param.wrong("must be a decimal number", expected="number")
+    return Decimal(text)
+
+
+def _text_boolean(param: Param, text: str) -> bool:
+    if text not in ("true", "false"):
+        raise param.wrong("must be true or false", allowed=["true", "false"])
+    return text == "true"
+
+
+def _text_words(param: Param, text: str) -> tuple[str, ...]:
+    return param.counted(word.strip() for word in text.split(",") if word.strip())
+
+
+def _json_text(param: Param, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise param.wrong("must be a text that is not empty", expected="text")
+    if len(value) > MAX_TEXT:
+        raise param.wrong(f"may have at most {MAX_TEXT:,} characters", expected=f"at most {MAX_TEXT:,} characters")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise param.wrong("is not valid Unicode", expected="text") from None
+    return value
+
+
+def _json_word(param: Param, value: Any) -> str:
+    return _json_text(param, str(value) if isinstance(value, int) and not isinstance(value, bool) else value)
+
+
+def _json_integer(param: Param, value: Any) -> int:
+    # JSON has one kind of number: 42.0 is the integer 42.
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise param.wrong(f"must be a whole number{param.bounds}", expected=f"integer{param.bounds}")
+    return value
+
+
+def _json_number(param: Param, value: Any) -> Decimal:
+    # str(): the shortest text that means this number, as the caller wrote it.
+    number = Decimal(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if number is None or not number.is_finite():
+        raise param.wrong(f"must be a number{param.bounds}", expected=f"number{param.bounds}")
+    return number
+
+
+def _json_boolean(param: Param, value: Any) -> bool:
+    known = param.allowed or ("true", "false")
+    if not isinstance(value, bool) or str(value).lower() not in known:
+        raise param.wrong(f"must be {' or '.join(known)}", expected="boolean")
+    return value
+
+
+def _json_words(param: Param, value: Any) -> list[str]:
+    if not isinstance(value, list) or len(value) > MAX_WORDS:
+        raise param.wrong(f"must be a list of at most {MAX_WORDS} texts", expected="list of texts")
+    return [_json_text(param, word) for word in value]
+
+
+def _json_sort(param: Param, value: Any) -> tuple[str, bool]:
+    """The column and whether it descends: ``"value"``, ``["value"]`` or ``[{"value": {"order": "asc"}}]``."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    order: Any = "desc"
+    if isinstance(value, dict) and len(value) == 1:
+        ((value, order),) = value.items()
+        order = order.get("order") if isinstance(order, dict) else order
+    if not isinstance(value, str) or order not in ("asc", "desc"):
+        raise param.wrong("must be one column, with or without its order", expected='[{"column": {"order": "desc"}}]')
+    return _read_text(param, "text", value), order == "desc"
+
+
+_FROM_TEXT: dict[Kind, Callable[[Param, str], Any]] = {
+    "integer": _text_integer,
+    "number": _text_number,
+    "boolean": _text_boolean,
+    "words": _text_words,
+}
+_FROM_JSON: dict[Kind, Callable[[Param, Any], Any]] = {
+    "word": _json_word,
+    "integer": _json_integer,
+    "number": _json_number,
+    "boolean": _json_boolean,
+    "words": _json_words,
+    "sort": _json_sort,
+}
+
+
+def _email(text: str) -> str:
+    text = text.strip().lower()
+    try:
+        # What no mail can be sent to is no email: the sender's own rule decides.
+        mail.address(text)
+    except MailError as error:
+        raise ValueError from error
+    return text
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None
+    fits = fits and (parts.port is None or parts.port > 0)
+    if not fits or len(text) > MAX_URL or not re.fullmatch(r"[\x21-\x7e]+", text):
+        raise ValueError
+    return text
+
+
+def _accession(text: str) -> str:
+    found = identity.accession(text)
+    if found is None:
+        raise ValueError
+    return found
+
+
+def _any_accession(text: str) -> str:
+    return text if text.startswith(UNFILED) else _accession(text)
+
+
+_ACCESSION_WORDS = ("an accession number such as 0000320193-25-000057", "0000320193-25-000057")
+# What a text of a kind is read by (ValueError for what is none), and what its refusal says and expects.
+_TEXTS: dict[Kind, tuple[Callable[[str], Any], str, str]] = {
+    "date": (days.checked, "a date, YYYY-MM-DD", "date YYYY-MM-DD"),
+    "quarter": (quarters.checked, "the last day of a calendar quarter, YYYY-MM-DD", "2025-09-30"),
+    "cik": (lambda text: int(identity.cik(text)), "a CIK: a number of at most ten digits", "0000320193"),
+    "accession": (_accession, *_ACCESSION_WORDS),
+    "any_accession": (_any_accession, *_ACCESSION_WORDS),
+    "cusip": (cusip.checked, "a CUSIP: nine characters, the last of them a check digit", "037833100"),
+    "ticker": (tickers.fold, "a ticker or a CIK", "AAPL"),
+    "email": (_email, "an email address", "email"),
+    "url": (_url, "an http or https URL", "url"),
+}
+
+
+def _checked(param: Param, value: Any) -> Any:
+    if param.kind in ("integer", "number"):
+        return _bounded(param, value)
+    if param.kind == "sort":
+        return value
+    if param.kind == "words":
+        words = [_read_text(param, param.each, word) for word in value]
+        return words if param.place == "body" else tuple(words)
+    if param.kind == "new_password":
+        passwords.check_new(value, param.name, common="allowed")  # judged with the settings in hand
+    return value if param.kind == "boolean" else _read_text(param, param.kind, value)
+
+
+def _read_text(param: Param, kind: Kind, text: str) -> Any:
+    if param.allowed and not param.open:
+        meant = param.meant(text)
+        if meant is None:
+            allowed, near = list(param.allowed), guesses.nearest(text, param.values)
+            said = f"must be one of {', '.join(allowed)}: {text[: guesses.MAX_GUESSED]} is not served"
+            details = {"allowed": allowed, **({"nearest": near} if near else {})}
+            raise invalid_param(param.name, f"{param.name} {said}{guesses.did_you_mean(near)}", **details)
+        return meant
+    if kind == "cursor" and not re.fullmatch(param.pattern, text):
+        raise bad_cursor(param.name)
+    if kind not in _TEXTS:
+        return text
+    read, noun, expected = _TEXTS[kind]
+    try:
+        return read(text)
+    except ValueError:
+        raise param.wrong(f"must be {noun}", expected=expected) from None
+
+
+def bad_cursor(name: str = "cursor") -> ApiError:
+    """The 400 of a cursor that no page was answered with."""
+    message = "Invalid cursor; use next_cursor of the previous page."
+    return invalid_param(name, message, expected="next_cursor of a page")
+
+
+def _bounded(param: Param, number: Any) -> Any:
+    least, most = param.least, param.most
+    if param.clamp and most is not None and number > most:
+        return most
+    if param.clamp is True and least is not None and number < least:
+        return least
+    if (least is not None and number < least) or (most is not None and number > most):
+        raise param.wrong(f"must be{param.bounds}", expected=f"{param.kind}{param.bounds}")
+    if abs(number) > GREATEST:
+        raise param.wrong("is too large", expected=f"at most {GREATEST}")
+    return number

@@ -1,0 +1,62 @@
+"""Rows as CSV (RFC 4180) and as NDJSON, for callers that want a table and not a document."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from finapi.core.json import dumps
+
+CSV = "text/csv"
+NDJSON = "application/x-ndjson"
+TABLES = (CSV, NDJSON)
+# What ``format=`` calls them.
+FORMATS = {"json": None, "csv": CSV, "ndjson": NDJSON}
+# Rows of one table; JSON lists have bounds of their own.
+MAX_ROWS = 100_000
+
+# What makes a spreadsheet take a text for a formula (OWASP, "CSV Injection"), unless it is a figure.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FIGURE = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+def csv_table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """The rows under a header line, also when there are none.
+
+    null is an empty cell, true and false stay words, a list or an object is its JSON. A text that a
+    spreadsheet would take for a formula has an apostrophe in front; a figure never has.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_cell(row.get(name)) for name in columns])
+    return out.getvalue().encode()
+
+
+def table_lines(kind: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, head: bool) -> Iterator[bytes]:
+    """The rows as a part of a CSV, or of NDJSON; with its ``head`` line if it has one."""
+    if kind == NDJSON:
+        yield json_lines(rows)
+    else:
+        whole = csv_table(columns, rows)
+        yield whole if head else whole[whole.index(b"\r\n") + 2 :]
+
+
+def json_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """A JSON object a line."""
+    return b"".join(dumps(row) + b"\n" for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_FORMULA) and not _FIGURE.fullmatch(value) else value
+    if value is None:
+        return value
+    if isinstance(value, bool | list | tuple | dict | Decimal | float):
+        return dumps(value).decode()
+    return value

@@ -1,0 +1,1 @@
+"""Handlers for insiders' transactions, forms, holdings and sums."""

@@ -1,0 +1,189 @@
+"""Parameters that several routes about insiders take, what they narrow an answer to, and the page that they show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypedDict, TypeVar
+
+from finapi.core import days
+from finapi.core.errors import invalid_param
+from finapi.market.insiders import trades
+from finapi.market.insiders.rules import STANDARD_TYPES
+from finapi.market.insiders.titles import C_SUITE, DIRECTOR, OFFICER, TEN_PERCENT
+from finapi.market.insiders.trades import IdPage, InsiderCursor, TradeFilters
+from finapi.market.reference import sectors
+from finapi.market.reference.companies import Company
+from finapi.web.http import params
+from finapi.web.http.call import Call
+from finapi.web.http.params import Param
+from finapi.web.http.schema import part
+
+Row = TypeVar("Row")
+
+# A century: beyond it a window means everything.
+MAX_DAYS = 36_500
+
+
+def flag(name: str, help: str, default: bool | None = False) -> Param:
+    """A parameter that is true or false."""
+    return Param(name, "boolean", default=default, help=help, example="true")
+
+
+def window(
+    name: str, default: int | None, help: str, *, least: int = 0, most: int = MAX_DAYS, example: str = "30"
+) -> Param:
+    """A number of days up to today."""
+    return Param(
+        name, "integer", default=default, least=least, most=most, clamp=True, window=True, help=help, example=example
+    )
+
+
+def filed_days(default: int) -> Param:
+    """The window of filing days."""
+    help = (
+        f"Only what was filed in the last so many days, {default} unless another window is given; what has no filing "
+        "day only with 36500."
+    )
+    return window("filed_at_days", default, help)
+
+
+LIMIT = params.limit(50, 500)
+CURSOR = params.cursor("0_20454_112760225001055_1")
+PLACE = params.cursor("50", "[0-9]{1,9}")
+OF_COMPANY = Param("ticker", "ticker", help="Only this company: ticker (any spelling) or CIK.", example="AAPL")
+TYPE = Param("standard_type", allowed=STANDARD_TYPES, help="Only this kind.", example="purchase")
+SECTOR = Param("sector", help="SIC division, by name or letter.", example="Manufacturing")
+INDUSTRY = Param("industry", help="SIC major group, by name or two digits.", example="Machinery and Computer Equipment")
+OWNERS = (
+    flag("dedup_owners", "Leave out a trade that other owners reported before, on a form of their own."),
+    flag("collapse_joint_filers", "Name all owners of a joint filing, with the roles of any of them."),
+)
+TOTAL = flag("include_total", "Count all rows, too.", default=True)
+TRADE_DAYS = window("transaction_days", None, "Only transactions of the last so many days.")
+NO_PLAN = flag("exclude_10b5_1", "Without transactions under Rule 10b5-1 plans.")
+NO_CASHLESS = flag("exclude_cashless", "Without cashless exercises.")
+NO_COVER = flag("exclude_sell_to_cover", "Without sales that pay taxes.")
+MIN_VALUE = Param("min_value", "number", help="Least value in dollars.", example="100000")
+MAX_VALUE = Param("max_value", "number", help="Greatest value in dollars.", example="5000000")
+CODE = Param("transaction_code", help="Only this code.", example="P")
+_ROLES = (
+    ("is_officer", OFFICER, "officers"),
+    ("is_director", DIRECTOR, "directors"),
+    ("is_ten_percent_owner", TEN_PERCENT, "owners of ten per cent"),
+    ("is_c_suite", C_SUITE, "the C-suite"),
+)
+ROLES = tuple(flag(name, f"Only {whom} (true), or none of them (false).", None) for name, _, whom in _ROLES)
+
+
+def of(call: Call) -> TradeFilters:
+    """What the parameters of a call narrow transactions to."""
+    given = call.params.get
+    return TradeFilters(
+        limit=given("limit", 0),
+        offset=given("offset", 0),
+        cursor=cursor(call.params),
+        type=given("standard_type"),
+        sector=sector(call.params),
+        industry=industry(call.params),
+        since=since(call.now, given("filed_at_days")),
+        date_from=given("from_date") or day_before(call.now, given("transaction_days")),
+        date_to=given("to_date"),
+        code=_code(given("transaction_code")),
+        acquired_disposed=given("acquired_disposed_code"),
+        min_value=params.whole(given("min_value"), up=True),
+        max_value=params.whole(given("max_value"), up=False),
+        with_roles=sum(bit for name, bit, _ in _ROLES if given(name) is True),
+        without_roles=sum(bit for name, bit, _ in _ROLES if given(name) is False),
+        no_plan=given("exclude_10b5_1", False),
+        no_cashless=given("exclude_cashless", False),
+        no_cover=given("exclude_sell_to_cover", False),
+        dedup=given("dedup_owners", False),
+    )
+
+
+def cursor(given: Mapping[str, Any]) -> InsiderCursor:
+    """The row behind which the page begins."""
+    try:
+        return trades.cursor(given.get("cursor"))
+    except ValueError:
+        raise params.bad_cursor() from None
+
+
+def sector(given: Mapping[str, Any]) -> str | None:
+    """The letter of the division that the parameter ``sector`` names; INVALID_PARAM for an unknown one."""
+    return sectors.division(given["sector"]) if given.get("sector") is not None else None
+
+
+def industry(given: Mapping[str, Any]) -> int | None:
+    """The number of the major group that the parameter ``industry`` names; INVALID_PARAM for an unknown one."""
+    return sectors.group(given["industry"]) if given.get("industry") is not None else None
+
+
+def since(now: datetime, window: int | None) -> int:
+    """The filing day (by number) that a window of days begins with; 0, all of them, without one."""
+    return 0 if window is None or window >= MAX_DAYS else max(1, days.number(now.date().isoformat()) - window)
+
+
+def day_before(now: datetime, window: int | None) -> str | None:
+    """The date so many days ago; None without a window."""
+    return None if window is None or window >= MAX_DAYS else (now.date() - timedelta(window)).isoformat()
+
+
+def _code(text: str | None) -> str | None:
+    if text is not None and (len(text) != 1 or not text.isascii() or not text.isalpha()):
+        raise invalid_param("transaction_code", "A transaction code is one letter.", expected="P")
+    return text and text.upper()
+
+
+# ---- what stands beside the rows
+
+
+class InsiderPaging(TypedDict):
+    """Where a page stands in its list; ``total`` is null where the rows are not counted."""
+
+    total: int | None
+    limit: int
+    offset: int
+    has_more: bool
+    next_cursor: str | None
+
+
+# The company that a list is about.
+COMPANY = part(ticker=str | None, name=str, cik=str)
+
+
+def cut(call: Call, rows: Sequence[Row]) -> tuple[Sequence[Row], dict[str, Any]]:
+    """The page of a list that is there as a whole, and its limit, offset, has_more and, if it takes one, cursor."""
+    limit, first = call.params["limit"], place(call)
+    more = len(rows) > first + limit
+    paging: dict[str, Any] = {"limit": limit, "offset": call.params["offset"], "has_more": more}
+    if "cursor" in call.params:
+        paging["next_cursor"] = following(call, more=more)
+    return rows[first : first + limit], paging
+
+
+def place(call: Call) -> int:
+    """How many rows precede the page of a list without an order that a cursor could name: its cursor is their count."""
+    return int(call.params.get("cursor") or 0) + int(call.params["offset"])
+
+
+def following(call: Call, *, more: bool) -> str | None:
+    """The cursor of the next page of such a list."""
+    return str(place(call) + call.params["limit"]) if more else None
+
+
+def pagination(call: Call, page: IdPage) -> InsiderPaging:
+    """Where a page of ids stands."""
+    return {
+        "total": page.total,
+        "limit": call.params["limit"],
+        "offset": call.params.get("offset", 0),
+        "has_more": page.next_cursor is not None,
+        "next_cursor": page.next_cursor,
+    }
+
+
+def named(company: Company) -> dict[str, str | None]:
+    """How a list names the company that it is about."""
+    return {"ticker": company.ticker, "name": company.name, "cik": company.padded_cik}

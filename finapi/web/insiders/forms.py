@@ -1,0 +1,105 @@
+"""Filings of ownership forms over HTTP (CONTRACT 8)."""
+
+from __future__ import annotations
+
+from finapi.core.errors import ApiError
+from finapi.core.records import Date, Object
+from finapi.edgar.ownership import FORMS
+from finapi.market.insiders import forms
+from finapi.market.insiders.forms import FormAsFiled, FormFilters, InsiderFiling
+from finapi.market.insiders.positions import day_number
+from finapi.market.reference import companies
+from finapi.market.reference.companies import Company
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import OFFSET, TICKER, Param, in_path
+from finapi.web.http.schema import answer, windowed
+from finapi.web.insiders import filters
+from finapi.web.insiders.filters import COMPANY, CURSOR, LIMIT, InsiderPaging
+
+_FORM = Param("form_type", allowed=FORMS, help="Only this form.", example="4")
+_WINDOW = (
+    Param("from_date", "date", window=True, help="First filing day.", example="2025-01-01"),
+    Param("to_date", "date", window=True, help="Last filing day.", example="2025-12-31"),
+)
+LATEST_PARAMS = (
+    LIMIT,
+    OFFSET,
+    CURSOR,
+    _FORM,
+    filters.OF_COMPANY,
+    *_WINDOW,
+    Param("is_amendment", "boolean", help="Only amendments (true) or originals (false).", example="true"),
+    filters.SECTOR,
+    filters.INDUSTRY,
+)
+TICKER_PARAMS = (
+    TICKER,
+    LIMIT,
+    OFFSET,
+    CURSOR,
+    _FORM,
+    *_WINDOW,
+    Param("insider_cik", "cik", help="Only forms of this insider.", example="0001780525"),
+)
+FORM_PARAMS = (
+    in_path("accession_number", "accession", help="With or without dashes.", example="0001140361-26-025622"),
+)
+
+
+_DAYS = {"from_date": Date | None, "to_date": Date | None}
+FILINGS = answer(data=list[InsiderFiling], meta=windowed(pagination=InsiderPaging, **_DAYS))
+FILINGS_OF_ISSUER = answer(data=list[InsiderFiling], meta=windowed(pagination=InsiderPaging, company=COMPANY, **_DAYS))
+FORM = answer(data=FormAsFiled, meta=Object)
+
+
+def latest(call: Call) -> Response:
+    """The newest filings of forms 3, 4 and 5."""
+    ticker = call.params["ticker"]
+    with call.app.db.read() as tx:
+        narrow = _filters(call, companies.find(tx, ticker) if ticker else None)
+        page = forms.latest(tx, narrow)
+        rows = forms.objects(tx, page.ids)
+        windows = call.windows(forms.undated(tx, narrow))
+    return call.rows(rows, {"pagination": filters.pagination(call, page), **windows})
+
+
+def of_ticker(call: Call) -> Response:
+    """The newest filings about a company."""
+    with call.app.db.read() as tx:
+        company = companies.find(tx, call.params["ticker"])
+        narrow = _filters(call, company)
+        page = forms.latest(tx, narrow)
+        rows = forms.objects(tx, page.ids)
+        windows = call.windows(forms.undated(tx, narrow))
+    meta = {"pagination": filters.pagination(call, page), "company": filters.named(company), **windows}
+    return call.rows(rows, meta)
+
+
+def form(call: Call) -> Response:
+    """One form with both tables and every footnote."""
+    accession = call.params["accession_number"]
+    with call.app.db.read() as tx:
+        found = forms.form(tx, accession)
+    if found is None:
+        raise ApiError("NOT_FOUND", f"finapi has no ownership form {accession}.")
+    return call.success(found, {})
+
+
+def _filters(call: Call, company: Company | None) -> FormFilters:
+    params = call.params
+    first, last = params["from_date"], params["to_date"]
+    return FormFilters(
+        limit=params["limit"],
+        offset=params["offset"],
+        cursor=filters.cursor(params),
+        type=params["form_type"],
+        issuer=company.cik if company else None,
+        insider=params.get("insider_cik"),
+        # Day 0 is that of forms whose filing day is unknown: it is before no day.
+        since=day_number(first) if first else 1 if last else None,
+        until=day_number(last) if last else None,
+        amendment=params.get("is_amendment"),
+        sector=filters.sector(params),
+        industry=filters.industry(params),
+    )

@@ -1,0 +1,135 @@
+"""What insiders hold, and who they are, over HTTP (CONTRACT 8)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from finapi.core import days
+from finapi.core.records import Date
+from finapi.market.insiders import holdings, names
+from finapi.market.insiders.holdings import InsiderHolding, InsiderProfile, OwnershipVehicle, ShareSums
+from finapi.market.insiders.names import InsiderFound, InsiderOfCompanies
+from finapi.market.reference import companies
+from finapi.web.http import params
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import OFFSET, TICKER, Param, in_path
+from finapi.web.http.schema import answer, part
+from finapi.web.insiders import filters
+from finapi.web.insiders.filters import COMPANY, LIMIT, PLACE, InsiderPaging
+from finapi.web.insiders.trades import INSIDER
+
+TICKER_PARAMS = (TICKER, LIMIT, OFFSET, PLACE)
+INSIDER_PARAMS = (INSIDER, LIMIT, OFFSET, PLACE)
+SNAPSHOT_PARAMS = (
+    in_path("snapshot_date", "date", help="As of this day.", example="2025-12-31"),
+    filters.OF_COMPANY,
+    Param("insider_cik", "cik", help="Only this insider.", example="0000315090"),
+    params.limit(100, 500),
+    OFFSET,
+    PLACE,
+)
+PROFILE_PARAMS = (in_path("insider_cik", "cik", help="The insider's CIK.", example="0000315090"),)
+SEARCH_PARAMS = (
+    Param("query", required=True, help="Words of a name, perhaps cut short, or a CIK.", example="buffett"),
+    LIMIT,
+    OFFSET,
+)
+
+
+class HoldingsOfCompany(ShareSums):
+    """What an insider holds of one company."""
+
+    ownership_vehicles: list[OwnershipVehicle]
+
+
+HOLDINGS_OF_ISSUER = answer(
+    data=list[InsiderHolding],
+    meta=part(
+        pagination=InsiderPaging,
+        company=COMPANY,
+        summary=part(total_insiders=int, total_shares_direct=Decimal, total_shares_indirect=Decimal),
+    ),
+)
+HOLDINGS_OF_INSIDER = answer(
+    data=list[InsiderHolding],
+    meta=part(pagination=InsiderPaging, insider=InsiderOfCompanies, ownership_summary=dict[str, HoldingsOfCompany]),
+)
+SNAPSHOT = answer(data=list[InsiderHolding], meta=part(snapshot_date=Date, pagination=InsiderPaging))
+NAMES_FOUND = list[InsiderFound]
+PROFILE = InsiderProfile
+
+
+def of_ticker(call: Call) -> Response:
+    """Positions in a company's securities, by the latest forms."""
+    with call.app.db.read() as tx:
+        company = companies.find(tx, call.params["ticker"])
+        held = holdings.of_issuer(tx, company.cik)
+        page, paging = filters.cut(call, held)
+        shown = holdings.objects(tx, page)
+        insiders = holdings.insiders_of_issuer(tx, company.cik)
+    sums = holdings.summary(held)
+    meta = {
+        "pagination": {"total": len(held), **paging},
+        "company": filters.named(company),
+        "summary": {
+            "total_insiders": insiders,
+            "total_shares_direct": sums["total_shares_direct"],
+            "total_shares_indirect": sums["total_shares_indirect"],
+        },
+    }
+    return call.rows(shown, meta)
+
+
+def of_insider(call: Call) -> Response:
+    """An insider's positions, company by company."""
+    insider = call.params["cik"]
+    with call.app.db.read() as tx:
+        named = names.named(tx, insider)
+        held = holdings.of_insider(tx, insider)
+        page, paging = filters.cut(call, held)
+        shown = holdings.objects(tx, page, insider=insider)
+    meta = {
+        "pagination": {"total": len(held), **paging},
+        "insider": named,
+        "ownership_summary": {
+            issuer: {**holdings.summary(theirs), "ownership_vehicles": holdings.vehicles(theirs)}
+            for issuer, theirs in holdings.by_company(held).items()
+        },
+    }
+    return call.rows(shown, meta)
+
+
+def snapshot(call: Call) -> Response:
+    """Positions as of a day: what the latest form that reports that day or an earlier one says."""
+    until, insider, ticker = (call.params[name] for name in ("snapshot_date", "insider_cik", "ticker"))
+    limit, offset, first = call.params["limit"], call.params["offset"], filters.place(call)
+    with call.app.db.read() as tx:
+        issuer = companies.find(tx, ticker).cik if ticker else None
+        if insider is not None:
+            held = holdings.of_insider(tx, insider, issuer, until)
+        elif issuer is not None:
+            held = holdings.of_issuer(tx, issuer, until)
+        else:
+            held = holdings.of_everybody(tx, until, limit + 1, first)
+        everybody = insider is None and issuer is None
+        page, total = (held, None) if everybody else (held[first:], len(held))
+        shown = holdings.objects(tx, page[:limit], insider=insider)
+    more = len(page) > limit
+    paging = {"total": total, "limit": limit, "offset": offset, "has_more": more}
+    paging |= {"next_cursor": filters.following(call, more=more)}
+    return call.rows(shown, {"snapshot_date": until, "pagination": paging})
+
+
+def profile(call: Call) -> Response:
+    """An insider: roles, holdings, the last year and the last transactions."""
+    with call.app.db.read() as tx:
+        found = holdings.profile(tx, call.params["insider_cik"], days.number(call.now.date().isoformat()))
+    return call.plain(found)
+
+
+def search(call: Call) -> Response:
+    """Insiders by name."""
+    with call.app.db.read() as tx:
+        found = names.search(tx, call.params["query"], call.params["limit"], call.params["offset"])
+    return call.bare(found, {})

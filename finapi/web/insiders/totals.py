@@ -1,0 +1,304 @@
+"""Sums over insiders' trades over HTTP: by company, cluster, sector and for the whole market (CONTRACT 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, Literal, TypedDict
+
+from finapi.core.clock import iso
+from finapi.core.records import Date, Object, Time, made
+from finapi.market.insiders import totals, trades
+from finapi.market.insiders.titles import C_SUITE
+from finapi.market.insiders.totals import (
+    InsiderCluster,
+    IssuerInSector,
+    IssuerName,
+    MarketOverview,
+    TradeGroup,
+    TradeSums,
+)
+from finapi.market.insiders.trades import TradeFilters
+from finapi.market.reference import companies
+from finapi.web.http import params
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import OFFSET, TICKER, Param
+from finapi.web.http.schema import Windows, answer, part, windowed
+from finapi.web.insiders import filters
+from finapi.web.insiders.filters import INDUSTRY, NO_CASHLESS, NO_COVER, NO_PLAN, SECTOR, TRADE_DAYS
+
+# Sums over more days than these take longer than an answer may.
+MAX_SUMMED = 366
+MOST_CLUSTERS = 100
+SIGNAL_DAYS, SIGNAL_INSIDERS, MOST_SIGNALS = 30, 2, 10
+
+_SORTS = ("sentiment", "abs_sentiment", "net_value", "abs_net_value", "total_transactions")
+_GROUP_SORTS = ("abs_net_value", "net_value", "buy_value", "sell_value", "transaction_count", "group")
+
+
+def _window(name: str, default: int, *, least: int = 0, example: str = "30") -> Param:
+    help = f"Only what was filed in the last so many days, at most {MAX_SUMMED}; {default} when no window is given."
+    return filters.window(name, default, help, least=least, most=MAX_SUMMED, example=example)
+
+
+def _bound(name: str, help: str) -> Param:
+    return Param(name, "number", help=help, example="0.5")
+
+
+def _least(name: str, default: int, help: str) -> Param:
+    return Param(name, "integer", default=default, least=1, most=100_000, clamp=True, help=help, example=str(default))
+
+
+SUMMARY_PARAMS = (
+    TICKER,
+    filters.filed_days(7),
+    TRADE_DAYS,
+    replace(TRADE_DAYS, name="days", help="The same as transaction_days."),
+    Param("is_c_suite", allowed=("true",), help="true: only the C-suite.", example="true"),
+    NO_PLAN,
+    NO_CASHLESS,
+)
+SCREEN_PARAMS = (
+    _window("filed_at_days", 7),
+    TRADE_DAYS,
+    _bound("sentiment_gt", "Only above this sentiment_score."),
+    _bound("sentiment_lt", "Only below this sentiment_score."),
+    _bound("net_value_gt", "Only above this net_value."),
+    _bound("net_value_lt", "Only below this net_value."),
+    _least("min_transactions", 1, "At least so many trades."),
+    _least("min_insiders", 1, "By at least so many insiders."),
+    filters.flag("csuite_only", "Only trades of the C-suite."),
+    NO_PLAN,
+    NO_CASHLESS,
+    NO_COVER,
+    params.limit(100, 500),
+    OFFSET,
+    Param("sort_by", default="abs_sentiment", allowed=_SORTS, help="The greatest first.", example="net_value"),
+    SECTOR,
+    INDUSTRY,
+)
+CLUSTER_PARAMS = (
+    _window("days", 30),
+    _least("min_insiders", 3, "At least so many insiders."),
+    filters.MIN_VALUE,
+    params.limit(MOST_CLUSTERS, MOST_CLUSTERS, "Clusters"),
+    OFFSET,
+    SECTOR,
+    INDUSTRY,
+    *(replace(param, default=True) for param in (NO_CASHLESS, NO_PLAN, NO_COVER)),
+)
+GROUP_PARAMS = (
+    Param(
+        "group_by",
+        default="sector",
+        allowed=("sector", "industry"),
+        help="SIC division or major group.",
+        example="sector",
+    ),
+    SECTOR,
+    INDUSTRY,
+    _window("filed_at_days", 30),
+    TRADE_DAYS,
+    filters.MIN_VALUE,
+    filters.MAX_VALUE,
+    filters.CODE,
+    Param("acquired_disposed_code", allowed=("A", "D"), help="Acquired or disposed of.", example="A"),
+    *filters.ROLES,
+    NO_PLAN,
+    NO_CASHLESS,
+    params.limit(50, 500),
+    OFFSET,
+    Param("sort_by", default="abs_net_value", allowed=_GROUP_SORTS, help="The greatest first.", example="buy_value"),
+)
+STATS_PARAMS = (_window("days", 1, least=1, example="7"),)
+
+
+class IssuerSums(IssuerName, TradeSums):
+    """The sums of a company."""
+
+
+class ScreenedIssuer(IssuerInSector, TradeSums):
+    """A company that a screen finds, with its sums."""
+
+
+class ClusterSignal(TypedDict):
+    """A cluster as a signal."""
+
+    ticker: str | None
+    company_name: str
+    signal: Literal["cluster_buy", "cluster_sell"]
+    insider_count: int
+    total_value: int
+    price_avg: Decimal | None
+    latest_date: Date | None
+
+
+class WindowOverview(MarketOverview, Windows):
+    """The market as a whole, and what its window leaves out."""
+
+    days: int | None
+
+
+OVERVIEW = WindowOverview
+CLUSTERS = list[InsiderCluster]
+_WINDOWS = {"filed_at_days": int | None, "transaction_days": int | None}
+SUMMARY = answer(data=IssuerSums, meta=windowed(**_WINDOWS, days=int | None))
+GROUPS = answer(
+    data=list[TradeGroup], meta=windowed(total=int, limit=int, offset=int, has_more=bool, group_by=str, **_WINDOWS)
+)
+SCREEN = part(
+    results=list[ScreenedIssuer],
+    meta=windowed(
+        **_WINDOWS,
+        total_results=int,
+        returned=int,
+        limit=int,
+        offset=int,
+        has_more=bool,
+        request_id=str,
+        timestamp=Time,
+        filters_applied=Object,
+    ),
+)
+SIGNALS = part(
+    buy=list[ClusterSignal],
+    sell=list[ClusterSignal],
+    meta=part(strategy=str, period=str, undated_left_out=int, generated_at=Time),
+)
+
+
+def summary(call: Call) -> Response:
+    """The sums of one company."""
+    given = call.params
+    days = given["transaction_days"] if given["transaction_days"] is not None else given["days"]
+    narrow = filters.of(call)._replace(
+        date_from=filters.day_before(call.now, days), with_roles=C_SUITE if given["is_c_suite"] else 0
+    )
+    with call.app.db.read() as tx:
+        company = companies.find(tx, given["ticker"])
+        sums = totals.of_issuer(tx, company.cik, narrow)
+        windows = call.windows(trades.undated(tx, narrow, issuer=company.cik, directed=True))
+    name: IssuerName = {"ticker": company.ticker, "company_name": company.name, "issuer_cik": company.padded_cik}
+    return call.success({**name, **sums}, {**windows, "transaction_days": days, "days": days})
+
+
+def screen(call: Call) -> Response:
+    """Companies by what their insiders did."""
+    call = _filed(call)
+    given = call.params
+    narrow = filters.of(call)._replace(with_roles=C_SUITE if given["csuite_only"] else 0)
+    with call.app.db.read() as tx:
+        found = [(cik, sums) for cik, sums in totals.by_issuer(tx, narrow) if _passes(sums, given)]
+        found.sort(key=lambda one: (_sorting(one[1], given["sort_by"]), one[0]), reverse=True)
+        page, paging = filters.cut(call, found)
+        issuers = totals.issuers_named(tx, [cik for cik, _ in page])
+        windows = call.windows(trades.undated(tx, narrow, directed=True))
+    rows: list[ScreenedIssuer] = [{**issuers[cik], **sums} for cik, sums in page]
+    meta = {
+        **windows,
+        "total_results": len(found),
+        "returned": len(rows),
+        **paging,
+        "request_id": call.request_id,
+        "timestamp": iso(call.now),
+        "filters_applied": {name: value for name, value in given.items() if value not in (None, {})},
+    }
+    return call.table(rows, meta) or call.plain({"results": rows, "meta": meta})
+
+
+def clusters(call: Call) -> Response:
+    """Companies in which several insiders bought, or several sold."""
+    narrow = filters.of(call)._replace(since=filters.since(call.now, call.params["days"]))
+    with call.app.db.read() as tx:
+        found = totals.clusters(tx, narrow, min_insiders=call.params["min_insiders"])
+        # A cluster's least value is that of all its trades.
+        windows = call.windows(trades.undated(tx, narrow._replace(min_value=None), directed=True))
+    return call.bare(found, windows)
+
+
+def by_sector(call: Call) -> Response:
+    """Sums by sector or industry."""
+    call = _filed(call)
+    given, narrow = call.params, filters.of(call)
+    with call.app.db.read() as tx:
+        found = totals.by_group(tx, narrow, by_industry=given["group_by"] == "industry")
+        windows = call.windows(trades.undated(tx, narrow))
+    found.sort(key=lambda one: (_group_sorting(one, given["sort_by"]), one["group"] or ""), reverse=True)
+    page, paging = filters.cut(call, found)
+    return call.rows(page, {"total": len(found), **paging, "group_by": given["group_by"], **windows})
+
+
+def _filed(call: Call) -> Call:
+    """The call with a window of filing days, as long as that of transaction days where only that is given.
+
+    What was traded in the last days was filed in them; the sums are read by filing day, and not of more than a year.
+    """
+    filed, traded = call.params["filed_at_days"], call.params["transaction_days"]
+    if filed is not None or traded is None:
+        return call
+    return replace(call, params={**call.params, "filed_at_days": min(traded, MAX_SUMMED)})
+
+
+def signals(call: Call) -> Response:
+    """The clusters of the last thirty days, purchases and sales apart, the greatest value first."""
+    since = filters.since(call.now, SIGNAL_DAYS)
+    narrow = TradeFilters(MOST_CLUSTERS, since=since, no_plan=True, no_cashless=True, no_cover=True)
+    with call.app.db.read() as tx:
+        found = totals.clusters(tx, narrow, min_insiders=SIGNAL_INSIDERS)
+        undated = trades.undated(tx, narrow, directed=True)
+    found.sort(key=lambda one: (-one["total_value"], one["issuer_cik"]))
+    sides = {
+        side: [
+            made(ClusterSignal, one, signal=f"cluster_{side}", latest_date=one["last_date"])
+            for one in found
+            if one["cluster_type"] == side
+        ][:MOST_SIGNALS]
+        for side in ("buy", "sell")
+    }
+    meta = {
+        "strategy": f"at least {SIGNAL_INSIDERS} insiders on one side, without plans, exercises and tax sales",
+        "period": f"{SIGNAL_DAYS} days by filing day",
+        "undated_left_out": undated,
+        "generated_at": iso(call.now),
+    }
+    return call.plain({**sides, "meta": meta})
+
+
+def stats(call: Call) -> Response:
+    """The whole market in the last days."""
+    days = call.params["days"]
+    since = filters.since(call.now, days)
+    with call.app.db.read() as tx:
+        market = totals.overview(tx, since, days)
+        windows = call.windows(trades.undated(tx, TradeFilters(since=since), directed=True))
+    return call.plain({**market, **windows})
+
+
+def _passes(sums: TradeSums, given: Mapping[str, Any]) -> bool:
+    """Whether a company is within the bounds that are given; a score that it does not have is within none."""
+    for name, figure in (("sentiment", sums["sentiment_score"]), ("net_value", sums["net_value"])):
+        above, below = given[f"{name}_gt"], given[f"{name}_lt"]
+        if above is not None and (figure is None or figure <= above):
+            return False
+        if below is not None and (figure is None or figure >= below):
+            return False
+    enough = sums["total_transactions"] >= given["min_transactions"]
+    return bool(enough and sums["unique_insiders"] >= given["min_insiders"])
+
+
+def _sorting(sums: TradeSums, by: str) -> Decimal:
+    figures = {
+        "sentiment": sums["sentiment_score"],
+        "net_value": sums["net_value"],
+        "total_transactions": sums["total_transactions"],
+    }
+    value = Decimal(figures[by.removeprefix("abs_")] or 0)
+    return abs(value) if by.startswith("abs_") else value
+
+
+def _group_sorting(group: Mapping[str, Any], by: str) -> Any:
+    if by == "group":
+        return group["group"] or ""
+    return abs(group["net_value"]) if by == "abs_net_value" else group[by]

@@ -1,0 +1,143 @@
+"""The calls of the API that a page stands for: asked in process, of the same handlers, by the same parameters.
+
+So a page shows what the API answers, says which call gives it and what that costs, and has its table as CSV.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+from finapi.core.errors import ApiError
+from finapi.web.html.tags import Child, Html, h, html
+from finapi.web.http.call import API, Call, Route
+from finapi.web.http.messages import Response
+from finapi.web.http.params import Param, read_all
+from finapi.web.http.tables import CSV
+from finapi.web.pages import access
+
+# Every page of one table takes it.
+FORMAT = Param("format", default="html", allowed=("html", "csv"), help="The page, or its table as CSV.")
+
+# What a company or filing is not held for: a page says so, and how it comes.
+NOT_HELD = ("NOT_COVERED", "NOT_FOUND", "UNKNOWN_TICKER")
+
+
+class Ask(NamedTuple):
+    """One call: the path of its route, and its path and query parameters as texts."""
+
+    path: str
+    given: tuple[tuple[str, str], ...]
+
+    @property
+    def name(self) -> str:
+        """The name of its route."""
+        return f"GET {self.path}"
+
+    @property
+    def target(self) -> str:
+        """Path and query as a client would send them."""
+        path, query = self.path, []
+        for name, value in self.given:
+            if f"{{{name}}}" in path:
+                path = path.replace(f"{{{name}}}", quote(value, safe=""))
+            else:
+                query.append((name, value))
+        return path + (f"?{urlencode(query, safe=',:')}" if query else "")
+
+    def route(self, call: Call) -> Route:
+        """Its line of the route table."""
+        return next(route for route in call.routes if route.name == self.name)
+
+    def response(self, call: Call, accept: str = "application/json") -> Response:
+        """What its handler answers."""
+        route = self.route(call)
+        given = dict(self.given)
+        params = read_all(route.params, given, {name: [value] for name, value in given.items()})
+        request = replace(call.request, headers={"accept": accept}, query={})
+        return route.handler(replace(call, route=route, request=request, params=params, body={}, once=None))
+
+    def answer(self, call: Call) -> Any:
+        """The same as values; figures are exact."""
+        return parsed(self.response(call))
+
+
+def ask(path: str, **given: Any) -> Ask:
+    """The call of ``path`` (behind /api/v1) with what of ``given`` is not None or empty."""
+    texts = ((name, _text(value)) for name, value in given.items() if value not in (None, "", ()))
+    return Ask(API + path, tuple(texts))
+
+
+def parsed(response: Response) -> Any:
+    """The values of a JSON answer."""
+    return json.loads(response.body + response.end, parse_float=Decimal)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def shown(call: Call, asks: Sequence[Ask], make: Callable[[], Response]) -> Response:
+    """The page that ``make`` makes of these calls, to who may see it; as CSV the rows of the first."""
+    if call.params.get("format") == "csv" and asks[0].route(call).lists:
+        return access.shown(call, [asks[0].name], lambda: as_csv(call, asks[0]))
+    return access.shown(call, [one.name for one in asks], make)
+
+
+def as_csv(call: Call, one: Ask) -> Response:
+    """The rows of a call as a file."""
+    # A template has no room in a table.
+    one = one._replace(given=tuple(given for given in one.given if given[0] != "template"))
+    return a_file(one.response(call, CSV), one.target)
+
+
+def a_file(table: Response, name: str) -> Response:
+    """A table that a browser saves under a name made of the letters of ``name``."""
+    plain = "".join(char if char.isalnum() and char.isascii() else "-" for char in name.removeprefix(API)).strip("-")
+    table.headers["Content-Disposition"] = f'attachment; filename="{plain[:100]}.csv"'
+    return table
+
+
+def source(call: Call, *asks: Ask, csv: str = "") -> Html:
+    """The line under a table: its CSV at the address ``csv``, and the calls that give it with what they cost."""
+    calls = [h.li(h.code("GET ", one.target), " (", tokens(one.route(call).cost), ")") for one in asks]
+    cost = sum(one.route(call).cost for one in asks)
+    said = f"{len(calls)} call{'' if len(calls) == 1 else 's'} of the API, {tokens(cost)}"
+    file = csv and h.a("CSV", href=csv, rel="nofollow", class_="csv")
+    return h.div(file, h.details(h.summary(said), h.ul(calls)), class_="source")
+
+
+def tokens(number: int) -> str:
+    """A number of tokens in words."""
+    return "free" if number == 0 else f"{number} token{'' if number == 1 else 's'}"
+
+
+def missing(error: ApiError, load: str = "") -> Html:
+    """Why something is not shown, and how it comes to be held."""
+    if error.code not in NOT_HELD:
+        raise error
+    return h.p(error.message, " ", how(load), class_="note", role="status")
+
+
+def how(load: str = "") -> Html:
+    """How what is not held is loaded."""
+    if not load:
+        return html("Documents come by ", h.code("finapi ingest"), " or ", h.code("finapi poll"), ".")
+    return html("Whoever runs this host loads it by ", h.code(f"finapi load {load}"), ".")
+
+
+def section(title: str, *body: Child) -> Html:
+    """A part of a page under its heading."""
+    return h.section(h.h2(title), html(*body))
+
+
+def with_query(path: str, **given: Any) -> str:
+    """An address of these query parameters, without those that are empty."""
+    query = urlencode({name: _text(value) for name, value in given.items() if value not in (None, "")})
+    return f"{path}?{query}" if query else path

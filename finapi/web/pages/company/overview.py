@@ -1,0 +1,109 @@
+"""A company at a glance: its key figures with ten years behind them, two charts and its newest filings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from finapi.core.errors import ApiError
+from finapi.market.financials.rows import definition
+from finapi.web.html import charts, figures
+from finapi.web.html.tags import Html, h
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.pages import asked
+from finapi.web.pages.asked import Ask, ask
+from finapi.web.pages.company import chart_set, filing_list, subject
+from finapi.web.pages.company.series import Row, proof_path, written
+from finapi.web.pages.company.subject import ShownCompany
+
+PARAMS = subject.PARAMS
+
+KEYS = (
+    "revenue", "revenue_growth_yoy", "gross_margin", "operating_income", "operating_margin", "net_income", "net_margin",
+    "eps_diluted", "free_cashflow", "cash_and_equivalents", "total_debt", "total_equity", "roe", "market_cap",
+    "pe_ratio",
+)  # fmt: skip
+YEARS, FILINGS = 10, 10
+
+
+def show(call: Call) -> Response:
+    """The page at ``/company/{ticker}``."""
+    return subject.shown(call, _asks, _page)
+
+
+def _asks(call: Call, one: ShownCompany) -> Sequence[Ask]:
+    metrics = tuple(dict.fromkeys((*KEYS, *chart_set.GLANCE)))
+    named = {"ticker": one.named, "metrics": metrics, "provenance": "summary", **one.when}
+    return (
+        ask("/xbrl/timeseries", **named, years=YEARS),
+        ask("/xbrl/timeseries", **named, period="TTM", period_offset=0),
+        ask("/sec/filings", ticker=one.named, to_date=one.as_of, limit=FILINGS),
+    )
+
+
+def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
+    listed = filing_list.table(call, one, asks[2])
+    try:
+        years = asks[0].answer(call)
+    except ApiError as error:
+        load = one.company.ticker or one.company.padded_cik
+        return subject.tab(call, one, "", asked.missing(error, load), listed)
+    rows: list[Row] = years["data"]["rows"]
+    currency = years["data"]["reporting_currency"]
+    recent = _twelve_months(call, asks[1]) or (rows[0] if rows else None)
+    if recent is None:
+        note = h.p("No fiscal year with revenue or net income is held. ", asked.how(), class_="note", role="status")
+        return subject.tab(call, one, "", note, listed)
+    made_up = years["meta"]["price_source"] == "synthetic"
+    drawn = [chart_set.revenue(rows[::-1], currency), chart_set.cash(rows[::-1], currency)]
+    return subject.tab(
+        call, one, "", h.div(_figures(one, recent, rows, currency, made_up), h.div(drawn), class_="columns"),
+        asked.source(call, *asks[:2], csv=one.address("", format="csv")), listed,
+    )  # fmt: skip
+
+
+def _twelve_months(call: Call, one: Ask) -> Row | None:
+    """The newest twelve months where they are known whole; nothing is wrong where they are not."""
+    rows: list[Row] = one.answer(call)["data"]["rows"]
+    told = any(rows[0]["metrics"][key]["value"] is not None for key in ("revenue", "net_income")) if rows else False
+    return {**rows[0], "kind": "TTM"} if told else None
+
+
+def _figures(one: ShownCompany, recent: Row, rows: Sequence[Row], currency: str, made_up: bool) -> Html:
+    kind = recent.get("kind", "A")
+    reasons = figures.Reasons()
+    cells: Mapping[str, Any] = recent["metrics"]
+    scale = figures.scale(cell["value"] for cell in cells.values() if cell["unit"] == currency)
+    lines = []
+    for key in KEYS:
+        past = [row["metrics"][key]["value"] for row in reversed(rows)]
+        lines.append(_line(one, recent, kind, key, past, scale, reasons))
+    said = "Twelve months" if kind == "TTM" else "Fiscal year"
+    caption = f"{said} to {recent['period_end']}. {scale.of(currency)}, but for figures per share."
+    head = ("Figure", said, h.th("Years before", class_="wide", scope="col"), "Filing")
+    note = h.p("The prices are made up, and so is what is computed with them.", class_="quiet")
+    made = figures.table(caption, head, lines, class_="fig glance", label="Key figures")
+    return h.section(made, reasons.legend(), made_up and note)
+
+
+def _line(
+    one: ShownCompany,
+    row: Row,
+    kind: str,
+    key: str,
+    past: list[Decimal | None],
+    scale: figures.Scale,
+    reasons: figures.Reasons,
+) -> Html:
+    cell = row["metrics"][key]
+    label = getattr(definition(key), "label", key)
+    spark = h.td(charts.sparkline(past, f"{label} over {len(past)} fiscal years"), class_="wide")
+    name = h.th(label, scope="row")
+    if cell["value"] is None:
+        return h.tr(name, reasons.mark(cell["reason_code"] or cell["status"]), spark, h.td())
+    proof = one.address(proof_path(key, kind, row))
+    value = figures.cell(h.a(written(key, cell["value"], scale), href=proof), cell["value"], title=f"{cell['value']:f}")
+    filing = cell["accession"]
+    return h.tr(name, value, spark, h.td(filing and h.a(filing, href=f"/filing/{filing}"), class_="id"))

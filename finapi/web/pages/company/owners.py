@@ -1,0 +1,173 @@
+"""Who owns and trades a company: its insiders' transactions beside the price, and the funds that hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from finapi.core.errors import ApiError
+from finapi.market.insiders.rules import STANDARD_TYPES
+from finapi.web.html import charts, figures
+from finapi.web.html.tags import Child, Html, h
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import Param, offset
+from finapi.web.insiders import filters
+from finapi.web.pages import asked
+from finapi.web.pages.asked import Ask, ask
+from finapi.web.pages.company import filing_list, subject
+from finapi.web.pages.company.subject import ShownCompany
+
+TRADES, HOLDERS, PRICE_DAYS, EVERY = 40, 50, 756, 36_500
+INSIDER_PARAMS = (*subject.PARAMS, Param("standard_type", allowed=STANDARD_TYPES, empty=True), filters.CURSOR)
+HOLDER_PARAMS = (*subject.PARAMS, Param("period", "quarter", empty=True), offset(100_000))
+
+
+def insiders(call: Call) -> Response:
+    """The page at ``/company/{ticker}/insiders``."""
+    return subject.shown(call, _insider_asks, _insider_page)
+
+
+def _insider_asks(call: Call, one: ShownCompany) -> Sequence[Ask]:
+    kind, cursor = call.params["standard_type"], call.params["cursor"]
+    every = {"ticker": one.named, "filed_at_days": EVERY}
+    return (
+        ask("/insiders/transactions/by-ticker/{ticker}", **every, standard_type=kind, cursor=cursor, limit=TRADES),
+        ask("/insiders/summary/by-ticker/{ticker}", **every),
+        ask("/prices/{ticker}", ticker=one.named, limit=PRICE_DAYS),
+    )
+
+
+def _insider_page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
+    try:
+        answer = asks[0].answer(call)
+        sums = asks[1].answer(call)["data"]
+    except ApiError as error:
+        return subject.not_held(call, one, "insiders", error)
+    rows = answer["data"]
+    choices = {"": "All kinds", **{name: name.replace("_", " ") for name in STANDARD_TYPES}}
+    form = h.form(
+        figures.options("Kind", "standard_type", call.params["standard_type"] or "", choices),
+        h.button("Show"), action=one.path("insiders"), class_="filters", aria_label="Kind",
+    )  # fmt: skip
+    more = filing_list.more(call, "Older transactions", cursor=answer["meta"]["pagination"]["next_cursor"])
+    none = h.p("No transaction of this kind is held. ", asked.how(), class_="note", role="status")
+    source = asked.source(call, *asks, csv=filing_list.csv_of(call))
+    return subject.tab(
+        call, one, "insiders", _sums(sums), _price_line(call, asks[2], rows), form,
+        trades_table(rows) if rows else none, more, source,
+    )  # fmt: skip
+
+
+def _sums(sums: Mapping[str, Any]) -> Html:
+    pairs = (("Purchases", "total_buys", "total_buy_value"), ("Sales", "total_sells", "total_sell_value"))
+    sides = [(said, f"{sums[count]:,} for {figures.short(sums[value])}") for said, count, value in pairs]
+    net, last = ("Net", figures.short(sums["net_value"])), ("Last trade", sums["latest_transaction_date"])
+    return figures.facts([*sides, net, ("Insiders", f"{sums['unique_insiders']:,}"), last], "held")
+
+
+def _price_line(call: Call, prices: Ask, trades: Sequence[Mapping[str, Any]]) -> Html | None:
+    """The closing price of three years with purchases and sales on it; nothing where no price is held."""
+    try:
+        answer = prices.answer(call)
+    except ApiError as error:
+        if error.code not in asked.NOT_HELD:
+            raise
+        return h.p("No prices are held of this company.", class_="quiet")
+    rows = answer["data"][::-1]
+    if len(rows) < 2:
+        return None
+    first, last = rows[0]["date"], rows[-1]["date"]
+    span = (date.fromisoformat(last) - date.fromisoformat(first)).days or 1
+    marks = [
+        (
+            (date.fromisoformat(one["transaction_date"]) - date.fromisoformat(first)).days / span,
+            one["standard_type"] == "purchase",
+            f"{one['insider_name']}, {one['transaction_date']}: {one['standard_type']}, {_worth(one)}",
+        )
+        for one in trades
+        if one["standard_type"] in ("purchase", "sale") and first <= (one["transaction_date"] or "") <= last
+    ]
+    weekly = [row["close"] for row in rows[::5]]
+    made_up = " (made up)" if answer["meta"]["synthetic"] else ""
+    drawn = charts.days(f"Close by week{made_up}", first, last, charts.Drawn("Close", weekly, figures.share), marks)
+    return h.div(drawn, class_="charts") if drawn else None
+
+
+def trades_table(rows: Sequence[Mapping[str, Any]], *, issuer: bool = False) -> Html:
+    """Transactions as a table: those of a company, or with their companies those of an insider."""
+    who: figures.GridColumn = (
+        "Insider",
+        lambda one: figures.name(one["insider_name"], f"/insider/{one['insider_cik']}"),
+    )
+    if issuer:
+        who = ("Company", lambda one: figures.name(one["company_name"], f"/company/{one['issuer_cik']}"))
+    kind = ("Kind", lambda one: h.td(one["standard_type"].replace("_", " "), title=one["transaction_description"]))
+    price = (">Price", lambda one: figures.number(one["price_per_share"], figures.share))
+    form = ("Form", lambda one: h.a(one["form_type"], href=f"/filing/{one['accession_number']}"))
+    told = (">Shares=shares", price, ">Value=transaction_value", ">Owned after=shares_owned_following")
+    columns: Sequence[figures.GridColumn] = ("Traded=transaction_date", who, ("Role", _role), kind, *told, form)
+    return figures.grid("Dollars; a dash where the form tells nothing", columns, rows)
+
+
+def _worth(one: Mapping[str, Any]) -> str:
+    value = one["transaction_value"]
+    return "value unknown" if value is None else f"{figures.whole(value)} dollars"
+
+
+def _role(one: Mapping[str, Any]) -> str:
+    roles = (("is_director", "director"), ("is_ten_percent_owner", "10 % owner"), ("is_other", "other"))
+    named = [one["insider_title"]] if one["insider_title"] else ["officer"] if one["is_officer"] else []
+    return ", ".join([*named, *(said for member, said in roles if one[member])])
+
+
+def holders(call: Call) -> Response:
+    """The page at ``/company/{ticker}/holders``."""
+    return subject.shown(call, _holder_asks, _holder_page)
+
+
+def _holder_asks(call: Call, one: ShownCompany) -> Sequence[Ask]:
+    page = {"period": call.params["period"], "offset": call.params["offset"] or None, "limit": HOLDERS}
+    # Holdings know securities by their tickers alone.
+    ticker = one.company.ticker or one.named
+    return (
+        ask("/tickers/{ticker}/holders", ticker=ticker, **page),
+        ask("/tickers/{ticker}/fund-trends", ticker=ticker),
+    )
+
+
+def _holder_page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
+    try:
+        data = asks[0].answer(call)["data"]
+        quarters = asks[1].answer(call)["data"]["quarters"]
+    except ApiError as error:
+        return subject.not_held(call, one, "holders", error)
+    none: Child = h.p("No fund that is held reports it. ", asked.how(), class_="note", role="status")
+    body = _holders_table(data) if data["holders"] else none
+    more = filing_list.more(call, "More funds", offset=data["has_more"] and data["offset"] + HOLDERS)
+    source = asked.source(call, *asks, csv=filing_list.csv_of(call))
+    return subject.tab(call, one, "holders", body, more, _trend(quarters), source)
+
+
+def _holders_table(data: Mapping[str, Any]) -> Html:
+    total, period = figures.short(data["total_value"]), data["period"]
+    said = f"{data['total_holders']:,} funds at {period}, {total} dollars. Change since {data['prev_period']}."
+    columns: Sequence[figures.GridColumn] = (
+        ("Fund", lambda row: figures.name(row["name"], f"/fund/{row['cik']}")), *(">Shares=shares", ">Value=value"),
+        (">Of portfolio", lambda row: figures.number(row["pct_of_portfolio"], lambda value: f"{value:,.2f} %")),
+        ">Change=chg_shares", ("Status", lambda row: row["status"] or "no report of the quarter before"),
+        (
+            "Filing",
+            lambda row: h.td(h.a(row["accession_number"], href=f"/filing/{row['accession_number']}"), class_="id"),
+        ),
+    )  # fmt: skip
+    return figures.grid(said, columns, data["holders"])
+
+
+def _trend(quarters: Sequence[Mapping[str, Any]]) -> Html | None:
+    rows = quarters[::-1][-12:]
+    if len(rows) < 2:
+        return None
+    shares = charts.Drawn("Shares held by funds", [row["total_shares"] for row in rows], figures.short)
+    return h.div(charts.bars("Quarter by quarter", [row["date"][:7] for row in rows], [shares]), class_="charts")

@@ -1,0 +1,187 @@
+"""The proof of a figure: its facts with their signs, the formula, what else was filed, and the filings themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from finapi.core.errors import ApiError
+from finapi.market.documents import filing_rows
+from finapi.market.financials.rows import definition
+from finapi.web.html import figures
+from finapi.web.html.tags import Html, h
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import Param, in_path
+from finapi.web.pages import asked
+from finapi.web.pages.asked import Ask, ask, section
+from finapi.web.pages.company import subject
+from finapi.web.pages.company.subject import ShownCompany
+
+PARAMS = (*subject.PARAMS, in_path("metric"), in_path("cell"))
+FACT_PARAMS = (*subject.PARAMS, in_path("concept"), Param("end", "date", empty=True))
+
+_CELL = re.compile(r"(A|Q|TTM|YTD)([12][0-9]{3})(FY|Q[1-4])")
+_METHODS = {
+    "reported": "as reported, under the first tag of its rule",
+    "mapped": "as reported, under another tag that tells it",
+    "derived": "computed from figures that are reported",
+}
+_CHECKS = {"consistent": "adds up", "inconsistent": "does not add up", "unchecked": "not part of a total"}
+
+
+def show(call: Call) -> Response:
+    """The page at ``/company/{ticker}/proof/{metric}/{cell}``, where the cell is "A2024FY" or "Q2025Q2"."""
+    if _CELL.fullmatch(call.params["cell"]) is None or definition(call.params["metric"]) is None:
+        raise ApiError("NOT_FOUND", "There is no such figure.")
+    return subject.shown(call, _asks, _page)
+
+
+def _asks(call: Call, one: ShownCompany) -> Sequence[Ask]:
+    found = _CELL.fullmatch(call.params["cell"])
+    assert found is not None
+    period, year, of_year = found.groups()
+    given = {"metric": call.params["metric"], "period": period, "fiscal_year": year, "fiscal_period": of_year}
+    return (ask("/xbrl/proof", ticker=one.named, **given, **one.when),)
+
+
+def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
+    tab = f"proof/{call.params['metric']}/{call.params['cell']}"
+    try:
+        data = asks[0].answer(call)["data"]
+    except ApiError as error:
+        return subject.not_held(call, one, tab, error)
+    told = data["cell"]
+    accessions = {fact["accession"] for fact in (*told["operands"], *data["vintages"]) if fact["accession"]}
+    links = _links(call, [*accessions, *([told["accession"]] if told["accession"] else [])])
+    exact = figures.whole(told["value"]) if told["value"] is not None else "–"
+    vintages = data["vintages"] and section(
+        "Everything that was filed for this period", _facts(data["vintages"], links)
+    )
+    return subject.tab(
+        call, one, tab,
+        h.h2(f"{data['label']}, {data['fiscal_period']} {data['fiscal_year']}", class_="title"),
+        h.p(h.strong(exact), " ", h.span(told["unit"] or "", class_="quiet"), class_="answer"),
+        _why(told),
+        _told(data, links),
+        _inputs(one, data["inputs"]),
+        section("Facts that it is made of", _facts(told["operands"], links, signs=True)),
+        vintages,
+        _rules(data["considered"]),
+        asked.source(call, *asks),
+    )  # fmt: skip
+
+
+def _told(data: Mapping[str, Any], links: Mapping[str, tuple[str, str | None]]) -> Html:
+    told = data["cell"]
+    span = f"{data['period_start'] or ''} to {data['period_end']}".removeprefix(" to ")
+    return figures.facts(
+        [
+            ("Period", span),
+            ("What it is", data["definition"]),
+            ("Formula", data["formula"] and h.code(data["formula"])),
+            ("Concept", told["concept"] and h.code(told["concept"])),
+            ("How", _METHODS.get(told["method"] or "", told["method"])),
+            ("Total", _CHECKS.get(told["calc_status"] or "")),
+            ("Confidence", told["confidence"] is not None and f"{told['confidence']} of 100"),
+            ("Filing", told["accession"] and _filing(told["accession"], links)),
+        ]
+    )
+
+
+def _why(told: Mapping[str, Any]) -> Html | None:
+    if told["value"] is not None:
+        return None
+    label, said = figures.Reasons.said(told["reason_code"] or "not_reported")
+    return h.p(h.b(label, "."), " ", said, class_="note", role="status")
+
+
+def _links(call: Call, accessions: Sequence[str]) -> dict[str, tuple[str, str | None]]:
+    """Where the SEC has filings, by accession number: the index, and the document that people read."""
+    with call.app.db.read() as tx:
+        rows = filing_rows.rows(tx, list(dict.fromkeys(accessions)))
+    return {row["accession_number"]: (row["primary_link"], row["primary_html_url"]) for row in rows}
+
+
+def _filing(accession: str, links: Mapping[str, tuple[str, str | None]]) -> Html:
+    index, document = links.get(accession, (None, None))
+    at_sec = document or index
+    return h.span(
+        h.a(accession, href=f"/filing/{accession}"), at_sec and [" ", h.a("at the SEC", href=at_sec, rel="noreferrer")]
+    )
+
+
+def _facts(
+    facts: Sequence[Mapping[str, Any]], links: Mapping[str, tuple[str, str | None]], *, signs: bool = False
+) -> Html:
+    if not facts:
+        return h.p("None.", class_="quiet")
+    columns: list[figures.GridColumn] = [
+        ("Concept", lambda fact: h.th(h.code(fact["concept"]), scope="row")),
+        (">Value", lambda fact: h.td(_value(fact["value"]), class_="num")),
+        "Unit=unit",
+        ("Period", lambda fact: f"{fact['start_date'] or ''} to {fact['end_date']}".removeprefix(" to ")),
+        *("Form=form_type", "Filed=filed_at"),
+        ("Filing", lambda fact: h.td(_filing(fact["accession"], links), class_="id")),
+    ]
+    if signs:
+        columns.insert(0, ("Sign", lambda fact: {1: "+", -1: "−"}.get(fact["sign"], "")))
+    return figures.grid(f"{len(facts)} fact{'' if len(facts) == 1 else 's'}", columns, facts, "facts")
+
+
+def _value(value: Decimal | int | str | None, reason: str | None = None) -> str:
+    if value is None:
+        return f"– ({figures.Reasons.said(reason)[0]})" if reason else "nil"
+    return value if isinstance(value, str) else figures.whole(value)
+
+
+def _inputs(one: ShownCompany, inputs: Sequence[Mapping[str, Any]]) -> Html | None:
+    if not inputs:
+        return None
+    columns: Sequence[figures.GridColumn] = (
+        ("Figure", lambda each: figures.name(getattr(definition(each["metric"]), "label", ""), _proof_of(one, each))),
+        ("Period", lambda each: f"{each['fiscal_period']} {each['fiscal_year']}"),
+        (">Value", lambda each: h.td(_value(each["value"], each["reason_code"]), class_="num")),
+        "Unit=unit",
+    )
+    return section("Figures that it is computed from", figures.grid("What the formula reads", columns, inputs, "facts"))
+
+
+def _proof_of(one: ShownCompany, each: Mapping[str, Any]) -> str:
+    return one.address(f"proof/{each['metric']}/{each['period']}{each['fiscal_year']}{each['fiscal_period']}")
+
+
+def _rules(considered: Sequence[Mapping[str, Any]]) -> Html | None:
+    items = [h.li(h.code(rule["way"]), value=rule["tier"]) for rule in considered]
+    return section("Rules, the preferred first", h.ol(items, class_="rules")) if items else None
+
+
+def fact(call: Call) -> Response:
+    """The page at ``/company/{ticker}/fact/{concept}``: what filings say under one concept."""
+    return subject.shown(call, _fact_asks, _fact_page)
+
+
+def _fact_asks(call: Call, one: ShownCompany) -> Sequence[Ask]:
+    end = call.params["end"]
+    days = {"date_from": end, "date_to": end}
+    return (ask("/facts/by-concept", concept=call.params["concept"], ticker=one.named, **days),)
+
+
+def _fact_page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
+    tab = f"fact/{call.params['concept']}"
+    try:
+        answer = asks[0].answer(call)
+    except ApiError as error:
+        return subject.not_held(call, one, tab, error)
+    links = _links(call, [row["accession_number"] for row in answer["facts"] if row["accession_number"]])
+    names = {"start_date": "period_start", "end_date": "period_end", "accession": "accession_number"}
+    same = {"concept": answer["concept"]}
+    facts = [{**row, **same, **{name: row[theirs] for name, theirs in names.items()}} for row in answer["facts"]]
+    end = call.params["end"]
+    made = _facts(facts, links)
+    every = end and h.p(h.a("Every period of this concept", href=one.address(tab)))
+    none = h.p("No figure for the whole company is held.", class_="note", role="status")
+    title = h.h2(h.code(answer["concept"]), class_="title")
+    return subject.tab(call, one, tab, title, made if facts else none, every, asked.source(call, *asks))

@@ -1,0 +1,195 @@
+"""The standardised series of a company: a statement of the template, or ratios, period by period."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from finapi.core.errors import ApiError
+from finapi.market.financials import dictionary
+from finapi.market.financials.rows import definition
+from finapi.web.html import figures
+from finapi.web.html.tags import Child, Html, h
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import Param
+from finapi.web.http.tables import csv_table
+from finapi.web.pages import asked
+from finapi.web.pages.asked import Ask, ask
+from finapi.web.pages.company import subject
+from finapi.web.pages.company.subject import ShownCompany
+
+Row = Mapping[str, Any]
+
+STATEMENTS = {
+    "income": "Income statement", "balance": "Balance sheet", "cashflow": "Cash flow",
+    "comprehensive_income": "Comprehensive income", "ratios": "Growth, margins and ratios",
+}  # fmt: skip
+PERIODS = {"A": "Annual", "Q": "Quarterly", "TTM": "Twelve months"}
+PERIOD = Param("period", default="A", allowed=tuple(PERIODS))
+PARAMS = (*subject.PARAMS, PERIOD, Param("statement", default="income", allowed=tuple(STATEMENTS)))
+MOST = 10  # periods side by side
+
+# Ratios that are read in per cent; the others are multiples, days or months.
+_PER_CENT = ("profitability", "returns", "growth")
+_PARTS = ("payout_ratio", "retention_ratio", "capex_to_revenue", "working_capital_to_revenue")
+_FOOTING = {
+    "consistent": "The totals add up.",
+    "inconsistent": "Not every total adds up: the proof of a figure shows by how much.",
+    "unchecked": "The totals could not be checked.",
+}
+
+
+def show(call: Call) -> Response:
+    """The page at ``/company/{ticker}/financials``."""
+    return subject.shown(call, _asks, _page)
+
+
+def _asks(call: Call, one: ShownCompany) -> Sequence[Ask]:
+    params = call.params
+    given = {"ticker": one.named, "period": params["period"], "limit": MOST, **one.when}
+    if params["statement"] == "ratios":
+        return (ask("/xbrl/timeseries", **given, metrics=tuple(_ratios())),)
+    return (ask("/xbrl/timeseries", **given, template=True),)
+
+
+def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
+    params = call.params
+    period, statement = params["period"], params["statement"]
+    views = (
+        subject.choice(one, "financials", "Statement", statement, STATEMENTS, "statement", period=period),
+        subject.choice(one, "financials", "Period", period, PERIODS, "period", statement=statement),
+    )
+    keep = ("period", "statement")
+    try:
+        answer = asks[0].answer(call)
+    except ApiError as error:
+        return subject.not_held(call, one, "financials", error, keep)
+    rows: list[Row] = answer["data"]["rows"]
+    body: Child = h.p(f"No {PERIODS[period].lower()} period is held. ", asked.how(), class_="note", role="status")
+    if rows:
+        body = _table(one, rows, statement, period, answer["data"]["reporting_currency"])
+    made_up = answer["meta"]["price_source"] == "synthetic" and statement == "ratios"
+    note = made_up and h.p("The prices are made up, and so is what is computed with them.", class_="quiet")
+    source = asked.source(call, *asks, csv=one.address("financials", period=period, statement=statement, format="csv"))
+    return subject.tab(call, one, "financials", h.div(*views, class_="views"), body, note, source, keep=keep)
+
+
+def _table(one: ShownCompany, rows: Sequence[Row], statement: str, period: str, currency: str) -> Html:
+    lines = _lines(rows, statement)
+    money = [row["metrics"].get(key) for row in rows for key, *_ in lines if _unit(key) == "currency"]
+    scale, reasons = figures.scale(money), figures.Reasons()
+    made = []
+    for key, label, level, ruled in lines:
+        cells = [_cell(one, row, key, period, scale, reasons, statement) for row in rows]
+        if statement != "ratios" and all("none" in cell[:20] for cell in cells):
+            continue
+        name = h.th(label, scope="row", class_=f"l{level}" if level else None)
+        made.append(h.tr(name, cells, class_="total" if ruled else None))
+    head = [h.th("", h.span("Figure", class_="unseen"), scope="col")]
+    head += [h.th(period_name(row), h.small(row["period_end"]), scope="col") for row in rows]
+    said = STATEMENTS[statement]
+    caption = said if statement == "ratios" else f"{said}: {scale.of(currency)}, but for shares and figures per share."
+    footing = (
+        {row["template"][statement]["footing_status"] for row in rows}
+        if statement in rows[0].get("template", {})
+        else set()
+    )
+    note = next((text for status, text in reversed(_FOOTING.items()) if status in footing), "")
+    return h.section(
+        figures.table(caption, head, made, class_="fig series", label=said),
+        note and h.p(note, " Every figure leads to its proof.", class_="quiet"),
+        reasons.legend(),
+    )
+
+
+def _lines(rows: Sequence[Row], statement: str) -> list[tuple[str, str, int, bool]]:
+    if statement == "ratios":
+        return [(key, label, 0, False) for key, label in _ratios().items()]
+    lines = rows[0]["template"].get(statement, {"lines": []})["lines"]
+    deepest = max((line["level"] for line in lines), default=0)
+    return [(one["key"], one["label"], one["level"] if deepest else 0, one["is_subtotal"]) for one in lines]
+
+
+def _cell(
+    one: ShownCompany, row: Row, key: str, period: str, scale: figures.Scale, reasons: figures.Reasons, statement: str
+) -> Html:
+    line = _filled(row, statement).get(key, {})
+    value = row["metrics"].get(key, line.get("value"))
+    if value is None:
+        hole = row.get("holes", {}).get(key, {})
+        return reasons.mark(hole.get("reason_code") or line.get("reason_code") or "not_reported")
+    text = written(key, value, scale)
+    # What a template leaves over beside its lines is no metric, and has no proof of its own.
+    if definition(key) is None:
+        return figures.cell(text, value)
+    # Short, as there are hundreds: relative to this page.
+    return figures.cell(h.a(text, href=asked.with_query(proof_path(key, period, row), **one.when)), value)
+
+
+def _filled(row: Row, statement: str) -> dict[str, Any]:
+    return {line["key"]: line for line in row.get("template", {}).get(statement, {"lines": []})["lines"]}
+
+
+def proof_path(key: str, period: str, row: Row) -> str:
+    """Where the proof of a cell stands, beside the other pages of the company: "proof/revenue/A2024FY"."""
+    return f"proof/{key}/{period}{row['fiscal_year']}{row['fiscal_period']}"
+
+
+def period_name(row: Row) -> str:
+    """How people name a period: "2024", "Q3 2024"."""
+    of_year = row["fiscal_period"]
+    return str(row["fiscal_year"]) if of_year == "FY" else f"{of_year} {row['fiscal_year']}"
+
+
+def label(key: str) -> str:
+    """How a metric or ratio is called."""
+    return getattr(definition(key), "label", key)
+
+
+def in_words(name: str) -> str:
+    """The words of a name in capitals: "ProductOrService" as "Product or service"."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name) or [name]
+    return " ".join([words[0], *(word if word.isupper() else word.lower() for word in words[1:])])
+
+
+def written(key: str, value: Decimal | int, scale: figures.Scale) -> str:
+    """A figure of a metric or ratio as it is read."""
+    unit = _unit(key)
+    if unit == "per_share":
+        return figures.share(value)
+    if unit == "ratio":
+        return figures.per_cent(value) if key in _shares_of_hundred() else figures.times(value)
+    return (
+        figures.money(value, scale)
+        if unit == "currency"
+        else figures.short(value)
+        if unit == "shares"
+        else figures.whole(value)
+    )
+
+
+def _unit(key: str) -> str:
+    return getattr(definition(key), "units", "currency")
+
+
+@cache
+def _ratios() -> dict[str, str]:
+    return {one["key"]: one["label"] for one in dictionary.entries("ratio")}
+
+
+@cache
+def _shares_of_hundred() -> frozenset[str]:
+    return frozenset(
+        one["key"]
+        for one in dictionary.entries("ratio")
+        if one["category"] in _PER_CENT or "yield" in one["key"] or one["key"] in _PARTS
+    )
+
+
+def as_csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]], file: str) -> Response:
+    """Rows as a file."""
+    return asked.a_file(Response(200, csv_table(names, rows), "text/csv; charset=utf-8"), file)

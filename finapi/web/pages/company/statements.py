@@ -1,0 +1,245 @@
+"""Statements as filed, period by period side by side: the lines of the newest report, those of others among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from finapi.core.errors import ApiError
+from finapi.market.statements import as_filed
+from finapi.web.html import figures
+from finapi.web.html.tags import Child, Html, h
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import Param
+from finapi.web.pages import asked
+from finapi.web.pages.asked import Ask, ask
+from finapi.web.pages.company import series, subject
+from finapi.web.pages.company.subject import ShownCompany
+
+KINDS = {
+    "income": "Income", "balance": "Balance sheet", "cash-flow": "Cash flow",
+    "comprehensive-income": "Comprehensive income", "equity": "Equity",
+}  # fmt: skip
+REPORTS = {"1": "One report", "4": "Four reports", "10": "Ten reports"}
+PARAMS = (
+    *subject.PARAMS, Param("period", default="A", allowed=("A", "Q")),
+    Param("statement", default="income", allowed=tuple(KINDS)), Param("reports", default="4", allowed=tuple(REPORTS)),
+)  # fmt: skip
+MOST = 10  # columns
+
+# A line where it is not the same in another report: its concept, and whether it is what a period opens with.
+LineKey = tuple[str, str | None, str | None]
+
+
+class ShownPeriod(NamedTuple):
+    """A period that a report shows, and the report."""
+
+    start: str | None
+    end: str
+    accession: str
+    form: str
+    place: int
+    report: int
+
+
+class JoinedLine(NamedTuple):
+    """A line of the joined statement: the row as it was filed, and its values by (report, column)."""
+
+    row: Mapping[str, Any]
+    values: dict[tuple[int, int], tuple[str | None, str | None]]
+
+
+def show(call: Call) -> Response:
+    """The page at ``/company/{ticker}/statements``."""
+    return subject.shown(call, _asks, _page, _csv)
+
+
+def _asks(call: Call, one: ShownCompany) -> Sequence[Ask]:
+    params = call.params
+    with call.app.db.read() as tx:
+        held = as_filed.find_reports(
+            tx, one.company.cik, int(params["reports"]), period=params["period"], as_of=one.as_of, basis=one.basis
+        )
+        kind = params["statement"]
+        held = [report for report in held if as_filed.of_report(tx, report, (kind,))[0]]
+    if not held:
+        return (ask("/xbrl/companies/{ticker}/statements", ticker=one.named, period=params["period"], statement=kind),)
+    return [ask("/xbrl/filing/{accession}/statements", accession=report.accession, statement=kind) for report in held]
+
+
+def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
+    params = call.params
+    chosen = {name: params[name] for name in ("period", "statement", "reports")}
+    views = [
+        subject.choice(one, "statements", label, chosen[param], choices, param, **chosen)
+        for label, choices, param in (
+            ("Statement", KINDS, "statement"),
+            ("Period", {"A": "Annual", "Q": "Quarterly"}, "period"),
+            ("Reports", REPORTS, "reports"),
+        )
+    ]
+    keep = tuple(chosen)
+    try:
+        columns, lines = joined([one.answer(call) for one in asks], one.basis)
+    except ApiError as error:
+        return subject.not_held(call, one, "statements", error, keep)
+    body: Child = table(KINDS[chosen["statement"]], columns, lines)
+    if not lines:
+        reason = figures.Reasons.said("not_in_filing")[0]
+        body = h.p(f"{KINDS[chosen['statement']]}: {reason.lower()}.", class_="note", role="status")
+    csv = one.address("statements", **chosen, format="csv")
+    source = asked.source(call, *asks, csv=csv if lines else "")
+    return subject.tab(call, one, "statements", h.div(views, class_="views"), body, source, keep=keep)
+
+
+def _csv(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
+    columns, lines = joined([one.answer(call) for one in asks], one.basis)
+    names = [_said(column, full=True) for column in columns]
+    rows = [
+        {
+            "concept": line.row["concept"], "label": line.row["label"], "unit": line.row["unit"],
+            **{name: _at(line, column)[0] for name, column in zip(names, columns, strict=True)},
+        }
+        for line in lines
+    ]  # fmt: skip
+    return series.as_csv(["concept", "label", "unit", *names], rows, one.address("statements", **call.params))
+
+
+def joined(
+    answers: Sequence[Mapping[str, Any]], basis: str, *, every: bool = False
+) -> tuple[list[ShownPeriod], list[JoinedLine]]:
+    """The columns, newest first, and lines of the first statement of each answer, which begin with the newest report.
+
+    Of each report the columns that are alike, or ``every`` one. A period that several reports show is taken from the
+    last of them, or by ``basis`` from the first. A line that a newer report does not have stands behind the one that it
+    follows in its own.
+    """
+    columns: dict[tuple[str | None, str], ShownPeriod] = {}
+    lines: dict[LineKey, JoinedLine] = {}
+    order: list[LineKey] = []
+    for n, answer in enumerate(answers):
+        statement = next(iter(answer["data"]["statements"].values()), None)
+        if statement is None:
+            continue
+        told = answer["meta"]
+        for place in range(len(statement["columns"])) if every else _alike(statement["columns"]):
+            one = statement["columns"][place]
+            column = ShownPeriod(one["start_date"], one["end_date"], told["accession"], told["form_type"], place, n)
+            if basis == "original" or column[:2] not in columns:
+                columns[column[:2]] = column
+        _put(lines, order, statement["rows"], n)
+    shown = sorted(columns.values(), key=lambda one: (one.end, one.start or ""), reverse=True)[:MOST]
+    return shown, [lines[key] for key in order if _has(lines[key], shown)]
+
+
+def _alike(columns: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The places of the columns that are as long as the shortest one that ends last: a quarter, not the half year."""
+    if not columns:
+        return []
+    last = max(one["end_date"] for one in columns)
+    length = min(_days(one) for one in columns if one["end_date"] == last)
+    return [n for n, one in enumerate(columns) if abs(_days(one) - length) < 20]
+
+
+def _days(column: Mapping[str, Any]) -> int:
+    if column["start_date"] is None:
+        return 0
+    return (date.fromisoformat(column["end_date"]) - date.fromisoformat(column["start_date"])).days
+
+
+def _put(
+    lines: dict[LineKey, JoinedLine], order: list[LineKey], rows: Sequence[Mapping[str, Any]], report: int
+) -> None:
+    before, seen = -1, set[LineKey]()
+    for row in rows:
+        role = "periodStart" if (row["preferred_label"] or "").endswith("periodStartLabel") else None
+        key: LineKey = (row["concept"], row["unit"], role)
+        while key in seen:  # the same line twice in one statement
+            key = (key[0], key[1], f"{key[2]}+")
+        seen.add(key)
+        if key not in lines:
+            order.insert(before + 1, key)
+            lines[key] = JoinedLine(row, {})
+        before = order.index(key)
+        for place, (value, mark) in enumerate(zip(row["values"], row["marks"], strict=True)):
+            lines[key].values[report, place] = (value, mark and mark["reason"])
+
+
+def _at(line: JoinedLine, column: ShownPeriod) -> tuple[str | None, str | None]:
+    return line.values.get((column.report, column.place), (None, "not_reported"))
+
+
+def _has(line: JoinedLine, columns: Sequence[ShownPeriod]) -> bool:
+    return bool(line.row["abstract"]) or any(_at(line, one) != (None, "not_reported") for one in columns)
+
+
+def table(caption: str, columns: Sequence[ShownPeriod], lines: Sequence[JoinedLine], base: str = "") -> Html:
+    """The lines under their periods; proofs of figures stand below the address ``base``."""
+    units = [line.row["unit"] for line in lines if line.row["unit"]]
+    currency = max(set(units), key=units.count) if units else ""
+    money = [
+        Decimal(value)
+        for line in lines
+        if line.row["unit"] == currency
+        for one in columns
+        if (value := _at(line, one)[0]) is not None
+    ]
+    scale, reasons = figures.scale(money), figures.Reasons()
+    rows = [_row(line, columns, currency, scale, reasons, base) for line in lines]
+    head = [h.th(h.span("Line", class_="unseen"), scope="col")]
+    head += [
+        h.th(_said(one), h.small(h.a(one.form, href=f"/filing/{one.accession}", title=one.accession)), scope="col")
+        for one in columns
+    ]
+    said = f"{caption} as filed. {scale.of(currency)}, unless a line says another unit."
+    return h.section(figures.table(said, head, rows, class_="fig filed", label=caption), reasons.legend())
+
+
+def _said(column: ShownPeriod, *, full: bool = False) -> str:
+    if column.start is None:
+        return column.end
+    length = round(_days({"start_date": column.start, "end_date": column.end}) / 30.4)
+    return f"{column.start} to {column.end}" if full else f"{length} months to {column.end}"
+
+
+def _row(
+    line: JoinedLine,
+    columns: Sequence[ShownPeriod],
+    currency: str,
+    scale: figures.Scale,
+    reasons: figures.Reasons,
+    base: str,
+) -> Html:
+    row = line.row
+    label = row["label"] or row["concept"].partition(":")[2]
+    level = f"l{min(row['depth'], 6)}"
+    if row["abstract"]:
+        return h.tr(
+            h.th(label.removesuffix(" [Abstract]"), scope="row", colspan=len(columns) + 1, class_=level),
+            class_="heading",
+        )
+    other = row["unit"] not in (currency, None)
+    name = h.th(label, other and h.small(" ", row["unit"]), scope="row", class_=level, title=row["concept"])
+    total = (row["preferred_label"] or "").lower().endswith("totallabel")
+    by = figures.SCALES[2] if other else scale
+    cells = [_cell(_at(line, one), f"{base}fact/{row['concept']}?end={one.end}", row, by, reasons) for one in columns]
+    return h.tr(name, cells, class_="total" if total else None)
+
+
+def _cell(
+    told: tuple[str | None, str | None], proof: str, row: Mapping[str, Any], by: figures.Scale, reasons: figures.Reasons
+) -> Html:
+    value, reason = told
+    if value is None:
+        return reasons.mark(reason or "not_reported")
+    try:
+        amount = Decimal(value)
+    except ArithmeticError:
+        return h.td(value)
+    # A negated line shows the other sign than was reported, as the filing itself does.
+    amount = -amount if row["negated"] else amount
+    exact = not by.places and amount != amount.to_integral_value()
+    return figures.cell(h.a(figures.whole(amount) if exact else figures.money(amount, by), href=proof), amount)

@@ -1,0 +1,107 @@
+"""Pages to read: the plans, the changelog, what other tools can connect; and what programs look for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from email.utils import parseaddr
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from finapi.accounts import plans
+from finapi.core.clock import iso
+from finapi.web.html import figures
+from finapi.web.html.frame import page
+from finapi.web.html.markdown import markdown
+from finapi.web.html.tags import Html, h, html
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+
+# Whoever reads security.txt asks again before this (RFC 9116 wants less than a year).
+CONTACT_DAYS = 90
+
+_LIMITS = ("Zone=*zone", ">Calls=calls", ">in seconds=seconds")
+
+
+def plan_page(call: Call) -> Response:
+    """What the plans bring."""
+    rows = [
+        h.tr(h.th(plan["name"], scope="row"), h.td(_lines(plan["features"]))) for plan in plans.listed(call.app.config)
+    ]
+    return page(
+        call, "Plans",
+        h.p(
+            "Every call of a data endpoint costs tokens; a call that fails is refunded. Bought tokens carry over "
+            "and are spent after the plan's own. The operator of this host puts accounts on plans."
+        ),
+        h.table(h.tbody(rows)), h.h2("Limits", id="limits"),
+        figures.grid("By account, else by address", _LIMITS, _limits(call)), h.h2("What calls cost"),
+        h.p("A dollar buys 100 tokens. Calls that are not listed are free."),
+        h.table(
+            h.thead(h.tr(h.th("Tokens"), h.th("Call"))),
+            h.tbody([h.tr(h.td(str(cost)), h.td(_lines(calls))) for cost, calls in _costs(call)]),
+        ),
+    )  # fmt: skip
+
+
+def _costs(call: Call) -> list[tuple[int, list[str]]]:
+    """The calls of each cost, the cheapest first."""
+    of: dict[int, list[str]] = {}
+    for route in call.routes:
+        if route.cost:
+            of.setdefault(route.cost, []).append(f"{route.method} {route.path}: {route.summary}")
+    return sorted(of.items())
+
+
+def _lines(texts: Sequence[str]) -> list[Html]:
+    return [html(h.br() if n else "", text) for n, text in enumerate(texts)]
+
+
+def _limits(call: Call) -> list[dict[str, Any]]:
+    zones = (
+        (zone, limiter.look(("address", ""), call.app.clock.monotonic())) for zone, limiter in call.app.limiters.items()
+    )
+    return [
+        {"zone": zone, "calls": one.requests, "seconds": int(one.period)} for zone, look in zones for one, *_ in look
+    ]
+
+
+def changelog(call: Call) -> Response:
+    """What changed in which version."""
+    return page(call, "Changelog", _changelog())
+
+
+def mcp(call: Call) -> Response:
+    """What there is for Model Context Protocol clients."""
+    return page(
+        call,
+        "Model Context Protocol",
+        h.p(
+            "This version serves no MCP endpoint. Tools that read OpenAPI can be given ",
+            h.a("/openapi.json", href="/openapi.json"),
+            ": every parameter is described and named so that function-calling interfaces take it.",
+        ),
+    )
+
+
+def robots(call: Call) -> Response:
+    """What crawlers may read: the pages, unless they are for members; never the API."""
+    closed = "/" if call.app.config.pages != "public" else "/api/"
+    return Response(200, f"User-agent: *\nDisallow: {closed}\n".encode(), "text/plain; charset=utf-8")
+
+
+def security(call: Call) -> Response:
+    """Whom to tell of a weakness (RFC 9116)."""
+    config = call.app.config
+    contact = config.security_contact or f"mailto:{parseaddr(config.mail_from)[1]}"
+    expires = iso(call.now + timedelta(days=CONTACT_DAYS))
+    where = f"{config.public_url}/.well-known/security.txt"
+    text = f"Contact: {contact}\nExpires: {expires}\nPreferred-Languages: en\nCanonical: {where}\n"
+    return Response(200, text.encode(), "text/plain; charset=utf-8")
+
+
+@cache
+def _changelog() -> Html:
+    text = (resources.files("finapi.web.pages") / "CHANGELOG.md").read_text(encoding="utf-8")
+    return markdown(text.partition("\n")[2])

@@ -1,0 +1,119 @@
+"""The front page: the search, what is held, the newest filings as they come in, and calls that work when pasted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from finapi.app import App
+from finapi.core.json import dumps
+from finapi.market.documents import filing_rows
+from finapi.market.documents.filing_rows import FilingRow
+from finapi.market.filings import search
+from finapi.market.statements import lookups
+from finapi.store import heartbeats
+from finapi.web.html.frame import page, search_form
+from finapi.web.html.tags import Html, h
+from finapi.web.http.call import API, Call
+from finapi.web.http.messages import Response
+from finapi.web.pages import access
+
+# How many of the newest filings are shown.
+NEWEST = 12
+
+# The member of App.ready under which a demo keeps the key that its front page shows: strangers may use it.
+TRY_KEY = "key to try"
+NO_KEY = "YOUR_KEY"
+
+_COUNTED = (
+    ("companies", "companies"), ("filings", "filings"), ("facts", "figures"),
+    ("insider_transactions", "insider transactions"), ("holdings", "holdings of funds"), ("prices", "prices by day"),
+)  # fmt: skip
+_CALLS = (
+    ("Statements as they were filed", f"{API}/xbrl/companies/AAPL/statements?period=Q&statement=income"),
+    ("Standardised figures over time", f"{API}/xbrl/timeseries?ticker=AAPL&metrics=revenue,net_income&years=5"),
+    ("The newest filings", f"{API}/sec/filings?ticker=AAPL&limit=5"),
+)
+_STANDS_FOR = (f"GET {API}/sec/filings",)
+
+
+def show(call: Call) -> Response:
+    """The page at ``/``."""
+    config = call.app.config
+    return page(
+        call, "finapi",
+        h.p(
+            "Market data made of what is filed with the SEC: financial statements and standardised figures, filings, "
+            "insider transactions, 13F holdings, prices. Every figure is traceable to its filing, and every empty cell "
+            "is marked with a reason.", class_="lead",
+        ),
+        config.pages != "off" and search_form(), _held(call), config.pages == "public" and _newest(call),
+        _calls(call), search=False, scripts=("live.js",) if config.pages == "public" else (),
+    )  # fmt: skip
+
+
+def newest(call: Call) -> Response:
+    """The newest filings as a document: what the page asks for again and again."""
+    return access.shown(call, _STANDS_FOR, lambda: Response(200, dumps({"filings": _filings(call)})))
+
+
+def _held(call: Call) -> Html:
+    with call.app.db.read() as tx:
+        times = heartbeats.freshness(tx)
+        counts: dict[str, Any] = dict(call.app.held.get(tx.value("data_version"), lambda: lookups.held(tx)))
+    cells = [h.div(h.dt(said), h.dd(f"{counts[name]:,}")) for name, said in _COUNTED]
+    last = times["filing"]
+    fresh = "No filing has come in yet." if last is None else f"The last filing came in on {_minute(last)}."
+    return h.section(h.h2("What is held"), h.dl(cells, class_="held"), h.p(fresh, class_="quiet"))
+
+
+def _newest(call: Call) -> Html:
+    filings = _filings(call)
+    rows = [
+        h.tr(
+            h.td(h.time(one["filed"] or "", datetime=one["filed"])),
+            h.td(one["form"] or ""),
+            h.td(h.a(one["name"], href=one["url"], rel="noreferrer")),
+        )
+        for one in filings
+    ]
+    head = h.thead(h.tr([h.th(name, scope="col") for name in ("Filed", "Form", "Filer")]))
+    shown = h.table(head, h.tbody(rows, id="newest", data_from="/newest.json"))
+    empty = "No filing is held yet: documents come by finapi ingest or finapi poll."
+    return h.section(h.h2("Newest filings"), shown if rows else h.p(empty))
+
+
+def _filings(call: Call) -> list[dict[str, str | None]]:
+    with call.app.db.read() as tx:
+        places = search.places(tx, search.Question(), search.Page(NEWEST))
+        return [_line(row) for row in filing_rows.rows(tx, [search.accession_of(place) for place in places])]
+
+
+def _line(row: FilingRow) -> dict[str, str | None]:
+    link = row["primary_html_url"] or row["primary_link"]
+    return {"filed": row["filed_date"], "form": row["form_type"], "name": row["entity_name"], "url": link}
+
+
+def key_to_try(app: App) -> str:
+    """The key that calls are shown with: a demo's own, or a word in its place."""
+    tried = app.ready.get(TRY_KEY) if app.config.pages == "public" else None
+    return tried.decode() if tried else NO_KEY
+
+
+def _calls(call: Call) -> Html:
+    key = key_to_try(call.app)
+    base = call.app.config.public_url
+    shown = [
+        [h.h3(said), h.pre(h.code(f"curl -s -H 'X-API-Key: {key}' \\\n  '{base}{target}'"), tabindex=0)]
+        for said, target in _CALLS
+    ]
+    how = (
+        "These work as they stand: the key is of this demo."
+        if key != NO_KEY
+        else "Whoever runs this service gives out invite codes; the key of an account comes by mail."
+    )
+    return h.section(h.h2("Call it"), h.p(how), shown)
+
+
+def _minute(text: str) -> str:
+    return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M} UTC"

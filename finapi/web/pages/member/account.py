@@ -1,0 +1,210 @@
+"""The account's pages: tokens, usage, key, sessions and limits; webhooks with their attempts, and sniper targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from functools import wraps
+from typing import Any
+
+from finapi.accounts import sessions, users
+from finapi.core.errors import ApiError
+from finapi.web.html import charts, figures, frame
+from finapi.web.html.tags import Child, Html, h
+from finapi.web.http.call import API, Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import in_path, read_body
+from finapi.web.pages import cookie
+from finapi.web.pages.asked import ask, section, with_query
+from finapi.web.pages.member import signing_in
+
+ACTION_PARAMS = (in_path("action"),)
+PLACES = {"/account": "Account", "/account/webhooks": "Webhooks and targets"}
+Handler = Callable[[Call], Response]
+
+# What a form does: the call of the API, the page that it stands on, and what is said when it is done.
+ACTIONS = {
+    "rotate-key": ("POST /user/api-key/rotate", "/account", "The key is new. The old one no longer works."),
+    "settings": ("PUT /user/", "/account/webhooks", "The settings are stored."),
+    "rotate-secret": ("POST /webhooks/secret/rotate", "/account/webhooks", "The secret is new; both sign for a day."),
+    "test": ("POST /webhooks/test", "/account/webhooks", "A test event is on its way."),
+    "redeliver": ("POST /webhooks/deliveries/{delivery_id}/redeliver", "/account/webhooks", "It is sent again."),
+    "add-target": ("POST /sniper/targets", "/account/webhooks", "The target waits."),
+    "stop-target": ("POST /sniper/targets/{target_id}/stop", "/account/webhooks", "The target is stopped."),
+}
+
+
+def _own(handler: Handler) -> Handler:
+    """The page of somebody who is signed in; the form to sign in for others."""
+
+    @wraps(handler)
+    def shown(call: Call) -> Response:
+        return handler(call) if call.caller else signing_in.login_form(call, call.request.target, status=401)
+
+    return shown
+
+
+@_own
+def act(call: Call) -> Response:
+    """What a form asks for, done by the API's own handler, and back to its page."""
+    fields, name = cookie.checked(call), call.params["action"]
+    if name not in ACTIONS:
+        raise ApiError("NOT_FOUND", "There is no such form.")
+    told, place, _ = ACTIONS[name]
+    route = next(one for one in call.routes if one.name == told.replace(" ", f" {API}", 1))
+    body: dict[str, Any] = {key: value for key, value in fields.items() if value}
+    if name == "settings":
+        topics = [topic for topic in users.TOPICS if fields.get(f"topic-{topic}")]
+        body = {
+            "webhook_url": fields.get("webhook_url") or None,
+            "webhook_topics": topics,
+            "notify_email": "notify_email" in fields,
+        }
+    if "duration_minutes" in body:
+        body["duration_minutes"] = int(body["duration_minutes"]) if body["duration_minutes"].isdigit() else 0
+    if "form_types" in body:
+        body["form_types"] = [word.strip() for word in body["form_types"].split(",") if word.strip()]
+    params = {one.name: one.read(fields.get(one.name, "")) for one in route.params}
+    route.handler(replace(call, route=route, params=params, body=read_body(route.body or (), body)))
+    return cookie.see(with_query(place, done=name))
+
+
+@_own
+def end_others(call: Call) -> Response:
+    """The end of every other session."""
+    cookie.checked(call)
+    assert call.caller is not None
+    sessions.end_others(call.app, call.user_id, call.caller.session or b"")
+    return cookie.see("/account")
+
+
+@_own
+def show(call: Call) -> Response:
+    """The page at ``/account``."""
+    user, balance, usage = _of(call, "/user/")["user"], _of(call, "/account/balance"), _of(call, "/account/usage")
+    ledger = _of(call, "/account/transactions", limit=50, cursor=call.request.query.get("cursor", [""])[0])
+    left = figures.facts(
+        [
+            ("Tokens left", figures.whole(balance["current_balance"])),
+            ("Plan", f"{balance['plan_display_name']}, {balance['monthly_quota']:,} tokens"),
+            ("Refilled on", (balance["billing_cycle_end"] or "")[:10]),
+        ],
+        "held",
+    )
+    body = (left, _key(call, user), _usage(usage), _ledger(ledger), _limits(call), _sessions(call, user))
+    return _page(call, "/account", user, *body)
+
+
+def _of(call: Call, path: str, **given: Any) -> Any:
+    return ask(path, **given).answer(call)
+
+
+def _page(call: Call, place: str, user: Any, *body: Html | None) -> Response:
+    done = ACTIONS.get(call.request.query.get("done", [""])[0])
+    links = [h.a(said, href=to, aria_current="page" if to == place else None) for to, said in PLACES.items()]
+    head = h.header(h.h1(PLACES[place]), h.p(user["email"], class_="quiet"), class_="subject")
+    said = done and h.p(done[2], role="status", class_="note")
+    made = frame.page(
+        call, PLACES[place], head, h.nav(links, class_="tabs", aria_label="Account"), said, *body, wide=True
+    )
+    made.headers["Cache-Control"] = "no-store"
+    return made
+
+
+def _key(call: Call, user: Any) -> Html:
+    return section(
+        "API key",
+        h.details(h.summary("Show"), h.pre(h.code(user["api_key"] or "none until the email is verified"), tabindex=0)),
+        h.p("A new key ends the old one at once: whatever calls with it stops working.", class_="quiet"),
+        cookie.form(call, "/account/do/rotate-key", "Replace the key"),
+    )
+
+
+def _usage(usage: Any) -> Html:
+    days = [one["day"][5:] for one in usage["daily"]]
+    spent = charts.Drawn("Tokens", [Decimal(one["tokens_consumed"]) for one in usage["daily"]], figures.short)
+    chart = any(spent.values) and h.div(charts.bars("Tokens by day", days, [spent]), class_="charts")
+    said, rows = f"The last {usage['window_days']} days", usage["top_endpoints"]
+    grid = rows and figures.grid(said, ("Endpoint=#endpoint", ">Calls=calls", ">Tokens=tokens"), rows)
+    return section("Usage", chart, grid or h.p("Nothing was spent yet.", class_="quiet"))
+
+
+def _ledger(ledger: Any) -> Html:
+    rows, following = ledger["transactions"], ledger["next_cursor"]
+    columns = ("When=@created_at", ">Tokens=delta", "Why=reason", "Call=#endpoint")
+    more = following and h.p(h.a("Older changes", href=with_query("/account", cursor=following)))
+    return section("Ledger", figures.grid("Every change of the balance, newest first", columns, rows), more)
+
+
+def _limits(call: Call) -> Html:
+    columns = ("Zone=*zone", ">Calls=requests", ">in seconds=window_seconds", ">Left now=remaining")
+    return section("Limits", figures.grid("Asking used none of it", columns, _of(call, "/account/limits")["limits"]))
+
+
+def _sessions(call: Call, user: Any) -> Html:
+    assert call.caller is not None
+    with call.app.db.read() as tx:
+        rows = sessions.listed(tx, call.user_id, call.now)
+    mine = call.caller.session
+    this = ("", lambda one: "this one" if one["fingerprint"] == mine else "")
+    columns: list[figures.GridColumn] = ["Began=@created_at", "Ends=@expires_at", this]
+    said = f"{len(rows)} of at most {user['UserDeviceLimit']['device_limit']}"
+    ways = (cookie.form(call, "/logout", "Sign out"), cookie.form(call, "/account/end-others", "End all others"))
+    return section("Sessions", figures.grid(said, columns, rows), h.div(ways, class_="filters"))
+
+
+@_own
+def webhooks(call: Call) -> Response:
+    """The page at ``/account/webhooks``."""
+    user, targets = _of(call, "/user/")["user"], _of(call, "/sniper/targets", limit=50)["targets"]
+    secret, sent = _of(call, "/webhooks/secret"), _of(call, "/webhooks/deliveries", limit=20)["deliveries"]
+    topics = [
+        h.label(h.input(type="checkbox", name=f"topic-{one}", checked=one in user["webhook_topics"]), " ", one)
+        for one in users.TOPICS
+    ]
+    settings = cookie.form(
+        call, "/account/do/settings", "Store",
+        figures.entry("Address of your receiver", "webhook_url", user["webhook_url"], "url", maxlength=2000), topics,
+        h.label(h.input(type="checkbox", name="notify_email", checked=user["notify_email"]), " Mail to me"),
+    )  # fmt: skip
+    keys = h.details(h.summary("Show"), h.pre(h.code(secret["secret"]), tabindex=0))
+    rotate = cookie.form(call, "/account/do/rotate-secret", "Replace the secret")
+    add = cookie.form(
+        call, "/account/do/add-target", "Watch", figures.entry("Ticker or CIK", "ticker", required=True),
+        figures.entry("Minutes", "duration_minutes", 60, "number"),
+        figures.entry("Forms", "form_types", placeholder="8-K"), class_="filters",
+    )  # fmt: skip
+    return _page(
+        call, "/account/webhooks", user,
+        section("Receiver", settings), section("Signing secret", keys, rotate),
+        section("Deliveries", cookie.form(call, "/account/do/test", "Send a test event"), _deliveries(call, sent)),
+        section("Sniper targets", add, _targets(call, targets)),
+    )  # fmt: skip
+
+
+def _deliveries(call: Call, sent: list[Any]) -> Html:
+    columns: tuple[figures.GridColumn, ...] = (
+        *("Event=*event_type", "When=@created_at", "State=status", "To=url"),
+        ("Attempts", _attempts),
+        ("", lambda one: _button(call, "redeliver", "Send again", "delivery_id", one)),
+    )
+    return figures.grid("The last 20", columns, sent) if sent else h.p("Nothing was sent yet.", class_="quiet")
+
+
+def _attempts(one: Any) -> Html:
+    columns = ("Began=@started_at", ">ms=duration_ms", ">Status=status_code", "Error=error", "Answer=#response_body")
+    return h.details(h.summary(str(one["attempt_count"])), figures.grid("Attempts", columns, one["attempts"]))
+
+
+def _targets(call: Call, targets: list[Any]) -> Html:
+    def stop(one: Any) -> Child:
+        return _button(call, "stop-target", "Stop", "target_id", one) if one["status"] == "ACTIVE" else ""
+
+    forms = ("Forms", lambda one: ", ".join(one["form_types"]) or "every form")
+    columns: tuple[figures.GridColumn, ...] = ("Company=*ticker", "State=status", "Until=@end_time", forms, ("", stop))
+    return figures.grid("Newest first", columns, targets) if targets else h.p("No target waits.", class_="quiet")
+
+
+def _button(call: Call, action: str, said: str, field: str, one: Any) -> Html:
+    return cookie.form(call, f"/account/do/{action}", said, h.input(type="hidden", name=field, value=one[field]))

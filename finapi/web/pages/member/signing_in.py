@@ -1,0 +1,126 @@
+"""Signing in and out, registering by invite, and a forgotten password."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from finapi.accounts import invites, recovery, sessions
+from finapi.core.errors import ApiError
+from finapi.web.accounts.auth import GENERIC_RESET, LOGIN_BODY, REGISTER_BODY
+from finapi.web.html import frame
+from finapi.web.html.tags import Child, Html, h
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import read_body
+from finapi.web.pages import cookie
+
+
+def login_page(call: Call) -> Response:
+    """The page at ``/login``."""
+    return cookie.see("/account") if call.caller else login_form(call, call.request.query.get("next", [""])[0])
+
+
+def login_form(call: Call, to: str, wrong: ApiError | None = None, email: str = "", status: int = 200) -> Response:
+    """The form, and what was wrong with it; ``to`` is where it leads on."""
+    limit = call.app.config.device_limit
+    return _page(
+        call,
+        "Sign in",
+        wrong,
+        cookie.form(
+            call, "/login", "Sign in", h.input(type="hidden", name="next", value=to),
+            _field("Email", "email", "email", "username", email),
+            _field("Password", "password", "password", "current-password"),
+        ),
+        h.p(h.a("Forgotten password", href="/forgot"), " · ", h.a("Register with an invite code", href="/register")),
+        h.p(f"An account has at most {limit} sessions at once; the oldest ends when another begins.", class_="quiet"),
+        status=wrong.status if wrong else status,
+    )  # fmt: skip
+
+
+def login(call: Call) -> Response:
+    """A session in a cookie, and on to where the form was asked for."""
+    fields = cookie.checked(call)
+    email, to = fields.get("email", ""), fields.get("next", "")
+    try:
+        body = read_body(LOGIN_BODY, fields)
+        opened = sessions.login(call.app, body["email"], body["password"], call.request.address, call.now)
+    except ApiError as error:
+        if error.status >= 500 and error.status != 503:
+            raise
+        return login_form(call, to, error, email)
+    # Only to a page of this host: a path that begins with two slashes names another.
+    inside = to.startswith("/") and not to.startswith(("//", "/\\")) and to.isprintable()
+    return cookie.see(
+        to if inside else "/account", cookie.given(call.app, opened.token, call.app.config.session_lifetime)
+    )
+
+
+def logout(call: Call) -> Response:
+    """The end of this session."""
+    cookie.checked(call)
+    if call.caller and call.caller.session:
+        sessions.logout(call.app, call.caller.session)
+    return cookie.see("/", cookie.given(call.app, "", 0))
+
+
+def register_page(call: Call, wrong: ApiError | None = None, fields: Mapping[str, str] | None = None) -> Response:
+    """The page at ``/register``."""
+    told = fields or {}
+    made = cookie.form(
+        call, "/register", "Register", _field("Invite code", "invite_code", "text", "off", told.get("invite_code", "")),
+        _field("Email", "email", "email", "username", told.get("email", "")),
+        _field("Password, 8 characters or more", "password", "password", "new-password"),
+    )  # fmt: skip
+    by = h.p("An account needs an invite code from whoever runs this host.", class_="quiet")
+    return _page(call, "Register", wrong, made, by)
+
+
+def register(call: Call) -> Response:
+    """An account, not yet verified."""
+    fields = cookie.checked(call)
+    try:
+        body = read_body(REGISTER_BODY, {**fields, "invite_token": "x"})
+        with call.app.db.read() as tx:
+            token = invites.redeem(call.app, tx, fields.get("invite_code", ""), call.now)
+        sessions.register(call.app, body["email"], body["password"], token, call.request.address, call.now)
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        return register_page(call, error, fields)
+    return frame.page(
+        call, "Almost done", h.p("A link was sent to ", h.b(body["email"]), ". Follow it, then ", _sign_in())
+    )
+
+
+def forgot_page(call: Call) -> Response:
+    """The page at ``/forgot``."""
+    return _page(
+        call, "Forgotten password", None,
+        cookie.form(call, "/forgot", "Send a link", _field("Email", "email", "email", "username")),
+    )  # fmt: skip
+
+
+def forgot(call: Call) -> Response:
+    """The same answer whatever the email is."""
+    recovery.forget_password(call.app, cookie.checked(call).get("email", ""), call.now)
+    return frame.page(call, "Look at your mail", h.p(GENERIC_RESET))
+
+
+def _page(call: Call, title: str, wrong: ApiError | None, *body: Child, status: int = 0) -> Response:
+    retry = wrong.headers.get("Retry-After") if wrong and wrong.headers else None
+    said = h.p(wrong.message, retry and f" Wait {retry} seconds.", role="alert", id="problem") if wrong else None
+    made = frame.page(call, title, said, *body, status=status or (wrong.status if wrong else 200))
+    made.headers.update(dict(wrong.headers or {}) if wrong else {})
+    return made
+
+
+def _field(label: str, name: str, type: str, autocomplete: str, value: str = "") -> Html:
+    more = {"maxlength": 1024, "required": True, "autocomplete": autocomplete}
+    return h.div(
+        h.label(label, for_=name), h.input(id=name, name=name, type=type, value=value or None, **more), class_="field"
+    )
+
+
+def _sign_in() -> Html:
+    return h.a("sign in", href="/login")

@@ -1,0 +1,56 @@
+"""The route of a path, looked up in a table of routes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import takewhile
+from typing import NamedTuple
+
+from finapi.web.http.call import Route
+
+
+class Match(NamedTuple):
+    """The routes of a path by method, and its path parameters."""
+
+    by_method: dict[str, Route]
+    path_params: dict[str, str]
+
+
+class Router:
+    """Finds the routes of a path: literal segments before parameters, in time bounded by the path's length."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        by_path: dict[str, dict[str, Route]] = {}
+        for route in routes:
+            for path in route.paths:
+                by_path.setdefault(path, {})[route.method] = route
+        self._literal: dict[tuple[str, ...], dict[str, Route]] = {}
+        # By their length and the literal segments that they begin with.
+        self._patterns: dict[tuple[int, tuple[str, ...]], list[tuple[tuple[str, ...], dict[str, Route]]]] = {}
+        for path, by_method in by_path.items():
+            segments = tuple(path.strip("/").split("/"))
+            if "{" not in path:
+                self._literal[segments] = by_method
+                continue
+            begins = tuple(takewhile(lambda segment: not segment.startswith("{"), segments))
+            self._patterns.setdefault((len(segments), begins), []).append((segments, by_method))
+        self._matched = lru_cache(maxsize=1024)(self._match)
+        for patterns in self._patterns.values():
+            # False sorts first: a literal is tried before a parameter in the same place.
+            patterns.sort(key=lambda pattern: [segment.startswith("{") for segment in pattern[0]])
+
+    def match(self, segments: tuple[str, ...]) -> Match | None:
+        """The routes of a path given as decoded segments, or None when there is no such path."""
+        return self._matched(segments)
+
+    def _match(self, segments: tuple[str, ...]) -> Match | None:
+        by_method = self._literal.get(segments)
+        if by_method is not None:
+            return Match(by_method, {})
+        for known in range(len(segments) - 1, -1, -1):
+            for pattern, by_method in self._patterns.get((len(segments), segments[:known]), ()):
+                pairs = list(zip(pattern[known:], segments[known:], strict=True))
+                if all(name.startswith("{") or name == given for name, given in pairs):
+                    return Match(by_method, {name[1:-1]: given for name, given in pairs if name[0] == "{"})
+        return None

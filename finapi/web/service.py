@@ -1,0 +1,108 @@
+"""What the service says of itself: whether it works, its figures, and the OpenAPI document of its routes."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+from typing import Literal, TypedDict
+
+from finapi.app import App
+from finapi.core import metrics
+from finapi.core.errors import ApiError, unwritable
+from finapi.core.json import dumps
+from finapi.ops import status
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Request, Response
+from finapi.web.http.schema import TEXT, Schema, const
+
+
+class Alive(TypedDict):
+    """The process answers."""
+
+    status: Literal["ok"]
+
+
+class Ready(Alive):
+    """The store answers too."""
+
+    data_version: int
+
+
+DOCUMENT: Schema = {
+    "type": "object",
+    "properties": {
+        "openapi": const("3.1.0"),
+        "info": {"type": "object", "properties": {"title": TEXT, "version": TEXT}},
+        "servers": {"type": "array", "items": {"type": "object"}},
+        "paths": {"type": "object"},
+        "webhooks": {"type": "object"},
+        "components": {"type": "object"},
+    },
+    "required": ["openapi", "info", "servers", "paths", "webhooks", "components"],
+}
+
+OPENAPI = "openapi"
+
+# What a proxy adds: behind one, a loopback peer says nothing about where the caller is.
+FORWARDING = ("forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto")
+
+
+def livez(call: Call) -> Response:
+    """200 whenever the process answers at all."""
+    return Response(200, dumps({"status": "ok"}))
+
+
+def readyz(call: Call) -> Response:
+    """200 when the store can be read and written, with the version of the data that it holds."""
+    if call.app.db.trouble is not None:
+        raise unwritable()
+    with call.app.db.read() as tx:
+        version = tx.value("data_version")
+    return Response(200, dumps({"status": "ok", "data_version": version}))
+
+
+def openapi(call: Call) -> Response:
+    """The OpenAPI document of the route table."""
+    body = call.app.ready.get(OPENAPI)
+    if body is None:
+        # Late: most processes are never asked for it.
+        from finapi.web.openapi import document
+
+        body = call.app.ready[OPENAPI] = dumps(document(call.app.config.public_url, call.routes))
+    return Response(200, body)
+
+
+def openapi_is_ready(app: App) -> bool:
+    """Whether the document has been made."""
+    return OPENAPI in app.ready
+
+
+def figures(call: Call) -> Response:
+    """Every figure in Prometheus's text format; FORBIDDEN for callers that may not read them."""
+    if not (_local(call.request) or _token(call.request, call.app.config.metrics_token)):
+        raise ApiError("FORBIDDEN", "Metrics are served to this host and to callers with the metrics token.")
+    return Response(200, call.app.metrics.text(status.figures(call.app)).encode(), metrics.CONTENT_TYPE)
+
+
+def _local(request: Request) -> bool:
+    if any(name in request.headers for name in FORWARDING):
+        return False
+    # A page that makes its own name mean this address asks for that name (DNS rebinding).
+    host = re.sub(r":[0-9]*$", "", request.headers.get("host", "")).strip("[]").lower()
+    return _is_loopback(request.peer) and (host == "localhost" or _is_loopback(host))
+
+
+def _is_loopback(text: str) -> bool:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+def _token(request: Request, expected: str) -> bool:
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    return (
+        bool(expected) and scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), expected.encode())
+    )

@@ -1,0 +1,107 @@
+-- name: take_tokens
+UPDATE userplans
+SET reach_limit_api = reach_limit_api + :cost, updated_at = :now
+WHERE user_id = :user_id AND total_limit_api - reach_limit_api >= :cost
+
+-- name: give_back_tokens
+-- Beyond what was spent of this period (it began after the debit) tokens are added as bought ones are.
+UPDATE userplans
+SET total_limit_api = total_limit_api + max(0, :cost - reach_limit_api),
+    bought = bought + max(0, :cost - reach_limit_api),
+    reach_limit_api = max(0, reach_limit_api - :cost),
+    updated_at = :now
+WHERE user_id = :user_id
+
+-- name: insert_ledger_row
+INSERT INTO ledger (user_id, delta, reason, endpoint, request_id, status, open, created_at)
+VALUES (:user_id, :delta, :reason, :endpoint, :request_id, :status, :open, :now)
+
+-- name: close_debit
+UPDATE ledger SET open = 0, status = :status WHERE id = :id AND open = 1
+
+-- name: keep_debit
+UPDATE ledger SET open = 0, status = 200 WHERE id = ? AND open = 1
+
+-- name: open_debits
+SELECT id, user_id, -delta AS cost, endpoint, request_id FROM ledger WHERE open = 1
+
+-- name: debits_open_since
+SELECT id, -delta AS cost, endpoint FROM ledger WHERE open = 1 AND created_at < :before
+
+-- name: ledger_rows
+-- Purchases, grants and refills are no calls: an endpoint tells which row is one.
+SELECT id, created_at, delta, reason, endpoint, request_id, status AS response_status,
+    CASE WHEN endpoint IS NOT NULL THEN abs(delta) END AS cost_tier
+FROM ledger
+WHERE user_id = :user_id AND (:before IS NULL OR id < :before)
+ORDER BY id DESC
+LIMIT :limit OFFSET :offset
+
+-- name: unsummed
+-- The last row that is summed, and the last there is.
+SELECT last_id AS summed, (SELECT max(id) FROM ledger) AS last_id FROM ledger_summed
+
+-- name: sum_ledger_rows
+INSERT INTO ledger_days (user_id, day, endpoint, tokens, calls)
+SELECT user_id, substr(created_at, 1, 10) AS day, endpoint, -sum(delta), sum(reason = 'debit')
+FROM ledger
+WHERE id > :summed AND id <= :to AND endpoint IS NOT NULL
+GROUP BY user_id, day, endpoint
+ON CONFLICT (user_id, day, endpoint) DO UPDATE
+SET tokens = tokens + excluded.tokens, calls = calls + excluded.calls
+
+-- name: put_summed
+UPDATE ledger_summed SET last_id = :to
+
+-- name: spent_by_day
+-- The sums, and the rows that were written since.
+SELECT day, sum(tokens) AS tokens_consumed, sum(calls) AS calls
+FROM (
+    SELECT day, tokens, calls FROM ledger_days WHERE user_id = :user_id AND day >= :first
+    UNION ALL
+    SELECT substr(created_at, 1, 10), -delta, reason = 'debit'
+    FROM ledger
+    WHERE user_id = :user_id AND id > (SELECT last_id FROM ledger_summed) AND endpoint IS NOT NULL
+)
+WHERE day >= :first
+GROUP BY day
+ORDER BY day
+
+-- name: spent_by_endpoint
+SELECT endpoint, sum(tokens) AS tokens, sum(calls) AS calls
+FROM (
+    SELECT day, endpoint, tokens, calls FROM ledger_days WHERE user_id = :user_id AND day >= :first
+    UNION ALL
+    SELECT substr(created_at, 1, 10), endpoint, -delta, reason = 'debit'
+    FROM ledger
+    WHERE user_id = :user_id AND id > (SELECT last_id FROM ledger_summed) AND endpoint IS NOT NULL
+)
+WHERE day >= :first
+GROUP BY endpoint
+ORDER BY tokens DESC, calls DESC, endpoint
+LIMIT 10
+
+-- name: unequal_balances
+SELECT users.email, userplans.total_limit_api - userplans.reach_limit_api AS balance,
+    (SELECT coalesce(sum(delta), 0) FROM ledger WHERE ledger.user_id = users.id) AS ledger
+FROM userplans
+JOIN users ON users.id = userplans.user_id
+WHERE balance <> ledger
+ORDER BY users.id
+
+-- name: unequal_wallets
+SELECT users.email, users.credit_cents, coalesce(sum(wallet.cents), 0) AS rows
+FROM users
+LEFT JOIN wallet ON wallet.user_id = users.id
+GROUP BY users.id
+HAVING users.credit_cents <> rows
+ORDER BY users.id
+
+-- name: spent_by_account
+SELECT users.email, userplans.plan, sum(ledger_days.tokens) AS tokens, sum(ledger_days.calls) AS calls
+FROM ledger_days
+JOIN users ON users.id = ledger_days.user_id
+LEFT JOIN userplans ON userplans.user_id = users.id
+WHERE ledger_days.day >= :first
+GROUP BY users.id
+ORDER BY tokens DESC, users.email

@@ -1,0 +1,28 @@
+-- name: login_failures
+SELECT email, failures, last_at FROM login_failures WHERE last_at > :since
+
+-- name: keep_login_failures
+INSERT INTO login_failures (email, failures, last_at) VALUES (:email, :failures, :last_at)
+ON CONFLICT (email) DO UPDATE SET failures = excluded.failures, last_at = excluded.last_at
+
+-- name: forget_login_failures
+DELETE FROM login_failures WHERE email = :email
+
+-- name: forget_old_login_failures
+DELETE FROM login_failures WHERE last_at <= :before
+
+-- name: login_address
+SELECT 1 FROM login_addresses WHERE user_id = :user_id AND address = :address AND last_at > :since
+
+-- name: keep_login_address
+INSERT INTO login_addresses (user_id, address, last_at) VALUES (:user_id, :address, :now)
+ON CONFLICT (user_id, address) DO UPDATE SET last_at = excluded.last_at
+
+-- name: forget_old_login_addresses
+DELETE FROM login_addresses WHERE last_at <= :before
+
+-- name: forget_login_addresses_beyond
+DELETE FROM login_addresses
+WHERE user_id = :user_id AND address NOT IN (
+    SELECT address FROM login_addresses WHERE user_id = :user_id ORDER BY last_at DESC, address LIMIT :most
+)

@@ -1,0 +1,42 @@
+-- name: put_verification
+INSERT INTO verifications (user_id, uuid, created_at, expires_at)
+VALUES (:user_id, :uuid, :now, :expires_at)
+ON CONFLICT (user_id) DO UPDATE
+SET uuid = excluded.uuid, created_at = excluded.created_at, expires_at = excluded.expires_at
+RETURNING id
+
+-- name: verification
+SELECT verifications.id, verifications.user_id, verifications.uuid, verifications.expires_at, users.email
+FROM verifications
+JOIN users ON users.id = verifications.user_id
+WHERE verifications.id = :id
+
+-- name: live_verification_of
+SELECT id FROM verifications WHERE user_id = :user_id AND expires_at > :now
+
+-- name: put_reset
+-- By email, so that the work is the same whether there is such a user or not.
+INSERT INTO resets (user_id, uuid, created_at, expires_at)
+SELECT id, :uuid, :now, :expires_at FROM users WHERE email = :email
+ON CONFLICT (user_id) DO UPDATE
+SET uuid = excluded.uuid, created_at = excluded.created_at, expires_at = excluded.expires_at
+WHERE resets.expires_at <= :now
+RETURNING id
+
+-- name: reset
+SELECT resets.id, resets.user_id, resets.uuid, resets.expires_at, users.email
+FROM resets
+JOIN users ON users.id = resets.user_id
+WHERE resets.id = :id
+
+-- name: consume_reset
+DELETE FROM resets WHERE id = :id AND uuid = :uuid AND expires_at > :now RETURNING user_id
+
+-- name: delete_reset
+DELETE FROM resets WHERE id = :id
+
+-- name: failing_receiver
+SELECT users.email, substr(failing_receivers.lane, 1, instr(failing_receivers.lane, ' ') - 1) AS host
+FROM failing_receivers
+JOIN users ON users.id = failing_receivers.user_id
+WHERE failing_receivers.id = :id

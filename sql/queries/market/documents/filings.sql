@@ -1,0 +1,86 @@
+-- name: filing_row
+SELECT id, accession, form, filed_at, accepted_at, period_of_report, primary_document, description, items, size,
+    is_xbrl, is_inline_xbrl, file_number, evidence
+FROM filings
+WHERE accession = :accession
+
+-- name: filing_by_id
+SELECT accession, filed_at FROM filings WHERE id = :id
+
+-- name: filing_parties
+SELECT cik, rank FROM filing_parties WHERE filing_id = :filing_id
+
+-- name: insert_filing
+INSERT INTO filings (accession, cik, form, filed_at, accepted_at, period_of_report, primary_document, description,
+    items, size, is_xbrl, is_inline_xbrl, file_number, evidence, first_seen_at, updated_at)
+VALUES (:accession, :cik, :form, :filed_at, :accepted_at, :period_of_report, :primary_document, :description,
+    :items, :size, :is_xbrl, :is_inline_xbrl, :file_number, :evidence, :now, :now)
+
+-- name: update_filing
+UPDATE filings
+SET cik = :cik,
+    form = :form,
+    filed_at = :filed_at,
+    accepted_at = :accepted_at,
+    period_of_report = :period_of_report,
+    primary_document = :primary_document,
+    description = :description,
+    items = :items,
+    size = :size,
+    is_xbrl = :is_xbrl,
+    is_inline_xbrl = :is_inline_xbrl,
+    file_number = :file_number,
+    evidence = :evidence,
+    updated_at = :now
+WHERE id = :id
+
+-- name: put_parties
+INSERT INTO filing_parties (filing_id, cik, rank) VALUES (?, ?, ?)
+ON CONFLICT (filing_id, cik) DO UPDATE SET rank = excluded.rank WHERE excluded.rank < rank
+
+-- name: insert_terms
+INSERT INTO filing_terms (term, filed_at, number) VALUES (?, ?, ?)
+
+-- name: delete_terms
+DELETE FROM filing_terms WHERE term = ? AND filed_at = ? AND number = ?
+
+-- name: add_form_entities
+INSERT INTO form_entities (form, cik, filings) VALUES (?, ?, 1)
+ON CONFLICT (form, cik) DO UPDATE SET filings = filings + 1
+
+-- name: remove_form_entities
+UPDATE form_entities SET filings = filings - 1 WHERE form = ? AND cik = ?
+
+-- name: has_documents
+SELECT EXISTS (SELECT 1 FROM filing_documents WHERE filing_id = :filing_id)
+
+-- name: filing_documents
+SELECT seq, type, filename, description, size FROM filing_documents WHERE filing_id = :filing_id ORDER BY seq
+
+-- name: insert_documents
+INSERT INTO filing_documents (filing_id, seq, type, filename, description, size) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: put_unfiled
+INSERT OR IGNORE INTO filings (accession, cik, form, period_of_report) VALUES (:accession, :cik, :form, :period)
+
+-- name: filings_like
+-- Filings that the SEC told of (the first digit is the evidence of the form): what another XBRL document claimed
+-- is no evidence.
+SELECT filings.accession, filings.filed_at
+FROM filing_parties
+JOIN filings ON filings.id = filing_parties.filing_id
+WHERE filing_parties.cik = :cik AND filings.form = :form AND filings.period_of_report = :period
+    AND filings.filed_at IS NOT NULL AND filings.evidence >= '2'
+LIMIT 2
+
+-- name: filing_date
+SELECT filed_at FROM filings WHERE accession = :accession
+
+-- name: filing_id
+SELECT id FROM filings WHERE accession = :accession
+
+-- name: unfiled
+SELECT id, cik, form, period_of_report FROM filings WHERE cik = :cik AND accession GLOB 'unfiled-*'
+
+-- name: delete_filing
+DELETE FROM filings WHERE id = :id

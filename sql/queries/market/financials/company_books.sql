@@ -1,0 +1,55 @@
+-- name: book_filings
+SELECT fact_sets.id, fact_sets.source, filings.accession, coalesce(filings.form, reports.form) AS form,
+    filings.filed_at, coalesce(reports.fiscal_year, fact_sets.fiscal_year) AS fiscal_year, reports.fiscal_period, reports.period_of_report
+FROM fact_sets
+JOIN filings ON filings.id = fact_sets.filing_id
+LEFT JOIN reports ON reports.id = fact_sets.report_id
+WHERE fact_sets.cik = :cik AND (:as_of IS NULL OR filings.filed_at <= :as_of)
+ORDER BY fact_sets.id
+
+-- name: book_standard_concepts
+SELECT id FROM concepts WHERE name IN (SELECT value FROM json_each(:names))
+
+-- name: book_own_concepts
+-- The filer's own concepts; companyfacts has none of them.
+SELECT id, name
+FROM concepts
+WHERE id IN (
+    SELECT facts.concept_id
+    FROM fact_sets
+    JOIN facts ON facts.fact_set_id = fact_sets.id AND facts.dimension_id = fact_sets.whole
+    WHERE fact_sets.id IN (SELECT value FROM json_each(:sets)) AND facts.hidden = 0 AND facts.unit_id <> 0
+)
+
+-- name: book_facts
+-- place is where the set of facts stands in the list that is asked for. The plus keeps a set read in one pass:
+-- hundreds of searches by concept in each of a hundred sets take twice as long.
+SELECT concepts.name, units.name, facts.end_day, facts.days, facts.value, facts.decimals, json_each.key
+FROM json_each(:sets)
+CROSS JOIN fact_sets ON fact_sets.id = json_each.value
+CROSS JOIN facts ON facts.fact_set_id = fact_sets.id AND facts.dimension_id = fact_sets.whole
+    AND +facts.concept_id IN (SELECT value FROM json_each(:concepts))
+JOIN concepts ON concepts.id = facts.concept_id
+JOIN units ON units.id = facts.unit_id
+WHERE facts.hidden = 0 AND facts.unit_id <> 0
+
+-- name: book_company
+SELECT sic, fiscal_year_end, facts_changed FROM companies WHERE cik = :cik
+
+-- name: book_companies
+SELECT cik
+FROM companies
+WHERE EXISTS (SELECT 1 FROM fact_sets WHERE fact_sets.cik = companies.cik)
+ORDER BY cik
+
+-- name: book_dimensioned_facts
+-- The facts of some concepts with their dimensions; of a cover page also those without (:least is 0 and not 1).
+SELECT concepts.name AS concept, units.name AS unit, facts.end_day, facts.days, facts.value, facts.decimals,
+    json_each.key AS place, dimensions.members
+FROM json_each(:sets)
+CROSS JOIN facts ON facts.fact_set_id = json_each.value AND facts.dimension_id >= :least
+    AND facts.concept_id IN (SELECT id FROM concepts WHERE name IN (SELECT value FROM json_each(:concepts)))
+JOIN concepts ON concepts.id = facts.concept_id
+JOIN units ON units.id = facts.unit_id
+JOIN dimensions ON dimensions.id = facts.dimension_id
+WHERE facts.hidden = 0

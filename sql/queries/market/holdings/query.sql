@@ -1,0 +1,56 @@
+-- name: cover_pages
+-- The reports of some funds and filings, or the newest that are looked at, of which every test of some choice holds:
+-- none comes out as its "not". A report without a day was filed in no range of days.
+SELECT report.id, printf('%010d', report.cik) AS cik, accession AS accession_number, form AS form_type, amendment_type,
+    period AS period_of_report, nullif(filed_at, '') AS filed_date, name AS filer_name, address, report_type,
+    file_number, signer AS signing_officer, signer_title AS signing_officer_title,
+    value_total * total_unit AS total_value_usd, entry_total AS holdings_count, row_count AS table_rows, value_unit_rule
+FROM holdings_reports AS report
+WHERE report.id IN (
+    SELECT id FROM holdings_reports WHERE cik IN (SELECT value FROM json_each(:ciks))
+    UNION ALL
+    SELECT id FROM holdings_reports WHERE accession IN (SELECT value FROM json_each(:accessions))
+    UNION ALL
+    SELECT id FROM (
+        SELECT id FROM holdings_reports WHERE filed_at >= '' ORDER BY filed_at DESC, accession DESC LIMIT :looked
+    )
+) AND EXISTS (
+    SELECT 1
+    FROM json_each(:choices) AS choice
+    WHERE NOT EXISTS (
+        SELECT 1
+        FROM json_each(choice.value) AS test
+        WHERE (test.value ->> 'not') = CASE test.value ->> 'field'
+            WHEN 'period' THEN period BETWEEN coalesce(test.value ->> 'low', '') AND coalesce(test.value ->> 'high', 'a')
+            WHEN 'filed' THEN filed_at BETWEEN coalesce(test.value ->> 'low', '0')
+                AND coalesce(test.value ->> 'high', 'a')
+            WHEN 'security' THEN EXISTS (
+                SELECT 1 FROM positions AS held
+                WHERE held.cik = report.cik AND held.period = report.period AND held.kind IN (0, 1, 2, 3)
+                    AND held.security_id IN (SELECT value FROM json_each(test.value, '$.values')) AND held.status <> 5
+            )
+            ELSE CASE test.value ->> 'field' WHEN 'cik' THEN report.cik WHEN 'form' THEN form ELSE accession END
+                IN (SELECT value FROM json_each(test.value, '$.values'))
+        END
+    )
+)
+ORDER BY filed_at DESC, accession DESC, report.id
+LIMIT :limit OFFSET :offset
+
+-- name: more_cover_pages
+SELECT 1 FROM holdings_reports WHERE filed_at >= '' ORDER BY filed_at DESC LIMIT 1 OFFSET :looked
+
+-- name: fund_quarters_to_test
+SELECT quarter.cik, quarter.period, report.accession, report.form, report.filed_at AS filed
+FROM fund_quarters AS quarter
+JOIN holdings_reports AS report ON report.id = quarter.report_id
+WHERE quarter.cik = :cik
+ORDER BY quarter.period DESC
+
+-- name: fund_of_accession
+SELECT cik FROM holdings_reports WHERE accession = :accession
+
+-- name: securities_to_test
+SELECT id FROM securities WHERE ticker = :ticker
+UNION ALL
+SELECT id FROM securities WHERE cusip = :cusip

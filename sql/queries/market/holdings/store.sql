@@ -1,0 +1,155 @@
+-- name: put_fund
+INSERT INTO funds (cik, name, name_as_of, filing_count)
+VALUES (:cik, :name, :as_of, 0)
+ON CONFLICT (cik) DO UPDATE
+SET name = excluded.name, name_as_of = excluded.name_as_of
+WHERE (excluded.name_as_of, excluded.name) > (funds.name_as_of, funds.name)
+
+-- name: delete_fund_words
+DELETE FROM fund_words WHERE cik = :cik
+
+-- name: insert_fund_words
+INSERT OR IGNORE INTO fund_words (word, cik) VALUES (?, ?)
+
+-- name: count_fund
+UPDATE funds
+SET (filing_count, latest_filed_at) = (
+        SELECT count(DISTINCT accession), max(filed_at) FROM holdings_reports WHERE holdings_reports.cik = funds.cik
+    ),
+    (latest_period, latest_value) = (
+        SELECT period, value FROM fund_quarters WHERE fund_quarters.cik = funds.cik ORDER BY period DESC LIMIT 1
+    )
+WHERE cik = :cik
+
+-- name: insert_holdings_report
+-- Its number, day and unit of value are those of its filing, which refiling repeats.
+INSERT INTO holdings_reports (filing_id, cik, accession, filed_at, sha256, form, period, report_type, amendment_type,
+    amendment_number, name, address, file_number, signer, signer_title, signed, entry_total, value_total,
+    confidential_omitted, row_count, row_value, value_unit, total_unit, value_unit_rule, corrected, documents)
+VALUES (:filing_id, :cik, '', '', :sha256, :form, :period, :report_type, :amendment_type,
+    :amendment_number, :name, :address, :file_number, :signer, :signer_title, :signed, :entry_total, :value_total,
+    :confidential_omitted, :row_count, :row_value, 1, 1, '', 0, :documents)
+
+-- name: insert_holdings_managers
+INSERT INTO holdings_managers (report_id, seq, number, name, cik, file_number, included) VALUES (?, ?, ?, ?, ?, ?, ?)
+
+-- name: insert_holding_names
+INSERT OR IGNORE INTO holding_names (issuer, title) VALUES (?, ?)
+
+-- name: holding_name_id
+SELECT id FROM holding_names WHERE issuer = :issuer AND title = :title
+
+-- name: insert_holdings
+INSERT INTO holdings (report_id, seq, security_id, name_id, kind, principal, value, amount, figi, discretion, managers,
+    sole, shared, none)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: holdings_reports_of_content
+SELECT id, filing_id, accession, filed_at
+FROM holdings_reports
+WHERE cik = :cik AND sha256 = :sha256
+ORDER BY accession
+
+-- name: holdings_reports_of_filing
+SELECT id, cik, period FROM holdings_reports WHERE filing_id = :filing_id
+
+-- name: redated_holdings_reports
+SELECT holdings_reports.id, holdings_reports.cik, holdings_reports.period
+FROM holdings_redated
+CROSS JOIN holdings_reports ON holdings_reports.id = holdings_redated.report_id
+ORDER BY holdings_reports.id
+
+-- name: clear_redated_holdings_reports
+DELETE FROM holdings_redated
+
+-- name: move_holdings_report
+UPDATE holdings_reports SET filing_id = :filing_id WHERE id = :id
+
+-- name: refile_holdings_report
+UPDATE holdings_reports
+SET (accession, filed_at) = (SELECT accession, coalesce(filed_at, '') FROM filings WHERE filings.id = filing_id)
+WHERE id = :id
+
+-- name: holdings_report
+SELECT cik, name, accession, filed_at, signed, period, value_total, row_value FROM holdings_reports WHERE id = :id
+
+-- name: priced_holdings
+SELECT value, amount FROM holdings WHERE report_id = :report_id AND kind = 0
+
+-- name: names_in_holdings
+-- Beside min() SQLite gives the other columns of the row that has it.
+SELECT securities.cusip, holding_names.issuer, holding_names.title,
+    min(holding_names.issuer || char(0) || holding_names.title)
+FROM holdings
+JOIN securities ON securities.id = holdings.security_id
+JOIN holding_names ON holding_names.id = holdings.name_id
+WHERE holdings.report_id = :report_id
+GROUP BY securities.cusip
+
+-- name: set_value_unit
+UPDATE holdings_reports
+SET value_unit = :value_unit, total_unit = :total_unit, value_unit_rule = :rule, corrected = :corrected
+WHERE id = :id
+
+-- name: reports_of_quarter
+SELECT id, accession, filed_at, form, amendment_type, amendment_number, entry_total, row_count, sha256,
+    value_total * total_unit AS stated
+FROM holdings_reports
+WHERE cik = :cik AND period = :period
+
+-- name: holdings_of_report
+SELECT holdings.kind, security_id, report_id, name_id, 1, amount, value * value_unit, figi, discretion, managers, sole,
+    shared, none
+FROM holdings
+JOIN holdings_reports ON holdings_reports.id = holdings.report_id
+WHERE report_id = :report_id
+ORDER BY seq
+
+-- name: fund_quarter
+SELECT complete, compared FROM fund_quarters WHERE cik = :cik AND period = :period
+
+-- name: delete_fund_quarter
+DELETE FROM fund_quarters WHERE cik = :cik AND period = :period
+
+-- name: insert_fund_quarter
+INSERT INTO fund_quarters (cik, period, report_id, reports, complete, compared, value, positions, options, new,
+    increased, decreased, unchanged, closed)
+VALUES (:cik, :period, :report_id, :reports, :complete, :compared, :value, :positions, :options, :new,
+    :increased, :decreased, :unchanged, :closed)
+
+-- name: positions_of_quarter
+SELECT kind, security_id, report_id, name_id, row_count, shares, value, figi, discretion, managers, sole, shared, none,
+    status, previous_shares, previous_value, flow
+FROM positions
+WHERE cik = :cik AND period = :period
+
+-- name: delete_positions
+DELETE FROM positions WHERE cik = :cik AND period = :period
+
+-- name: insert_positions
+INSERT INTO positions (cik, period, kind, security_id, report_id, name_id, row_count, shares, value, figi, discretion,
+    managers, sole, shared, none, status, previous_shares, previous_value, flow)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: add_to_security_quarters
+INSERT INTO security_quarters (period, security_id, funds, shares, value, compared, compared_shares, previous_shares,
+    flow, bought, sold, new, increased, decreased, unchanged, closed)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (period, security_id) DO UPDATE
+SET funds = funds + excluded.funds,
+    shares = shares + excluded.shares,
+    value = value + excluded.value,
+    compared = compared + excluded.compared,
+    compared_shares = compared_shares + excluded.compared_shares,
+    previous_shares = previous_shares + excluded.previous_shares,
+    flow = flow + excluded.flow,
+    bought = bought + excluded.bought,
+    sold = sold + excluded.sold,
+    new = new + excluded.new,
+    increased = increased + excluded.increased,
+    decreased = decreased + excluded.decreased,
+    unchanged = unchanged + excluded.unchanged,
+    closed = closed + excluded.closed
+
+-- name: delete_empty_security_quarters
+DELETE FROM security_quarters WHERE period = ? AND security_id = ? AND funds = 0 AND closed = 0

@@ -1,0 +1,127 @@
+-- name: sums_by_issuer
+-- One company's trades come from its own index, those of all from the index of days. Bits of roles as in titles.py.
+SELECT issuer_cik, count(*) AS total_transactions,
+    count(*) FILTER (WHERE direction = 1) AS total_buys, count(*) FILTER (WHERE direction = -1) AS total_sells,
+    coalesce(sum(value) FILTER (WHERE direction = 1), 0) AS total_buy_value,
+    coalesce(sum(value) FILTER (WHERE direction = -1), 0) AS total_sell_value,
+    count(*) FILTER (WHERE value IS NULL) AS transactions_without_value,
+    count(DISTINCT owner_cik) AS unique_insiders,
+    count(DISTINCT owner_cik) FILTER (WHERE direction = 1) AS unique_buyers,
+    count(DISTINCT owner_cik) FILTER (WHERE direction = -1) AS unique_sellers,
+    count(*) FILTER (WHERE direction = 1 AND rule_10b5_1) AS rule_10b5_1_buy_count,
+    count(*) FILTER (WHERE direction = -1 AND rule_10b5_1) AS rule_10b5_1_sell_count,
+    coalesce(sum(value) FILTER (WHERE direction = 1 AND rule_10b5_1), 0) AS rule_10b5_1_buy_value,
+    coalesce(sum(value) FILTER (WHERE direction = -1 AND rule_10b5_1), 0) AS rule_10b5_1_sell_value,
+    count(*) FILTER (WHERE direction = 1 AND roles & 16) AS csuite_buy_count,
+    count(*) FILTER (WHERE direction = -1 AND roles & 16) AS csuite_sell_count,
+    coalesce(sum(value) FILTER (WHERE direction = 1 AND roles & 16), 0) AS csuite_buy_value,
+    coalesce(sum(value) FILTER (WHERE direction = -1 AND roles & 16), 0) AS csuite_sell_value,
+    coalesce(sum(value) FILTER (WHERE direction = 1 AND roles & 2), 0) AS officer_buy_value,
+    coalesce(sum(value) FILTER (WHERE direction = -1 AND roles & 2), 0) AS officer_sell_value,
+    coalesce(sum(value) FILTER (WHERE direction = 1 AND roles & 1), 0) AS director_buy_value,
+    coalesce(sum(value) FILTER (WHERE direction = -1 AND roles & 1), 0) AS director_sell_value,
+    count(DISTINCT form_id) AS filing_count, max(date) AS latest_transaction_date
+FROM (
+    SELECT issuer_cik, owner_cik, form_id, roles, direction, value, date, rule_10b5_1, is_cashless, is_sell_to_cover,
+        sector, industry
+    FROM insider_transactions INDEXED BY insider_transactions_by_issuer
+    WHERE superseded_by IS NULL AND direction <> 0 AND issuer_cik = :issuer AND filed_day >= :since
+    UNION ALL
+    SELECT issuer_cik, owner_cik, form_id, roles, direction, value, date, rule_10b5_1, is_cashless, is_sell_to_cover,
+        sector, industry
+    FROM insider_transactions INDEXED BY insider_trades_by_day
+    WHERE :issuer IS NULL AND superseded_by IS NULL AND direction <> 0 AND filed_day >= :since
+) AS trade
+WHERE (:date_from IS NULL OR date >= :date_from) AND roles & :with_roles = :with_roles
+    AND NOT (:no_plan AND rule_10b5_1) AND NOT (:no_cashless AND is_cashless) AND NOT (:no_cover AND is_sell_to_cover)
+    AND (:sector IS NULL OR sector = :sector) AND (:industry IS NULL OR industry = :industry)
+GROUP BY issuer_cik
+
+-- name: sums_by_group
+SELECT CASE WHEN :by_industry THEN industry ELSE sector END AS grouped, count(*) AS transaction_count,
+    count(DISTINCT form_id) AS filing_count, count(DISTINCT owner_cik) AS unique_insiders,
+    count(DISTINCT issuer_cik) AS unique_issuers,
+    count(*) FILTER (WHERE direction = 1) AS buy_count, count(*) FILTER (WHERE direction = -1) AS sell_count,
+    coalesce(sum(value) FILTER (WHERE direction = 1), 0) AS buy_value,
+    coalesce(sum(value) FILTER (WHERE direction = -1), 0) AS sell_value
+FROM insider_transactions
+WHERE superseded_by IS NULL AND filed_day >= :since AND (:date_from IS NULL OR date >= :date_from)
+    AND NOT (:no_plan AND rule_10b5_1) AND NOT (:no_cashless AND is_cashless) AND NOT (:no_cover AND is_sell_to_cover)
+    AND roles & :with_roles = :with_roles AND roles & :without_roles = 0 AND (:code IS NULL OR code = :code)
+    AND (:acquired_disposed IS NULL OR acquired_disposed = :acquired_disposed)
+    AND (:min_value IS NULL OR value >= :min_value) AND (:max_value IS NULL OR value <= :max_value)
+    AND (:sector IS NULL OR sector = :sector) AND (:industry IS NULL OR industry = :industry)
+GROUP BY grouped
+
+-- name: clusters
+-- Companies in which several insiders bought, or several sold; the date is that of the trade.
+SELECT issuer_cik, direction, count(DISTINCT owner_cik) AS insider_count, coalesce(sum(value), 0) AS total_value,
+    count(*) AS transaction_count, min(date) AS first_date, max(date) AS last_date, max(filed_day) AS last_day,
+    max(roles & 1) AS has_director, max(roles & 2) AS has_officer, max(roles & 4) AS has_ten_percent_owner,
+    max(roles & 16) AS has_c_suite
+FROM insider_transactions INDEXED BY insider_trades_by_day
+WHERE superseded_by IS NULL AND direction <> 0 AND filed_day >= :since
+    AND (:sector IS NULL OR sector = :sector) AND (:industry IS NULL OR industry = :industry)
+    AND NOT (:no_plan AND rule_10b5_1) AND NOT (:no_cashless AND is_cashless) AND NOT (:no_cover AND is_sell_to_cover)
+GROUP BY issuer_cik, direction
+HAVING insider_count >= :min_insiders AND (:min_value IS NULL OR total_value >= :min_value)
+ORDER BY insider_count DESC, total_value DESC, issuer_cik, direction DESC
+LIMIT :limit OFFSET :offset
+
+-- name: trades_of_cluster
+SELECT DISTINCT trade.id, trade.shares, trade.value, insiders.name
+FROM insider_transactions AS trade
+JOIN insiders ON insiders.cik = trade.owner_cik
+WHERE trade.superseded_by IS NULL AND trade.issuer_cik = :issuer AND trade.filed_day >= :since
+    AND trade.direction = :direction
+    AND NOT (:no_plan AND trade.rule_10b5_1) AND NOT (:no_cashless AND trade.is_cashless)
+    AND NOT (:no_cover AND trade.is_sell_to_cover)
+ORDER BY insiders.name
+
+-- name: issuers_named
+SELECT cik, printf('%010d', cik) AS issuer_cik, name AS company_name, sic, ticker
+FROM json_each(:ciks)
+CROSS JOIN companies_with_ticker ON cik = json_each.value
+
+-- name: trade_days
+SELECT filed_day, coalesce(sum(value) FILTER (WHERE direction = 1), 0) AS buy,
+    coalesce(sum(value) FILTER (WHERE direction = -1), 0) AS sell,
+    count(*) FILTER (WHERE direction = 1) AS buys, count(*) FILTER (WHERE direction = -1) AS sells
+FROM insider_transactions INDEXED BY insider_trades_by_day
+WHERE superseded_by IS NULL AND direction <> 0 AND filed_day >= :since
+GROUP BY filed_day
+ORDER BY filed_day DESC
+
+-- name: top_issuers
+SELECT companies.ticker, companies.name AS company_name, top.total_value
+FROM (
+    SELECT issuer_cik, sum(value) AS total_value
+    FROM insider_transactions INDEXED BY insider_trades_by_day
+    WHERE superseded_by IS NULL AND direction <> 0 AND filed_day >= :since AND value IS NOT NULL
+    GROUP BY issuer_cik
+    ORDER BY total_value DESC, issuer_cik
+    LIMIT :limit
+) AS top
+CROSS JOIN companies_with_ticker AS companies ON companies.cik = top.issuer_cik
+ORDER BY top.total_value DESC, top.issuer_cik
+
+-- name: top_insiders
+SELECT insiders.name AS insider, printf('%010d', top.owner_cik) AS insider_cik, companies.ticker, top.total_value
+FROM (
+    SELECT owner_cik, issuer_cik, sum(value) AS total_value
+    FROM insider_transactions INDEXED BY insider_trades_by_day
+    WHERE superseded_by IS NULL AND direction <> 0 AND filed_day >= :since AND value IS NOT NULL
+    GROUP BY owner_cik, issuer_cik
+    ORDER BY total_value DESC, owner_cik, issuer_cik
+    LIMIT :limit
+) AS top
+CROSS JOIN insiders ON insiders.cik = top.owner_cik
+CROSS JOIN companies_with_ticker AS companies ON companies.cik = top.issuer_cik
+ORDER BY top.total_value DESC, top.owner_cik, top.issuer_cik
+
+-- name: largest_trades
+SELECT id
+FROM insider_transactions INDEXED BY insider_trades_by_day
+WHERE superseded_by IS NULL AND direction <> 0 AND filed_day >= :since AND value IS NOT NULL
+ORDER BY value DESC, filed_day DESC, form_id DESC, seq DESC
+LIMIT :limit

@@ -1,0 +1,249 @@
+-- name: trades_of_all
+SELECT id, 0 AS value, filed_day, form_id, seq
+FROM insider_transactions
+WHERE superseded_by IS NULL AND (filed_day, form_id, seq) < (:day, :form, :seq)
+    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
+ORDER BY filed_day DESC, form_id DESC, seq DESC
+LIMIT :limit OFFSET :offset
+
+-- name: trades_of_type
+SELECT id, 0 AS value, filed_day, form_id, seq
+FROM insider_transactions
+WHERE superseded_by IS NULL AND standard_type = :type AND (filed_day, form_id, seq) < (:day, :form, :seq)
+    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
+ORDER BY filed_day DESC, form_id DESC, seq DESC
+LIMIT :limit OFFSET :offset
+
+-- name: trades_of_sector
+SELECT id, 0 AS value, filed_day, form_id, seq
+FROM insider_transactions
+WHERE superseded_by IS NULL AND sector = :sector AND (filed_day, form_id, seq) < (:day, :form, :seq)
+    AND (:type IS NULL OR standard_type = :type)
+    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
+ORDER BY filed_day DESC, form_id DESC, seq DESC
+LIMIT :limit OFFSET :offset
+
+-- name: trades_of_industry
+SELECT id, 0 AS value, filed_day, form_id, seq
+FROM insider_transactions
+WHERE superseded_by IS NULL AND industry = :industry AND (filed_day, form_id, seq) < (:day, :form, :seq)
+    AND (:type IS NULL OR standard_type = :type) AND (:sector IS NULL OR sector = :sector)
+    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
+ORDER BY filed_day DESC, form_id DESC, seq DESC
+LIMIT :limit OFFSET :offset
+
+-- name: trades_of_issuer
+SELECT id, 0 AS value, filed_day, form_id, seq
+FROM insider_transactions
+WHERE superseded_by IS NULL AND issuer_cik = :issuer AND (filed_day, form_id, seq) < (:day, :form, :seq)
+    AND filed_day >= :since AND (:date_from IS NULL OR date >= :date_from)
+    AND (:type IS NULL OR standard_type = :type)
+    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
+ORDER BY filed_day DESC, form_id DESC, seq DESC
+LIMIT :limit OFFSET :offset
+
+-- name: trades_of_insider
+SELECT trade.id, 0 AS value, trade.filed_day, trade.form_id, trade.seq
+FROM insider_form_owners AS owner
+CROSS JOIN insider_transactions AS trade ON trade.form_id = owner.form_id
+WHERE owner.owner_cik = :insider AND (owner.filed_day, owner.form_id) <= (:day, :form)
+    AND trade.superseded_by IS NULL AND (trade.filed_day, trade.form_id, trade.seq) < (:day, :form, :seq)
+    AND (:date_from IS NULL OR trade.date >= :date_from) AND (:date_to IS NULL OR trade.date <= :date_to)
+    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = trade.id))
+ORDER BY owner.filed_day DESC, owner.form_id DESC, trade.seq DESC
+LIMIT :limit OFFSET :offset
+
+-- name: trades_of_any
+SELECT DISTINCT trade.id, 0 AS value, trade.filed_day, trade.form_id, trade.seq
+FROM (
+    SELECT owner.form_id
+    FROM json_each(:insiders)
+    CROSS JOIN insider_form_owners AS owner ON owner.owner_cik = json_each.value AND owner.filed_day >= :since
+    UNION
+    SELECT form.id
+    FROM json_each(:issuers)
+    CROSS JOIN insider_forms AS form ON form.issuer_cik = json_each.value AND form.filed_day >= :since
+) AS found
+CROSS JOIN insider_transactions AS trade ON trade.form_id = found.form_id
+WHERE trade.superseded_by IS NULL AND (trade.filed_day, trade.form_id, trade.seq) < (:day, :form, :seq)
+    AND (:date_from IS NULL OR trade.date >= :date_from)
+    AND (:code IS NULL OR trade.code = :code) AND (:type IS NULL OR trade.standard_type = :type)
+    AND (:min_value IS NULL OR trade.value >= :min_value) AND (:max_value IS NULL OR trade.value <= :max_value)
+    AND trade.roles & :with_roles = :with_roles AND trade.roles & :without_roles = 0
+    AND (:sector IS NULL OR trade.sector = :sector) AND (:industry IS NULL OR trade.industry = :industry)
+    AND NOT (:no_plan AND trade.rule_10b5_1) AND NOT (:no_cashless AND trade.is_cashless)
+    AND NOT (:no_cover AND trade.is_sell_to_cover)
+    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = trade.id))
+ORDER BY trade.filed_day DESC, trade.form_id DESC, trade.seq DESC
+LIMIT :limit OFFSET :offset
+
+-- name: top_trades_of_all
+SELECT id, value, filed_day, form_id, seq
+FROM insider_transactions
+WHERE superseded_by IS NULL AND direction <> 0 AND direction = :direction AND value IS NOT NULL
+    AND (value, filed_day, form_id, seq) < (:value, :day, :form, :seq)
+    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
+ORDER BY value DESC, filed_day DESC, form_id DESC, seq DESC
+LIMIT :limit OFFSET :offset
+
+-- name: top_trades_of_sector
+SELECT id, value, filed_day, form_id, seq
+FROM insider_transactions
+WHERE superseded_by IS NULL AND direction <> 0 AND direction = :direction AND sector = :sector
+    AND value IS NOT NULL AND (value, filed_day, form_id, seq) < (:value, :day, :form, :seq)
+    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
+ORDER BY value DESC, filed_day DESC, form_id DESC, seq DESC
+LIMIT :limit OFFSET :offset
+
+-- name: top_trades_of_industry
+SELECT id, value, filed_day, form_id, seq
+FROM insider_transactions
+WHERE superseded_by IS NULL AND direction <> 0 AND direction = :direction AND industry = :industry
+    AND (:sector IS NULL OR sector = :sector)
+    AND value IS NOT NULL AND (value, filed_day, form_id, seq) < (:value, :day, :form, :seq)
+    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
+ORDER BY value DESC, filed_day DESC, form_id DESC, seq DESC
+LIMIT :limit OFFSET :offset
+
+-- name: count_trades_of_all
+SELECT count(*) FROM insider_transactions WHERE superseded_by IS NULL AND filed_day >= 0
+
+-- name: count_trades_of_type
+SELECT count(*) FROM insider_transactions WHERE superseded_by IS NULL AND standard_type = :type
+
+-- name: count_trades_of_sector
+SELECT count(*)
+FROM insider_transactions
+WHERE superseded_by IS NULL AND sector = :sector AND (:type IS NULL OR standard_type = :type)
+
+-- name: count_trades_of_industry
+SELECT count(*)
+FROM insider_transactions
+WHERE superseded_by IS NULL AND industry = :industry AND (:type IS NULL OR standard_type = :type)
+    AND (:sector IS NULL OR sector = :sector)
+
+-- name: count_trades_of_issuer
+SELECT count(*)
+FROM insider_transactions
+WHERE superseded_by IS NULL AND issuer_cik = :issuer AND filed_day >= :since
+    AND (:date_from IS NULL OR date >= :date_from) AND (:type IS NULL OR standard_type = :type)
+
+-- name: count_trades_of_insider
+SELECT count(*)
+FROM insider_form_owners AS owner
+CROSS JOIN insider_transactions AS trade ON trade.form_id = owner.form_id
+WHERE owner.owner_cik = :insider AND trade.superseded_by IS NULL
+    AND (:date_from IS NULL OR trade.date >= :date_from) AND (:date_to IS NULL OR trade.date <= :date_to)
+
+-- name: count_top_trades_of_all
+SELECT count(*)
+FROM insider_transactions
+WHERE superseded_by IS NULL AND direction <> 0 AND direction = :direction AND value IS NOT NULL
+
+-- name: count_top_trades_of_sector
+SELECT count(*)
+FROM insider_transactions
+WHERE superseded_by IS NULL AND direction <> 0 AND direction = :direction AND sector = :sector
+    AND value IS NOT NULL
+
+-- name: count_top_trades_of_industry
+SELECT count(*)
+FROM insider_transactions
+WHERE superseded_by IS NULL AND direction <> 0 AND direction = :direction AND industry = :industry
+    AND (:sector IS NULL OR sector = :sector) AND value IS NOT NULL
+
+-- name: undated_trades
+-- What windows leave out of a company's transactions, or of all, because a date is not known: the rest is as asked.
+SELECT count(*)
+FROM (
+    SELECT * FROM insider_transactions INDEXED BY insider_transactions_by_issuer
+    WHERE superseded_by IS NULL AND issuer_cik = :issuer AND (filed_day = 0 OR filed_day >= :since)
+    UNION ALL
+    SELECT * FROM insider_transactions INDEXED BY insider_transactions_by_day
+    WHERE :issuer IS NULL AND superseded_by IS NULL AND filed_day = 0
+    UNION ALL
+    SELECT * FROM insider_transactions INDEXED BY insider_transactions_by_day
+    WHERE :issuer IS NULL AND :date_from IS NOT NULL AND superseded_by IS NULL AND filed_day >= max(1, :since)
+) AS trade
+WHERE ((filed_day = 0 AND :since > 0) OR (date IS NULL AND :date_from IS NOT NULL))
+    AND (:date_from IS NULL OR date >= :date_from OR date IS NULL)
+    AND (direction <> 0 OR NOT :directed) AND (:type IS NULL OR standard_type = :type)
+    AND (:code IS NULL OR code = :code)
+    AND (:acquired_disposed IS NULL OR acquired_disposed = :acquired_disposed)
+    AND (:min_value IS NULL OR value >= :min_value) AND (:max_value IS NULL OR value <= :max_value)
+    AND roles & :with_roles = :with_roles AND roles & :without_roles = 0
+    AND (:sector IS NULL OR sector = :sector) AND (:industry IS NULL OR industry = :industry)
+    AND NOT (:no_plan AND rule_10b5_1) AND NOT (:no_cashless AND is_cashless)
+    AND NOT (:no_cover AND is_sell_to_cover)
+    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = trade.id))
+
+-- name: undated_trades_of_insider
+SELECT count(*)
+FROM insider_form_owners AS owner
+CROSS JOIN insider_transactions AS trade ON trade.form_id = owner.form_id
+WHERE owner.owner_cik = :insider AND trade.superseded_by IS NULL AND trade.date IS NULL
+    AND coalesce(:date_from, :date_to) IS NOT NULL
+    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = trade.id))
+
+-- name: undated_trades_of_any
+SELECT count(*)
+FROM (
+    SELECT owner.form_id
+    FROM json_each(:insiders)
+    CROSS JOIN insider_form_owners AS owner ON owner.owner_cik = json_each.value
+    UNION
+    SELECT form.id
+    FROM json_each(:issuers)
+    CROSS JOIN insider_forms AS form ON form.issuer_cik = json_each.value
+) AS found
+CROSS JOIN insider_transactions AS trade ON trade.form_id = found.form_id
+WHERE trade.superseded_by IS NULL AND (trade.filed_day = 0 OR trade.filed_day >= :since)
+    AND ((trade.filed_day = 0 AND :since > 0) OR (trade.date IS NULL AND :date_from IS NOT NULL))
+    AND (:date_from IS NULL OR trade.date >= :date_from OR trade.date IS NULL)
+    AND (:code IS NULL OR trade.code = :code) AND (:type IS NULL OR trade.standard_type = :type)
+    AND (:min_value IS NULL OR trade.value >= :min_value) AND (:max_value IS NULL OR trade.value <= :max_value)
+    AND trade.roles & :with_roles = :with_roles AND trade.roles & :without_roles = 0
+    AND (:sector IS NULL OR trade.sector = :sector) AND (:industry IS NULL OR trade.industry = :industry)
+    AND NOT (:no_plan AND trade.rule_10b5_1) AND NOT (:no_cashless AND trade.is_cashless)
+    AND NOT (:no_cover AND trade.is_sell_to_cover)
+    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = trade.id))
+
+-- name: trades_by_id
+SELECT trade.form_id, form.accession || ':' || trade.seq AS transaction_id, trade.date AS transaction_date,
+    trade.code AS transaction_code, trade.standard_type, trade.acquired_disposed AS acquired_disposed_code,
+    trade.shares, trade.price AS price_per_share, trade.value AS transaction_value,
+    trade.following_shares AS shares_owned_following, trade.following_value AS value_owned_following,
+    trade.ownership AS ownership_nature, CASE trade.ownership WHEN 'I' THEN trade.nature END AS indirect_owner_name,
+    trade.derivative AS is_derivative, trade.title AS security_type, trade.rule_10b5_1 AS is_rule_10b5_1,
+    trade.plan_source AS rule_10b5_1_source, trade.is_cashless AS is_cashless_exercise, trade.is_sell_to_cover,
+    trade.figure_notes, trade.sic, printf('%010d', trade.issuer_cik) AS issuer_cik, form.accession AS accession_number,
+    form.form AS form_type, form.filed_at AS filing_date, form.filed_at, form.period AS period_of_report, form.is_late,
+    form.business_days AS business_days_to_file, form.is_amendment, form.owner_count,
+    form.nonderiv_holdings AS non_derivative_holding_count, form.deriv_holdings AS derivative_holding_count,
+    form.footnote_count, filings.accepted_at, companies.name AS company_name, companies.ticker
+FROM json_each(:ids)
+CROSS JOIN insider_transactions AS trade ON trade.id = json_each.value
+JOIN insider_forms AS form ON form.id = trade.form_id
+JOIN companies_with_ticker AS companies ON companies.cik = trade.issuer_cik
+LEFT JOIN filings ON filings.accession = form.accession
+ORDER BY json_each.key
+
+-- name: owners_of_forms
+-- The bits of roles are those of titles.py.
+SELECT owner.form_id, printf('%010d', owner.owner_cik) AS cik, insiders.name, insiders.is_entity,
+    owner.roles & 1 AS is_director, owner.roles & 2 AS is_officer, owner.roles & 4 AS is_ten_percent_owner,
+    owner.roles & 8 AS is_other, owner.roles & 16 AS is_c_suite, owner.title AS officer_title,
+    coalesce(owner.title, owner.other) AS title
+FROM json_each(:forms)
+CROSS JOIN insider_form_owners AS owner ON owner.form_id = json_each.value
+JOIN insiders ON insiders.cik = owner.owner_cik
+ORDER BY owner.form_id, owner.position
+
+-- name: amounts_under_forms
+SELECT held.under, held.class, held.amount
+FROM json_each(:forms)
+CROSS JOIN insider_positions AS held ON held.under = json_each.value AND held.derivative = 0
+WHERE held.superseded_by IS NULL
+
+-- name: transactions_of_form
+SELECT id FROM insider_transactions WHERE form_id = :form_id ORDER BY seq

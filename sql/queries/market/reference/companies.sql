@@ -1,0 +1,104 @@
+-- name: company_by_cik
+SELECT cik, name AS company_name, ticker FROM companies_with_ticker WHERE cik = :cik
+
+-- name: holders_of_ticker
+-- Every company that a source gave the ticker to. Current: no later document of the same source or a better one
+-- tells of that company's tickers without it.
+SELECT printf('%010d', companies.cik) AS cik, companies.name AS company_name, tickers.ticker, tickers.source,
+    nullif(tickers.last_seen, '') AS as_of,
+    tickers.last_seen >= coalesce((
+        SELECT max(other.last_seen) FROM tickers AS other
+        WHERE other.cik = tickers.cik AND other.source = tickers.source
+    ), '') AND (tickers.source <> 1 OR tickers.last_seen >= companies.attributes_as_of) AS current
+FROM tickers
+JOIN companies ON companies.cik = tickers.cik
+WHERE tickers.ticker = :ticker
+ORDER BY current DESC, tickers.source DESC, tickers.last_seen DESC, companies.name_as_of DESC, companies.cik
+
+-- name: ticker_squeezed
+-- The tickers that are this one when their hyphens are left out.
+SELECT DISTINCT ticker FROM tickers WHERE replace(ticker, '-', '') = :ticker ORDER BY ticker LIMIT 2
+
+-- name: tickers_near
+-- The tickers of companies whose name begins so, then those one slip away, in the order of slips and of the SEC's list.
+SELECT ticker
+FROM (
+    SELECT companies_with_ticker.ticker, -1 AS place, 0 AS position
+    FROM company_keys
+    JOIN companies_with_ticker ON companies_with_ticker.cik = company_keys.cik
+    WHERE :key <> '' AND company_keys.key >= :key AND company_keys.key < :end
+        AND companies_with_ticker.ticker IS NOT NULL
+    UNION ALL
+    SELECT tickers.ticker, slip.key, tickers.position
+    FROM json_each(:slips) AS slip
+    CROSS JOIN tickers ON tickers.ticker = slip.value
+)
+GROUP BY ticker
+ORDER BY min(place) >= 0, min(position), min(place)
+LIMIT 3
+
+-- name: former_names
+SELECT name, min(from_date) AS from_date, max(to_date) AS to_date
+FROM former_names
+WHERE cik = :cik
+GROUP BY name
+ORDER BY max(to_date) DESC, name
+
+-- name: put_company_name
+INSERT INTO companies (cik, name, name_rank, name_as_of)
+VALUES (:cik, :name, :rank, :as_of)
+ON CONFLICT (cik) DO UPDATE
+SET name = excluded.name, name_rank = excluded.name_rank, name_as_of = excluded.name_as_of
+WHERE (excluded.name_rank, excluded.name_as_of, excluded.name)
+    > (companies.name_rank, companies.name_as_of, companies.name)
+
+-- name: put_company_key
+INSERT OR IGNORE INTO company_keys (key, cik) VALUES (:key, :cik)
+
+-- name: put_company_attributes
+UPDATE companies
+SET sic = :sic,
+    fiscal_year_end = :fiscal_year_end,
+    state = :state,
+    entity_type = :entity_type,
+    attributes_rank = :rank,
+    attributes_as_of = :as_of
+WHERE cik = :cik
+    AND (:rank, :as_of, coalesce(:sic, 0), coalesce(:fiscal_year_end, ''), coalesce(:state, ''),
+        coalesce(:entity_type, ''))
+    > (attributes_rank, attributes_as_of, coalesce(sic, 0), coalesce(fiscal_year_end, ''), coalesce(state, ''),
+        coalesce(entity_type, ''))
+
+-- name: put_ticker
+-- The best source says where a ticker stands, of equal ones the latest; an exchange is kept until a better source
+-- names one.
+INSERT INTO tickers (ticker, cik, exchange, source, position, last_seen)
+VALUES (:ticker, :cik, :exchange, :source, :position, :as_of)
+ON CONFLICT (ticker, cik) DO UPDATE
+SET exchange = CASE WHEN (excluded.source, excluded.last_seen, -excluded.position) > (source, last_seen, -position)
+        THEN coalesce(excluded.exchange, exchange) ELSE coalesce(exchange, excluded.exchange) END,
+    source = max(excluded.source, source),
+    last_seen = CASE WHEN (excluded.source, excluded.last_seen, -excluded.position) > (source, last_seen, -position)
+        THEN excluded.last_seen ELSE last_seen END,
+    position = CASE WHEN (excluded.source, excluded.last_seen, -excluded.position) > (source, last_seen, -position)
+        THEN excluded.position ELSE position END
+WHERE (excluded.source, excluded.last_seen, -excluded.position) > (source, last_seen, -position)
+    OR (exchange IS NULL AND excluded.exchange IS NOT NULL)
+
+-- name: put_former_name
+INSERT INTO former_names (cik, name, from_date, to_date)
+SELECT :cik, :name, :from_date, :to_date
+WHERE NOT EXISTS (
+    SELECT 1 FROM former_names
+    WHERE cik = :cik AND name = :name AND from_date IS :from_date AND to_date IS :to_date
+)
+
+-- name: company_attributes
+SELECT sic, fiscal_year_end, (
+    SELECT exchange FROM tickers
+    WHERE tickers.cik = companies.cik AND exchange IS NOT NULL
+    ORDER BY source DESC, position
+    LIMIT 1
+) AS exchange
+FROM companies
+WHERE cik = :cik

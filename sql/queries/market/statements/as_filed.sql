@@ -1,0 +1,116 @@
+-- name: select_reports
+-- The latest periods that fit, one report each; of its filings the last or the first; one filed on an unknown day comes
+-- last and is invisible to as_of. Of one filing ingested twice, the fuller set of documents. Periods are compared by
+-- the month end nearest to them, because those of the data sets are rounded to it; and what the data sets say of
+-- a filing is left out while its own documents are here.
+WITH fitting AS (
+    SELECT reports.id, reports.cik, filings.accession, filings.filed_at, reports.form AS form_type,
+        reports.period_of_report, reports.fiscal_year, reports.fiscal_period, reports.source,
+        date(reports.period_of_report, '+15 days', 'start of month', '-1 day') AS month_end,
+        reports.documents, reports.sha256
+    FROM reports
+    JOIN filings ON filings.id = reports.filing_id
+    WHERE reports.cik = :cik
+        AND reports.statements > 0
+        AND reports.form IN (SELECT value FROM json_each(:forms))
+        AND (
+            :year IS NULL
+            OR coalesce(reports.fiscal_year, CAST(substr(reports.period_of_report, 1, 4) AS INTEGER)) = :year
+        )
+        AND (:as_of IS NULL OR filings.filed_at <= :as_of)
+        AND NOT (reports.source = 'fsds' AND EXISTS (
+            SELECT 1
+            FROM reports AS beside
+            WHERE beside.filing_id = reports.filing_id
+                AND beside.cik = reports.cik
+                AND beside.source = 'xbrl'
+                AND beside.statements > 0
+        ))
+),
+placed AS (
+    SELECT *,
+        row_number() OVER (
+            PARTITION BY month_end
+            ORDER BY filed_at IS NULL,
+                CASE :basis WHEN 'original' THEN filed_at END,
+                CASE :basis WHEN 'latest' THEN filed_at END DESC,
+                CASE :basis WHEN 'original' THEN accession END,
+                CASE :basis WHEN 'latest' THEN accession END DESC,
+                documents DESC,
+                sha256 DESC
+        ) AS place
+    FROM fitting
+)
+SELECT id, cik, accession, filed_at, form_type, period_of_report, fiscal_year, fiscal_period, source
+FROM placed
+WHERE place = 1
+ORDER BY month_end DESC
+LIMIT :most
+
+-- name: report_of_filing
+SELECT reports.id, reports.cik, filings.accession, filings.filed_at, reports.form AS form_type, reports.period_of_report,
+    reports.fiscal_year, reports.fiscal_period, reports.source
+FROM reports
+JOIN filings ON filings.id = reports.filing_id
+WHERE filings.accession = :accession
+ORDER BY reports.cik = filings.cik DESC, reports.statements > 0 DESC, reports.source = 'fsds', reports.documents DESC, reports.sha256 DESC
+LIMIT 1
+
+-- name: periods_held
+SELECT DISTINCT reports.form AS form_type, reports.period_of_report
+FROM reports
+JOIN filings ON filings.id = reports.filing_id
+WHERE reports.cik = :cik AND reports.statements > 0
+    -- As above: of a filing whose own documents are here the rounded period is no other one.
+    AND NOT (reports.source = 'fsds' AND EXISTS (
+        SELECT 1
+        FROM reports AS beside
+        WHERE beside.filing_id = reports.filing_id
+            AND beside.cik = reports.cik
+            AND beside.source = 'xbrl'
+            AND beside.statements > 0
+    ))
+ORDER BY reports.period_of_report DESC, reports.form
+LIMIT 20
+
+-- name: report_whole
+SELECT dimensions.id, dimensions.members
+FROM fact_sets
+JOIN dimensions ON dimensions.id = fact_sets.whole
+WHERE fact_sets.report_id = :report_id AND fact_sets.whole <> 0
+
+-- name: statement_sections
+SELECT id, role_uri, definition, kind,
+    (SELECT count(*) FROM section_columns WHERE section_columns.section_id = sections.id) AS columns
+FROM sections
+WHERE report_id = :report_id AND kind IS NOT NULL
+ORDER BY seq
+
+-- name: statement_lines
+SELECT lines.seq, lines.concept_id, concepts.name AS concept, lines.depth, lines.nature, lines.label,
+    label_roles.uri AS preferred_label, lines.placement, lines.negated, lines.balance
+FROM lines
+JOIN concepts ON concepts.id = lines.concept_id
+LEFT JOIN label_roles ON label_roles.id = lines.label_role_id
+WHERE lines.section_id = :section_id AND lines.nature < 2
+ORDER BY lines.seq
+
+-- name: statement_columns
+SELECT section_columns.context_seq, iif(section_columns.start_date IS NULL, 'I', 'D') AS period_type,
+    section_columns.start_date, section_columns.end_date, section_columns.dimension_id, dimensions.members
+FROM section_columns
+JOIN dimensions ON dimensions.id = section_columns.dimension_id
+WHERE section_columns.section_id = :section_id AND (:dimensioned OR section_columns.dimension_id = :whole)
+ORDER BY section_columns.seq
+
+-- name: statement_facts
+SELECT facts.concept_id,
+    CASE WHEN facts.days > 0 THEN date((facts.end_day - facts.days + 1) * 86400, 'unixepoch') END AS start_date,
+    date(facts.end_day * 86400, 'unixepoch') AS end_date,
+    facts.dimension_id, units.name AS unit, facts.value, facts.decimals
+FROM fact_sets
+JOIN facts ON facts.fact_set_id = fact_sets.id
+JOIN units ON units.id = facts.unit_id
+WHERE fact_sets.report_id = :report_id
+    AND facts.concept_id IN (SELECT concept_id FROM lines WHERE section_id = :section_id AND nature = 0)
+    AND (:dimensioned OR facts.dimension_id = :whole)

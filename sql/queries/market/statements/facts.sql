@@ -1,0 +1,82 @@
+-- name: fact_sets_of_cik
+-- Which sources speak of which filings of a company, the last filed first.
+SELECT fact_sets.id, fact_sets.source, fact_sets.cik, filings.accession, filings.form, filings.filed_at,
+    coalesce(filings.period_of_report, reports.period_of_report) AS period
+FROM fact_sets
+JOIN filings ON filings.id = fact_sets.filing_id
+LEFT JOIN reports ON reports.id = fact_sets.report_id
+WHERE fact_sets.cik = :cik AND (:as_of IS NULL OR filings.filed_at <= :as_of)
+ORDER BY filings.filed_at IS NULL, filings.filed_at DESC, filings.accession DESC, fact_sets.source, fact_sets.id
+
+-- name: fact_sets_of_filing
+SELECT fact_sets.id, fact_sets.source, fact_sets.cik, filings.accession, filings.form, filings.filed_at
+FROM filings
+JOIN fact_sets ON fact_sets.filing_id = filings.id
+WHERE filings.accession = :accession AND (:as_of IS NULL OR filings.filed_at <= :as_of)
+    AND (:cik IS NULL OR fact_sets.cik = :cik)
+ORDER BY fact_sets.cik, fact_sets.source, fact_sets.id
+
+-- name: plain_facts
+SELECT dimension_id, concept_id, end_day, days, unit_id, value, decimals
+FROM facts
+WHERE fact_set_id = :id AND dimension_id = 0 AND hidden = 0 AND unit_id <> 0
+
+-- name: plain_facts_of_concepts
+SELECT dimension_id, concept_id, end_day, days, unit_id, value, decimals
+FROM facts
+WHERE fact_set_id = :id AND dimension_id = 0 AND hidden = 0 AND unit_id <> 0
+    AND concept_id IN (SELECT id FROM concepts WHERE name IN (SELECT value FROM json_each(:concepts)))
+
+-- name: dimensioned_facts
+SELECT dimension_id, concept_id, end_day, days, unit_id, value, decimals
+FROM facts
+WHERE fact_set_id = :id AND dimension_id > 0 AND hidden = 0 AND unit_id <> 0
+    AND (:concepts IS NULL
+        OR concept_id IN (SELECT id FROM concepts WHERE name IN (SELECT value FROM json_each(:concepts))))
+
+-- name: count_facts
+SELECT count(*)
+FROM facts
+WHERE fact_set_id = :id AND hidden = 0 AND unit_id <> 0
+    AND (:first IS NULL OR end_day >= :first) AND (:last IS NULL OR end_day <= :last)
+    AND dimension_id BETWEEN 0 AND CASE WHEN :dimensioned THEN 9223372036854775807 ELSE 0 END
+    AND (:concepts IS NULL
+        OR concept_id IN (SELECT id FROM concepts WHERE name IN (SELECT value FROM json_each(:concepts))))
+
+-- name: unit_name
+SELECT name FROM units WHERE id = :id
+
+-- name: concept_name
+SELECT name FROM concepts WHERE id = :id
+
+-- name: dimension_members
+SELECT members FROM dimensions WHERE id = :id
+
+-- name: concepts_called
+SELECT id, name FROM concepts WHERE name IN (SELECT value FROM json_each(:names)) ORDER BY name
+
+-- name: facts_of_concept
+SELECT count(*)
+FROM facts
+WHERE concept_id = :concept AND dimension_id = 0 AND hidden = 0
+    AND end_day BETWEEN :first AND :last
+
+-- name: day_of_concept
+-- The day of the last row that a page shows; its whole day is read, because rows of one day have no order here.
+SELECT end_day
+FROM facts
+WHERE concept_id = :concept AND dimension_id = 0 AND hidden = 0
+    AND end_day BETWEEN :first AND :last
+ORDER BY end_day DESC
+LIMIT 1 OFFSET :offset
+
+-- name: rows_of_concept
+SELECT fact_sets.cik, filings.accession, filings.form, filings.filed_at, companies.sic, facts.end_day, facts.days,
+    facts.unit_id, facts.value
+FROM facts
+JOIN fact_sets ON fact_sets.id = facts.fact_set_id
+JOIN filings ON filings.id = fact_sets.filing_id
+JOIN companies ON companies.cik = fact_sets.cik
+WHERE facts.concept_id = :concept AND facts.dimension_id = 0 AND facts.hidden = 0
+    AND facts.end_day BETWEEN :first AND :last
+    AND facts.days BETWEEN :shortest AND :longest

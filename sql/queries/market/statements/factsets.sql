@@ -1,0 +1,96 @@
+-- name: insert_fact_set
+INSERT INTO fact_sets (filing_id, cik, source, report_id) VALUES (:filing_id, :cik, :source, :report_id)
+
+-- name: insert_facts
+INSERT INTO facts (fact_set_id, dimension_id, concept_id, end_day, days, unit_id, value, decimals)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: put_facts
+-- Two copies that differ: the longer text is the less rounded one, and any rule will do that knows no order.
+INSERT INTO facts (fact_set_id, dimension_id, concept_id, end_day, days, unit_id, value)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET value = excluded.value
+WHERE (length(excluded.value), excluded.value) > (length(facts.value), facts.value)
+
+-- name: fact_sets_of_company
+SELECT filings.accession, fact_sets.id
+FROM fact_sets
+JOIN filings ON filings.id = fact_sets.filing_id
+WHERE fact_sets.cik = :cik AND fact_sets.source = :source
+
+-- name: fact_sets_beside
+-- The best first: the documents themselves, of several sets of them the fullest.
+SELECT beside.id, beside.source
+FROM fact_sets AS this
+JOIN fact_sets AS beside ON beside.filing_id = this.filing_id AND beside.cik = this.cik
+LEFT JOIN reports ON reports.id = beside.report_id
+WHERE this.id = :id
+ORDER BY beside.source, reports.documents DESC, reports.sha256 DESC
+
+-- name: hide_facts
+UPDATE facts SET hidden = :hidden WHERE fact_set_id = :id AND hidden <> :hidden
+
+-- name: hide_repeated_facts
+-- A date of the data sets is the month end nearest to the day, a length the nearest number of quarters, and the
+-- unit of a per-share figure may be given as the currency alone.
+UPDATE facts SET hidden = 1
+WHERE fact_set_id = :id AND dimension_id = 0 AND EXISTS (
+    SELECT 1
+    FROM facts AS exact
+    JOIN units AS exact_unit ON exact_unit.id = exact.unit_id
+    JOIN units AS rounded_unit ON rounded_unit.id = facts.unit_id
+    WHERE exact.fact_set_id = :better
+        AND exact.dimension_id = 0
+        AND exact.concept_id = facts.concept_id
+        AND exact.end_day BETWEEN facts.end_day - 16 AND facts.end_day + 16
+        AND (exact.days = 0) = (facts.days = 0)
+        AND abs(exact.days - facts.days) <= 46
+        AND (exact_unit.name = rounded_unit.name OR exact_unit.name GLOB rounded_unit.name || '/*')
+)
+
+-- name: count_set
+UPDATE fact_sets SET (facts, shown) = (
+    SELECT count(*), count(*) FILTER (WHERE dimension_id = 0 AND hidden = 0) FROM facts WHERE fact_set_id = :id
+)
+WHERE id = :id
+
+-- name: facts_changed
+UPDATE companies SET facts_changed = facts_changed + 1 WHERE cik = :cik
+
+-- name: move_fact_sets
+UPDATE fact_sets SET filing_id = :filing_id WHERE filing_id = :unfiled_id
+
+-- name: fact_sets_in
+SELECT id FROM fact_sets WHERE filing_id = :filing_id ORDER BY id
+
+-- name: label_fact_set
+-- Two copies that differ: the later year, whichever came first.
+UPDATE fact_sets SET fiscal_year = :fiscal_year
+WHERE id = :id AND (fiscal_year IS NULL OR fiscal_year < :fiscal_year)
+
+-- name: settle_whole
+-- Where nothing is told without dimensions, the parent, the successor or a column of totals is the whole.
+UPDATE fact_sets
+SET whole = coalesce((
+    SELECT facts.dimension_id
+    FROM facts
+    JOIN dimensions ON dimensions.id = facts.dimension_id
+    CROSS JOIN json_each(dimensions.members) AS pair
+    WHERE facts.fact_set_id = fact_sets.id
+        AND facts.unit_id <> 0
+        AND json(dimensions.members) = json_object(pair.key, pair.value)
+        AND replace(substr(pair.value, instr(pair.value, ':') + 1), 'Member', '')
+            IN ('ParentCompany', 'SuccessorCompany', 'Successor', 'SegmentConsolidated', 'Consolidated')
+    GROUP BY facts.dimension_id
+    ORDER BY count(*) DESC, facts.dimension_id
+    LIMIT 1
+), 0)
+WHERE id = :id AND NOT EXISTS (
+    SELECT 1
+    FROM facts
+    JOIN concepts ON concepts.id = facts.concept_id
+    WHERE facts.fact_set_id = fact_sets.id
+        AND facts.dimension_id = 0
+        AND facts.unit_id <> 0
+        AND concepts.name NOT GLOB 'dei:*'
+)

@@ -1,0 +1,75 @@
+-- name: coverage_of_company
+SELECT count(DISTINCT fact_sets.filing_id) AS filings, min(fact_sets.source) AS source
+FROM fact_sets
+WHERE fact_sets.cik = :cik
+
+-- name: filings_of_company
+SELECT count(*)
+FROM filing_parties
+JOIN filings ON filings.id = filing_parties.filing_id
+WHERE filing_parties.cik = :cik AND filings.accession NOT GLOB 'unfiled-*'
+
+-- name: periods_of_company
+SELECT min(facts.end_day) AS first, max(facts.end_day) AS last
+FROM fact_sets
+JOIN facts ON facts.fact_set_id = fact_sets.id
+WHERE fact_sets.cik = :cik AND facts.dimension_id = fact_sets.whole AND facts.hidden = 0 AND facts.days BETWEEN 60 AND 420
+
+-- name: coverage_of_all
+SELECT count(DISTINCT cik) AS companies, count(DISTINCT filing_id) AS filings FROM fact_sets
+
+-- name: covered_companies
+SELECT printf('%010d', page.cik) AS cik, company.ticker, company.name AS company_name,
+    (SELECT count(DISTINCT filing_id) FROM fact_sets WHERE fact_sets.cik = page.cik) AS filings_indexed
+FROM (
+    SELECT DISTINCT cik FROM fact_sets WHERE cik BETWEEN :first AND :last ORDER BY cik LIMIT :limit OFFSET :offset
+) AS page
+JOIN companies_with_ticker AS company ON company.cik = page.cik
+ORDER BY page.cik
+
+-- name: held
+-- Figures as they are answered: without dimensions, each from the one source that speaks for its filing.
+SELECT
+    (SELECT count(*) FROM companies) AS companies,
+    (SELECT number FROM held_counts WHERE name = 'filings') AS filings,
+    (SELECT coalesce(sum(shown), 0) FROM fact_sets) AS facts,
+    (SELECT number FROM held_counts WHERE name = 'insider_transactions') AS insider_transactions,
+    (SELECT number FROM held_counts WHERE name = 'holdings') AS holdings,
+    (SELECT number FROM held_counts WHERE name = 'prices') AS prices,
+    (SELECT version FROM data_version) AS data_version
+
+-- name: filings_of_all
+SELECT number FROM held_counts WHERE name = 'filings'
+
+-- name: companies_like
+-- A ticker that is what was asked for, the company of a CIK, then tickers and names that begin with it, then what holds
+-- it, now or formerly; of these the largest first, as the SEC's list of tickers has them, then those with figures.
+SELECT printf('%010d', cik) AS cik, ticker, name AS company
+FROM (
+    SELECT *, row_number() OVER (PARTITION BY cik ORDER BY place, source DESC, position, ticker) AS nth
+    FROM (
+        SELECT companies.cik, companies.name, companies.list_place, tickers.ticker, tickers.source, tickers.position,
+            CASE WHEN tickers.ticker = :ticker THEN 0
+                WHEN companies.cik = :cik THEN 1
+                WHEN :ticker <> '' AND tickers.ticker GLOB :ticker || '*' THEN 2
+                WHEN instr(lower(companies.name), :text) = 1 THEN 2
+                ELSE 3 END AS place
+        FROM companies
+        LEFT JOIN tickers ON tickers.cik = companies.cik
+        WHERE companies.cik = :cik
+            OR (:ticker <> '' AND tickers.ticker GLOB :ticker || '*')
+            OR instr(lower(companies.name), :text) > 0
+            OR companies.cik IN (SELECT former_names.cik FROM former_names WHERE instr(lower(former_names.name), :text))
+    )
+) AS found
+WHERE nth = 1
+ORDER BY place, list_place IS NULL, list_place, EXISTS (SELECT 1 FROM fact_sets WHERE fact_sets.cik = found.cik) DESC,
+    source DESC, position, name, found.cik
+LIMIT :limit OFFSET :offset
+
+-- name: report_sections
+SELECT seq, role_uri, definition, kind,
+    EXISTS (SELECT 1 FROM section_columns WHERE section_columns.section_id = sections.id) AS columns
+FROM sections
+WHERE report_id = :report_id
+ORDER BY seq

@@ -1,0 +1,48 @@
+-- name: proof_counts
+SELECT 'accounts' AS name, count(*) AS number FROM users
+UNION ALL
+SELECT 'filings', count(*) FROM filings
+UNION ALL
+SELECT 'facts', count(*) FROM facts
+UNION ALL
+SELECT 'ledger_rows', count(*) FROM ledger
+
+-- name: uneven_feeds
+SELECT feeds.name, count(*) AS number, min(events.seq) AS first, max(events.seq) AS last, feeds.last_seq
+FROM feeds
+JOIN events ON events.feed = feeds.name
+GROUP BY feeds.name
+HAVING number <> last - first + 1 OR last <> feeds.last_seq
+ORDER BY feeds.name
+
+-- name: unequal_facts
+-- Sets with other facts than were counted when they were stored.
+SELECT fact_sets.id, filings.accession, fact_sets.facts AS stored,
+    (SELECT count(*) FROM facts WHERE facts.fact_set_id = fact_sets.id) AS found
+FROM fact_sets
+JOIN filings ON filings.id = fact_sets.filing_id
+WHERE found <> stored AND fact_sets.id > :id
+ORDER BY fact_sets.id
+LIMIT :limit
+
+-- name: uncounted
+-- What is counted as it is stored, where counting the rows comes to something else.
+SELECT held_counts.name, held_counts.number AS stored, counted.number AS found
+FROM (
+    SELECT 'filings' AS name, count(*) AS number FROM filings WHERE accession NOT GLOB 'unfiled-*'
+    UNION ALL
+    SELECT 'insider_transactions', count(*) FROM insider_transactions WHERE superseded_by IS NULL
+    UNION ALL
+    SELECT 'holdings', count(*) FROM holdings
+    UNION ALL
+    SELECT 'prices', count(*) FROM prices
+) AS counted
+JOIN held_counts ON held_counts.name = counted.name AND held_counts.number <> counted.number
+
+-- name: bodies_after
+SELECT filing_bodies.filing_id, filings.accession, filing_bodies.packed, filing_bodies.sha256
+FROM filing_bodies
+JOIN filings ON filings.id = filing_bodies.filing_id
+WHERE filing_bodies.filing_id > :id
+ORDER BY filing_bodies.filing_id
+LIMIT :limit

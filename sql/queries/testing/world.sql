@@ -1,0 +1,59 @@
+-- name: next_happening
+-- When something of a world is due next after a moment: its own doing (work), or the end of something that was granted.
+SELECT min(at)
+FROM (
+    SELECT due_at AS at FROM deliveries WHERE due_at IS NOT NULL
+    UNION ALL SELECT due_at FROM mails WHERE state = 'queued'
+    UNION ALL SELECT start_time FROM sniper_targets WHERE state = 'CREATED'
+    UNION ALL SELECT end_time FROM sniper_targets WHERE state <> 'STOPPED'
+    UNION ALL SELECT current_period_end FROM userplans WHERE NOT :work
+)
+WHERE at > :now AND at <= :until
+
+-- name: happenings
+-- What happened after one moment up to another, in the order of time.
+SELECT at, what, subject, detail
+FROM (
+    SELECT started_at AS at, 'webhook.attempt' AS what, delivery_id AS subject,
+        printf('%s attempt %d: %s', event_type, number, coalesce(error, 'answered ' || status, 'under way')) AS detail
+    FROM delivery_attempts
+    JOIN deliveries ON deliveries.id = delivery_attempts.delivery
+    UNION ALL SELECT done_at, 'webhook.' || state, delivery_id, event_type FROM deliveries WHERE done_at IS NOT NULL
+    UNION ALL SELECT done_at, 'mail.' || state, template, last_error FROM mails WHERE done_at IS NOT NULL
+    UNION ALL SELECT start_time, 'sniper.window_opened', target_id, ticker FROM sniper_targets WHERE state <> 'CREATED'
+    UNION ALL SELECT stopped_at, 'sniper.' || resolution_reason, target_id, ticker
+    FROM sniper_targets
+    WHERE stopped_at IS NOT NULL
+    UNION ALL SELECT ledger.created_at, 'plan.refilled', email, printf('%+d tokens', delta)
+    FROM ledger
+    JOIN users ON users.id = ledger.user_id
+    WHERE reason = 'refill' AND ledger.created_at > users.created_at
+    UNION ALL SELECT expires_at, 'session.expired', email, NULL
+    FROM sessions
+    JOIN users ON users.id = sessions.user_id
+    UNION ALL SELECT expires_at, 'reset_token.expired', email, NULL
+    FROM resets
+    JOIN users ON users.id = resets.user_id
+    UNION ALL SELECT expires_at, 'verification_link.expired', email, NULL
+    FROM verifications
+    JOIN users ON users.id = verifications.user_id
+    WHERE NOT verify_email
+    UNION ALL SELECT expires_at, 'invite.expired', note, NULL FROM invites WHERE expires_at IS NOT NULL
+    UNION ALL SELECT strftime('%Y-%m-%dT%H:%M:%fZ', last_at,
+            CASE failures WHEN 5 THEN '+60 seconds' WHEN 10 THEN '+5 minutes' ELSE '+1 hour' END),
+        'lockout.ended', hex(email), printf('after %d wrong passwords', failures)
+    FROM login_failures
+    WHERE failures IN (5, 10, 20)
+    UNION ALL SELECT strftime('%Y-%m-%dT%H:%M:%fZ', tick, 'unixepoch'), 'watchdog.round', NULL,
+        printf('%d checks', count(*))
+    FROM status_checks
+    GROUP BY tick
+)
+WHERE at > :since AND at <= :until
+ORDER BY at, what, subject
+
+-- name: users_of_world
+SELECT id, email FROM users ORDER BY id
+
+-- name: signers_of_world
+SELECT user_id FROM webhook_secrets

@@ -1,0 +1,124 @@
+"""What a call is refused with before its body has come in, and how many bytes that may have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+from wsgiref.util import setup_testing_defaults
+
+import pytest
+
+from finapi.accounts import users
+from finapi.app import App
+from finapi.web.wsgi import WsgiApp
+from tests.client import Client
+
+BATCH, LOGIN, LOGOUT = "/api/v1/xbrl/timeseries/batch", "/api/v1/auth/login", "/api/v1/auth/logout"
+MEBIBYTE = 1024 * 1024
+
+
+class NoBody:
+    """A body that must not be read."""
+
+    def read(self, *args: int) -> bytes:
+        raise AssertionError("the body was read")
+
+
+def at_head(app: App, method: str, path: str, length: int | None, key: str = "", **environ: str) -> Any:
+    asked: dict[str, Any] = {"REQUEST_METHOD": method, "PATH_INFO": path, "REMOTE_ADDR": "192.0.2.1", **environ}
+    setup_testing_defaults(asked)
+    asked["wsgi.input"] = NoBody()
+    if length is not None:
+        asked["CONTENT_LENGTH"] = str(length)
+    if key:
+        asked["HTTP_X_API_KEY"] = key
+    return WsgiApp(app).at_head(asked)
+
+
+def refused(answer: Any) -> tuple[int, str]:
+    status, headers, body = answer
+    assert dict(headers)["Content-Length"] == str(len(body))
+    return int(status[:3]), json.loads(body)["code"]
+
+
+def test_who_shows_a_credential_may_send_a_mebibyte(app: App, user: users.NewUser) -> None:
+    assert at_head(app, "POST", BATCH, MEBIBYTE, user.api_key) == MEBIBYTE
+    assert refused(at_head(app, "POST", BATCH, MEBIBYTE + 1, user.api_key)) == (413, "PAYLOAD_TOO_LARGE")
+
+
+def test_who_shows_none_may_send_64_kibibytes(app: App) -> None:
+    assert at_head(app, "POST", LOGIN, 65_536) == 65_536
+    assert refused(at_head(app, "POST", LOGIN, 65_537)) == (413, "PAYLOAD_TOO_LARGE")
+
+
+def test_the_413_names_the_limit_and_may_be_read_by_any_page(app: App, user: users.NewUser) -> None:
+    _, headers, body = at_head(app, "POST", BATCH, 2_000_000, user.api_key)
+    assert "1048576 bytes" in json.loads(body)["message"]
+    told = dict(headers)
+    assert {"X-API-Version", "X-Request-ID", "Cache-Control"} <= set(told)
+    assert (told["Access-Control-Allow-Origin"], told["X-Tokens-Charged"]) == ("*", "0")
+
+
+def test_a_body_without_a_length_is_given_the_limit(app: App, user: users.NewUser) -> None:
+    assert at_head(app, "POST", BATCH, None, user.api_key) == MEBIBYTE
+
+
+def test_the_setting_is_a_ceiling(make_app: Callable[..., App]) -> None:
+    app = make_app(body_limit=1000)
+    assert at_head(app, "POST", LOGIN, 1000) == 1000
+    assert refused(at_head(app, "POST", LOGIN, 1001))[0] == 413
+
+
+@pytest.mark.parametrize("key", ["", "0" * 32, "no key at all"])
+def test_a_credential_that_is_none_is_401_and_counts_against_its_address(app: App, key: str) -> None:
+    assert refused(at_head(app, "POST", BATCH, 100, key)) == (401, "UNAUTHORIZED")
+    (_, left, _), *_ = app.limiters["xbrl"].look(("address", "192.0.2.1"), app.clock.monotonic())
+    assert left == app.config.xbrl_burst  # of the burst and the one beside it, one is used
+
+
+def test_wrong_credentials_end_in_429(make_app: Callable[..., App]) -> None:
+    app = make_app(xbrl_per_minute=1, xbrl_burst=1)
+    codes = [refused(at_head(app, "POST", BATCH, 100, "0" * 32))[0] for _ in range(3)]
+    assert codes == [401, 401, 429]
+
+
+def test_a_good_credential_is_not_counted_at_the_head(app: App, user: users.NewUser) -> None:
+    for _ in range(300):
+        assert at_head(app, "POST", BATCH, 100, user.api_key) == MEBIBYTE
+
+
+def test_a_session_is_a_credential_too(app: App, user: users.NewUser) -> None:
+    assert refused(at_head(app, "POST", LOGOUT, 100, HTTP_AUTHORIZATION="Bearer nothing")) == (401, "UNAUTHORIZED")
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("POST", "/nowhere", 404), ("PUT", BATCH, 405)])
+def test_a_route_that_is_not_there_is_refused(app: App, method: str, path: str, status: int) -> None:
+    assert refused(at_head(app, method, path, 100))[0] == status
+
+
+def test_a_path_that_cannot_be_read_is_400(app: App) -> None:
+    assert refused(at_head(app, "POST", BATCH, 100, REQUEST_URI="/%ff"))[0] == 400
+
+
+def test_a_key_that_may_stand_in_the_body_is_not_looked_for_there(app: App, user: users.NewUser) -> None:
+    sql = "/api/v1/sql-proxy"
+    assert at_head(app, "POST", sql, 65_536) == 65_536
+    assert at_head(app, "POST", sql, None) == 65_536
+    assert refused(at_head(app, "POST", sql, 65_537))[0] == 413
+    assert at_head(app, "POST", sql, MEBIBYTE, user.api_key) == MEBIBYTE
+
+
+def test_the_document_tells_the_limit_of_each_call(client: Client) -> None:
+    paths = client.get("/openapi.json").json["paths"]
+    assert paths[LOGIN]["post"]["requestBody"]["description"] == "A JSON object of at most 65,536 bytes."
+    assert paths[BATCH]["post"]["requestBody"]["description"] == "A JSON object of at most 1,048,576 bytes."
+
+
+def test_an_address_is_that_of_the_connection_or_told_by_a_trusted_proxy(make_app: Callable[..., App]) -> None:
+    application = WsgiApp(make_app(trusted_proxies=("10.0.0.0/8",)))
+    asked = [("192.0.2.1", None), ("192.0.2.1", "198.51.100.7"), ("10.1.2.3", None), ("10.1.2.3", "198.51.100.7")]
+    told = [application.address_of(peer, forwarded) for peer, forwarded in asked]
+    assert told == ["192.0.2.1", "192.0.2.1", None, "198.51.100.7"]
+    assert application.address_of("2001:db8::1", None) == application.address_of("2001:db8::2", None)
+    assert application.address_of("::ffff:10.1.2.3", None) is None

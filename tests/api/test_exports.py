@@ -1,0 +1,226 @@
+"""Tables of lists: whole or refused, cut with a way on, sent while they are made, refunded when they fail."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from http.client import IncompleteRead
+from typing import Any
+from wsgiref.validate import validator
+
+import pytest
+
+from finapi.accounts import users
+from finapi.app import App
+from finapi.core.errors import ApiError
+from finapi.httpd.listen import Listener
+from finapi.httpd.settings import ListenSettings
+from finapi.web import exports
+from finapi.web.http.call import Call, Route
+from finapi.web.http.messages import Response
+from finapi.web.http.params import OFFSET, limit
+from finapi.web.http.schema import answer, part
+from finapi.web.wsgi import WsgiApp
+from tests.api import ledger
+from tests.api.test_insiders_api import put_market
+from tests.client import Answer, Client
+from tests.conftest import ACCOUNTS, NOW
+
+LATEST = "/api/v1/insiders/transactions/latest"
+COUNT = 25
+FAILS_AT: list[int] = []
+SHAPE = answer(data=list[part(n=int)], meta=part(has_more=bool))  # type: ignore[misc]
+
+
+def numbers(call: Call) -> Response:
+    """The numbers from 0 to 24; an error where a test wants one."""
+    first, size = call.params["offset"], call.params["limit"]
+    with call.app.db.read() as tx:
+        tx.value("data_version")
+    if first in FAILS_AT:
+        raise RuntimeError("as the test wants it")
+    rows = [{"n": number} for number in range(first, min(COUNT, first + size))]
+    return call.rows(rows, {"has_more": first + size < COUNT})
+
+
+ROUTE = Route("GET", "/api/v1/x", numbers, "key", 5, None, "Numbers", (limit(3, 5), OFFSET), lists=True, shape=SHAPE)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Pages of four rows."""
+    monkeypatch.setattr(exports, "PAGE_ROWS", 4)
+    FAILS_AT.clear()
+    yield
+    FAILS_AT.clear()
+
+
+@pytest.fixture
+def app(make_app: Callable[..., App]) -> App:
+    return make_app(**ACCOUNTS)
+
+
+@pytest.fixture
+def wsgi(app: App) -> WsgiApp:
+    return WsgiApp(app, [ROUTE])
+
+
+@pytest.fixture
+def api(app: App, wsgi: WsgiApp) -> Client:
+    client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
+    client._wsgi = validator(wsgi)
+    return client
+
+
+def streamed(wsgi: WsgiApp, api: Client, query: str = "format=csv") -> Any:
+    """The body of a call as the server gets it."""
+    environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": ROUTE.path, "QUERY_STRING": query, "HTTP_X_API_KEY": api.key}
+    return wsgi(environ, lambda status, headers: None)
+
+
+def rows(answer: Answer) -> list[int]:
+    assert answer.status == 200, answer.body
+    return [int(row["n"]) for row in csv.DictReader(io.StringIO(answer.body.decode()))]
+
+
+def test_without_a_limit_a_table_is_whole(app: App, api: Client) -> None:
+    answer = api.get(ROUTE.path + "?format=csv")
+    assert rows(answer) == list(range(COUNT))
+    assert (answer.headers["x-has-more"], answer.headers["x-tokens-charged"]) == ("false", "5")
+    assert "content-length" not in answer.headers
+    assert ledger(app) == [(-5, "debit", ROUTE.name, None)]
+
+
+@pytest.mark.parametrize("size", [1, 4, 6, 24, 25, 26])
+def test_with_a_limit_the_rest_is_linked(api: Client, size: int) -> None:
+    found: list[int] = []
+    path: str | None = f"{ROUTE.path}?format=csv&limit={size}&apiKey={api.key}"
+    while path:
+        answer = api.get(path)
+        found += rows(answer)
+        assert len(rows(answer)) <= size
+        link = re.fullmatch('<(.*)>; rel="next"', answer.headers.get("link", ""))
+        assert answer.headers["x-has-more"] == str(link is not None).lower()
+        path = link and link[1]
+        assert path is None or "apiKey" not in path
+    assert found == list(range(COUNT))
+
+
+def test_a_table_with_too_many_rows_is_refused_by_the_bound(
+    app: App, api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "MAX_ROWS", 24)
+    answer = api.get(ROUTE.path + "?format=csv")
+    assert (answer.status, answer.json["details"]) == (400, {"param": "limit", "expected": "at most 24"})
+    assert answer.headers["x-tokens-charged"] == "0"
+    assert rows(api.get(ROUTE.path + "?format=csv&limit=24")) == list(range(24))
+    assert api.get(ROUTE.path + "?format=csv&limit=25").status == 400
+    monkeypatch.setattr(exports, "MAX_ROWS", 25)
+    assert len(rows(api.get(ROUTE.path + "?format=csv"))) == 25
+
+
+def test_ndjson_and_gzip(api: Client) -> None:
+    lines = api.get(ROUTE.path, headers={"Accept": "application/x-ndjson", "Accept-Encoding": "gzip"})
+    assert lines.headers["content-encoding"] == "gzip"
+    assert [json.loads(line)["n"] for line in gzip.decompress(lines.body).splitlines()] == list(range(COUNT))
+
+
+def test_json_keeps_its_bounds(api: Client) -> None:
+    assert len(api.get(ROUTE.path + "?format=json&limit=24").json["data"]) == 5
+
+
+@pytest.mark.parametrize("given", ["xml", "", "csv,json"])
+def test_an_unknown_format_is_refused(api: Client, given: str) -> None:
+    answer = api.get(ROUTE.path, query={"format": given})
+    assert answer.json["details"] == {"param": "format", "allowed": ["json", "csv", "ndjson"]}
+
+
+def test_a_head_has_no_body_and_reads_one_page(app: App, api: Client) -> None:
+    FAILS_AT.append(24)
+    answer = api.call("HEAD", ROUTE.path + "?format=csv&limit=6")
+    assert (answer.status, answer.body, answer.headers["x-has-more"]) == (200, b"", "true")
+
+
+def test_what_fails_half_way_is_refunded(app: App, api: Client, wsgi: WsgiApp) -> None:
+    FAILS_AT.append(8)
+    with pytest.raises(RuntimeError):
+        list(streamed(wsgi, api))
+    assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "5xx_refund")]
+    FAILS_AT[0] = 0
+    assert api.get(ROUTE.path + "?format=csv").status == 500
+    assert len(ledger(app)) == 4
+
+
+def test_who_goes_away_pays_and_leaves_no_place_taken(app: App, api: Client, wsgi: WsgiApp) -> None:
+    for _ in range(app.config.large_at_once + 2):
+        body = iter(made := streamed(wsgi, api))
+        assert next(body) == b"n\r\n0\r\n1\r\n2\r\n3\r\n"
+        made.close()
+    assert {row[:2] for row in ledger(app)} == {(-5, "debit")}
+    assert rows(api.get(ROUTE.path + "?format=csv")) == list(range(COUNT))
+
+
+def test_so_many_are_made_at_once(app: App, api: Client) -> None:
+    with app.large.turn("a"), app.large.turn("b"):
+        app.large._seconds = 0.0
+        answer = api.get(ROUTE.path + "?format=csv")
+    assert (answer.status, answer.json["code"]) == (503, "UNAVAILABLE")
+    assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "5xx_refund")]
+
+
+def test_over_the_wire_a_table_that_fails_has_no_end(api: Client, wsgi: WsgiApp) -> None:
+    listener = Listener(wsgi, ListenSettings(port=0), wsgi.error_response)
+    thread = threading.Thread(target=listener.run)
+    thread.start()
+    try:
+        request = urllib.request.Request(f"{listener.url}{ROUTE.path}?format=csv", headers={"X-API-Key": str(api.key)})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            assert answer.headers["Transfer-Encoding"] == "chunked"
+            assert len(answer.read().splitlines()) == COUNT + 1
+        FAILS_AT.append(12)
+        with urllib.request.urlopen(request, timeout=10) as answer, pytest.raises(IncompleteRead) as caught:
+            answer.read()
+        assert b"11\r\n" in caught.value.partial
+        assert b"12\r\n" not in caught.value.partial
+    finally:
+        listener.stop(0.1)
+        thread.join()
+
+
+def test_real_lists_are_the_same_as_in_json(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_market(app)
+    monkeypatch.setattr(exports, "PAGE_ROWS", 2)
+    client = Client(app, users.create(app, "bob@example.com", "pro", NOW).api_key)
+    for path in (LATEST, "/api/v1/insiders/filings/latest", "/api/v1/insiders/holdings/by-ticker/BRK-B"):
+        whole = client.get(path).json["data"]
+        lines = client.get(path + "?format=ndjson").body.splitlines()
+        assert [json.loads(line) for line in lines] == whole
+        assert len(whole) >= 3
+
+
+def test_a_call_without_tables_says_so(app: App) -> None:
+    client = Client(app, users.create(app, "bob@example.com", "pro", NOW).api_key)
+    answer = client.get("/api/v1/stats?format=csv")
+    assert (answer.status, answer.json["details"]) == (400, {"param": "format", "allowed": ["json"]})
+
+
+def test_an_api_error_in_the_middle_is_no_answer_either(
+    app: App, api: Client, wsgi: WsgiApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = exports._ListReader.page
+
+    def page(self: Any, most: int) -> Any:
+        if self.place.get("offset", 0) >= 8 and most > 1:
+            raise ApiError("UNAVAILABLE", "As the test wants it.")
+        return real(self, most)
+
+    monkeypatch.setattr(exports._ListReader, "page", page)
+    with pytest.raises(ApiError):
+        list(streamed(wsgi, api))
+    assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "5xx_refund")]

@@ -1,0 +1,167 @@
+"""Errors that help: what was meant, where it is wrong, what would do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from finapi.accounts import users
+from finapi.app import App
+from finapi.core import guesses
+from finapi.core.errors import ApiError
+from finapi.edgar import tickers as lists
+from finapi.market.financials import series
+from finapi.market.reference import companies
+from tests.client import PASSWORD, Answer, Client
+from tests.conftest import ACCOUNTS, NOW
+
+API = "/api/v1"
+
+
+@pytest.fixture
+def app(make_app: Callable[..., App]) -> App:
+    app = make_app(**ACCOUNTS)
+    with app.db.write() as tx:
+        for cik, ticker, name in (
+            (320193, "AAPL", "Apple Inc."),
+            (1, "APLE", "Hospitality"),
+            (2, "BRK-B", "Berkshire"),
+        ):
+            companies.put_name(tx, cik, name, companies.FROM_LIST, "2026-01-01")
+            tx.run("put_ticker", ticker=ticker, cik=cik, exchange=None, source=2, position=cik, as_of="2026-01-01")
+    return app
+
+
+@pytest.fixture
+def api(app: App) -> Client:
+    return Client(app, users.create(app, "ann@example.com", "pro", NOW, password=PASSWORD).api_key)
+
+
+def details(answer: Answer, status: int) -> dict[str, Any]:
+    assert answer.status == status, answer.body
+    found: dict[str, Any] = answer.json["details"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("given", "nearest"),
+    [
+        ("APPL", ["AAPL"]),
+        ("APLL", ["APLE"]),
+        ("apple", ["AAPL", "APLE"]),
+        ("BRK.C", ["BRK-B"]),
+        ("ZZZZ", []),
+        ("9" * 9, []),
+    ],
+)
+def test_an_unknown_ticker_is_repeated_with_the_nearest(api: Client, given: str, nearest: list[str]) -> None:
+    answer = api.get(f"{API}/xbrl/companies/{given}/statements")
+    found = details(answer, 404)
+    assert (found["given"], found["nearest"]) == (lists.spelled(given), nearest)
+    assert lists.spelled(given) in answer.json["message"]
+    assert all(one in answer.json["message"] for one in nearest)
+
+
+@pytest.mark.parametrize(("key", "near"), [("revenues", "revenue"), ("NetIncome", "net_income"), ("lamps", None)])
+def test_a_wrong_metric_names_the_nearest(key: str, near: str | None) -> None:
+    with pytest.raises(ApiError) as caught:
+        series.keys_of(series.SeriesQuestion(metrics=(key,)), "general")
+    assert caught.value.details is not None
+    assert caught.value.details["nearest"][:1] == ([near] if near else [])
+
+
+def test_a_value_that_is_not_served_names_the_nearest_and_all(api: Client) -> None:
+    found = details(api.get(f"{API}/xbrl/timeseries?ticker=AAPL&basis=latst"), 400)
+    assert found == {"param": "basis", "allowed": ["latest", "original"], "nearest": ["latest"]}
+
+
+@pytest.mark.parametrize(("name", "told"), [("symbol", True), ("tickr", True), ("colour", False)])
+def test_a_missing_parameter_names_what_stands_for_it(api: Client, name: str, told: bool) -> None:
+    answer = api.get(f"{API}/xbrl/timeseries?{name}=AAPL")
+    assert details(answer, 400)["param"] in ("ticker", "company")
+    assert (name in answer.json["message"]) is told
+
+
+def test_q_and_query_are_one(api: Client) -> None:
+    for path in ("/xbrl/search", "/insiders/insider/search"):
+        q, query = (api.get(f"{API}{path}?{name}=apple") for name in ("q", "query"))
+        assert q.status == query.status == 200
+    body = {"q": "ticker:AAPL"}
+    assert (
+        api.post(f"{API}/insiders/query", body).json == api.post(f"{API}/insiders/query", {"query": "ticker:AAPL"}).json
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        (b'{"query": }', {"line": 1, "column": 11}),
+        (b'{"a": 1,\n "b" 2}', {"line": 2, "column": 6}),
+        (b"", {"line": 1, "column": 1}),
+        (b'{"a": "\xff"}', {"byte": 8}),
+    ],
+)
+def test_the_place_is_told_where_a_body_is_no_json(api: Client, body: bytes, where: dict[str, int]) -> None:
+    assert details(api.call("POST", f"{API}/insiders/query", data=body), 400) == where
+
+
+@pytest.mark.parametrize("body", [b'{"a":1,"a":2}', b'{"a":NaN}', b"[" * 15_000, b"[]"])
+def test_json_that_is_not_taken_is_no_syntax_error(api: Client, body: bytes) -> None:
+    answer = api.call("POST", f"{API}/insiders/query", data=body)
+    assert (answer.status, answer.json["code"]) == (400, "BAD_REQUEST")
+    assert "not valid JSON" not in answer.json["message"]
+
+
+def test_a_405_names_the_methods(api: Client) -> None:
+    answer = api.call("DELETE", f"{API}/user/")
+    assert (
+        details(answer, 405)
+        == {"allowed": answer.headers["allow"].split(", ")}
+        == {"allowed": ["GET", "HEAD", "OPTIONS", "PUT"]}
+    )
+
+
+def test_a_404_leads_to_the_docs(api: Client) -> None:
+    docs = details(api.get(f"{API}/nosuch"), 404)["docs"]
+    assert json.loads(api.get(docs.removeprefix(api.app.config.public_url)).body)["openapi"]
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "credential"),
+    [
+        ("/plans", {}, None),
+        ("/stats", {}, "missing"),
+        ("/stats", {"X-API-Key": "0" * 32}, "wrong"),
+        ("/stats?apiKey=x", {}, "wrong"),
+        ("/stats", {"Authorization": "Bearer x"}, "missing"),
+        ("/user/", {"Authorization": "Bearer x"}, "wrong"),
+        ("/user/", {"X-API-Key": "0" * 32}, "missing"),
+        ("/account/balance", {"X-API-Key": "0" * 32}, "wrong"),
+        ("/account/balance", {"Authorization": "Bearer x"}, "wrong"),
+        ("/account/balance", {}, "missing"),
+    ],
+)
+def test_a_wrong_credential_is_told_from_a_missing_one(
+    app: App, path: str, headers: dict[str, str], credential: str | None
+) -> None:
+    answer = Client(app).get(API + path, headers=headers)
+    assert (answer.json.get("details") or {}).get("credential") == credential
+
+
+@pytest.mark.parametrize(
+    "url", ["https://localhost/x", "https://LOCALHOST:8443", "https://a.localhost./x", "https://127.0.0.1/"]
+)
+def test_a_webhook_on_this_machine_is_refused_when_it_is_set(app: App, api: Client, url: str) -> None:
+    body = {"email": "ann@example.com", "password": PASSWORD}
+    token = api.post(f"{API}/auth/login", body).json["token"]
+    answer = api.put(f"{API}/user/", {"webhook_url": url}, session=token)
+    assert details(answer, 400)["param"] == "webhook_url"
+
+
+def test_guesses_are_of_words_only() -> None:
+    assert guesses.nearest("x" * 1_000, ["x" * 999]) == []
+    assert guesses.nearest("", ["a"]) == []
+    assert len(guesses.one_slip("A" * 1_000)) < 1_000

@@ -1,0 +1,196 @@
+"""Every list of the OpenAPI document, paged to its end in each way that its answer offers.
+
+An answer with ``has_more`` or ``offset`` is paged by ``offset`` (``from``, where a body or wire.json has it so), one
+with ``next_cursor`` by that: the pages together are the list in one piece, and the last one says that it is the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from finapi import app as apps
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.web.http.call import Route
+from finapi.web.openapi import document
+from finapi.web.routes import ROUTES
+from tests.api.test_insiders_api import put_market
+from tests.client import Client
+from tests.conftest import NOW
+from tests.described import LIFTED, ONE_OF, RECEIVER, World
+from tests.holdings import june, others, september, take
+
+PATHS = document("", ROUTES)["paths"]
+ROUTE_OF = {PATHS[one.path][one.method.lower()]["operationId"]: one for one in ROUTES if one.shape and not one.page}
+
+_EVER = {"filed_at_days": 36500}
+# What is asked beside the document's own examples, so that the demo's data answer with several rows.
+ASKED: dict[str, dict[str, Any]] = {
+    **ONE_OF,
+    "get_cusip_cik_cik": {"cik": "320193"},
+    "get_cusip_cusip6_cusip6": {"cusip6": "02079K"},
+    "get_cusip_search": {"q": "a"},
+    "get_events": {"since_seq": 0},
+    "get_form_13f_holdings_search": {"period": "2025-09-30"},
+    "get_index": {"date": "2025-01-10"},
+    "get_insiders_aggregation_by_sector": {**_EVER, "group_by": "industry"},
+    "get_insiders_holdings_by_insider_cik": {"cik": "1780525"},
+    "get_insiders_screen": {"filed_at_days": 366},
+    "get_insiders_transactions_by_insider_cik": {"cik": "102"},
+    "get_insiders_transactions_by_ticker_ticker": _EVER,
+    "get_insiders_transactions_search": {"query": "Inc", **_EVER},
+    "get_insiders_transactions_top": {"direction": "SELL"},
+    "get_tickers_autocomplete": {"q": "A"},
+    "get_tickers_ticker_holders": {"period": "2025-09-30"},
+    "post_form_13f_cover_pages": {"query": "cik:1234567"},
+    "post_form_13f_fund_bulk": {"ciks": ["1067983"], "detail": "full"},
+    "post_xbrl_timeseries_batch": {"tickers": ["AAPL"]},
+}
+# Where the rows of an answer stand that no route table says.
+ROWS = {
+    "get_account_transactions": "transactions",
+    "get_billing_history": "transactions",
+    "get_facts_by_concept": "facts",
+    "get_sniper_targets": "targets",
+    "get_xbrl_coverage": "data.companies",
+    "get_webhooks_deliveries": "deliveries",
+}
+# What a way is called in a request, where it is not called the same.
+NAMES = {"next_cursor": "cursor", "next_since_seq": "since_seq"}
+# Rows that a list is paged over at most: of a longer one, the first.
+MOST = 1_000
+
+
+def members(schema: Any) -> Iterator[str]:
+    """The names of an answer's members, of those in its lists too."""
+    for one in [schema, *schema.get("anyOf", ())]:
+        for name, member in one.get("properties", {}).items():
+            yield name
+            yield from members(member)
+        if "items" in one:
+            yield from members(one["items"])
+
+
+def ways(route: Route) -> set[str]:
+    """How an answer offers to go on."""
+    names = set(members(route.schema))
+    return ({"offset"} if names & {"has_more", "offset"} else set()) | names & NAMES.keys()
+
+
+WAYS = [(name, way) for name, route in sorted(ROUTE_OF.items()) for way in sorted(ways(route))]
+
+
+class Lists:
+    """The demo's data with a few rows of everything, and a caller of all of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.app = apps.in_memory(Config(**LIFTED), FixedClock(NOW))
+        world = World(self.app)
+        self.client, self.key = Client(self.app), {"X-API-Key": world.key}
+        self.session = {"Authorization": f"Bearer {world.session()}"}
+        take(self.app, folder, june(), september(), others())
+        put_market(self.app)
+        with self.app.db.write() as tx:
+            # Two classes of shares of one company.
+            tx._connection.execute("UPDATE securities SET cik = 320193 WHERE cusip LIKE '02079K%'")
+        for _ in range(5):
+            self.call("GET", "/api/v1/sec/forms/10-K", self.key)
+            self.call("POST", "/api/v1/sniper/targets", self.key, {"ticker": "AAPL"})
+            self.call("POST", "/api/v1/webhooks/test", self.key, {"url": RECEIVER})
+            self.call("POST", "/api/v1/billing/quota", self.session, {"amount_dollars": 1})
+
+    def call(self, method: str, target: str, headers: dict[str, str], body: Any = None) -> Any:
+        answer = self.client.call(method, target, headers=headers, **({} if body is None else {"json": body}))
+        assert answer.status == 200, (target, answer.body)
+        return answer.json
+
+    def page(self, name: str, **asked: Any) -> tuple[list[Any], Any]:
+        """The rows of a page, and all of its answer."""
+        route, wanted = ROUTE_OF[name], {**ASKED.get(name, {}), **asked}
+        path, query, body = route.path, dict[str, Any](), {one.name: one.example for one in route.body or ()}
+        body = {one.name: body[one.name] for one in route.body or () if one.required}
+        for one in route.params:
+            if one.required or one.name in wanted:
+                query[one.name] = wanted.pop(one.name, one.example)
+            if one.place == "path":
+                path = path.replace(f"{{{one.name}}}", quote(str(query.pop(one.name)), safe=""))
+        assert not wanted or route.body is not None, f"{name} does not take {sorted(wanted)}"
+        target = f"{path}?{urlencode(query)}"
+        headers = self.session if route.auth == "session" else self.key
+        answer = self.call(route.method, target, headers, None if route.body is None else {**body, **wanted})
+        return rows_of(name, answer), answer
+
+
+def rows_of(name: str, answer: Any) -> list[Any]:
+    if name == "post_form_13f_fund_bulk":
+        return list(answer["funds"][0]["holdings"])
+    if name == "post_xbrl_timeseries_batch":
+        return list(answer["data"]["results"][0]["data"]["rows"])
+    rows = answer
+    for part in ROWS[name].split(".") if name in ROWS else ():
+        rows = rows[part]
+    rows = rows if name in ROWS else ROUTE_OF[name].rows_of(answer)
+    assert isinstance(rows, list), name
+    return rows
+
+
+def member(answer: Any, name: str) -> Any:
+    """The first member of this name that an answer has at any depth but in the rows themselves."""
+    if not isinstance(answer, dict):
+        return None
+    if name in answer:
+        return answer[name]
+    inner = [*answer.values(), *answer.get("results", ())[:1], *answer.get("funds", ())[:1]]
+    return next((found for one in inner if (found := member(one, name)) is not None), None)
+
+
+@pytest.fixture(scope="module")
+def lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lists]:
+    made = Lists(tmp_path_factory.mktemp("lists"))
+    yield made
+    made.app.db.close()
+
+
+def size_of(route: Route) -> str:
+    names = {one.name for one in (*route.params, *(route.body or ()))}
+    return "limit" if "limit" in names else "size"
+
+
+@pytest.mark.parametrize(("name", "way"), WAYS)
+def test_a_list_is_paged_to_its_end(lists: Lists, name: str, way: str) -> None:
+    size = size_of(ROUTE_OF[name])
+    whole, answer = lists.page(name, **{size: MOST})
+    ends = not member(answer, "has_more") and member(answer, "next_cursor") is None
+    assert len(whole) > 1, f"{name} has {len(whole)} rows: nothing to page"
+    step = max(1, len(whole) // 3)
+    given = {one.name for one in (*ROUTE_OF[name].params, *(ROUTE_OF[name].body or ()))}
+    key = NAMES.get(way, "offset" if "offset" in given else "from")
+    found: list[Any] = []
+    place: Any = ASKED.get(name, {}).get(key, 0 if way == "offset" else None)
+    while True:
+        rows, answer = lists.page(name, **{size: step}, **({} if place is None else {key: place}))
+        found += rows
+        if len(found) >= len(whole):
+            break
+        assert member(answer, "has_more") in (True, None)
+        place = place + step if way == "offset" else member(answer, way)
+        assert place is not None, f"{name} does not say how to go on"
+    assert found[: len(whole)] == whole
+    if ends:
+        assert len(found) == len(whole)
+        assert not member(answer, "has_more")
+        assert member(answer, "next_cursor") is None
+
+
+@pytest.mark.parametrize(("name", "way"), [one for one in WAYS if one[1] == "offset"])
+def test_behind_its_end_a_list_has_no_rows_and_says_that_there_are_no_more(lists: Lists, name: str, way: str) -> None:
+    given = {one.name for one in (*ROUTE_OF[name].params, *(ROUTE_OF[name].body or ()))}
+    rows, answer = lists.page(name, **{"offset" if "offset" in given else "from": 999_999_999})
+    assert rows == []
+    assert not member(answer, "has_more")
+    assert member(answer, "next_cursor") is None

@@ -1,0 +1,242 @@
+"""Spans of days that lists are narrowed to: a given one replaces the default, meta names what was used and what for
+lack of a date was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi import app as apps
+from finapi.accounts import users
+from finapi.app import App
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.edgar import ownership
+from finapi.market.documents import filings as documents
+from finapi.market.documents.metadata import DOCUMENT, LISTED, FilingMetadata, Party
+from finapi.market.insiders import store
+from finapi.web.http.call import INSIDERS
+from tests.api.test_insiders_api import get, put_market, shares
+from tests.api.test_paging import PATHS, ROUTE_OF, rows_of
+from tests.client import Client
+from tests.conftest import NOW
+from tests.described import LIFTED, ONE_OF, World, example_call
+from tests.holdings import june, take
+from tests.ownership_forms import BEN, form, owner, transaction
+
+TRADES = "/transactions/by-ticker/BRK-B"
+# As the parameters of a call leave them: what it used.
+UNUSED = {"filed_at_days": None, "transaction_days": None, "undated_left_out": 0, "clamped": {}}
+
+
+@pytest.fixture
+def market(make_app: Callable[..., App]) -> App:
+    """The market made by hand, and of Brook Lamps a form without a filing day and a purchase without a date."""
+    app = make_app(insider_per_minute_paid=100_000)
+    put_market(app)
+    forms = [
+        (form(transaction("P", "7", "10", date="2026-01-29"), period="2026-01-29"), "0001234567-26-000006", None),
+        (
+            form(transaction("P", "9", "10", date="2025-12-01"), period="2025-12-01", owners=(owner(BEN),)),
+            "0001234567-26-000007",
+            "2026-01-28",
+        ),
+    ]
+    with app.db.write() as tx:
+        for data, accession, filed in forms:
+            store.put(tx, ownership.parse(data, accession), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
+        tx._connection.execute("UPDATE insider_transactions SET date = NULL WHERE shares = '9'")
+        tx.run("bump_data_version")
+    return app
+
+
+@pytest.fixture
+def api(market: App) -> Client:
+    return Client(market, users.create(market, "ann@example.com", "pro", NOW).api_key)
+
+
+def windows(meta: dict[str, Any]) -> dict[str, Any]:
+    return {name: meta[name] for name in UNUSED}
+
+
+@pytest.mark.parametrize(
+    ("given", "found", "used"),
+    [
+        ({}, [9, 200, 50], {"filed_at_days": 7, "undated_left_out": 1}),
+        ({"transaction_days": 12}, [200, 50, 100, 7], {"transaction_days": 12, "undated_left_out": 1}),
+        ({"transaction_days": 9, "filed_at_days": 30}, [200], {"transaction_days": 9, "filed_at_days": 30,
+                                                                "undated_left_out": 2}),
+        ({"filed_at_days": 4}, [9], {"filed_at_days": 4, "undated_left_out": 1}),
+        ({"filed_at_days": 36500}, [9, 200, 50, 100, 10, 7], {"filed_at_days": 36500}),
+        ({"transaction_days": 400}, [200, 50, 100, 10, 7], {"transaction_days": 400, "undated_left_out": 1}),
+        ({"filed_at_days": 99999}, [9, 200, 50, 100, 10, 7], {"filed_at_days": 36500,
+                                                               "clamped": {"filed_at_days": "99999"}}),
+        ({"transaction_days": -1}, [], {"transaction_days": 0, "clamped": {"transaction_days": "-1"},
+                                        "undated_left_out": 1}),
+    ],
+)  # fmt: skip
+def test_a_given_window_replaces_the_default_and_meta_names_what_was_used(
+    api: Client, given: dict[str, int], found: list[int], used: dict[str, Any]
+) -> None:
+    answer = get(api, TRADES, **given)
+    assert shares(answer) == found
+    assert answer["meta"]["pagination"]["total"] == len(found)
+    assert windows(answer["meta"]) == UNUSED | used
+    searched = get(api, "/transactions/search", query="brook", **given)
+    assert (shares(searched), windows(searched["meta"])) == (found, UNUSED | used)
+
+
+def test_what_is_left_out_is_counted_as_it_is_asked(api: Client) -> None:
+    assert get(api, TRADES, standard_type="sale")["meta"]["undated_left_out"] == 0
+    assert get(api, "/transactions/search", query="brook", min_value=71)["meta"]["undated_left_out"] == 0
+    assert get(api, "/transactions/by-ticker/SHBK")["meta"]["undated_left_out"] == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "found", "left_out"), [({}, 3, 0), ({"from_date": "2020-01-01"}, 2, 1), ({"to_date": "2026-01-21"}, 1, 1)]
+)
+def test_transactions_of_an_insider_without_a_date_are_in_no_span_of_days(
+    api: Client, given: dict[str, str], found: int, left_out: int
+) -> None:
+    answer = get(api, f"/transactions/by-insider/{BEN[0]}", **given)
+    assert len(answer["data"]) == found
+    meta = {name: answer["meta"][name] for name in ("from_date", "to_date", "undated_left_out")}
+    assert meta == {"from_date": None, "to_date": None, **given, "undated_left_out": left_out}
+
+
+def test_a_summary_says_how_many_trades_it_leaves_out_for_lack_of_a_date(api: Client) -> None:
+    answer = get(api, "/summary/by-ticker/BRK-B")
+    assert answer["data"]["total_transactions"] == 3
+    assert answer["meta"] == {**UNUSED, "filed_at_days": 7, "days": None, "undated_left_out": 1}
+    answer = get(api, "/summary/by-ticker/BRK-B", days=12)
+    assert answer["data"]["total_transactions"] == 4
+    assert answer["meta"] == {**UNUSED, "transaction_days": 12, "days": 12, "undated_left_out": 1}
+    assert get(api, "/summary/by-ticker/BRK-B", filed_at_days=36500)["meta"]["undated_left_out"] == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "used", "trades"),
+    [
+        ({}, {"filed_at_days": 7, "undated_left_out": 1}, 3),
+        ({"transaction_days": 12}, {"transaction_days": 12, "filed_at_days": 12, "undated_left_out": 2}, 3),
+        ({"transaction_days": 900}, {"transaction_days": 900, "filed_at_days": 366, "undated_left_out": 2}, 4),
+        ({"filed_at_days": 900}, {"filed_at_days": 366, "clamped": {"filed_at_days": "900"}, "undated_left_out": 1}, 5),
+    ],
+)
+def test_sums_over_companies_name_the_window_of_filing_days_that_bounds_them(
+    api: Client, given: dict[str, int], used: dict[str, Any], trades: int
+) -> None:
+    answer = get(api, "/screen", **given)
+    (lamps,) = [one for one in answer["results"] if one["ticker"] == "BRK-B"]
+    assert lamps["total_transactions"] == trades
+    assert windows(answer["meta"]) == UNUSED | used
+    assert "clamped" not in answer["meta"]["filters_applied"] or used["clamped"]
+    groups = get(api, "/aggregation/by-sector", **(given or {"filed_at_days": 7}))
+    assert windows(groups["meta"]) == UNUSED | used
+
+
+def test_the_whole_market_says_what_it_leaves_out(api: Client) -> None:
+    whole = get(api, "/stats/global", days=30)
+    assert (whole["days"], whole["period_days"], whole["undated_left_out"], whole["clamped"]) == (30, 30, 1, {})
+    assert get(api, "/stats/global", days=999)["clamped"] == {"days": "999"}
+    assert get(api, "/recommendations/daily")["meta"]["undated_left_out"] == 1
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/csv", "application/x-ndjson"])
+def test_what_has_no_room_for_a_window_names_it_in_a_header(api: Client, accept: str) -> None:
+    answer = api.get(f"{INSIDERS}/clusters?min_insiders=2", headers={"Accept": accept})
+    assert answer.headers["x-window"] == "days=30, undated_left_out=1"
+    if accept != "application/json":
+        answer = api.get(f"{INSIDERS}{TRADES}", headers={"Accept": accept})
+        assert answer.headers["x-window"] == "filed_at_days=7, undated_left_out=1"
+
+
+@pytest.mark.parametrize("path", ["/filings/latest", "/filings/by-ticker/BRK-B"])
+def test_forms_without_a_day_are_in_no_span_of_days(api: Client, path: str) -> None:
+    names = ("from_date", "to_date", "undated_left_out", "clamped")
+    whole = get(api, path)["meta"]
+    assert [whole[name] for name in names] == [None, None, 0, {}]
+    since = get(api, path, from_date="2026-01-01")["meta"]
+    assert [since[name] for name in names] == ["2026-01-01", None, 1, {}]
+    assert get(api, path, from_date="2026-01-01", form_type="5")["meta"]["undated_left_out"] == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "left_out"),
+    [("", 0), ("from_date=2026-01-01", 3), ("to_date=2026-01-01&form_type=10-K", 1), ("from_date=2026-01-01&cik=5", 1)],
+)
+def test_filings_without_a_day_are_in_no_span_of_days(api: Client, query: str, left_out: int) -> None:
+    with api.app.db.write() as tx:
+        for number, (cik, type) in enumerate([(5, "10-K"), (6, "8-K")], 1):
+            told = FilingMetadata(
+                f"0000000005-26-00000{number}", DOCUMENT, form=type, parties=(Party(cik, LISTED, f"Company {cik}"),)
+            )
+            documents.put(tx, told, NOW)
+    listed = api.get(f"/api/v1/sec/filings?{query}").json["meta"]
+    asked = dict(part.split("=") for part in query.split("&") if part)
+    expected = {"from_date": asked.get("from_date"), "to_date": asked.get("to_date"), "undated_left_out": left_out,
+                "clamped": {}}  # fmt: skip
+    assert {name: listed[name] for name in expected} == expected
+    assert api.get(f"/api/v1/filings?{query}").json["meta"] == expected
+
+
+def test_reports_of_funds_without_a_day_are_after_no_day(api: Client, tmp_path: Path) -> None:
+    take(api.app, tmp_path, june())
+    with api.app.db.write() as tx:
+        tx._connection.execute("UPDATE holdings_reports SET filed_at = ''")
+    for query, found, left_out in (
+        ("", 1, 0),
+        ("?since=", 1, 0),
+        ("?since=2020-01-01", 0, 1),
+        ("?since=2020-01-01&cik=5", 0, 0),
+    ):
+        answer = api.get(f"/api/v1/form-13f/latest{query}").json
+        assert (len(answer["data"]), answer["meta"]["undated_left_out"]) == (found, left_out)
+        assert answer["meta"]["since"] == ("2020-01-01" if "2020" in query else None)
+
+
+# ---- the demo, whose documents are years old
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Client]:
+    """The demo's data and its setting, long after the newest of them."""
+    clock = FixedClock(datetime(2031, 11, 20, 12, tzinfo=UTC))
+    app = apps.in_memory(Config(**LIFTED, default_windows="all"), clock)
+    yield Client(app, World(app).key)
+    app.db.close()
+
+
+# What needs purchases in the market, or several insiders of one company: the demo's forms have neither.
+NOT_IN_THE_DEMO = {"get_insiders_clusters", "get_insiders_transactions_top"}
+LISTS = [name for name, one in sorted(ROUTE_OF.items()) if one.lists and one.method == "GET" and one.auth == "key"]
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_no_default_call_of_the_demo_is_empty(demo: Client, name: str) -> None:
+    route = ROUTE_OF[name]
+    operation = PATHS[route.path]["get"]
+    target, _ = example_call(operation, route.path, ONE_OF.get(name, {}))
+    answer = demo.get(target)
+    assert answer.status == 200, answer.body
+    assert bool(rows_of(name, answer.json)) == (name not in NOT_IN_THE_DEMO)
+
+
+def test_no_default_sum_of_the_demo_is_empty(demo: Client) -> None:
+    assert demo.get(f"{INSIDERS}/stats/global").json["top_tickers"][0]["ticker"] is not None
+    assert demo.get(f"{INSIDERS}/summary/by-ticker/AAPL").json["data"]["total_transactions"] == 7
+
+
+def test_without_default_windows_the_document_has_none_and_meta_says_so(demo: Client) -> None:
+    operations = [one for item in demo.get("/openapi.json").json["paths"].values() for one in item.values()]
+    params = [one for operation in operations for one in operation.get("parameters", ()) if "name" in one]
+    names = {one["name"] for one in params if "default" in one["schema"] and one["name"].endswith("days")}
+    assert names == {"days"}  # of an account's usage and of the status
+    meta = demo.get(f"{INSIDERS}/transactions/by-ticker/AAPL").json["meta"]
+    assert windows(meta) == UNUSED
+    given = demo.get(f"{INSIDERS}/transactions/by-ticker/AAPL?filed_at_days=7").json
+    assert (given["data"], given["meta"]["filed_at_days"], given["meta"]["undated_left_out"]) == ([], 7, 3)

@@ -1,0 +1,131 @@
+"""The server under attack, and what an attack found."""
+
+from __future__ import annotations
+
+import re
+import socket
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.process import SECONDS, Running
+
+MB = 1_000_000
+SETTLED_SECONDS = 3.0  # without a fall of the memory, after which it counts as what is kept
+PATIENCE = 30.0  # for that at most
+
+# What an ordinary day asks for, so that the memory before the attacks is that of a server in use.
+WARM = (
+    "/openapi.json",
+    "/api/v1/policy",
+    "/api/v1/status",
+    "/api/v1/xbrl/companies/AAPL/statements",
+    "/api/v1/xbrl/companies/NFLX/statements?period=Q",
+    "/api/v1/xbrl/timeseries?ticker=AAPL&metrics=revenue,net_income&template=true&provenance=full",
+    "/api/v1/xbrl/timeseries?ticker=NFLX&metrics=revenue,net_income&template=true&provenance=full",
+    "/api/v1/xbrl/timeseries?ticker=NFLX&period=Q&years=20&template=true&provenance=full&ratios=true",
+    "/api/v1/form-13f/fund/0001067983",
+    "/api/v1/sec/filings?limit=50",
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an attack took: a figure that must not be above its bound, and what the two are of."""
+
+    figure: float
+    bound: float
+    what: str
+
+    @property
+    def held(self) -> bool:
+        return self.figure <= self.bound
+
+
+class Target:
+    """A running demo with default limits: its addresses, keys and memory."""
+
+    def __init__(self, running: Running) -> None:
+        self.running = running
+        self.pid = running.pid
+        self.address = running.address
+        self.key: str = running.ready["api_key"]
+        self.free_key: str = running.ready["free_api_key"]
+
+    def rss(self) -> int:
+        """Bytes of resident memory now."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.findall(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)[0]) * 1024
+
+    def settled_rss(self) -> int:
+        """Bytes of resident memory once they have stopped falling."""
+        least, since, until = self.rss(), time.monotonic(), time.monotonic() + PATIENCE
+        while time.monotonic() < min(since + SETTLED_SECONDS, until):
+            time.sleep(0.1)
+            now = self.rss()
+            if now < least - MB // 2:
+                least, since = now, time.monotonic()
+        return self.rss()
+
+    def warm(self) -> None:
+        """Have every kind of answer made once, each in several threads."""
+        for path in WARM * 3:
+            self.running.get(path, self.key)
+        who = {name: self.running.ready[name] for name in ("email", "password")}
+        self.running.call("POST", "/api/v1/auth/login", who)
+
+    def connect(self, source: str = "127.0.0.1") -> socket.socket:
+        """A connection from an address of this machine's own."""
+        return socket.create_connection(self.address, timeout=SECONDS, source_address=(source, 0))
+
+    @contextmanager
+    def watched(self, path: str = "/livez", source: str = "127.0.0.99") -> Iterator[Callable[[], list[float]]]:
+        """Somebody else asks for ``path`` all the time, one call after the other; the milliseconds of each so far.
+
+        A call that is not answered by 200 counts as one that took for ever.
+        """
+        times: list[float] = []
+        stopping = threading.Event()
+        asked = f"GET {path} HTTP/1.1\r\nHost: target\r\n\r\n".encode()
+
+        def ask() -> None:
+            client = None
+            while not stopping.is_set():
+                began = time.perf_counter()
+                try:
+                    client = client or self.connect(source)
+                    client.sendall(asked)
+                    answered = client.recv(65_536).startswith(b"HTTP/1.1 200")
+                except OSError:
+                    answered = False
+                times.append((time.perf_counter() - began) * 1000 if answered else float("inf"))
+                if not answered and client is not None:
+                    client.close()
+                    client = None
+                stopping.wait(0.005)
+            if client is not None:
+                client.close()
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        try:
+            yield lambda: times
+        finally:
+            stopping.set()
+            thread.join()
+
+
+def percentile(times: list[float], share: float) -> float:
+    """The value that this share of the times does not exceed; infinite without any."""
+    if len(times) < 2:
+        return float("inf")
+    return sorted(times)[min(len(times) - 1, int(share * len(times)))]
+
+
+def median(times: list[float]) -> float:
+    """The middle of the times; infinite without any."""
+    return statistics.median(times) if times else float("inf")

@@ -1,0 +1,142 @@
+"""A real browser (Chromium) for tests and pictures: what it asks for, what it complains of, what axe finds."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.process import eventually
+
+CHROMIUM, DRIVER = (shutil.which(name) for name in ("chromium", "chromedriver"))
+# Where axe-core's script may lie; without it nobody looks at accessibility here.
+AXE = Path(os.environ.get("AXE_SCRIPT", "/usr/share/javascript/axe-core/axe.min.js"))
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+SECONDS = 20.0
+
+
+class Browser:
+    """A Chromium that notes what it asks for and complains of."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+        self._events: list[dict[str, Any]] = []
+
+    def open(self, url: str) -> None:
+        self.driver.get(url)
+
+    @property
+    def path(self) -> str:
+        """The path of the page that is shown."""
+        return urlsplit(self.driver.current_url).path
+
+    @property
+    def title(self) -> str:
+        title: str = self.driver.title
+        return title
+
+    def text(self, selector: str) -> str:
+        """What a person reads in the first element of a selector."""
+        text: str = self.driver.find_element("css selector", selector).text
+        return text
+
+    def has(self, selector: str) -> bool:
+        return bool(self.driver.find_elements("css selector", selector))
+
+    def show(self, width: int, scheme: str, height: int = 800) -> None:
+        """Make the window so wide, and the system light or dark."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+
+    def click(self, selector: str) -> None:
+        """Press the first element of a selector, and wait for the page that follows where it leads to one."""
+        self.driver.find_element("css selector", selector).click()
+
+    def follow(self, text: str) -> None:
+        """Follow the first link of this text."""
+        self.driver.find_element("link text", text).click()
+
+    def send_form(self, password: str) -> None:
+        """Type a password and press the button; returns with the page that follows."""
+        before = self.driver.find_elements("css selector", "main")
+        self.driver.find_element("css selector", "#newpassword").send_keys(password)
+        self.driver.find_element("css selector", "button").click()
+        # Between two pages there is none.
+        eventually(lambda: self.driver.find_elements("css selector", "main") not in ([], before), SECONDS)
+
+    def events(self, method: str) -> list[dict[str, Any]]:
+        """The parameters of every event of the DevTools protocol with this name, so far."""
+        self._events += [json.loads(line["message"])["message"] for line in self.driver.get_log("performance")]
+        return [event["params"] for event in self._events if event["method"] == method]
+
+    def complaints(self) -> list[str]:
+        """What the console says, without advice and the status that a refused form is answered with."""
+        lines = self.driver.get_log("browser")
+        said = [line["message"] for line in lines if line["level"] in ("WARNING", "SEVERE")]
+        return [line for line in said if not re.search(r"/reset-password\S* - .* status of 400", line)]
+
+
+@contextmanager
+def browser(profile: Path, *, scripts: bool = True) -> Iterator[Browser]:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
+    try:
+        driver.set_page_load_timeout(SECONDS)
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
+        driver.get("data:text/html,<title>off</title><script>document.title='on'</script>")
+        assert driver.title == ("on" if scripts else "off")
+        driver.get_log("browser")
+        driver.get_log("performance")
+        yield Browser(driver)
+    finally:
+        driver.quit()
+
+
+def findings(page: Browser) -> list[tuple[str, str, str]]:
+    """Impact, rule and place of what axe-core finds, whatever its impact."""
+    evaluate = {"expression": AXE.read_text() + ";0"}
+    page.driver.execute_cdp_cmd("Runtime.evaluate", evaluate)
+    run = {"expression": "axe.run()", "awaitPromise": True, "returnByValue": True}
+    found = page.driver.execute_cdp_cmd("Runtime.evaluate", run)["result"]["value"]
+    assert found["passes"]
+    return [
+        (violation["impact"], violation["id"], node["html"])
+        for violation in found["violations"]
+        for node in violation["nodes"]
+    ]
+
+
+def keep(page: Browser, name: str, folder: Path | None = None) -> None:
+    """Keep a picture in a folder, or where ``FINAPI_TEST_PICTURES`` says, for people to look at."""
+    if place := folder or os.environ.get("FINAPI_TEST_PICTURES"):
+        size = page.driver.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
+        clip = {**size, "height": min(size["height"], 3000), "scale": 1}
+        said = {"captureBeyondViewport": True, "clip": clip}
+        picture = page.driver.execute_cdp_cmd("Page.captureScreenshot", said)["data"]
+        Path(place, name).write_bytes(base64.b64decode(picture))

@@ -1,0 +1,1 @@
+"""The pages, asked for in process."""

@@ -1,0 +1,375 @@
+"""The pages of a company over the demo's data: exact figures, their proofs, CSV, what is missing, hostile names."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from finapi import app as apps
+from finapi.accounts import users
+from finapi.app import App
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.market.demo import data
+from finapi.web.html import charts, figures
+from finapi.web.pages.company.statements import joined
+from tests.client import Client
+from tests.pages.conftest import HTML, NOW, row_of, rows_of, text_of
+
+TABS = ("", "/statements", "/financials", "/charts", "/filings", "/insiders", "/holders", "/segments")
+
+
+# ---- at a glance
+
+
+@pytest.mark.parametrize("spelling", ["AAPL", "aapl", "320193", "0000320193"])
+def test_a_company_is_found_in_any_spelling(page: Client, spelling: str) -> None:
+    body = text_of(page, f"/company/{spelling}")
+    assert "<h1>Apple Inc.</h1>" in body
+    assert "Twelve months to 2025-03-29. Millions of USD, but for figures per share." in body
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [("Revenue", "400,366"), ("Net income", "97,294"), ("Free cash flow", "98,486"), ("Gross margin", "46.6 %")],
+)
+def test_a_figure_leads_to_its_proof_and_names_its_filing(page: Client, said: str, value: str) -> None:
+    body = text_of(page, "/company/AAPL")
+    assert row_of(body, said) == [value, "", "0000320193-25-000057"]
+    line = body[body.index(f'<th scope="row">{said}<') :]
+    found = re.search(r'<a href="(/company/AAPL/proof/[^"]+)"', line)
+    assert found is not None
+    assert "0000320193-25-000057" in text_of(page, found[1])
+
+
+def test_a_figure_that_is_missing_says_why(page: Client) -> None:
+    body = text_of(page, "/company/UPXI")
+    assert re.search(r'<td class="none">–<sup title="[^"]+">a</sup></td>', body)
+    assert re.search(r'<dl class="reasons"><dt>a</dt><dd><b>[^<]+</b>\. [^<]+</dd>', body)
+
+
+def test_a_company_without_figures_or_filings_says_so_and_how_they_come(page: Client) -> None:
+    body = text_of(page, "/company/NFLX")
+    assert "No fiscal year with revenue or net income is held." in body
+    assert "No filing of this kind is held." in body
+    assert "<code>finapi ingest</code>" in body
+
+
+def test_what_is_not_held_says_how_to_load_it(page: Client) -> None:
+    body = text_of(page, "/company/msft", 404)
+    assert "<code>finapi load MSFT</code>" in body
+    assert 'action="/search"' in body
+
+
+def test_prices_that_are_made_up_say_so(page: Client) -> None:
+    assert "The prices are made up" in text_of(page, "/company/AAPL")
+    assert "Close by week (made up)" in text_of(page, "/company/AAPL/insiders")
+
+
+# ---- statements as filed
+
+
+def test_a_balance_sheet_stands_as_it_was_filed(page: Client) -> None:
+    body = text_of(page, "/company/AAPL/statements?statement=balance&period=Q")
+    assert "Balance sheet as filed. Millions of USD, unless a line says another unit." in body
+    assert row_of(body, "Cash and cash equivalents") == ["28,162", "29,943"]
+    assert row_of(body, "Accumulated deficit") == ["(15,552)", "(19,154)"]
+    assert row_of(body, "Commitments and contingencies") == ["–a", "–a"]
+    assert "<b>Reported as nil</b>" in body
+    assert '<tr class="total"><th scope="row" class="l2" title="us-gaap:Assets">Total assets</th>' in body
+    assert '<tr class="heading"><th scope="row" colspan="3" class="l1">ASSETS:</th></tr>' in body
+
+
+def test_lines_in_another_unit_say_so(page: Client) -> None:
+    body = text_of(page, "/company/AAPL/statements?period=Q")
+    assert row_of(body, "Diluted (in dollars per share) USD/shares")[0] == "1.65"
+
+
+def test_negated_lines_show_the_sign_of_the_filing(page: Client) -> None:
+    body = text_of(page, "/company/AAPL/statements?statement=cash-flow&period=Q")
+    assert row_of(body, "Payments for dividends and dividend equivalents") == ["(7,614)", "(7,535)"]
+
+
+def test_a_figure_as_filed_leads_to_every_filing_that_tells_it(page: Client) -> None:
+    body = text_of(page, "/company/AAPL/statements?statement=balance&period=Q")
+    assert '<a href="fact/us-gaap:Assets?end=2025-03-29">331,233</a>' in body
+    fact = text_of(page, "/company/AAPL/fact/us-gaap:Assets?end=2025-03-29")
+    assert rows_of(fact)[1][1:6] == ["331,233,000,000", "USD", "2025-03-29", "10-Q", "2025-05-02"]
+    assert 'href="https://www.sec.gov/Archives/edgar/data/320193/000032019325000057/aapl-20250329.htm"' in fact
+    assert text_of(page, "/company/AAPL/fact/us-gaap:Nothing", 404)
+
+
+def _filed(accession: str, columns: list[tuple[str, str]], rows: list[tuple[str, list[str | None]]]) -> dict[str, Any]:
+    made = [
+        {
+            "concept": concept,
+            "label": concept,
+            "unit": "USD",
+            "preferred_label": None,
+            "negated": False,
+            "abstract": False,
+            "depth": 0,
+            "values": values,
+            "marks": [None if value else {"reason": "reported_nil"} for value in values],
+        }
+        for concept, values in rows
+    ]
+    shown = [{"start_date": start, "end_date": end} for start, end in columns]
+    return {
+        "meta": {"accession": accession, "form_type": "10-K"},
+        "data": {"statements": {"income": {"columns": shown, "rows": made}}},
+    }
+
+
+def test_periods_of_several_reports_stand_side_by_side() -> None:
+    year = [("2024-01-01", "2024-12-31"), ("2023-01-01", "2023-12-31"), ("2022-01-01", "2022-12-31")]
+    older = _filed("old", year[1:], [("A", ["5", "6"]), ("B", ["7", "8"]), ("C", ["4", "4"])])
+    newer = _filed("new", year[:2], [("A", ["1", "2"]), ("C", ["3", None])])
+    columns, lines = joined([newer, older], "latest")
+    assert [(one.end[:4], one.accession) for one in columns] == [("2024", "new"), ("2023", "new"), ("2022", "old")]
+    # A line that only the older report has stands where it stood there.
+    assert [line.row["concept"] for line in lines] == ["A", "B", "C"]
+    told = [[line.values.get((one.report, one.place)) for one in columns] for line in lines]
+    assert told == [
+        [("1", None), ("2", None), ("6", None)],
+        [None, None, ("8", None)],
+        [("3", None), (None, "reported_nil"), ("4", None)],
+    ]
+    columns, _ = joined([newer, older], "original")
+    assert [(one.end[:4], one.accession) for one in columns] == [("2024", "new"), ("2023", "old"), ("2022", "old")]
+
+
+def test_of_columns_that_end_together_the_shortest_is_shown() -> None:
+    both = [("2024-10-01", "2024-12-31"), ("2024-07-01", "2024-12-31"), ("2023-10-01", "2023-12-31")]
+    columns, _ = joined([_filed("new", both, [("A", ["1", "2", "3"])])], "latest")
+    assert [one[:2] for one in columns] == [both[0], both[2]]
+
+
+# ---- standardised series
+
+
+def test_a_template_is_filled_year_by_year(page: Client) -> None:
+    body = text_of(page, "/company/AAPL/financials")
+    assert row_of(body, "Revenue") == ["391,035", "383,285", "394,328", "365,817"]
+    assert row_of(body, "Other nonoperating items") == ["269", "(382)", "(228)", "60"]
+    assert row_of(body, "Diluted earnings per share") == ["6.08", "6.13", "6.11", "5.61"]
+    assert '<tr class="total"><th scope="row">Gross profit</th>' in body
+    assert "The totals add up." in body
+    # No year tells it: the line is left out.
+    assert "Preferred dividends" not in body
+
+
+def test_growth_and_margins_are_in_per_cent_and_multiples(page: Client) -> None:
+    body = text_of(page, "/company/AAPL/financials?statement=ratios")
+    assert row_of(body, "Revenue growth, year over year")[:3] == ["2.0 %", "(2.8 %)", "7.8 %"]
+    assert row_of(body, "Gross margin")[0] == "46.2 %"
+    assert row_of(body, "Current ratio")[0] == "0.87"
+
+
+def test_the_day_and_the_vintage_go_with_every_link(page: Client) -> None:
+    body = text_of(page, "/company/AAPL/financials?as_of=2024-01-01&basis=original")
+    assert row_of(body, "Revenue") == ["383,285", "394,328", "365,817"]
+    assert 'href="proof/revenue/A2023FY?as_of=2024-01-01&amp;basis=original"' in body
+    assert 'href="/company/AAPL/statements?as_of=2024-01-01&amp;basis=original"' in body
+    assert 'value="2024-01-01"' in body
+    # An empty field of the form is none.
+    assert "391,035" in text_of(page, "/company/AAPL/financials?as_of=&basis=latest")
+
+
+@pytest.mark.parametrize("query", ["as_of=yesterday", "basis=any", "period=X", "statement=none", "format=xml"])
+def test_what_is_no_view_is_refused(page: Client, query: str) -> None:
+    assert "must be" in text_of(page, f"/company/AAPL/financials?{query}", 400)
+
+
+# ---- proofs
+
+
+def test_a_proof_shows_formula_facts_signs_and_filings(page: Client) -> None:
+    body = text_of(page, "/company/AAPL/proof/gross_margin/A2024FY")
+    assert "<strong>0.462063498152</strong>" in body
+    assert "<code>gross_profit / revenue</code>" in body
+    assert row_of(body, "Gross profit") == ["FY 2024", "180,683,000,000", "USD"]
+    told = ["+", "us-gaap:GrossProfit", "180,683,000,000", "USD", "2023-10-01 to 2024-09-28", "10-K"]
+    assert told in [row[:6] for row in rows_of(body)]
+    assert 'href="https://www.sec.gov/Archives/edgar/data/320193/000032019324000123/' in body
+    assert "Rules, the preferred first" in text_of(page, "/company/AAPL/proof/revenue/A2024FY")
+
+
+def test_the_proof_of_a_missing_figure_is_its_reason(page: Client) -> None:
+    assert "<b>Not reported.</b>" in text_of(page, "/company/AAPL/proof/goodwill/A2024FY")
+
+
+@pytest.mark.parametrize("cell", ["goodwill/A2024", "nothing/A2024FY", "revenue/A2024FY%22%3E", "revenue/A1999FY"])
+def test_a_cell_that_is_none_is_not_found(page: Client, cell: str) -> None:
+    assert text_of(page, f"/company/AAPL/proof/{cell}", 404)
+
+
+# ---- lists
+
+
+def test_filings_are_filtered_by_form_item_and_day(page: Client) -> None:
+    body = text_of(page, "/company/AAPL/filings?form_type=8-K&items=5.02&from_date=2025-12-01&to_date=")
+    assert [row[:3] for row in rows_of(body)[1:]] == [["2026-01-02", "8-K", "5.02"], ["2025-12-05", "8-K", "5.02"]]
+    assert "2 filings" in body
+    assert "No filing of this kind is held." in text_of(page, "/company/AAPL/filings?form_type=S-1")
+
+
+def test_insiders_trade_beside_the_price(page: Client) -> None:
+    body = text_of(page, "/company/AAPL/insiders?standard_type=sale")
+    told = [
+        "2022-05-04",
+        "Adams Katherine L.",
+        "SVP, GC and Secretary",
+        "sale",
+        "2,292",
+        "165.95",
+        "380,357",
+        "452,334",
+    ]
+    assert told in [row[:8] for row in rows_of(body)]
+    assert "<dt>Sales</dt><dd>7 for 4 m</dd>" in body
+    assert '<a href="/insider/0001462356">' in body
+
+
+def test_holders_are_funds_with_their_change(page: Client) -> None:
+    body = text_of(page, "/company/AAPL/holders")
+    told = ["692,000", "175,622,680", "0.07 %", "–", "no report of the quarter before", "0001193125-26-226661"]
+    assert row_of(body, "Berkshire Hathaway Inc") == told
+    assert '<a href="/fund/0001067983">' in body
+
+
+def test_segments_are_sorted_by_size(page: Client) -> None:
+    body = text_of(page, "/company/AAPL/segments")
+    values = [int(row[1].replace(",", "")) for row in rows_of(body)[1:]]
+    assert values == sorted(values, reverse=True)
+    assert row_of(body, "I phone")[0] == "201,183"
+
+
+# ---- all of them
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_tab_has_content_and_says_what_it_costs(page: Client, tab: str) -> None:
+    body = text_of(page, f"/company/AAPL{tab}")
+    assert len(body) < 100_000
+    assert body.count('aria-current="page"') == 1
+    assert re.search(r"<summary>\d calls? of the API, \d+ tokens</summary>", body)
+    assert "<svg" in body or "<table" in body
+    assert " style=" not in body
+    assert "<script>" not in body
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_table_has_its_csv(page: Client, tab: str) -> None:
+    body = text_of(page, f"/company/AAPL{tab}")
+    found = re.search(r'<a href="([^"]+)" rel="nofollow" class="csv">CSV</a>', body)
+    assert found is not None
+    answer = page.get(found[1].replace("&amp;", "&"), headers=HTML)
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert answer.headers["content-disposition"].startswith('attachment; filename="')
+    names, *rows = csv.reader(io.StringIO(answer.body.decode()))
+    assert len(names) > 3
+    assert rows
+    assert {len(row) for row in rows} == {len(names)}
+
+
+def test_a_csv_of_a_list_is_what_the_api_answers(page: Client) -> None:
+    shown = page.get("/company/AAPL/filings?format=csv&form_type=8-K").body
+    user = users.create(page.app, "csv@example.com", "pro", NOW)
+    headers = {"X-API-Key": user.api_key, "Accept": "text/csv"}
+    assert shown == page.get("/api/v1/sec/filings?ticker=AAPL&form_type=8-K&limit=50", headers=headers).body
+
+
+def test_hostile_names_are_text_on_every_tab() -> None:
+    app = apps.in_memory(Config(pages="public", pages_per_minute=100_000), FixedClock(NOW))
+    data.load(app)
+    with app.db.write() as tx:
+        for place in ("companies SET name", "lines SET label", "insiders SET name"):
+            tx._connection.execute(f"UPDATE {place} = ?", ("<script>x</script>\"'&",))
+        tx.run("bump_data_version")
+    for tab in TABS:
+        body = text_of(Client(app), f"/company/320193{tab}")
+        assert "<script>x" not in body
+        assert "&lt;script&gt;x" in body
+    app.db.close()
+
+
+# ---- who pays
+
+
+@pytest.fixture
+def members() -> Iterator[App]:
+    app = apps.in_memory(Config(pages="members", pages_per_minute=100_000), FixedClock(NOW))
+    data.load(app)
+    yield app
+    app.db.close()
+
+
+def test_strangers_are_asked_to_sign_in_where_pages_are_for_members(members: App) -> None:
+    assert [Client(members).get(f"/company/AAPL{tab}", headers=HTML).status for tab in TABS] == [401] * len(TABS)
+
+
+def test_where_pages_are_off_nothing_is_shown() -> None:
+    app = apps.in_memory(Config(pages="off", pages_per_minute=100_000), FixedClock(NOW))
+    assert [Client(app).get(f"/company/AAPL{tab}", headers=HTML).status for tab in TABS] == [404] * len(TABS)
+    app.db.close()
+
+
+def test_a_page_that_is_asked_again_is_not_sent_again(page: Client) -> None:
+    first = page.get("/company/AAPL/financials", headers=HTML)
+    again = page.get("/company/AAPL/financials", headers={**HTML, "If-None-Match": first.headers["etag"]})
+    assert (again.status, again.body) == (304, b"")
+    assert first.headers["cache-control"] == "private, no-cache"
+
+
+# ---- how figures are written
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (Decimal(391_035_000_000), "391 bn"),
+        (Decimal("-1.5"), "(1.5)"),
+        (Decimal(0), "0"),
+        (Decimal(2_500_000), "2.5 m"),
+        (-50_000_000_000, "(50 bn)"),
+        (Decimal(12_345), "12.3 k"),
+    ],
+)
+def test_amounts_are_written_short(value: Decimal, written: str) -> None:
+    assert figures.short(value) == written
+
+
+@pytest.mark.parametrize(
+    ("most", "places"), [(10**11, 6), (10**8, 6), (10**8 - 1, 3), (10**5, 3), (99_999, 0), (0, 0), (-(10**9), 6)]
+)
+def test_a_table_is_scaled_by_its_greatest_figure(most: int, places: int) -> None:
+    assert figures.scale([Decimal(most), None]).places == places
+
+
+def test_what_would_be_rounded_to_nothing_keeps_a_digit() -> None:
+    assert figures.money(Decimal(400_000), figures.SCALES[0]) == "0.4"
+    assert figures.money(Decimal(-1_400_000), figures.SCALES[0]) == "(1)"
+
+
+def test_bars_stand_on_nought_and_hang_below_it() -> None:
+    drawn = charts.bars("T", ["1", "2"], [charts.Drawn("A", [Decimal(10), Decimal(-10)], figures.short)])
+    found = re.findall(r'<rect class="c1" x="[^"]+" y="([^"]+)" width="[^"]+" height="([^"]+)"><title>([^<]+)', drawn)
+    assert [said for *_, said in found] == ["A, 1: 10", "A, 2: (10)"]
+    (top, high, _), (under, _, _) = found
+    assert float(top) + float(high) == float(under)
+
+
+@pytest.mark.parametrize("values", [[], [None, None], [Decimal(1)]])
+def test_a_chart_of_nothing_is_none(values: list[Decimal | None]) -> None:
+    series = charts.Drawn("A", values, figures.short)
+    assert charts.sparkline(values, "A") == ""
+    assert charts.days("T", "a", "b", series) == ""
+    if not any(value is not None for value in values):
+        assert charts.bars("T", [""] * len(values), [series]) == charts.stacked("T", [""] * len(values), [series]) == ""

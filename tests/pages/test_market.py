@@ -1,0 +1,159 @@
+"""The pages of a fund, an insider, a filing, of all filings with their feed, and the screen."""
+
+from __future__ import annotations
+
+import csv
+import io
+from xml.etree import ElementTree
+
+import pytest
+
+from finapi import app as apps
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.market.demo import data
+from finapi.web.http.messages import Response
+from finapi.web.pages import filings
+from tests.client import Client
+from tests.pages.conftest import HTML, NOW, row_of, rows_of, text_of
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+APPLE = "0000320193-25-000057"
+PAGES = ("/fund/1067983", "/insider/1462356", f"/filing/{APPLE}", "/screen?ratio0=roe&above0=0", "/filings")
+
+
+def test_a_fund_shows_what_it_holds(page: Client) -> None:
+    body = text_of(page, "/fund/1067983")
+    assert "<h1>Berkshire Hathaway Inc</h1>" in body
+    told = ["COM", "037833100", "", "692,000", "175,622,680", "0.07 %", "–", ""]
+    assert row_of(body, "APPLE INC") == told
+    assert '<th scope="row"><a href="/company/AAPL">APPLE INC</a></th>' in body
+    assert "<dt>Value</dt><dd>263.1 bn dollars in 90 entries</dd>" in body
+    assert '<option value="2026-03-31" selected>' in body
+
+
+def test_an_insider_shows_roles_holdings_and_trades(page: Client) -> None:
+    body = text_of(page, "/insider/1462356")
+    assert "<h1>Adams Katherine L.</h1>" in body
+    assert '<li><a href="/company/0000320193">Apple Inc.</a>: General Counsel, as of 2022-05-04</li>' in body
+    assert ["Apple Inc.", "Common Stock", "452,334", "", "2022-05-04"] in rows_of(body)
+    assert ["2022-05-04", "Apple Inc.", "SVP, GC and Secretary", "sale", "2,292"] in [row[:5] for row in rows_of(body)]
+
+
+def test_a_filing_shows_parties_statements_and_the_secs_document(page: Client) -> None:
+    body = text_of(page, f"/filing/{APPLE}?statement=balance")
+    assert "<h1>10-Q of Apple Inc.</h1>" in body
+    assert '<a href="/company/0000320193">Apple Inc.</a>' in body
+    assert 'href="https://www.sec.gov/Archives/edgar/data/320193/000032019325000057/aapl-20250329.htm"' in body
+    assert row_of(body, "Total assets") == ["331,233", "364,980"]
+    # Its proof stands with the company.
+    assert '<a href="/company/0000320193/fact/us-gaap:Assets?end=2025-03-29">331,233</a>' in body
+    # Every column of the filing, the half year too.
+    income = text_of(page, f"/filing/{APPLE}")
+    assert (
+        row_of(income, "Net sales") == ["95,359", "219,659", "90,753", "210,328"]
+        or len(row_of(income, "Net sales")) == 4
+    )
+
+
+def test_a_filing_without_statements_costs_none(page: Client) -> None:
+    body = text_of(page, "/filing/0001140361-26-006577")
+    assert "<h1>8-K of Apple Inc.</h1>" in body
+    assert "1 call of the API, 5 tokens" in body
+    assert "<dt>Items</dt><dd>5.07, 9.01</dd>" in body
+
+
+@pytest.mark.parametrize(
+    "path", ["/filing/0000000000-00-000000", "/fund/99", "/insider/99", f"/filing/{APPLE}/document"]
+)
+def test_what_is_not_held_is_not_found(page: Client, path: str) -> None:
+    assert 'role="alert"' in text_of(page, path, 404)
+
+
+@pytest.mark.parametrize(
+    "path", ["/filing/x", "/fund/x", "/insider/%3Cb%3E", "/filings?from_date=x", "/screen?ratio0=x"]
+)
+def test_what_is_none_is_refused(page: Client, path: str) -> None:
+    assert 'role="alert"' in text_of(page, path, 400)
+
+
+@pytest.mark.parametrize(
+    ("kept", "left"),
+    [
+        (b"a<script src=x>b</script >c", b"ac"),
+        (b"<SCRIPT>x", b"x"),
+        (b'<p onclick="x()" class="y">', b'<p class="y">'),
+        (b'<img src="https://evil.example/x.png">', b"<img>"),
+        (b'<img src="data:image/png;base64,AA==">', b'<img src="data:image/png;base64,AA==">'),
+        (b"<img src=//evil.example/x>", b"<img>"),
+        (b'<link rel="stylesheet" href="x"><base href="//evil">', b""),
+        (b'<iframe src="x"></iframe><form action="/x"><input></form>', b"<input>"),
+        (b'<meta http-equiv="refresh" content="0;url=//evil">', b""),
+        (b"<table><tr><td>1</td></tr></table>", b"<table><tr><td>1</td></tr></table>"),
+    ],
+)
+def test_a_kept_document_runs_and_loads_nothing(kept: bytes, left: bytes) -> None:
+    made = filings._inert(Response(200, kept, "text/html; charset=utf-8"))
+    assert made.body == left
+    policy = made.headers["Content-Security-Policy"]
+    assert policy.startswith("sandbox; default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'")
+
+
+def test_filings_are_listed_with_their_filers_and_renewed(page: Client) -> None:
+    body = text_of(page, "/filings?form_type=8-K&ticker=AAPL")
+    assert rows_of(body)[1][:4] == ["2026-02-24", "8-K", "Apple Inc.", "5.07, 9.01"]
+    assert "<div data-live>" in body
+    assert 'src="/static/live.js' in body
+    assert '<link rel="alternate" type="application/atom+xml"' in body
+
+
+def test_the_feed_is_atom_with_the_same_filters(page: Client) -> None:
+    answer = page.get("/filings.atom?form_type=8-K&ticker=AAPL")
+    assert answer.headers["content-type"] == "application/atom+xml; charset=utf-8"
+    feed = ElementTree.fromstring(answer.body)
+    titles = [entry.findtext(f"{ATOM}title") for entry in feed.iter(f"{ATOM}entry")]
+    assert titles[0] == "8-K: Apple Inc."
+    entry = next(feed.iter(f"{ATOM}entry"))
+    assert entry.findtext(f"{ATOM}id") == "http://x/filing/0001140361-26-006577"
+    assert feed.findtext(f"{ATOM}updated") == "2026-02-24T21:55:58.000Z"
+    nothing = ElementTree.fromstring(page.get("/filings.atom?form_type=S-1").body)
+    assert [*nothing.iter(f"{ATOM}entry")] == []
+
+
+def test_companies_are_screened_by_ratios(page: Client) -> None:
+    body = text_of(page, "/screen?ratio0=roe&above0=0&ratio1=gross_margin&below1=0.9")
+    assert row_of(body, "AAPL") == ["2024-09-28", "46.2 %", "157.4 %"]
+    assert "No company that is held passes." in text_of(page, "/screen?ratio0=roe&above0=1000")
+    assert '<option value="roe" selected>Return on equity</option>' in body
+
+
+@pytest.mark.parametrize("path", ["/fund/1067983?", "/insider/1462356?", "/screen?ratio0=roe&", "/filings?"])
+def test_every_list_has_its_csv(page: Client, path: str) -> None:
+    answer = page.get(f"{path}format=csv")
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    names, *rows = csv.reader(io.StringIO(answer.body.decode()))
+    assert {len(row) for row in rows} == {len(names)}
+
+
+def test_hostile_names_are_text_on_every_page() -> None:
+    app = apps.in_memory(Config(pages="public", pages_per_minute=100_000), FixedClock(NOW))
+    data.load(app)
+    with app.db.write() as tx:
+        for place in ("companies SET name", "insiders SET name", "funds SET name"):
+            tx._connection.execute(f"UPDATE {place} = ?", ("<script>x</script>\"'&",))
+        tx.run("bump_data_version")
+    for path in (*PAGES[:3], PAGES[4]):
+        body = text_of(Client(app), path)
+        assert "<script>x" not in body
+        assert "&lt;script&gt;x" in body
+    feed = Client(app).get("/filings.atom").body
+    assert "<script>" not in {one.tag for one in ElementTree.fromstring(feed).iter()}
+    app.db.close()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_are_light_and_for_members_where_the_operator_says_so(page: Client, path: str) -> None:
+    assert len(text_of(page, path)) < 100_000
+    app = apps.in_memory(Config(pages_per_minute=100_000), FixedClock(NOW))
+    assert Client(app).get(path, headers=HTML).status == 401
+    app.db.close()

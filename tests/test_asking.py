@@ -1,0 +1,121 @@
+"""The verbs that ask: tables of figures, documents as they came, and exit statuses by the kind of failure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from finapi import cli
+from finapi.testing import FinapiServer
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FinapiServer]:
+    with FinapiServer(seed=21) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def environ(server: FinapiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.control.reset()
+    monkeypatch.setenv("FINAPI_URL", server.url)
+    monkeypatch.setenv("FINAPI_API_KEY", server.api_key)
+
+
+def lines(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    assert cli.main(words) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_series_are_a_table_of_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    assert lines(capsys, "timeseries", "AAPL", "revenue,net_income", "-n", "2") == [
+        "fiscal_year  fiscal_period  period_end          revenue      net_income",
+        "2024         FY             2024-09-28  391,035,000,000  93,736,000,000",
+        "2023         FY             2023-09-30  383,285,000,000  96,995,000,000",
+    ]
+
+
+def test_a_figure_that_is_missing_is_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    (_, line) = lines(capsys, "timeseries", "AAPL", "premiums_earned", "-n", "1")
+    assert line.split()[-1] in ("not_reported", "not_applicable", "not_in_filing"), line
+
+
+def test_statements_show_the_filers_lines_with_their_signs(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = lines(capsys, "statements", "AAPL", "-p", "Q", "--statement", "income")
+    assert shown[1].startswith("income: ")
+    assert next(one.split() for one in shown if one.startswith("  Net sales"))[:3] == ["Net", "sales", "95,359,000,000"]
+    cash = lines(capsys, "statements", "AAPL", "--statement", "cash-flow")
+    (paid,) = [one for one in cash if "dividends and dividend equivalents" in one]
+    assert paid.split()[-4].startswith("-")
+
+
+def test_lists_are_tables_json_or_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    head, first = lines(capsys, "filings", "AAPL", "-n", "1")
+    assert head.split() == ["filed_date", "form_type", "ticker", "accession_number", "entity_name", "period_of_report"]
+    assert first.split()[:4] == ["2026-02-24", "8-K", "AAPL", "0001140361-26-006577"]
+    (document,) = lines(capsys, "filings", "AAPL", "-n", "1", "--json")
+    assert json.loads(document)["data"][0]["accession_number"] == "0001140361-26-006577"
+    rows = lines(capsys, "filings", "AAPL", "-n", "1", "--csv")
+    assert rows[0].startswith("id,accession_number,")
+    assert len(rows) == 2
+    assert lines(capsys, "insiders", "AAPL", "-n", "1")[1].split()[0] == "2024-04-18"
+    assert lines(capsys, "fund", "1067983", "-n", "1")[1].startswith("02079K107")
+    assert lines(capsys, "filings", "UPXI", "--form-type", "25-NSE") == ["no rows"]
+    (policy,) = lines(capsys, "get", "/api/v1/policy")
+    assert json.loads(policy)["data"]["api_version"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "code"),
+    [
+        (("filings", "--key", "bad"), 3, "UNAUTHORIZED"),
+        (("statements", "ZZZZ"), 4, "UNKNOWN_TICKER"),
+        (("statements", "../policy"), 4, "UNKNOWN_TICKER"),
+        (("statements", "AAPL", "--as-of", "never"), 2, "INVALID_PARAM"),
+        (("get", "/api/v1/nothing"), 4, "NOT_FOUND"),
+        (("get", "api/v1/policy"), 2, "PATH begins with a slash"),
+        (("get", "/api/v1/policy", "--url", "ftp://x"), 2, "setting url"),
+    ],
+)
+def test_the_exit_status_tells_the_kind_of_failure(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], status: int, code: str
+) -> None:
+    assert cli.main(words) == status
+    said = capsys.readouterr()
+    assert said.out == ""
+    # The server of this test runs in the same process, and may log before.
+    assert code in said.err.splitlines()[-1]
+
+
+def test_limits_and_failing_servers_have_statuses_of_their_own(
+    server: FinapiServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli.main(["filings", "--key", server.accounts["exhausted"]["api_key"]]) == 5
+    server.control.fault(status=404, times=1)
+    assert cli.main(["filings"]) == 4
+    server.control.fault(status=400)
+    assert cli.main(["filings"]) == 2
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    server.control.reset()
+    server.control.fault(status=500)
+    assert cli.main(["filings"]) == 1
+    capsys.readouterr()
+
+
+def test_a_data_directory_is_asked_in_process(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FINAPI_URL")
+    place = ["--data-dir", str(tmp_path / "data")]
+    assert cli.main(["get", "/api/v1/policy", *place]) == 2
+    assert "there is no database" in capsys.readouterr().err
+    companies = tmp_path / "company_tickers.json"
+    companies.write_text('{"0": {"cik_str": 1000001, "ticker": "ZZTOP", "title": "Zed Zed Inc"}}')
+    assert cli.main(["ingest", str(companies), *place]) == 0
+    assert cli.main(["user", "add", "ann@example.com", "--plan", "pro", "--json", *place]) == 0
+    key = json.loads(capsys.readouterr().out.splitlines()[-1])["api_key"]
+    assert cli.main(["get", "/api/v1/account/balance", "--key", key, *place]) == 0
+    assert json.loads(capsys.readouterr().out)["plan"] == "pro"

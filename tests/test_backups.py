@@ -1,0 +1,453 @@
+"""Backups: copied beside a writer, proven, named, kept in number; put back whole, with an epoch of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sqlite3
+import stat
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi import app as apps
+from finapi.accounts import users
+from finapi.app import App
+from finapi.core import master_secrets
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.core.errors import ApiError, UsageError
+from finapi.delivery import events
+from finapi.ops import backups, proof
+from finapi.ops.opened import opened
+from finapi.store import backup, db
+from finapi.store.db import Database, Transaction
+from tests.conftest import NOW
+from tests.feeds import tell
+from tests.process import finapi, serve
+
+ANN = "ann@example.com"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return Config(data_dir=tmp_path / "data")
+
+
+@pytest.fixture
+def app(config: Config) -> Iterator[App]:
+    with opened(config, FixedClock(NOW)) as app:
+        users.create(app, ANN, "free", NOW)
+        yield app
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Path:
+    (tmp_path / "shelf").mkdir()
+    return tmp_path / "shelf"
+
+
+def made(config: Config, file: Path, now: datetime = NOW, **options: Any) -> backups.Backup:
+    return backups.make(config, file, now, **{"secrets": False, "tell": lambda done, pages: None, **options})
+
+
+def put_back(config: Config, file: Path, *, secrets: bool = False) -> tuple[Path | None, proof.Proof]:
+    return backups.restore(config, file, FixedClock(NOW), secrets=secrets, tell=lambda done, pages: None)
+
+
+def found(path: Path, query: str) -> list[tuple[Any, ...]]:
+    with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def stamp(tx: Transaction) -> str:
+    return str(tx._connection.execute("SELECT stamp FROM data_version").fetchone()[0])
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+# ---- made
+
+
+def test_a_backup_is_one_private_file_whose_name_tells_what_is_in_it(app: App, config: Config, shelf: Path) -> None:
+    report = made(config, shelf)
+    assert names(shelf) == ["finapi-20260131T120000Z-without-secrets.db"]
+    file = Path(report["file"])
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert report == {
+        "file": str(file),
+        "bytes": file.stat().st_size,
+        "secrets": False,
+        "counts": {"accounts": 1, "filings": 0, "facts": 0, "ledger_rows": 1, "documents": 0},
+    }
+    assert found(file, "SELECT email FROM users") == [(ANN,)]
+    assert app.secrets[0] not in file.read_bytes()
+
+
+def test_a_backup_with_secrets_says_so_and_has_them(app: App, config: Config, shelf: Path) -> None:
+    made(config, shelf, secrets=True)
+    assert names(shelf) == ["finapi-20260131T120000Z-with-secrets.db"]
+    assert found(next(shelf.iterdir()), "SELECT secret FROM backup_secrets") == [(app.secrets[0],)]
+
+
+@pytest.mark.parametrize(("name", "secrets"), [("finapi.db", True), ("finapi-with-secrets.db", False)])
+def test_a_name_that_does_not_tell_is_refused(app: App, config: Config, shelf: Path, name: str, secrets: bool) -> None:
+    with pytest.raises(UsageError, match="with-secrets in its name"):
+        made(config, shelf / name, secrets=secrets)
+    assert names(shelf) == []
+
+
+def test_a_backup_replaces_nothing_and_makes_no_directory(app: App, config: Config, shelf: Path) -> None:
+    (shelf / "b.db").write_text("mine")
+    with pytest.raises(UsageError, match="is there already"):
+        made(config, shelf / "b.db")
+    with pytest.raises(UsageError, match="is no directory"):
+        made(config, shelf / "below" / "b.db")
+    assert (names(shelf), (shelf / "b.db").read_text()) == (["b.db"], "mine")
+
+
+def test_a_copy_is_of_one_moment_while_others_write_and_is_not_begun_anew(
+    app: App, config: Config, shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backup, "STEP_PAGES", 1)
+    told: list[int] = []
+
+    def write(done: int, pages: int) -> None:
+        told.append(done)
+        users.create(app, f"u{done}@example.com", "free", NOW)
+
+    report = made(config, shelf, tell=write)
+    assert told == list(range(1, len(told) + 1)), "every page is copied once"
+    assert len(told) > 50
+    assert report["counts"]["accounts"] == 1
+    with app.db.read() as tx:
+        assert len(tx.all("users_after", id=0, limit=1000)) == 1 + len(told)
+
+
+def test_a_backup_that_is_broken_off_leaves_nothing(app: App, config: Config, shelf: Path) -> None:
+    def fail(done: int, pages: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        made(config, shelf, tell=fail)
+    assert names(shelf) == []
+
+
+def test_a_copy_that_does_not_add_up_is_no_backup(app: App, config: Config, shelf: Path) -> None:
+    with app.db.write() as tx:
+        tx._connection.execute("UPDATE userplans SET reach_limit_api = 7")
+    with pytest.raises(ApiError, match=f"not good and was removed: {ANN}: the balance is 1993 tokens"):
+        made(config, shelf)
+    assert names(shelf) == []
+
+
+def test_a_full_disk_is_found_out_before_anything_is_copied(
+    app: App, config: Config, shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backup, "SPARE", 1 << 60)
+    with pytest.raises(UsageError, match=f"a copy needs [0-9,]+ bytes and {shelf} has [0-9,]+"):
+        made(config, shelf)
+    assert names(shelf) == []
+
+
+def test_only_the_newest_of_our_own_names_are_kept(shelf: Path) -> None:
+    for day in range(1, 5):
+        (shelf / f"finapi-2026010{day}T030000Z-without-secrets.db").touch()
+    (shelf / "finapi-20250101T030000Z-mine.db").touch()
+    assert [path.name for path in backups.keep(shelf, 2)] == [
+        "finapi-20260101T030000Z-without-secrets.db",
+        "finapi-20260102T030000Z-without-secrets.db",
+    ]
+    assert len(names(shelf)) == 3
+
+
+# ---- every night
+
+
+def test_every_night_one_backup_is_made_and_the_oldest_goes(tmp_path: Path, shelf: Path) -> None:
+    config = Config(data_dir=tmp_path / "data", backup_dir=str(shelf), backup_hour=3, backups_kept=2)
+    clock = FixedClock(datetime(2026, 1, 1, 2, 59, tzinfo=UTC))
+    with opened(config, clock) as app:
+        worker = backups.Nightly(app)
+        assert (worker.step(), names(shelf)) == (backups.LOOK_SECONDS, [])
+        for _ in range(3):
+            clock.advance(60)
+            worker.step()
+            worker.step()
+            clock.advance(86_340)
+        assert names(shelf) == [f"finapi-2026010{day}T030000Z-without-secrets.db" for day in (2, 3)]
+
+
+def test_a_night_that_fails_is_logged_and_tried_again_in_an_hour(
+    tmp_path: Path, shelf: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = Config(data_dir=tmp_path / "data", backup_dir=str(shelf / "gone"), backup_hour=0)
+    with opened(config, FixedClock(NOW)) as app, caplog.at_level(logging.ERROR, "finapi.backups"):
+        assert backups.Nightly(app).step() == backups.RETRY_SECONDS
+    assert "no backup was made, next try in an hour: [Errno 20] Not a directory" in caplog.text
+
+
+def test_a_stop_breaks_a_nights_backup_off(tmp_path: Path, shelf: Path) -> None:
+    config = Config(data_dir=tmp_path / "data", backup_dir=str(shelf), backup_hour=0)
+    with opened(config, FixedClock(NOW)) as app:
+        worker = backups.Nightly(app)
+        worker.interrupt()
+        assert worker.step() == backups.RETRY_SECONDS
+    assert names(shelf) == []
+
+
+@pytest.mark.parametrize("hour", [-1, 24])
+def test_an_hour_that_there_is_not_is_refused(hour: int) -> None:
+    with pytest.raises(UsageError, match=r"setting backup_hour: must be at (least 0|most 23)"):
+        Config(backup_hour=hour)
+
+
+# ---- put back
+
+
+def test_what_was_backed_up_comes_back_and_what_was_there_is_kept(config: Config, shelf: Path) -> None:
+    with opened(config, FixedClock(NOW)) as app:
+        ann = users.create(app, ANN, "free", NOW)
+        tell(app, 3)
+        made(config, shelf / "b.db")
+        tell(app, 4)
+        users.create(app, "bob@example.com", "free", NOW)
+        with app.db.read() as tx:
+            before = events.span(tx, events.MAIN), stamp(tx)
+    kept, seen = put_back(config, shelf / "b.db")
+    assert seen["problems"] == []
+    assert kept == config.data_dir / "finapi.db.before-20260131T120000Z"
+    assert set(names(config.data_dir)) == {"finapi.db", kept.name, "lock", "secrets"}
+    assert found(kept, "SELECT count(*) FROM users") == [(2,)]
+    with opened(config, FixedClock(NOW)) as app, app.db.read() as tx:
+        after = events.span(tx, events.MAIN)
+        assert (after.first, after.last, after.shared) == (1, 3, 3)
+        assert after.epoch == before[0].epoch + 1
+        assert users.by_api_key(tx, ann.api_key) is not None
+        assert [row["id"] for row in tx.all("users_after", id=0, limit=9)] == [1]
+        # What callers hold of the old data is not taken for today's.
+        assert stamp(tx) != before[1]
+
+
+def test_each_restore_of_one_backup_has_an_epoch_of_its_own(config: Config, shelf: Path) -> None:
+    with opened(config, FixedClock(NOW)):
+        made(config, shelf / "b.db")
+    epochs = []
+    for _ in range(2):
+        put_back(config, shelf / "b.db")
+        epochs += [row[0] for row in found(config.data_dir / "finapi.db", "SELECT epoch FROM journal")]
+        (config.data_dir / "finapi.db.before-20260131T120000Z").unlink()
+    first = int(NOW.timestamp())
+    assert epochs == [first + 1, first + 2]
+
+
+def test_a_backup_with_secrets_makes_a_new_machine_whole(app: App, config: Config, tmp_path: Path, shelf: Path) -> None:
+    made(config, shelf / "b-with-secrets.db", secrets=True)
+    key = users.rotate_key(app, 1, NOW)
+    made(config, shelf / "c-with-secrets.db", secrets=True)
+    there = Config(data_dir=tmp_path / "elsewhere")
+    there.data_dir.mkdir(mode=0o700)
+    assert put_back(there, shelf / "c-with-secrets.db")[0] is None
+    with opened(there, FixedClock(NOW)) as other, other.db.read() as tx:
+        assert users.by_api_key(tx, key) is not None
+        assert [*other.secrets] == [*app.secrets]
+    assert app.secrets[0] not in (there.data_dir / "finapi.db").read_bytes()
+
+
+def test_secrets_that_are_there_stay_and_those_of_the_backup_come_behind_them_on_demand(
+    config: Config, shelf: Path
+) -> None:
+    with opened(config, FixedClock(NOW)) as app:
+        (old,) = app.secrets
+        made(config, shelf / "b-with-secrets.db", secrets=True)
+    master_secrets.write(config, [b"\1" * 32])
+    put_back(config, shelf / "b-with-secrets.db")
+    assert master_secrets.read(config) == [b"\1" * 32]
+    (config.data_dir / "finapi.db.before-20260131T120000Z").unlink()
+    put_back(config, shelf / "b-with-secrets.db", secrets=True)
+    assert master_secrets.read(config) == [b"\1" * 32, old]
+
+
+@pytest.mark.parametrize("content", [b"", b"this is no database\n" * 300, b"SQLite format 3\0" + b"\xff" * 8000])
+def test_what_is_no_backup_is_refused_and_changes_nothing(
+    app: App, config: Config, shelf: Path, content: bytes
+) -> None:
+    (shelf / "b.db").write_bytes(content)
+    before = names(config.data_dir)
+    with pytest.raises(UsageError):
+        put_back(config, shelf / "b.db")
+    assert names(config.data_dir) == before
+
+
+def test_a_damaged_backup_is_not_put_back(app: App, config: Config, shelf: Path) -> None:
+    made(config, shelf / "b.db")
+    data = bytearray((shelf / "b.db").read_bytes())
+    data[4096 * 40 : 4096 * 44] = b"\xa5" * 4 * 4096
+    (shelf / "b.db").write_bytes(data)
+    before = names(config.data_dir)
+    with contextlib.suppress(sqlite3.DatabaseError):
+        assert put_back(config, shelf / "b.db")[1]["problems"]
+    assert names(config.data_dir) == before
+
+
+def test_a_damaged_database_is_replaced_all_the_same(config: Config, shelf: Path) -> None:
+    with opened(config, FixedClock(NOW)) as app:
+        users.create(app, ANN, "free", NOW)
+        made(config, shelf / "b.db")
+    (config.data_dir / "finapi.db").write_bytes(b"garbage" * 1000)
+    kept, seen = put_back(config, shelf / "b.db")
+    assert seen["problems"] == []
+    assert kept is not None
+    assert kept.read_bytes() == b"garbage" * 1000
+    assert found(config.data_dir / "finapi.db", "SELECT email FROM users") == [(ANN,)]
+
+
+# ---- upgrades
+
+
+@pytest.mark.parametrize("version", range(1, len(db.migrations())))
+def test_every_older_schema_is_brought_up_to_date_with_a_copy_of_what_was(
+    config: Config, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    config.data_dir.mkdir(mode=0o700)
+    path = config.data_dir / "finapi.db"
+    scripts = db.migrations()
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        monkeypatch.setattr(db, "migrations", lambda: scripts[:version])
+        db.migrate(connection)
+        monkeypatch.undo()
+        stamp = "2026-01-01T00:00:00.000Z"
+        connection.execute(
+            "INSERT INTO users (uuid, email, created_at, updated_at) VALUES ('u', 'a@b.c', ?, ?)", [stamp] * 2
+        )
+        connection.execute(
+            "INSERT INTO userplans (user_id, plan, total_limit_api, current_period_end, created_at, updated_at) "
+            "VALUES (1, 'free', 2000, '2027-01-01T00:00:00.000Z', ?, ?)",
+            [stamp] * 2,
+        )
+        connection.execute(
+            "INSERT INTO ledger (user_id, delta, reason, created_at) VALUES (1, 2000, 'refill', ?)", [stamp]
+        )
+    app = apps.on_disk(config, FixedClock(NOW))
+    try:
+        seen = proof.of(app.db, config, NOW)
+        assert (seen["problems"], seen["counts"]["accounts"], seen["counts"]["ledger_rows"]) == ([], 1, 1)
+        assert users.create(app, ANN, "free", NOW).id == 2
+    finally:
+        app.db.close()
+    copy = config.data_dir / f"finapi.db.schema-{version:04}"
+    assert found(copy, "PRAGMA user_version") == [(version,)]
+    assert found(copy, "SELECT email FROM users") == [("a@b.c",)]
+
+
+@pytest.mark.parametrize(("wanted", "kept"), [("yes", ["0002", "0003"]), ("no", ["0001", "0002"])])
+def test_copies_of_the_last_two_schemas_stay_and_none_is_made_on_demand(
+    config: Config, monkeypatch: pytest.MonkeyPatch, wanted: Any, kept: list[str]
+) -> None:
+    config.data_dir.mkdir(mode=0o700)
+    scripts = db.migrations()
+    with contextlib.closing(sqlite3.connect(config.data_dir / "finapi.db", isolation_level=None)) as connection:
+        monkeypatch.setattr(db, "migrations", lambda: scripts[:3])
+        db.migrate(connection)
+        monkeypatch.undo()
+    for version in (1, 2):
+        (config.data_dir / f"finapi.db.schema-{version:04}").touch()
+    for _ in range(2):
+        apps.on_disk(replace(config, upgrade_copy=wanted), FixedClock(NOW)).db.close()
+        assert [name[-4:] for name in names(config.data_dir) if ".schema-" in name] == kept
+
+
+def test_an_upgrade_without_room_for_a_copy_is_refused_and_says_how_to_do_without(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.data_dir.mkdir(mode=0o700)
+    scripts = db.migrations()
+    monkeypatch.setattr(db, "migrations", lambda: scripts[:3])
+    Database(config.data_dir / "finapi.db").close()
+    monkeypatch.undo()
+    monkeypatch.setattr(backup, "SPARE", 1 << 60)
+    with pytest.raises(UsageError, match="without a copy: --upgrade-copy no"):
+        apps.on_disk(config, FixedClock(NOW))
+    assert backup.version_of(config.data_dir / "finapi.db") == 3
+
+
+# ---- as an operator does it
+
+
+def test_an_operator_backs_up_beside_a_server_loses_everything_and_puts_it_back(tmp_path: Path, shelf: Path) -> None:
+    data = ("--data-dir", tmp_path / "data")
+    with serve(tmp_path / "data") as server:
+        key = finapi("user", "add", ANN, "--json", *data).json["api_key"]
+        report = finapi("backup", shelf, "--with-secrets", "--keep", 3, "--json", *data).json
+        assert (report["secrets"], report["counts"]["accounts"], report["removed"]) == (True, 1, [])
+        busy = finapi("restore", report["file"], *data)
+        assert (busy.status, busy.complaint) == (2, f"{tmp_path}/data is held by a running finapi; stop it first")
+        assert finapi("check", *data).out == (
+            "all is well: 1 accounts, 0 filings, 0 facts, 1 ledger rows, 0 documents\n"
+        )
+        assert server.stop() == 0
+    elsewhere = ("--data-dir", tmp_path / "elsewhere")
+    assert finapi("restore", report["file"], *elsewhere).out == f"{report['file']} is in its place\n"
+    with serve(tmp_path / "elsewhere") as server:
+        assert server.get("/api/v1/account/balance", key).status == 200
+    assert finapi("check", "--file", report["file"]).status == 0
+
+
+def test_a_check_of_nothing_makes_nothing(tmp_path: Path) -> None:
+    for words in (("check",), ("backup", tmp_path / "b.db")):
+        done = finapi(*words, "--data-dir", tmp_path / "data")
+        assert (done.status, done.complaint) == (2, f"there is no database in {tmp_path}/data")
+    assert names(tmp_path) == []
+
+
+def test_a_check_names_damage_and_says_what_to_do(tmp_path: Path) -> None:
+    finapi("user", "add", ANN, "--data-dir", tmp_path)
+    path = tmp_path / "finapi.db"
+    data = bytearray(path.read_bytes())
+    data[4096 * 20 : 4096 * 24] = b"\xa5" * 4 * 4096
+    path.write_bytes(data)
+    done = finapi("check", "--data-dir", tmp_path)
+    assert done.status == 1
+    assert done.err.splitlines()[-1] == (
+        "stop finapi, keep a copy of the data directory, and put a backup back: finapi restore FILE"
+    )
+
+
+# ---- what is proven
+
+
+def test_a_hole_in_the_numbers_of_a_feed_is_named(app: App, config: Config) -> None:
+    tell(app, 5)
+    assert proof.of(app.db, config, NOW)["problems"] == []
+    with app.db.write() as tx:
+        tx._connection.execute("DELETE FROM events WHERE seq = 3")
+    assert proof.of(app.db, config, NOW)["problems"] == ["feed main-api: 4 events from 1 to 5, the last given out is 5"]
+
+
+def test_events_that_were_pruned_from_the_front_leave_no_hole(app: App, config: Config) -> None:
+    tell(app, 40)
+    events.prune(app, NOW + timedelta(days=60))
+    assert proof.of(app.db, config, NOW)["problems"] == []
+
+
+def test_a_kept_document_that_is_not_what_was_stored_is_named(app: App, config: Config) -> None:
+    with app.db.write() as tx:
+        run = tx._connection.execute
+        run("INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (1, 'One', 0, '')")
+        run("INSERT INTO filings (id, accession, cik) VALUES (1, '0000000001-26-000001', 1)")
+        run("INSERT INTO filing_bodies VALUES (1, 'text', x'789c4b4c4a0600024d0127', NULL)")
+    assert proof.of(app.db, config, NOW) == {
+        "counts": {"accounts": 1, "filings": 1, "facts": 0, "ledger_rows": 1, "documents": 1},
+        "archives_elsewhere": 0,
+        "problems": [],
+    }
+    with app.db.write() as tx:
+        tx._connection.execute("UPDATE filing_bodies SET packed = x'789c4b4c4a0600024d0128'")
+    (problem,) = proof.of(app.db, config, NOW)["problems"]
+    assert problem.startswith('document of "0000000001-26-000001": ')

@@ -1,0 +1,247 @@
+"""The Python client: its table, its conversations without I/O, and its calls of a fixture."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from finapi.client import ApiFailure, AsyncClient, Client, exchange, verify_webhook
+from finapi.client.exchange import ApiAnswer, ApiRequest
+from finapi.client.operations import operations
+from finapi.delivery import webhooks
+from finapi.testing import FinapiServer
+from finapi.testing.server import FixtureWorld
+from finapi.web.routes import ROUTES
+from tests import client_table
+from tests.test_architecture import FILES, MODULES, imports, name_of
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FinapiServer]:
+    with FinapiServer(seed=11, listens=False) as running:
+        yield running
+
+
+@pytest.fixture
+def world(server: FinapiServer) -> Iterator[FixtureWorld]:
+    one = server.world("client")
+    yield one
+    one.control.drop()
+
+
+def answering(*answers: ApiAnswer | None, waits: list[float], sent: list[ApiRequest]) -> Client:
+    """A client whose calls are given these answers in turn."""
+    left = list(answers)
+
+    def send(request: ApiRequest) -> ApiAnswer | None:
+        sent.append(request)
+        return left.pop(0)
+
+    return Client("http://x", "k" * 32, send=send, wait=waits.append)
+
+
+def told(status: int, document: Any = None, **headers: str) -> ApiAnswer:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return ApiAnswer(status, {"content-type": "application/json", **named}, json.dumps(document or {}).encode())
+
+
+# ---- its table, and what it imports
+
+
+def test_it_imports_nothing_of_the_server() -> None:
+    own = [file for file in FILES if name_of(file).startswith("finapi.client")]
+    theirs = {module for file in own for module, _ in imports(file) if module in MODULES}
+    assert {module for module in theirs if not module.startswith("finapi.client")} == set()
+    code = "import sys, finapi.client.synchronous; print(sorted(m for m in sys.modules if m.startswith('finapi')))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert {one.split(".")[1] for one in ast.literal_eval(out) if "." in one} == {"client"}
+
+
+def test_the_table_has_every_route() -> None:
+    assert client_table.TABLE.read_text("utf-8") == client_table.table()
+    served = {(route.method, route.path) for route in ROUTES if not route.page}
+    assert {(one.method, one.path) for one in operations().values()} == served
+
+
+def test_a_name_that_is_none_is_refused_before_anything_is_sent() -> None:
+    sent: list[ApiRequest] = []
+    client = answering(waits=[], sent=sent)
+    with pytest.raises(AttributeError, match="get_nothing"):
+        client.get_nothing()
+    with pytest.raises(TypeError, match="get_xbrl_timeseries has no tikcer"):
+        client.get_xbrl_timeseries(tikcer="AAPL")
+    with pytest.raises(TypeError, match="ticker is required"):
+        client.get_xbrl_companies_ticker_statements()
+    with pytest.raises(TypeError, match="answers no list"):
+        list(client.rows("get_policy"))
+    assert sent == []
+
+
+def test_values_are_written_as_the_api_reads_them() -> None:
+    sent: list[ApiRequest] = []
+    client = answering(told(200), told(200), waits=[], sent=sent)
+    client.get_xbrl_timeseries(ticker="BRK B", metrics=["a", "b"], template=True, as_of=date(2025, 1, 2), basis=None)
+    client.get_sec_filings_accession_number(accession_number="a/b")
+    assert sent[0].url == ("http://x/api/v1/xbrl/timeseries?ticker=BRK+B&metrics=a%2Cb&template=true&as_of=2025-01-02")
+    assert sent[1].url == "http://x/api/v1/sec/filings/a%2Fb"
+    assert sent[0].headers["X-API-Key"] == "k" * 32
+
+
+# ---- tries
+
+
+def test_a_refusal_is_waited_out_as_long_as_it_says() -> None:
+    waits: list[float] = []
+    sent: list[ApiRequest] = []
+    client = answering(
+        told(429, retry_after="7"), told(503, retry_after="2"), told(200, {"a": 1}), waits=waits, sent=sent
+    )
+    assert client.get_account_balance() == {"a": 1}
+    assert (waits, len(sent)) == ([7.0, 2.0], 3)
+
+
+def test_a_time_to_come_back_is_read_against_the_answers_own() -> None:
+    named = {"retry-after": "Sat, 31 Jan 2026 12:00:30 GMT", "date": "Sat, 31 Jan 2026 12:00:00 GMT"}
+    assert exchange.retry_after(named) == 30.0
+    assert exchange.retry_after({"retry-after": named["retry-after"]}) is None
+    assert exchange.retry_after({"retry-after": "soon"}) is None
+
+
+def test_a_lock_of_an_hour_is_not_waited_out() -> None:
+    waits: list[float] = []
+    client = answering(told(429, {"code": "LOGIN_LOCKED", "message": "m"}, retry_after="3600"), waits=waits, sent=[])
+    with pytest.raises(ApiFailure) as caught:
+        client.post_auth_login(email="a", password="b")
+    assert (caught.value.code, caught.value.retry_after, waits) == ("LOGIN_LOCKED", 3600.0, [])
+
+
+def test_a_post_is_repeated_under_its_key_only() -> None:
+    sent: list[ApiRequest] = []
+    client = answering(None, told(500), told(200), waits=[], sent=sent)
+    client.post_sniper_targets(ticker="AAPL")
+    assert len({one.headers["Idempotency-Key"] for one in sent}) == 1
+    assert len(sent) == 3
+    sent.clear()
+    client = answering(None, waits=[], sent=sent)
+    with pytest.raises(ApiFailure) as caught:
+        client.post_auth_forgetpassword(email="a")
+    assert (caught.value.status, len(sent)) == (0, 1)
+    # A 503 was refused before anything was done.
+    client = answering(told(503), told(200), waits=[], sent=sent)
+    client.post_auth_forgetpassword(email="a")
+
+
+def test_an_error_that_stays_is_raised_at_once_and_a_passing_one_at_the_end() -> None:
+    for status, calls in ((400, 1), (402, 1), (404, 1), (500, 4)):
+        sent: list[ApiRequest] = []
+        document = {"code": "C", "message": "m", "details": {"param": "p"}, "request_id": "r"}
+        client = answering(*[told(status, document)] * calls, waits=[], sent=sent)
+        with pytest.raises(ApiFailure) as caught:
+            client.get_account_balance()
+        failure = caught.value
+        assert (failure.status, failure.code, failure.details, failure.request_id) == (status, "C", {"param": "p"}, "r")
+        assert len(sent) == calls
+    client = answering(ApiAnswer(400, {"content-type": "text/html"}, b"<html>"), waits=[], sent=[])
+    with pytest.raises(ApiFailure, match="400 HTTP"):
+        client.get_account_balance()
+    with pytest.raises(ApiFailure, match="not whole"):
+        answering(ApiAnswer(200, {"content-type": "application/json"}, b'{"a'), waits=[], sent=[]).get_policy()
+
+
+# ---- against a finapi
+
+
+def test_numbers_are_decimal_and_days_are_dates(world: FixtureWorld) -> None:
+    row = world.client(dates=True).get_prices_ticker(ticker="AAPL", limit=1)["data"][0]
+    assert isinstance(row["close"], Decimal)
+    assert isinstance(row["date"], date)
+    row = world.client().get_prices_ticker(ticker="AAPL", limit=1)["data"][0]
+    assert isinstance(row["date"], str)
+    told = world.client(dates=True).get_account_balance()["as_of"]
+    assert told == datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def test_every_list_ends_and_has_each_row_once(world: FixtureWorld) -> None:
+    client = world.client()
+    whole = client.get_sec_filings(limit=100)
+    total = len(list(client.rows("get_sec_filings", limit=100)))
+    assert total >= len(whole["data"])
+    accessions = [row["accession_number"] for row in client.rows("get_sec_filings", limit=7)]
+    assert len(accessions) == len(set(accessions)) == total
+    for name, given in (
+        ("get_prices_ticker", {"ticker": "AAPL", "limit": 1000}),
+        ("get_xbrl_timeseries", {"ticker": "AAPL", "limit": 3}),
+        ("get_insiders_transactions_by_ticker_ticker", {"ticker": "AAPL", "limit": 5}),
+        ("get_form_13f_funds", {"limit": 2}),
+    ):
+        rows = list(client.rows(name, **given))
+        assert len(rows) > given["limit"], name  # type: ignore[operator]
+        assert len({json.dumps(row, default=str) for row in rows}) == len(rows), name
+        world.control.clear_limits()
+
+
+def test_events_go_on_where_they_were(world: FixtureWorld) -> None:
+    def wait(seconds: float) -> None:
+        world.control.event("insider-api", "insider_transaction", {"n": seconds})
+
+    seqs = []
+    for event in world.client(wait=wait).events("insider-api"):
+        seqs.append(event["seq"])
+        if event["data"].get("n"):
+            break
+    assert seqs == list(range(seqs[0], seqs[-1] + 1))
+    assert len(seqs) > 1
+
+
+def test_the_client_that_does_not_wait_does_the_same(world: FixtureWorld) -> None:
+    httpx = pytest.importorskip("httpx")
+
+    class ByWorld(httpx.AsyncBaseTransport):  # type: ignore[misc,name-defined]
+        async def handle_async_request(self, request: Any) -> Any:
+            got = world.send(ApiRequest(request.method, str(request.url), dict(request.headers), request.content))
+            if got is None:
+                raise httpx.ReadError("cut")
+            return httpx.Response(got.status, headers=got.headers, content=got.body)
+
+    async def talk() -> tuple[Any, list[Any], list[float]]:
+        waits: list[float] = []
+
+        async def wait(seconds: float) -> None:
+            waits.append(seconds)
+
+        async with AsyncClient(world.url, world.api_key, transport=ByWorld(), wait=wait) as client:
+            balance = await client.get_account_balance()
+            rows = [row async for row in client.rows("get_sec_filings", limit=50)]
+            return balance, rows, waits
+
+    world.control.fault("*/account/balance", status=429, times=1)
+    world.control.fault("*/account/balance", reset=True, ordinal=2)
+    balance, rows, waits = asyncio.run(talk())
+    assert balance["plan"] == "pro"
+    assert rows == list(world.client().rows("get_sec_filings", limit=50))
+    assert waits[0] == 1.0
+    assert len(waits) == 2
+
+
+def test_webhooks_are_judged_by_the_published_vectors() -> None:
+    vectors = webhooks.vectors()
+    for one in vectors["vectors"]:
+        now = float(one["headers"]["webhook-timestamp"])
+        verdict = verify_webhook(one["secret"], dict(one["headers"]), one["body"].encode(), now)
+        assert (verdict is None) == one["valid"], one["description"]
+    good = vectors["vectors"][0]
+    headers, body = dict(good["headers"]), good["body"].encode()
+    now = float(headers["webhook-timestamp"])
+    assert verify_webhook(good["secret"], headers, body, now + 301) == "too old or too new"
+    assert verify_webhook([good["secret"]], {"webhook-id": "a"}, body, now) == "no signature"
+    with pytest.raises(ValueError, match="base64"):
+        verify_webhook("whsec_***", headers, body, now)

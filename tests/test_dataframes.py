@@ -1,0 +1,53 @@
+"""docs/DATAFRAMES.md does what it says: its lines are run against a server with the demo's data."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi.accounts import users
+from finapi.core.config import Config
+from finapi.market.demo import data
+from finapi.server import running
+
+PAGE = (Path(__file__).parents[1] / "docs" / "DATAFRAMES.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+
+def nothing(*_: Any) -> int:
+    """Nobody hands a command over."""
+    return 0
+
+
+def test_every_block_runs_and_its_figures_are_apples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas", reason="pandas cannot be had here")
+    pytest.importorskip("polars", reason="polars cannot be had here")
+    config = Config(data_dir=tmp_path, port=0, password_profile="cheap")
+    keys: list[str] = []
+
+    def prepare(app: Any) -> None:
+        data.load(app)
+        keys.append(users.create(app, "ann@example.com", "pro", app.clock.now()).api_key)
+
+    with running(config, nothing, prepare=prepare) as server:
+        monkeypatch.setenv("FINAPI_URL", server.url)
+        monkeypatch.setenv("FINAPI_API_KEY", keys[0])
+        held: dict[str, Any] = {}
+        for block in BLOCKS:
+            exec(compile(block, "docs/DATAFRAMES.md", "exec"), held)
+    wide = held["wide"]
+    assert wide.loc["2024-09-28", "revenue"] == 391_035_000_000
+    assert (wide.loc["2024-09-28", "ticker"], wide.loc["2024-09-28", "unit"]) == ("AAPL", "USD")
+    assert round(held["margin"].loc["2024-09-28"], 4) == round(93_736 / 391_035, 4)
+    assert "0000320193-24-000123" in held["sources"]["revenue"]
+    assert "391035000000" in set(held["newest"]["value"])
+    assert len(held["trades"]) > 0
+    assert held["prices"]["close"].null_count() == 0
+    assert held["prices"].height > 500, "without a limit the table is whole"
+    assert set(held["companies"]["ticker"]) <= {"AAPL", "NFLX", "UPXI", "AEON"}
+    assert held["monthly"].height > 12

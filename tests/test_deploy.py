@@ -1,0 +1,337 @@
+"""What stands in ``deploy``, tried with the real programs where this machine has them; and the service manager told."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import trustme
+from websockets.sync.client import connect
+
+from finapi.app import App
+from finapi.core import metrics
+from finapi.core.config import service_manager
+from finapi.core.watch import Trouble
+from finapi.verbs import serving
+from tests.client import Client
+from tests.process import COMMAND, ROOT, Running, environment, eventually, serve
+
+DEPLOY = ROOT / "deploy"
+
+
+def program(name: str) -> str:
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin:/sbin")
+    if found is None:
+        pytest.skip(f"{name} is not here (apt-get install)")
+    return found
+
+
+def run(*words: object, **options: Any) -> str:
+    """What a program says, which must succeed."""
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=60, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+# ---- the service manager
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[socket.socket]:
+    """A stand-in that hears what is said on NOTIFY_SOCKET."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
+        one.bind(str(tmp_path / "notify"))
+        one.settimeout(20)
+        yield one
+
+
+def test_the_service_manager_is_told_of_the_beginning_the_life_and_the_end(
+    manager: socket.socket, tmp_path: Path
+) -> None:
+    env = environment(NOTIFY_SOCKET=str(tmp_path / "notify"), WATCHDOG_USEC="400000")
+    with serve(tmp_path / "data", env=env) as running:
+        heard = [manager.recv(100) for _ in range(3)]
+        assert heard == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1"]
+        assert running.get("/livez").status == 200
+        running.send(signal.SIGTERM)
+        while (last := manager.recv(100)) == b"WATCHDOG=1":
+            pass
+        assert last == b"STOPPING=1"
+        assert running.wait() == 0
+
+
+def test_a_socket_without_a_file_is_told_and_one_that_is_gone_stops_nothing(tmp_path: Path) -> None:
+    name = f"finapi-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
+        one.bind("\0" + name)
+        one.settimeout(20)
+        with serve(tmp_path / "data", env=environment(NOTIFY_SOCKET="@" + name)) as running:
+            assert one.recv(100) == b"READY=1"
+            assert running.stop() == 0
+    with serve(tmp_path / "data", env=environment(NOTIFY_SOCKET=str(tmp_path / "none"))) as running:
+        assert running.get("/livez").status == 200
+        eventually(lambda: "the service manager cannot be told READY=1: No such file or directory" in running.log)
+
+
+def test_a_server_that_does_not_answer_itself_says_nothing(
+    app: App, manager: socket.socket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def trouble() -> None:
+        raise Trouble("failing", "no answer")
+
+    waits: list[float] = []
+
+    def wait(signals: object, seconds: float) -> Any:
+        waits.append(seconds)
+        app.watch.probes["main_api"] = trouble if len(waits) == 2 else lambda: None
+        return SimpleNamespace(si_signo=signal.SIGTERM) if len(waits) == 4 else None
+
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+    monkeypatch.setenv("WATCHDOG_USEC", "60000000")
+    monkeypatch.setattr(signal, "sigtimedwait", wait)
+    assert serving._until_stopped(app) == "SIGTERM"
+    assert [manager.recv(100) for _ in range(4)] == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1", b"STOPPING=1"]
+    assert waits == [30.0] * 4
+    assert "the service manager is not told that this process lives: " in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("environ", "told"),
+    [
+        ({}, ("", 0.0)),
+        ({"NOTIFY_SOCKET": "/run/x", "WATCHDOG_USEC": "60000000"}, ("/run/x", 60.0)),
+        ({"NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "1"}, ("@x", 0.0)),
+        ({"NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "soon"}, ("@x", 0.0)),
+    ],
+)
+def test_what_the_service_manager_wants_is_read_from_the_environment(
+    environ: dict[str, str], told: tuple[str, float]
+) -> None:
+    assert service_manager(environ) == told
+
+
+# ---- a proxy that nobody trusts
+
+
+def test_a_proxy_that_is_not_trusted_is_warned_of_once(
+    make_app: Callable[..., App], caplog: pytest.LogCaptureFixture
+) -> None:
+    def warned(**settings: Any) -> int:
+        caplog.clear()
+        client = Client(make_app(**settings))
+        for _ in range(3):
+            client.get("/livez", headers={"X-Forwarded-For": "198.51.100.7"})
+        return sum("sends X-Forwarded-For and is not trusted" in one.getMessage() for one in caplog.records)
+
+    caplog.set_level(logging.WARNING, "finapi")
+    assert warned() == 1
+    assert warned(trusted_proxies=("192.0.2.0/24",)) == 0
+    caplog.clear()
+    Client(make_app()).get("/livez")
+    assert caplog.records == []
+
+
+# ---- files for other programs
+
+
+def test_the_unit_is_well_and_hardened(tmp_path: Path) -> None:
+    analyze = program("systemd-analyze")
+    unit = tmp_path / "finapi.service"
+    text = (DEPLOY / "finapi.service").read_text()
+    unit.write_text(text.replace("/usr/local/bin/finapi", "/bin/true"))
+    said = run(analyze, "verify", "--man=no", unit)
+    assert "finapi.service" not in said
+    if "offline" in run(analyze, "--help"):
+        run(analyze, "security", "--offline=yes", "--threshold=20", unit)
+    assert {"Type=notify", "WatchdogSec=60", "NoNewPrivileges=yes"} <= set(text.splitlines())
+
+
+def expressions() -> list[str]:
+    """Every expression of the dashboard and of the alerts."""
+    dashboard = json.loads((DEPLOY / "grafana.json").read_text())
+    alerts = re.findall(r"^ +expr: (.*)$", (DEPLOY / "alerts.yml").read_text(), flags=re.MULTILINE)
+    return [*alerts, *(target["expr"] for panel in dashboard["panels"] for target in panel["targets"])]
+
+
+def test_every_metric_that_is_shown_or_alerts_is_served() -> None:
+    served = {family.name for family in metrics.FAMILIES} | {
+        family.name + end
+        for family in metrics.FAMILIES
+        if family.kind == "histogram"
+        for end in ("_bucket", "_sum", "_count")
+    }
+    for text in expressions():
+        found = set(re.findall(r"\b((?:finapi|process)_[a-z_]+)\b", re.sub(r'"[^"]*"', "", text)))
+        assert found <= served, text
+        assert found or text.startswith("up{"), text
+        told = ",".join(re.findall(r"by \(([^)]*)\)|\{([^}]*)\}", text)[0]) if "{" in text or "by (" in text else ""
+        labels = set(re.findall(r"([a-z]+)(?:\s*[=,)]|$|=~)", re.sub(r'"[^"]*"', "", told))) - {"le", "job"}
+        assert labels <= {label for family in metrics.FAMILIES for label in family.labels}, text
+
+
+def test_promtool_takes_the_configuration_the_rules_and_every_expression(tmp_path: Path) -> None:
+    promtool = program("promtool")
+    assert "SUCCESS" in run(promtool, "check", "config", DEPLOY / "prometheus.yml")
+    assert "10 rules found" in run(promtool, "check", "rules", DEPLOY / "alerts.yml")
+    rules = [{"record": f"a:b{number}", "expr": text} for number, text in enumerate(expressions())]
+    (tmp_path / "rules.yml").write_text(json.dumps({"groups": [{"name": "g", "rules": rules}]}))
+    assert f"{len(rules)} rules found" in run(promtool, "check", "rules", tmp_path / "rules.yml")
+
+
+def test_promtool_takes_what_metrics_serves(client: Client, app: App) -> None:
+    promtool = program("promtool")
+    client.get("/api/v1/policy")
+    done = subprocess.run([promtool, "check", "metrics"], input=app.metrics.text({}), capture_output=True, text=True)
+    assert "error" not in done.stderr.lower(), done.stderr
+
+
+def test_logrotate_takes_its_file() -> None:
+    said = run(program("logrotate"), "-d", DEPLOY / "logrotate")
+    assert "error" not in said.lower()
+
+
+def test_the_container_file_starts_what_there_is() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    names = re.findall(r"FINAPI_([A-Z_]+)=(\S+)", text)
+    words = subprocess.run(
+        [*COMMAND, "config"], cwd=ROOT, env=environment(**{f"FINAPI_{name}": value for name, value in names}),
+        capture_output=True,
+    )  # fmt: skip
+    assert words.returncode == 0, words.stderr
+    assert re.search(r'CMD \["serve"\]', text)
+
+
+# ---- in front: one request and one WebSocket through the real programs
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@contextmanager
+def started(port: int, *words: object, **options: Any) -> Iterator[None]:
+    process = subprocess.Popen([*map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
+    try:
+        eventually(lambda: listens(port) or process.poll() is not None)
+        assert process.poll() is None, process.stdout and process.stdout.read()
+        yield
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+def tried(running: Running, port: int, authority: trustme.CA) -> None:
+    """A call, a WebSocket, an address that is the caller's own, and figures that nobody outside reads."""
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+
+    def get(path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+        plain = socket.create_connection(("127.0.0.1", port), timeout=20)
+        with context.wrap_socket(plain, server_hostname="finapi.example.com") as secure:
+            connection = http.client.HTTPConnection("finapi.example.com")
+            connection.sock = secure
+            connection.request("GET", path, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, {name.lower(): text for name, text in answer.getheaders()}, answer.read()
+
+    status, headers, body = get("/api/v1/policy", **{"X-Forwarded-For": "203.0.113.9"})
+    assert (status, json.loads(body)["status"]) == (200, "success")
+    assert "strict-transport-security" in headers
+    assert get("/metrics")[0] == 404
+    eventually(lambda: "127.0.0.1" in running.log)
+    assert "203.0.113.9" not in running.log
+    assert "is not trusted" not in running.log
+    key = running.ready["api_key"]
+    place = socket.create_connection(("127.0.0.1", port), timeout=20)
+    url = f"wss://finapi.example.com/ws/main-api?token={key}"
+    with connect(
+        url, sock=place, ssl=context, server_hostname="finapi.example.com", proxy=None, close_timeout=0.5
+    ) as feed:
+        feed.send(json.dumps({"action": "subscribe", "tickers": ["AAPL"]}))
+        assert isinstance(json.loads(feed.recv(timeout=20)), dict)
+
+
+@pytest.fixture
+def certified(tmp_path: Path) -> tuple[trustme.CA, Path, Path]:
+    authority = trustme.CA()
+    made = authority.issue_cert("finapi.example.com")
+    made.private_key_pem.write_to_path(tmp_path / "privkey.pem")
+    made.cert_chain_pems[0].write_to_path(tmp_path / "fullchain.pem")
+    return authority, tmp_path / "fullchain.pem", tmp_path / "privkey.pem"
+
+
+@pytest.fixture
+def behind(tmp_path: Path) -> Iterator[Running]:
+    from tests.process import running
+
+    words = ("--port", 0, "--data-dir", tmp_path / "data", "--trusted-proxies", "127.0.0.1", "--log-level", "info")
+    with running("demo", *words) as one:
+        yield one
+
+
+@pytest.mark.slow
+def test_nginx_in_front(behind: Running, certified: tuple[trustme.CA, Path, Path], tmp_path: Path) -> None:
+    nginx = program("nginx")
+    authority, chain, key = certified
+    port = free_port()
+    text = (DEPLOY / "nginx.conf").read_text()
+    for old, new in (
+        ("127.0.0.1:8000", f"127.0.0.1:{behind.address[1]}"),
+        ("listen 80;", f"listen 127.0.0.1:{free_port()};"),
+        ("listen 443 ssl http2;", f"listen 127.0.0.1:{port} ssl http2;"),
+        ("/etc/ssl/finapi/fullchain.pem", str(chain)),
+        ("/etc/ssl/finapi/privkey.pem", str(key)),
+    ):
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    paths = "".join(
+        f"{name}_temp_path {tmp_path}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    user = "user root;\n" if os.geteuid() == 0 else ""
+    main = tmp_path / "nginx.conf"
+    main.write_text(
+        f"{user}pid {tmp_path}/pid; daemon off;\nerror_log stderr;\nevents {{}}\nhttp {{\n{paths}{text}}}\n"
+    )
+    assert "test is successful" in run(nginx, "-t", "-c", main, "-e", "stderr")
+    with started(port, nginx, "-c", main, "-e", "stderr"):
+        tried(behind, port, authority)
+
+
+@pytest.mark.slow
+def test_caddy_in_front(behind: Running, certified: tuple[trustme.CA, Path, Path], tmp_path: Path) -> None:
+    caddy = program("caddy")
+    authority, chain, key = certified
+    env = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    assert "Valid configuration" in run(
+        caddy, "validate", "--config", DEPLOY / "Caddyfile", "--adapter", "caddyfile", env=env
+    )
+    port = free_port()
+    text = (DEPLOY / "Caddyfile").read_text()
+    text = text.replace("127.0.0.1:8000", f"127.0.0.1:{behind.address[1]}")
+    text = text.replace(
+        "finapi.example.com {", f"finapi.example.com:{port} {{\n\ttls {chain} {key}\n\tbind 127.0.0.1", 1
+    )
+    (tmp_path / "Caddyfile").write_text("{\n\tadmin off\n\tauto_https off\n}\n" + text)
+    with started(port, caddy, "run", "--config", tmp_path / "Caddyfile", "--adapter", "caddyfile", env=env):
+        tried(behind, port, authority)

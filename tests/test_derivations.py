@@ -1,0 +1,108 @@
+"""What is computed from reported figures: twelve months, the signs of operands, how much a derived figure is worth."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from finapi.market.financials import series
+from finapi.market.financials.company_books import CompanyBook
+from finapi.market.financials.figures import Figure
+from finapi.market.financials.rows import FigureSeries, RowView
+from tests.figures import Fact, filing, held, named, told
+
+K23 = filing("k23", "10-K", "2024-02-01", fiscal_year=2023)
+Q24 = filing("q24", "10-Q", "2024-08-01")
+AMENDED = filing("k23a", "10-K/A", "2024-03-01", fiscal_year=2023)
+
+REVENUE: list[Fact] = [
+    ("Revenues", "2023-01-01", "2023-12-31", "100", "k23"),
+    ("Revenues", "2024-01-01", "2024-06-30", "60", "q24"),
+    ("Revenues", "2023-01-01", "2023-06-30", "45", "q24"),
+    ("Revenues", "2024-04-01", "2024-06-30", "31", "q24"),
+]
+
+
+def row(company: CompanyBook, period: str, kind: str) -> RowView:
+    found = FigureSeries(company, kind, "latest")
+    return found.row(named(found.periods, period))
+
+
+def signed(of: RowView, key: str) -> list[tuple[int, str]]:
+    return [(sign, vintage.value) for sign, _, vintage in of.operands(key, of.cell(key))]
+
+
+def test_twelve_months_are_the_year_and_the_year_to_date_less_that_of_the_year_before() -> None:
+    company = held([K23, Q24], REVENUE)
+    assert told(company, "revenue", "2024 Q2", kind="TTM") == "115"
+    assert signed(row(company, "2024 Q2", "TTM"), "revenue") == [(1, "100"), (1, "60"), (-1, "45")]
+    cell = row(company, "2024 Q2", "TTM").cell("revenue")
+    assert isinstance(cell, Figure)
+    assert (cell.method, cell.derivation) == ("derived", "year and year to date less the year to date before")
+    assert company.book.filings[cell.place].accession == "q24"
+
+
+@pytest.mark.parametrize("gone", range(3))
+def test_of_the_three_none_may_be_missing(gone: int) -> None:
+    company = held([K23, Q24], [fact for place, fact in enumerate(REVENUE) if place != gone])
+    assert told(company, "revenue", "2024 Q2", kind="TTM") == "periods_missing"
+
+
+def test_a_year_that_was_restated_without_its_half_makes_no_twelve_months() -> None:
+    later = filing("late", "10-K/A", "2024-09-01", fiscal_year=2023)
+    restated = [*REVENUE, ("Revenues", "2023-01-01", "2023-12-31", "99", "late")]
+    assert told(held([K23, Q24, later], restated), "revenue", "2024 Q2", kind="TTM") == "periods_missing"
+    # Restated before the half year was told again, it is as known as that is.
+    restated = [*REVENUE, ("Revenues", "2023-01-01", "2023-12-31", "99", "k23a")]
+    assert told(held([K23, AMENDED, Q24], restated), "revenue", "2024 Q2", kind="TTM") == "114"
+
+
+def test_a_year_under_another_tag_makes_no_twelve_months() -> None:
+    facts = [("CoalProductsAndServicesRevenue", *REVENUE[0][1:]), *REVENUE[1:]]
+    assert told(held([K23, Q24], facts), "revenue", "2024 Q2", kind="TTM") == "periods_missing"
+
+
+def test_averages_are_never_rolled() -> None:
+    facts = [("WeightedAverageNumberOfSharesOutstandingBasic", *one[1:]) for one in REVENUE]
+    company = held([K23, Q24], [*REVENUE, *facts])
+    assert told(company, "weighted_average_shares_basic", "2024 Q2", kind="TTM") == "not_additive"
+
+
+YEAR = ("2023-01-01", "2023-12-31")
+FLOWS: list[Fact] = [
+    ("Revenues", *YEAR, "100", "k23"),
+    ("NetCashProvidedByUsedInOperatingActivities", *YEAR, "70", "k23"),
+    ("PaymentsToAcquirePropertyPlantAndEquipment", *YEAR, "20", "k23"),
+    ("DebtCurrent", None, "2023-12-31", "5", "k23"),
+    ("LongTermDebtNoncurrent", None, "2023-12-31", "30", "k23"),
+    ("CashAndCashEquivalentsAtCarryingValue", None, "2023-12-31", "12", "k23"),
+    ("StockholdersEquity", None, "2023-12-31", "50", "k23"),
+]
+
+
+@pytest.mark.parametrize(
+    ("key", "operands", "value"),
+    [
+        ("free_cashflow", [(1, "70"), (-1, "20")], 50),
+        ("net_debt", [(1, "5"), (1, "30"), (-1, "12")], 23),
+        ("invested_capital", [(1, "5"), (1, "30"), (1, "50"), (-1, "12")], 73),
+    ],
+)
+def test_a_derived_figure_is_the_sum_of_its_operands_by_their_signs(
+    key: str, operands: list[tuple[int, str]], value: int
+) -> None:
+    of = row(held([K23], FLOWS), "2023 FY", "A")
+    assert signed(of, key) == operands
+    shown = series.proof(of, key)["cell"]
+    assert shown["value"] == value == sum(one["sign"] * one["value"] for one in shown["operands"])
+
+
+def test_a_derived_figure_is_worth_no_more_than_its_weakest_input() -> None:
+    weak = [("DepletionOfOilAndGasProperties", *YEAR, "7", "k23"), ("OperatingIncomeLoss", *YEAR, "9", "k23")]
+    of = row(held([K23], [*FLOWS, *weak]), "2023 FY", "A")
+    worth = {key: series.proof(of, key)["cell"]["confidence"] for key in ("depreciation_amortization", "ebitda")}
+    assert worth["depreciation_amortization"] == worth["ebitda"] == 50
+    assert series.proof(of, "ebitda_margin")["cell"]["confidence"] == 50
+    assert series.proof(of, "free_cashflow")["cell"]["confidence"] == 85
+    assert series.proof(of, "free_cashflow")["cell"]["value"] == Decimal(50)

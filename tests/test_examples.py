@@ -1,0 +1,21 @@
+"""The examples of the OpenAPI document are what the service answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests import examples
+
+EMPTY: set[str] = set()
+
+
+def test_every_example_is_what_the_demo_answers_today() -> None:
+    kept = json.loads(examples.FILE.read_text("utf-8"))
+    assert kept == json.loads(examples.written(examples.made())), "stale: python -m tests.examples writes it anew"
+
+
+def test_every_example_of_a_list_shows_a_row() -> None:
+    kept: dict[str, Any] = json.loads(examples.FILE.read_text("utf-8"))
+    empty = {name for name, route in examples.listing() if not route.rows_of(kept[name])}
+    assert empty <= EMPTY

@@ -1,0 +1,120 @@
+"""What docs/TESTING.md and docs/testing show runs as it stands."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi.client import ApiFailure
+from finapi.testing import FinapiServer
+from finapi.testing.server import FixtureWorld
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "testing"
+TEXT = (ROOT / "docs" / "TESTING.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```python\n(def (\w+)\(finapi\):\n.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
+ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT), "FIXTURE_COMMAND": f"{sys.executable} {ROOT / 'run.py'}"}
+SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FinapiServer]:
+    with FinapiServer(listens=False) as running:
+        yield running
+
+
+@pytest.fixture
+def finapi(server: FinapiServer) -> Iterator[FixtureWorld]:
+    one = server.world("docs")
+    yield one
+    one.control.drop()
+
+
+def test_there_are_examples() -> None:
+    assert len(BLOCKS) == 5
+
+
+@pytest.mark.parametrize(("source", "name"), BLOCKS, ids=[name for _, name in BLOCKS])
+def test_an_example_runs(finapi: FixtureWorld, source: str, name: str) -> None:
+    space: dict[str, Any] = {"pytest": pytest, "ApiFailure": ApiFailure}
+    exec(source, space)
+    space[name](finapi)
+
+
+@pytest.mark.parametrize("file", sorted(FOLDER.iterdir()), ids=lambda file: file.name)
+def test_a_file_to_copy_has_sixty_lines_at_most(file: Path) -> None:
+    assert len(file.read_text("utf-8").splitlines()) <= 60
+    assert f"testing/{file.name}" in TEXT
+
+
+def run(*words: str) -> None:
+    done = subprocess.run(words, cwd=FOLDER, env=ENVIRON, capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_the_example_of_pytest_runs_with_several_workers() -> None:
+    plugin = ["-p", "finapi.testing.plugin", "-p", "no:cacheprovider"]
+    run(
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-c",
+        os.devnull,
+        "--rootdir",
+        ".",
+        "-n",
+        "2",
+        *plugin,
+        "test_with_pytest.py",
+    )
+
+
+@pytest.mark.slow
+def test_the_example_of_unittest_runs() -> None:
+    run(sys.executable, "-m", "unittest", "test_with_unittest.py")
+
+
+@pytest.mark.slow
+def test_the_example_of_the_shell_runs() -> None:
+    run("sh", "shell.sh")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not here")
+def test_the_example_of_node_runs() -> None:
+    run("node", "--test", "node.test.mjs")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not here")
+def test_the_example_of_vitest_runs(tmp_path: Path) -> None:
+    install = ["npm", "install", "--silent", "--no-audit", "--no-fund", "vitest@2"]
+    if subprocess.run(install, cwd=tmp_path, timeout=120, check=False, capture_output=True).returncode:
+        pytest.skip("vitest cannot be fetched")
+    shutil.copy(FOLDER / "vitest.test.ts", tmp_path)
+    words = [str(tmp_path / "node_modules" / ".bin" / "vitest"), "run", "--root", str(tmp_path)]
+    done = subprocess.run(words, cwd=tmp_path, env=ENVIRON, capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_the_example_of_junit_runs(tmp_path: Path) -> None:
+    jars = ":".join(
+        str(one)
+        for one in Path("/usr/share/java").glob("*.jar")
+        if re.match("junit-|opentest|apiguard|picocli", one.name)
+    )
+    if shutil.which("javac") is None or "junit-jupiter" not in jars or "console" not in jars:
+        pytest.skip("a Java compiler and JUnit 5 (apt: junit5, default-jdk-headless) are not here")
+    run("javac", "-cp", jars, "-d", str(tmp_path), "FinapiTest.java")
+    run("java", "-cp", f"{jars}:{tmp_path}", "org.junit.platform.console.ConsoleLauncher", "-c", "FinapiTest")

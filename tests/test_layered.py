@@ -1,0 +1,119 @@
+"""Databases over one file: each writes what is its own, and undoes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from finapi.store import sandbox
+from finapi.store.db import Database, Refused
+from finapi.store.layered import LayeredDatabase
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    database = Database(None)
+    path = tmp_path / "base.db"
+    path.write_bytes(database.image())
+    database.close()
+    return path
+
+
+def version(database: Database) -> int:
+    with database.read() as tx:
+        return int(tx.value("data_version"))
+
+
+def bump(database: Database) -> None:
+    with database.write() as tx:
+        tx.run("bump_data_version")
+
+
+def bump_and_fail(database: Database) -> None:
+    with database.write() as tx:
+        tx.run("bump_data_version")
+        tx.insert("insert_mail", template="", subject_id=1, now="2026-01-01T00:00:00.000Z")
+
+
+def test_each_sees_what_it_wrote_and_the_file_stays(base: Path) -> None:
+    before = base.read_bytes()
+    one, other = LayeredDatabase(base), LayeredDatabase(base)
+    bump(one)
+    assert (version(one), version(other)) == (1, 0)
+    bump(other)
+    bump(other)
+    assert (version(one), version(other)) == (1, 2)
+    one.close()
+    other.close()
+    assert base.read_bytes() == before
+
+
+def test_back_to_a_mark_undoes_what_came_after(base: Path) -> None:
+    database = LayeredDatabase(base)
+    bump(database)
+    mark = database.mark()
+    bump(database)
+    bump(database)
+    written = database.written
+    database.back_to(mark)
+    assert (version(database), database.written) == (1, written + 1)
+    database.back_to(1)
+    assert version(database) == 0
+    with pytest.raises(KeyError):
+        database.back_to(mark)
+    database.close()
+
+
+def test_a_renewed_one_holds_nothing_and_no_more_memory(base: Path) -> None:
+    database = LayeredDatabase(base)
+    held = []
+    for number in range(60):
+        database.listen("x", lambda: None)
+        database.mark()
+        with database.write() as tx:
+            for _ in range(20):
+                tx.insert("insert_mail", template="t" * 500, subject_id=1, now="2026-01-01T00:00:00.000Z")
+        database.renew()
+        if number > 5:
+            held.append(sandbox._in_use())
+    assert database._listeners == {}
+    assert database.mark() == 2
+    assert max(held) - min(held) < 16_384
+    database.close()
+
+
+def test_a_block_that_raises_is_undone_alone(base: Path) -> None:
+    database = LayeredDatabase(base)
+    bump(database)
+    with pytest.raises(Refused):
+        bump_and_fail(database)
+    assert version(database) == 1
+    with pytest.raises(RuntimeError, match="inside another"), database.write(), database.read():
+        pass
+    database.share(lambda tx: tx.run("bump_data_version"))
+    assert version(database) == 2
+    database.close()
+
+
+def test_a_separate_reader_has_what_is_not_in_the_file(base: Path) -> None:
+    database = LayeredDatabase(base)
+    bump(database)
+    reader = database.separate_reader()
+    assert reader.execute("SELECT version FROM data_version").fetchone()[0] == 1
+    reader.close()
+    assert database.integrity() == []
+    database.close()
+
+
+def test_chance_comes_from_where_it_is_told_to(base: Path) -> None:
+    database = LayeredDatabase(base)
+    database.draw_from(lambda count: b"\xab" * count)
+    bump(database)
+    image = database.image()
+    database.draw_from(lambda count: b"\xcd" * count)
+    database.back_to(1)
+    bump(database)
+    assert b"AB" * 8 in image
+    assert b"CD" * 8 in database.image()
+    database.close()

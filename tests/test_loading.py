@@ -1,0 +1,431 @@
+"""Real data from nothing: the SEC's bulk files and documents from a stand-in of EDGAR, cut off and gone on with."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi.app import App
+from finapi.core.clock import FixedClock
+from finapi.core.errors import ApiError, UsageError
+from finapi.market.documents import sources
+from finapi.market.documents.identify import Given
+from finapi.market.documents.outcomes import Outcome
+from finapi.market.intake import ingest, loading
+from finapi.market.intake.gateway import Gateway
+from finapi.market.intake.loading import FACTS, SUBMISSIONS, TICKERS, Loader
+from finapi.market.intake.poller import document_path
+from finapi.market.statements import facts
+from tests import data_sets
+from tests.edgar_server import AGENT, FakeEdgar, Page, fake_edgar, full_submission
+from tests.process import COMMAND, ROOT, environment, eventually, finapi
+
+APPLE, GOLDMAN, OTHER = 320193, 886982, 19617
+QUARTER = "/files/dera/data/financial-statement-data-sets/2025q4.zip"
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, body in files.items():
+            archive.writestr(name, body)
+    return data.getvalue()
+
+
+def figures(cik: int) -> bytes:
+    """A companyfacts document with one figure."""
+    row = {"end": "2025-12-31", "val": cik, "accn": f"{cik:010}-26-000001", "form": "10-K", "filed": "2026-01-30"}
+    units = {"USD": [row]}
+    return json.dumps(
+        {"cik": cik, "entityName": f"C{cik}", "facts": {"us-gaap": {"Assets": {"units": units}}}}
+    ).encode()
+
+
+def listed(cik: int, *accessions: str, form: str = "10-K") -> bytes:
+    """A submissions document."""
+    count = len(accessions)
+    told: dict[str, Any] = {name: [""] * count for name in ("primaryDocument", "primaryDocDescription", "items", "act")}
+    told |= {
+        "accessionNumber": list(accessions),
+        "filingDate": ["2026-01-30"] * count,
+        "reportDate": ["2025-12-31"] * count,
+        "acceptanceDateTime": ["2026-01-30T21:30:00.000Z"] * count,
+        "form": [form] * count,
+        **{name: [1] * count for name in ("size", "isXBRL", "isInlineXBRL")},
+        **{name: ["1"] * count for name in ("fileNumber", "filmNumber")},
+    }
+    whole = {"cik": str(cik), "name": f"C{cik}", "tickers": [], "exchanges": [], "sic": "3571"}
+    return json.dumps({**whole, "filings": {"recent": told, "files": []}}).encode()
+
+
+TICKER_LIST = json.dumps(
+    {
+        str(place): {"cik_str": cik, "ticker": ticker, "title": ticker}
+        for place, (cik, ticker) in enumerate([(APPLE, "AAPL"), (GOLDMAN, "GS"), (OTHER, "JPM")])
+    }
+).encode()
+
+
+@pytest.fixture
+def edgar() -> Iterator[FakeEdgar]:
+    with fake_edgar() as (edgar, there):
+        edgar.url = f"http://127.0.0.1:{there.port}"  # type: ignore[attr-defined]
+        companies = (APPLE, GOLDMAN, OTHER)
+        edgar.pages[TICKERS] = Page(TICKER_LIST, headers={"ETag": '"t1"'})
+        edgar.pages[SUBMISSIONS] = Page(
+            zipped({f"CIK{cik:010}.json": listed(cik) for cik in companies}), headers={"ETag": '"s1"'}
+        )
+        edgar.pages[FACTS] = Page(
+            zipped({f"CIK{cik:010}.json": figures(cik) for cik in companies}), headers={"ETag": '"f1"'}
+        )
+        sets = {f"{kind.removeprefix('fsds-')}.txt": body for kind, body in data_sets.tables().items()}
+        edgar.pages[QUARTER] = Page(zipped(sets), headers={"ETag": '"q1"'})
+        yield edgar
+
+
+@pytest.fixture
+def app(make_app: Callable[..., App], edgar: FakeEdgar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> App:
+    monkeypatch.setattr(loading, "FEW", 0)
+    monkeypatch.setattr(loading, "PART", 500)
+    url = edgar.url  # type: ignore[attr-defined]
+    return make_app(user_agent=AGENT, base_url=url, edgar_per_second=10_000.0, data_dir=tmp_path)
+
+
+class Load:
+    """A loader whose waits move the clock, and what it told."""
+
+    def __init__(self, app: App, clock: FixedClock) -> None:
+        self.told: list[Outcome] = []
+        self.moves: list[tuple[str, str, int, int]] = []
+        self.waits: list[float] = []
+        self.gateway = Gateway(app)
+
+        def wait(seconds: float) -> None:
+            self.waits.append(seconds)
+            clock.advance(seconds=seconds)
+
+        self.loader = Loader(
+            app, self.gateway, wait=wait, tell=self.told.append, moved=lambda *one: self.moves.append(one)
+        )
+
+    def run(self, texts: Sequence[str] = (), top: int = 0, years: int = 1) -> loading.LoadPlan:
+        try:
+            ciks, _ = self.loader.chosen(texts, top)
+            plan = self.loader.plan(ciks, years)
+            self.loader.run(plan)
+        finally:
+            self.gateway.close()
+        return plan
+
+
+def held(app: App, cik: int) -> list[str]:
+    with app.db.read() as tx:
+        return [str(fact.value) for fact in facts.of_company(tx, cik, concepts=["us-gaap:Assets"])]
+
+
+def test_the_companies_named_are_loaded_from_the_bulk_files_and_no_other(
+    app: App, edgar: FakeEdgar, clock: FixedClock
+) -> None:
+    load = Load(app, clock)
+    plan = load.run(["AAPL", "GS"])
+    assert [one.name for one in plan.files] == ["submissions.zip", "companyfacts.zip", "2025q4.zip"]
+    assert len(plan.missing) == 3  # quarters that are not there
+    assert held(app, APPLE) == ["320193"]
+    assert set(held(app, GOLDMAN)) == {"886982", "889544000000", "884547000000"}
+    assert held(app, OTHER) == []
+    assert not (app.config.data_dir / "load").exists()
+    assert {received.headers["user-agent"] for received in edgar.asked} == {AGENT}
+    assert ("2 of 3 companyfacts.zip", "companies", 2, 2) in load.moves
+    assert ("3 of 3 2025q4.zip", "filings", 1, 1) in load.moves
+    sizes = [(done, whole) for label, unit, done, whole in load.moves if (label[:1], unit) == ("2", "bytes")]
+    whole = len(edgar.pages[FACTS].body)
+    assert sizes[-1] == (whole, whole)
+    assert [done for done, _ in sizes[:2]] == [500, whole]
+
+
+def test_top_is_the_order_of_the_secs_list(app: App, clock: FixedClock) -> None:
+    load = Load(app, clock)
+    assert load.loader.chosen(["gs", "NOSUCH", "19617"], 2) == ([GOLDMAN, OTHER, APPLE], ["NOSUCH"])
+    load.gateway.close()
+
+
+def test_what_was_loaded_is_not_asked_for_again_until_a_week_has_passed(
+    app: App, edgar: FakeEdgar, clock: FixedClock
+) -> None:
+    Load(app, clock).run(["AAPL"])
+    edgar.asked.clear()
+    assert Load(app, clock).run(["AAPL"]).requests == 0
+    assert edgar.paths[0] == TICKERS
+    assert {path.rpartition("/")[2] for path in edgar.paths[1:]} == {"2025q1.zip", "2025q2.zip", "2025q3.zip"}
+    # Another company: of every file, of that company alone.
+    plan = Load(app, clock).run(["AAPL", "JPM"])
+    assert [(one.name, set(one.of)) for one in plan.files] == [
+        (name, {OTHER}) for name in ("submissions.zip", "companyfacts.zip", "2025q4.zip")
+    ]
+    clock.advance(seconds=8 * 86_400)
+    assert [one.name for one in Load(app, clock).run(["AAPL"]).files] == ["submissions.zip", "companyfacts.zip"]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "waits"),
+    [
+        (Page(b"x" * 10, headers={"Content-Length": "500"}), [15.0]),
+        (Page(b"", 500), [15.0]),
+        (Page(b"", 503), [15.0]),
+        (Page(b"", 403), [600.0]),
+        (Page(b"", 429, {"Retry-After": "90"}), [90.0]),
+    ],
+)
+def test_a_part_that_does_not_come_is_asked_for_again_and_no_other_twice(
+    app: App, edgar: FakeEdgar, clock: FixedClock, trouble: Page, waits: list[float]
+) -> None:
+    load = Load(app, clock)
+    ciks, _ = load.loader.chosen(["AAPL"], 0)
+    plan = load.loader.plan(ciks, 1)
+    edgar.asked.clear()
+    edgar.next = [trouble]
+    load.loader.run(plan)
+    load.gateway.close()
+    assert load.waits == waits
+    assert held(app, APPLE) == ["320193"]
+    ranges = [one.headers["range"] for one in edgar.asked if one.line.split()[1] == SUBMISSIONS]
+    assert len(ranges) == len(set(ranges)) + 1
+
+
+def test_a_host_that_never_answers_is_given_up_and_the_next_load_goes_on(
+    app: App, edgar: FakeEdgar, clock: FixedClock
+) -> None:
+    load = Load(app, clock)
+    plan = load.loader.plan(load.loader.chosen(["AAPL"], 0)[0], 1)
+    edgar.pages[FACTS].body, whole = b"", edgar.pages[FACTS].body
+    edgar.pages[FACTS].status = 500
+    with pytest.raises(ApiError, match="EDGAR does not answer: answered 500; the same command goes on from here"):
+        load.loader.run(plan)
+    load.gateway.close()
+    assert load.waits == [15.0, 30.0, 60.0, 120.0, 240.0]
+    edgar.pages[FACTS] = Page(whole, headers={"ETag": '"f1"'})
+    edgar.asked.clear()
+    Load(app, clock).run(["AAPL"])
+    assert SUBMISSIONS not in edgar.paths
+    assert held(app, APPLE) == ["320193"]
+
+
+def test_what_was_fetched_before_a_kill_is_not_fetched_again(app: App, edgar: FakeEdgar, clock: FixedClock) -> None:
+    load = Load(app, clock)
+    plan = load.loader.plan(load.loader.chosen(["AAPL"], 0)[0], 1)
+    half = plan.files[0].size // 2
+    with app.db.write() as tx:
+        tx.run("put_poll_state", name=f"load {SUBMISSIONS}", value=f'{plan.files[0].size} "s1"')
+    (app.config.data_dir / "load").mkdir()
+    (app.config.data_dir / "load" / "submissions.zip").write_bytes(edgar.pages[SUBMISSIONS].body[:half])
+    edgar.asked.clear()
+    load.loader.run(plan)
+    load.gateway.close()
+    first = next(one for one in edgar.asked if one.line.split()[1] == SUBMISSIONS)
+    assert first.headers["range"] == f"bytes={half}-{plan.files[0].size - 1}"
+    assert first.headers["if-range"] == '"s1"'
+
+
+def test_a_file_that_changed_is_begun_again(app: App, edgar: FakeEdgar, clock: FixedClock) -> None:
+    load = Load(app, clock)
+    plan = load.loader.plan(load.loader.chosen(["AAPL"], 0)[0], 1)
+    edgar.pages[FACTS] = Page(zipped({f"CIK{APPLE:010}.json": figures(APPLE) + b" " * 2000}), headers={"ETag": '"f2"'})
+    with pytest.raises(ApiError, match="changed while it was fetched"):
+        load.loader.run(plan)
+    load.gateway.close()
+    Load(app, clock).run(["AAPL"])
+    assert held(app, APPLE) == ["320193"]
+
+
+def test_a_damaged_file_is_refused_and_fetched_anew_by_the_next_load(
+    app: App, edgar: FakeEdgar, clock: FixedClock
+) -> None:
+    whole = edgar.pages[FACTS].body
+    edgar.pages[FACTS].body = b"\0" * len(whole)
+    load = Load(app, clock)
+    load.run(["AAPL"])
+    assert [(one.outcome, str(one.reason)[:24]) for one in load.told if one.kind == "unknown"][:1] == [
+        ("refused", "is not a document that f")
+    ]
+    assert held(app, APPLE) == []
+    edgar.pages[FACTS].body = whole
+    Load(app, clock).run(["AAPL"])
+    assert held(app, APPLE) == ["320193"]
+
+
+def test_a_host_without_parts_is_told_of(app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: Any) -> None:
+    monkeypatch.setattr("tests.edgar_server._part", lambda page, headers: page)
+    with pytest.raises(
+        UsageError, match="its host gives no parts of files; fetch them and name the folder: --base-url"
+    ):
+        Load(app, clock).run(["AAPL"])
+
+
+def test_a_full_disk_is_told_of_before_anything_is_fetched(
+    app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading.shutil, "disk_usage", lambda path: (0, 0, 100))
+    with pytest.raises(UsageError, match=r"has 0 MiB free; 0 MiB are needed"):
+        Load(app, clock).run(["AAPL"])
+    assert not (app.config.data_dir / "load").exists()
+
+
+def test_few_companies_are_loaded_from_their_own_documents(
+    app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "FEW", 1)
+    accession = "0000320193-26-000001"
+    edgar.pages[f"/submissions/CIK{APPLE:010}.json"] = Page(listed(APPLE, accession), headers={"ETag": '"1"'})
+    edgar.pages[f"/api/xbrl/companyfacts/CIK{APPLE:010}.json"] = Page(figures(APPLE), headers={"ETag": '"1"'})
+    edgar.pages[document_path(APPLE, accession)] = Page(full_submission(accession, form="10-K"))
+    load = Load(app, clock)
+    load.run(["AAPL"])
+    assert held(app, APPLE) == ["320193"]
+    assert ("reports", "filings", 1, 1) in load.moves
+    assert {SUBMISSIONS, FACTS, QUARTER} & set(edgar.paths) == set()
+    edgar.asked.clear()
+    Load(app, clock).run(["AAPL"])
+    assert document_path(APPLE, accession) not in edgar.paths
+
+
+def test_a_company_without_lists_or_figures_is_said_so(
+    app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "FEW", 1)
+    load = Load(app, clock)
+    load.run(["AAPL"])
+    assert [(one.outcome, one.reason) for one in load.told if one.path != TICKERS[7:]] == [("skipped", "is not there")]
+
+
+def test_the_quarters_are_those_that_have_ended() -> None:
+    now = datetime(2026, 2, 1, tzinfo=UTC)
+    names = [path.rpartition("/")[2] for path in loading.quarters(now, 1)]
+    assert names == ["2025q4.zip", "2025q3.zip", "2025q2.zip", "2025q1.zip"]
+    assert len(loading.quarters(now, 10)) == 40
+    assert loading.quarters(now, 40)[-1].endswith("/2009q1.zip")
+
+
+# ---- one zip of a million
+
+
+def test_of_a_zip_only_what_is_wanted_is_read(tmp_path: Path, app: App) -> None:
+    file = tmp_path / "submissions.zip"
+    file.write_bytes(zipped({f"CIK{cik:010}.json": listed(cik) for cik in range(1, 3000)}))
+    outcomes: list[Outcome] = []
+    ingest.run(app, [file], Given(only=frozenset({7, 2999, 5000})), outcomes.append)
+    assert [one.path.rpartition("!")[2] for one in outcomes] == ["CIK0000000007.json", "CIK0000002999.json"]
+    assert {one.outcome for one in outcomes} == {"ingested"}
+
+
+@pytest.mark.parametrize("damage", ["list", "end", "local"])
+def test_a_list_of_entries_that_is_damaged_is_refused(tmp_path: Path, app: App, damage: str) -> None:
+    file, data = tmp_path / "companyfacts.zip", bytearray(zipped({f"CIK{APPLE:010}.json": figures(APPLE)}))
+    at = {"list": data.index(b"PK\1\2"), "end": data.index(b"PK\5\6") + 16, "local": 0}[damage]
+    data[at : at + 2] = b"\xff\xff"
+    file.write_bytes(data)
+    outcomes: list[Outcome] = []
+    ingest.run(app, [file], Given(only=frozenset({APPLE})), outcomes.append)
+    assert [one.outcome for one in outcomes] == ["refused"]
+
+
+def test_numbers_of_64_bits_are_read_from_the_list(tmp_path: Path) -> None:
+    info = zipfile.ZipInfo("x")
+    info.file_size, info.compress_size, info.header_offset = 0xFFFFFFFF, 5, 0xFFFFFFFF
+    sources._lengthen(info, b"\x09\0\2\0ab\1\0\x10\0" + (2**33).to_bytes(8, "little") + (2**34).to_bytes(8, "little"))
+    assert (info.file_size, info.compress_size, info.header_offset) == (2**33, 5, 2**34)
+
+
+# ---- the verbs
+
+
+def base(edgar: FakeEdgar) -> tuple[str, ...]:
+    return "--user-agent", AGENT, "--base-url", edgar.url, "--edgar-per-second", "1000"  # type: ignore[attr-defined]
+
+
+def test_a_dry_run_tells_counts_and_time_and_stores_no_figure(edgar: FakeEdgar, tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("AAPL, GS # two\n\nNOSUCH\n")
+    data = ("--data-dir", tmp_path / "data")
+    done = finapi("load", "--companies", tmp_path / "list", "--years", "2", "--dry-run", "--json", *base(edgar), *data)
+    assert done.status == 1
+    assert done.json == {"companies": 2, "unknown": ["NOSUCH"], "not_there": [], "files": 0, "requests": 22,
+                         "bytes": 32_000_000, "reports": 16, "seconds": 8}  # fmt: skip
+    assert "finapi: NOSUCH: no company with this ticker or CIK is known\n" in done.err
+    assert edgar.paths == [TICKERS]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("load",), "name companies, or --companies FILE, or --companies top:500"),
+        (("load", "AAPL"), "EDGAR asks for a contact address: --user-agent 'Your Name name@example.com'"),
+        (("load", "AAPL", "--years", "0"), "--years: must be from 1 to 40"),
+        (("load", "--companies", "top:0"), "top:0: No such file or directory"),
+        (("follow", "add", "--file", "/"), "/: Is a directory"),
+        (("ingest", "x", "--only", "followed"), "--only: no company is followed"),
+    ],
+)
+def test_a_load_that_cannot_begin_is_one_line(tmp_path: Path, words: tuple[str, ...], complaint: str) -> None:
+    assert finapi("ingest", "/dev/null", "--data-dir", tmp_path).status == 1
+    done = finapi(*words, "--data-dir", tmp_path)
+    assert done.status == 2
+    assert done.complaint.endswith(complaint)
+
+
+def test_unknown_companies_are_named_and_the_rest_is_followed(edgar: FakeEdgar, tmp_path: Path) -> None:
+    data = ("--data-dir", tmp_path / "data")
+    file = tmp_path / "in" / "company_tickers.json"
+    file.parent.mkdir()
+    file.write_bytes(TICKER_LIST)
+    finapi("ingest", file, *data)
+    (tmp_path / "list").write_text("GS\nBOGUS\n")
+    done = finapi("follow", "add", "AAPL", "NOSUCH", "--file", tmp_path / "list", *data)
+    assert done.out == "AAPL (CIK 0000320193) is followed\nGS (CIK 0000886982) is followed\n"
+    assert done.err == "".join(
+        f"finapi: {name}: no company with this ticker or CIK is known\n" for name in ("NOSUCH", "BOGUS")
+    )
+    assert done.status == 1
+    again = finapi("follow", "add", "AAPL", "--json", *data)
+    assert (again.status, again.json) == (
+        0, {"companies": [{"name": "AAPL", "cik": "0000320193", "changed": False}], "unknown": []},
+    )  # fmt: skip
+    # A quarter narrowed to them.
+    (tmp_path / "q.zip").write_bytes(edgar.pages[QUARTER].body)
+    done = finapi("ingest", tmp_path / "q.zip", "--only", "followed", "--json", *data)
+    assert done.json["files"][0]["reason"] == "1 filings: 1 ingested, 0 held already"
+    (tmp_path / "list").write_text("AAPL")
+    done = finapi("ingest", tmp_path / "q.zip", "--only", tmp_path / "list", "--json", *data)
+    assert done.json["files"][0]["reason"] == "0 filings: 0 ingested, 0 held already"
+
+
+@pytest.mark.slow
+def test_a_load_that_is_killed_goes_on(edgar: FakeEdgar, tmp_path: Path) -> None:
+    data = ("--data-dir", str(tmp_path / "data"))
+    accessions = [f"0000320193-26-{number:06}" for number in range(1, 21)]
+    edgar.pages[f"/submissions/CIK{APPLE:010}.json"] = Page(listed(APPLE, *accessions))
+    edgar.pages[f"/api/xbrl/companyfacts/CIK{APPLE:010}.json"] = Page(figures(APPLE))
+    for accession in accessions:
+        edgar.pages[document_path(APPLE, accession)] = Page(full_submission(accession, form="10-K"))
+    words = ["load", "AAPL", *base(edgar)[:4], "--edgar-per-second", "20", *data]
+    first = subprocess.Popen([*COMMAND, *words], cwd=ROOT, env=environment(), stdout=subprocess.DEVNULL)
+    eventually(lambda: len(edgar.asked) > 8)
+    first.send_signal(signal.SIGKILL)
+    assert first.wait() == -signal.SIGKILL
+    fetched = [path for path in edgar.paths if path.endswith(".txt")]
+    done = finapi(*words, "--json")
+    assert (done.status, done.json["counts"]["refused"]) == (0, 0)
+    paths = [path for path in edgar.paths if path.endswith(".txt")]
+    assert set(paths) == {document_path(APPLE, accession) for accession in accessions}
+    # The one that was under way at the kill, if any.
+    assert len(paths) <= len(accessions) + 1
+    assert fetched
+    assert os.listdir(tmp_path / "data").count("load") == 0

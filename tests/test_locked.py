@@ -1,0 +1,113 @@
+"""The locks hold what ``setup.cfg`` asks for, exactly and with hashes; what is said of an audit."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.metadata import version
+
+import pytest
+from packaging.utils import canonicalize_name
+
+from tests import locked
+from tests.locked import LOCK, ROOT, TOOLS
+
+PINS = {"test": locked.pins(LOCK.read_text()), "tools": locked.pins(TOOLS.read_text())}
+
+
+@pytest.mark.parametrize("extra", PINS)
+def test_a_lock_satisfies_setup_cfg(extra: str) -> None:
+    declared = locked.declared()
+    for requirement in (*declared[""], *declared[extra]):
+        pin = PINS[extra][canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(pin.version), requirement
+        assert "finapi (setup.cfg)" in pin.via
+
+
+@pytest.mark.parametrize("extra", PINS)
+def test_every_package_is_pinned_exactly_with_hashes_and_for_a_reason(extra: str) -> None:
+    pins = PINS[extra]
+    assert len(pins) == len(re.findall(r"^[^ #\n]+==", (LOCK if extra == "test" else TOOLS).read_text(), re.MULTILINE))
+    for name, pin in pins.items():
+        assert pin.hashes, name
+        assert re.fullmatch(r"\d[\w.]*", pin.version)
+        assert {re.sub(r"\[.*", "", canonicalize_name(one)) for one in pin.via} <= {*pins, "finapi (setup-cfg)"}, name
+
+
+@pytest.mark.parametrize("lock", [LOCK, TOOLS], ids=["test", "tools"])
+def test_the_head_of_a_lock_has_the_command_that_writes_it(lock: object) -> None:
+    text = LOCK.read_text() if lock == LOCK else TOOLS.read_text()
+    extra, name = ("test", "requirements.lock") if lock == LOCK else ("tools", ".ci/tools.lock")
+    assert f"uv pip compile setup.cfg --extra {extra} " in text.splitlines()[1]
+    assert text.splitlines()[1].endswith(f" --generate-hashes --output-file {name}")
+
+
+def test_what_finapi_needs_to_run_is_told_from_what_its_tests_need() -> None:
+    run_time = locked.run_time(PINS["test"])
+    assert set(run_time) == {
+        "argon2-cffi",
+        "argon2-cffi-bindings",
+        "cffi",
+        "pycparser",
+        "pyjwt",
+        "waitress",
+        "websockets",
+    }
+    assert locked.pins("\n".join(pin.line() for pin in run_time.values())).keys() == run_time.keys()
+
+
+def test_waitress_is_exact_in_the_lock_only() -> None:
+    (bound,) = [one for one in locked.declared()[""] if one.name == "waitress"]
+    assert PINS["test"]["waitress"].version == version("waitress")
+    assert {one.operator for one in bound.specifier} == {">=", "<"}
+    assert len(list(bound.specifier.filter(["3.0.0", "3.0.1", "3.0.2", "3.0.3"]))) == 2
+
+
+def test_what_is_not_as_it_is_pinned_is_named() -> None:
+    pins = locked.pins(
+        "a==1.0 \\\n    --hash=sha256:00\n    # via finapi (setup.cfg)\n"
+        "b-c==2.0 ; sys_platform == 'nowhere' \\\n    --hash=sha256:00\n    # via a\n"
+        "d==3 \\\n    # via\n    #   a\n    #   b-c\n"
+    )
+    assert pins["d"].via == ("a", "b-c")
+    assert locked.differences(pins, [("A", "1.0"), ("d", "3"), ("pip", "1"), ("finapi", "0")]) == []
+    assert locked.differences(pins, [("A", "1.1"), ("e", "4")]) == [
+        "a is 1.1, the lock has 1.0",
+        "d is not installed, the lock has 3",
+        "e 4 is not in the lock",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("report", "good", "said"),
+    [
+        ("", True, "pip-audit could not ask whether weaknesses are known"),
+        ("<html>", True, "pip-audit could not ask whether weaknesses are known"),
+        ("{}", True, "pip-audit could not ask whether weaknesses are known"),
+        (
+            json.dumps(
+                {"dependencies": [{"name": "a", "version": "1", "vulns": []}, {"name": "b", "skip_reason": "x"}]}
+            ),
+            True,
+            "pip-audit: 1 of 2 packages were looked up, weaknesses of 0 are known",
+        ),
+        (
+            json.dumps({"dependencies": [{"name": "a", "version": "1", "vulns": [{"id": "PYSEC-1"}]}]}),
+            False,
+            "pip-audit: 1 of 1 packages were looked up, weaknesses of 1 are known\na 1: PYSEC-1",
+        ),
+    ],
+)
+def test_an_audit_fails_on_what_is_known_and_goes_on_without_a_network(report: str, good: bool, said: str) -> None:
+    assert locked.verdict(report) == (good, said)
+
+
+def test_ci_installs_the_lock_before_the_readmes_command_and_looks_at_both() -> None:
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    wanted = [
+        ".venv/bin/pip install --quiet --require-hashes -r requirements.lock",
+        'bash -c "$test_command"',
+        ".venv/bin/python -m tests.locked",
+        ".venv/bin/python -m tests.locked --audit",
+    ]
+    assert [line for line in lines if line in wanted] == wanted

@@ -1,0 +1,194 @@
+"""The master secrets: made once, read from the file or the setting, and refused where strangers may know them."""
+
+from __future__ import annotations
+
+import secrets as stdlib_secrets
+import shlex
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from finapi.core import files, master_secrets
+from finapi.core.config import Config
+from finapi.core.errors import UsageError
+from finapi.core.master_secrets import Keyring
+
+A, B = "aa" * 32, "bb" * 32
+
+
+def put(directory: Path, data: bytes, mode: int = 0o600) -> Path:
+    """The file of secrets, written by hand."""
+    file = directory / "secrets"
+    file.write_bytes(data)
+    file.chmod(mode)
+    return file
+
+
+def test_first_start_makes_one_secret_that_only_the_owner_reads(tmp_path: Path) -> None:
+    made = master_secrets.read(Config(data_dir=tmp_path))
+    file = tmp_path / "secrets"
+    assert len(made) == 1
+    assert len(made[0]) == 32
+    assert file.read_text() == made[0].hex() + "\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["secrets"]
+
+
+def test_second_start_reads_the_same_secret(tmp_path: Path) -> None:
+    settings = Config(data_dir=tmp_path)
+    assert master_secrets.read(settings) == master_secrets.read(settings)
+
+
+def test_two_directories_have_different_secrets(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    assert master_secrets.read(Config(data_dir=tmp_path / "a")) != master_secrets.read(Config(data_dir=tmp_path / "b"))
+
+
+def test_lines_of_the_file_are_secrets_newest_first(tmp_path: Path) -> None:
+    put(tmp_path, f"{B}\n\n  {A}\n".encode())
+    assert master_secrets.read(Config(data_dir=tmp_path)) == [b"\xbb" * 32, b"\xaa" * 32]
+
+
+def test_setting_comes_before_the_file_and_makes_none(tmp_path: Path) -> None:
+    settings = Config(data_dir=tmp_path, secrets=f"{A}, {B}")
+    assert master_secrets.read(settings) == [b"\xaa" * 32, b"\xbb" * 32]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["aa" * 31, f"{A},{'bb' * 31}", ",", "a" * 63 + ","])
+def test_setting_with_a_short_secret_is_refused_without_showing_it(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match=r"^setting secrets: ") as refusal:
+        master_secrets.read(Config(data_dir=tmp_path, secrets=text))
+    assert "aa" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("content", ["", "\n", "aa" * 31, A + "\n" + "bb" * 31])
+def test_file_without_a_whole_secret_is_refused_by_name(tmp_path: Path, content: str) -> None:
+    put(tmp_path, content.encode())
+    with pytest.raises(UsageError) as refusal:
+        master_secrets.read(Config(data_dir=tmp_path))
+    assert str(refusal.value) == f"{tmp_path}/secrets: needs at least one master secret of 32 bytes or more"
+
+
+@pytest.mark.parametrize("content", [b"z" * 64, b"\xff" * 64, b"0x" + b"a" * 64])
+def test_file_that_is_not_hex_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+    put(tmp_path, content)
+    with pytest.raises(UsageError) as refusal:
+        master_secrets.read(Config(data_dir=tmp_path))
+    assert str(refusal.value) == f"{tmp_path}/secrets: a master secret must be written in hex"
+
+
+def test_two_first_starts_at_once_agree_on_one_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Config(data_dir=tmp_path)
+    others: list[list[bytes]] = []
+
+    def token_hex(size: int) -> str:
+        # The other start runs from beginning to end while this one is in the middle.
+        if not others:
+            others.append([])
+            others[0] = master_secrets.read(settings)
+        return stdlib_secrets.token_bytes(size).hex()
+
+    monkeypatch.setattr("finapi.core.master_secrets.secrets.token_hex", token_hex)
+    mine = master_secrets.read(settings)
+    assert others[0] == mine
+    assert len(mine) == 1
+
+
+# ---- who may know them
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o601, 0o644, 0o777])
+def test_a_file_that_others_may_open_is_refused_until_the_command_that_is_named_was_run(
+    tmp_path: Path, mode: int
+) -> None:
+    place = tmp_path / "with a blank"
+    place.mkdir()
+    file = put(place, A.encode(), mode)
+    with pytest.raises(UsageError) as refusal:
+        master_secrets.read(Config(data_dir=place))
+    said, _, command = str(refusal.value).partition("; close it with: ")
+    assert said == f"{file} can be read by others"
+    subprocess.run(shlex.split(command), check=True)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert master_secrets.read(Config(data_dir=place)) == [b"\xaa" * 32]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400])
+def test_a_file_of_the_owners_alone_is_read(tmp_path: Path, mode: int) -> None:
+    put(tmp_path, A.encode(), mode)
+    assert master_secrets.read(Config(data_dir=tmp_path)) == [b"\xaa" * 32]
+
+
+@pytest.mark.parametrize(
+    ("content", "command"), [("0" * 64, "rm"), (f"{A}\n{'0' * 64}\n", "sed -i '/^0*$/d'"), ("00" * 40, "rm")]
+)
+def test_a_secret_of_zeros_is_refused_in_the_file(tmp_path: Path, content: str, command: str) -> None:
+    file = put(tmp_path, content.encode())
+    with pytest.raises(UsageError) as refusal:
+        master_secrets.read(Config(data_dir=tmp_path))
+    assert str(refusal.value) == (
+        f"{file}: a master secret is all zeros, which everybody knows; remove it with: {command} {file}"
+    )
+    subprocess.run(f"{command} {file}", shell=True, check=True)
+    assert not any(secret == bytes(len(secret)) for secret in master_secrets.read(Config(data_dir=tmp_path)))
+
+
+def test_a_secret_of_zeros_is_refused_in_the_setting(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"setting secrets: a master secret is all zeros, .*: openssl rand -hex 32$"):
+        master_secrets.read(Config(data_dir=tmp_path, secrets="0" * 64))
+
+
+# ---- replaced
+
+
+def test_written_secrets_are_read_back_and_the_file_stays_the_owners_alone(tmp_path: Path) -> None:
+    settings = Config(data_dir=tmp_path)
+    master_secrets.read(settings)
+    master_secrets.write(settings, [b"\xbb" * 32, b"\xaa" * 32])
+    assert (tmp_path / "secrets").read_text() == f"{B}\n{A}\n"
+    assert stat.S_IMODE((tmp_path / "secrets").stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["secrets"]
+
+
+def test_a_write_that_fails_leaves_the_old_secrets_and_nothing_beside_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Config(data_dir=tmp_path)
+    held = master_secrets.read(settings)
+
+    def fails(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", fails)
+    with pytest.raises(OSError, match="No space left"):
+        master_secrets.write(settings, [b"\xbb" * 32])
+    monkeypatch.undo()
+    assert master_secrets.read(settings) == held
+    assert [path.name for path in tmp_path.iterdir()] == ["secrets"]
+
+
+def test_what_a_kill_left_half_written_is_swept(tmp_path: Path) -> None:
+    settings = Config(data_dir=tmp_path)
+    master_secrets.read(settings)
+    (tmp_path / ".secrets-abcd_123").write_text(A)
+    (tmp_path / ".secrets-of-somebody-else").write_text("")
+    master_secrets.read(settings)
+    assert {path.name for path in tmp_path.iterdir()} == {"secrets", ".secrets-of-somebody-else"}
+
+
+def test_secrets_that_are_a_setting_are_not_written(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the master secrets are a setting"):
+        master_secrets.write(Config(data_dir=tmp_path, secrets=A), [b"\xbb" * 32])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_keyring_is_seen_whole_by_who_began_to_read_it() -> None:
+    ring = Keyring([b"old"])
+    reading = iter(ring)
+    ring.swap([b"new", b"old"])
+    assert list(reading) == [b"old"]
+    assert (list(ring), ring[0], len(ring)) == ([b"new", b"old"], b"new", 2)

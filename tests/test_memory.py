@@ -1,0 +1,77 @@
+"""Memory that a burst of work leaves is given back to the system."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from finapi.core import memory
+
+MB = 1_000_000
+
+# Blocks of a kilobyte in two threads, every hundredth of which stays: none of their heaps can shrink at its end.
+BURST = """
+import sys, threading
+from finapi.core import memory
+from finapi.core.metrics import memory as measured
+
+if not hasattr(memory._libc(), "malloc_trim"):
+    sys.exit(77)
+memory.keep_few_heaps()
+kept = []
+
+def work():
+    blocks = [bytes(2048) for _ in range(30_000)]
+    kept.extend(blocks[::100])
+
+for _ in range(2):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+before = measured()[1]
+memory.give_back()
+print(before - measured()[1])
+"""
+
+
+def test_pages_that_are_free_go_back_to_the_system() -> None:
+    done = subprocess.run([sys.executable, "-c", BURST], capture_output=True, text=True)
+    if done.returncode == 77:
+        pytest.skip("this C library keeps no such heaps")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 20 * MB
+
+
+def keeper(*resident: int) -> tuple[memory.MemoryKeeper, list[int]]:
+    """One that sees these numbers in turn, and how many it had left whenever it gave back."""
+    seen, trimmed = list(resident), list[int]()
+    return memory.MemoryKeeper(lambda: seen.pop(0) * MB, lambda: trimmed.append(len(seen))), trimmed
+
+
+def test_memory_is_given_back_when_much_has_come() -> None:
+    one, trimmed = keeper(60, 61, 65, 90, 62)
+    assert [one.step() for _ in range(3)] == [memory.STEP_SECONDS] * 3
+    assert trimmed == [1]
+
+
+def test_what_stays_in_use_is_not_given_back_again_and_again() -> None:
+    one, trimmed = keeper(60, 90, 85, 86, 87, 86)
+    for _ in range(4):
+        one.step()
+    assert len(trimmed) == 1
+
+
+def test_a_little_more_each_time_is_seen_too() -> None:
+    one, trimmed = keeper(60, 64, 67, 70, 60, 69, 60)
+    for _ in range(4):
+        one.step()
+    assert len(trimmed) == 2
+
+
+def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_libc", lambda: None)
+    memory.keep_few_heaps()
+    memory.map_large_blocks()
+    memory.give_back()

@@ -1,0 +1,346 @@
+"""Accounts by hand: deleted, exported, counted; plans and costs of the operator's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi.accounts import billing, plans, users
+from finapi.app import App
+from finapi.core import config as settings
+from finapi.core import metrics
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config, OwnPlan
+from finapi.core.errors import ApiError, UsageError
+from finapi.verbs import VERBS
+from finapi.web.routes import ROUTES, priced
+from finapi.web.wsgi import WsgiApp
+from tests.client import PASSWORD, Client
+from tests.mail_server import Mailbox, mail_server
+from tests.process import environment, finapi
+
+USER = "/api/v1/user/"
+PRICES = "/api/v1/prices/AAPL"
+
+
+@pytest.fixture
+def session(app: App, client: Client, clock: FixedClock) -> str:
+    """Of an account that has used everything."""
+    users.create(app, "bob@example.com", "pro", clock.now(), password=PASSWORD)
+    users.add_credit(app, "bob@example.com", 5000, clock.now())
+    token = client.post("/api/v1/auth/login", {"email": "bob@example.com", "password": PASSWORD}).json["token"]
+    settled = client.post("/api/v1/billing/quota", {"amount_dollars": 1}, session=token)
+    assert settled.status == 200
+    client.put(USER, {"webhook_url": "https://example.com/hook"}, session=token)
+    return str(token)
+
+
+def rows(app: App, query: str) -> list[tuple[Any, ...]]:
+    with app.db.read() as tx:
+        return [tuple(row) for row in tx._connection.execute(query)]
+
+
+def test_an_export_holds_what_is_kept_of_the_caller(client: Client, session: str) -> None:
+    held = client.get(USER + "export", session=session).json
+    assert held["user"]["email"] == "bob@example.com"
+    assert [(row["amount_usd"], row["type"]) for row in held["wallet"]] == [(1.0, "purchase"), (50.0, "credit")]
+    assert [row["reason"] for row in held["transactions"]] == ["purchase", "refill"]
+    assert (held["sniper_targets"], held["deliveries"], held["cut"]) == ([], [], [])
+    assert client.get(USER + "export").status == 401
+
+
+def test_lists_that_go_on_are_named_with_their_path(client: Client, session: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr("finapi.web.accounts.own_data.MOST", 1)
+    held = client.get(USER + "export", session=session).json
+    assert held["cut"] == ["/api/v1/billing/history", "/api/v1/account/transactions"]
+    assert (len(held["wallet"]), len(held["transactions"])) == (1, 1)
+
+
+def test_a_deleted_account_opens_nothing_and_leaves_the_books(
+    app: App, client: Client, session: str, clock: FixedClock
+) -> None:
+    key = client.get(USER, session=session).json["user"]["api_key"]
+    answer = client.call("DELETE", USER, json={"password": PASSWORD}, session=session)
+    assert (answer.status, answer.json["message"]) == (200, "The account is deleted.")
+    assert client.get(USER, session=session).status == 401
+    assert client.get(PRICES, headers={"X-API-Key": key}).status == 401
+    assert client.post("/api/v1/auth/login", {"email": "bob@example.com", "password": PASSWORD}).status == 401
+    held = "\n".join(str(row) for (table,) in rows(app, "SELECT name FROM sqlite_master WHERE type = 'table'")
+                     for row in rows(app, f"SELECT * FROM {table}"))  # fmt: skip
+    assert "bob@example.com" not in held
+    assert "https://example.com/hook" not in held
+    assert rows(app, "SELECT reason FROM ledger ORDER BY id") == [("refill",), ("purchase",)]
+    assert rows(app, "SELECT cents FROM wallet ORDER BY id") == [(5000,), (-100,)]
+    assert billing.wrong(app, clock.now()) == []
+    # No period begins again, no key is made again, and the address is free.
+    clock.advance(seconds=400 * 86_400)
+    plans.refill_due(app, clock.now())
+    assert len(rows(app, "SELECT 1 FROM ledger")) == 2
+    users.create(app, "bob@example.com", "free", clock.now())
+
+
+def test_a_wrong_password_deletes_nothing_and_counts_to_the_lockout(client: Client, session: str) -> None:
+    for _ in range(4):
+        assert client.call("DELETE", USER, json={"password": "x"}, session=session).status == 401
+    assert client.call("DELETE", USER, json={"password": "x"}, session=session).status == 429
+    assert client.get(USER, session=session).status == 200
+    assert client.call("DELETE", USER, json={}, session=session).status == 400
+    assert client.call("DELETE", USER, json={"password": PASSWORD}).status == 401
+
+
+def test_who_uses_what_is_told_by_plan(app: App, client: Client, user: users.NewUser) -> None:
+    client.get(PRICES, headers={"X-API-Key": user.api_key})
+    client.get("/api/v1/stats", headers={"X-API-Key": user.api_key})
+    text = app.metrics.text({})
+    assert 'finapi_plan_requests_total{plan="pro"} 2\n' in text
+    assert "finapi_plan_tokens_total" not in text  # 404: refunded
+    app.metrics.request(("GET", "/x", "200"), 0.1, 5, None, "pro")
+    assert 'finapi_plan_tokens_total{plan="pro",route="/x"} 5\n' in app.metrics.text({})
+    assert metrics.PLAN_TOKENS in metrics.FAMILIES
+
+
+# ---- plans and costs of one's own
+
+FILE = """
+[plans.gold]
+tokens = 1000
+period = "week"
+price = 99
+[plans.pro]
+price = 49
+[costs]
+"GET /api/v1/prices/{ticker}" = 2
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Config:
+    (tmp_path / "f.toml").write_text(FILE)
+    return settings.load({"config": str(tmp_path / "f.toml")}, {})[0]
+
+
+def test_plans_are_read_from_the_file(own: Config) -> None:
+    assert own.plans == (OwnPlan("gold", 1000, "week", 99), OwnPlan("pro", None, None, 49))
+    told = {one["name"]: (one["price"], one["interval"], one["features"][0]) for one in plans.listed(own)}
+    assert told["gold"] == (99, "week", "99 dollars a week")
+    assert told["pro"] == (49, "month", "49 dollars a month")
+    assert told["free"] == (0, "month", "2,000 tokens a month")
+
+
+def test_an_account_on_an_own_plan_gets_its_quota_by_its_period(
+    own: Config, make_app: Callable[..., App], clock: FixedClock
+) -> None:
+    app = make_app(plans=own.plans)
+    user = users.create(app, "ann@example.com", "gold", clock.now())
+    with app.db.read() as tx:
+        told = plans.balance(tx, app.config, user.id, clock.now())
+    assert (told["plan"], told["current_balance"], told["days_until_refill"]) == ("gold", 1000, 7)
+    clock.advance(seconds=8 * 86_400)
+    plans.refill_due(app, clock.now())
+    with app.db.read() as tx:
+        assert plans.balance(tx, app.config, user.id, clock.now())["days_until_refill"] == 6
+    # Taken away again: as the free one, until the account is put on another.
+    assert plans.terms_of(Config(), "gold").tokens == 2000
+
+
+def test_an_own_cost_is_charged_and_told(own: Config, make_app: Callable[..., App], clock: FixedClock) -> None:
+    app = make_app(costs=own.costs)
+    user = users.create(app, "ann@example.com", "pro", clock.now())
+    client = Client(app)
+    document = client.get("/openapi.json").json["paths"]
+    assert document["/api/v1/prices/{ticker}"]["get"]["x-token-cost"] == 2
+    with pytest.raises(ApiError), billing.charged(app, user.id, "x", 10**9, "r"):
+        pass
+    assert [route.cost for route in priced(ROUTES, app.config) if route.path.startswith("/api/v1/prices/")] == [2]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("plans = 1", "plans: must be a table in the file (--config)"),
+        ("[plans.Gold]\ntokens = 1", "plans.Gold: a plan is a name of a-z"),
+        ("[plans.gold]\ntokens = -1", "plans.gold: a plan is a name of a-z"),
+        ("[plans.gold]\ntokens = true", "plans.gold: a plan is a name of a-z"),
+        ('[plans.gold]\nperiod = "day"', "plans.gold: a plan is a name of a-z"),
+        ("[plans.gold]\ncolour = 1", "plans.gold: a plan is a name of a-z"),
+        ('[costs]\n"GET /x" = 1.5', "costs: a cost must be a whole number of tokens"),
+    ],
+)
+def test_a_plan_that_makes_no_sense_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "f.toml").write_text(text)
+    with pytest.raises(UsageError) as wrong:
+        settings.load({"config": str(tmp_path / "f.toml")}, {})
+    assert str(wrong.value).startswith(complaint)
+
+
+def test_a_cost_of_no_call_is_refused(make_app: Callable[..., App]) -> None:
+    with pytest.raises(UsageError, match="'GET /api/v1/user/' is no call that is made with a key"):
+        WsgiApp(make_app(costs=(("GET /api/v1/user/", 1),)))
+
+
+# ---- the verbs
+
+
+@pytest.mark.parametrize(
+    "words", [(name, *action) for name, verb in VERBS.items() for action in ([[one] for one in verb.actions] or [[]])]
+)
+def test_every_verb_answers_in_json(words: tuple[str, ...]) -> None:
+    verb = VERBS[words[0]]
+    options = {name for names, _ in verb.own(words[1] if verb.actions else None) for name in names}
+    assert options & {"--json", "--ready"}
+
+
+NEEDS_NONE = {"demo", "serve", "ingest", "load", "restore", "config", "openapi", "doctor"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("follow", "list"), ("poll",), ("documents", "list"), ("user", "list"), ("invite", "list"), ("secret", "list"),
+        ("mail", "test", "a@b.example"), ("pack", "export", "x"), ("check",), ("backup", "x"),
+    ],
+)  # fmt: skip
+def test_a_directory_without_a_database_is_refused_and_not_made(tmp_path: Path, words: tuple[str, ...]) -> None:
+    assert words[0] not in NEEDS_NONE
+    done = finapi(*words, "--data-dir", tmp_path / "data", make=False)
+    assert done.status == 2
+    assert str(tmp_path / "data") in done.complaint
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_walk_above_leaves_no_verb_out() -> None:
+    assert NEEDS_NONE | {
+        "follow",
+        "poll",
+        "documents",
+        "user",
+        "invite",
+        "secret",
+        "mail",
+        "pack",
+        "check",
+        "backup",
+    } == (set(VERBS))
+
+
+def test_accounts_are_listed_counted_given_a_password_and_deleted(tmp_path: Path) -> None:
+    def did(*words: object, **options: Any) -> Any:
+        done = finapi("user", *words, "--json", "--data-dir", tmp_path, **options)
+        assert (done.status, done.err) == (0, ""), done
+        return done.json
+
+    made = did("add", "ann@example.com", "--plan", "pro")
+    listed = did("list")["users"]
+    assert [(row["email"], row["plan"], row["balance"], row["state"], row["uuid"]) for row in listed] == [
+        ("ann@example.com", "pro", 500_000, "active", made["uuid"])
+    ]
+    assert did("usage") == {"accounts": []}
+    assert did("usage", "ann@example.com", "--days", "1")["daily"][0]["calls"] == 0
+    assert did("password", "ann@example.com") == {"email": "ann@example.com", "set": False}
+    line = {"stdin": b"correct horse battery\n"}
+    assert did("password", "ann@example.com", "--password-stdin", **line) == {"email": "ann@example.com", "set": True}
+    short = finapi("user", "password", "ann@example.com", "--password-stdin", "--data-dir", tmp_path, stdin=b"short\n")
+    assert short.status == 2
+    sure = finapi("user", "delete", "ann@example.com", "--data-dir", tmp_path)
+    assert sure.complaint == "what is deleted does not come back; say --yes"
+    assert did("delete", "ann@example.com", "--yes") == {"email": "ann@example.com", "deleted": True}
+    assert did("list")["users"][0]["state"] == "deleted"
+    gone = finapi("user", "show", "ann@example.com", "--data-dir", tmp_path)
+    assert gone.complaint == "There is no user with the email ann@example.com."
+
+
+def test_a_test_mail_says_whether_it_left(tmp_path: Path) -> None:
+    data = ("--data-dir", tmp_path / "data")
+    done = finapi("mail", "test", "ann@example.com", *data)
+    assert done.out == f"ann@example.com: written to {tmp_path}/data/mail\n"
+    (file,) = (tmp_path / "data" / "mail").glob("*.eml")
+    assert b"Subject: A test of finapi" in file.read_bytes()
+    nobody = environment(FINAPI_SMTP_URL="smtp://127.0.0.1:1")
+    failed = finapi("mail", "test", "ann@example.com", *data, env=nobody)
+    assert (failed.status, failed.complaint.partition(":")[0]) == (1, "the mail did not leave")
+    assert finapi("mail", "test", "ann", *data).complaint == "'ann' is not an email address"
+
+
+# ---- doctor and config
+
+
+def findings(*words: object, **env: str) -> dict[str, list[tuple[str, str, str | None]]]:
+    done = finapi("doctor", "--json", *words, env=environment(**env))
+    found: dict[str, list[tuple[str, str, str | None]]] = {}
+    for one in json.loads(done.out)["findings"]:
+        found.setdefault(one["check"], []).append((one["state"], one["found"], one["fix"]))
+    assert done.status == int(any(state == "wrong" for of in found.values() for state, _, _ in of))
+    return found
+
+
+def test_the_doctor_says_what_is_wrong_and_what_mends_it(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    found = findings("--data-dir", data)
+    assert found["data directory"] == [
+        ("warning", f"{data} is not there yet", "finapi serve makes it; or name another with --data-dir")
+    ]
+    assert found["settings"][0][0] == found["clock"][0][0] == "ok"
+    assert found["EDGAR"][0][2] == "--user-agent 'Your Name name@example.com'"
+    assert not data.exists()
+    finapi("ingest", "/dev/null", "--data-dir", data)
+    (data / "secrets").chmod(0o644)
+    found = findings("--data-dir", data, FINAPI_PUBLIC_URL="https://f.example", FINAPI_SMTP_URL="smtp://127.0.0.1:1")
+    assert found["data directory"][-1] == (
+        "wrong",
+        f"{data / 'secrets'} is open to others",
+        f"chmod 600 {data / 'secrets'}",
+    )
+    assert found["proxy"][0][0] == "warning"
+    assert found["mail"][0][0] == "wrong"
+    assert found["database"][0][0] == "ok"
+    data.chmod(0o755)
+    assert found != findings("--data-dir", data)
+    text = finapi("doctor", "--data-dir", data)
+    assert text.status == 1
+    assert f"wrong    data directory: {data} is open to others; close it with: chmod 700 {data}\n" in text.out
+    assert "         mend it: " in text.out
+
+
+def test_the_doctor_asks_mail_and_edgar_themselves(tmp_path: Path) -> None:
+    from tests.edgar_server import AGENT, Page, fake_edgar
+
+    with fake_edgar() as (edgar, there), mail_server(Mailbox()) as port:
+        edgar.pages["/files/company_tickers.json"] = Page(headers={"Date": "Sat, 31 Jan 2015 12:00:00 GMT"})
+        words = ("--data-dir", tmp_path, "--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{there.port}")
+        found = findings(*words, FINAPI_SMTP_URL=f"smtp://127.0.0.1:{port}?starttls=never")
+        assert found["mail"] == [("ok", "the server greets and lets us in", None)]
+        assert [state for state, _, _ in found["EDGAR"]] == ["ok", "wrong"]
+        assert found["EDGAR"][1][2] == "timedatectl set-ntp true"
+        assert edgar.asked[0].line.startswith("HEAD /files/company_tickers.json")
+        assert edgar.asked[0].headers["user-agent"] == AGENT
+        edgar.always = Page(b"", 403)
+        assert findings(*words)["EDGAR"][0][0] == "wrong"
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"FINAPI_SMTP_URL": "smtp://"},
+        {"FINAPI_MAIL_FROM": "nobody"},
+        {"FINAPI_SECRETS": "zz"},
+        {"FINAPI_SECRETS": "00" * 32},
+        {"FINAPI_POLL_EVERY": "60"},
+        {"FINAPI_HOST": "0.0.0.0"},
+    ],
+)
+def test_config_judges_every_value_as_serve_does(env: dict[str, str], tmp_path: Path) -> None:
+    words = ("--data-dir", tmp_path / "data", "--port", "0")
+    served = finapi("serve", *words, env=environment(**env))
+    told = finapi("config", *words, env=environment(**env))
+    assert (served.status, told.status) == (2, 2)
+    assert told.complaint == served.complaint
+
+
+def test_an_own_cost_of_no_call_is_refused_by_config_too(tmp_path: Path) -> None:
+    (tmp_path / "f.toml").write_text('[costs]\n"GET /nothing" = 1\n')
+    done = finapi("config", "--config", tmp_path / "f.toml")
+    assert done.complaint == "setting costs: 'GET /nothing' is no call that is made with a key (GET /api/v1/...)"

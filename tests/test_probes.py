@@ -1,0 +1,303 @@
+"""Every part of a running server, stopped for real and started again: what ``/status`` says of it within one round."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from finapi.cli import perform
+from finapi.core.clock import FixedClock, iso
+from finapi.core.config import Config
+from finapi.market.intake.gateway import Fetched, Gateway
+from finapi.ops import status, watchdog
+from finapi.server import Server
+from finapi.server import running as server_running
+from finapi.store import heartbeats
+from finapi.store.db import Database
+from finapi.web.html import frame
+from tests import process
+from tests.process import eventually
+
+DEADLINE = 1.0  # of a check: what hangs takes so long, and a machine that is busy must not
+POLLED = ("sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway")
+OF_POLLING = {*POLLED, "13f_worker"}
+
+
+@dataclass
+class Service:
+    """A server whose clock stands still between rounds, and the archive directory that it polls."""
+
+    server: Server
+    clock: FixedClock
+    archive: Path
+
+    def round(self, seconds: float = 60.0) -> dict[str, Any]:
+        """What a reader is told by the answer after the next round, wherever it may have been kept before."""
+        self.get()
+        self.clock.advance(seconds)
+        watchdog.check(self.server.app, self.clock.now())
+        return self.get()
+
+    def get(self) -> dict[str, Any]:
+        document: dict[str, Any] = process.get(("127.0.0.1", self.server.port), "/api/v1/status").json
+        return document
+
+    def polled(self) -> None:
+        """Return when a step of the poller has ended at the time that it is now."""
+
+        def all_beat() -> bool:
+            with self.server.app.db.read() as tx:
+                beats = heartbeats.beats(tx)
+            return all(name in beats and beats[name].at == iso(self.clock.now()) for name in POLLED)
+
+        eventually(all_beat)
+
+    def down(self, seconds: float = 60.0) -> set[str]:
+        """What is down after the next round."""
+        return {part["name"] for part in self.round(seconds)["services"] if part["status"] == "down"}
+
+    def reason(self, name: str) -> str:
+        return self.server.app.watch.components[name].reason or ""
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    archive, clock = tmp_path / "edgar", FixedClock()
+    archive.mkdir()
+    config = Config(
+        port=0,
+        data_dir=tmp_path / "data",
+        base_url=str(archive),
+        poll_every=0.02,
+        watchdog_deadline=DEADLINE,
+        threads=2,
+        smtp_url="memory:",
+    )
+    with server_running(config, perform, clock=clock) as server:
+        yield Service(server, clock, archive)
+
+
+# A thread that was made to end says so.
+killing = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+
+
+def kill(name: str) -> None:
+    """End a thread of this process, wherever it stands."""
+    (thread,) = [one for one in threading.enumerate() if one.name == name]
+    assert thread.ident is not None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+    thread.join(10.0)
+    assert not thread.is_alive()
+
+
+def test_every_name_of_the_contract_is_a_part_that_runs(service: Service) -> None:
+    service.polled()
+    document = service.get()
+    assert tuple(part["name"] for part in document["services"]) == status.SERVICES
+    assert {part["status"] for part in document["services"]} == {"operational"}
+    assert document["overall"] == "operational"
+
+
+def test_the_figures_of_a_running_server_are_what_prometheus_reads(service: Service) -> None:
+    service.polled()
+    text = process.get(("127.0.0.1", service.server.port), "/metrics").body.decode()
+    found = {family.name: family.samples for family in text_string_to_metric_families(text)}
+    assert {sample.labels["worker"]: sample.value for sample in found["finapi_worker_up"]} == dict.fromkeys(
+        (
+            "archive-ledger",
+            "close-debits",
+            "feed-keys",
+            "feeds",
+            "mail",
+            "memory",
+            "poll",
+            "prune",
+            "refill-plans",
+            "sniper",
+            "webhooks",
+        ),
+        1.0,
+    )
+    up = {sample.labels["service"]: sample.value for sample in found["finapi_service_up"]}
+    assert up == {name: 1.0 for name in status.SERVICES if name not in status.ALIASES}
+    queues = {sample.labels["queue"] for sample in found["finapi_queue_depth"]}
+    assert queues == {"http", "ingest", "mail", "webhooks"}
+    feeds = {sample.labels["feed"]: sample.value for sample in found["finapi_feed_connections"]}
+    assert feeds == dict.fromkeys(("main-api", "insider-api", "13f-live"), 0.0)
+    asked = {sample.labels["outcome"]: sample.value for sample in found["finapi_edgar_requests"]}
+    assert asked.keys() == {"missing"}
+    assert asked["missing"] >= 1
+
+
+def test_what_is_switched_off_is_absent_and_has_an_empty_history(tmp_path: Path) -> None:
+    config = Config(port=0, data_dir=tmp_path / "data", smtp_url="memory:")
+    with server_running(config, perform) as server:
+        address = ("127.0.0.1", server.port)
+        names = [part["name"] for part in process.get(address, "/api/v1/status").json["services"]]
+        assert names == [name for name in status.SERVICES if name not in OF_POLLING]
+        history = process.get(address, "/api/v1/status/history?service=sec_worker").json["history"]
+        assert history == {"sec_worker": []}
+
+
+def test_an_archive_that_goes_away_takes_the_gateway_down_until_it_is_back(service: Service) -> None:
+    service.polled()
+    service.archive.rename(service.archive.with_suffix(".away"))
+    service.clock.advance(1)
+    service.polled()
+    assert service.down() == {"sec_gateway"}
+    assert service.get()["overall"] == "partial_outage"
+    assert service.reason("sec_gateway") == "the archive directory is not there"
+    service.archive.with_suffix(".away").rename(service.archive)
+    service.clock.advance(60)
+    service.polled()
+    assert service.down(0) == set()
+
+
+def test_a_poller_that_hangs_is_down_until_it_goes_on(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    service.polled()
+    hangs, goes_on = threading.Event(), threading.Event()
+    read = Gateway._read
+
+    def wait(gateway: Gateway, directory: Path, path: str) -> Fetched:
+        hangs.set()
+        goes_on.wait(20)
+        return read(gateway, directory, path)
+
+    monkeypatch.setattr(Gateway, "_read", wait)
+    try:
+        assert hangs.wait(10)
+        service.down(1)
+        assert service.down() >= OF_POLLING
+        assert service.get()["overall"] == "major_outage"
+        assert service.reason("news_daemon").startswith("no sign of life for 6")
+    finally:
+        goes_on.set()
+    service.polled()
+    assert service.down(0) == set()
+
+
+@killing
+def test_a_poller_whose_thread_ends_is_down_at_the_next_round(service: Service) -> None:
+    service.polled()
+    kill("finapi-poll")
+    assert service.down() == OF_POLLING
+    assert service.reason("sec_worker") == "its thread has ended"
+
+
+def test_a_poller_that_fails_in_the_store_is_down_until_it_does_not(service: Service) -> None:
+    service.polled()
+    service.server.app.db._writer.execute("ALTER TABLE poll_state RENAME TO gone")
+    try:
+        eventually(lambda: "insider_api" not in service.down(1) and "sec_worker" in service.down(1))
+        assert service.reason("sec_worker").startswith("its last step failed with ")
+    finally:
+        service.server.app.db._writer.execute("ALTER TABLE gone RENAME TO poll_state")
+
+
+@killing
+@pytest.mark.slow
+@pytest.mark.parametrize("thread", ["mail", "webhooks", "feeds", "sniper"])
+def test_a_thread_beside_the_interface_that_ends_takes_the_interface_down(service: Service, thread: str) -> None:
+    service.polled()
+    kill(f"finapi-{thread}")
+    assert "main_api" in service.down()
+    assert service.reason("main_api") == f"{thread}: its thread has ended"
+    metrics = process.get(("127.0.0.1", service.server.port), "/metrics").body.decode()
+    assert f'finapi_worker_up{{worker="{thread}"}} 0\n' in metrics
+    assert 'finapi_worker_up{worker="poll"} 1\n' in metrics
+
+
+def test_an_interface_whose_threads_are_all_held_is_down_until_they_are_not(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.polled()
+    held, busy, release = frame.as_html, threading.Semaphore(0), threading.Event()
+
+    def hang(data: bytes, code: int = 200, *, secret: bool = False) -> Any:
+        busy.release()
+        release.wait(30.0)
+        return held(data, code, secret=secret)
+
+    address = ("127.0.0.1", service.server.port)
+    monkeypatch.setattr(frame, "as_html", hang)
+    callers = [threading.Thread(target=process.get, args=(address, "/")) for _ in range(2)]
+    for caller in callers:
+        caller.start()
+    for _ in callers:
+        assert busy.acquire(timeout=10.0)
+    service.clock.advance(60)
+    watchdog.check(service.server.app, service.clock.now())
+    standings = service.server.app.watch.components
+    assert {name for name, one in standings.items() if one.status == "down"} >= {"main_api", "frontend"}
+    assert (standings["main_api"].reason or "").endswith(f"within {DEADLINE:g} s")
+    release.set()
+    for caller in callers:
+        caller.join()
+    monkeypatch.undo()
+    service.polled()
+    assert service.down(0) == set()
+
+
+def test_pages_that_fail_take_the_frontend_down_and_nothing_else(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.polled()
+    with monkeypatch.context() as broken:
+        broken.setattr(frame, "as_html", lambda *_, **__: 1 / 0)
+        service.clock.advance(60)
+        service.polled()
+        assert service.down(0) == {"frontend"}
+        assert service.reason("frontend") == "answered 500"
+    service.clock.advance(60)
+    service.polled()
+    assert service.down(0) == set()
+
+
+def test_a_store_without_its_insiders_is_down_under_both_names_until_they_are_back(service: Service) -> None:
+    service.polled()
+    writer = service.server.app.db._writer
+    writer.execute("PRAGMA legacy_alter_table = ON")
+    writer.execute("ALTER TABLE insider_transactions RENAME TO gone")
+    service.clock.advance(60)
+    service.polled()
+    assert service.down(0) == {"insider_api", "insider_module"}
+    # Two names of one part are one part.
+    assert service.get()["overall"] == "partial_outage"
+    writer.execute("ALTER TABLE gone RENAME TO insider_transactions")
+    service.clock.advance(60)
+    service.polled()
+    assert service.down(0) == set()
+
+
+def test_a_store_that_another_process_holds_is_down_until_it_lets_go(service: Service) -> None:
+    service.polled()
+    holder = Database(service.server.app.config.data_dir / "finapi.db")
+    holder._writer.execute("BEGIN IMMEDIATE")
+    held = threading.Timer(DEADLINE + 0.3, lambda: holder._writer.execute("ROLLBACK"))
+    held.start()
+    try:
+        assert {"postgres_db"} <= service.down(1)
+    finally:
+        held.join()
+        holder.close()
+    service.clock.advance(60)
+    service.polled()
+    assert service.down(0) == set()
+
+
+def test_counters_that_hang_are_down_until_they_do_not(service: Service) -> None:
+    service.polled()
+    with service.server.app.limiters["sql"]._lock:
+        service.clock.advance(60)
+        service.polled()
+        assert service.down(0) == {"redis"}
+    service.clock.advance(60)
+    service.polled()
+    eventually(lambda: service.down(1) == set())

@@ -1,0 +1,452 @@
+"""A master secret put in front, and one taken away: what goes on working, what is refused, and who is told."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import standardwebhooks
+
+from finapi.accounts import credentials, invites, recovery, rotation, users
+from finapi.app import App
+from finapi.core import master_secrets
+from finapi.core.clock import FixedClock, iso
+from finapi.core.config import Config
+from finapi.core.errors import ApiError, UsageError
+from finapi.core.master_secrets import Keyring
+from finapi.delivery import dispatch, replacing, webhooks
+from finapi.delivery.dispatch import Dispatcher
+from finapi.ops.opened import opened
+from tests.client import AUTH, PASSWORD, Client, sent, text_of, token_in
+from tests.conftest import ACCOUNTS, NOW
+from tests.process import finapi
+from tests.receiver import receiver
+from tests.test_webhooks import deliveries, enqueue, only
+
+OLD, NEW = b"\x11" * 32, b"\x22" * 32
+OLD_NAME, NEW_NAME = credentials.name_of(OLD), credentials.name_of(NEW)
+KEY_REFUSED, NEW_KEY = "Your API key no longer works", "Your API key was replaced"
+HELD, NEW_SECRET = "Your webhooks are held", "Your webhook secret was replaced"
+ANN = "ann@example.com"
+
+
+@pytest.fixture
+def app(make_app: Callable[..., App]) -> App:
+    app = make_app(**{**ACCOUNTS, "webhook_allow": ("127.0.0.0/8",)})
+    app.secrets.swap([OLD])
+    return app
+
+
+@pytest.fixture
+def dispatcher(app: App) -> Iterator[Dispatcher]:
+    made = Dispatcher(app)
+    yield made
+    made.stop(0.0)
+
+
+def put(app: App, *secrets: bytes) -> None:
+    """Put these secrets in force as a start would find them."""
+    app.secrets.swap(secrets)
+    rotation.settle(app, app.clock.now())
+
+
+def caller(app: App, key: str) -> int | None:
+    with app.db.read() as tx:
+        found = users.by_api_key(tx, key)
+    return found and found.id
+
+
+def mailed(app: App, subject: str, to: str | None = None) -> list[str]:
+    while recovery.send_due(app) == 0:
+        pass
+    return [text_of(one) for one in sent(app, subject, to)]
+
+
+def change(app: App, statement: str) -> None:
+    with app.db.write() as tx:
+        tx._connection.execute(statement)
+
+
+def stored(app: App, query: str) -> list[tuple[Any, ...]]:
+    with app.db.read() as tx:
+        return [tuple(row) for row in tx._connection.execute(query)]
+
+
+# ---- a secret in front
+
+
+def test_what_an_older_secret_made_goes_on_working_and_new_things_bear_the_new_name(app: App, user: Any) -> None:
+    put(app, NEW, OLD)
+    bob = users.create(app, "bob@example.com", "free", NOW)
+    assert (caller(app, user.api_key), caller(app, bob.api_key)) == (user.id, bob.id)
+    assert stored(app, "SELECT made_with, refused FROM api_keys ORDER BY id") == [(OLD_NAME, 0), (NEW_NAME, 0)]
+    assert mailed(app, KEY_REFUSED) == []
+    with app.db.read() as tx:
+        assert rotation.used(app, tx, NOW) == [
+            {"name": NEW_NAME, "newest": True, "api_keys": 1, "webhook_secrets": 0, "invite_codes": 0},
+            {"name": OLD_NAME, "newest": False, "api_keys": 1, "webhook_secrets": 0, "invite_codes": 0},
+        ]
+
+
+def test_a_name_tells_nothing_of_its_secret_and_differs_from_every_other() -> None:
+    assert (len(OLD_NAME), OLD_NAME == NEW_NAME) == (16, False)
+    assert OLD.hex()[:16] != OLD_NAME
+
+
+# ---- a secret that is gone
+
+
+def test_a_key_that_a_removed_secret_made_is_refused_and_its_owner_is_told_once(app: App, user: Any) -> None:
+    assert caller(app, user.api_key) == user.id
+    put(app, NEW)
+    put(app, NEW)
+    assert caller(app, user.api_key) is None
+    (told,) = mailed(app, KEY_REFUSED, ANN)
+    assert "POST /api/v1/user/api-key/rotate" in told
+    assert user.api_key not in told
+
+
+def test_a_key_that_is_remembered_in_memory_is_refused_at_once(app: App, user: Any) -> None:
+    client = Client(app, user.api_key)
+    assert client.get("/api/v1/account/balance").status == 200
+    put(app, NEW)
+    assert client.get("/api/v1/account/balance").status == 401
+
+
+def test_a_new_key_after_the_removal_is_good_and_no_mail_says_otherwise(app: App, user: Any) -> None:
+    put(app, NEW)
+    key = users.rotate_key(app, user.id, NOW)
+    assert caller(app, key) == user.id
+    assert mailed(app, KEY_REFUSED) == []
+
+
+def test_a_secret_that_comes_back_is_believed_again(app: App, user: Any) -> None:
+    put(app, NEW)
+    put(app, NEW, OLD)
+    assert caller(app, user.api_key) == user.id
+
+
+def test_open_invites_of_a_removed_secret_are_revoked_and_no_others(app: App) -> None:
+    first = invites.create(app, NOW, lifetime=None, note=None).code
+    put(app, NEW, OLD)
+    second = invites.create(app, NOW, lifetime=None, note=None).code
+    put(app, NEW)
+    client = Client(app)
+    answers = [client.post(AUTH + "redeem-invite", {"code": code}).status for code in (first, second)]
+    assert answers == [400, 200]
+
+
+def test_mailed_links_die_with_their_secret_and_others_can_be_asked_for_at_once(app: App, user: Any) -> None:
+    recovery.forget_password(app, ANN, NOW)
+    mailed(app, "Set a new password")
+    dead = token_in(sent(app, "Set a new password", ANN)[-1])
+    put(app, NEW)
+    client = Client(app)
+    assert client.put(AUTH + "newpassword", {"token": dead, "newpassword": PASSWORD}).status == 400
+    recovery.forget_password(app, ANN, NOW)
+    mailed(app, "Set a new password")
+    alive = token_in(sent(app, "Set a new password", ANN)[-1])
+    assert client.put(AUTH + "newpassword", {"token": alive, "newpassword": PASSWORD}).status == 200
+
+
+def test_what_was_stored_before_names_were_is_named_at_the_next_start(app: App, user: Any) -> None:
+    webhooks.secret(app, user.id, NOW)
+    invites.create(app, NOW, lifetime=None, note=None)
+    for table in ("api_keys", "webhook_secrets", "invites"):
+        change(app, f"UPDATE {table} SET made_with = NULL")
+    put(app, NEW, OLD)
+    for table in ("api_keys", "webhook_secrets", "invites"):
+        assert stored(app, f"SELECT made_with FROM {table}") == [(OLD_NAME,)]
+    change(app, "UPDATE api_keys SET made_with = NULL")
+    put(app, NEW)
+    assert stored(app, "SELECT made_with, refused FROM api_keys") == [("", 1)]
+    assert caller(app, user.api_key) is None
+
+
+def test_secrets_that_made_nothing_of_what_is_stored_are_the_wrong_ones(app: App, user: Any) -> None:
+    invites.create(app, NOW, lifetime=None, note=None)
+    app.secrets.swap([NEW])
+    with pytest.raises(
+        UsageError, match=r"none of the master secrets made what is stored \(1 API key, 1 invite code\)"
+    ):
+        rotation.settle(app, NOW, new_secrets=False)
+    assert stored(app, "SELECT refused FROM api_keys") == [(0,)]
+    app.secrets.swap([NEW, OLD])
+    rotation.settle(app, NOW, new_secrets=False)
+    assert caller(app, user.api_key) == user.id
+
+
+def test_an_expired_invite_does_not_make_a_secret_the_wrong_one(app: App) -> None:
+    invites.create(app, NOW - timedelta(days=2), lifetime=timedelta(days=1), note=None)
+    app.secrets.swap([NEW])
+    rotation.settle(app, NOW, new_secrets=False)
+
+
+# ---- webhooks that cannot be signed
+
+
+def test_a_delivery_that_cannot_be_signed_is_held_and_logged_and_never_sent(
+    app: App, user: Any, dispatcher: Dispatcher, clock: FixedClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    webhooks.secret(app, user.id, NOW)
+    put(app, NEW)
+    with receiver() as there, caplog.at_level(logging.ERROR, "finapi.dispatch"):
+        for number in range(3):
+            enqueue(app, user, there.url, str(number))
+        dispatcher.settle(5)
+        assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
+            f"3 deliveries of user {user.id} are held: the webhook secret was withdrawn"
+        ]
+        clock.advance(3600)
+        dispatcher.settle(5)
+    assert there.received == []
+    for shown in deliveries(app, user):
+        assert (shown["status"], shown["attempt_count"], shown["attempts"]) == ("pending", 0, [])
+        assert shown["last_error"] == dispatch.UNSIGNED
+        assert shown["next_attempt_at"] == iso(app.clock.now() + dispatch.HOLD)
+    (told,) = mailed(app, HELD, ANN)
+    assert "POST /api/v1/webhooks/secret/rotate" in told
+
+
+def test_what_was_held_is_sent_as_soon_as_there_is_a_new_secret(app: App, user: Any, dispatcher: Dispatcher) -> None:
+    webhooks.secret(app, user.id, NOW)
+    put(app, NEW)
+    with receiver() as there:
+        enqueue(app, user, there.url)
+        dispatcher.settle(5)
+        fresh = webhooks.rotate_secret(app, user.id, app.clock.now())
+        assert fresh["previous_secret"] is None
+        dispatcher.settle(5)
+    (received,) = there.received
+    assert fresh["secret"] is not None
+    # One signature, of the new secret: nothing signs for the one that is gone.
+    assert received.headers["webhook-signature"].count("v1,") == 1
+    library = standardwebhooks.Webhook(fresh["secret"])
+    signed = library.sign(only(app, user)["delivery_id"], app.clock.now(), received.body.decode())
+    assert received.headers["webhook-signature"] == signed
+    assert (only(app, user)["status"], only(app, user)["last_error"]) == ("delivered", None)
+
+
+def test_a_held_account_does_not_hold_up_another_at_the_same_receiver(
+    app: App, user: Any, dispatcher: Dispatcher
+) -> None:
+    webhooks.secret(app, user.id, NOW)
+    put(app, NEW)
+    bob = users.create(app, "bob@example.com", "pro", NOW)
+    with receiver() as there:
+        for number in range(5):
+            enqueue(app, user, there.url, str(number))
+        enqueue(app, bob, there.url)
+        dispatcher.settle(5)
+        dispatcher.settle(5)
+    assert [one.headers["webhook-id"] for one in there.received] == [only(app, bob)["delivery_id"]]
+
+
+def test_a_retry_is_held_too_and_keeps_what_it_has_used(
+    app: App, user: Any, dispatcher: Dispatcher, clock: FixedClock
+) -> None:
+    webhooks.secret(app, user.id, NOW)
+    enqueue(app, user, "http://127.0.0.1:1/")
+    dispatcher.settle(5)
+    assert only(app, user)["status"] == "retry_pending"
+    put(app, NEW)
+    clock.advance(10)
+    dispatcher.settle(5)
+    assert (only(app, user)["status"], only(app, user)["attempt_count"]) == ("retry_pending", 1)
+    webhooks.rotate_secret(app, user.id, app.clock.now())
+    dispatcher.settle(5)
+    assert (only(app, user)["attempt_count"], only(app, user)["last_error"]) == (
+        2,
+        "cannot be reached: Connection refused",
+    )
+
+
+def test_what_is_held_for_thirty_days_is_dropped_with_the_reason_and_can_be_sent_again(
+    app: App, user: Any, dispatcher: Dispatcher, clock: FixedClock
+) -> None:
+    webhooks.secret(app, user.id, NOW)
+    put(app, NEW)
+    enqueue(app, user, "http://127.0.0.1:1/")
+    for _ in range(31):
+        dispatcher.settle(5)
+        clock.advance(86_400)
+    dispatcher.settle(5)
+    assert (only(app, user)["status"], only(app, user)["last_error"]) == ("dropped", dispatch.UNSIGNED)
+    with app.db.read() as tx:
+        assert [one["last_error"] for one in webhooks.failures(tx, user.id)] == [dispatch.UNSIGNED]
+    again = webhooks.redeliver(app, user.id, only(app, user)["delivery_id"], app.clock.now(), lambda tx, one: one)
+    assert again["status"] == "pending"
+
+
+# ---- the operator's verbs
+
+
+def test_a_replaced_key_is_mailed_and_the_old_one_dies(app: App, user: Any) -> None:
+    key = replacing.replace_one(app, ANN, NOW, webhooks_too=False)
+    assert (caller(app, user.api_key), caller(app, key)) == (None, user.id)
+    (told,) = mailed(app, NEW_KEY, ANN)
+    assert key in told.splitlines()
+    assert mailed(app, NEW_SECRET) == []
+
+
+def test_every_key_and_webhook_secret_is_replaced_in_steps(
+    app: App, user: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replacing, "BATCH", 2)
+    others = [users.create(app, f"u{number}@example.com", "free", NOW) for number in range(4)]
+    before = webhooks.secret(app, user.id, NOW)
+    put(app, NEW, OLD)
+    told: list[int] = []
+    counts = replacing.replace_all(app, NOW, True, told.append)
+    assert (counts.api_keys, counts.webhook_secrets, told) == (5, 1, [2, 4, 5, 1])
+    assert [caller(app, one.api_key) for one in [user, *others]] == [None] * 5
+    assert stored(app, "SELECT DISTINCT made_with FROM api_keys") == [(NEW_NAME,)]
+    after = webhooks.secret(app, user.id, NOW)
+    assert (after["previous_secret"], after["secret"] != before["secret"]) == (before["secret"], True)
+    assert len(mailed(app, NEW_KEY)) == 5
+    assert len(mailed(app, NEW_SECRET, ANN)) == 1
+
+
+def on_disk(tmp_path: Path) -> App:
+    data_dir = tmp_path / "data"
+    data_dir.mkdir(mode=0o700, exist_ok=True)
+    from finapi import app as apps
+
+    return apps.on_disk(Config(data_dir=data_dir, public_url="https://api.example.com"), FixedClock(NOW))
+
+
+def test_a_rotated_secret_is_in_force_at_once_and_in_the_file(tmp_path: Path) -> None:
+    app = on_disk(tmp_path)
+    with closing(app.db):
+        ann = users.create(app, ANN, "free", NOW)
+        (before,) = app.secrets
+        name = rotation.rotate(app)
+        bob = users.create(app, "bob@example.com", "free", NOW)
+        assert (caller(app, ann.api_key), caller(app, bob.api_key)) == (ann.id, bob.id)
+        assert master_secrets.read(app.config) == [*app.secrets]
+        assert (credentials.name_of(app.secrets[0]), app.secrets[1]) == (name, before)
+
+
+def test_a_secret_on_which_keys_depend_is_dropped_only_by_who_is_sure(tmp_path: Path) -> None:
+    app = on_disk(tmp_path)
+    with closing(app.db):
+        ann = users.create(app, ANN, "free", NOW)
+        old = credentials.name_of(app.secrets[0])
+        with pytest.raises(ApiError, match="New keys are made from the newest secret"):
+            rotation.drop(app, old, NOW, sure=True)
+        new = rotation.rotate(app)
+        with pytest.raises(ApiError, match=r"^It made 1 API key, which would be refused"):
+            rotation.drop(app, old, NOW, sure=False)
+        with pytest.raises(ApiError, match="no master secret of the name nonsense"):
+            rotation.drop(app, "nonsense", NOW, sure=True)
+        assert caller(app, ann.api_key) == ann.id
+        assert rotation.drop(app, old, NOW, sure=True) == "1 API key"
+        assert caller(app, ann.api_key) is None
+        assert [credentials.name_of(one) for one in master_secrets.read(app.config)] == [new]
+    # What is refused already makes the secrets of the next start no wrong ones.
+    with opened(Config(data_dir=tmp_path / "data")) as again:
+        assert caller(again, ann.api_key) is None
+
+
+def test_a_secret_on_which_nothing_depends_any_more_goes_without_a_question(tmp_path: Path) -> None:
+    app = on_disk(tmp_path)
+    with closing(app.db):
+        users.create(app, ANN, "free", NOW)
+        old = credentials.name_of(app.secrets[0])
+        rotation.rotate(app)
+        key = replacing.replace_one(app, ANN, NOW, webhooks_too=False)
+        assert rotation.drop(app, old, NOW, sure=False) == ""
+        assert caller(app, key) == 1
+
+
+def test_secrets_of_a_setting_are_not_rotated_by_a_verb(app: App) -> None:
+    held = replace(app, config=replace(app.config, secrets=OLD.hex()), secrets=Keyring([OLD]))
+    with pytest.raises(UsageError, match="change FINAPI_SECRETS, newest first"):
+        rotation.rotate(held)
+    assert [*held.secrets] == [OLD]
+
+
+# ---- as an operator does it
+
+
+def test_a_leak_is_recovered_from_by_the_verbs(tmp_path: Path) -> None:
+    data = ("--data-dir", tmp_path / "data")
+    key = finapi("user", "add", ANN, "--json", *data).json["api_key"]
+    (old,) = finapi("secret", "list", "--json", *data).json["secrets"]
+    assert (old["newest"], old["api_keys"]) == (True, 1)
+    done = finapi("secret", "rotate", *data)
+    new = finapi("secret", "list", "--json", *data).json["secrets"][0]["name"]
+    assert done.out == f"new keys are made from the secret {new}; the others still verify what they made\n"
+    refused = finapi("secret", "drop", old["name"], *data)
+    assert (refused.status, refused.complaint[:11]) == (1, "It made 1 A")
+    done = finapi("user", "rotate-key", "--all", *data)
+    assert done.out == "replaced API keys: 1; mails tell their owners\n"
+    assert finapi("secret", "drop", old["name"], *data).out == f"the secret {old['name']} is gone\n"
+    shown = finapi("user", "show", ANN, "--json", *data).json["api_key"]
+    assert shown not in (None, key)
+    assert finapi("user", "rotate-key", ANN, *data).out.startswith(f"{ANN} has the API key ")
+
+
+@pytest.mark.parametrize("words", [(), (ANN, "--all")])
+def test_rotate_key_wants_one_account_or_all(tmp_path: Path, words: tuple[str, ...]) -> None:
+    finapi("user", "add", ANN, "--data-dir", tmp_path)
+    done = finapi("user", "rotate-key", *words, "--data-dir", tmp_path)
+    assert (done.status, done.complaint) == (2, "name one EMAIL, or --all")
+
+
+def test_a_start_without_the_file_of_secrets_says_what_dies_and_makes_none(tmp_path: Path) -> None:
+    key = finapi("user", "add", ANN, "--json", "--data-dir", tmp_path).json["api_key"]
+    held = (tmp_path / "secrets").read_bytes()
+    (tmp_path / "secrets").unlink()
+    for words in (("serve", "--port", 0), ("user", "add", "bob@example.com")):
+        done = finapi(*words, "--data-dir", tmp_path)
+        assert (done.status, done.complaint) == (
+            2,
+            f"{tmp_path}/secrets is missing, which made 1 API key: put it back, or give them up with: finapi "
+            "serve --new-secrets (their owners are told by mail)",
+        )
+        assert not (tmp_path / "secrets").exists()
+    (tmp_path / "secrets").write_bytes(held)
+    (tmp_path / "secrets").chmod(0o600)
+    assert finapi("user", "show", ANN, "--json", "--data-dir", tmp_path).json["api_key"] == key
+
+
+def test_new_secrets_begin_anew_on_demand(tmp_path: Path) -> None:
+    config = Config(data_dir=tmp_path / "data")
+    with opened(config) as app:
+        ann = users.create(app, ANN, "free", NOW)
+    (tmp_path / "data" / "secrets").unlink()
+    with opened(config, new_secrets=True) as app:
+        assert caller(app, ann.api_key) is None
+        key = users.rotate_key(app, ann.id, app.clock.now())
+    with opened(config) as app:
+        assert caller(app, key) == ann.id
+
+
+def test_the_wrong_secrets_are_refused_at_the_start(tmp_path: Path) -> None:
+    finapi("user", "add", ANN, "--data-dir", tmp_path)
+    (tmp_path / "secrets").write_text("ab" * 32)
+    done = finapi("invite", "list", "--data-dir", tmp_path)
+    assert done.status == 2
+    assert done.complaint.startswith("none of the master secrets made what is stored (1 API key): put it back, or")
+
+
+@pytest.mark.parametrize(
+    ("mode", "taken"), [(0o700, True), (0o750, True), (0o755, False), (0o770, False), (0o701, False)]
+)
+def test_a_data_directory_that_is_open_to_others_is_refused(tmp_path: Path, mode: int, taken: bool) -> None:
+    place = tmp_path / "data"
+    place.mkdir()
+    place.chmod(mode)
+    done = finapi("user", "add", ANN, "--data-dir", place)
+    if taken:
+        assert done.status == 0
+    else:
+        assert (done.status, done.complaint) == (2, f"{place} is open to others; close it with: chmod 700 {place}")
+        assert list(place.iterdir()) == []

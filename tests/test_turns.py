@@ -1,0 +1,243 @@
+"""Turns: how many work and wait at once, and who is next."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from finapi.app import App
+from finapi.core.errors import ApiError
+from finapi.core.turns import FORGOTTEN_BY, OFTEN, REMEMBERED, Turns
+
+BUSY = ("UNAVAILABLE", 503, "Busy. Try again in a moment.")
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+class House:
+    """Callers in threads of their own, let in and out one by one."""
+
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns
+        self.inside: list[str] = []
+        self.order: list[str] = []
+        self.refused: list[str] = []
+        self._leave: dict[str, threading.Event] = {}
+        self._threads: list[threading.Thread] = []
+
+    def come(self, name: str, *keys: str, first: bool = False) -> None:
+        """A caller comes, and is inside, waiting or refused when this returns, as is whoever had to leave for it."""
+        self._leave[name] = threading.Event()
+        thread = threading.Thread(target=self._stay, args=(name, keys or (name,), first), daemon=True)
+        self._threads.append(thread)
+        thread.start()
+        wait_until(lambda: len(self.inside) + self.turns.waiting + len(self.refused) == len(self._left()))
+
+    def leave(self, name: str) -> None:
+        """A caller's work ends, and whoever is next is inside when this returns."""
+        self._leave[name].set()
+        wait_until(lambda: name not in self.inside and self.turns._next() is None)
+        wait_until(lambda: len(self.inside) + self.turns.waiting + len(self.refused) == len(self._left()))
+
+    def empty(self) -> None:
+        """Everybody leaves."""
+        while self.inside:
+            self.leave(self.inside[0])
+        for thread in self._threads:
+            thread.join(10)
+            assert not thread.is_alive()
+
+    def _left(self) -> list[str]:
+        return [name for name, event in self._leave.items() if not event.is_set() or name in self.inside]
+
+    def _stay(self, name: str, keys: tuple[str, ...], first: bool) -> None:
+        try:
+            with self.turns.turn(*keys, first=first):
+                self.order.append(name)
+                self.inside.append(name)
+                assert self._leave[name].wait(10)
+                self.inside.remove(name)
+        except ApiError as error:
+            self.refused.append(name if (error.code, error.status, error.message) == BUSY else str(error))
+
+
+def test_so_many_work_at_once_and_so_many_wait() -> None:
+    house = House(Turns("Busy.", 2, 2, 60))
+    for name in ("a", "b", "c", "d", "e"):
+        house.come(name)
+    assert (house.inside, house.turns.waiting, house.refused) == (["a", "b"], 2, ["e"])
+    house.empty()
+    assert house.order == ["a", "b", "c", "d"]
+
+
+def test_who_waits_too_long_is_refused_and_leaves_no_trace() -> None:
+    turns = Turns("Busy.", 1, 1, 0.01)
+    turns.take("a")
+    for _ in range(3):  # a place that was not given back would be missing the second time
+        with pytest.raises(ApiError) as refused:
+            turns.take("b")
+        assert (refused.value.code, dict(refused.value.headers)) == ("UNAVAILABLE", {"Retry-After": "1"})
+    turns.give_back("a")
+    with turns.turn("b"):
+        assert turns.waiting == 0
+
+
+def test_an_error_ends_the_turn() -> None:
+    turns = Turns("Busy.", 1, 0, 60)
+    for _ in range(3):
+        with pytest.raises(KeyError), turns.turn("a"):
+            raise KeyError
+    with turns.turn("a"):
+        pass
+
+
+def test_whoever_has_least_there_is_next() -> None:
+    house = House(Turns("Busy.", 1, 6, 60))
+    for name, key in (("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b"), ("b2", "b"), ("c1", "c")):
+        house.come(name, key)
+    house.empty()
+    # b and c have nothing under way, and c came least.
+    assert house.order == ["a1", "c1", "b1", "b2", "a2", "a3"]
+
+
+def test_of_two_the_one_that_came_less_often_lately_is_next_let_in_or_not() -> None:
+    house = House(Turns("Busy.", 1, 2, 60))
+    house.come("x")
+    for number in range(2):
+        house.come(f"waits {number}", f"w{number}")
+    for number in range(3):
+        house.come(f"refused {number}", "a")
+    assert house.refused == ["refused 0", "refused 1", "refused 2"]
+    house.leave("x")
+    house.come("a again", "a")
+    house.come("new")
+    assert (house.inside, house.refused[3:]) == (["waits 0"], ["a again"])
+    house.empty()
+    assert house.order == ["x", "waits 0", "waits 1", "new"]
+
+
+def test_how_often_one_came_is_forgotten_by_the_arrivals_of_others() -> None:
+    turns = Turns("Busy.", 1, 2, 60)
+    for _ in range(3):
+        with turns.turn("a"):
+            pass
+    often = turns._often("a")
+    for number in range(FORGOTTEN_BY):
+        with turns.turn(number):
+            pass
+    assert turns._often("a") == pytest.approx(often / 2)
+    assert turns._often("never came") == 0
+
+
+def test_every_key_counts() -> None:
+    house = House(Turns("Busy.", 1, 4, 60))
+    house.come("one", "address 1", "network")
+    for name in ("two", "three"):
+        # Addresses that are new each time, of one network.
+        house.come(name, f"address {name}", "network")
+    house.come("else", "address 9", "another network")
+    house.empty()
+    assert house.order == ["one", "else", "two", "three"]
+
+
+def test_a_newcomer_with_a_better_claim_takes_the_place_of_the_one_with_the_worst() -> None:
+    house = House(Turns("Busy.", 1, 2, 60))
+    for name in ("a1", "a2", "a3", "a4"):
+        house.come(name, "a")
+    assert (house.inside, house.refused) == (["a1"], ["a4"])
+    house.come("b", "b")
+    assert house.refused == ["a4", "a3"]
+    house.come("c", "c")
+    assert house.refused == ["a4", "a3", "a2"]
+    house.come("d", "d")
+    assert house.refused == ["a4", "a3", "a2", "d"]
+    house.empty()
+    assert house.order == ["a1", "b", "c"]
+
+
+def test_who_may_go_first_does_unless_something_of_it_is_there() -> None:
+    house = House(Turns("Busy.", 1, 4, 60))
+    house.come("x")
+    house.come("a")
+    house.come("known", "k", first=True)
+    house.come("known again", "k", first=True)
+    house.come("b")
+    house.leave("x")
+    # Two of one are not both first.
+    house.come("known elsewhere", "l", first=True)
+    house.leave("known")
+    assert house.order == ["x", "known", "known elsewhere"]
+    house.empty()
+    assert house.order == ["x", "known", "known elsewhere", "known again", "a", "b"]
+
+
+def test_who_comes_often_does_not_go_first_any_more() -> None:
+    house = House(Turns("Busy.", 1, 4, 60))
+    for _ in range(round(OFTEN)):
+        with house.turns.turn("k", first=True):
+            pass
+    house.come("x")
+    house.come("a")
+    house.come("known", "k", first=True)
+    house.empty()
+    assert house.order == ["x", "a", "known"]
+
+
+def test_no_more_than_each_of_one_key_at_once() -> None:
+    house = House(Turns("Busy.", 2, 2, 60, each=1))
+    for name, key in (("a1", "a"), ("a2", "a"), ("b1", "b")):
+        house.come(name, key)
+    assert (house.inside, house.turns.waiting) == (["a1", "b1"], 1)
+    house.leave("b1")
+    assert (house.inside, house.turns.waiting) == (["a1"], 1)
+    house.empty()
+    assert house.order == ["a1", "b1", "a2"]
+
+
+def test_seats_are_shared_and_given_back() -> None:
+    seats = threading.Semaphore(2)
+    one, other = House(Turns("Busy.", 1, 5, 60, seats=seats)), House(Turns("Busy.", 1, 5, 60, seats=seats))
+    for house in (one, other):
+        house.come("inside", "i")
+        house.come("waits", "w")
+    other.come("too many", "w")
+    assert (one.refused, other.refused) == ([], ["too many"])
+    # In the seat of the one with the worst claim of the same turns; the others are none of its business.
+    one.come("w2", "w")
+    assert one.refused == ["w2"]
+    one.empty()
+    other.come("has a seat again", "i")
+    assert other.turns.waiting == 2
+    other.empty()
+    assert [seats.acquire(blocking=False) for _ in range(3)] == [True, True, False]
+
+
+def test_who_came_is_forgotten_in_the_end() -> None:
+    turns = Turns("Busy.", 1, 0, 60)
+    for number in range(REMEMBERED + 5):
+        with turns.turn(number):
+            pass
+    assert (len(turns._came), 4 in turns._came, 5 in turns._came) == (REMEMBERED, False, True)
+    assert not turns._running
+
+
+def test_those_who_wait_for_mail_and_those_who_wait_for_a_turn_hold_half_of_the_threads_together(
+    make_app: Callable[..., App],
+) -> None:
+    app = make_app(threads=4, hashes_at_once=1)
+    turns = app.hasher.turns
+    turns.take("ann")
+    assert [app.waiting_for_mail.acquire(blocking=False) for _ in range(3)] == [True, True, False]
+    with pytest.raises(ApiError):
+        turns.take("bob")  # at once: there is no seat left to wait in
+    turns.give_back("ann")
+    for _ in range(2):
+        app.waiting_for_mail.release()
