@@ -477,8 +477,8 @@ class WsgiApp:
             "X-API-Version": __version__,
             "X-Request-ID": (request and caller_request_id(request)) or exchange.request_id,
             "X-Content-Type-Options": "nosniff",
-            "Content-Security-Policy": RENDERS_NOTHING,
-            # Private and to be asked again each time: a 304 costs nothing, a stale figure might.
+            # Kept and asked for again: a 304 costs nothing, a stale figure might; its policy would replace the page's.
+            **({} if response.status == 304 else {"Content-Security-Policy": RENDERS_NOTHING}),
             "Cache-Control": "private, no-cache" if exchange.tag and response.status < 400 else "no-store",
             **response.headers,
         }

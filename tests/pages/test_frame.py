@@ -58,6 +58,14 @@ def test_a_page_of_an_error_shows_what_was_asked_for_as_text(public: Client) -> 
     assert "Companies like &lt;script&gt;" in answer.body.decode()
 
 
+def test_a_page_that_is_asked_for_again_keeps_its_policy(public: Client) -> None:
+    answer = public.get("/filings", headers=HTML)
+    assert "style-src 'self'" in answer.headers["content-security-policy"]
+    again = public.get("/filings", headers={**HTML, "If-None-Match": answer.headers["etag"]})
+    # A browser takes the headers of a 304 in place of those that it kept.
+    assert (again.status, again.headers.get("content-security-policy")) == (304, None)
+
+
 # ---- static files
 
 
