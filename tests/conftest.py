@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +34,17 @@ ACCOUNTS: dict[str, object] = {
 needs_shared = pytest.mark.skipif(
     not (SHARED / "edgar").is_dir(), reason="the SEC's own documents (../shared/edgar) are not here"
 )
+
+
+@pytest.fixture
+def loggers() -> Iterator[None]:
+    """Puts finapi's and waitress's loggers back after a command of this process has configured them."""
+    kept = [logging.getLogger(name) for name in ("finapi", "waitress")]
+    before = [(logger.handlers[:], logger.propagate, logger.level) for logger in kept]
+    yield
+    for logger, (handlers, propagate, level) in zip(kept, before, strict=True):
+        logger.handlers[:], logger.propagate = handlers, propagate
+        logger.setLevel(level)
 
 
 @pytest.fixture

@@ -55,16 +55,19 @@ class Pin:
 
 
 def pins(text: str) -> dict[str, Pin]:
-    """The packages of a lock, by their names."""
+    """The packages of a lock that are for this interpreter, by their names."""
     found: dict[str, Pin] = {}
     for block in re.split(r"\n(?=[a-z0-9])", text):
         first, *_ = block.partition("\n")
         if first.startswith("#"):
             continue
         requirement = Requirement(first.rstrip(" \\"))
+        name = canonicalize_name(requirement.name)
+        if name in found and requirement.marker is not None and not requirement.marker.evaluate():
+            continue  # in another version for other interpreters
         via = re.findall(r"^    #(?: via)? +(?!via\b)(\S.*)$", block, re.MULTILINE)
         hashes = re.findall(r"--hash=(sha256:[0-9a-f]{64})", block)
-        found[canonicalize_name(requirement.name)] = Pin(requirement, tuple(hashes), tuple(via))
+        found[name] = Pin(requirement, tuple(hashes), tuple(via))
     return found
 
 

@@ -11,7 +11,7 @@ import pytest
 from finapi.accounts import billing, credentials, users
 from finapi.accounts.users import Caller, NewUser
 from finapi.app import App
-from finapi.core.errors import ApiError
+from finapi.core.errors import ApiError, UsageError
 from tests.client import ledger_sum
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -80,7 +80,7 @@ def test_a_taken_email_is_a_conflict_and_leaves_nothing(app: App, user: NewUser,
 
 
 def test_an_unknown_plan_leaves_no_user_behind(app: App) -> None:
-    with pytest.raises(Exception, match="gold"):
+    with pytest.raises(UsageError, match="gold"):
         users.create(app, "ann@example.com", "gold", NOW)
     assert rows(app, "SELECT count(*) FROM users") == [(0,)]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import logging
 import os
 import pty
 import re
@@ -228,7 +227,9 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 @pytest.fixture
-def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Finished]]:
+def typed(
+    loggers: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Finished]:
     """Runs a command in this process, which is ten times faster; for those that end before they begin."""
 
     def typed(*words: object, **settings: str) -> Finished:
@@ -237,12 +238,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         out, err = capsys.readouterr()
         return Finished(status, out, err)
 
-    loggers = [logging.getLogger(name) for name in ("finapi", "waitress")]
-    before = [(logger.handlers[:], logger.propagate, logger.level) for logger in loggers]
-    yield typed
-    for logger, (handlers, propagate, level) in zip(loggers, before, strict=True):
-        logger.handlers[:], logger.propagate = handlers, propagate
-        logger.setLevel(level)
+    return typed
 
 
 @pytest.mark.parametrize("case", MISTAKES)

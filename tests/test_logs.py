@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,20 +30,15 @@ Configure = Callable[..., io.StringIO]
 
 
 @pytest.fixture
-def configure() -> Iterator[Configure]:
+def configure(loggers: None) -> Configure:
     """``logs.configure`` to a text that is returned; the loggers are put back afterwards."""
-    loggers = [logging.getLogger(name) for name in ("finapi", "waitress")]
-    before = [(logger.handlers[:], logger.propagate, logger.level) for logger in loggers]
 
     def make(format: str, level: str = "info") -> io.StringIO:
         stream = io.StringIO()
         logs.configure(format, level, stream, FixedClock(NOW))
         return stream
 
-    yield make
-    for logger, (handlers, propagate, level) in zip(loggers, before, strict=True):
-        logger.handlers[:], logger.propagate = handlers, propagate
-        logger.setLevel(level)
+    return make
 
 
 def log(message: str, *args: object, fields: dict[str, Any] | None = None) -> None:

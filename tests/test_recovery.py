@@ -103,7 +103,7 @@ def test_the_verification_mail_word_for_word(app: App) -> None:
     assert text_of(message) == (
         "An account was made with this email address. Follow the link within 24 hours to verify it:\n\n"
         f"https://api.example.com/api/v1/auth/verifyEmail?token={token}\n\n"
-        "If it was not you, do nothing: without the link the account cannot be used.\n"
+        "Until then the API key works, but nobody can log in. If it was not you, do nothing.\n"
     )
 
 

@@ -442,11 +442,12 @@ def test_the_wrong_secrets_are_refused_at_the_start(tmp_path: Path) -> None:
 )
 def test_a_data_directory_that_is_open_to_others_is_refused(tmp_path: Path, mode: int, taken: bool) -> None:
     place = tmp_path / "data"
-    place.mkdir()
+    assert finapi("user", "add", ANN, "--data-dir", place).status == 0
     place.chmod(mode)
-    done = finapi("user", "add", ANN, "--data-dir", place)
+    held = sorted(place.iterdir())
+    done = finapi("user", "list", "--data-dir", place)
     if taken:
         assert done.status == 0
     else:
         assert (done.status, done.complaint) == (2, f"{place} is open to others; close it with: chmod 700 {place}")
-        assert list(place.iterdir()) == []
+        assert sorted(place.iterdir()) == held

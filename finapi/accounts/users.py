@@ -146,10 +146,11 @@ def normal(email: str) -> str:
 
 
 def create(app: App, email: str, plan: str, now: datetime, *, password: str | None = None) -> NewUser:
-    """Make a verified user, as the operator does; CONFLICT when the email is taken.
+    """Make a verified user, as the operator does; CONFLICT when the email is taken, UsageError for an unknown plan.
 
     ``password`` is a new password in the clear, checked by the caller.
     """
+    plans.check(app.config, plan)
     stored = app.hasher.hash(password) if password is not None else None
     try:
         with app.db.write() as tx:

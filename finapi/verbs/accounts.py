@@ -184,10 +184,9 @@ def _rotate_key(app: App, args: argparse.Namespace, say: Say) -> int:
 
 
 def _add(app: App, args: argparse.Namespace, say: Say) -> int:
-    from finapi.accounts import plans, users
+    from finapi.accounts import users
     from finapi.core import passwords
 
-    plans.check(app.config, args.plan)
     password = args.stdin if args.password_stdin else None
     if password is not None:
         try:

@@ -156,6 +156,12 @@ def auth(flow: Flow) -> None:
     flow.ask("POST", AUTH + "logout", {})
     flow.ask("POST", AUTH + "logout", {})
     flow.session = None
+    login = {"email": "eva@example.com", "password": PASSWORD}
+    flow.world.user(login["email"], "free")
+    flow.session = flow.ask("POST", AUTH + "login", login).json["token"]
+    flow.ask("DELETE", USER, {"password": PASSWORD})
+    flow.ask("GET", USER)
+    flow.session = None
     flow.world.clock.advance(3600)
     flow.ask("POST", AUTH + "redeem-invite", {"invite_code": flow.world.invite("second")})
     for _ in range(6):
