@@ -54,6 +54,7 @@ VERBS = (
     "demo",
     "serve",
     "fixture",
+    "conformance",
     "ingest",
     "load",
     "follow",

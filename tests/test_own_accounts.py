@@ -194,7 +194,7 @@ def test_every_verb_answers_in_json(words: tuple[str, ...]) -> None:
     assert options & {"--json", "--ready"}
 
 
-NEEDS_NONE = {"demo", "fixture", "serve", "ingest", "load", "restore", "config", "openapi", "doctor"}
+NEEDS_NONE = {"demo", "fixture", "conformance", "serve", "ingest", "load", "restore", "config", "openapi", "doctor"}
 
 
 WITHOUT_DATABASE = [

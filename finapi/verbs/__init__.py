@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from finapi.verbs import accounts, asking, backing_up, ingesting, inspecting, loading, polling, secrets, serving
+from finapi.verbs import (
+    accounts,
+    asking,
+    backing_up,
+    grading,
+    ingesting,
+    inspecting,
+    loading,
+    polling,
+    secrets,
+    serving,
+)
 from finapi.verbs.verb import Perform, Verb, one_line
 
 __all__ = ["VERBS", "Perform", "Verb", "one_line"]
@@ -11,6 +22,7 @@ VERBS = {
     "demo": serving.DEMO,
     "serve": serving.SERVE,
     "fixture": serving.FIXTURE,
+    "conformance": grading.CONFORMANCE,
     "ingest": ingesting.INGEST,
     "load": loading.LOAD,
     "follow": polling.FOLLOW,

@@ -1,0 +1,93 @@
+"""conformance: grades a server, or what a client made of the vectors."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from finapi.core import config as settings
+from finapi.core.config import Config
+from finapi.core.errors import UsageError
+from finapi.store.datadir import Say
+from finapi.verbs.verb import Perform, Verb, arg, document, one_line, typed_path
+
+if TYPE_CHECKING:
+    from finapi.testing.conformance import Verdict
+
+MOST = 1 << 20  # bytes of a client's answers
+
+
+def _conformance(
+    args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform
+) -> int:
+    from finapi.testing import vectors
+
+    if args.vectors:
+        say("out", vectors.text().rstrip("\n"))
+        return 0
+    found = []
+    for one in _verdicts(args, config):
+        found.append(one)
+        if not args.json:
+            say("out", one_line(f"{one.outcome:8}{one.check:16}{one.told}"))
+    failed = sum(one.outcome == "failed" for one in found)
+    if args.json:
+        document(say, {"checks": [asdict(one) for one in found], "failed": failed})
+    return 1 if failed else 0
+
+
+def _verdicts(args: argparse.Namespace, config: Config) -> Iterator[Verdict]:
+    from finapi.testing import conformance, vectors
+
+    if (args.against is None) == (args.answers is None):
+        raise UsageError("name a server by --against URL, or a client's answers by --answers FILE")
+    unknown = [name for name in args.checks if name not in conformance.CHECKS]
+    if unknown:
+        raise UsageError(f"there is no check {unknown[0]}; there are {', '.join(conformance.CHECKS)}")
+    if args.answers is not None:
+        return vectors.grade_answers(_answers(args.answers))
+    key = args.key or config.api_key
+    if not key:
+        raise UsageError("a server is graded with --key, or FINAPI_API_KEY")
+    if not args.against.startswith(("http://", "https://")):
+        raise UsageError("--against is an http or https URL")
+    return conformance.grade(conformance.Served(args.against, key), args.checks or conformance.CHECKS)
+
+
+def _answers(path: str) -> dict[str, object]:
+    try:
+        if path == "-":
+            data = sys.stdin.buffer.read(MOST + 1)
+        else:
+            with typed_path(os.getcwd(), path).open("rb") as stream:
+                data = stream.read(MOST + 1)
+        value = json.loads(data)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"{path}: is not JSON") from None
+    if not isinstance(value, dict) or len(data) > MOST:
+        raise UsageError(f"{path}: is not an object of answers by the vectors' ids")
+    return value
+
+
+CONFORMANCE = Verb(
+    "grade a server of this API by what its clients rely on, or a client by vectors",
+    (
+        arg("checks", nargs="*", metavar="CHECK", help="of a server, by name (all)"),
+        arg("--against", metavar="URL", help="the server; a few hundred calls and tokens are spent"),
+        arg("--key", help="API key; FINAPI_API_KEY keeps it off the list of processes"),
+        arg("--vectors", action="store_true", help="print the vectors for clients, a JSON document"),
+        arg(
+            "--answers",
+            metavar="FILE",
+            help="what a client made of the vectors: a JSON object by id; - is standard input",
+        ),
+    ),
+    _conformance,
+)
