@@ -26,8 +26,8 @@ ROOMS = {
     "httpd": 1_620,
     "net": 1_300,
     "app": 265,
-    "accounts": 2_520,
-    "delivery": 1_700,
+    "accounts": 2_630,  # the audit log
+    "delivery": 1_725,  # failed deliveries of all accounts
     "market.reference": 1_100,
     "market.documents": 1_500,
     "market.statements": 3_090,  # lines told of segments
@@ -36,7 +36,7 @@ ROOMS = {
     "market.holdings": 2_770,
     "market.prices": 550,
     "market.filings": 600,
-    "market.intake": 1_805,
+    "market.intake": 1_820,
     "market.demo": 150,
     "ops": 1_290,
     "web.http": 1_445,
@@ -46,12 +46,12 @@ ROOMS = {
     "web.financials": 1_250,
     "web.insiders": 920,
     "web.holdings": 1_200,
-    "web.pages": 3_165,
-    "web": 2_365,
+    "web.pages": 3_600,  # the pages of operators
+    "web": 2_380,
     "feeds": 1_925,
     "server": 310,
     "testing": 2_365,  # grades servers and clients
-    "verbs": 1_640,
+    "verbs": 1_675,
     "cli": 270,
     "__main__": 20,
 }

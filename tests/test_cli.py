@@ -62,6 +62,7 @@ VERBS = (
     "documents",
     "user",
     "invite",
+    "audit",
     "mail",
     "secret",
     "backup",

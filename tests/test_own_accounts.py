@@ -199,8 +199,9 @@ NEEDS_NONE = {"demo", "fixture", "conformance", "serve", "ingest", "load", "rest
 
 WITHOUT_DATABASE = [
     ("follow", "list"), ("poll",), ("documents", "list"), ("user", "list"), ("invite", "list"), ("secret", "list"),
-    ("mail", "test", "a@b.example"), ("pack", "export", "x"), ("check",), ("backup", "x"), ("get", "/livez"),
-    ("statements", "AAPL"), ("timeseries", "AAPL"), ("filings",), ("insiders", "AAPL"), ("fund", "1067983"),
+    ("mail", "test", "a@b.example"), ("audit",), ("pack", "export", "x"), ("check",), ("backup", "x"),
+    ("get", "/livez"), ("statements", "AAPL"), ("timeseries", "AAPL"), ("filings",), ("insiders", "AAPL"),
+    ("fund", "1067983"),
 ]  # fmt: skip
 
 

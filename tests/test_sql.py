@@ -38,6 +38,7 @@ READS_ALL = {
     "any_user_or_invite",
     "invites",
     "heartbeats",
+    "poll_states",
     # The three feeds.
     "begin_first_epoch",
     "keep_epoch_numbers",
@@ -46,6 +47,7 @@ READS_ALL = {
     "due_lanes",
     "broken_off_attempts",
     "documents_in_trouble",
+    "failed_deliveries",
     "retry_documents",
     "topic_users",
     "made_with_secrets",

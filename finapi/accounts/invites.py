@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from finapi.accounts import credentials
+from finapi.accounts import audit, credentials
 from finapi.app import App
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError
@@ -25,7 +25,9 @@ class Invite:
     note: str | None
 
 
-def create(app: App, now: datetime, *, lifetime: timedelta | None, note: str | None) -> Invite:
+def create(
+    app: App, now: datetime, *, lifetime: timedelta | None, note: str | None, by: audit.By | None = None
+) -> Invite:
     """Make an invite that expires after ``lifetime``, or never."""
     uuid = app.new_uuid()
     code = credentials.invite_code(app.secrets, uuid)
@@ -33,6 +35,7 @@ def create(app: App, now: datetime, *, lifetime: timedelta | None, note: str | N
     values = {"uuid": uuid, "note": note, "now": iso(now), "expires_at": expires_at}
     with app.db.write() as tx:
         made_with = credentials.name_of(app.secrets[0])
+        audit.put(tx, by, "invite", now, said=note or "")
         tx.insert("insert_invite", values, fingerprint=credentials.fingerprint(code), made_with=made_with)
     return Invite(code, expires_at, note)
 
@@ -49,7 +52,7 @@ def listed(app: App, tx: Transaction, now: datetime) -> list[dict[str, Any]]:
     ]
 
 
-def revoke(app: App, code: str, now: datetime) -> None:
+def revoke(app: App, code: str, now: datetime, by: audit.By | None = None) -> None:
     """Revoke a code that has not been used; NOT_FOUND or CONFLICT when it cannot be."""
     with app.db.write() as tx:
         row = _by_code(tx, code)
@@ -57,6 +60,8 @@ def revoke(app: App, code: str, now: datetime) -> None:
             raise ApiError("NOT_FOUND", "There is no such invite code.")
         if not tx.run("revoke_invite", id=row["id"], now=iso(now)):
             raise ApiError("CONFLICT", "The invite code was used or revoked before.")
+        # A code that is revoked opens nothing: it may stand in the log.
+        audit.put(tx, by, "revoke an invite", now, said=code.strip().upper())
 
 
 def redeem(app: App, tx: Transaction, code: str, now: datetime) -> str:

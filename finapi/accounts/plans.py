@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import calendar
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, TypedDict, TypeVar
 
-from finapi.accounts import billing
+from finapi.accounts import audit, billing
 from finapi.app import App
 from finapi.core.clock import iso
 from finapi.core.config import Config
@@ -81,6 +82,15 @@ def check(config: Config, plan: str) -> None:
         raise UsageError(f"{plan!r} is not a plan: {', '.join(catalogue(config))}")
 
 
+def cents(text: str) -> int:
+    """The cents of an amount of dollars; UsageError for what is none."""
+    found = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,2}))?", text, re.ASCII)
+    number = int(found[1]) * 100 + int((found[2] or "0").ljust(2, "0")) if found else 0
+    if number == 0:
+        raise UsageError(f"amount: {text!r} is not an amount of dollars (12.50)")
+    return number
+
+
 def period_end(anchor: datetime, plan: str, after: datetime, config: Config | None = None) -> datetime:
     """When the period that holds ``after`` ends, counting periods of ``plan`` from ``anchor``.
 
@@ -115,9 +125,10 @@ def begin(
     billing.ledger_row(tx, user_id, tokens - left, "refill", iso(now))
 
 
-def change_plan(app: App, user_id: int, plan: str, now: datetime) -> None:
+def change_plan(app: App, user_id: int, plan: str, now: datetime, by: audit.By | None = None) -> None:
     """Put a user on a plan from now on."""
     with app.db.write() as tx:
+        audit.put(tx, by, "plan", now, user_id, plan)
         begin(tx, app.config, user_id, plan, now)
 
 
@@ -143,9 +154,10 @@ def refill_due(app: App, now: datetime) -> float:
     return 0.0 if len(due) == REFILLS_AT_ONCE else REFILL_SECONDS
 
 
-def grant(app: App, user_id: int, tokens: int, now: datetime) -> None:
+def grant(app: App, user_id: int, tokens: int, now: datetime, by: audit.By | None = None) -> None:
     """Add tokens to a user's balance."""
     with app.db.write() as tx:
+        audit.put(tx, by, "grant", now, user_id, f"{tokens} tokens")
         _add(tx, user_id, tokens, "grant", now)
 
 

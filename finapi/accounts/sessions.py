@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from finapi.accounts import credentials, invites, logins, plans, recovery, users
+from finapi.accounts import audit, credentials, invites, logins, plans, recovery, users
 from finapi.accounts.users import User
 from finapi.app import App
 from finapi.core import lockout, passwords
@@ -158,13 +158,14 @@ def change_password(app: App, token: str, password: str, address: str, now: date
     app.lockouts.reset(key)
 
 
-def set_password(app: App, user_id: int, password: str, now: datetime) -> None:
+def set_password(app: App, user_id: int, password: str, now: datetime, by: audit.By | None = None) -> None:
     """Set a new password, as the operator does: every session ends, and the lockout clears."""
     passwords.check_new(password, "password", common=app.config.common_passwords)
     stored = app.hasher.hash(password)
     with app.db.write() as tx:
         user = tx.one("user_by_id", id=user_id)
         assert user is not None
+        audit.put(tx, by, "password", now, user_id)
         tx.run("set_password", id=user_id, password=stored, now=iso(now))
         tx.run("delete_sessions", user_id=user_id)
         tx.run("forget_login_failures", email=lockout.key_of(user["email"]))

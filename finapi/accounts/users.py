@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypedDict
 
-from finapi.accounts import credentials, plans
+from finapi.accounts import audit, credentials, plans
 from finapi.app import App
 from finapi.core import json, lockout
 from finapi.core.clock import iso
@@ -28,7 +28,8 @@ class Caller:
     """A verified user: what a handler may know of who is calling.
 
     ``plan`` and ``period_end`` are None without a plan row, ``session`` (its fingerprint) for a call by key;
-    ``data_stamp`` is that of the data when the key was looked up, for the ETags of the call.
+    ``data_stamp`` is that of the data when the key was looked up, for the ETags of the call. Only a session makes an
+    ``admin``: no key does.
     """
 
     id: int
@@ -38,6 +39,7 @@ class Caller:
     period_end: str | None = None
     session: bytes | None = None
     data_stamp: str = field(default="", compare=False)
+    admin: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def by_session(app: App, tx: Transaction, token: str, now: datetime) -> Caller |
         return None
     fingerprint = credentials.fingerprint(claims.session_id)
     row = tx.one("caller_by_session", fingerprint=fingerprint, uuid=claims.sub, now=iso(now))
-    return None if row is None else _caller(row, session=fingerprint)
+    return None if row is None else replace(_caller(row, session=fingerprint), admin=row["usertype"] == "admin")
 
 
 def _caller(row: Row, *, session: bytes | None = None, data_stamp: str = "") -> Caller:
@@ -145,7 +147,16 @@ def normal(email: str) -> str:
     return email.strip().lower()
 
 
-def create(app: App, email: str, plan: str, now: datetime, *, password: str | None = None) -> NewUser:
+def create(
+    app: App,
+    email: str,
+    plan: str,
+    now: datetime,
+    *,
+    password: str | None = None,
+    admin: bool = False,
+    by: audit.By | None = None,
+) -> NewUser:
     """Make a verified user, as the operator does; CONFLICT when the email is taken, UsageError for an unknown plan.
 
     ``password`` is a new password in the clear, checked by the caller.
@@ -154,7 +165,11 @@ def create(app: App, email: str, plan: str, now: datetime, *, password: str | No
     stored = app.hasher.hash(password) if password is not None else None
     try:
         with app.db.write() as tx:
-            return insert(tx, app, email, plan, now, password=stored, verified=True)
+            user = insert(tx, app, email, plan, now, password=stored, verified=True)
+            if admin:
+                tx.run("make_admin", id=user.id)
+            audit.put(tx, by, "add an admin" if admin else "add", now, user.id, plan)
+            return user
     except Refused:
         raise ApiError("CONFLICT", f"A user with the email {normal(email)} exists already.") from None
 
@@ -219,22 +234,36 @@ def locked_at(tx: Transaction, email: str) -> str | None:
     return since
 
 
-def set_locked(app: App, email: str, locked: bool, now: datetime) -> None:
+def set_locked(app: App, email: str, locked: bool, now: datetime, by: audit.By | None = None) -> None:
     """Shut an account, ending its sessions, or open it again; NOT_FOUND when there is none."""
     with app.db.write() as tx:
         user_id = _by_email(tx, email)["id"]
+        if locked and by is not None and by.user_id == user_id:
+            raise ApiError("CONFLICT", "Nobody locks the own account: no page would open it again.")
+        audit.put(tx, by, "lock" if locked else "unlock", now, user_id)
         tx.run("set_locked", id=user_id, locked_at=iso(now) if locked else None, now=iso(now))
         if locked:
             tx.run("delete_sessions", user_id=user_id)
             tx.announce(KEYS)
 
 
-def listed(tx: Transaction) -> list[Row]:
-    """Every account: ``email``, ``uuid``, ``plan``, ``balance``, ``state``, ``created_at``, ``credit_balance``."""
-    return tx.all("users_listed")
+def listed(tx: Transaction, text: str = "", limit: int = -1) -> list[Row]:
+    """Every account, the oldest first; with a ``limit`` the newest whose email holds a text or whose uuid it is.
+
+    Of each ``email``, ``uuid``, ``plan``, ``balance``, ``state``, ``created_at``, ``credit_balance``, ``usertype``.
+    """
+    return tx.all("users_listed", text=text.strip().lower(), limit=limit)
 
 
-def erase(app: App, user_id: int, now: datetime) -> None:
+def email_of(tx: Transaction, uuid: str) -> str:
+    """The email of the account with this uuid; NOT_FOUND when there is none."""
+    email: str | None = tx.value("email_by_uuid", uuid=uuid)
+    if email is None:
+        raise ApiError("NOT_FOUND", "There is no such account.")
+    return email
+
+
+def erase(app: App, user_id: int, now: datetime, by: audit.By | None = None) -> None:
     """Take away what names, opens or tells of an account, for good.
 
     Its ledger and wallet stay under its number: they are the books of the service, which prove that money and tokens
@@ -243,6 +272,7 @@ def erase(app: App, user_id: int, now: datetime) -> None:
     with app.db.write() as tx:
         user = tx.one("user_by_id", id=user_id)
         assert user is not None
+        audit.put(tx, by, "delete", now, user_id)
         tx.run("forget_login_failures", email=lockout.key_of(user["email"]))
         for query in _ERASED:
             tx.run(query, user_id=user_id)
@@ -267,10 +297,11 @@ _ERASED = (
 )
 
 
-def add_credit(app: App, email: str, cents: int, now: datetime) -> int:
+def add_credit(app: App, email: str, cents: int, now: datetime, by: audit.By | None = None) -> int:
     """Add to the wallet; the cents in it then. NOT_FOUND when there is no such user."""
     with app.db.write() as tx:
         values = {"user_id": _by_email(tx, email)["id"], "cents": cents, "now": iso(now)}
+        audit.put(tx, by, "credit", now, values["user_id"], f"{cents / 100:.2f} dollars")
         tx.run("insert_wallet_row", values, reason="credit", tokens=0)
         return int(tx.value("add_credit", values))
 

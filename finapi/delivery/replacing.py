@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from finapi.accounts import users
+from finapi.accounts import audit, users
 from finapi.accounts.recovery import NEW_KEY, NEW_WEBHOOK_SECRET
 from finapi.app import App
 from finapi.delivery import webhooks
@@ -24,20 +24,34 @@ class Replaced:
     webhook_secrets: int
 
 
-def replace_one(app: App, email: str, now: datetime, webhooks_too: bool) -> str:
+def replace_one(app: App, email: str, now: datetime, webhooks_too: bool, by: audit.By | None = None) -> str:
     """Replace the API key of an account, and mail it; the new key. NOT_FOUND when there is no such user."""
     user_id = users.id_of(app, email)
     with app.db.write() as tx:
+        audit.put(tx, by, "replace the key", now, user_id)
         if webhooks_too and webhooks.has_secret(tx, user_id):
             _webhook_secret(tx, app, user_id, now)
         return _key(tx, app, user_id, now)
 
 
-def replace_all(app: App, now: datetime, webhooks_too: bool, tell: Callable[[int], None]) -> Replaced:
+def revoke(app: App, email: str, now: datetime, by: audit.By) -> None:
+    """End all that opens an account but its password: its sessions, and its key, in whose place a new one is mailed."""
+    user_id = users.id_of(app, email)
+    with app.db.write() as tx:
+        audit.put(tx, by, "revoke", now, user_id)
+        tx.run("delete_sessions", user_id=user_id)
+        _key(tx, app, user_id, now)
+
+
+def replace_all(
+    app: App, now: datetime, webhooks_too: bool, tell: Callable[[int], None], by: audit.By | None = None
+) -> Replaced:
     """Replace every API key, and mail each to its owner; ``tell`` hears how many are done.
 
     What breaks it off leaves each account with its old key or its new one; done again, all are replaced again.
     """
+    with app.db.write() as tx:
+        audit.put(tx, by, "replace all keys", now)
     keys = _each(app, "users_after", lambda tx, user_id: _key(tx, app, user_id, now), tell)
     secrets = 0
     if webhooks_too:

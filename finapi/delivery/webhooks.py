@@ -225,6 +225,11 @@ def failures(tx: Transaction, user_id: int, limit: int = 50) -> list[FailedDeliv
     return [made(FailedDelivery, row, url_host=host_of(row["lane"]).rpartition(":")[0]) for row in rows]
 
 
+def failed(tx: Transaction, limit: int) -> list[dict[str, Any]]:
+    """The last deliveries of all accounts that failed, whether they are tried again or not; of each the host alone."""
+    return [{**row, "host": host_of(row["lane"])} for row in map(dict, tx.all("failed_deliveries", limit=limit))]
+
+
 # ---- secrets
 
 

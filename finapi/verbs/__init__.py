@@ -30,6 +30,7 @@ VERBS = {
     "documents": polling.DOCUMENTS,
     "user": accounts.USER,
     "invite": accounts.INVITE,
+    "audit": accounts.AUDIT,
     "mail": accounts.MAIL,
     "secret": secrets.SECRET,
     "backup": backing_up.BACKUP,

@@ -1,4 +1,4 @@
-"""invite and user: who may call."""
+"""invite, user and audit: who may call, and what operators did."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from dataclasses import asdict
 from datetime import timedelta
 
+from finapi.accounts import audit
 from finapi.app import App
 from finapi.core.errors import ApiError, UsageError
 from finapi.net import mail
@@ -19,9 +20,9 @@ from finapi.verbs.verb import Verb, arg, document, listing, told
 def _invite(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.accounts import invites
 
-    now = app.clock.now()
+    now, by = app.clock.now(), _by(directory)
     if args.action == "revoke":
-        invites.revoke(app, args.code, now)
+        invites.revoke(app, args.code, now, by)
         return told(say, args, f"{args.code} is revoked", code=args.code, state="revoked")
     if args.action == "create":
         if args.note is not None and not args.note.isprintable():
@@ -29,7 +30,7 @@ def _invite(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
         if not 1 <= args.count <= 10_000:
             raise UsageError("--count: must be from 1 to 10000")
         lifetime = _duration(args.expires) if args.expires is not None else None
-        rows = [asdict(invites.create(app, now, lifetime=lifetime, note=args.note)) for _ in range(args.count)]
+        rows = [asdict(invites.create(app, now, lifetime=lifetime, note=args.note, by=by)) for _ in range(args.count)]
         if args.json:
             return document(say, {"invites": rows})
         for row in rows:
@@ -50,7 +51,18 @@ def _duration(text: str) -> timedelta:
 
 def _user(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     _check_address(getattr(args, "email", None))
+    args.by = _by(directory)
     return _ACTIONS[args.action](app, args, say)
+
+
+def _by(directory: str) -> audit.By:
+    return audit.By(None, directory)
+
+
+def _audit(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+    with app.db.read() as tx:
+        rows = audit.listed(tx, args.limit)
+    return listing(say, args, "actions", rows, "at who action account detail place")
 
 
 def _check_address(email: str | None) -> None:
@@ -92,10 +104,12 @@ def _password(app: App, args: argparse.Namespace, say: Say) -> int:
     now, user_id = app.clock.now(), users.id_of(app, args.email)
     if args.password_stdin:
         try:
-            sessions.set_password(app, user_id, args.stdin, now)
+            sessions.set_password(app, user_id, args.stdin, now, args.by)
         except ApiError as error:
             raise UsageError(str(error)) from None
         return told(say, args, f"{args.email} has a new password; its sessions are ended", email=args.email, set=True)
+    with app.db.write() as tx:
+        audit.put(tx, args.by, "mail a link for a password", now, user_id)
     recovery.forget_password(app, args.email, now)
     return told(say, args, f"a link to set a new password is mailed to {args.email}", email=args.email, set=False)
 
@@ -106,7 +120,7 @@ def _delete(app: App, args: argparse.Namespace, say: Say) -> int:
     user_id = users.id_of(app, args.email)
     if not args.yes:
         raise UsageError("what is deleted does not come back; say --yes")
-    users.erase(app, user_id, app.clock.now())
+    users.erase(app, user_id, app.clock.now(), args.by)
     line = f"{args.email} is deleted; the ledger and the wallet stay, under a number"
     return told(say, args, line, email=args.email, deleted=True)
 
@@ -124,7 +138,7 @@ def _show(app: App, args: argparse.Namespace, say: Say) -> int:
 def _lock(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import users
 
-    users.set_locked(app, args.email, args.action == "lock", app.clock.now())
+    users.set_locked(app, args.email, args.action == "lock", app.clock.now(), args.by)
     return told(say, args, f"{args.email} is {args.action}ed", email=args.email, locked=args.action == "lock")
 
 
@@ -132,14 +146,14 @@ def _plan(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import plans, users
 
     plans.check(app.config, args.plan)
-    plans.change_plan(app, users.id_of(app, args.email), args.plan, app.clock.now())
+    plans.change_plan(app, users.id_of(app, args.email), args.plan, app.clock.now(), args.by)
     return told(say, args, f"{args.email} is on the plan {args.plan}", email=args.email, plan=args.plan)
 
 
 def _credit(app: App, args: argparse.Namespace, say: Say) -> int:
-    from finapi.accounts import users
+    from finapi.accounts import plans, users
 
-    left = users.add_credit(app, args.email, _cents(args.amount), app.clock.now()) / 100
+    left = users.add_credit(app, args.email, plans.cents(args.amount), app.clock.now(), args.by) / 100
     return told(say, args, f"{args.email} has {left:.2f} dollars", email=args.email, credit_balance=left)
 
 
@@ -148,7 +162,7 @@ def _grant(app: App, args: argparse.Namespace, say: Say) -> int:
 
     if not 1 <= args.tokens <= 10**12:
         raise UsageError("tokens: must be a positive whole number")
-    plans.grant(app, users.id_of(app, args.email), args.tokens, app.clock.now())
+    plans.grant(app, users.id_of(app, args.email), args.tokens, app.clock.now(), args.by)
     line = f"{args.email} was granted {args.tokens} tokens"
     return told(say, args, line, email=args.email, granted=args.tokens)
 
@@ -174,13 +188,23 @@ def _rotate_key(app: App, args: argparse.Namespace, say: Say) -> int:
     if (args.email is None) != args.all:
         raise UsageError("name one EMAIL, or --all")
     if args.all:
-        counts = replacing.replace_all(app, now, args.webhooks, lambda done: say("progress", f"{done} accounts"))
+        counts = replacing.replace_all(
+            app, now, args.webhooks, lambda done: say("progress", f"{done} accounts"), args.by
+        )
         say("progress", "")
         secrets = f", webhook secrets: {counts.webhook_secrets}" if args.webhooks else ""
         line = f"replaced API keys: {counts.api_keys}{secrets}; mails tell their owners"
         return told(say, args, line, api_keys=counts.api_keys, webhook_secrets=counts.webhook_secrets)
-    key = replacing.replace_one(app, args.email, now, args.webhooks)
+    key = replacing.replace_one(app, args.email, now, args.webhooks, args.by)
     return told(say, args, f"{args.email} has the API key {key}", email=args.email, api_key=key)
+
+
+def _revoke(app: App, args: argparse.Namespace, say: Say) -> int:
+    from finapi.delivery import replacing
+
+    replacing.revoke(app, args.email, app.clock.now(), args.by)
+    line = f"the sessions of {args.email} are ended; a new key is mailed in place of the old one"
+    return told(say, args, line, email=args.email, revoked=True)
 
 
 def _add(app: App, args: argparse.Namespace, say: Say) -> int:
@@ -193,17 +217,9 @@ def _add(app: App, args: argparse.Namespace, say: Say) -> int:
             passwords.check_new(password, "password", common=app.config.common_passwords)
         except ApiError as error:
             raise UsageError(str(error)) from None
-    user = users.create(app, args.email, args.plan, app.clock.now(), password=password)
+    user = users.create(app, args.email, args.plan, app.clock.now(), password=password, admin=args.admin, by=args.by)
     line = f"{user.email} has the API key {user.api_key}"
     return told(say, args, line, email=user.email, uuid=user.uuid, api_key=user.api_key)
-
-
-def _cents(text: str) -> int:
-    found = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,2}))?", text)
-    cents = int(found[1]) * 100 + int((found[2] or "0").ljust(2, "0")) if found else 0
-    if cents == 0:
-        raise UsageError(f"amount: {text!r} is not an amount of dollars (12.50)")
-    return cents
 
 
 _ACTIONS = {
@@ -215,6 +231,7 @@ _ACTIONS = {
     "lock": _lock,
     "unlock": _lock,
     "delete": _delete,
+    "revoke": _revoke,
     "rotate-key": _rotate_key,
     "plan": _plan,
     "credit": _credit,
@@ -244,7 +261,15 @@ USER = Verb(
     "accounts",
     work=_user,
     actions={
-        "add": ("create a verified account and print its key", (_EMAIL, arg("--plan", default="free"), _STDIN)),
+        "add": (
+            "create a verified account and print its key",
+            (
+                _EMAIL,
+                arg("--plan", default="free"),
+                _STDIN,
+                arg("--admin", action="store_true", help="one that signs in to the pages under /admin"),
+            ),
+        ),
         "list": ("list every account", ()),
         "show": ("print an account", (_EMAIL,)),
         "usage": (
@@ -258,6 +283,7 @@ USER = Verb(
         ),
         "lock": ("lock an account: neither key nor password opens it", (_EMAIL,)),
         "unlock": ("open it again", (_EMAIL,)),
+        "revoke": ("end its sessions, and replace its key; the new one is mailed", (_EMAIL,)),
         "rotate-key": (
             "replace an API key, or all of them; the new ones are mailed",
             (
@@ -270,5 +296,10 @@ USER = Verb(
         "credit": ("add dollars to the wallet", (_EMAIL, arg("amount", help="dollars, up to two decimals: 12.50"))),
         "grant": ("add tokens to the balance", (_EMAIL, arg("tokens", type=int))),
     },
+)
+AUDIT = Verb(
+    "what operators did, by page or here, the last first",
+    (arg("--limit", type=int, default=100, help="how many (100); -1: all"),),
+    work=_audit,
 )
 MAIL = Verb("mail", work=_mail, actions={"test": ("send a test mail, and say whether it left", (_EMAIL,))})

@@ -6,6 +6,7 @@ import argparse
 import threading
 from typing import Any
 
+from finapi.accounts import audit
 from finapi.app import App
 from finapi.core.errors import UsageError
 from finapi.store.datadir import Say
@@ -115,8 +116,8 @@ def _documents(app: App, args: argparse.Namespace, directory: str, say: Say) -> 
     wrong = next((text for text, accession in wanted if text and accession is None), None)
     if wrong is not None:
         raise UsageError(f"{wrong!r} is not an accession number (0000320193-25-000057)")
-    with app.db.write() as tx:
-        retried = [following.retry(tx, accession, app.clock.now()) for _, accession in wanted]
+    by, now = audit.By(None, directory), app.clock.now()
+    retried = following.retry(app, [accession for _, accession in wanted], now, by)
     for (text, _), number in zip(wanted, retried, strict=True):
         if text and not number:
             say("err", f"finapi: {text} is neither given up nor put off")

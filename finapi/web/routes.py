@@ -28,6 +28,8 @@ from finapi.web.insiders import forms as insider_filings
 from finapi.web.insiders import holdings, totals, trades
 from finapi.web.pages import documents, front, mail_links, market, search, status_page
 from finapi.web.pages import filings as filing_pages
+from finapi.web.pages.admin import acting
+from finapi.web.pages.admin import shown as admin
 from finapi.web.pages.company import chart_set, filing_list, owners, proof, segment_table
 from finapi.web.pages.company import overview as overview_page
 from finapi.web.pages.company import series as series_page
@@ -98,6 +100,15 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/account/do/{action}", own.act, "none", 0, "app", "The forms of these pages", own.ACTION_PARAMS,
           page=True),
     Route("POST", "/account/end-others", own.end_others, "none", 0, "app", "End all other sessions", page=True),
+    _page("/admin", admin.health, "How the parts stand"),
+    _page("/admin/accounts", admin.accounts, "Accounts", admin.SEARCH_PARAMS),
+    _page("/admin/accounts/{account}", admin.account, "An account", admin.ACCOUNT_PARAMS),
+    _page("/admin/invites", admin.codes, "Invite codes"),
+    _page("/admin/intake", admin.intake, "What came in, and what did not"),
+    _page("/admin/deliveries", admin.deliveries, "Deliveries that failed"),
+    _page("/admin/audit", admin.log, "What operators did", admin.AUDIT_PARAMS),
+    Route("POST", "/admin/do/{action}", acting.act, "none", 0, "app", "The forms of these pages", acting.ACTION_PARAMS,
+          page=True),
     _page("/docs", docs.index, "The documentation", docs.INDEX_PARAMS),
     _page("/docs/{name}", docs.guide, "A guide", docs.NAME_PARAMS),
     _page("/docs/api/{name}", docs.operation, "The reference of a call", docs.NAME_PARAMS),

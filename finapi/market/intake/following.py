@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from finapi.accounts import audit
+from finapi.app import App
 from finapi.core.clock import iso
 from finapi.edgar.forms import FETCHED
 from finapi.market.reference import companies
@@ -110,9 +112,18 @@ def in_trouble(tx: Transaction) -> list[dict[str, Any]]:
     return [dict(row) for row in tx.all("documents_in_trouble")]
 
 
-def retry(tx: Transaction, accession: str | None, now: datetime) -> int:
-    """Ask again at once, and as often as at first, for one of :func:`in_trouble` or all of them; how many those are."""
-    return tx.run("retry_documents", accession=accession, now=iso(now))
+def states(tx: Transaction) -> list[Row]:
+    """Where the poller stands: ``name`` and ``value`` of each of its watermarks."""
+    return tx.all("poll_states")
+
+
+def retry(app: App, accessions: Sequence[str | None], now: datetime, by: audit.By | None = None) -> list[int]:
+    """Ask for these of :func:`in_trouble` (None: all) again at once, and as often as at first; how many those are."""
+    with app.db.write() as tx:
+        found = [tx.run("retry_documents", accession=accession, now=iso(now)) for accession in accessions]
+        if any(found):
+            audit.put(tx, by, "retry", now, said=" ".join(one or "all" for one in accessions))
+        return found
 
 
 def given_up(tx: Transaction) -> int:

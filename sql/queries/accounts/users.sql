@@ -18,10 +18,18 @@ SELECT id FROM users WHERE id > :id AND deleted_at IS NULL ORDER BY id LIMIT :li
 SELECT users.email, users.uuid, userplans.plan, userplans.total_limit_api - userplans.reach_limit_api AS balance,
     CASE WHEN users.deleted_at IS NOT NULL THEN 'deleted' WHEN users.locked_at IS NOT NULL THEN 'locked'
         WHEN users.verify_email THEN 'active' ELSE 'unverified' END AS state,
-    users.created_at, users.credit_cents / 100.0 AS credit_balance
+    users.created_at, users.credit_cents / 100.0 AS credit_balance, users.usertype
 FROM users
 LEFT JOIN userplans ON userplans.user_id = users.id
-ORDER BY users.id
+WHERE :text = '' OR instr(users.email, :text) > 0 OR users.uuid = :text
+ORDER BY iif(:limit < 0, users.id, -users.id)
+LIMIT :limit
+
+-- name: email_by_uuid
+SELECT email FROM users WHERE uuid = :uuid AND deleted_at IS NULL
+
+-- name: make_admin
+UPDATE users SET usertype = 'admin' WHERE id = :id
 
 -- name: erase_user
 UPDATE users
@@ -74,7 +82,7 @@ LEFT JOIN userplans ON userplans.user_id = users.id
 WHERE api_keys.fingerprint = :fingerprint AND api_keys.refused = 0 AND users.locked_at IS NULL
 
 -- name: caller_by_session
-SELECT users.id, users.uuid, users.email, userplans.plan, userplans.current_period_end
+SELECT users.id, users.uuid, users.email, userplans.plan, userplans.current_period_end, users.usertype
 FROM sessions
 JOIN users ON users.id = sessions.user_id
 LEFT JOIN userplans ON userplans.user_id = users.id

@@ -83,3 +83,13 @@ UPDATE deliveries SET due_at = :now, held_at = NULL, last_error = NULL WHERE use
 
 -- name: webhook_secrets_after
 SELECT user_id AS id FROM webhook_secrets WHERE user_id > :id ORDER BY user_id LIMIT :limit
+
+-- name: failed_deliveries
+-- Of every account; of the receiver no more than its host.
+SELECT deliveries.delivery_id, users.email, users.uuid AS account, deliveries.event_type, deliveries.state, deliveries.lane,
+    deliveries.attempts, deliveries.last_error, deliveries.created_at
+FROM deliveries
+JOIN users ON users.id = deliveries.user_id
+WHERE deliveries.state IN ('retry_pending', 'dropped')
+ORDER BY deliveries.id DESC
+LIMIT :limit

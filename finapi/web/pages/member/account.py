@@ -102,7 +102,9 @@ def _of(call: Call, path: str, **given: Any) -> Any:
 
 def _page(call: Call, place: str, user: Any, *body: Html | None) -> Response:
     done = ACTIONS.get(call.request.query.get("done", [""])[0])
-    links = [h.a(said, href=to, aria_current="page" if to == place else None) for to, said in PLACES.items()]
+    admins = {"/admin": "Operators"} if call.caller and call.caller.admin else {}
+    places = {**PLACES, **admins}.items()
+    links = [h.a(said, href=to, aria_current="page" if to == place else None) for to, said in places]
     head = h.header(h.h1(PLACES[place]), h.p(user["email"], class_="quiet"), class_="subject")
     said = done and h.p(done[2], role="status", class_="note")
     made = frame.page(

@@ -82,3 +82,6 @@ WHERE (:accession IS NULL OR accession = :accession) AND (state = 'refused' OR (
 
 -- name: forget_documents
 DELETE FROM wanted_documents WHERE done_at < :before
+
+-- name: poll_states
+SELECT name, value FROM poll_state ORDER BY name

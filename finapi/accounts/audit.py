@@ -1,0 +1,42 @@
+"""The audit log: what operators did, each written in the transaction that did it. Rows are added, never changed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError
+from finapi.store.db import Refused, Row, Transaction
+
+
+class By(NamedTuple):
+    """Who acts, and from where: an admin by number, or with None the command line.
+
+    ``once`` names the form that asked for it: what it asks for is done once, however often it is sent.
+    """
+
+    user_id: int | None
+    place: str
+    once: str | None = None
+
+
+def put(tx: Transaction, by: By | None, action: str, now: datetime, subject: int | None = None, said: str = "") -> None:
+    """Write down what is done in this transaction; with None it is an account's own doing, and no operator's.
+
+    FORBIDDEN for whoever is no admin any more, CONFLICT for a form that was sent before: nothing is done then.
+    """
+    if by is None:
+        return
+    values = {"by_user": by.user_id, "place": by.place, "once": by.once, "now": iso(now)}
+    try:
+        written = tx.run("insert_audit", values, action=action, subject=subject, detail=said)
+    except Refused:
+        raise ApiError("CONFLICT", "This form was sent before, and what it asks for was done.") from None
+    if not written:
+        raise ApiError("FORBIDDEN", "This account is no admin's.")
+
+
+def listed(tx: Transaction, limit: int, before: int | None = None) -> list[Row]:
+    """What was done, the last first: id, at, who, action, account, account_uuid, detail, place."""
+    return tx.all("audit_before", limit=limit, before=2**62 if before is None else before)

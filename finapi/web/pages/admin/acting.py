@@ -1,0 +1,204 @@
+"""What an admin does by a form: the password is asked for again, each form is done once, and all is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import wraps
+from typing import NamedTuple
+
+from finapi.accounts import audit, invites, plans, sessions, users
+from finapi.accounts.audit import By
+from finapi.core.errors import ApiError, UsageError, invalid_param
+from finapi.delivery import replacing, webhooks
+from finapi.market.intake import following
+from finapi.web.accounts.auth import LOGIN_BODY
+from finapi.web.html import frame
+from finapi.web.html.tags import Child, Html, h
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import in_path, read_body
+from finapi.web.pages import cookie
+from finapi.web.pages.asked import with_query
+from finapi.web.pages.member import signing_in
+
+ACTION_PARAMS = (in_path("action"),)
+MOST_TOKENS, MOST_DAYS, MOST_NOTE = 10**12, 3650, 200
+
+Fields = Mapping[str, str]
+Handler = Callable[[Call], Response]
+
+
+class Act(NamedTuple):
+    """What a form does, the page that it stands on, and what is said when it is done."""
+
+    do: Callable[[Call, Fields, By], None]
+    place: str
+    said: str
+    asks: bool = True  # for the password
+
+
+def for_admins(handler: Handler) -> Handler:
+    """A page of operators: a visitor is asked to sign in, FORBIDDEN for every other account; kept by no cache."""
+
+    @wraps(handler)
+    def shown(call: Call) -> Response:
+        if call.caller is None:
+            return signing_in.login_form(call, call.request.target.rstrip("?"), status=401)
+        if not call.caller.admin:
+            raise ApiError("FORBIDDEN", "This page is for the operators of this host.")
+        made = handler(call)
+        made.headers["Cache-Control"] = "no-store"
+        return made
+
+    return shown
+
+
+def form(call: Call, action: str, button: str, *fields: Child, account: str = "") -> Html:
+    """The form of an action, with the password again where the action asks for it."""
+    hidden = {"once": call.app.new_uuid(), "account": account}
+    # Several of them stand on a page: a label is around its input, as an id would not be the only one.
+    asks = ACTS[action].asks and h.label(
+        "Your password ",
+        h.input(name="password", type="password", required=True, autocomplete="current-password", maxlength=1024),
+    )
+    return cookie.form(
+        call, f"/admin/do/{action}", button,
+        [h.input(type="hidden", name=name, value=value) for name, value in hidden.items() if value],
+        *fields, asks, class_="filters",
+    )  # fmt: skip
+
+
+def field(label: str, name: str, **more: object) -> Html:
+    """An input of such a form."""
+    return h.label(label, " ", h.input(name=name, required=True, **more))
+
+
+@for_admins
+def act(call: Call) -> Response:
+    """What a form asks for, and back to its page; a page that says why not."""
+    fields, name = cookie.checked(call), call.params["action"]
+    if name not in ACTS:
+        raise ApiError("NOT_FOUND", "There is no such form.")
+    action, account = ACTS[name], fields.get("account", "")
+    place = f"{action.place}/{account}" if action.place == ACCOUNTS else action.place
+    try:
+        by = _confirmed(call, fields, action.asks)
+        action.do(call, fields, by)
+    except UsageError as error:
+        return _refused(call, place, invalid_param("form", f"{error}."))
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        return _refused(call, place, error)
+    return cookie.see(with_query(place, done=name))
+
+
+def _confirmed(call: Call, fields: Fields, asks: bool) -> By:
+    """Who acts by this form; INVALID_CREDENTIALS without the password, LOGIN_LOCKED after too many wrong ones."""
+    caller, once = call.caller, fields.get("once", "")
+    assert caller is not None
+    if not once or len(once) > 36:
+        raise invalid_param("once", "The form is not whole. Load the page anew.")
+    if asks:
+        body = read_body(LOGIN_BODY, {"email": caller.email, "password": fields.get("password") or "none"})
+        address = call.request.address
+        if sessions.confirm(call.app, caller.email, body["password"], address, call.now)["id"] != caller.id:
+            raise ApiError("FORBIDDEN", "This is the password of another account.")
+    return By(caller.id, call.request.address, once)
+
+
+def _refused(call: Call, place: str, error: ApiError) -> Response:
+    wrong = error.code == "INVALID_CREDENTIALS"
+    message = "The password is not that of your account." if wrong else error.message
+    body = h.p(message, role="alert"), h.p(h.a("Back", href=place))
+    made = frame.page(call, "Not done", *body, status=403 if wrong else error.status)
+    made.headers.update(error.headers)
+    return made
+
+
+def _email(call: Call, fields: Fields) -> str:
+    with call.app.db.read() as tx:
+        return users.email_of(tx, fields.get("account", ""))
+
+
+def _user_id(call: Call, fields: Fields) -> int:
+    return users.id_of(call.app, _email(call, fields))
+
+
+def _number(fields: Fields, name: str, most: int) -> int:
+    text = fields.get(name, "")
+    if not (text.isascii() and text.isdecimal() and len(text) <= 13 and 1 <= int(text) <= most):
+        raise invalid_param(name, f"{name} must be a whole number from 1 to {most:,}.")
+    return int(text)
+
+
+def _lock(call: Call, fields: Fields, by: By) -> None:
+    users.set_locked(call.app, _email(call, fields), True, call.now, by)
+
+
+def _unlock(call: Call, fields: Fields, by: By) -> None:
+    users.set_locked(call.app, _email(call, fields), False, call.now, by)
+
+
+def _revoke(call: Call, fields: Fields, by: By) -> None:
+    replacing.revoke(call.app, _email(call, fields), call.now, by)
+
+
+def _plan(call: Call, fields: Fields, by: By) -> None:
+    plans.check(call.app.config, fields.get("plan", ""))
+    plans.change_plan(call.app, _user_id(call, fields), fields["plan"], call.now, by)
+
+
+def _credit(call: Call, fields: Fields, by: By) -> None:
+    users.add_credit(call.app, _email(call, fields), plans.cents(fields.get("amount", "").strip()), call.now, by)
+
+
+def _grant(call: Call, fields: Fields, by: By) -> None:
+    tokens = _number(fields, "tokens", MOST_TOKENS)
+    plans.grant(call.app, _user_id(call, fields), tokens, call.now, by)
+
+
+def _invite(call: Call, fields: Fields, by: By) -> None:
+    note, days = fields.get("note", "").strip(), fields.get("days") and _number(fields, "days", MOST_DAYS)
+    if not note.isprintable() or len(note) > MOST_NOTE:
+        raise invalid_param("note", f"note must be printable and of at most {MOST_NOTE} characters.")
+    invites.create(call.app, call.now, lifetime=timedelta(days=days) if days else None, note=note or None, by=by)
+
+
+def _revoke_invite(call: Call, fields: Fields, by: By) -> None:
+    invites.revoke(call.app, fields.get("code", ""), call.now, by)
+
+
+def _retry(call: Call, fields: Fields, by: By) -> None:
+    if not sum(following.retry(call.app, [fields.get("accession") or None], call.now, by)):
+        raise ApiError("CONFLICT", "There is nothing to ask for again.")
+
+
+def _redeliver(call: Call, fields: Fields, by: By) -> None:
+    user_id, delivery = _user_id(call, fields), fields.get("delivery_id", "")
+    webhooks.redeliver(
+        call.app, user_id, delivery, call.now,
+        lambda tx, _: audit.put(tx, by, "redeliver", call.now, user_id, delivery),
+    )  # fmt: skip
+
+
+ACCOUNTS = "/admin/accounts"
+ACTS = {
+    "lock": Act(_lock, ACCOUNTS, "The account is locked, its sessions are ended."),
+    "unlock": Act(_unlock, ACCOUNTS, "The account is open again."),
+    "revoke": Act(_revoke, ACCOUNTS, "Its sessions are ended; a new key is mailed in place of the old one."),
+    "plan": Act(_plan, ACCOUNTS, "The plan begins now."),
+    "credit": Act(_credit, ACCOUNTS, "The dollars are in the wallet."),
+    "grant": Act(_grant, ACCOUNTS, "The tokens are added."),
+    "invite": Act(_invite, "/admin/invites", "The code is made."),
+    "revoke-invite": Act(_revoke_invite, "/admin/invites", "The code opens nothing any more."),
+    "retry": Act(_retry, "/admin/intake", "They are asked for again at once.", asks=False),
+    "redeliver": Act(_redeliver, "/admin/deliveries", "It is sent again.", asks=False),
+}
+
+
+def done(call: Call) -> Child:
+    """What the form that led here has done."""
+    action = ACTS.get(call.request.query.get("done", [""])[0])
+    return action and h.p(action.said, role="status", class_="note")

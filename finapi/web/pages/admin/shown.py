@@ -1,0 +1,211 @@
+"""What operators see: how the parts stand, accounts, invites, what came in and what did not, deliveries, the log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from finapi.accounts import audit, billing, invites, plans, users
+from finapi.core.errors import ApiError
+from finapi.delivery import webhooks
+from finapi.market.intake import following
+from finapi.ops import status
+from finapi.store import heartbeats
+from finapi.web.html import figures, frame
+from finapi.web.html.figures import GridColumn
+from finapi.web.html.tags import Child, Html, h
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import Param, in_path
+from finapi.web.pages.admin.acting import done, field, for_admins, form
+from finapi.web.pages.asked import section, with_query
+
+PLACES = {
+    "/admin": "Health", "/admin/accounts": "Accounts", "/admin/invites": "Invites", "/admin/intake": "Intake",
+    "/admin/deliveries": "Deliveries", "/admin/audit": "Audit log",
+}  # fmt: skip
+SEARCH_PARAMS = (Param("q", default="", empty=True),)
+ACCOUNT_PARAMS = (in_path("account"),)
+AUDIT_PARAMS = (Param("before", "integer", least=1),)
+SHOWN = 100
+DAYS = 30
+
+
+def _page(call: Call, place: str, *body: Child, title: str = "") -> Response:
+    links = [h.a(said, href=to, aria_current="page" if to == place else None) for to, said in PLACES.items()]
+    tabs = h.nav(links, class_="tabs", aria_label="Operators")
+    heading = h.header(h.h1(title or PLACES[place]), class_="subject")
+    return frame.page(call, title or PLACES[place], heading, tabs, done(call), *body, wide=True)
+
+
+def _list(said: str, columns: tuple[GridColumn, ...], rows: list[Any], none: str) -> Html:
+    return figures.grid(said, columns, rows) if rows else h.p(none, class_="quiet")
+
+
+@for_admins
+def health(call: Call) -> Response:
+    """The page at ``/admin``: the parts, what waits, and the size of the store."""
+    app = call.app
+    try:
+        parts = [{"name": name, **_part(one)} for name, one in status.components(app).items()]
+    except ApiError:
+        parts = []
+    with app.db.read() as tx:
+        waiting, given_up = status.queues(tx, call.now), following.given_up(tx)
+        rows = audit.listed(tx, 10)
+    waits = [(name.capitalize(), f"{number:,}") for name, number in {**waiting, "given up": given_up}.items()]
+    sizes = {name: f"{size / 1e6:,.1f} MB" for name, size in app.db.sizes().items()}
+    size = figures.facts([("Database", sizes["pages"]), ("Unused", sizes["free"]), ("Log", sizes["wal"])], "held")
+    columns = ("Part=*name", "State=status", "Why=reason", "Checked=@checked_at")
+    return _page(
+        call, "/admin", section("Parts", _list("At the last check", columns, parts, "No check has run yet.")),
+        section("Waiting", figures.facts(waits, "held")),
+        section("Store", size), section("What was done last", _log(rows)),
+    )  # fmt: skip
+
+
+def _part(one: Any) -> dict[str, Any]:
+    return {"status": one.status, "reason": one.reason, "checked_at": one.checked_at}
+
+
+def _account(email: str, uuid: str) -> Html:
+    return figures.name(email, f"/admin/accounts/{uuid}")
+
+
+@for_admins
+def accounts(call: Call) -> Response:
+    """The page at ``/admin/accounts``: the newest, or those that a part of an email finds."""
+    text = call.params["q"]
+    with call.app.db.read() as tx:
+        rows = users.listed(tx, text, SHOWN)
+    search = h.form(
+        figures.entry("Email or uuid", "q", text, "search", maxlength=200), h.button("Search"), method="get",
+        action="/admin/accounts", class_="filters",
+    )  # fmt: skip
+    columns: tuple[GridColumn, ...] = (
+        ("Email", lambda one: _account(one["email"], one["uuid"])), "Plan=plan", ">Tokens left=balance",
+        "State=state", "Type=usertype", "Since=@created_at",
+    )  # fmt: skip
+    said = f"{len(rows)} accounts" if len(rows) < SHOWN else f"The newest {SHOWN}"
+    return _page(call, "/admin/accounts", search, _list(said, columns, rows, "No account has such an email."))
+
+
+@for_admins
+def account(call: Call) -> Response:
+    """The page of an account: what it has and spends, and what can be done with it."""
+    uuid = call.params["account"]
+    with call.app.db.read() as tx:
+        email = users.email_of(tx, uuid)
+        row = users.listed(tx, uuid, 1)[0]
+    user_id = users.id_of(call.app, email)
+    with call.app.db.read() as tx:
+        spent: list[Any] = list(billing.usage(tx, user_id, DAYS, call.now)["top_endpoints"])
+    has = [
+        *(("Plan", row["plan"]), ("Tokens left", figures.whole(row["balance"] or 0)), ("State", row["state"])),
+        *(("Wallet", f"{row['credit_balance']:,.2f} dollars"), ("Type", row["usertype"])),
+        ("Since", row["created_at"][:10]),
+    ]
+    columns = ("Endpoint=#endpoint", ">Calls=calls", ">Tokens=tokens")
+    used = _list(f"The last {DAYS} days", columns, spent, "Nothing was spent.")
+    body = (figures.facts(has, "held"), _forms(call, uuid, row), section("Usage", used))
+    return _page(call, "/admin/accounts", *body, title=email)
+
+
+def _forms(call: Call, uuid: str, row: Any) -> Html:
+    choices = {plan: plan for plan in plans.catalogue(call.app.config)}
+    amount = field("Dollars", "amount", inputmode="decimal", pattern=r"[0-9]{1,9}(\.[0-9]{1,2})?", size=10)
+    ways: tuple[tuple[str, str, Child], ...] = (
+        ("unlock", "Open it again", "") if row["state"] == "locked" else ("lock", "Lock", ""),
+        ("revoke", "End its sessions, replace its key", ""),
+        ("plan", "Change the plan", figures.options("Plan", "plan", row["plan"], choices)),
+        ("credit", "Add to the wallet", amount),
+        ("grant", "Grant tokens", field("Tokens", "tokens", type="number", min=1)),
+    )
+    return section("Change", [form(call, name, said, fields, account=uuid) for name, said, fields in ways])
+
+
+@for_admins
+def codes(call: Call) -> Response:
+    """The page at ``/admin/invites``."""
+    with call.app.db.read() as tx:
+        rows = invites.listed(call.app, tx, call.now)[: -SHOWN - 1 : -1]
+    make = form(
+        call, "invite", "Make a code", h.label("Note ", h.input(name="note", maxlength=200)),
+        h.label("Days, or for ever ", h.input(name="days", type="number", min=1, max=3650)),
+    )  # fmt: skip
+    revoke = form(call, "revoke-invite", "Revoke", field("Code", "code", autocomplete="off"))
+    columns = (
+        "Code=#code", "State=state", "Note=note", "Made=@created_at", "Ends=@expires_at", "Used=@used_at", "By=used_by",
+    )  # fmt: skip
+    listed = _list(f"The newest {len(rows)}", columns, rows, "There is no code yet.")
+    return _page(call, "/admin/invites", section("New", make), section("Revoke", revoke), section("Codes", listed))
+
+
+@for_admins
+def intake(call: Call) -> Response:
+    """The page at ``/admin/intake``: the poller and what it stored last, and the documents that did not come."""
+    every = call.app.config.poll_every
+    with call.app.db.read() as tx:
+        steps, times = heartbeats.beats(tx), heartbeats.freshness(tx)
+        states, followed = following.states(tx), len(following.listed(tx))
+        given_up, rows = following.given_up(tx), following.in_trouble(tx)[:SHOWN]
+    polls = f"The feed is looked at every {every:g} seconds." if every else "Nothing polls here (--poll-every SECONDS)."
+    came = [(f"Last {kind.replace('_', ' ')}", (at or "never")[:16].replace("T", " ")) for kind, at in times.items()]
+    beats = [{"name": one.name, "at": one.at, "ms": one.took_ms, "failure": one.failure} for one in steps.values()]
+    last = _list(
+        "The last step of each", ("Step=*name", "Ended=@at", ">ms=ms", "Failed=failure"), beats, "No step was made yet."
+    )
+    columns: tuple[GridColumn, ...] = (
+        *("Filing=*accession", "Form=form", "CIK=cik", "State=state", ">Tries=tries"),
+        *("Why=reason", "Given up=@given_up_at", "Next try=@next_try_at"),
+        ("", lambda one: form(call, "retry", "Retry", _hidden("accession", one["accession"]))),
+    )
+    said = f"{given_up:,} given up; the last {len(rows)} of those in trouble"
+    marks = _list("Where it stands", ("Mark=*name", "At=value"), states, "It has not begun.")
+    return _page(
+        call, "/admin/intake", section("Came in", figures.facts(came, "held"), last),
+        section("Poller", h.p(f"{polls} {followed:,} companies are followed."), marks),
+        section("Refused and put off", rows and form(call, "retry", "Retry all"),
+                _list(said, columns, rows, "No document was refused.")),
+    )  # fmt: skip
+
+
+def _hidden(name: str, value: str) -> Html:
+    return h.input(type="hidden", name=name, value=value)
+
+
+@for_admins
+def deliveries(call: Call) -> Response:
+    """The page at ``/admin/deliveries``: those that failed, of all accounts."""
+    with call.app.db.read() as tx:
+        rows, waiting = webhooks.failed(tx, SHOWN), status.queues(tx, call.now)["webhooks"]
+
+    def again(one: Any) -> Child:
+        if one["state"] != "dropped":
+            return ""
+        return form(call, "redeliver", "Send again", _hidden("delivery_id", one["delivery_id"]), account=one["account"])
+
+    columns: tuple[GridColumn, ...] = (
+        ("Account", lambda one: _account(one["email"], one["account"])),
+        *("Event=event_type", "Made=@created_at", "State=state", "To=host", ">Attempts=attempts", "Why=last_error"),
+        ("", again),
+    )
+    said = f"The last {len(rows)} that failed; {waiting:,} wait"
+    return _page(call, "/admin/deliveries", _list(said, columns, rows, f"No delivery failed; {waiting:,} wait."))
+
+
+@for_admins
+def log(call: Call) -> Response:
+    """The page at ``/admin/audit``."""
+    with call.app.db.read() as tx:
+        rows = audit.listed(tx, SHOWN, call.params["before"])
+    more = len(rows) == SHOWN and h.p(h.a("Older", href=with_query("/admin/audit", before=rows[-1]["id"])))
+    return _page(call, "/admin/audit", _log(rows), more)
+
+
+def _log(rows: list[Any]) -> Html:
+    columns: tuple[GridColumn, ...] = (
+        *("When=@at", "Who=who", "What=action"),
+        ("Account", lambda one: one["account"] and h.a(one["account"], href=f"/admin/accounts/{one['account_uuid']}")),
+        *("Detail=detail", "From=place"),
+    )
+    return _list("Newest first", columns, rows, "Nothing was done yet.")

@@ -1,0 +1,16 @@
+-- name: insert_audit
+-- Nothing, unless it is the command line or an admin whose account is open.
+INSERT INTO audit (at, by_user, action, subject, detail, place, once)
+SELECT :now, :by_user, :action, :subject, :detail, :place, :once
+WHERE :by_user IS NULL
+    OR EXISTS (SELECT 1 FROM users WHERE id = :by_user AND usertype = 'admin' AND locked_at IS NULL)
+
+-- name: audit_before
+SELECT audit.id, audit.at, coalesce(admins.email, 'command line') AS who, audit.action, subjects.email AS account,
+    subjects.uuid AS account_uuid, audit.detail, audit.place
+FROM audit
+LEFT JOIN users AS admins ON admins.id = audit.by_user
+LEFT JOIN users AS subjects ON subjects.id = audit.subject
+WHERE audit.id < :before
+ORDER BY audit.id DESC
+LIMIT :limit
