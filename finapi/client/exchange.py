@@ -139,7 +139,7 @@ def conversation(first: ApiRequest, tries: int) -> Conversation:
         if told is not None and told > LONGEST_WAIT:
             raise failure
         # Spread, so that many who were refused at once do not come back at once.
-        yield told if told is not None else WAITS[min(number, len(WAITS)) - 1] * (0.5 + random.random() / 2)
+        yield told if told is not None else WAITS[min(number, len(WAITS)) - 1] * (0.5 + random.random() / 2)  # nosec B311
     raise AssertionError("a call is tried once at least")
 
 

@@ -120,7 +120,7 @@ class FaultPlan:
                 raise ApiError("CONFLICT", f"There are {MOST} faults already.")
             self._number += 1
             when = {name: value for name, value in body.items() if name in WHEN}
-            chance = random.Random(f"{self._seed} {self._number}")
+            chance = random.Random(f"{self._seed} {self._number}")  # nosec B311
             fault = Fault(f"flt_{self._number}", does, **when, chance=chance)
             self._faults.append(fault)
         return fault
