@@ -572,8 +572,8 @@ def test_serve_and_demo_have_no_control() -> None:
         for file in root.rglob("*.py")
         if "finapi.testing" in file.read_text("utf-8") and not file.is_relative_to(root / "testing")
     ]
-    # The verb itself, and a caller of WSGI applications.
-    assert sorted(importers) == ["verbs/asking.py", "verbs/serving.py"]
+    # The verb itself, the one that grades servers, and a caller of WSGI applications.
+    assert sorted(importers) == ["verbs/asking.py", "verbs/grading.py", "verbs/serving.py"]
 
 
 def test_worlds_that_are_no_more_leave_nothing(server: FinapiServer) -> None:
