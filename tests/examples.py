@@ -36,6 +36,7 @@ MASKS = {
 # The secrets of the test vectors are public.
 SECRETS = {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLasw"}
 ENTRIES = 2
+URL = "https://finapi.example.com"
 # What is asked beside or instead of the document's own examples where those find nothing in the demo.
 _YEARS = {"filed_at_days": 3650}
 ASKED: dict[str, dict[str, Any]] = {
@@ -52,7 +53,7 @@ ASKED: dict[str, dict[str, Any]] = {
 def made() -> dict[str, Any]:
     """The example of each operation that answers JSON."""
     source = FixedSource()
-    app = apps.in_memory(Config(**LIFTED), FixedClock(NOW), new_uuid=source.uuid)
+    app = apps.in_memory(Config(public_url=URL, **LIFTED), FixedClock(NOW), new_uuid=source.uuid)
     app = replace(app, random_bytes=source.draw)
     try:
         world, client = World(app), Client(app)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +16,9 @@ from finapi.core.config import Config
 from finapi.server import running
 from finapi.web.openapi import document
 from finapi.web.routes import ROUTES
+from tests import npm
 from tests.described import LIFTED, World
+from tests.npm import run
 
 pytestmark = pytest.mark.slow
 
@@ -68,13 +68,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
         yield server.url, worlds[0].key
 
 
-def run(place: Path, *words: str) -> str:
-    """What a command prints; it must end well."""
-    done = subprocess.run(words, cwd=place, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def write(place: Path, name: str, text: str) -> str:
     (place / name).write_text(text, encoding="utf-8")
     return str(place / name)
@@ -106,22 +99,7 @@ def test_a_python_client_is_generated_without_a_warning_and_makes_a_call(
 
 
 def test_typescript_clients_compile_strictly_and_make_ten_calls_each(tmp_path: Path, served: tuple[str, str]) -> None:
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is None or node is None:
-        pytest.skip("node and npm are not installed")
-    package: dict[str, Any] = {"private": True, "type": "module", "dependencies": PACKAGES}
-    write(tmp_path, "package.json", json.dumps(package))
-    installed = subprocess.run(
-        [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    if installed.returncode != 0:
-        pytest.skip(f"npm does not reach its registry: {installed.stderr.strip().splitlines()[-1]}")
-    bin = tmp_path / "node_modules" / ".bin"
+    bin = npm.installed(tmp_path, PACKAGES)
     write(tmp_path, "openapi.json", json.dumps(document("", ROUTES)))
     run(tmp_path, str(bin / "openapi-typescript"), "openapi.json", "-o", "api.ts")
     run(tmp_path, str(bin / "openapi-ts"), "-i", "openapi.json", "-o", "hey", "-c", "@hey-api/client-fetch")
@@ -130,4 +108,4 @@ def test_typescript_clients_compile_strictly_and_make_ten_calls_each(tmp_path: P
     run(tmp_path, str(bin / "tsc"), "--project", ".")
     run(tmp_path, str(bin / "esbuild"), "main.ts", "--bundle", "--platform=node", "--format=esm", "--outfile=main.mjs")
     said = f"AAPL 3 true 2 AAPL AAPL 2 1 {__version__} UNKNOWN_TICKER"
-    assert run(tmp_path, node, "main.mjs", *served).splitlines() == [f"openapi-fetch {said}", f"hey-api {said}"]
+    assert run(tmp_path, "node", "main.mjs", *served).splitlines() == [f"openapi-fetch {said}", f"hey-api {said}"]

@@ -8,6 +8,7 @@ import pytest
 
 from finapi.web.http.call import Call, Route
 from finapi.web.http.messages import Response, read_request
+from finapi.web.openapi import ABOUT, document
 from finapi.web.router import Match, Router
 from finapi.web.routes import ROUTES
 
@@ -192,3 +193,16 @@ def test_what_is_kept_for_an_idempotency_key_is_free_needs_an_account_and_holds_
     assert {route.auth for route in once.values()} <= {"session", "either", "key"}
     told = [str(route.shape) for route in once.values()]
     assert not any(word in shape for shape in told for word in ("'secret'", "'api_key'", "'token'"))
+
+
+def test_each_operation_says_what_it_is_for_what_it_costs_and_one_thing_to_know() -> None:
+    paths = document("", ROUTES)["paths"]
+    operations = {one["operationId"]: one for item in paths.values() for one in item.values()}
+    own = {name for name in operations if not name.endswith("_") and "insider_module" not in name}
+    assert own == set(ABOUT), "a route has its line in finapi/web/about.toml"
+    for one in operations.values():
+        cost = one["x-token-cost"]
+        said = f"Costs {cost} token{'' if cost == 1 else 's'}, refunded" if cost else "Costs nothing."
+        assert said in one["description"]
+        assert not one["description"].lower().startswith(one["summary"].lower())
+        assert len(one["description"].split()) > 12

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import Any
 
 from finapi import __version__
+from finapi.accounts import users
 from finapi.core import passwords
 from finapi.core.errors import STATUS_OF
 from finapi.store import idempotency
@@ -44,6 +46,10 @@ a schema Error. Unknown query names and body members are ignored. HEAD works whe
 allows. A list comes as CSV or NDJSON when `Accept` asks for it, as `x-tables` of its answer shows. Tickers are taken in
 any spelling, CIKs with or without leading zeros, accession numbers with or without dashes. Examples are real answers on
 demo data, lists cut short."""
+_CHANGED = "What changed in which version."
+
+# What an operation is for and one thing to know of it, by its id; what it costs follows from its route.
+ABOUT: dict[str, str] = tomllib.loads((resources.files("finapi.web") / "about.toml").read_text(encoding="utf-8"))
 
 # By the first segment after /api/v1, or the path itself.
 TAGS = {
@@ -74,9 +80,9 @@ TAGS = {
 }
 
 
-def document(public_url: str, routes: Iterable[Route]) -> dict[str, Any]:
+def document(public_url: str, routes: Sequence[Route]) -> dict[str, Any]:
     """The document of these routes, as JSON values; ``public_url`` is its server, "/" when empty."""
-    answers = Answers()
+    answers, going = Answers(), any(route.deprecated for route in routes)
     paths: dict[str, dict[str, Any]] = {}
     for route in (route for route in routes if not route.page):
         for path in route.paths:
@@ -89,9 +95,10 @@ def document(public_url: str, routes: Iterable[Route]) -> dict[str, Any]:
             "version": __version__,
             "summary": "Market data derived from SEC filings.",
             "description": DESCRIPTION,
+            "contact": {"name": "Whoever runs this server", **({"url": public_url} if public_url else {})},
             "license": {"name": "MIT", "identifier": "MIT"},
         },
-        "externalDocs": {"url": f"{public_url}/changelog", "description": "What changed in which version."},
+        **({"externalDocs": {"url": f"{public_url}/changelog", "description": _CHANGED}} if public_url else {}),
         "servers": [{"url": public_url or "/"}],
         "tags": [{"name": name, "description": text} for name, text in TAGS.items() if name in used],
         "paths": paths,
@@ -103,7 +110,7 @@ def document(public_url: str, routes: Iterable[Route]) -> dict[str, Any]:
                 "session": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
             },
             "parameters": {"IdempotencyKey": _IDEMPOTENCY_KEY, "Format": _FORMAT},
-            "headers": HEADERS,
+            "headers": {name: one for name, one in HEADERS.items() if going or name not in _OF_GOING},
             "schemas": answers.schemas,
             "responses": answers.responses,
             "examples": answers.examples,
@@ -116,14 +123,13 @@ def _operation(route: Route, path: str, answers: Answers) -> dict[str, Any]:
         "operationId": _operation_id(route, path),
         "tags": [_tag(path)],
         "summary": route.summary,
+        "description": _about(route),
         "security": _SECURITY[route.auth],
         "x-token-cost": route.cost,
         "responses": answers.of(route),
     }
     if route.deprecated is not None:
         operation["deprecated"] = True
-    if route.unserved:
-        operation["description"] = f"Not served, and refused: {', '.join(route.unserved)}."
     parameters = [_parameter(param) for param in route.params]
     if route.idempotent:
         parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
@@ -134,6 +140,14 @@ def _operation(route: Route, path: str, answers: Answers) -> dict[str, Any]:
     if route.body is not None:
         operation["requestBody"] = _body(route)
     return operation
+
+
+def _about(route: Route) -> str:
+    said = [ABOUT.get(_operation_id(route), "")]
+    said += [f"Not served, and refused: {', '.join(route.unserved)}."] if route.unserved else []
+    plural = "" if route.cost == 1 else "s"
+    said += [f"Costs {route.cost} token{plural}, refunded when it fails." if route.cost else "Costs nothing."]
+    return " ".join(said).strip()
 
 
 def _operation_id(route: Route, path: str | None = None) -> str:
@@ -153,6 +167,8 @@ def _webhook(name: str) -> dict[str, Any]:
         "operationId": f"on_{re.sub(r'[.]', '_', name)}",
         "tags": ["webhooks"],
         "summary": summary,
+        "description": f"{_SENT}{_ON_WISH if name in users.TOPICS else ''}; free. One delivery_id may come twice.",
+        "security": [],
         "parameters": [
             {"name": header, "in": "header", "required": True, "description": text, "schema": TEXT}
             for header, text in _SIGNED.items()
@@ -162,6 +178,8 @@ def _webhook(name: str) -> dict[str, Any]:
     }
 
 
+_SENT = "For the account's receiver"
+_ON_WISH = " where it switched the topic on (PUT /api/v1/user/)"
 _SIGNED = {
     "webhook-id": "The delivery's id, the same in every attempt.",
     "webhook-timestamp": "When the attempt was made, in seconds since 1970.",
@@ -241,7 +259,7 @@ def _parameter(param: Param) -> dict[str, Any]:
 
 def _schema(param: Param) -> Schema:
     """What a parameter takes. A number beyond a bound that clamps is not wrong."""
-    body, allowed = param.place == "body", list(param.values)
+    body, allowed = param.place == "body", _told(param.values)
     text: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT if body else MAX_LENGTH}
     if param.kind == "words":
         if body:
@@ -268,6 +286,14 @@ def _schema(param: Param) -> Schema:
         if not param.clamp:
             schema["maximum"] = greatest if param.most is None else param.most
     return schema
+
+
+def _told(names: Iterable[str]) -> list[str]:
+    """The names, of those that differ in marks alone the first: to generators they are one."""
+    told: dict[str, str] = {}
+    for name in names:
+        told.setdefault(re.sub(r"\W", "_", name.lower()), name)
+    return list(told.values())
 
 
 def _example(param: Param) -> Any:
@@ -347,6 +373,7 @@ HEADERS: dict[str, dict[str, Any]] = {
     "X-Total-Count": _header("CSV and NDJSON: rows in all.", INTEGER, always=False),
     "X-Window": _header("Tables and bare lists: the windows of the list, as meta has them.", TEXT, always=False),
 }
+_OF_GOING = ("Deprecation", "Sunset", "Link")  # of a route that is going away
 _LIMITS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
 # The chain of a new account, and lists that lead to what they list: (operation, link) -> the link.
@@ -557,7 +584,7 @@ def errors(route: Route) -> set[int]:
 def _always(route: Route) -> tuple[str, ...]:
     names = ["X-API-Version", "X-Request-ID"]
     names += ["X-Tokens-Charged"] if route.tells_cost else []
-    names += ["Deprecation", "Sunset", "Link"] if route.deprecated is not None else []
+    names += _OF_GOING if route.deprecated is not None else []
     return tuple(names)
 
 

@@ -33,13 +33,14 @@ DOCUMENT: Schema = {
     "type": "object",
     "properties": {
         "openapi": const("3.1.0"),
-        "info": {"type": "object", "properties": {"title": TEXT, "version": TEXT}},
+        "info": {"type": "object", "properties": {"title": TEXT, "version": TEXT}, "additionalProperties": True},
         "servers": {"type": "array", "items": {"type": "object"}},
         "paths": {"type": "object"},
         "webhooks": {"type": "object"},
         "components": {"type": "object"},
     },
     "required": ["openapi", "info", "servers", "paths", "webhooks", "components"],
+    "additionalProperties": True,
 }
 
 OPENAPI = "openapi"

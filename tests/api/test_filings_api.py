@@ -328,6 +328,9 @@ def test_the_accession_numbers_of_a_day(ask: Any, client: Client) -> None:
     }  # fmt: skip
     rest = client.get("/api/v1/index", query={**query, "cursor": answer["next_cursor"]}).json
     assert [one["accession_number"][-1] for one in rest["accessions"]] == ["5"]
+    table = client.get("/api/v1/index", query={**query, "format": "csv"}).body.decode().splitlines()
+    assert table[0] == "accession_number,cik,form_type,accepted_at"
+    assert len(table) == len(answer["accessions"]) + 1
     assert client.get("/api/v1/index").json["details"]["param"] == "date"
     assert client.get("/api/v1/index", query={"date": "1999-01-01"}).json["accessions"] == []
 

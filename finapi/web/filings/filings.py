@@ -147,7 +147,6 @@ TEXT_PARAMS = (
 BARE_PARAMS = (*_COMPANY_AND_FORM, *_DAYS, _LIMIT, _CURSOR)
 DAY_PARAMS = (
     Param("date", "date", required=True, help="The filing date.", example="2025-05-02"),
-    Param("format", default="json", allowed=("json",), help="The only format.", example="json"),
     limit(1_000, 5_000),
     OFFSET,
     cursor("32019325000057", "[0-9]{1,18}"),

@@ -1,0 +1,30 @@
+"""Linters of OpenAPI documents at ours, by the rules in ``.ci``, which name what is allowed and why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from finapi.core.json import dumps
+from finapi.web.openapi import document
+from finapi.web.routes import ROUTES
+from tests import npm
+
+pytestmark = pytest.mark.slow
+
+RULES = Path(__file__).parents[1] / ".ci"
+# Versions that run under node 20.
+PACKAGES = {"@redocly/cli": "2.77.0", "@stoplight/spectral-cli": "6.16.3"}
+
+
+@pytest.mark.parametrize("public_url", ["", "https://finapi.net"])
+def test_redocly_and_spectral_find_nothing_in_the_document(tmp_path: Path, public_url: str) -> None:
+    bin = npm.installed(tmp_path, PACKAGES)
+    (tmp_path / "openapi.json").write_bytes(dumps(document(public_url, ROUTES)))
+    rules = ["--config", str(RULES / "redocly.yaml"), "--format", "json"]
+    found = json.loads(npm.run(tmp_path, str(bin / "redocly"), "lint", "openapi.json", *rules))
+    assert [(one["ruleId"], one["message"]) for one in found["problems"]] == []
+    rules = ["--ruleset", str(RULES / "spectral.yaml"), "--format", "json", "--fail-severity", "hint"]
+    assert npm.run(tmp_path, str(bin / "spectral"), "lint", "openapi.json", "--quiet", *rules).strip() == "[]"
