@@ -40,13 +40,13 @@ ROOMS = {
     "market.demo": 150,
     "ops": 1_290,
     "web.http": 1_445,
-    "web.html": 765,
+    "web.html": 900,  # filed HTML made inert
     "web.accounts": 775,
     "web.filings": 600,
     "web.financials": 1_250,
     "web.insiders": 920,
     "web.holdings": 1_200,
-    "web.pages": 3_600,  # the pages of operators
+    "web.pages": 3_800,  # the pages of operators; a fund's quarters, parts of a document
     "web": 2_415,  # what each call is for, and one thing to know
     "feeds": 1_925,
     "server": 310,

@@ -84,7 +84,7 @@ ROUTES: tuple[Route, ...] = (
     _page("/insider/{cik}", market.insider, "The page of an insider", market.INSIDER_PARAMS),
     _page("/screen", market.screen, "Companies by their ratios", market.SCREEN_PARAMS),
     _page("/filing/{accession_number}", filing_pages.show, "The page of a filing", filing_pages.PARAMS),
-    _page("/filing/{accession_number}/document", filing_pages.document, "Its document", filing_pages.PARAMS),
+    _page("/filing/{accession_number}/document", filing_pages.document, "Its document", filing_pages.DOCUMENT_PARAMS),
     _page("/filings", filing_pages.latest, "Filings", filing_pages.LIST_PARAMS),
     _page("/filings.atom", filing_pages.atom, "The same as a feed", filing_pages.LIST_PARAMS),
     _page("/login", signing_in.login_page, "Sign in"),

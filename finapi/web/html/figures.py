@@ -152,6 +152,11 @@ def name(text: Child, to: str) -> Html:
     return h.th(h.a(text, href=to), scope="row")
 
 
+def many(number: int, noun: str) -> str:
+    """How many of something there are: "1 call", "2,000 calls"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def facts(pairs: Iterable[tuple[str, Child]], class_: str = "pairs") -> Html:
     """Names and what they are, those that are anything."""
     return h.dl([h.div(h.dt(name), h.dd(said)) for name, said in pairs if said], class_=class_)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from finapi.core.errors import ApiError
+from finapi.web.html import figures, frame
 from finapi.web.html.tags import Child, Html, h, html
 from finapi.web.http.call import API, Call, Route
 from finapi.web.http.messages import Response
@@ -108,14 +109,14 @@ def source(call: Call, *asks: Ask, csv: str = "") -> Html:
     """The line under a table: its CSV at the address ``csv``, and the calls that give it with what they cost."""
     calls = [h.li(h.code("GET ", one.target), " (", tokens(one.route(call).cost), ")") for one in asks]
     cost = sum(one.route(call).cost for one in asks)
-    said = f"{len(calls)} call{'' if len(calls) == 1 else 's'} of the API, {tokens(cost)}"
+    said = f"{figures.many(len(calls), 'call')} of the API, {tokens(cost)}"
     file = csv and h.a("CSV", href=csv, rel="nofollow", class_="csv")
     return h.div(file, h.details(h.summary(said), h.ul(calls)), class_="source")
 
 
 def tokens(number: int) -> str:
     """A number of tokens in words."""
-    return "free" if number == 0 else f"{number} token{'' if number == 1 else 's'}"
+    return "free" if number == 0 else figures.many(number, "token")
 
 
 def missing(error: ApiError, load: str = "") -> Html:
@@ -123,6 +124,14 @@ def missing(error: ApiError, load: str = "") -> Html:
     if error.code not in NOT_HELD:
         raise error
     return h.p(error.message, " ", how(load), class_="note", role="status")
+
+
+def absent(call: Call, error: ApiError, load: str = "", text: str = "") -> Response:
+    """The page of what is not held at all, with how it comes and the search for ``text``; any other error goes on."""
+    if error.code not in NOT_HELD:
+        raise error
+    body = (h.p(error.message, role="alert"), h.p(how(load)), frame.search_form(text))
+    return frame.page(call, "Not held", *body, status=404, search=False)
 
 
 def how(load: str = "") -> Html:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from html import escape
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
+from urllib.parse import quote
+from xml.sax.saxutils import quoteattr
 
+from finapi.core.errors import ApiError
+from finapi.market.documents import contents
 from finapi.market.statements import as_filed
-from finapi.web.filings.filings import INERT
-from finapi.web.html import figures, frame
-from finapi.web.html.tags import Child, Html, h
+from finapi.web.html import figures, filed, frame
+from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import ACCESSION_NUMBER, Param
@@ -19,70 +21,116 @@ from finapi.web.pages.asked import FORMAT, Ask, ask, section
 from finapi.web.pages.company import filing_list, statements
 
 PARAMS = (ACCESSION_NUMBER, Param("statement", default="income", allowed=tuple(statements.KINDS)))
+DOCUMENT_PARAMS = (ACCESSION_NUMBER, Param("part", "integer", default=1, least=1, most=1_000))
 LIST_PARAMS = (*filing_list.FILTERS, Param("ticker", "words", empty=True), FORMAT)
 ATOM = "/filings.atom"
 
-# What runs or loads in a filed document; its policy stops it too.
-_ACTIVE = re.compile(
-    rb"<script\b.*?</script\s*>|</?(?:script|link|meta|base|iframe|frame|object|embed|form)\b[^>]*>"
-    rb"|\s(?:src|srcset|background|poster|action|on[a-z]+)\s*=\s*(?:\"(?!data:image/)[^\"]*\"|'(?!data:image/)[^']*'|[^\s\"'>]+)",
-    re.IGNORECASE | re.DOTALL,
-)
+# Of what a filer wrote nothing runs, loads or is framed, whatever is left of it.
+POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:"
 
 
 def show(call: Call) -> Response:
     """The page at ``/filing/{accession_number}``: its parties, documents and statements."""
-    accession, kind = call.params["accession_number"], call.params["statement"]
+    accession = call.params["accession_number"]
     detail = ask("/sec/filings/{accession_number}", accession_number=accession)
-    filed = ask("/xbrl/filing/{accession}/statements", accession=accession, statement=kind)
     with call.app.db.read() as tx:
         told = as_filed.report_of_filing(tx, accession) is not None
-    asks = (detail, filed) if told else (detail,)  # most forms have no statements
-    return asked.shown(call, asks, lambda: _page(call, accession, kind, asks))
+    # Most forms have no statements.
+    asks = (detail, ask("/xbrl/filing/{accession}/statements", accession=accession)) if told else (detail,)
+    return asked.shown(call, asks, lambda: _page(call, accession, asks))
 
 
-def _page(call: Call, accession: str, kind: str, asks: Sequence[Ask]) -> Response:
-    one = asks[0].answer(call)["data"]
-    documents = [*one["document_files"], *one["data_files"]]
-    columns = ("Type=*type", "Document=#document", "What it is=description", "Bytes=size")
-    parties = [h.a(who["company_name"] or who["cik"], href=f"/company/{who['cik']}") for who in one["parties"]]
-    names = [[", " if n else "", who] for n, who in enumerate(parties)]
+def _page(call: Call, accession: str, asks: Sequence[Ask]) -> Response:
+    try:
+        one = asks[0].answer(call)["data"]
+    except ApiError as error:
+        return asked.absent(call, error)
     told = figures.facts(
         [
-            ("Parties", names),
-            *(("Filed", one["filed_date"]), ("Period", one["period_of_report"]), ("Accepted", one["accepted_at"])),
+            ("Parties", [[", " if n else "", _party(one, who)] for n, who in enumerate(one["parties"])]),
+            *(("Filed", one["filed_date"]), ("Period", one["period_of_report"])),
+            ("Accepted", one["accepted_at"] and f"{one['accepted_at'][:16].replace('T', ' ')} UTC"),
             ("Items", ", ".join(one["items"])),
-            ("Kept here", one["has_html"] and h.a("the document", href=f"/filing/{accession}/document")),
+            ("Kept here", one["has_html"] and _parts(call, accession)),
             ("At the SEC", h.a(accession, href=one["primary_html_url"] or one["primary_link"], rel="noreferrer")),
         ]
     )
-    listed = documents and section("Documents", figures.grid(f"{len(documents)} documents", columns, documents))
-    table = len(asks) > 1 and _statement(one["cik"], accession, kind, asks[1].answer(call))
+    table = len(asks) > 1 and _statements(call, one["cik"], accession, asks[1])
     title = f"{one['form_type'] or 'Filing'} of {one['entity_name']}"
-    return frame.page(call, title, told, listed, table, asked.source(call, *asks), wide=True)
+    return frame.page(call, title, told, _documents(one), table, asked.source(call, *asks), wide=True)
 
 
-def _statement(cik: str, accession: str, kind: str, answer: Any) -> Html:
+def _party(one: Any, who: Any) -> Html:
+    """The link to a party's page, of what it is in this filing."""
+    fund = (one["form_type"] or "").startswith("13F")
+    place = "insider" if who["role"] == "reporting_owner" else "fund" if fund else "company"
+    return h.a(who["company_name"] or who["cik"], href=f"/{place}/{who['cik']}")
+
+
+def _parts(call: Call, accession: str) -> Html | None:
+    """The links to the parts of the document that is kept."""
+    with call.app.db.read() as tx:
+        kept = contents.primary(tx, accession)
+    many = filed.parts(kept.body.decode()) if kept and kept.media == "html" else 1
+    names = [f"part {n}" for n in range(1, many + 1)] if many > 1 else ["the document"]
+    to = f"/filing/{accession}/document"
+    return h.span([[" " if n else "", h.a(name, href=f"{to}?part={n + 1}")] for n, name in enumerate(names)])
+
+
+def _documents(one: Any) -> Html | None:
+    documents = [*one["document_files"], *one["data_files"]]
+    folder = one["primary_link"].rpartition("/")[0]
+
+    def at_sec(file: Any) -> Html | str:
+        to = f"{folder}/{quote(file['document'] or '')}"
+        return h.a(file["document"], href=to, rel="noreferrer") if file["document"] else ""
+
+    size = (">Bytes", lambda file: figures.number(int(file["size"]) if file["size"] else None))
+    columns: Sequence[figures.GridColumn] = ("Type=*type", ("Document", at_sec), "What it is=description", size)
+    return (
+        section("Documents", figures.grid(figures.many(len(documents), "document"), columns, documents))
+        if documents
+        else None
+    )
+
+
+def _statements(call: Call, cik: str, accession: str, one: Ask) -> Html:
+    answer = one.answer(call)
+    held = answer["data"]["statements"]
+    kinds = {key: said for key, said in statements.KINDS.items() if key in held}
+    kind = call.params["statement"]
+    kind = kind if kind in held else next(iter(kinds or held))
     views = [
         h.a(said, href=f"/filing/{accession}?statement={key}", aria_current="true" if key == kind else None)
-        for key, said in statements.KINDS.items()
+        for key, said in kinds.items()
     ]
-    periods, lines = statements.joined([answer], "latest", every=True)
-    table: Child = h.p("The filing has no such statement.", class_="quiet")
-    if lines:
-        table = statements.table(statements.KINDS[kind], periods, lines, f"/company/{cik}/")
+    periods, lines = statements.joined([{**answer, "data": {"statements": {kind: held[kind]}}}], "latest", every=True)
+    table = statements.table(kinds.get(kind, kind), periods, lines, f"/company/{cik}/")
     return section("Statements", h.div(h.nav(views, class_="choice", aria_label="Statement"), class_="views"), table)
 
 
 def document(call: Call) -> Response:
     """The document of a filing as it is kept: nothing in it runs, or loads anything."""
     text = ask("/sec/filings/{accession_number}/html", accession_number=call.params["accession_number"])
-    return asked.shown(call, (text,), lambda: _inert(text.response(call)))
+    return asked.shown(call, (text,), lambda: _inert(call, text))
 
 
-def _inert(kept: Response) -> Response:
-    kept.headers["Content-Security-Policy"] = INERT.replace("img-src", "img-src 'self'")
-    kept.body = _ACTIVE.sub(b"", kept.body)
+def _inert(call: Call, one: Ask) -> Response:
+    try:
+        kept = one.response(call)
+    except ApiError as error:
+        return asked.absent(call, error)
+    kept.headers["Content-Security-Policy"] = POLICY
+    if not kept.content_type.startswith("text/html"):
+        return kept
+    text, part = kept.body.decode(), call.params["part"]
+    many = filed.parts(text)
+    if part > many:
+        raise ApiError("NOT_FOUND", f"The document has {figures.many(many, 'part')}.")
+    said = f"<p>Part {part} of {many}.</p>" if many > 1 else ""
+    title = escape(call.params["accession_number"])
+    head = f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>'
+    kept.body = f"{head}{said}{filed.inert(text, part)}{said}</body></html>\n".encode()
     return kept
 
 
@@ -96,7 +144,10 @@ def _latest(call: Call, listed: Ask) -> Response:
     ticker = figures.entry("Tickers", "ticker", ",".join(call.params["ticker"] or ()), placeholder="AAPL,NFLX")
     rows = filing_list.filtered(call, "/filings", listed.answer(call), ticker, filer=True)
     source = asked.source(call, listed, csv=filing_list.csv_of(call))
-    return frame.page(call, "Filings", h.div(rows, data_live=True), source, wide=True, feed=ATOM, scripts=("live.js",))
+    # A member would pay for each time that it renews itself.
+    live = call.app.config.pages == "public" and not call.params["cursor"]
+    scripts = ("live.js",) if live else ()
+    return frame.page(call, "Filings", h.div(rows, data_live=live), source, wide=True, feed=ATOM, scripts=scripts)
 
 
 def atom(call: Call) -> Response:

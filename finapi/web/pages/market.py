@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
+from urllib.parse import quote
 
+from finapi.core.errors import ApiError
 from finapi.web.financials import screen as screens
-from finapi.web.html import figures, frame
+from finapi.web.html import charts, figures, frame
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -16,8 +18,12 @@ from finapi.web.pages import access, asked
 from finapi.web.pages.asked import FORMAT, Ask, ask, section
 from finapi.web.pages.company import filing_list, owners, series
 
-HELD, FOUND, FILTERS = 100, 100, 3
-FUND_PARAMS = (MANAGER, Param("period", "quarter", empty=True), OFFSET, FORMAT)
+HELD, REPORTS, FOUND, FILTERS = 100, 40, 100, 3
+CHANGED = {"all": "All positions", "new": "New", "increased": "Increased", "decreased": "Decreased", "closed": "Closed"}
+FUND_PARAMS = (
+    MANAGER, Param("period", "quarter", empty=True), Param("status", default="all", allowed=tuple(CHANGED)), OFFSET,
+    FORMAT,
+)  # fmt: skip
 INSIDER_PARAMS = (in_path("cik", "cik"), *owners.INSIDER_PARAMS[-1:], FORMAT)
 RATIOS = tuple(sorted({param.name[:-3] for param in screens.PARAMS if param.name.endswith("_gt")}))
 SCREEN_PARAMS = (
@@ -28,72 +34,149 @@ SCREEN_PARAMS = (
 
 
 def fund(call: Call) -> Response:
-    """The page at ``/fund/{cik}``: what a fund held at the end of a quarter, and how that changed."""
-    params = call.params
-    held = ask("/form-13f/fund/{cik}", cik=params["cik"], period=params["period"], limit=HELD, offset=params["offset"])
-    quarters = ask("/form-13f/fund/{cik}/periods", cik=params["cik"])
-    return asked.shown(call, (held, quarters), lambda: _fund(call, held, quarters))
-
-
-def _fund(call: Call, held: Ask, quarters: Ask) -> Response:
-    data = held.answer(call)
-    choices = {one: one for one in quarters.answer(call)["periods"]}
-    form = h.form(figures.options("Quarter", "period", data["period"], choices), h.button("Show"), class_="filters")
-    filing, rows = data["filing"], data["holdings"]
-    columns: Sequence[figures.GridColumn] = (
-        ("Issuer", _issuer),
-        *("Class=title_of_class", "CUSIP=#cusip", "Option=put_call", ">Shares=shares", ">Value=value_usd"),
-        (">Of portfolio", lambda one: figures.number(one["pct_of_portfolio"], lambda value: f"{value:,.2f} %")),
-        *(">Change=change_shares", "Status=status"),
+    """The page at ``/fund/{cik}``: what a fund held at the end of a quarter, how that changed, and its reports."""
+    params, first = call.params, call.params["offset"] or None
+    given = {"cik": params["cik"], "period": params["period"], "status": params["status"]}
+    asks = (
+        ask("/form-13f/fund/{cik}", **given, limit=HELD, offset=first, include_options=True),
+        ask("/form-13f/fund/{cik}/periods", cik=given["cik"]),
+        ask("/form-13f/latest", cik=given["cik"], limit=REPORTS),
     )
-    entries = f"{figures.short(filing['table_value_total'])} dollars in {filing['table_entry_total']:,} entries"
-    link = h.a(filing["accession_no"], href=f"/filing/{filing['accession_no']}")
-    told = (
-        ("CIK", data["fund"]["cik"]), ("Filing", link), ("Filed", filing["filed_at"] or "unknown"),
-        ("Value", entries),
+    return asked.shown(call, asks, lambda: _fund(call, asks))
+
+
+def _fund(call: Call, asks: Sequence[Ask]) -> Response:
+    try:
+        data = asks[0].answer(call)
+    except ApiError as error:
+        return asked.absent(call, error)
+    quarters, reports = asks[1].answer(call)["periods"], asks[2].answer(call)["data"]
+    rows, meta = data["holdings"], data["meta"]
+    known = meta["changes"]["available"]
+    form = h.form(
+        figures.options("Quarter", "period", data["period"], {one: one for one in quarters}),
+        known and figures.options("Change", "status", call.params["status"], CHANGED),
+        h.button("Show"), class_="filters",
     )  # fmt: skip
-    table = figures.grid(f"Holdings at {data['period']}, in dollars", columns, rows)
-    more = filing_list.more(call, "More holdings", offset=len(rows) == HELD and call.params["offset"] + HELD)
-    source = asked.source(call, held, quarters, csv=filing_list.csv_of(call))
-    return frame.page(call, data["fund"]["name"], figures.facts(told), form, table, more, source, wide=True)
+    said = f"{figures.many(meta['pagination']['total'], 'position')} at {data['period']}, in dollars. "
+    said += f"Change since {meta['changes']['previous_period']}." if known else "How they changed is not known."
+    table: Child = figures.grid(said, _HOLDINGS, rows) if rows else h.p("No position changed so.", role="status")
+    more = filing_list.more(
+        call, "More positions", offset=meta["pagination"]["has_more"] and call.params["offset"] + HELD
+    )
+    source = asked.source(call, *asks, csv=filing_list.csv_of(call))
+    return frame.page(
+        call, data["fund"]["name"], _fund_facts(data, reports), form, table, more, _reports(reports), source, wide=True
+    )  # fmt: skip
+
+
+def _fund_facts(data: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]) -> Html:
+    filing, meta = data["filing"], data["meta"]
+    before = _values(reports).get(meta["changes"]["previous_period"])
+    value = filing["table_value_total"] if filing["table_value_total"] is not None else meta["total_value_usd"]
+    counts = ", ".join(f"{count:,} {said}" for said, count in meta["counts"].items() if count)
+    changed = counts if meta["changes"]["available"] else f"not known: {meta['changes']['reason']}"
+    return figures.facts(
+        [
+            ("CIK", data["fund"]["cik"]),
+            (
+                "Value",
+                f"{figures.short(value)} dollars in {filing['table_entry_total'] or filing['table_rows']:,} entries",
+            ),
+            ("Since the quarter before", before and f"{figures.short(value - before)} dollars"),
+            ("Positions", changed),
+            ("Filing", h.a(filing["accession_no"], href=f"/filing/{filing['accession_no']}")),
+            ("Filed", filing["filed_at"] or "on a day that is not known"),
+        ]
+    )
+
+
+def _values(reports: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """What the covers of the first reports tell for each quarter, the newest first; those that say nothing left out."""
+    told = [(one["period_of_report"], one["table_value_total"]) for one in reports if not one["is_amendment"]]
+    return {period: value for period, value in sorted(told, reverse=True, key=lambda one: one[0]) if value is not None}
+
+
+def _reports(reports: Sequence[Mapping[str, Any]]) -> Html:
+    values = [*_values(reports).items()][::-1]
+    drawn = charts.Drawn("Value", [Decimal(value) for _, value in values], figures.short)
+    chart = charts.bars("Value by quarter, dollars", [period[:7] for period, _ in values], [drawn])
+    columns: Sequence[figures.GridColumn] = (
+        ("Quarter", _quarter),
+        "Filed=filed_at", "Form=form_type", *(">Value=table_value_total", ">Entries=holdings_count"),
+        *(_counted(kind) for kind in ("new", "increased", "decreased", "closed")), ("Filing", _filing("accession_no")),
+    )  # fmt: skip
+    table = figures.grid("Reports, the newest first", columns, reports)
+    return section("Quarter by quarter", len(values) > 1 and h.div(chart, class_="charts"), table)
+
+
+def _quarter(one: Mapping[str, Any]) -> Html:
+    period = one["period_of_report"]
+    return figures.name(period, f"/fund/{one['cik']}?period={period}")
+
+
+def _counted(kind: str) -> figures.GridColumn:
+    return f">{kind.capitalize()}", lambda one: figures.number(one["analysis"][kind])
+
+
+def _filing(member: str) -> Callable[[Mapping[str, Any]], Html]:
+    return lambda one: h.td(one[member] and h.a(one[member], href=f"/filing/{one[member]}"), class_="id")
 
 
 def _issuer(one: Mapping[str, Any]) -> Child:
     name = one["name_of_issuer"]
-    return figures.name(name, f"/company/{one['ticker']}") if one["ticker"] else h.th(name, scope="row")
+    return figures.name(name, f"/company/{quote(one['ticker'], safe='')}") if one["ticker"] else h.th(name, scope="row")
+
+
+_HOLDINGS: Sequence[figures.GridColumn] = (
+    ("Issuer", _issuer),
+    *("Class=title_of_class", "CUSIP=#cusip", "Option=put_call", ">Shares=shares", ">Value=value_usd"),
+    (">Of portfolio", lambda one: figures.number(one["pct_of_portfolio"], lambda value: f"{value:,.2f} %")),
+    *(">Change=change_shares", "Status=status"),
+    ("Filing", _filing("accession_no")),
+)
 
 
 def insider(call: Call) -> Response:
     """The page at ``/insider/{cik}``: roles, holdings and transactions."""
     cik = call.params["cik"]
-    trades = ask("/insiders/transactions/by-insider/{cik}", cik=cik, cursor=call.params["cursor"], limit=owners.TRADES)
-    profile = ask("/insiders/insider/{insider_cik}", insider_cik=cik)
-    held = ask("/insiders/holdings/by-insider/{cik}", cik=cik, limit=HELD)
-    return asked.shown(call, (trades, profile, held), lambda: _insider(call, trades, profile, held))
-
-
-def _insider(call: Call, trades: Ask, profile: Ask, held: Ask) -> Response:
-    one, traded, rows = profile.answer(call), trades.answer(call), held.answer(call)["data"]
-    roles = [
-        h.li(
-            h.a(role["company"], href=f"/company/{role['issuer_cik']}"),
-            f": {', '.join(role['roles'])}, as of {role['as_of']}",
-        )
-        for role in one["current_roles"]
-    ]
-    columns = (
-        "Company=*company_name", "Security=security_title", ">Shares=amount_owned", "Through=indirect_owner_name",
-        "As of=reported_date",
-    )  # fmt: skip
-    more = filing_list.more(call, "Older transactions", cursor=traded["meta"]["pagination"]["next_cursor"])
-    body: tuple[Child, ...] = (
-        h.p(f"CIK {one['cik']}", class_="quiet"),
-        roles and section("Roles", h.ul(roles)),
-        rows and section("Holdings", figures.grid("As the last forms tell", columns, rows)),
-        section("Transactions", owners.trades_table(traded["data"], issuer=True), more),
+    asks = (
+        ask("/insiders/transactions/by-insider/{cik}", cik=cik, cursor=call.params["cursor"], limit=owners.TRADES),
+        ask("/insiders/insider/{insider_cik}", insider_cik=cik),
+        ask("/insiders/holdings/by-insider/{cik}", cik=cik, limit=HELD),
     )
-    source = asked.source(call, trades, profile, held, csv=filing_list.csv_of(call))
-    return frame.page(call, one["name"], *body, source, wide=True)
+    return asked.shown(call, asks, lambda: _insider(call, asks))
+
+
+def _insider(call: Call, asks: Sequence[Ask]) -> Response:
+    try:
+        traded = asks[0].answer(call)
+    except ApiError as error:
+        return asked.absent(call, error)
+    one, held = asks[1].answer(call), asks[2].answer(call)["data"]
+    year = [("Purchases in a year", one["total_buy_value_365d"]), ("Sales in a year", one["total_sell_value_365d"])]
+    dollars = [(said, f"{figures.short(value)} dollars") for said, value in year]
+    told = figures.facts([("CIK", one["cik"]), *dollars, ("Last trade", one["latest_transaction_date"])])
+    more = filing_list.more(call, "Older transactions", cursor=traded["meta"]["pagination"]["next_cursor"])
+    none = h.p("No transaction is held.", class_="note", role="status")
+    said, roles = "As the last forms tell", one["current_roles"]
+    return frame.page(
+        call, one["name"], told, roles and section("Companies", figures.grid(said, _ROLES, roles)),
+        section("Transactions", owners.trades_table(traded["data"], issuer=True) if traded["data"] else none, more),
+        held and section("Holdings", figures.grid(said, _OWNED, held)),
+        asked.source(call, *asks, csv=filing_list.csv_of(call)), wide=True,
+    )  # fmt: skip
+
+
+_ROLES: Sequence[figures.GridColumn] = (
+    ("Company", lambda row: figures.name(row["company"], f"/company/{row['issuer_cik']}")),
+    ("Role", lambda row: ", ".join(row["roles"])), ">Owns=total_beneficial_ownership", "As of=as_of",
+)  # fmt: skip
+_OWNED: Sequence[figures.GridColumn] = (
+    ("Company", lambda row: figures.name(row["company_name"], f"/company/{row['issuer_cik']}")),
+    *("Security=security_title", ">Shares=amount_owned", "Through=indirect_owner_name", "As of=reported_date"),
+    ("Filing", _filing("accession_number")),
+)  # fmt: skip
 
 
 def screen(call: Call) -> Response:
@@ -120,11 +203,11 @@ def _screen(call: Call, one: Ask) -> Response:
         )
         for n in range(FILTERS)
     ]  # fmt: skip
-    form = h.form(lines, h.button("Screen"), action="/screen", aria_label="Ratios")
+    form = h.form(lines, h.button("Screen"), action="/screen", aria_label="Ratios", class_="screen")
     answer = one.answer(call)
     keys = answer["meta"]["screen"]["metrics_returned"] if any(call.params[f"ratio{n}"] for n in range(FILTERS)) else []
     company = ("Company", lambda row: figures.name(row["ticker"] or row["cik"], f"/company/{row['cik']}"))
-    said = f"{len(answer['data'])} companies, of their last fiscal year"
+    said = f"Companies found: {len(answer['data'])}. Of their last fiscal year."
     table = figures.grid(said, (company, "Year to=period_end", *map(_ratio, keys)), answer["data"])
     none = h.p("No company that is held passes.", role="status")
     source = asked.source(call, one, csv=filing_list.csv_of(call))
@@ -132,10 +215,13 @@ def _screen(call: Call, one: Ask) -> Response:
 
 
 def _ratio(key: str) -> figures.GridColumn:
-    def written(value: Decimal | int) -> str:
-        return series.written(key, value, figures.SCALES[0])
+    def cell(row: Mapping[str, Any]) -> Html:
+        value, proof = row["metrics"][key], f"/company/{row['cik']}/proof/{key}/A{row['period_end']}"
+        if value is None:
+            return figures.number(None)
+        return h.td(h.a(series.written(key, value, figures.SCALES[0]), href=proof), class_="num")
 
-    return f">{series.label(key)}", lambda row: figures.number(row["metrics"][key], written)
+    return f">{series.label(key)}", cell
 
 
 def _bound(call: Call, side: str, n: int) -> Html:

@@ -62,7 +62,7 @@ def filtered(call: Call, action: str, answer: Mapping[str, Any], *first: Html, f
     )  # fmt: skip
     paging = answer["meta"]["pagination"]
     total = paging["total"]
-    said = f"{total:,} filings" if paging["total_exact"] else f"More than {total:,} filings" if total else ""
+    said = figures.many(total, "filing") if paging["total_exact"] else f"More than {total:,} filings" if total else ""
     return html(
         form, rows_table(answer["data"], said, filer=filer), more(call, "Older filings", cursor=paging["next_cursor"])
     )

@@ -23,7 +23,8 @@ from finapi.web.pages.company.subject import ShownCompany
 PARAMS = (*subject.PARAMS, in_path("metric"), in_path("cell"))
 FACT_PARAMS = (*subject.PARAMS, in_path("concept"), Param("end", "date", empty=True))
 
-_CELL = re.compile(r"(A|Q|TTM|YTD)([12][0-9]{3})(FY|Q[1-4])")
+# "A2024FY", or by the last day of the period "A2024-09-28".
+_CELL = re.compile(r"(A|Q|TTM|YTD)(?:([12][0-9]{3})(FY|Q[1-4])|([12][0-9]{3}-[01][0-9]-[0-3][0-9]))")
 _METHODS = {
     "reported": "as reported, under the first tag of its rule",
     "mapped": "as reported, under another tag that tells it",
@@ -42,8 +43,8 @@ def show(call: Call) -> Response:
 def _asks(call: Call, one: ShownCompany) -> Sequence[Ask]:
     found = _CELL.fullmatch(call.params["cell"])
     assert found is not None
-    period, year, of_year = found.groups()
-    given = {"metric": call.params["metric"], "period": period, "fiscal_year": year, "fiscal_period": of_year}
+    names = ("period", "fiscal_year", "fiscal_period", "period_end")
+    given = {"metric": call.params["metric"], **dict(zip(names, found.groups(), strict=True))}
     return (ask("/xbrl/proof", ticker=one.named, **given, **one.when),)
 
 
@@ -128,7 +129,7 @@ def _facts(
     ]
     if signs:
         columns.insert(0, ("Sign", lambda fact: {1: "+", -1: "−"}.get(fact["sign"], "")))
-    return figures.grid(f"{len(facts)} fact{'' if len(facts) == 1 else 's'}", columns, facts, "facts")
+    return figures.grid(figures.many(len(facts), "fact"), columns, facts, "facts")
 
 
 def _value(value: Decimal | int | str | None, reason: str | None = None) -> str:

@@ -84,11 +84,7 @@ def shown(
     try:
         subject = of(call)
     except ApiError as error:
-        if error.code != "UNKNOWN_TICKER":
-            raise
-        text = str(call.params["ticker"])
-        body = (h.p(error.message, role="alert"), h.p(asked.how(text.upper())), frame.search_form(text))
-        return frame.page(call, "Not held", *body, status=404, search=False)
+        return asked.absent(call, error, str(call.params["ticker"]).upper(), call.params["ticker"])
     calls = asks(call, subject)
     if csv is not None and call.params["format"] == "csv":
         return access.shown(call, [one.name for one in calls], lambda: csv(call, subject, calls))
