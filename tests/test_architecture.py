@@ -50,12 +50,12 @@ ROOMS = {
     "web": 2_415,  # what each call is for, and one thing to know
     "feeds": 1_925,
     "server": 310,
-    "testing": 2_365,  # grades servers and clients
-    "verbs": 1_675,
+    "testing": 2_860,  # grades servers and clients, records services
+    "verbs": 1_790,
     "cli": 270,
     "__main__": 20,
 }
-ALL_LINES = 58_500  # 56,000 were meant to do; the client and the test server are 2,500 beside the service
+ALL_LINES = 59_500  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
 FOLDER_MODULES = 20
 
 # Rooms that import nothing of finapi but these: pure, or for others to copy.

@@ -572,8 +572,9 @@ def test_serve_and_demo_have_no_control() -> None:
         for file in root.rglob("*.py")
         if "finapi.testing" in file.read_text("utf-8") and not file.is_relative_to(root / "testing")
     ]
-    # The verb itself, the one that grades servers, and a caller of WSGI applications.
-    assert sorted(importers) == ["verbs/asking.py", "verbs/grading.py", "verbs/serving.py"]
+    # The verb itself with what it records, what grades, and a caller of WSGI applications.
+    verbs = ("asking", "grading", "recording", "serving")
+    assert sorted(importers) == [f"verbs/{name}.py" for name in verbs]
 
 
 def test_worlds_that_are_no_more_leave_nothing(server: FinapiServer) -> None:

@@ -37,6 +37,8 @@ BEYOND = 7  # bytes that a wrong length promises and nobody sends
 Environ = dict[str, Any]
 # (world, method, name behind /_control/, environ) -> what is answered.
 Perform = Callable[[World, str, str, Environ], Any]
+# (world, environ, path) -> the answer of a real service or a recording, or None.
+Elsewhere = Callable[[World, Environ, str], Answered | None]
 
 
 class Gate:
@@ -45,6 +47,7 @@ class Gate:
     def __init__(self, make: Callable[[str], World], token: str, perform: Perform) -> None:
         self._make = make
         self._perform = perform
+        self.elsewhere: Elsewhere = lambda world, environ, path: None
         self.token = token
         self._lock = threading.Lock()
         self._owners: dict[str, str] = {}  # worlds by key
@@ -128,7 +131,7 @@ class Gate:
             error = faults.error(does["status"], headers=not plain, now=world.clock.now().timestamp())
             answered = world.wsgi.refusal(environ, error)
         else:
-            answered = _answered(world, environ, does.get("stale"))
+            answered = self._elsewhere(world, environ, path) or _answered(world, environ, does.get("stale"))
         if method not in ("GET", "HEAD", "OPTIONS"):
             # Whoever has the answer finds the mail that it caused.
             world.settle_mails()
@@ -149,6 +152,12 @@ class Gate:
         if does.get("reset") and "finapi.reset" in environ:
             environ["finapi.reset"]()
         return self._broken(status, headers, content, does, start_response)
+
+    def _elsewhere(self, world: World, environ: Environ, path: str) -> Answered | None:
+        try:
+            return self.elsewhere(world, environ, path)
+        except ApiError as error:
+            return world.wsgi.refusal(environ, error)
 
     def _broken(
         self,

@@ -26,7 +26,7 @@ from finapi.store.layered import LayeredDatabase
 from finapi.testing import base, world
 from finapi.testing.base import Base, Draw
 from finapi.testing.control import ControlCalls
-from finapi.testing.gate import CONTROL, PREFIX, Gate, Stepper
+from finapi.testing.gate import CONTROL, PREFIX, Elsewhere, Gate, Stepper
 from finapi.testing.world import World
 
 # The fixture's defaults, where they are not everybody's.
@@ -191,8 +191,13 @@ class WorldMaker:
 
 
 @contextmanager
-def running(config: Config, *, seed: int | None = None, listens: bool = True) -> Iterator[Fixture]:
-    """Run a fixture in a temporary directory until the block ends; with ``seed`` ids, keys and times repeat."""
+def running(
+    config: Config, *, seed: int | None = None, listens: bool = True, elsewhere: Elsewhere | None = None
+) -> Iterator[Fixture]:
+    """Run a fixture in a temporary directory until the block ends; with ``seed`` ids, keys and times repeat.
+
+    Calls are answered by ``elsewhere`` first.
+    """
     with tempfile.TemporaryDirectory(prefix="finapi-fixture-") as place, ExitStack() as stack:
         directory = Path(place)
         config = replace(config, data_dir=directory)
@@ -201,6 +206,7 @@ def running(config: Config, *, seed: int | None = None, listens: bool = True) ->
         mails = config.mail_directory or directory / "mail"
         maker = WorldMaker(config, number, seed is not None, on, mails)
         gate, stepper, port = maker.gate, maker.stepper, 0
+        gate.elsewhere = elsewhere or gate.elsewhere
         stack.callback(maker.close)
         if listens:
             errors = lambda *told: gate.world("").wsgi.error_response(*told)  # noqa: E731

@@ -43,12 +43,21 @@ class FinapiServer:
 
     With ``seed`` its clock stands still and ids, keys and times repeat. With ``listens=False`` there is no socket:
     ``client()`` and ``wsgi`` call it in this process. ``ready``, a ready line, takes a server that runs already.
+    ``recording``, a file of ``fixture --record``, answers the calls that it holds.
     Settings are named as in ``finapi config``.
     """
 
     def __init__(
-        self, *, seed: int | None = None, listens: bool = True, ready: Any = None, port: int = 0, **settings: Any
+        self,
+        *,
+        seed: int | None = None,
+        listens: bool = True,
+        ready: Any = None,
+        port: int = 0,
+        recording: str | Path | None = None,
+        **settings: Any,
     ) -> None:
+        self._recording = recording
         self._given = (seed, listens, {"port": port, **settings})
         self._ready = ready
         self._stack = ExitStack()
@@ -59,10 +68,13 @@ class FinapiServer:
         send = by_urllib()
         if self._ready is None:
             from finapi.core.config import Config
+            from finapi.testing.recording import ServiceRecording
             from finapi.testing.running import SETTINGS, running
 
             seed, listens, settings = self._given
-            fixture = self._stack.enter_context(running(Config(**SETTINGS | settings), seed=seed, listens=listens))
+            on = None if self._recording is None else ServiceRecording(Path(self._recording))
+            config = Config(**SETTINGS | settings)
+            fixture = self._stack.enter_context(running(config, seed=seed, listens=listens, elsewhere=on))
             self._ready, self._wsgi = fixture.ready, fixture.gate
             send = by_urllib() if listens else by_wsgi(fixture.gate)
         elif isinstance(self._ready, str | Path):

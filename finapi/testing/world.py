@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import re
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -120,6 +120,7 @@ class World:
     faults: FaultPlan
     journal: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT))
     inboxes: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
+    replayed: Counter[Any] = field(default_factory=Counter)  # how often a recorded call was answered
     # Told when something may be due, which a request does not wait for.
     wake: Callable[[World], None] = lambda world: None
     deliver: Callable[[World, OutboundRequest], Reply | None] = lambda world, request: None
@@ -207,6 +208,7 @@ class World:
             self.journal.extend(kept.journal)
             self.inboxes = {name: deque(held, maxlen=KEPT) for name, held in kept.inboxes.items()}
             self.faults.put(kept.faults)
+            self.replayed.clear()
             self.accounts = dict(kept.accounts)
             for zone, limiter in self.app.limiters.items():
                 limiter.put(kept.limits[zone])

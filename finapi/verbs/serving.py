@@ -28,6 +28,7 @@ from finapi.core.errors import UsageError
 from finapi.core.watch import Trouble
 from finapi.store import datadir
 from finapi.store.datadir import Say
+from finapi.verbs import recording
 from finapi.verbs.verb import Perform, Verb, arg, document
 
 log = logging.getLogger("finapi.server")
@@ -130,6 +131,9 @@ def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins
         raise UsageError("a fixture keeps nothing: it has no --data-dir")
     unset = {name: value for name, value in running.SETTINGS.items() if origins[name] == "default"}
     config = replace(config, **unset)
+    if args.verify is not None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP)
+        return recording.verify(args, config, say)
     if origins["port"] == "default" and _taken(config.host, config.port):
         config = replace(config, port=0)
     for stream in (sys.stdout, sys.stderr):
@@ -137,7 +141,10 @@ def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins
         if not stream.isatty() and stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
             os.set_blocking(stream.fileno(), False)
     logs.configure(config.log_format, config.log_level)
-    with running.running(config, seed=args.seed) as fixture:
+    with (
+        recording.elsewhere(args, config) as answers,
+        running.running(config, seed=args.seed, elsewhere=answers) as fixture,
+    ):
         if args.ready == "json":
             document(say, fixture.ready)
         else:
@@ -248,6 +255,7 @@ FIXTURE = Verb(
         *_READY,
         arg("--seed", type=int, help="make ids, keys and times repeat; the clock stands still at first"),
         arg("--exit-with-parent", action="store_true", help="end when standard input does"),
+        *recording.ARGUMENTS,
     ),
     _fixture,
     settings=("host", "port"),
