@@ -1,0 +1,178 @@
+"""Changes the code one place at a time and runs its tests: which changes does nobody notice?
+
+    python -m tests.mutation [MODULE ...] [--count 10] [--seed 1] [--list]
+
+A change turns a comparison, ``and``/``or``, ``+``/``-`` or ``not``, or moves a number by one. The tests run in a copy
+of the repository; a change is noticed when they fail, or take ten times as long. Survivors are printed with their
+line; the exit status is 1 when fewer than 90 % of the changes were noticed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+NEEDED = 0.9
+SLOWEST = 10  # times the seconds of the unchanged code: an endless loop
+
+ACCOUNT = "tests/api/test_account.py"
+
+# Each module and the tests that are to notice.
+TESTS = {
+    "core/limits": "tests/test_limits.py",
+    "core/lockout": "tests/test_lockout.py",
+    "accounts/billing": "tests/test_billing.py tests/test_plans.py tests/api/test_metering.py " + ACCOUNT,
+    "accounts/plans": "tests/test_plans.py tests/test_own_accounts.py " + ACCOUNT,
+    "delivery/sniper": "tests/test_sniper.py tests/api/test_sniper_api.py",
+    "delivery/webhooks": "tests/test_webhooks.py tests/test_receivers.py tests/api/test_user.py " + ACCOUNT,
+    "market/financials/periods": "tests/test_series.py tests/test_derivations.py tests/api/test_timeseries_api.py",
+    "market/holdings/value_units": "tests/test_value_units.py tests/test_holdings.py",
+    "market/holdings/positions": "tests/test_positions.py tests/test_holdings.py tests/api/test_form13f_api.py",
+    "market/insiders/positions": "tests/test_insider_rules.py tests/api/test_insiders_api.py",
+    "edgar/thirteenf": "tests/test_edgar_thirteenf.py",
+    "edgar/ownership": "tests/test_edgar_ownership.py",
+    "edgar/sgml": "tests/test_edgar_sgml.py",
+    "edgar/indexes": "tests/test_edgar_indexes.py",
+    "edgar/submissions": "tests/test_edgar_submissions.py",
+    "edgar/tickers": "tests/test_edgar_tickers.py",
+    "edgar/getcurrent": "tests/test_edgar_getcurrent.py",
+    "edgar/companyfacts": "tests/test_edgar_companyfacts.py",
+}
+
+_COMPARED = {
+    ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"), ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="), ast.Is: ("is", "is not"), ast.IsNot: ("is not", "is"), ast.In: ("in", "not in"),
+    ast.NotIn: ("not in", "in"),
+}  # fmt: skip
+_TURNED = {ast.And: ("and", "or"), ast.Or: ("or", "and"), ast.Add: ("+", "-"), ast.Sub: ("-", "+")}
+
+
+@dataclass(frozen=True)
+class Change:
+    """One place of a module: its line, the text from ``start`` to ``end`` and what stands there instead."""
+
+    line: int
+    start: int
+    end: int
+    was: str
+    now: str
+
+
+def changes(source: str) -> list[Change]:
+    """Every place that can be changed, in their order."""
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+
+    def at(line: int, column: int) -> int:
+        text = source[starts[line - 1] : starts[line]]
+        return starts[line - 1] + len(text.encode()[:column].decode())
+
+    def between(left: ast.AST, right: ast.AST, pair: tuple[str, str], line: int) -> Iterator[Change]:
+        start, end = at(left.end_lineno, left.end_col_offset), at(right.lineno, right.col_offset)  # type: ignore[attr-defined]
+        found = source[start:end].find(pair[0])
+        if found >= 0:
+            yield Change(line, start + found, start + found + len(pair[0]), *pair)
+
+    def of(node: ast.AST) -> Iterator[Change]:
+        if isinstance(node, ast.Compare):
+            for left, op, right in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
+                yield from between(left, right, _COMPARED[type(op)], node.lineno)
+        elif isinstance(node, ast.BoolOp):
+            for left, right in zip(node.values, node.values[1:], strict=False):
+                yield from between(left, right, _TURNED[type(node.op)], node.lineno)
+        elif isinstance(node, ast.BinOp) and type(node.op) in _TURNED:
+            yield from between(node.left, node.right, _TURNED[type(node.op)], node.lineno)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            start = at(node.lineno, node.col_offset)
+            yield Change(node.lineno, start, start + 3, "not", "")
+        elif isinstance(node, ast.Constant) and type(node.value) is int:
+            start, end = at(node.lineno, node.col_offset), at(node.lineno, node.end_col_offset or 0)
+            yield Change(node.lineno, start, end, source[start:end], str(node.value + 1))
+
+    tree = ast.parse(source)
+    types = {
+        id(inner)
+        for node in ast.walk(tree)
+        for hint in (getattr(node, "annotation", None), getattr(node, "returns", None))
+        if hint is not None
+        for inner in ast.walk(hint)
+    }
+    found = {change for node in ast.walk(tree) if id(node) not in types for change in of(node)}
+    return sorted(found, key=lambda one: one.start)
+
+
+def noticed(place: Path, tests: list[str], seconds: float | None = None) -> bool:
+    """Whether the tests fail on the code in ``place``, or do not end within ``seconds``."""
+    command = [sys.executable, "-m", "pytest", "-o", "addopts=", "-p", "no:schemathesis", "-p", "no:cacheprovider"]
+    try:
+        done = subprocess.run(
+            [*command, "-m", "not slow", "-x", "-q", "-n", "0", *tests],
+            cwd=place, capture_output=True, timeout=seconds, env={"PYTHONPATH": str(place), "PATH": "/usr/bin:/bin"},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return True
+    return done.returncode != 0
+
+
+def tried(place: Path, module: str, count: int, chance: random.Random) -> tuple[int, int]:
+    """Make ``count`` changes of a module, one after the other; how many were noticed, of how many."""
+    file, tests = place / "finapi" / f"{module}.py", TESTS[module].split()
+    source = file.read_text("utf-8")
+    begun = time.monotonic()
+    if noticed(place, tests):
+        raise SystemExit(f"{module}: the tests fail before any change")
+    limit = SLOWEST * (time.monotonic() - begun)
+    every = changes(source)
+    chosen = sorted(chance.sample(every, min(count, len(every))), key=lambda one: one.start)
+    seen = 0
+    for one in chosen:
+        file.write_text(source[: one.start] + one.now + source[one.end :], "utf-8")
+        if noticed(place, tests, limit):
+            seen += 1
+        else:
+            line = source.splitlines()[one.line - 1].strip()
+            print(f"  {module}.py:{one.line}: {one.was!r} -> {one.now!r}: {line}", flush=True)
+    file.write_text(source, "utf-8")
+    print(f"{module}: {seen} of {len(chosen)} changes noticed", flush=True)
+    return seen, len(chosen)
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description="Which changes no test notices.")
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help="such as core/limits; by default all of them")
+    parser.add_argument("--count", type=int, default=10, help="changes of each module (10)")
+    parser.add_argument("--seed", type=int, default=1, help="another one chooses other changes (1)")
+    parser.add_argument("--list", action="store_true", help="the modules, and how many places each has")
+    args = parser.parse_args()
+    if unknown := [one for one in args.modules if one not in TESTS]:
+        parser.error(f"unknown: {', '.join(unknown)}; try --list")
+    modules = args.modules or list(TESTS)
+    if args.list:
+        for module in modules:
+            print(module, len(changes((ROOT / "finapi" / f"{module}.py").read_text("utf-8"))))
+        return 0
+    with tempfile.TemporaryDirectory(prefix="finapi-mutation-") as name:
+        place = Path(name) / "main"
+        shutil.copytree(ROOT, place, symlinks=True, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+        if (shared := ROOT.parent / "shared").is_dir():
+            (place.parent / "shared").symlink_to(shared)
+        results = [tried(place, module, args.count, random.Random(f"{args.seed} {module}")) for module in modules]
+    seen, of = (sum(column) for column in zip(*results, strict=True))
+    print(f"{seen} of {of} changes noticed: {seen / of:.0%}")
+    return 0 if seen >= NEEDED * of else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
