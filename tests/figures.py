@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from finapi.app import App
@@ -11,6 +11,7 @@ from finapi.core import days
 from finapi.edgar import companyfacts
 from finapi.market.financials import company_books, fact_book, metrics
 from finapi.market.financials.company_books import CompanyBook
+from finapi.market.financials.faces import Faces
 from finapi.market.financials.fact_book import SourceFiling
 from finapi.market.financials.figures import Figure
 from finapi.market.financials.periods import Period
@@ -34,8 +35,11 @@ def held(
     sic: int | None = None,
     unit: str = "USD",
     year_end: str | None = None,
+    pages: Mapping[tuple[str, str], Sequence[tuple[str, ...]]] | None = None,
 ) -> CompanyBook:
-    """The book of a company with these facts; the unit follows from the concept."""
+    """The book of a company with these facts; the unit follows from the concept. ``pages`` are the statements that
+    filings present, by accession number and kind: concepts,
+    labels and maybe balances."""
     known = fact_book.order(one for one in filings if as_of is None or (one.filed or "9") <= as_of)
     places = {one.accession: place for place, one in enumerate(known)}
     mapping = metrics.mapping()
@@ -49,7 +53,13 @@ def held(
             length = 0 if start is None else last - days.number(start) + 1
             rows.append((name, told, last, length, value, None, places[accession]))
     rows.sort(key=lambda row: row[-1])
-    return company_books.made(fact_book.write(known, rows, mapping), sic, year_end)
+    lines = [
+        (places[accession], number, kind, name if ":" in name else f"us-gaap:{name}", label, next(iter(balance), None))
+        for number, ((accession, kind), page) in enumerate((pages or {}).items())
+        for name, label, *balance in page
+    ]
+    book = fact_book.write(known, rows, mapping, faces=Faces(lines, mapping))
+    return company_books.made(book, sic, year_end)
 
 
 def told(company: CompanyBook, key: str, period: str, *, kind: str = "A", basis: str = "latest") -> str:

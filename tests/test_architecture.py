@@ -31,7 +31,7 @@ ROOMS = {
     "market.reference": 1_100,
     "market.documents": 1_500,
     "market.statements": 3_090,  # lines told of segments
-    "market.financials": 3_750,
+    "market.financials": 4_000,  # the faces of statements
     "market.insiders": 3_550,
     "market.holdings": 2_770,
     "market.prices": 550,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass
 
 from finapi.core import days
 from finapi.market.financials import fact_book, metrics, periods
+from finapi.market.financials.faces import KINDS, Faces
 from finapi.market.financials.fact_book import FactBook, SourceFiling
 from finapi.market.financials.figures import FigureResolver
 from finapi.market.financials.periods import Calendar
@@ -60,11 +61,12 @@ def read(tx: Transaction, cik: int, as_of: str | None = None, currency: str | No
     """The book of a company from what was filed up to ``as_of`` (ISO date; None: everything)."""
     mapping = metrics.mapping()
     filings, sets = filings_of(tx, cik, as_of)
-    concepts = _concepts(tx, filings, sets, mapping)
+    faces = Faces(map(tuple, tx.all("book_faces", sets=json.dumps(sets), kinds=json.dumps(KINDS))), mapping)
+    concepts = _concepts(tx, filings, sets, mapping, faces.meant())
     rows = tx.all("book_facts", sets=json.dumps(sets), concepts=json.dumps(concepts))
     company = tx.one("book_company", cik=cik)
     sic, year_end = (company["sic"], company["fiscal_year_end"]) if company else (None, None)
-    return made(fact_book.write(filings, rows, mapping, currency), sic, year_end)
+    return made(fact_book.write(filings, rows, mapping, currency, faces), sic, year_end)
 
 
 def made(book: FactBook, sic: int | None, year_end: str | None) -> CompanyBook:
@@ -122,10 +124,16 @@ def industry_of(sic: int | None, book: FactBook) -> str:
 
 
 def _concepts(
-    tx: Transaction, filings: Sequence[SourceFiling], sets: Sequence[int], mapping: metrics.MetricMapping
+    tx: Transaction,
+    filings: Sequence[SourceFiling],
+    sets: Sequence[int],
+    mapping: metrics.MetricMapping,
+    meant: Set[str],
 ) -> Sequence[int]:
-    """The ids of the concepts that a series can use: the mapped ones, and the filer's own that count as one."""
-    found = {row["id"] for row in tx.all("book_standard_concepts", names=json.dumps(list(mapping.units_of)))}
+    """The ids of the concepts that a series can use: the mapped ones, the filer's own that count as one, and those of
+    lines whose labels mean one."""
+    names = json.dumps([*mapping.units_of, *(meant - mapping.units_of.keys())])
+    found = {row["id"] for row in tx.all("book_standard_concepts", names=names)}
     pairs = zip(filings, sets, strict=True)
     others = [number for filing, number in pairs if filing.source != SOURCES[COMPANYFACTS]]
     for row in tx.all("book_own_concepts", sets=json.dumps(others)) if others else ():

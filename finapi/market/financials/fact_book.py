@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from finapi.core import days
 from finapi.edgar.xbrl_names import NUMBER
-from finapi.market.financials.metrics import MetricMapping
+from finapi.market.financials.faces import Faces, Placed
+from finapi.market.financials.metrics import FACE, Metric, MetricMapping
 
 Key = tuple[int, int]
 
@@ -73,7 +74,10 @@ class Vintage(NamedTuple):
 class FactBook:
     """``vintages[concept][key]`` are the vintages of a figure, the best and latest last."""
 
-    __slots__ = ("currency", "filings", "instants", "nil", "other_units", "ranks", "vintages")
+    __slots__ = (
+        *("currency", "filings", "instants", "nil", "other_units", "ranks", "vintages"),
+        *("placed", "shown", "unplaced"),
+    )
 
     def __init__(self, filings: Sequence[SourceFiling], currency: str) -> None:
         self.filings = filings
@@ -85,6 +89,22 @@ class FactBook:
         self.ranks = [filing.rank for filing in filings]
         # The days of balances, in order.
         self.instants: list[int] = []
+        # By place and statement the concepts on its face; by place and metric the sign of the line that its label
+        # places; by metric and period the line that may mean it where none is clear.
+        self.shown: dict[int, dict[str, set[str]]] = {}
+        self.placed: dict[tuple[int, str], int] = {}
+        self.unplaced: dict[tuple[str, Key], str] = {}
+
+    def noted(self, metric: Metric, concept: str, vintage: Vintage) -> bool:
+        """Whether a fact is not from the statement of a metric but from a note or another page, as far as is known."""
+        if vintage.place not in self.shown:
+            return False
+        shown = self.shown[vintage.place].get(metric.statement)
+        if not shown:
+            return False
+        if (vintage.place, metric.key) in self.placed:
+            return not concept.startswith(FACE)
+        return vintage.concept not in shown
 
     def latest(self, places: Iterable[int]) -> int:
         """Of the filings at some places the one filed last, when all of them were known; one of unknown day is known
@@ -129,9 +149,13 @@ def currency_of(rows: Iterable[Row]) -> str:
 
 
 def write(
-    filings: Sequence[SourceFiling], rows: Sequence[Row], mapping: MetricMapping, currency: str | None = None
+    filings: Sequence[SourceFiling],
+    rows: Sequence[Row],
+    mapping: MetricMapping,
+    currency: str | None = None,
+    faces: Faces | None = None,
 ) -> FactBook:
-    """A book of the figures that a mapping can use.
+    """A book of the figures that a mapping can use, with what the ``faces`` of the filings say of them.
 
     ``filings`` stand in the order of :func:`order`, and ``rows`` in that of their filings.
     """
@@ -157,8 +181,40 @@ def write(
             _enter(book.vintages.setdefault(concept, {}), key, vintage, concept, units)
     if COVER_SHARES in book.vintages:
         book.vintages[COVER_SHARES] = _at_period_end(book, book.vintages[COVER_SHARES])
+    if faces is not None and faces.concepts:
+        _place(book, rows, faces, exact)
     book.instants = sorted({key[0] for by_key in book.vintages.values() for key in by_key if not key[1]})
     return book
+
+
+def _place(book: FactBook, rows: Sequence[Row], faces: Faces, exact: _ExactPeriods) -> None:
+    """Enter the lines whose labels mean a metric under its name."""
+    book.shown = faces.concepts
+    kinds = {unit: kind for kind in ("per_share", "shares", "currency") for unit in book.units(kind)}
+    kind_of: dict[tuple[int, str], str] = {}
+    for concept, unit, _, _, value, _, place in rows:
+        if place in faces.concepts and value is not None and unit in kinds:
+            kind_of[place, concept] = kinds[unit]
+    named: dict[tuple[int, str], list[tuple[Metric, str, str | None]]] = {}
+    for place, metric, one in faces.chosen(kind_of):
+        name = FACE + metric.key
+        if isinstance(one, Placed):
+            book.placed[place, metric.key] = one.sign
+            for number, concept in enumerate(one.concepts, 1):
+                entered = f"{name}/{number}" if len(one.concepts) > 1 else name
+                named.setdefault((place, concept), []).append((metric, entered, None))
+        else:
+            for line in one:
+                named.setdefault((place, line.concept), []).append((metric, name, line.text))
+    for concept, unit, end, length, value, decimals, place in rows if named else ():
+        for metric, name, text in named.get((place, concept), ()):
+            figure = plain(value) if value is not None and unit in book.units(metric.units) else None
+            key = exact.key(place, end, length) if exact.needed else (end, length)
+            if figure is not None and text is not None:
+                book.unplaced.setdefault((metric.key, key), text)
+            elif figure is not None:
+                vintage = Vintage(place, concept, unit, figure, decimals)
+                _enter(book.vintages.setdefault(name, {}), key, vintage, concept, book.units(metric.units))
 
 
 def plain(text: str) -> str | None:

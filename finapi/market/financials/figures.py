@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from re import Pattern
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from finapi.market.financials import reasons
 from finapi.market.financials.fact_book import FactBook, Key, Vintage
-from finapi.market.financials.metrics import Metric, MetricMapping, Rule, Term
+from finapi.market.financials.metrics import FACE, Metric, MetricMapping, Rule, Term
 from finapi.market.financials.periods import SAME, Calendar, Period
 
 # What a figure is made of: sign, period and fact.
@@ -28,7 +28,8 @@ class Figure(NamedTuple):
     """A value and where it comes from. ``line`` names its concepts, so that only like is subtracted from like.
 
     ``priority`` is that of its rule; ``place`` the filing that reports it (of a derived one the last filed);
-    ``method`` is "reported", "mapped" (another tag than the first, or a formula) or "derived".
+    ``method`` is "reported", "mapped" (another tag than the first, or a formula) or "derived". One that is ``noted``
+    does not stand on its statement, as far as that is known.
     """
 
     value: Decimal
@@ -38,6 +39,7 @@ class Figure(NamedTuple):
     method: Method
     operands: tuple[Operand, ...]
     derivation: str = ""
+    noted: bool = False
 
     @property
     def status(self) -> Status:
@@ -46,9 +48,10 @@ class Figure(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """No figure, and the reason code that says why."""
+    """No figure, and the reason code that says why; ``line`` is the label of a line that may mean it."""
 
     reason: str
+    line: str = ""
 
     @property
     def status(self) -> Status:
@@ -75,12 +78,13 @@ class HoleReason(TypedDict):
 
     status: Literal["hole", "nm"]
     reason_code: str
+    line: NotRequired[str]
 
 
 def holes(cells: Mapping[str, Cell | Decimal]) -> dict[str, HoleReason]:
     """Of cells or values by key, those that are missing, as answers say it."""
     found: Any = {
-        key: {"status": cell.status, "reason_code": cell.reason}
+        key: {"status": cell.status, "reason_code": cell.reason} | ({"line": cell.line} if cell.line else {})
         for key, cell in cells.items()
         if isinstance(cell, Missing)
     }
@@ -126,56 +130,72 @@ class Reports:
         return next((found for key in keys if (found := self.reported(metric, key)) is not None), None)
 
     def _latest(self, metric: Metric, key: Key) -> Figure | None:
-        """By the best rule that a filing of the best rank satisfies; within it the last filing, within that the
-        preferred tag. A fallback tag of a later filing (a note, an equity statement) never displaces the line."""
+        """By the best rule that a filing of the best rank satisfies, on its statement before in its notes; within it
+        the last filing, within that the preferred tag. A fallback tag of a later filing (a note, an equity statement)
+        never displaces the line."""
         best: Figure | None = None
-        rank = 0
+        worth = (0, False)
         for rule, concepts in self._rules(metric):
-            last = self._last(rule, concepts, key)
+            last = self._last(metric, rule, concepts, key)
             if last is None:
                 continue
-            of = self.book.ranks[last.place]
-            if best is None or of < rank:
-                best, rank = last, of
-            if rank == 0:
+            of = (self.book.ranks[last.place], last.noted)
+            if best is None or of < worth:
+                best, worth = last, of
+            if worth == (0, False):
                 break
         return best
 
-    def _last(self, rule: Rule, concepts: tuple[str, ...], key: Key) -> Figure | None:
-        """What the last filing that satisfies a rule says."""
+    def _last(self, metric: Metric, rule: Rule, concepts: tuple[str, ...], key: Key) -> Figure | None:
+        """What the last filing that satisfies a rule says, on its statement before in its notes."""
         if rule.terms:
-            return max(self._computed(rule, key), key=lambda one: one.place, default=None)
-        preferred, last = "", None
+            found = self._computed(rule, key, metric)
+            return max(found, key=lambda one: (not one.noted, one.place), default=None)
+        preferred, last, worth = "", None, (False, -1)
         for concept in concepts:
-            found = self.book.vintages[concept].get(key)
+            told = self.book.vintages[concept].get(key)
             # Vintages stand in the order of their filings; an equal place keeps the preferred tag.
-            if found is not None and (last is None or found[-1].place > last.place):
-                preferred, last = concept, found[-1]
-        return None if last is None else self._stated(rule, preferred, key, last, _method(rule, preferred))
+            for one in reversed(told) if told else ():
+                of = (not self._noted(metric, concept, one), one.place)
+                if of > worth:
+                    preferred, last, worth = concept, one, of
+                if of[0]:
+                    break
+        if last is None:
+            return None
+        return self._stated(rule, preferred, key, last, _method(rule, preferred))._replace(noted=not worth[0])
 
     def _stated(self, rule: Rule, concept: str, key: Key, vintage: Vintage, method: Method = "reported") -> Figure:
         """A figure as a line states it; a payment under a filer's own name is its amount, whatever its sign."""
         value = Decimal(vintage.value)
-        sign = -1 if value < 0 and rule.unsigned and concept in self._own else 1
+        sign = self.book.placed[vintage.place, concept[len(FACE) :]] if concept.startswith(FACE) else 1
+        if rule.unsigned and concept in self._own:
+            sign = -1 if value < 0 else 1
         return Figure(sign * value, (concept,), rule.priority, vintage.place, method, ((sign, key, vintage),))
 
     def _original(self, metric: Metric, key: Key) -> Figure | None:
-        """What the first filing of the best rank said, by the best rule that it satisfies."""
-        found = [one for rule, concepts in self._rules(metric) for one in self._versions(rule, concepts, key)]
+        """What the first filing of the best rank said, by the best rule that it satisfies on its statement."""
+        found = [one for rule, concepts in self._rules(metric) for one in self._versions(metric, rule, concepts, key)]
         ranks = self.book.ranks
-        return min(found, key=lambda one: (ranks[one.place], one.place, one.priority), default=None)
+        return min(found, key=lambda one: (ranks[one.place], one.place, one.noted, one.priority), default=None)
 
-    def _versions(self, rule: Rule, concepts: tuple[str, ...], key: Key) -> Iterator[Figure]:
+    def _versions(self, metric: Metric, rule: Rule, concepts: tuple[str, ...], key: Key) -> Iterator[Figure]:
         """One figure for each filing that satisfies a rule, by its preferred tag."""
         if rule.terms:
-            yield from self._computed(rule, key)
+            yield from self._computed(rule, key, metric)
             return
-        seen: set[int] = set()
+        found: dict[int, Figure] = {}
         for concept in concepts:
             for vintage in self.book.vintages[concept].get(key, ()):
-                if vintage.place not in seen:
-                    seen.add(vintage.place)
-                    yield self._stated(rule, concept, key, vintage, _method(rule, concept))
+                noted = self._noted(metric, concept, vintage)
+                held = found.get(vintage.place)
+                if held is None or (held.noted and not noted):
+                    stated = self._stated(rule, concept, key, vintage, _method(rule, concept))
+                    found[vintage.place] = stated._replace(noted=noted)
+        yield from found.values()
+
+    def _noted(self, metric: Metric, concept: str, vintage: Vintage) -> bool:
+        return self.industry not in metric.anywhere and self.book.noted(metric, concept, vintage)
 
     def _rules(self, metric: Metric) -> list[tuple[Rule, tuple[str, ...]]]:
         """The rules of a metric that this book can satisfy, each with its concepts that are there, in order."""
@@ -183,25 +203,32 @@ class Reports:
         if found is None:
             found = [(rule, listed) for rule in metric.rules[self.industry] if (listed := self._listed(rule))]
             if metric.steady:
-                found = self._agreeing(found)
+                found = self._agreeing(metric, found)
             self._usable[metric.key] = found
         return found
 
-    def _agreeing(self, rules: list[tuple[Rule, tuple[str, ...]]]) -> list[tuple[Rule, tuple[str, ...]]]:
+    def _agreeing(
+        self, metric: Metric, rules: list[tuple[Rule, tuple[str, ...]]]
+    ) -> list[tuple[Rule, tuple[str, ...]]]:
         """Drop fallback tags that disagree with a preferred tag in most shared periods (for example cash including
         restricted cash)."""
         kept: list[tuple[Rule, tuple[str, ...]]] = []
         known: dict[Key, Decimal] = {}
         for rule, concepts in rules:
             values: dict[Key, Decimal] = {}
-            for concept in () if rule.terms else concepts:
+            shown: dict[Key, Decimal] = {}
+            for concept in () if rule.terms or concepts[0].startswith(FACE) else concepts:
                 for key, vintages in self.book.vintages[concept].items():
-                    values.setdefault(key, self._stated(rule, concept, key, vintages[-1]).value)
+                    value = self._stated(rule, concept, key, vintages[-1]).value
+                    values.setdefault(key, value)
+                    # What a note says is no measure of what the statement does.
+                    if not self._noted(metric, concept, vintages[-1]):
+                        shown.setdefault(key, value)
             common = values.keys() & known.keys()
             differing = sum(values[key] != known[key] for key in common)
             if 2 * differing <= len(common):
                 kept.append((rule, concepts))
-                known = {**values, **known}
+                known = {**shown, **known}
         return kept
 
     def _listed(self, rule: Rule) -> tuple[str, ...]:
@@ -220,14 +247,15 @@ class Reports:
             listed += sorted(concept for concept in self._own if pattern.fullmatch(concept.partition(":")[2]))
         return listed
 
-    def _computed(self, rule: Rule, key: Key) -> Iterator[Figure]:
-        """The formula of a rule in each filing that has its terms, none of them with an unexpected sign."""
-        for place, operands in self._operands(rule, key):
+    def _computed(self, rule: Rule, key: Key, metric: Metric | None = None) -> Iterator[Figure]:
+        """The formula of a rule in each filing that has its terms, none of them with an unexpected sign; for a
+        ``metric`` made of what its statement has rather than of notes."""
+        for place, operands, noted in self._operands(rule, key, metric):
             if self._has_negative_outlay(operands):
                 continue
             value = sum((sign * Decimal(vintage.value) for sign, _, vintage in operands), Decimal(0))
             line = tuple(f"{'+-'[sign < 0]}{vintage.concept}" for sign, _, vintage in operands)
-            yield Figure(value, line, rule.priority, place, "mapped", operands, rule.text)
+            yield Figure(value, line, rule.priority, place, "mapped", operands, rule.text, noted)
 
     def has_unexpected_sign(self, metric: Metric, key: Key) -> bool:
         """Whether a metric would be computed from a payment or expense that is tagged negative."""
@@ -235,7 +263,7 @@ class Reports:
             self._has_negative_outlay(operands)
             for rule, _ in self._rules(metric)
             if rule.terms
-            for _, operands in self._operands(rule, key)
+            for _, operands, _ in self._operands(rule, key)
         )
 
     def _has_negative_outlay(self, operands: Sequence[Operand]) -> bool:
@@ -245,9 +273,12 @@ class Reports:
             Decimal(vintage.value) < 0 and self._counted(vintage.concept) in outlays for _, _, vintage in operands
         )
 
-    def _operands(self, rule: Rule, key: Key) -> Iterator[tuple[int, tuple[Operand, ...]]]:
-        """The terms of a formula in each filing that has them and no line beside them that belongs to the sum."""
-        by_filing = [self._by_filing(term, key) for term in rule.terms]
+    def _operands(
+        self, rule: Rule, key: Key, metric: Metric | None = None
+    ) -> Iterator[tuple[int, tuple[Operand, ...], bool]]:
+        """The terms of a formula in each filing that has them and no line beside them that belongs to the sum, and
+        whether one is of a note. What may be absent is not taken from there."""
+        by_filing = [self._by_filing(term, key, metric) for term in rule.terms]
         needed = [found for term, found in zip(rule.terms, by_filing, strict=True) if not term.optional]
         places = set.intersection(*map(set, needed)) if needed else set[int]().union(*by_filing)
         for concept in self._held(*rule.beside) if places else ():
@@ -255,14 +286,20 @@ class Reports:
                 if Decimal(vintage.value):
                     places.discard(vintage.place)
         for place in sorted(places):
-            terms = zip(rule.terms, by_filing, strict=True)
-            yield place, _once((term, key, found[place]) for term, found in terms if place in found)
+            found = [(term, *of[place]) for term, of in zip(rule.terms, by_filing, strict=True) if place in of]
+            if not all(noted for _, _, noted in found):
+                found = [one for one in found if not (one[2] and one[0].optional)]
+            noted = any(noted for _, _, noted in found)
+            yield place, _once((term, key, vintage) for term, vintage, _ in found), noted
 
-    def _by_filing(self, term: Term, key: Key) -> dict[int, Vintage]:
-        found: dict[int, Vintage] = {}
+    def _by_filing(self, term: Term, key: Key, metric: Metric | None) -> dict[int, tuple[Vintage, bool]]:
+        """By filing the fact of a term, by its first name that is on the statement, and whether it is of a note."""
+        found: dict[int, tuple[Vintage, bool]] = {}
         for name in term.names:
             for vintage in self.book.vintages.get(name, {}).get(key, ()):
-                found.setdefault(vintage.place, vintage)
+                noted = metric is not None and self._noted(metric, name, vintage)
+                if vintage.place not in found or (found[vintage.place][1] and not noted):
+                    found[vintage.place] = vintage, noted
         return found
 
     def alike(self, metric: Metric, figure: Figure) -> Iterator[Figure]:
@@ -308,8 +345,7 @@ class Reports:
     def unchanged(self, figure: Figure) -> bool:
         """Whether every filing that reports a figure gives it alike."""
         for _, key, vintage in figure.operands:
-            vintages = self.book.vintages[self._counted(vintage.concept)][key]
-            if any(one.value != vintage.value for one in vintages):
+            if any(one.value != vintage.value for one in self._alike(key, vintage)):
                 return False
         return True
 
@@ -318,7 +354,7 @@ class Reports:
         histories = []
         for _, key, vintage in figure.operands:
             rank, value = self.book.ranks[vintage.place], Decimal(vintage.value)
-            vintages = self.book.vintages[self._counted(vintage.concept)][key]
+            vintages = self._alike(key, vintage)
             # Each filing of the rank, and whether it reports this value.
             said = [(one.place, Decimal(one.value) == value) for one in vintages if self.book.ranks[one.place] == rank]
             since = vintage.place
@@ -335,6 +371,15 @@ class Reports:
             min(one.until for one in histories),
             max(one.last for one in histories),
         )
+
+    def _alike(self, key: Key, vintage: Vintage) -> Sequence[Vintage]:
+        """The vintages of the line that an operand is one of."""
+        told = self.book.vintages
+        found = told.get(self._counted(vintage.concept), {}).get(key, [])
+        if vintage in found:
+            return found
+        placed = (of.get(key, []) for name, of in told.items() if name.startswith(FACE))
+        return next(of for of in placed if vintage in of)
 
     def _counted(self, concept: str) -> str:
         return self.mapping.concept(concept) or concept
@@ -407,10 +452,10 @@ class FigureResolver:
     def _is_other_line(self, metric: Metric, period: Period, figure: Figure) -> bool:
         """Whether a quarter of a cash flow line is reported under a lesser tag than the year to date that ends with
         it, for which that tag has another value: a line of another statement (depreciation among expenses)."""
-        if metric.statement != "cash_flow_statement" or figure.priority == 1:
+        if metric.statement != "cash_flow_statement" or (figure.priority == 1 and not figure.noted):
             return False
         whole = self.reports.first_of(metric, self.calendar.to_date.get((period.span, period.number), ()))
-        if whole is None or whole.priority >= figure.priority:
+        if whole is None or (whole.priority >= figure.priority and (whole.noted or not figure.noted)):
             return False
         to_date = self.reports.of_line(self.reports.rule_of(metric, figure), whole.operands[0][1], figure.line)
         return all(one.value != whole.value for one in to_date)
@@ -423,7 +468,9 @@ class FigureResolver:
                 return Missing(reason)
         if any(self.reports.has_unexpected_sign(metric, key) for key in keys):
             return Missing(reasons.UNEXPECTED_SIGN)
-        return Missing(reasons.NOT_REPORTED)
+        unplaced = self.book.unplaced
+        line = next((unplaced[metric.key, key] for key in keys if (metric.key, key) in unplaced), "")
+        return Missing(reasons.NOT_MAPPED, line) if line else Missing(reasons.NOT_REPORTED)
 
     # ---- quarters out of longer durations
 

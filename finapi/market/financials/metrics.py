@@ -18,6 +18,12 @@ STATEMENTS = ("income_statement", "balance_sheet", "cash_flow_statement", "compr
 # A filer's own concept with a longer name is nobody's line, and patterns need not be tried on it.
 LONGEST = 256
 
+# The taxonomy of lines that a filing's labels place: "face:capex" is the line that means it, whatever its tag.
+FACE = "face:"
+# Lines whose labels make a sum are "face:capex/1" and on; at most so many.
+MOST_PARTS = 4
+NO_PRIORITY = 10_000
+
 _TAXONOMIES = {"ifrs": "ifrs-full", "dei": "dei", "srt": "srt"}
 
 
@@ -50,7 +56,10 @@ class Rule(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A metric of the mapping. ``rules`` holds its rules by industry, the best first; with ``steady`` a fallback serves
-    only where it means the same line. An ``outlay`` is positive unless a filer erred."""
+    only where it means the same line. An ``outlay`` is positive unless a filer erred. ``face`` matches the labels that
+    mean it, ``surely`` those of them that do so beside a tag of it, ``parts`` those of lines that make it together,
+    ``akin`` those that may mean it; ``within`` is the part of a balance sheet that such a line stands in. In
+    industries of ``anywhere`` it is not looked for on a statement first."""
 
     key: str
     label: str
@@ -63,11 +72,37 @@ class Metric:
     only_for: frozenset[str]
     steady: bool
     outlay: bool
+    anywhere: frozenset[str]
+    within: str
+    face: re.Pattern[str] | None
+    surely: re.Pattern[str] | None
+    parts: re.Pattern[str] | None
+    akin: re.Pattern[str] | None
     rules: dict[str, tuple[Rule, ...]]
 
     def applies_to(self, industry: str) -> bool:
         """Whether statements of an industry have this line at all."""
         return industry not in self.not_for and (not self.only_for or industry in self.only_for)
+
+    def means(self, label: str) -> bool:
+        """Whether a line with a label means this metric on the face of its statement."""
+        return self.face is not None and self.face.fullmatch(label) is not None
+
+    def may_mean(self, label: str) -> bool:
+        """Whether a line with a label may mean it, or is a part of it."""
+        return any(one is not None and one.fullmatch(label) is not None for one in (self.akin, self.parts))
+
+    def priority(self, concept: str) -> int:
+        """How a line under a counted concept is preferred as this metric by itself, 0 the best; NO_PRIORITY when it is
+        not."""
+        local = concept.partition(":")[2]
+        of = self.rules[INDUSTRIES[0]]
+        every = (*of, *(rule for rules in self.rules.values() for rule in rules))
+        tags = [tag for rule in every for tag in rule.tags]
+        if concept in tags:
+            return tags.index(concept)
+        own = any(pattern.fullmatch(local) for rule in every for pattern in rule.own)
+        return len(tags) if own else NO_PRIORITY
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +116,7 @@ class Derived:
     terms: tuple[Term, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MetricMapping:
     """The whole file. ``units_of`` and ``own`` say what a reported concept can be used for."""
 
@@ -132,7 +167,8 @@ def mapping() -> MetricMapping:
 def parse(text: str) -> MetricMapping:
     """A mapping out of its TOML; ValueError for a key, an industry or a formula that is not one."""
     raw = tomllib.loads(text)
-    metrics = {key: _metric(key, entry) for key, entry in raw["metric"].items()}
+    words = raw.get("labels", {})
+    metrics = {key: _metric(key, entry, words) for key, entry in raw["metric"].items()}
     derived = {
         key: Derived(key, entry["label"], entry["definition"], entry["formula"], terms(entry["formula"]))
         for key, entry in raw["derived"].items()
@@ -143,7 +179,7 @@ def parse(text: str) -> MetricMapping:
     for metric in metrics.values():
         for rule in (rule for rules in metric.rules.values() for rule in rules):
             names = (*rule.tags, *(name for term in rule.terms for name in term.names))
-            for name in (*names, *rule.beside[0]):
+            for name in (*names, *rule.beside[0]) if not names[:1] or not names[0].startswith(FACE) else ():
                 units_of.setdefault(name, metric.units)
             outlays.update(names if metric.outlay else ())
             patterns = (*rule.own, *rule.beside[1])
@@ -174,7 +210,7 @@ def terms(formula: str, *, tags: bool = False) -> tuple[Term, ...]:
     return tuple(found)
 
 
-def _metric(key: str, entry: dict[str, Any]) -> Metric:
+def _metric(key: str, entry: dict[str, Any], words: dict[str, str]) -> Metric:
     statement = entry["statement"]
     if statement not in STATEMENTS:
         raise ValueError(f"{key} stands on {statement}, which is no statement")
@@ -193,11 +229,26 @@ def _metric(key: str, entry: dict[str, Any]) -> Metric:
         only_for=only_for,
         steady=entry.get("steady", False),
         outlay=entry.get("outlay", False),
-        rules={industry: _rules(entry, industry) for industry in INDUSTRIES},
+        anywhere=frozenset(entry.get("anywhere", ())),
+        within=entry.get("within", ""),
+        face=_label(entry.get("face"), words),
+        surely=_label(entry.get("surely"), words),
+        parts=_label(entry.get("parts"), words),
+        akin=_label(entry.get("akin"), words),
+        rules={industry: _rules(key, entry, industry) for industry in INDUSTRIES},
     )
 
 
-def _rules(entry: dict[str, Any], industry: str) -> tuple[Rule, ...]:
+def _label(text: str | None, words: dict[str, str]) -> re.Pattern[str] | None:
+    """The pattern of a label; <word> stands for that of the table of labels."""
+
+    def spelt(text: str) -> str:
+        return re.sub(r"<([a-z]+)>", lambda found: spelt(words[found[1]]), text)
+
+    return None if text is None else re.compile(spelt(text))
+
+
+def _rules(key: str, entry: dict[str, Any], industry: str) -> tuple[Rule, ...]:
     texts = [*entry.get(f"from_{industry}", ()), *entry["from"]]
     beside = _named(entry.get("beside", ""))
     unsigned = entry.get("outlay", False)
@@ -207,6 +258,14 @@ def _rules(entry: dict[str, Any], industry: str) -> tuple[Rule, ...]:
             made.append(Rule(priority, (), (), terms(text[2:], tags=True), text[2:], beside, unsigned))
         else:
             made.append(Rule(priority, *_named(text), (), text, ((), ()), unsigned))
+    if "face" in entry:
+        text = "the line of the statement whose label means it, where none stands under a tag"
+        made.append(Rule(len(made) + 1, (FACE + key,), (), (), text, ((), ()), unsigned))
+    if "parts" in entry:
+        every = [Term(1, (f"{FACE}{key}/{number}",), number > 2) for number in range(1, MOST_PARTS + 1)]
+        made.append(
+            Rule(len(made) + 1, (), (), tuple(every), "the lines of the statement that make it", ((), ()), unsigned)
+        )
     return tuple(made)
 
 

@@ -32,6 +32,11 @@ NOT_REPORTED = _hole(
     "No filing that was considered reports this figure for the whole company and period; figures of a single segment, "
     "class or product are not used instead.",
 )
+NOT_MAPPED = _hole(
+    "not_mapped",
+    "Not mapped",
+    "The statement has a line that may mean this figure, and nothing says for certain that it does; `line` names it.",
+)
 REPORTED_NIL = _hole("reported_nil", "Reported as nil", "The filing has the line and leaves it empty (nil).")
 OTHER_UNIT = _hole(
     "other_unit", "Reported in another unit", "The figure is reported, but not in the currency or unit of this series."

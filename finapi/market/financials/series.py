@@ -34,7 +34,7 @@ A_QUARTER = 90
 
 # What a figure is worth: as reported under the first tag, less for every step away from that.
 WORTH: dict[Method, int] = {"reported": 100, "mapped": 95, "derived": 85}
-A_PRIORITY, LEAST = 5, 50
+A_PRIORITY, A_NOTE, LEAST = 5, 10, 50
 
 
 class FactShown(TypedDict):
@@ -68,6 +68,7 @@ class Provenance(TypedDict):
     value: Decimal | None
     status: Status
     reason_code: str | None
+    line: NotRequired[str]
     concept: str | None
     tier: int | None
     method: Method | None
@@ -366,7 +367,7 @@ def summary(row: RowView, key: str, cell: Cell, totals: dict[str, Check]) -> Pro
     book = row.series.held.book
     figure = cell if isinstance(cell, Figure) else None
     filing = book.filings[figure.place] if figure else None
-    return {
+    made: Provenance = {
         "value": value_of(cell),
         "status": cell.status,
         "reason_code": cell.reason if isinstance(cell, Missing) else None,
@@ -376,9 +377,12 @@ def summary(row: RowView, key: str, cell: Cell, totals: dict[str, Check]) -> Pro
         "calc_status": totals.get(key, "unchecked"),
         "confidence": confidence(row, key, figure) if figure else 0,
         "accession": filing.accession if filing else None,
-        "source": filing.source if filing else None,
+        "source": ("note" if figure.noted else filing.source) if figure and filing else None,
         "unit": units_of(key, book.currency),
     }
+    if isinstance(cell, Missing) and cell.line:
+        made["line"] = cell.line
+    return made
 
 
 def full(row: RowView, key: str, cell: Cell, totals: dict[str, Check]) -> FullProvenance:
@@ -403,7 +407,7 @@ def concept_of(cell: Figure) -> str:
 def confidence(row: RowView, key: str, cell: Figure) -> int:
     """From 0 to 100: 100 as reported under the first tag, less for other tags, formulas and derivations; never more
     than that of an input."""
-    own = max(LEAST, WORTH[cell.method] - A_PRIORITY * max(0, cell.priority - 1))
+    own = max(LEAST, WORTH[cell.method] - A_PRIORITY * max(0, cell.priority - 1) - A_NOTE * cell.noted)
     inputs = () if key in metrics.mapping().metrics else row.inputs(key)
     return min([own, *(confidence(one.row, one.key, one.cell) for one in inputs if isinstance(one.cell, Figure))])
 

@@ -21,6 +21,16 @@ WHERE id IN (
     WHERE fact_sets.id IN (SELECT value FROM json_each(:sets)) AND facts.hidden = 0 AND facts.unit_id <> 0
 )
 
+-- name: book_faces
+-- The lines of the statements that filings present, page by page; place is where the set of facts stands in the list.
+SELECT json_each.key, sections.id, sections.kind, concepts.name, lines.label, lines.balance
+FROM json_each(:sets)
+CROSS JOIN fact_sets ON fact_sets.id = json_each.value
+CROSS JOIN sections ON sections.report_id = fact_sets.report_id AND sections.kind IN (SELECT value FROM json_each(:kinds))
+CROSS JOIN lines ON lines.section_id = sections.id AND lines.nature = 0
+JOIN concepts ON concepts.id = lines.concept_id
+ORDER BY json_each.key, sections.seq, lines.seq
+
 -- name: book_facts
 -- place is where the set of facts stands in the list that is asked for. The plus keeps a set read in one pass:
 -- hundreds of searches by concept in each of a hundred sets take twice as long.
