@@ -21,12 +21,21 @@ def table() -> str:
             route = routes.get((method.upper(), path))  # not under a second prefix
             if route is None:
                 continue
-            query = [one["name"] for one in told.get("parameters", ()) if one.get("in") == "query"]
-            body = [field.name for field in route.body or ()]
+            given = [one for one in told.get("parameters", ()) if "in" in one]
+            path_takes, query = (
+                {
+                    one["name"]: {**one["schema"], "description": one["description"]}
+                    for one in given
+                    if one["in"] == place
+                }
+                for place in ("path", "query")
+            )
+            schema = told.get("requestBody", {"content": {"application/json": {"schema": {}}}})
+            body = schema["content"]["application/json"]["schema"].get("properties", {})
             rows_in = None
             if route.lists:
                 rows_in = "" if route.schema["type"] == "array" else route.rows_in
-            row = [route.method, path, query, body, rows_in, route.idempotent]
+            row = [route.method, path, {**path_takes, **query}, body, rows_in, route.idempotent, route.cost]
             lines.append(f"{json.dumps(told['operationId'])}: {json.dumps(row)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

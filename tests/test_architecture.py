@@ -19,7 +19,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # The rooms in the order of their imports: a room imports from rooms further up this list only. A room is a package,
 # of market and web each package inside, or a module at the top. The number is its budget in lines, SQL included.
 ROOMS = {
-    "client": 610,
+    "client": 620,
+    "mcp": 760,
     "core": 3_025,  # a query language
     "store": 1_530,
     "edgar": 4_700,
@@ -39,7 +40,7 @@ ROOMS = {
     "market.intake": 1_820,
     "market.demo": 150,
     "ops": 1_290,
-    "web.http": 1_445,
+    "web.http": 1_470,
     "web.html": 900,  # filed HTML made inert
     "web.accounts": 775,
     "web.filings": 600,
@@ -47,19 +48,26 @@ ROOMS = {
     "web.insiders": 920,
     "web.holdings": 1_200,
     "web.pages": 3_800,  # the pages of operators; a fund's quarters, parts of a document
-    "web": 2_415,  # what each call is for, and one thing to know
+    "web": 2_510,  # what each call is for; Model Context Protocol over HTTP
     "feeds": 1_925,
     "server": 310,
     "testing": 2_860,  # grades servers and clients, records services
-    "verbs": 1_790,
+    "verbs": 1_825,
     "cli": 270,
     "__main__": 20,
 }
-ALL_LINES = 59_500  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
+ALL_LINES = 60_900  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
 FOLDER_MODULES = 20
 
 # Rooms that import nothing of finapi but these: pure, or for others to copy.
-ONLY = {"core": set[str](), "edgar": {"core"}, "httpd": set[str](), "store": {"core"}, "client": set[str]()}
+ONLY = {
+    "core": set[str](),
+    "edgar": {"core"},
+    "httpd": set[str](),
+    "store": {"core"},
+    "client": set[str](),
+    "mcp": {"client", "core"},
+}
 
 # Who alone imports a package from outside, or a module of the standard library that reaches outside.
 ALONE = {

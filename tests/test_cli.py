@@ -78,6 +78,7 @@ VERBS = (
     "filings",
     "insiders",
     "fund",
+    "mcp",
 )
 ACTIONS = (("user", "add"), ("follow", "add"), ("pack", "export"), ("pack", "load"))
 KEY = re.compile(r"[0-9a-f]{32}")

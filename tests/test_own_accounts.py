@@ -201,7 +201,7 @@ WITHOUT_DATABASE = [
     ("follow", "list"), ("poll",), ("documents", "list"), ("user", "list"), ("invite", "list"), ("secret", "list"),
     ("mail", "test", "a@b.example"), ("audit",), ("pack", "export", "x"), ("check",), ("backup", "x"),
     ("get", "/livez"), ("statements", "AAPL"), ("timeseries", "AAPL"), ("filings",), ("insiders", "AAPL"),
-    ("fund", "1067983"),
+    ("fund", "1067983"), ("mcp",),
 ]  # fmt: skip
 
 

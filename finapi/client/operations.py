@@ -15,15 +15,27 @@ from finapi.client import exchange
 
 @dataclass(frozen=True, slots=True)
 class NamedCall:
-    """A call: its route, the names that it takes, where the rows of its answer stand, if it answers rows."""
+    """A call: its route, what it takes by name (a JSON Schema each), where the rows of its answer stand, if it answers
+    rows, and what it costs unless an operator has set another price."""
 
     name: str
     method: str
     path: str
-    query: tuple[str, ...]
-    body: tuple[str, ...]
+    takes: Mapping[str, Mapping[str, Any]]
+    body: Mapping[str, Mapping[str, Any]]
     rows_in: str | None
     idempotent: bool
+    cost: int
+
+    @property
+    def route(self) -> str:
+        """``GET /api/v1/policy``."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def query(self) -> tuple[str, ...]:
+        """The names of its query."""
+        return tuple(name for name in self.takes if f"{{{name}}}" not in self.path)
 
     def read(self, values: dict[str, Any]) -> tuple[str, str, dict[str, Any], Any, dict[str, str]]:
         """Method, path, query, body and headers for values by name; TypeError for a name that the call has not.
@@ -49,10 +61,7 @@ PAGING = ("limit", "offset", "cursor", "page")
 def operations() -> Mapping[str, NamedCall]:
     """Every call by its name."""
     table = json.loads((resources.files("finapi.client") / "operations.json").read_text("utf-8"))
-    return {
-        name: NamedCall(name, method, path, tuple(query), tuple(body), rows_in, idempotent)
-        for name, (method, path, query, body, rows_in, idempotent) in table.items()
-    }
+    return {name: NamedCall(name, *row) for name, row in table.items()}
 
 
 def operation(name: str) -> NamedCall | None:

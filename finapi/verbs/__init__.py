@@ -10,6 +10,7 @@ from finapi.verbs import (
     ingesting,
     inspecting,
     loading,
+    model_context,
     polling,
     secrets,
     serving,
@@ -42,4 +43,5 @@ VERBS = {
     "openapi": inspecting.OPENAPI,
     "get": asking.GET,
     **asking.VERBS,
+    "mcp": model_context.MCP,
 }

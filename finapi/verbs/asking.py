@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from finapi.client.exchange import ApiFailure, rows_of
 from finapi.client.operations import operations
-from finapi.client.synchronous import Client
+from finapi.client.synchronous import Client, Send, by_urllib
 from finapi.core import config as settings
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
@@ -75,7 +75,8 @@ def _asked(path: str, columns: str, names: Iterable[str]) -> Callable[..., int]:
         if not target.startswith("/"):
             raise UsageError("PATH begins with a slash: /api/v1/policy")
         try:
-            with _client(args, config) as client:
+            with connected(config) as (url, send):
+                client = Client(url, args.key or config.api_key, send=send)
                 if args.csv:
                     client.headers["Accept"] = "text/csv"
                 answer = client.call("GET", target, given)
@@ -95,11 +96,10 @@ def _asked(path: str, columns: str, names: Iterable[str]) -> Callable[..., int]:
 
 
 @contextmanager
-def _client(args: argparse.Namespace, config: Config) -> Iterator[Client]:
-    """A client of the server that is named, or of the data directory."""
-    key = args.key or config.api_key
+def connected(config: Config) -> Iterator[tuple[str, Send]]:
+    """The address and the sender to the server that is named, or to the data directory in this process."""
     if config.url:
-        yield Client(config.url, key)
+        yield config.url.rstrip("/"), by_urllib()
         return
     from finapi.ops.opened import opened
     from finapi.testing.control_client import by_wsgi
@@ -109,7 +109,7 @@ def _client(args: argparse.Namespace, config: Config) -> Iterator[Client]:
         raise UsageError(f"there is no database in {config.data_dir}: name a --data-dir, or a server by --url")
     try:
         with opened(config) as app:
-            yield Client("", key, send=by_wsgi(WsgiApp(app)))
+            yield "", by_wsgi(WsgiApp(app))
     except datadir.Busy:
         raise UsageError(f"{config.data_dir} is served: name its address by --url") from None
 
@@ -177,10 +177,8 @@ def _cell(value: Any) -> str:
     return one_line(str(value))[:WIDTH]
 
 
-_COMMON = (
-    arg("--key", help="API key; FINAPI_API_KEY keeps it off the list of processes"),
-    arg("--csv", action="store_true", help="print the rows as CSV"),
-)
+KEY = arg("--key", help="API key; FINAPI_API_KEY keeps it off the list of processes")
+_COMMON = (KEY, arg("--csv", action="store_true", help="print the rows as CSV"))
 _SETTINGS = ("url",)
 GET = Verb(
     "one call of the API, as JSON", (arg("path", help="/api/v1/..."), *_COMMON), _asked("", "", ()), settings=_SETTINGS

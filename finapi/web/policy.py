@@ -132,7 +132,8 @@ _TOOLING = {
     "cli_install": "pip install .",
     "mcp_server_docs": "/integrations/mcp",
     "statement": "finapi is installed from its source directory, with its command line and its Python client, "
-    "finapi.client; for other languages any generator makes one from openapi_spec_url.",
+    "finapi.client; for other languages any generator makes one from openapi_spec_url. Models ask by the Model Context "
+    "Protocol, at /api/mcp or by finapi mcp; mcp_server_docs says how hosts are connected.",
 }
 
 # Members that say the same in every configuration.

@@ -14,7 +14,7 @@ from finapi.core.errors import UsageError
 from finapi.delivery import sniper as targets
 from finapi.delivery import webhooks as outbox
 from finapi.ops import status as ops
-from finapi.web import policy, prices, service, sql_proxy, status
+from finapi.web import model_context, policy, prices, service, sql_proxy, status
 from finapi.web.accounts import account, auth, delivery, event_log, own_data
 from finapi.web.filings import coverage, filings, forms
 from finapi.web.financials import dictionary, facts, flat, overview, screen, segments, series, statements
@@ -115,6 +115,8 @@ ROUTES: tuple[Route, ...] = (
     _page("/llms.txt", docs.models, "Where a model finds what"),
     _page("/plans", documents.plan_page, "The page of the plans"),
     _page("/changelog", documents.changelog, "The page of what changed"),
+    Route("POST", model_context.PATH, model_context.answer, "key", 0, "limits", "Model Context Protocol", page=True,
+          key_as_bearer=True),
     _page("/integrations/mcp", documents.mcp, "The page for Model Context Protocol clients"),
     Route("GET", "/static/{name}", static.show, "none", 0, None, "What pages load", static.PARAMS, page=True),
     Route("GET", "/robots.txt", documents.robots, "none", 0, None, "What crawlers may read", page=True),

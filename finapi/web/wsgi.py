@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import io
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,11 +13,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from finapi import __version__
 from finapi.accounts import billing, logins, plans, users
 from finapi.accounts.users import Caller
 from finapi.app import App
+from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.core import guesses
 from finapi.core.cache import Cache
 from finapi.core.clock import iso
@@ -52,6 +55,7 @@ from finapi.web.http.messages import (
     gzip_of_many,
     held_etag,
     is_trusted,
+    key_of,
     plain_get,
     read_request,
     segments,
@@ -310,7 +314,7 @@ class WsgiApp:
             exchange.caller = self._authenticate(request, route, now)
         # A public route knows nobody: who sent a key along is for the limit only.
         caller = None if public else exchange.caller
-        if route.page and (token := cookie.token_of(app, request)):
+        if route.page and public and (token := cookie.token_of(app, request)):
             caller = exchange.caller = self._by_cookie(token, now)
         if route.zone is not None:
             # An unverified caller is charged to its address, so that inventing keys buys no fresh bucket.
@@ -334,12 +338,37 @@ class WsgiApp:
                 return Response(304, b"", headers={"ETag": held, "Vary": _vary(route)})
         body, wrong = self._read_body(request, route, wrong) if route.body is not None else ({}, wrong)
         given = (question.params, body, self._routes)
-        call = Call(app, route, request, exchange.request_id, now, caller, *given, held=exchange.held)
+        ask = partial(self._asked_within, request)
+        call = Call(app, route, request, exchange.request_id, now, caller, *given, held=exchange.held, ask=ask)
         if route.idempotent and idempotency.HEADER.lower() in request.headers:
             if wrong is not None:
                 raise wrong
             return self._once(call)
         return self._charged(call, exchange, wrong)
+
+    def _asked_within(self, outer: Request, asked: ApiRequest) -> ApiAnswer:
+        """What a call is answered that another one makes: as if its caller had made it."""
+        parts = urlsplit(asked.url)
+        headers = {name.lower(): value for name, value in asked.headers.items()}
+        told = read_request(
+            {
+                "REQUEST_METHOD": asked.method,
+                "REQUEST_URI": asked.url,
+                "QUERY_STRING": parts.query,
+                "wsgi.input": io.BytesIO(asked.body),
+                "finapi.deadline": outer.deadline,
+            }
+        )
+        request = replace(
+            told,
+            headers={**headers, "x-api-key": key_of(outer, bearer=True), "content-length": str(len(asked.body))},
+            address=outer.address,
+            peer=outer.peer,
+        )
+        exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic())
+        status, sent, body = self._respond(exchange, lambda: request)
+        HeldBody(body, exchange.held).close()
+        return ApiAnswer(int(status[:3]), {name.lower(): value for name, value in sent}, body)
 
     def _charged(self, call: Call, exchange: Exchange, wrong: ApiError | None) -> Response:
         """What a call is answered while its cost is held, unless something was wrong with it before."""
@@ -418,7 +447,7 @@ class WsgiApp:
                 return None
             with self.app.db.glance() as tx:
                 return users.by_session(self.app, tx, token.strip(), now)
-        key = request.headers.get("x-api-key") or request.query.get("apiKey", [""])[0]
+        key = key_of(request, bearer=route.key_as_bearer)
         if not key and route.key_in_body:
             key = _key_in(request)
         return users.by_key(self.app, key) if key else None
@@ -489,7 +518,7 @@ class WsgiApp:
             headers["Access-Control-Allow-Origin"] = "*"
             headers["Access-Control-Expose-Headers"] = EXPOSED
         if route is not None and route.tells_cost and request is not None and request.method != "OPTIONS":
-            headers["X-Tokens-Charged"] = str(exchange.charged)
+            headers.setdefault("X-Tokens-Charged", str(exchange.charged))
         if exchange.decision is not None and response.status < 300:
             headers.update(exchange.decision.headers(self.app.clock.now()))
         body = response.body + response.end

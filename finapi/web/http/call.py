@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from email.utils import format_datetime
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlencode
 
 from finapi.accounts.users import Caller
@@ -20,6 +20,9 @@ from finapi.web.http.messages import Request, Response
 from finapi.web.http.params import Field, Param
 from finapi.web.http.schema import Schema, schema
 from finapi.web.http.tables import CSV, FORMATS, TABLES, csv_table, json_lines
+
+if TYPE_CHECKING:
+    from finapi.client.exchange import ApiAnswer, ApiRequest
 
 # What a table says beside its rows (wire.json's meta).
 PAGING_HEADERS = {"has_more": "X-Has-More", "next_cursor": "X-Next-Cursor", "total": "X-Total-Count"}
@@ -153,6 +156,8 @@ class Route:
     unserved: tuple[str, ...] = ()
     # The key may also stand in the body, as ``api_key`` (wire.json).
     key_in_body: bool = False
+    # The key may also come as ``Authorization: Bearer``, which is all that some hosts send.
+    key_as_bearer: bool = False
     idempotent: bool = False
     # The record of its 200 body, or its JSON Schema.
     shape: Any = None
@@ -260,6 +265,8 @@ class Call:
     once: Once | None = None
     # What is to be given back when the answer has been handed to its connection.
     held: list[Callable[[], None]] = field(default_factory=list)
+    # Makes another call of the API as this caller: through its key, limits, ledger and ETag.
+    ask: Callable[[ApiRequest], ApiAnswer] | None = None
     # Where an export takes the rows from, instead of an answer.
     taken: list[TablePage] | None = None
 

@@ -225,6 +225,13 @@ def json_object(data: bytes, content_type: str) -> dict[str, Any]:
     return value
 
 
+def key_of(request: Request, *, bearer: bool = False) -> str:
+    """The API key that a request was sent with, or an empty text; where ``bearer``, as a token too."""
+    key = request.headers.get("x-api-key") or request.query.get("apiKey", [""])[0]
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return key or (token.strip() if bearer and scheme.lower() == "bearer" else "")
+
+
 def too_large(limit: int) -> ApiError:
     """The 413 of a body that has more bytes than a call may have."""
     return ApiError("PAYLOAD_TOO_LARGE", f"The request body is larger than {limit} bytes.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from email.utils import parseaddr
 from functools import cache
@@ -11,6 +12,7 @@ from typing import Any
 
 from finapi.accounts import plans
 from finapi.core.clock import iso
+from finapi.mcp import VERSIONS
 from finapi.web.html import figures
 from finapi.web.html.frame import page
 from finapi.web.html.markdown import markdown
@@ -73,16 +75,57 @@ def changelog(call: Call) -> Response:
 
 
 def mcp(call: Call) -> Response:
-    """What there is for Model Context Protocol clients."""
+    """How hosts of language models are connected, and the tools that they are given."""
+    from finapi.mcp.tools import tools
+
+    address = f"{call.app.config.public_url}/api/mcp"
+    costs = {route.name: route.cost for route in call.routes}
+    rows = [
+        h.tr(h.th(h.code(tool.name), scope="row"), h.td(str(costs[tool.operation.route])), h.td(tool.says))
+        for tool in tools().values()
+    ]
     return page(
-        call,
-        "Model Context Protocol",
+        call, "Model Context Protocol", h.p(*_CONNECTED, h.code(address), f". Revisions: {', '.join(VERSIONS)}."),
+        [h.section(h.h2(host), h.p(where), h.pre(h.code(text))) for host, where, text in _hosts(address)],
+        h.h2("Tools"),
+        h.table(h.thead(h.tr(h.th("Tool"), h.th("Tokens"), h.th("What it answers"))), h.tbody(rows)),
         h.p(
-            "This version serves no MCP endpoint. Tools that read OpenAPI can be given ",
-            h.a("/openapi.json", href="/openapi.json"),
+            "Tools that read OpenAPI instead can be given ", h.a("/openapi.json", href="/openapi.json"),
             ": every parameter is described and named so that function-calling interfaces take it.",
         ),
+        wide=True,
+    )  # fmt: skip
+
+
+_CONNECTED = (
+    "A model asks this host by tools, each of which is a call of the API: made with your key, within its limits, at "
+    "its price, free when it fails. A host that starts programs runs ", h.code("finapi mcp"), "; one over HTTP "
+    "sends the key as ", h.code("X-API-Key"), " or as ", h.code("Authorization: Bearer"), " to ",
+)  # fmt: skip
+
+
+def _hosts(address: str) -> Iterator[tuple[str, str, str]]:
+    """How the common hosts are told of it: their names, where it is written, and what."""
+    key = "YOUR_KEY"
+    over_http: dict[str, Any] = {"url": address, "headers": {"X-API-Key": key}}
+    started = {
+        "command": "finapi",
+        "args": ["mcp"],
+        "env": {"FINAPI_URL": address.removesuffix("/api/mcp"), "FINAPI_API_KEY": key},
+    }
+    yield (
+        "Claude Desktop",
+        "Settings, Developer, Edit Config: claude_desktop_config.json. finapi is installed on that machine.",
+        json.dumps({"mcpServers": {"finapi": started}}, indent=2),
     )
+    yield (
+        "Claude Code",
+        "On a command line.",
+        f'claude mcp add --transport http finapi {address} --header "X-API-Key: {key}"',
+    )
+    yield "Cursor", ".cursor/mcp.json", json.dumps({"mcpServers": {"finapi": over_http}}, indent=2)
+    code = {"servers": {"finapi": {"type": "http", **over_http}}}
+    yield "VS Code", ".vscode/mcp.json", json.dumps(code, indent=2)
 
 
 def robots(call: Call) -> Response:

@@ -1,0 +1,500 @@
+"""Model Context Protocol: its messages, its tools over a world of the fixture, and input that means harm."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from finapi import cli
+from finapi.client.exchange import ApiAnswer, ApiRequest
+from finapi.client.operations import operations
+from finapi.mcp import VERSIONS, WITH_HANDSHAKE, answers, protocol
+from finapi.mcp.protocol import ContextServer
+from finapi.mcp.tools import tools
+from finapi.testing import FinapiServer
+from finapi.testing.server import FixtureWorld
+from finapi.web.routes import ROUTES
+
+META = "io.modelcontextprotocol/"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FinapiServer]:
+    with FinapiServer(seed=31, listens=False, app_per_minute=1_000) as running:
+        yield running
+
+
+@pytest.fixture
+def world(server: FinapiServer) -> Iterator[FixtureWorld]:
+    one = server.world("mcp")
+    yield one
+    one.control.drop()
+
+
+def posted(world: FixtureWorld, body: Any, method: str = "POST", key: str = "", **headers: str) -> ApiAnswer:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    sent = {"X-API-Key": key or world.api_key, "Content-Type": "application/json", **named}
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    answer = world.send(ApiRequest(method, f"{world.url}/api/mcp", sent, data))
+    assert answer is not None
+    return answer
+
+
+def message(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+
+
+def asked(world: FixtureWorld, method: str, **params: Any) -> Any:
+    """The result of a method, or its error."""
+    answer = posted(world, message(method, **params))
+    document = json.loads(answer.body)
+    assert (document["jsonrpc"], document["id"]) == ("2.0", 7)
+    return document.get("result") or document["error"]
+
+
+def called(world: FixtureWorld, tool: str, **arguments: Any) -> Any:
+    return asked(world, "tools/call", name=tool, arguments=arguments)
+
+
+def modern(method: str, **params: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """A message of the revision without a handshake, and its headers."""
+    meta = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {}}
+    named = {"mcp_name": params.get("name") or params["uri"]} if {"name", "uri"} & params.keys() else {}
+    return message(method, _meta=meta, **params), {"mcp_protocol_version": "2026-07-28", "mcp_method": method, **named}
+
+
+# ---- the tools
+
+
+@pytest.mark.parametrize("tool", tools().values(), ids=lambda tool: str(tool.name))
+def test_a_tool_takes_what_its_call_takes_and_is_told_at_its_price(tool: Any) -> None:
+    route = next(route for route in ROUTES if route.name == tool.operation.route)
+    served = {param.name for param in (*route.params, *(route.body or ()))}
+    own = {tool.named.get(name, name) for name in tool.takes} - {"where"}
+    assert own | tool.default.keys() - {"where"} | tool.fixed.keys() <= served
+    needed = {param.name for param in (*route.params, *(route.body or ())) if param.required}
+    assert needed <= {tool.named.get(name, name) for name in tool.schema.get("required", ())}
+    if tool.keep:
+        assert set(tool.keep) <= set(route.columns)
+    assert tool.operation.cost == route.cost
+    for name, schema in tool.schema["properties"].items():
+        assert schema["type"], name
+        assert schema["description"], name
+
+
+def test_a_dozen_questions_are_answered_with_their_source_and_cost(world: FixtureWorld) -> None:
+    told = {tool["name"]: tool for tool in asked(world, "tools/list")["tools"]}
+    assert [*told] == [*tools()]
+    assert told["query_sql"]["description"].endswith("Costs 25 tokens.")
+    assert told["find_fund"]["_meta"] == {"finapi/tokens": 0, "finapi/route": "GET /api/v1/form-13f/search"}
+    for tool, arguments in {
+        "find_company": {"query": "apple"},
+        "company_overview": {"ticker": "AAPL"},
+        "financial_statements": {"ticker": "AAPL", "statement": ["income"]},
+        "financial_series": {"ticker": "AAPL", "metrics": ["revenue"], "template": False},
+        "explain_figure": {"ticker": "AAPL", "metric": "revenue", "fiscal_year": 2024},
+        "segments": {"ticker": "AAPL", "metric": "revenue"},
+        "list_filings": {"ticker": "AAPL"},
+        "insider_transactions": {"ticker": "AAPL"},
+        "list_holders": {"ticker": "AAPL"},
+        "find_fund": {"query": "berkshire"},
+        "fund_holdings": {"cik": 1067983},
+        "screen_companies": {"where": ["gross_margin > 0.4"]},
+        "list_metrics": {"metric": "revenue"},
+        "query_sql": {"query": "SELECT symbol FROM ticker LIMIT 1"},
+        "account_balance": {},
+    }.items():
+        before = world.client().get_account_balance()["current_balance"]
+        result = called(world, tool, **arguments)
+        assert result["isError"] is False, result
+        content = result["structuredContent"]
+        assert json.loads(result["content"][0]["text"]) == content
+        assert content["source"].startswith(tools()[tool].operation.method)
+        cost = told[tool]["_meta"]["finapi/tokens"]
+        assert content["tokens_charged"] == cost
+        assert world.client().get_account_balance()["current_balance"] == before - cost
+
+
+def test_a_figure_comes_with_its_filing(world: FixtureWorld) -> None:
+    result = called(world, "financial_series", ticker="AAPL", metrics="revenue", years="1")
+    (row,) = result["structuredContent"]["data"]["rows"]
+    assert row["metrics"]["revenue"] == {
+        "value": 391035000000,
+        "concept": "us-gaap:RevenueFromContractWithCustomerExcludingAssessedTax",
+        "method": "mapped",
+        "confidence": 95,
+        "accession": "0000320193-24-000123",
+        "unit": "USD",
+    }
+
+
+def test_a_list_goes_on_where_it_ended(world: FixtureWorld) -> None:
+    first = called(world, "list_filings", ticker="AAPL", limit=2)["structuredContent"]
+    assert first["next"] == {"offset": 2}
+    second = called(world, "list_filings", ticker="AAPL", limit=2, **first["next"])["structuredContent"]
+    rows = [row["accession_number"] for row in (*first["data"], *second["data"])]
+    assert len(set(rows)) == 4
+
+
+def test_an_answer_is_sized_for_a_model(world: FixtureWorld) -> None:
+    result = called(world, "financial_series", ticker="AAPL", ratios=True)
+    assert len(result["content"][0]["text"]) < answers.MOST + 500
+    content = result["structuredContent"]
+    kept = len(content["data"]["rows"])
+    assert content["left_out"] == {"data.rows": 4 - kept}
+    assert content["next"] == {"offset": kept}
+
+
+def test_whatever_is_large_is_cut_and_told() -> None:
+    for value in ("x" * 100_000, ["x" * 90_000], {str(n): "y" * 500 for n in range(1_000)}, [[1] * 50_000] * 3):
+        small, left_out = answers.fitted(value, 10_000)
+        assert len(json.dumps(small, separators=(",", ":"))) <= 10_300
+        assert sum(left_out.values()) > 0
+    assert answers.fitted({"a": [1, 2]}, 100) == ({"a": [1, 2]}, {})
+
+
+def test_html_is_told_as_text() -> None:
+    page = 'tr class="x">Net <b>sales</b></p><p>rose &amp; fell<ix:nonFraction name="a">5</ix:nonFraction></p><td sty'
+    assert answers.plain(page) == "Net sales\nrose & fell 5"
+
+
+# ---- what fails
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("find_company", {"q": "x"}, "has no argument q"),
+        ("find_company", {}, "query is required"),
+        ("find_company", {"query": {"a": 1}}, "query is of type string, not dict"),
+        ("find_company", {"query": True}, "query is of type string, not bool"),
+        ("find_company", {"query": "x" * 10_001}, "longer than 10,000"),
+        ("financial_series", {"ticker": "AAPL", "period": "yearly"}, "period is one of A, Q, TTM, YTD"),
+        ("financial_series", {"ticker": "AAPL", "metrics": [["revenue"]]}, "metrics is of type string, not list"),
+        ("financial_series", {"ticker": "AAPL", "metrics": ["x"] * 201}, "at most 200"),
+        ("financial_series", {"ticker": "AAPL", "tikcer": 1}, "Did you mean ticker?"),
+        ("financial_series", {"ticker": "AAPL", "metrics": ["revenu"]}, "did you mean revenue? Correct the argument"),
+        ("company_overview", {"ticker": "NOPE"}, "Look the company up by find_company."),
+        ("company_overview", {"ticker": "../../auth/login"}, "must be a ticker or a CIK"),
+        ("company_overview", {"ticker": "AAPL\r\nX-API-Key: x"}, "must be a ticker or a CIK"),
+        ("screen_companies", {"where": ["roe > 1; DROP TABLE x"]}, "this one is not: roe > 1; DROP"),
+        ("screen_companies", {"where": ["limit > 1"]}, "limit is no metric"),
+        ("screen_companies", {"where": "roe > 1"}, "where is a list"),
+        ("query_sql", {"query": "DELETE FROM ticker"}, "INVALID_PARAM"),
+        ("query_sql", {"query": "SELECT * FROM users"}, "INVALID_PARAM"),
+        ("list_filings", {"from_date": "never"}, "INVALID_PARAM"),
+    ],
+)
+def test_a_mistake_is_told_to_the_model_and_costs_nothing(
+    world: FixtureWorld, tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    before = world.client().get_account_balance()["current_balance"]
+    result = called(world, tool, **arguments)
+    assert result["isError"] is True
+    assert said in result["content"][0]["text"]
+    assert world.client().get_account_balance()["current_balance"] == before
+
+
+def test_a_tool_that_fails_half_way_is_refunded(world: FixtureWorld) -> None:
+    called(world, "company_overview", ticker="NOPE")
+    rows = world.client().get_account_transactions(limit=2)["transactions"]
+    assert [(row["endpoint"], row["delta"]) for row in rows] == [
+        ("GET /api/v1/tickers/{ticker}/overview", amount) for amount in (5, -5)
+    ]
+
+
+def test_tokens_that_are_used_up_and_limits_say_what_to_do(world: FixtureWorld) -> None:
+    key = world.accounts["exhausted"]["api_key"]
+    answer = posted(world, message("tools/call", name="company_overview", arguments={"ticker": "AAPL"}), key=key)
+    result = json.loads(answer.body)["result"]
+    assert result["isError"] is True
+    assert result["content"][0]["text"].startswith("insufficient_tokens: ")
+    assert "account_balance says when" in result["content"][0]["text"]
+    assert result["_meta"] == {"finapi/code": "insufficient_tokens", "finapi/status": 402}
+
+
+def test_a_limit_is_that_of_the_call(server: FinapiServer) -> None:
+    with FinapiServer(seed=31, listens=False, app_per_minute=2, sql_per_minute=1) as strict:
+        query = message("tools/call", name="query_sql", arguments={"query": "SELECT 1 AS one FROM ticker LIMIT 1"})
+        assert json.loads(posted(strict.world("a"), query).body)["result"]["isError"] is False
+        refused = json.loads(posted(strict.world("a"), query).body)["result"]
+        assert refused["_meta"] == {
+            "finapi/code": "RATE_LIMIT_EXCEEDED",
+            "finapi/status": 429,
+            "finapi/retry_after": 60.0,
+        }
+        assert refused["content"][0]["text"].endswith("Wait 60 seconds before the next call.")
+        # And the messages themselves are not without one.
+        assert posted(strict.world("a"), message("ping")).status == 429
+
+
+def test_an_answer_that_is_held_costs_nothing(world: FixtureWorld) -> None:
+    first = called(world, "company_overview", ticker="AAPL")
+    tag = {"_meta": {"finapi/if_none_match": first["_meta"]["finapi/etag"]}}
+    again = asked(world, "tools/call", name="company_overview", arguments={"ticker": "AAPL"}, **tag)
+    assert again["structuredContent"] == {
+        "data": None,
+        "source": "GET /api/v1/tickers/AAPL/overview",
+        "tokens_charged": 0,
+        "unchanged": True,
+    }
+
+
+# ---- resources and prompts
+
+
+def test_resources_are_read_through_their_calls(world: FixtureWorld) -> None:
+    for one in asked(world, "resources/list")["resources"]:
+        (content,) = asked(world, "resources/read", uri=one["uri"])["contents"]
+        assert (content["uri"], content["mimeType"]) == (one["uri"], one["mimeType"])
+        assert content["text"]
+    uris = {one["uriTemplate"] for one in asked(world, "resources/templates/list")["resourceTemplates"]}
+    assert uris == {"finapi://company/{ticker}", "finapi://filing/{accession_number}", "finapi://metric/{metric}"}
+    (overview,) = asked(world, "resources/read", uri="finapi://company/AAPL")["contents"]
+    assert json.loads(overview["text"])["data"]["name"] == "Apple Inc."
+
+
+@pytest.mark.parametrize(
+    "uri", ["finapi://nope", "finapi://company/", "finapi://company/..%2F..%2Fuser", "file:///etc/passwd", "x" * 600, 5]
+)
+def test_a_resource_that_is_not_there_is_told(world: FixtureWorld, uri: Any) -> None:
+    assert asked(world, "resources/read", uri=uri)["code"] == -32002
+
+
+def test_prompts_are_filled_in_once(world: FixtureWorld) -> None:
+    keys = {row["key"] for row in world.client().get_xbrl_dictionary()["data"]}
+    for prompt in asked(world, "prompts/list")["prompts"]:
+        given = {one["name"]: "{ticker}" for one in prompt["arguments"]}
+        (made,) = asked(world, "prompts/get", name=prompt["name"], arguments=given)["messages"]
+        assert "{ticker}" in made["content"]["text"]
+        assert asked(world, "prompts/get", name=prompt["name"])["code"] == -32602
+        assert asked(world, "prompts/get", name=prompt["name"], arguments={"ticker": "x" * 201})["code"] == -32602
+        named = {word.strip(".,()") for word in made["content"]["text"].split() if "_" in word}
+        assert {word for word in named if word not in tools()} <= keys
+    assert asked(world, "prompts/get", name="nope")["code"] == -32602
+
+
+# ---- the protocol
+
+
+@pytest.mark.parametrize("version", [*WITH_HANDSHAKE, "1999-01-01", "2026-07-28"])
+def test_a_handshake_agrees_on_a_revision(world: FixtureWorld, version: str) -> None:
+    result = asked(world, "initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "t"})
+    assert result["protocolVersion"] == (version if version in WITH_HANDSHAKE else "2025-11-25")
+    assert result["capabilities"] == {"tools": {}, "resources": {}, "prompts": {}}
+    assert result["serverInfo"]["name"] == "finapi"
+    assert posted(world, {"jsonrpc": "2.0", "method": "notifications/initialized"}).status == 202
+    assert json.loads(posted(world, message("ping")).body)["result"] == {}
+
+
+def test_without_a_handshake_every_message_says_its_revision(world: FixtureWorld) -> None:
+    body, headers = modern("server/discover")
+    result = json.loads(posted(world, body, **headers).body)["result"]
+    assert (result["resultType"], result["supportedVersions"]) == ("complete", [*VERSIONS])
+    assert result["_meta"][f"{META}serverInfo"]["name"] == "finapi"
+    body, headers = modern("tools/call", name="find_company", arguments={"query": "apple"})
+    result = json.loads(posted(world, body, **headers).body)["result"]
+    assert (result["resultType"], result["isError"]) == ("complete", False)
+    body, headers = modern("tools/list")
+    result = json.loads(posted(world, body, **headers).body)["result"]
+    assert (result["ttlMs"], result["cacheScope"]) == (3_600_000, "public")
+    body, headers = modern("resources/read", uri="finapi://coverage")
+    result = json.loads(posted(world, body, **headers).body)["result"]
+    assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "code"),
+    [
+        ({"mcp_method": "tools/call"}, 400, -32020),
+        ({"mcp_name": "query_sql"}, 400, -32020),
+        ({"mcp_name": "=?base64?x?="}, 400, -32020),
+        ({"mcp_name": "=?base64?ZmluZF9mdW5k?="}, 200, None),
+        ({"mcp_protocol_version": "2025-11-25"}, 400, -32020),
+        ({"mcp_protocol_version": "1999-01-01"}, 400, -32022),
+    ],
+)
+def test_headers_say_what_the_body_says(
+    world: FixtureWorld, change: dict[str, str], status: int, code: int | None
+) -> None:
+    body, headers = modern("tools/call", name="find_fund", arguments={"query": "x"})
+    if "mcp_method" in change:
+        change = {"mcp_method": "prompts/get"}
+    answer = posted(world, body, **{**headers, **change})
+    assert (answer.status, json.loads(answer.body).get("error", {}).get("code")) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "status", "code"),
+    [
+        ("ping", {}, 404, -32601),
+        ("initialize", {}, 404, -32601),
+        ("resources/read", {"uri": "finapi://x"}, 400, -32602),
+    ],
+)
+def test_what_the_revision_has_not_is_refused(
+    world: FixtureWorld, method: str, params: dict[str, Any], status: int, code: int
+) -> None:
+    body, headers = modern(method, **params)
+    answer = posted(world, body, **headers)
+    assert (answer.status, json.loads(answer.body)["error"]["code"]) == (status, code)
+
+
+def test_batches_are_of_one_revision(world: FixtureWorld) -> None:
+    batch = [message("ping"), {"jsonrpc": "2.0", "method": "notifications/x"}, {**message("tools/list"), "id": "b"}]
+    answer = posted(world, batch)
+    assert [(one["id"], "result" in one) for one in json.loads(answer.body)] == [(7, True), ("b", True)]
+    assert posted(world, batch[1:2]).status == 202
+    for refused, headers in (
+        (batch, {"mcp_protocol_version": "2025-06-18"}),
+        ([], {}),
+        ([message("ping")] * 21, {}),
+        ([message("initialize", protocolVersion="2025-03-26")], {}),
+    ):
+        answer = posted(world, refused, **headers)
+        assert (answer.status, json.loads(answer.body)["error"]["code"]) == (400, -32600)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"{", 400, -32700),
+        (b"\xff", 400, -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","id":2}', 400, -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"\\ud800"}', 400, -32700),
+        (b'{"jsonrpc":"2.0","id":NaN,"method":"ping"}', 400, -32700),
+        (b'{"jsonrpc":"2.0","id":1e999,"method":"ping"}', 400, -32700),
+        (b"[" * 15_000 + b"]" * 15_000, 400, -32700),
+        (b"[" * 60_000, 400, -32600),
+        (b'"' + b"x" * 900_000 + b'"', 400, -32600),
+        (b"5", 400, -32600),
+        (b'{"id":1,"method":"ping"}', 400, -32600),
+        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', 400, -32600),
+        (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', 400, -32600),
+        (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', 400, -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":5}', 400, -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', 400, -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":5}}', 200, -32602),
+        (b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}', 200, -32602),
+        (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"find_compny"}}', 200, -32602),
+        (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":{}}}', 200, -32602),
+        (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"find_fund","arguments":[]}}', 200, -32602),
+        (b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}', 200, -32602),
+        (b'{"jsonrpc":"2.0","id":1,"method":"__class__"}', 200, -32601),
+        (b'{"jsonrpc":"2.0","id":1,"result":{}}', 202, None),
+        (b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}', 200, -32601),
+    ],
+)
+def test_a_message_that_is_none_is_answered_with_its_error(
+    world: FixtureWorld, body: bytes, status: int, code: int | None
+) -> None:
+    answer = posted(world, body)
+    error = json.loads(answer.body)["error"] if answer.body else {}
+    assert (answer.status, error.get("code")) == (status, code)
+
+
+def test_a_body_is_bounded(world: FixtureWorld) -> None:
+    assert posted(world, b" " * (1024 * 1024 + 1)).status == 413
+    assert posted(world, b"{}", content_type="text/plain").status == 415
+
+
+def test_a_page_of_another_site_is_turned_away(world: FixtureWorld) -> None:
+    for origin in (
+        "http://evil.example",
+        "null",
+        "http://localhost.evil.example",
+        "http://[",
+        "http://127.0.0.1@evil.x",
+    ):
+        assert posted(world, message("ping"), origin=origin).status == 403, origin
+    for origin in ("http://localhost:6274", "http://127.0.0.1:6274", "http://[::1]:6274", "http://127.0.0.1:8000"):
+        assert posted(world, message("ping"), origin=origin).status == 200, origin
+
+
+def test_there_is_no_stream_and_no_session(world: FixtureWorld) -> None:
+    for method in ("GET", "DELETE"):
+        answer = posted(world, b"", method=method, accept="text/event-stream")
+        assert (answer.status, answer.headers["allow"]) == (405, "OPTIONS, POST")
+    assert "mcp-session-id" not in posted(world, message("ping"), mcp_session_id="x").headers
+
+
+def test_a_key_is_needed_and_a_cookie_is_none(world: FixtureWorld) -> None:
+    assert posted(world, message("ping"), key="0" * 32).status == 401
+    account = world.accounts["pro"]
+    token = world.client().post_auth_login(email=account["email"], password=account["password"])["token"]
+    for name in ("finapi_session", "__Host-finapi_session", "session"):
+        assert posted(world, message("ping"), key="0" * 32, cookie=f"{name}={token}").status == 401
+    bearer = {"x_api_key": "", "authorization": f"Bearer {world.api_key}"}
+    assert posted(world, message("ping"), **bearer).status == 200
+    bare = message("tools/call", name="account_balance", arguments={})
+    assert json.loads(posted(world, bare, **bearer).body)["result"]["isError"] is False
+    # A session is no key.
+    assert posted(world, message("ping"), x_api_key="", authorization=f"Bearer {token}").status == 401
+
+
+# ---- standard input and output
+
+
+def test_over_a_pipe_an_answer_is_kept_while_it_stands(world: FixtureWorld) -> None:
+    sent: list[ApiRequest] = []
+
+    def send(request: ApiRequest) -> ApiAnswer | None:
+        sent.append(request)
+        return world.send(request)
+
+    server = ContextServer(send, base_url=world.url, headers={"X-API-Key": world.api_key}, keeps=True)
+    call = json.dumps(message("tools/call", name="company_overview", arguments={"ticker": "AAPL"})).encode()
+    first, second = (server.answer(call).document["result"]["structuredContent"] for _ in range(2))
+    assert (first["tokens_charged"], second["tokens_charged"], server.charged) == (5, 0, 5)
+    assert first["data"] == second["data"]
+    assert "If-None-Match" in sent[1].headers
+
+
+def test_a_server_that_does_not_answer_is_told() -> None:
+    server = ContextServer(lambda request: None)
+    call = json.dumps(message("tools/call", name="account_balance", arguments={})).encode()
+    result = server.answer(call).document["result"]
+    assert result["isError"] is True
+    assert "FINAPI_URL" in result["content"][0]["text"]
+
+
+def test_the_verb_reads_lines_and_writes_lines(
+    world: FixtureWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("finapi.verbs.asking.by_urllib", lambda: world.send)
+    monkeypatch.setenv("FINAPI_URL", world.url)
+    monkeypatch.setenv("FINAPI_API_KEY", world.api_key)
+    handshake = message("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={})
+    lines = [
+        json.dumps(handshake).encode(),
+        b"",
+        b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
+        b'"' + b"x" * protocol.MOST_BYTES + b'"',
+        b"not json",
+        json.dumps([message("ping")]).encode(),
+        json.dumps(message("prompts/get", name="analyse_company", arguments={"ticker": "Æ😀"})).encode(),
+        json.dumps(message("tools/list")).encode(),
+    ]
+    monkeypatch.setattr(sys, "stdin", type("Stdin", (), {"buffer": io.BytesIO(b"\n".join(lines))}))
+    assert cli.main(["mcp"]) == 0
+    out = capsys.readouterr().out
+    assert out.isascii()
+    told = [json.loads(line) for line in out.splitlines()]
+    assert [one.get("error", {}).get("code") for one in told] == [None, -32600, -32700, -32600, None, None]
+    assert told[0]["result"]["protocolVersion"] == "2025-06-18"
+    assert "Analyse Æ😀 from" in told[4]["result"]["messages"][0]["content"]["text"]
+    costs = {tool["name"]: tool["_meta"]["finapi/tokens"] for tool in told[5]["result"]["tools"]}
+    assert costs == {name: operations()[tool.call].cost for name, tool in tools().items()}
+
+
+def test_the_page_says_how_hosts_are_connected(world: FixtureWorld) -> None:
+    answer = world.send(ApiRequest("GET", f"{world.url}/integrations/mcp", {"Accept": "text/html"}))
+    assert answer is not None
+    page = answer.body.decode()
+    for host in ("Claude Desktop", "Claude Code", "Cursor", "VS Code", "/api/mcp", *tools()):
+        assert host in page, host
