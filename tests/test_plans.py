@@ -18,7 +18,7 @@ from finapi.accounts import billing, plans, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.core.errors import ApiError
+from finapi.core.errors import ApiError, UsageError
 from tests.client import ledger_sum
 from tests.conftest import NOW
 
@@ -353,3 +353,14 @@ class Accounting(RuleBasedStateMachine):
 
 TestAccounting = Accounting.TestCase
 TestAccounting.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+
+
+@pytest.mark.parametrize(("text", "cents"), [("12.50", 1250), ("0.5", 50), ("7", 700), ("0.01", 1), ("1.05", 105)])
+def test_an_amount_of_dollars_is_read_in_cents(text: str, cents: int) -> None:
+    assert plans.cents(text) == cents
+
+
+@pytest.mark.parametrize("text", ["0", "0.00", "-1", "1.234", "1e3", "1,000", "", " 1", "\u0661", "1" * 10])
+def test_what_is_no_amount_of_dollars_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is not an amount of dollars"):
+        plans.cents(text)

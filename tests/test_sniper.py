@@ -204,6 +204,12 @@ def test_slots_are_taken_until_a_target_ends(app: App, user: users.NewUser, cloc
     create(app, user)
 
 
+def test_a_stop_says_how_many_places_others_leave(app: App, user: users.NewUser, clock: FixedClock) -> None:
+    made = create(app, user, form_types=[f"F-{number}" for number in range(50)])
+    create(app, user)
+    assert sniper.stop(app, user.id, made["target_id"], clock.now(), keep)["slots_available"] == 2
+
+
 def test_a_target_is_stopped_by_hand_once(app: App, user: users.NewUser, clock: FixedClock) -> None:
     made = create(app, user)
     clock.advance(60)

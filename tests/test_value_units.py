@@ -72,4 +72,6 @@ def test_a_total_in_another_unit_than_the_rows_is_seen() -> None:
     rows = [(250, 1_000), (125, 1_000)]
     assert unit(filed_at="2021-02-12", rows=rows, value_total=375_321) == Unit(1000, 1, "thousands:filing_date", False)
     assert unit(value_total=250) == Unit(1, 1000, "dollars:filing_date", False)
+    assert unit(filed_at="2021-02-12", rows=rows, value_total=376_000).total == 1
+    assert unit(filed_at="2021-02-12", rows=rows, value_total=376_001).total == 1000
     assert unit(value_total=252) == Unit(1, 1, "dollars:filing_date", False)

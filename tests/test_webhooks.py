@@ -467,6 +467,9 @@ def test_deliveries_are_listed_newest_first_page_by_page(app: App, user: users.N
     listed = [one["delivery_id"] for page in (first, rest) for one in page["deliveries"]]
     assert listed == made[::-1]
     assert (first["meta"]["has_more"], rest["meta"]["has_more"]) == (True, False)
+    with app.db.read() as tx:
+        whole = webhooks.listed(tx, user.id, 5)
+    assert (len(whole["deliveries"]), whole["meta"]) == (5, {"limit": 5, "has_more": False, "next_cursor": None})
     assert deliveries(app, user, state="delivered") == []
     assert len(deliveries(app, user, event_type="finapi.test")) == 5
 

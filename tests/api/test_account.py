@@ -139,6 +139,8 @@ def test_transactions_are_the_ledger_newest_first_in_pages(client: Client, sessi
     assert [(row["delta"], row["reason"]) for row in second["transactions"]] == [(2000, "refill")]
     assert second["transactions"][0]["metadata"] == {"request_id": None, "cost_tier": None}
     assert (second["has_more"], second["next_cursor"]) == (False, None)
+    whole = client.get(ACCOUNT + "transactions", query={"limit": 4}, headers=key).json
+    assert (whole["count"], whole["has_more"], whole["next_cursor"]) == (4, False, None)
 
 
 def test_a_login_after_the_period_has_ended_shows_the_plan_as_refilled(
