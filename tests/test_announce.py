@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from finapi.accounts import users
 from finapi.app import App
 from finapi.delivery import events
 from finapi.delivery.events import About
@@ -24,6 +25,7 @@ from tests.api import ACCESSION, put, report
 from tests.conftest import NOW
 from tests.test_ingest import ACCESSION as NETFLIX
 from tests.test_ingest import FILING, SUBMISSIONS
+from tests.test_sniper import outbox
 
 Told = list[tuple[str, dict[str, Any]]]
 
@@ -277,6 +279,18 @@ def test_each_piece_of_news_inside_a_filing_is_an_event_of_its_feed(app: App) ->
     ]
     about = newest(app, events.INSIDER).about
     assert about == About(("BRK-B", "BRK-A"), ("0001234567", "0000000007"), "4")
+
+
+@pytest.mark.parametrize(("filed_at", "told_at"), [("2025-02-01", "2025-02-01T00:00:00.000Z"), (None, None)])
+def test_a_webhook_never_gives_the_time_of_the_ingest_as_that_of_the_filing(
+    app: App, user: users.NewUser, filed_at: str | None, told_at: str | None
+) -> None:
+    users.update(app, user.id, {"webhook_url": "https://93.184.216.34/", "webhook_topics": list(users.TOPICS)}, NOW)
+    form = ownership.parse(ownership_forms.form(ownership_forms.transaction()), "0001234567-26-000006")
+    with app.db.write() as tx:
+        store.put(tx, form, FilingMetadata("0001234567-26-000006", metadata.DOCUMENT, filed_at=filed_at), NOW)
+    (sent,) = outbox(app, user)
+    assert sent["payload"]["filed_at"] == told_at
 
 
 def test_of_what_only_a_list_names_a_week_is_news() -> None:

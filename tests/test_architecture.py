@@ -37,12 +37,12 @@ ROOMS = {
     "market.holdings": 2_770,
     "market.prices": 550,
     "market.filings": 600,
-    "market.intake": 1_820,
+    "market.intake": 1_855,  # the html beside a filing
     "market.demo": 150,
     "ops": 1_290,
     "web.http": 1_470,
     "web.html": 900,  # filed HTML made inert
-    "web.accounts": 775,
+    "web.accounts": 785,
     "web.filings": 600,
     "web.financials": 1_250,
     "web.insiders": 920,

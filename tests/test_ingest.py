@@ -13,7 +13,7 @@ import pytest
 
 from finapi.app import App
 from finapi.edgar.forms import XBRL
-from finapi.market.documents import packed, sources
+from finapi.market.documents import contents, packed, sources
 from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
@@ -110,6 +110,33 @@ def test_a_filing_is_stored_with_what_it_says_of_itself(app: App) -> None:
     with app.db.read() as tx:
         company = companies.find(tx, "nflx")
     assert (company.padded_cik, company.name, company.ticker) == ("0001065280", "NETFLIX INC", "NFLX")
+
+
+def test_the_html_of_a_folder_of_one_filing_is_kept(app: App, copy: Callable[..., Path]) -> None:
+    folder = copy(ACCESSION)
+    html = b'<html xmlns:ix="http://www.xbrl.org/2013/inlineXBRL"><body>As printed</body></html>'
+    (folder / "d10q.htm").write_bytes(html)
+    assert run(app, folder)["d10q.htm"].outcome == "ingested"
+    with app.db.read() as tx:
+        assert contents.primary(tx, ACCESSION) == contents.Text("html", html)
+        row = tx.one("filing_row", accession=ACCESSION)
+    assert row is not None
+    assert row["primary_document"] == "d10q.htm"
+    assert run(app, folder)["d10q.htm"].outcome == "unchanged"
+
+
+@pytest.mark.parametrize(
+    ("folder", "pages"), [(ACCESSION, ("d10q.htm", "d10qa.htm")), ("without-a-number", ("d10q.htm",))]
+)
+def test_html_whose_filing_is_not_known_is_left_out(
+    app: App, copy: Callable[..., Path], folder: str, pages: tuple[str, ...]
+) -> None:
+    there = copy(folder)
+    for page in pages:
+        (there / page).write_bytes(b'<html xmlns:ix="http://www.xbrl.org/2013/inlineXBRL"/>')
+    told = run(app, there)
+    assert {told[page].outcome for page in pages} == {"skipped"}
+    assert count(app, "bodies_size") == 0
 
 
 def test_the_negated_role_of_2010_is_shown_and_the_value_stays_as_tagged(app: App) -> None:

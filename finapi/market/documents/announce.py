@@ -115,13 +115,16 @@ class News(NamedTuple):
 
 
 def inside(tx: Transaction, now: datetime, form: FormFamily, accession: str, news: Iterable[News]) -> None:
-    """Announce what a filing holds: for each piece of news the family's event and a delivery of its topic."""
+    """Announce what a filing holds: for each piece of news the family's event and a delivery of its topic.
+
+    Where no day of the filing is known, ``filed_at`` is None rather than the time of the ingest.
+    """
     shown = filing_rows.rows(tx, [accession])[0]
     about, occurred_at = _about(tx, accession, shown["form_type"]), _occurred_at(now, shown)
     for one in news:
         events.record(tx, form.events[0], now=now, occurred_at=occurred_at, about=about, data=one.data)
         if form.topic is not None:
-            payload = {**one.payload, "accession_number": accession, "filed_at": occurred_at}
+            payload = {**one.payload, "accession_number": accession, "filed_at": _filed_at(shown)}
             webhooks.publish(tx, now, webhooks.WebhookEvent(form.topic, occurred_at, one.subject, payload))
 
 
@@ -132,10 +135,15 @@ def is_recent(now: datetime, filed_at: str | None, accepted_at: str | None = Non
 
 
 def _occurred_at(now: datetime, filing: Mapping[str, Any]) -> str:
-    """The acceptance; the beginning of the filing day when only that is known; now when nothing is."""
+    """When a filing was made, as far as it is known; now when nothing is."""
+    return _filed_at(filing) or iso(now)
+
+
+def _filed_at(filing: Mapping[str, Any]) -> str | None:
+    """The acceptance; the beginning of the filing day when only that is known."""
     if filing["accepted_at"]:
         return str(filing["accepted_at"])
-    return f"{filing['filed_at']}T00:00:00.000Z" if filing["filed_at"] else iso(now)
+    return f"{filing['filed_at']}T00:00:00.000Z" if filing["filed_at"] else None
 
 
 def _about(tx: Transaction, accession: str, form_type: str | None) -> About:

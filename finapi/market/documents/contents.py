@@ -49,12 +49,12 @@ def listed(documents: Iterator[sgml.SubmissionDocument]) -> Iterator[tuple[Liste
         yield Listed(seq, document.type, name, document.description, len(document.body)), document
 
 
-def text(document: sgml.SubmissionDocument, most: int) -> Text | None:
+def text(body: bytes, name: str | None, most: int) -> Text | None:
     """A document as text, or None when it is neither HTML nor text, or longer than ``most`` bytes."""
-    body = document.body.strip()
+    body = body.strip()
     if not body or len(body) > most or _BINARY.search(body):
         return None
-    ending = (document.filename or "").lower().rpartition(".")[2]
+    ending = (name or "").lower().rpartition(".")[2]
     front = body[:_LOOKED_AT].lower()
     is_html = ending in ("htm", "html") or (ending != "xml" and b"<html" in front)
     try:

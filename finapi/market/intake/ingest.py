@@ -22,7 +22,7 @@ from finapi.edgar.identity import Identity
 from finapi.market.documents import announce, contents, families, filings, metadata, outcomes, sources
 from finapi.market.documents.families import Family
 from finapi.market.documents.identify import Clues, Given
-from finapi.market.documents.metadata import FilingMetadata
+from finapi.market.documents.metadata import UNFILED, FilingMetadata
 from finapi.market.documents.outcomes import HELD, Outcome
 from finapi.market.documents.sources import Document, Group, Unreadable
 from finapi.market.filings import lists
@@ -101,6 +101,7 @@ def _ingest_group(app: App, group: Group, given: Given, also: Also | None) -> It
     """One folder: single documents one by one, then those of each form family together."""
     of_families: dict[str, list[Document]] = {}
     beside: Identity | None = None
+    pages: list[Document] = []
     for entry in group.entries:
         try:
             one = Document(entry, recognise.kind(entry.read(recognise.ENOUGH), entry.name))
@@ -112,7 +113,9 @@ def _ingest_group(app: App, group: Group, given: Given, also: Also | None) -> It
             continue
         if one.kind in ("directory-index", "filing-index"):
             beside = beside or _identity(one)
-        if one.kind == "full-submission":
+        if one.kind == "inline-html":
+            pages.append(one)
+        elif one.kind == "full-submission":
             yield from _stored(app, [one], partial(_full_submission, app, one, given), also)
         elif one.kind in single_documents.PARSERS:
             yield from _stored(app, [one], partial(single_documents.PARSERS[one.kind], one), also)
@@ -120,14 +123,24 @@ def _ingest_group(app: App, group: Group, given: Given, also: Also | None) -> It
             yield from _guarded([one], partial(single_documents.form_index, app, one))
         else:
             yield single_documents.unread(one)
+    accessions: set[str] = set()
     for form in FORMS:
         documents = of_families.get(form.name, [])
         clues = Clues(beside, given, folder=group.name)
-        yield from _ingest_family(app, form, [one for one in documents if one.kind in form.kinds], clues, also)
+        for outcome in _ingest_family(app, form, [one for one in documents if one.kind in form.kinds], clues, also):
+            if outcome.accession and not outcome.accession.startswith(UNFILED):
+                accessions.add(outcome.accession)
+            yield outcome
         tables = [one for one in documents if one.kind in form.data_sets]
         data_set = families.family(form).data_set if tables else None
         if data_set is not None:
             yield from _guarded(tables, partial(data_set, app, tables, given.only))
+    for page in pages:
+        # It is the filing's own document only where the folder is that of one filing.
+        if len(accessions) == len(pages) == 1:
+            yield from _stored(app, [page], partial(_page, app, page, *accessions), None)
+        else:
+            yield single_documents.unread(page)
 
 
 _FAMILY_OF = {kind: form for form in FORMS for kind in (*form.kinds, *form.data_sets)}
@@ -195,6 +208,24 @@ def _filing(family: Family, documents: Sequence[Document], clues: Clues) -> Put:
     return put
 
 
+def _page(app: App, page: Document, accession: str) -> Put:
+    """The HTML of a filing that is stored: kept as that of a full submission is."""
+    primary = contents.text(page.read(), page.name, app.config.document_bytes)
+
+    def put(tx: Transaction, now: datetime) -> list[Outcome]:
+        row = tx.one("filing_row", accession=accession)
+        if primary is None or row is None or row["primary_document"] not in (None, page.name):
+            return [single_documents.unread(page)]
+        named = FilingMetadata(accession, metadata.DOCUMENT, primary_document=page.name)
+        changed = filings.put(tx, named, now, news=False).changed
+        changed |= contents.put(tx, row["id"], [], primary, app.config.documents_bytes)
+        if changed:
+            tx.run("bump_data_version")
+        return [outcomes.of(page, changed, None, accession)]
+
+    return put
+
+
 def _full_submission(app: App, submission: Document, given: Given) -> Put:
     """The filing as its header says, the list of its documents, and the documents of a form family among them."""
     path, data = submission.path, submission.read()
@@ -204,7 +235,7 @@ def _full_submission(app: App, submission: Document, given: Given) -> Put:
     primary = None
     for line, part in contents.listed(sgml.documents(data, path)):
         if not lines:
-            primary = contents.text(part, app.config.document_bytes)
+            primary = contents.text(part.body, part.filename, app.config.document_bytes)
         lines.append(line)
         # A line break before the XML declaration is the submission's, not the document's.
         body = part.body.lstrip()

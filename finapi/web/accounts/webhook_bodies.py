@@ -19,6 +19,9 @@ def _pattern(pattern: str) -> AsSchema:
 Cik = Annotated[str, _pattern("^[0-9]{10}$")]
 AccessionNumber = Annotated[str, _pattern("^[0-9]{10}-[0-9]{2}-[0-9]{6}$")]
 FiledAt = Annotated[Time, "The acceptance; the beginning of the filing day where only that is known."]
+KnownFiledAt = Annotated[
+    Time | None, "The acceptance; the beginning of the filing day where only that is known. null: neither is."
+]
 Figure = Annotated[float | None, "null: the form gives no figure."]
 
 
@@ -56,7 +59,7 @@ class InsiderTransactionBody(TypedDict):
     shares: Figure
     price_per_share: Figure
     transaction_date: Date | None
-    filed_at: FiledAt
+    filed_at: KnownFiledAt
 
 
 class HoldingsUpdate(TypedDict):
@@ -68,7 +71,7 @@ class HoldingsUpdate(TypedDict):
     period: Date
     holdings_count: int
     total_value_usd: Annotated[int | None, "null: the report states no total."]
-    filed_at: FiledAt
+    filed_at: KnownFiledAt
 
 
 class WebhookTest(TypedDict):
