@@ -34,13 +34,32 @@ PACKAGES = {
 PYTHON = """
 import sys
 from finapi_client import AuthenticatedClient
-from finapi_client.api.xbrl import get_xbrl_companies_ticker_statements as statements
-from finapi_client.models import XbrlCompaniesTickerStatements
+from finapi_client.api.cusip import post_cusip_batch
+from finapi_client.api.form_13f import get_form_13f_fund_cik
+from finapi_client.api.insiders import get_insiders_transactions_latest
+from finapi_client.api.policy import get_policy
+from finapi_client.api.prices import get_prices_ticker
+from finapi_client.api.sec import get_sec_filings
+from finapi_client.api.tickers import get_tickers_ticker_overview
+from finapi_client.api.xbrl import get_xbrl_companies_ticker_statements, get_xbrl_timeseries
+from finapi_client.models import Error, PostCusipBatchBody, XbrlCompaniesTickerStatements
 
 client = AuthenticatedClient(sys.argv[1], token=sys.argv[2], prefix="", auth_header_name="X-API-Key")
-answer = statements.sync("AAPL", client=client)
-assert isinstance(answer, XbrlCompaniesTickerStatements), answer
-print(answer.data.ticker, answer.meta.resolved_accession, sorted(answer.data.statements.additional_keys)[0])
+statements = get_xbrl_companies_ticker_statements.sync("AAPL", client=client)
+assert isinstance(statements, XbrlCompaniesTickerStatements), statements
+filings = get_sec_filings.sync(client=client, ticker=["AAPL", "NFLX"], limit=3)
+fund = get_form_13f_fund_cik.sync("1067983", client=client)
+prices = get_prices_ticker.sync("AAPL", client=client, limit=2)
+series = get_xbrl_timeseries.sync(client=client, ticker="AAPL", metrics=["revenue"])
+overview = get_tickers_ticker_overview.sync("AAPL", client=client)
+insiders = get_insiders_transactions_latest.sync(client=client, limit=2)
+cusips = post_cusip_batch.sync(client=client, body=PostCusipBatchBody(cusips=["037833100"]))
+policy = get_policy.sync(client=client)
+refused = get_tickers_ticker_overview.sync("NOBODY", client=client)
+assert isinstance(refused, Error), refused
+print(statements.data.ticker, statements.meta.resolved_accession, sorted(statements.data.statements.additional_keys)[0])
+print(len(filings.data), len(fund.holdings) > 0, len(prices.data), series.data.ticker, overview.data.ticker)
+print(len(insiders.data), len(cusips.results), policy.data.api_version, refused.code)
 """
 
 # Ten calls each with openapi-fetch and with hey-api.
@@ -73,7 +92,7 @@ def write(place: Path, name: str, text: str) -> str:
     return str(place / name)
 
 
-def test_a_python_client_is_generated_without_a_warning_and_makes_a_call(
+def test_a_python_client_is_generated_without_a_warning_and_makes_ten_calls(
     tmp_path: Path, served: tuple[str, str]
 ) -> None:
     write(tmp_path, "openapi.json", json.dumps(document("", ROUTES)))
@@ -95,7 +114,8 @@ def test_a_python_client_is_generated_without_a_warning_and_makes_a_call(
     assert "WARNING" not in made.stdout
     run(tmp_path, sys.executable, "-m", "compileall", "-q", "finapi_client")
     said = run(tmp_path, sys.executable, write(tmp_path, "call.py", PYTHON), *served).split()
-    assert said == ["AAPL", "0000320193-24-000123", "balance"]
+    assert said[:3] == ["AAPL", "0000320193-24-000123", "balance"]
+    assert said[3:] == ["3", "True", "2", "AAPL", "AAPL", "2", "1", __version__, "UNKNOWN_TICKER"]
 
 
 def test_typescript_clients_compile_strictly_and_make_ten_calls_each(tmp_path: Path, served: tuple[str, str]) -> None:

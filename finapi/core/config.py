@@ -66,7 +66,7 @@ class Config:
     bodies_at_once: int = _setting(64, "long or slow request bodies arriving at once", least=1)
     bodies_per_address: int = _setting(16, "of them from one address", least=1)
     # Temporary files lie in memory where /tmp does.
-    spool_bytes: int = _setting(64 * MIB, "bytes of long bodies and unread answers in temporary files", least=0)
+    spool_bytes: int = _setting(256 * MIB, "bytes of long bodies and unread answers in temporary files", least=0)
     server_timeout: float = _setting(300.0, "seconds that a call may take (SPEC: 300)", least=0.05)
     # A statement is about 10 KB: the questions that are asked all the time fit several times over.
     answer_bytes: int = _setting(32 * MIB, "bytes of answers kept for the next who asks the same", least=0)

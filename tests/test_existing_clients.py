@@ -1,0 +1,113 @@
+"""Clients that are published, against a running server: the feeds, a webhook, and calls by their own means."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+
+from finapi.core.config import Config
+from finapi.server import running
+from tests import npm
+from tests.described import LIFTED, World
+from tests.receiver import OK, Received, receiver
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = Path(__file__).with_name("existing_clients.mjs")
+PACKAGES = {"socket.io-client": "4.8.1", "standardwebhooks": "1.0.0"}
+FEEDS = {"main-api": "new_filing", "insider-api": "insider_transaction", "13f-live": "13f_filing"}
+# Ten tables as pandas reads them, with a column that each has.
+TABLES = {
+    "/sec/filings?ticker=AAPL": "accession_number",
+    "/sec/forms": "form_type",
+    "/sec/entities": "cik",
+    "/prices/AAPL": "close",
+    "/xbrl/timeseries?ticker=AAPL&metrics=revenue,net_income": "revenue",
+    "/xbrl/companies/AAPL/statements?statement=balance": "concept",
+    "/xbrl/screen?roe_gt=0": "roe",
+    "/form-13f/fund/1067983": "name_of_issuer",
+    "/insiders/transactions/latest": "transaction_id",
+    "/index?date=2025-05-02": "accession_number",
+}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The URL of a server with the demo's data, and a key."""
+    place = tmp_path_factory.mktemp("served")
+    settings: dict[str, Any] = {**LIFTED, "webhook_allow": ("127.0.0.0/8",)}
+    config = Config(port=0, data_dir=place / "data", mail_dir=str(place / "mail"), **settings)
+    worlds: list[World] = []
+    with running(config, lambda *_: None, prepare=lambda app: worlds.append(World(app))) as server:
+        yield server.url, worlds[0].key
+
+
+def call(served: tuple[str, str], path: str, body: Any = None) -> Any:
+    url, key = served
+    headers = {"X-API-Key": key, "Content-Type": "application/json"}
+    data = None if body is None else json.dumps(body).encode()
+    with urlopen(Request(f"{url}/api/v1{path}", data=data, headers=headers)) as answer:
+        return json.load(answer)
+
+
+def test_the_javascript_clients_read_each_feed_and_verify_a_webhook(tmp_path: Path, served: tuple[str, str]) -> None:
+    npm.installed(tmp_path, PACKAGES)
+    (tmp_path / SCRIPT.name).write_text(SCRIPT.read_text(encoding="utf-8"), encoding="utf-8")
+    said = npm.run(tmp_path, "node", SCRIPT.name, *served).splitlines()
+    assert said[:3] == [f"{feed} {type} 1" for feed, type in FEEDS.items()]
+    assert said[3].startswith("finapi.test ")
+
+
+@pytest.mark.parametrize(("feed", "type"), FEEDS.items())
+def test_python_socketio_reads_each_feed(served: tuple[str, str], feed: str, type: str) -> None:
+    socketio = pytest.importorskip("socketio", reason="python-socketio cannot be had here")
+    url, key = served
+    told: list[tuple[str, Any]] = []
+    there = threading.Event()
+    reader = socketio.Client(reconnection=False)
+
+    @reader.on("*", namespace=f"/ws/{feed}")
+    def keep(event: str, message: Any) -> None:
+        told.append((event, message))
+        there.set()
+
+    reader.connect(url, namespaces=[f"/ws/{feed}"], auth={"token": key, "since_seq": 0})
+    try:
+        assert there.wait(20)
+    finally:
+        reader.disconnect()
+    assert (told[0][0], told[0][1]["seq"], told[0][1]["is_catchup"]) == (type, 1, True)
+
+
+def test_standardwebhooks_verifies_what_is_delivered(served: tuple[str, str]) -> None:
+    standardwebhooks = pytest.importorskip("standardwebhooks", reason="standardwebhooks cannot be had here")
+    secret = call(served, "/webhooks/secret")["secret"]
+    arrived = threading.Event()
+
+    def behave(connection: socket.socket, received: Received, over: threading.Event) -> None:
+        connection.sendall(OK)
+        arrived.set()
+
+    with receiver(behave) as there:
+        sent = call(served, "/webhooks/test", {"url": there.url})
+        assert arrived.wait(20)
+    (received,) = there.received
+    message = standardwebhooks.Webhook(secret).verify(received.body, received.headers)
+    assert (message["event_type"], message["delivery_id"]) == ("finapi.test", sent["delivery_id"])
+
+
+@pytest.mark.parametrize(("path", "column"), TABLES.items())
+def test_pandas_reads_a_table(served: tuple[str, str], path: str, column: str) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas cannot be had here")
+    url, key = served
+    target = f"{url}/api/v1{path}{'&' if '?' in path else '?'}format=csv"
+    table = pandas.read_csv(target, storage_options={"X-API-Key": key})
+    assert column in table.columns
+    assert len(table) > 0
