@@ -166,6 +166,7 @@ def test_every_route_has_a_limit_but_those_whose_answer_is_in_memory() -> None:
         "/api/v1/status",
         # Files that are read once.
         "/static/{name}",
+        "/favicon.ico",
         "/robots.txt",
         "/.well-known/security.txt",
     }

@@ -18,7 +18,7 @@ from finapi.core import passwords
 from finapi.core.errors import STATUS_OF
 from finapi.store import idempotency
 from finapi.web.accounts.webhook_bodies import EVENTS
-from finapi.web.http.call import GATEWAY_ZONES, PAGING_HEADERS, WINDOW_HEADER, Route
+from finapi.web.http.call import GATEWAY_ZONES, PAGING_HEADERS, WINDOW_HEADER, Route, operation_id
 from finapi.web.http.params import GREATEST, GREATEST_INTEGER, MAX_LENGTH, MAX_TEXT, MAX_URL, MAX_WORDS, Field, Param
 from finapi.web.http.schema import DATE, INTEGER, TEXT, TIME, Schema, array, const, enum, nullable
 from finapi.web.http.tables import CSV, FORMATS, MAX_ROWS, NDJSON, csv_table, json_lines
@@ -120,7 +120,7 @@ def document(public_url: str, routes: Sequence[Route]) -> dict[str, Any]:
 
 def _operation(route: Route, path: str, answers: Answers) -> dict[str, Any]:
     operation: dict[str, Any] = {
-        "operationId": _operation_id(route, path),
+        "operationId": operation_id(route, path),
         "tags": [_tag(path)],
         "summary": route.summary,
         "description": _about(route),
@@ -143,16 +143,11 @@ def _operation(route: Route, path: str, answers: Answers) -> dict[str, Any]:
 
 
 def _about(route: Route) -> str:
-    said = [ABOUT.get(_operation_id(route), "")]
+    said = [ABOUT.get(operation_id(route), "")]
     said += [f"Not served, and refused: {', '.join(route.unserved)}."] if route.unserved else []
     plural = "" if route.cost == 1 else "s"
     said += [f"Costs {route.cost} token{plural}, refunded when it fails." if route.cost else "Costs nothing."]
     return " ".join(said).strip()
-
-
-def _operation_id(route: Route, path: str | None = None) -> str:
-    path = (path or route.path).removeprefix("/api/v1")
-    return re.sub(r"\W+", "_", f"{route.method.lower()}{path}").strip("_")
 
 
 def _tag(path: str) -> str:
@@ -507,13 +502,13 @@ class Answers:
         if route.tables:
             answer["headers"].setdefault("Link", _headers("NextLink")["NextLink"])
             answer["x-tables"] = self._tables(route)
-        links = LINKS.get(_operation_id(route))
+        links = LINKS.get(operation_id(route))
         return answer if links is None else {**answer, "links": links}
 
     def _content(self, route: Route) -> dict[str, Any]:
         if route.media:
             return {kind: {"schema": TEXT, "example": "<p>Text as it was filed.</p>"} for kind in route.media}
-        operation = _operation_id(route)
+        operation = operation_id(route)
         schema, name = route.schema, _pascal(operation)
         # One component for a record, however many routes answer it.
         component = self._names.setdefault(id(schema), name)
@@ -528,7 +523,7 @@ class Answers:
 
     def _tables(self, route: Route) -> dict[str, Any]:
         """The rows of a list as text. Among the media types they would make the type in clients a union with text."""
-        shown = self._shown.get(_operation_id(route))
+        shown = self._shown.get(operation_id(route))
         columns, rows = (route.columns, []) if shown is None else route.table_of(shown)
         return {
             CSV: {"schema": TEXT, "example": csv_table(columns, rows).decode()},
@@ -537,7 +532,7 @@ class Answers:
 
     def _error(self, route: Route, status: int) -> dict[str, Any]:
         codes = [code for code, of in STATUS_OF.items() if of == status]
-        own = [code for code in _OF_ONE.get(_operation_id(route), ()) if code in codes]
+        own = [code for code in _OF_ONE.get(operation_id(route), ()) if code in codes]
         data = route.auth == "key"
         common = [code for code in codes if code not in _OWN and (data or code not in _OF_DATA_ONLY)]
         if route.auth == "none" and status == 401:
@@ -548,7 +543,7 @@ class Answers:
             "Metered": route.tells_cost,
             "AtGateway": gateway,
             "Deprecated": route.deprecated is not None,
-            _pascal(_operation_id(route)): bool(own),
+            _pascal(operation_id(route)): bool(own),
         }
         name = f"Error{status}" + "".join(mark for mark, holds in marks.items() if holds)
         headers = [*_always(route)]
@@ -563,7 +558,7 @@ class Answers:
             "examples": {code: {"value": _shown_error(code)} for code in (*common, *own)},
         }
         self.responses[name] = {
-            "description": _SAID[status] + _OWN_SAID.get((_operation_id(route), status), ""),
+            "description": _SAID[status] + _OWN_SAID.get((operation_id(route), status), ""),
             "headers": _headers(*headers),
             "content": {"application/json": media},
         }

@@ -119,6 +119,7 @@ ROUTES: tuple[Route, ...] = (
           key_as_bearer=True),
     _page("/integrations/mcp", documents.mcp, "The page for Model Context Protocol clients"),
     Route("GET", "/static/{name}", static.show, "none", 0, None, "What pages load", static.PARAMS, page=True),
+    Route("GET", "/favicon.ico", static.show, "none", 0, None, "The icon, for what is no page", page=True),
     Route("GET", "/robots.txt", documents.robots, "none", 0, None, "What crawlers may read", page=True),
     Route("GET", "/.well-known/security.txt", documents.security, "none", 0, None, "Whom to tell of a weakness",
           page=True),

@@ -248,7 +248,7 @@ def test_segments_are_sorted_by_size(page: Client) -> None:
     body = text_of(page, "/company/AAPL/segments")
     values = [int(row[1].replace(",", "")) for row in rows_of(body)[1:]]
     assert values == sorted(values, reverse=True)
-    assert row_of(body, "I phone")[0] == "201,183"
+    assert row_of(body, "iPhone")[0] == "201,183"
 
 
 # ---- all of them

@@ -79,6 +79,12 @@ def test_a_static_file_is_kept_for_ever_under_the_address_of_its_content(public:
     assert (again.status, again.body) == (304, b"")
 
 
+def test_the_icon_is_found_where_browsers_look_for_it(public: Client) -> None:
+    answer = public.get("/favicon.ico")
+    assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")
+    assert answer.body == public.get(static.url("favicon.svg")).body
+
+
 @pytest.mark.parametrize("name", ["..%2Ftags.py", "tags.py", "", ".", "style.css%00"])
 def test_nothing_else_is_served_as_a_static_file(public: Client, name: str) -> None:
     assert public.get(f"/static/{name}").status in (400, 404)

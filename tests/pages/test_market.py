@@ -30,9 +30,9 @@ def test_a_fund_shows_what_it_holds(page: Client) -> None:
     told = ["COM", "037833100", "", "692,000", "175,622,680", "0.07 %", "–", "", "0001193125-26-226661"]
     assert row_of(body, "APPLE INC") == told
     assert '<th scope="row"><a href="/company/AAPL">APPLE INC</a></th>' in body
-    assert "<dt>Value</dt><dd>263.1 bn dollars in 90 entries</dd>" in body
+    assert "<dt>Value</dt><dd>263.1 bn dollars in 90 entries, of which 5 are held</dd>" in body
     assert '<option value="2026-03-31" selected>' in body
-    assert "<dt>Positions</dt><dd>not known: " in body
+    assert "<dt>Positions</dt><dd>not known: quarter incomplete</dd>" in body
     assert 'name="status"' not in body  # nothing to choose among
 
 
@@ -106,9 +106,17 @@ def test_what_is_not_held_is_not_found_and_says_how_it_comes(page: Client, path:
     assert body.count('action="/search"') == 1
 
 
+def test_the_statements_of_a_filing_have_their_csv(page: Client) -> None:
+    assert f'<a href="/filing/{APPLE}?format=csv" rel="nofollow" class="csv">' in text_of(page, f"/filing/{APPLE}")
+    answer = page.get(f"/filing/{APPLE}?format=csv", headers=HTML)
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    rows = csv.DictReader(io.StringIO(answer.body.decode()))
+    assert next(row["value"] for row in rows if row["concept"] == "us-gaap:Assets") == "331233000000"
+
+
 def test_a_filing_offers_the_statements_that_it_has(page: Client) -> None:
     body = text_of(page, "/filing/0001477932-24-008123?statement=comprehensive-income")
-    assert "statement=comprehensive-income" not in body
+    assert '?statement=comprehensive-income"' not in body
     assert 'href="/filing/0001477932-24-008123?statement=income" aria-current="true"' in body
 
 
@@ -179,6 +187,28 @@ def test_hostile_names_are_text_on_every_page() -> None:
     feed = Client(app).get("/filings.atom").body
     assert "<script>" not in {one.tag for one in ElementTree.fromstring(feed).iter()}
     app.db.close()
+
+
+_MARKUP = "%22%3E%3Cscript%3Ex%3C/script%3E"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/filings?ticker={_MARKUP}", f"/filings?form_type={_MARKUP}", f"/filings?cursor={_MARKUP}",
+        f"/filings?{_MARKUP}=1",
+        f"/fund/{_MARKUP}", f"/fund/1067983?period={_MARKUP}", f"/insider/1462356?cursor={_MARKUP}",
+        f"/filing/{APPLE}?statement={_MARKUP}", f"/filing/{_MARKUP}", f"/screen?ratio0=roe&above0={_MARKUP}",
+        f"/screen?ratio0={_MARKUP}", f"/search?q={_MARKUP}", f"/company/{_MARKUP}", f"/company/AAPL?as_of={_MARKUP}",
+        f"/company/AAPL/fact/{_MARKUP}", f"/company/AAPL/segments?axis={_MARKUP}",
+        f"/company/AAPL/filings?items={_MARKUP}",
+        f"/docs?q={_MARKUP}", f"/nothing/{_MARKUP}", f"/status/badge/{_MARKUP}",
+    ],
+)  # fmt: skip
+def test_what_is_asked_for_is_never_markup(page: Client, path: str) -> None:
+    answer = page.get(path, headers=HTML)
+    assert b"<script>x" not in answer.body
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -121,12 +121,16 @@ GridColumn = tuple[str, Callable[[Any], Child]] | str
 def grid(caption: Child, columns: Iterable[GridColumn], rows: Iterable[Any], class_: str = "list") -> Html:
     """A table of rows that are alike; figures stand right."""
     made = [_column(one) if isinstance(one, str) else one for one in columns]
-    lines = [
-        h.tr([one if isinstance(one, Html) and one.startswith(("<td", "<th")) else h.td(one) for one in cells])
-        for cells in ([write(row) for _, write in made] for row in rows)
-    ]
+    lines = [h.tr([_cell_of(one) for one in cells]) for cells in ([write(row) for _, write in made] for row in rows)]
     head = [h.th(name.lstrip(">"), scope="col", class_="num" if name[:1] == ">" else None) for name, _ in made]
     return table(caption, head, lines, class_=class_, label=str(caption) if isinstance(caption, str) else "Table")
+
+
+def _cell_of(one: Child) -> Html:
+    if isinstance(one, Html) and one.startswith(("<td", "<th")):
+        return one
+    # A day or a form stands on one line.
+    return h.td(one, class_="short" if type(one) is str and 0 < len(one) < 12 else None)
 
 
 def _column(told: str) -> tuple[str, Callable[[Any], Child]]:

@@ -46,8 +46,8 @@ def url(name: str) -> str:
 
 
 def show(call: Call) -> Response:
-    """A static file; 304 to whoever has it."""
-    found = files().get(call.params["name"])
+    """A static file, without a name the icon; 304 to whoever has it."""
+    found = files().get(call.params.get("name", "favicon.svg"))
     if found is None:
         raise ApiError("NOT_FOUND", "There is no such file.")
     named = call.request.query.get("v") == [found.tag]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -246,6 +247,11 @@ def limiter(zone: str, caller: Caller | None) -> str:
     """The limiter of a zone: the insider service has one for paid plans (SPEC "Limits")."""
     paid = zone == "insider" and caller is not None and caller.plan not in (None, "free")
     return "insider_paid" if paid else zone
+
+
+def operation_id(route: Route, path: str | None = None) -> str:
+    """What the call of a route is named in the OpenAPI document."""
+    return re.sub(r"\W+", "_", f"{route.method.lower()}{(path or route.path).removeprefix(API)}").strip("_")
 
 
 @dataclass(frozen=True, slots=True)

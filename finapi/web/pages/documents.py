@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from email.utils import parseaddr
 from functools import cache
@@ -17,7 +17,7 @@ from finapi.web.html import figures
 from finapi.web.html.frame import page
 from finapi.web.html.markdown import markdown
 from finapi.web.html.tags import Html, h, html
-from finapi.web.http.call import Call
+from finapi.web.http.call import Call, Route, operation_id
 from finapi.web.http.messages import Response
 
 # Whoever reads security.txt asks again before this (RFC 9116 wants less than a year).
@@ -27,33 +27,31 @@ _LIMITS = ("Zone=*zone", ">Calls=calls", ">in seconds=seconds")
 
 
 def plan_page(call: Call) -> Response:
-    """What the plans bring."""
+    """What the plans bring, what is limited, and what calls cost."""
     rows = [
         h.tr(h.th(plan["name"], scope="row"), h.td(_lines(plan["features"]))) for plan in plans.listed(call.app.config)
     ]
+    priced = sorted((route for route in call.routes if route.cost), key=lambda route: (route.cost, route.path))
     return page(
         call, "Plans",
         h.p(
             "Every call of a data endpoint costs tokens; a call that fails is refunded. Bought tokens carry over "
             "and are spent after the plan's own. The operator of this host puts accounts on plans."
         ),
-        h.table(h.tbody(rows)), h.h2("Limits", id="limits"),
+        figures.table("", ("Plan", "What it brings"), rows, label="Plans"), h.h2("Limits", id="limits"),
         figures.grid("By account, else by address", _LIMITS, _limits(call)), h.h2("What calls cost"),
         h.p("A dollar buys 100 tokens. Calls that are not listed are free."),
-        h.table(
-            h.thead(h.tr(h.th("Tokens"), h.th("Call"))),
-            h.tbody([h.tr(h.td(str(cost)), h.td(_lines(calls))) for cost, calls in _costs(call)]),
-        ),
+        figures.grid("The cheapest first", (">Tokens=cost", ("Call", _priced)), map(_asdict, priced)),
     )  # fmt: skip
 
 
-def _costs(call: Call) -> list[tuple[int, list[str]]]:
-    """The calls of each cost, the cheapest first."""
-    of: dict[int, list[str]] = {}
-    for route in call.routes:
-        if route.cost:
-            of.setdefault(route.cost, []).append(f"{route.method} {route.path}: {route.summary}")
-    return sorted(of.items())
+def _priced(told: Mapping[str, Any]) -> Html:
+    link = h.a(told["summary"], href=f"/docs/api/{told['id']}")
+    return h.th(link, h.small(h.code(told["name"].replace("/", "/\u200b")), class_="under"), scope="row")
+
+
+def _asdict(route: Route) -> dict[str, Any]:
+    return {"cost": route.cost, "summary": route.summary, "name": route.name, "id": operation_id(route)}
 
 
 def _lines(texts: Sequence[str]) -> list[Html]:

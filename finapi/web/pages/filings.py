@@ -16,11 +16,11 @@ from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import ACCESSION_NUMBER, Param
-from finapi.web.pages import asked
+from finapi.web.pages import access, asked
 from finapi.web.pages.asked import FORMAT, Ask, ask, section
 from finapi.web.pages.company import filing_list, statements
 
-PARAMS = (ACCESSION_NUMBER, Param("statement", default="income", allowed=tuple(statements.KINDS)))
+PARAMS = (ACCESSION_NUMBER, Param("statement", default="income", allowed=tuple(statements.KINDS)), FORMAT)
 DOCUMENT_PARAMS = (ACCESSION_NUMBER, Param("part", "integer", default=1, least=1, most=1_000))
 LIST_PARAMS = (*filing_list.FILTERS, Param("ticker", "words", empty=True), FORMAT)
 ATOM = "/filings.atom"
@@ -35,8 +35,10 @@ def show(call: Call) -> Response:
     detail = ask("/sec/filings/{accession_number}", accession_number=accession)
     with call.app.db.read() as tx:
         told = as_filed.report_of_filing(tx, accession) is not None
-    # Most forms have no statements.
-    asks = (detail, ask("/xbrl/filing/{accession}/statements", accession=accession)) if told else (detail,)
+    statements_asked = ask("/xbrl/filing/{accession}/statements", accession=accession)
+    if told and call.params["format"] == "csv":
+        return access.shown(call, [statements_asked.name], lambda: asked.as_csv(call, statements_asked))
+    asks = (detail, statements_asked) if told else (detail,)  # most forms have no statements
     return asked.shown(call, asks, lambda: _page(call, accession, asks))
 
 
@@ -56,8 +58,9 @@ def _page(call: Call, accession: str, asks: Sequence[Ask]) -> Response:
         ]
     )
     table = len(asks) > 1 and _statements(call, one["cik"], accession, asks[1])
+    source = asked.source(call, *asks, csv=filing_list.csv_of(call) if table else "")
     title = f"{one['form_type'] or 'Filing'} of {one['entity_name']}"
-    return frame.page(call, title, told, _documents(one), table, asked.source(call, *asks), wide=True)
+    return frame.page(call, title, told, _documents(one), table, source, wide=True)
 
 
 def _party(one: Any, who: Any) -> Html:

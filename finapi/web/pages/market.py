@@ -75,14 +75,14 @@ def _fund_facts(data: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]) -
     before = _values(reports).get(meta["changes"]["previous_period"])
     value = filing["table_value_total"] if filing["table_value_total"] is not None else meta["total_value_usd"]
     counts = ", ".join(f"{count:,} {said}" for said, count in meta["counts"].items() if count)
-    changed = counts if meta["changes"]["available"] else f"not known: {meta['changes']['reason']}"
+    why = figures.Reasons.said(meta["changes"]["reason"] or "")[0].lower()
+    changed = counts if meta["changes"]["available"] else f"not known: {why}"
+    entries, held = filing["table_entry_total"], filing["table_rows"]
+    rows = f"{held:,} entries" if entries in (None, held) else f"{entries:,} entries, of which {held:,} are held"
     return figures.facts(
         [
             ("CIK", data["fund"]["cik"]),
-            (
-                "Value",
-                f"{figures.short(value)} dollars in {filing['table_entry_total'] or filing['table_rows']:,} entries",
-            ),
+            ("Value", f"{figures.short(value)} dollars in {rows}"),
             ("Since the quarter before", before and f"{figures.short(value - before)} dollars"),
             ("Positions", changed),
             ("Filing", h.a(filing["accession_no"], href=f"/filing/{filing['accession_no']}")),
@@ -204,6 +204,8 @@ def _screen(call: Call, one: Ask) -> Response:
         for n in range(FILTERS)
     ]  # fmt: skip
     form = h.form(lines, h.button("Screen"), action="/screen", aria_label="Ratios", class_="screen")
+    hint = h.p("Margins, returns and growth are fractions: 0.15 is 15 %.", class_="quiet")
+    hint = h.p("Margins, returns and growth are fractions: 0.15 is 15 %.", class_="quiet")
     answer = one.answer(call)
     keys = answer["meta"]["screen"]["metrics_returned"] if any(call.params[f"ratio{n}"] for n in range(FILTERS)) else []
     company = ("Company", lambda row: figures.name(row["ticker"] or row["cik"], f"/company/{row['cik']}"))
@@ -211,7 +213,7 @@ def _screen(call: Call, one: Ask) -> Response:
     table = figures.grid(said, (company, "Year to=period_end", *map(_ratio, keys)), answer["data"])
     none = h.p("No company that is held passes.", role="status")
     source = asked.source(call, one, csv=filing_list.csv_of(call))
-    return frame.page(call, "Screen", form, table if answer["data"] else none, source, wide=True)
+    return frame.page(call, "Screen", form, hint, table if answer["data"] else none, source, wide=True)
 
 
 def _ratio(key: str) -> figures.GridColumn:

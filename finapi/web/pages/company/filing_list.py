@@ -56,7 +56,7 @@ def filtered(call: Call, action: str, answer: Mapping[str, Any], *first: Html, f
         figures.entry("Forms", "form_type", ",".join(params["form_type"] or ()), placeholder="10-K,8-K"),
         figures.entry("Items of an 8-K", "items", ",".join(params["items"] or ()), placeholder="2.02"),
         figures.entry("Filed from", "from_date", params["from_date"], "date"),
-        figures.entry("to", "to_date", params["to_date"], "date"),
+        figures.entry("Filed to", "to_date", params["to_date"], "date"),
         h.button("Filter"),
         action=action, class_="filters", aria_label="Filter",
     )  # fmt: skip
@@ -81,16 +81,23 @@ def rows_table(rows: Sequence[Mapping[str, Any]], said: str, *, filer: bool = Fa
     """Filings as a table; with their filers where they are several companies'."""
     if not rows:
         return h.p("No filing of this kind is held. ", asked.how(), class_="note", role="status")
-    form = ("Form", lambda one: figures.name(one["form_type"] or "unknown", f"/filing/{one['accession_number']}"))
+    form = ("Form", _form)
     who = [("Filer", lambda one: h.a(one["entity_name"], href=f"/company/{one['cik']}"))] if filer else []
     last = (("Items", lambda one: ", ".join(one["items"])), "Period=period_of_report", ("Document", at_sec))
     columns: Sequence[figures.GridColumn] = ("Filed=filed_date", form, *who, *last)
     return figures.grid(said, columns, rows)
 
 
+def _form(one: Mapping[str, Any]) -> Html:
+    link = h.a(one["form_type"] or "unknown", href=f"/filing/{one['accession_number']}")
+    return h.th(link, scope="row", class_="short")
+
+
 def at_sec(one: Mapping[str, Any]) -> Html:
     """The link to the SEC's copy of a filing's document, or else to its index."""
-    return h.a("at the SEC", href=one["primary_html_url"] or one["primary_link"], rel="noreferrer")
+    return h.td(
+        h.a("at the SEC", href=one["primary_html_url"] or one["primary_link"], rel="noreferrer"), class_="short"
+    )
 
 
 def csv_of(call: Call) -> str:

@@ -102,7 +102,7 @@ def _line(
     spark = h.td(charts.sparkline(past, f"{label} over {len(past)} fiscal years"), class_="wide")
     name = h.th(label, scope="row")
     if cell["value"] is None:
-        return h.tr(name, reasons.mark(cell["reason_code"] or cell["status"]), spark, h.td())
+        return h.tr(name, reasons.mark(cell["reason_code"] or cell["status"]), spark, h.td(class_="id"))
     proof = one.address(proof_path(key, kind, row))
     value = figures.cell(h.a(written(key, cell["value"], scale), href=proof), cell["value"], title=f"{cell['value']:f}")
     filing = cell["accession"]

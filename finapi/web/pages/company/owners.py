@@ -152,7 +152,8 @@ def _holder_page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response
 
 def _holders_table(data: Mapping[str, Any]) -> Html:
     total, period = figures.short(data["total_value"]), data["period"]
-    said = f"{data['total_holders']:,} funds at {period}, {total} dollars. Change since {data['prev_period']}."
+    said = f"{figures.many(data['total_holders'], 'fund')} at {period}, {total} dollars. "
+    said += f"Change since {data['prev_period']}."
     columns: Sequence[figures.GridColumn] = (
         ("Fund", lambda row: figures.name(row["name"], f"/fund/{row['cik']}")), *(">Shares=shares", ">Value=value"),
         (">Of portfolio", lambda row: figures.number(row["pct_of_portfolio"], lambda value: f"{value:,.2f} %")),

@@ -151,8 +151,9 @@ def label(key: str) -> str:
 
 
 def in_words(name: str) -> str:
-    """The words of a name in capitals: "ProductOrService" as "Product or service"."""
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name) or [name]
+    """The words of a name in capitals: "ProductOrService" as "Product or service", "IPhone" as "iPhone"."""
+    words = re.findall(r"^I[A-Z][a-z]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name) or [name]
+    words[0] = re.sub(r"^I(?=[A-Z][a-z])", "i", words[0])
     return " ".join([words[0], *(word if word.isupper() else word.lower() for word in words[1:])])
 
 
