@@ -201,6 +201,22 @@ def test_a_proof_shows_formula_facts_signs_and_filings(page: Client) -> None:
     assert "Rules, the preferred first" in text_of(page, "/company/AAPL/proof/revenue/A2024FY")
 
 
+def test_a_proof_names_its_twelve_months_by_their_end(page: Client) -> None:
+    assert ">Revenue, twelve months to 2025-03-29</h2>" in text_of(page, "/company/AAPL/proof/revenue/TTM2025Q2")
+    assert ">Revenue, FY 2024</h2>" in text_of(page, "/company/AAPL/proof/revenue/A2024FY")
+
+
+def test_a_day_before_the_first_filing_is_not_a_matter_of_loading(page: Client) -> None:
+    body = text_of(page, "/company/AAPL?as_of=1999-01-01")
+    assert "filed by 1999-01-01." in body
+    assert "finapi load" not in body
+
+
+def test_a_company_that_reports_what_it_holds_leads_there(page: Client) -> None:
+    assert '<a href="/fund/0001067983">what it holds</a>' in text_of(page, "/company/1067983")
+    assert "what it holds" not in text_of(page, "/company/AAPL")
+
+
 def test_the_proof_of_a_missing_figure_is_its_reason(page: Client) -> None:
     assert "<b>Not reported.</b>" in text_of(page, "/company/AAPL/proof/goodwill/A2024FY")
 
@@ -242,6 +258,13 @@ def test_holders_are_funds_with_their_change(page: Client) -> None:
     told = ["692,000", "175,622,680", "0.07 %", "–", "no report of the quarter before", "0001193125-26-226661"]
     assert row_of(body, "Berkshire Hathaway Inc") == told
     assert '<a href="/fund/0001067983">' in body
+
+
+def test_a_balance_is_drawn_only_where_all_of_its_parts_are_known(page: Client) -> None:
+    body = text_of(page, "/company/AAPL/charts")
+    # Of 2021 the equity is told, and no liabilities.
+    assert "<title>Equity, 2022: 50.7 bn</title>" in body
+    assert "<title>Equity, 2021:" not in body
 
 
 def test_segments_are_sorted_by_size(page: Client) -> None:

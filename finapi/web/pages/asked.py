@@ -119,11 +119,11 @@ def tokens(number: int) -> str:
     return "free" if number == 0 else figures.many(number, "token")
 
 
-def missing(error: ApiError, load: str = "") -> Html:
-    """Why something is not shown, and how it comes to be held."""
+def missing(error: ApiError, load: str | None = "") -> Html:
+    """Why something is not shown, and how it comes to be held; nothing of that for ``load`` None."""
     if error.code not in NOT_HELD:
         raise error
-    return h.p(error.message, " ", how(load), class_="note", role="status")
+    return h.p(error.message, load is not None and [" ", how(load)], class_="note", role="status")
 
 
 def absent(call: Call, error: ApiError, load: str = "", text: str = "") -> Response:

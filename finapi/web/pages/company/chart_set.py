@@ -66,8 +66,8 @@ def every(rows: Sequence[Row], currency: str) -> list[Html]:
     return [
         revenue(rows, currency), charts.lines("Margins", labels, margins), cash(rows, currency),
         charts.bars(f"Per share, {currency}", labels, per_share),
-        charts.stacked(f"Assets, {currency}", labels, assets),
-        charts.stacked(f"Liabilities and equity, {currency}", labels, claims),
+        charts.stacked(f"Assets, {currency}", labels, _whole(assets)),
+        charts.stacked(f"Liabilities and equity, {currency}", labels, _whole(claims)),
     ]  # fmt: skip
 
 
@@ -94,6 +94,15 @@ def _series(rows: Sequence[Row], key: str, name: str, write: charts.Write = figu
     cells = [row["metrics"].get(key) for row in rows]
     values = [cell["value"] if isinstance(cell, dict) else cell for cell in cells]
     return Drawn(name, [None if value is None else value * sign for value in values], write)
+
+
+def _whole(parts: Sequence[Drawn]) -> list[Drawn]:
+    """The parts in those periods in which all are known: others would look like a whole that is smaller."""
+    known = [None not in values for values in zip(*(one.values for one in parts), strict=True)]
+    return [
+        one._replace(values=[value if told else None for value, told in zip(one.values, known, strict=True)])
+        for one in parts
+    ]
 
 
 def _hundredths(value: Decimal) -> str:

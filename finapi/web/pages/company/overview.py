@@ -48,8 +48,7 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
     try:
         years = asks[0].answer(call)
     except ApiError as error:
-        load = one.company.ticker or one.company.padded_cik
-        return subject.tab(call, one, "", asked.missing(error, load), listed)
+        return subject.tab(call, one, "", asked.missing(error, subject.load_of(one)), listed)
     rows: list[Row] = years["data"]["rows"]
     currency = years["data"]["reporting_currency"]
     recent = _twelve_months(call, asks[1]) or (rows[0] if rows else None)

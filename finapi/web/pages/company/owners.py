@@ -19,7 +19,7 @@ from finapi.web.pages.asked import Ask, ask
 from finapi.web.pages.company import filing_list, subject
 from finapi.web.pages.company.subject import ShownCompany
 
-TRADES, HOLDERS, PRICE_DAYS, EVERY = 40, 50, 756, 36_500
+TRADES, HOLDERS, PRICE_DAYS, EVERY = 40, 50, 504, 36_500
 INSIDER_PARAMS = (*subject.PARAMS, Param("standard_type", allowed=STANDARD_TYPES, empty=True), filters.CURSOR)
 HOLDER_PARAMS = (*subject.PARAMS, Param("period", "quarter", empty=True), offset(100_000))
 
@@ -68,7 +68,7 @@ def _sums(sums: Mapping[str, Any]) -> Html:
 
 
 def _price_line(call: Call, prices: Ask, trades: Sequence[Mapping[str, Any]]) -> Html | None:
-    """The closing price of three years with purchases and sales on it; nothing where no price is held."""
+    """The closing price of two years with purchases and sales on it; nothing where no price is held."""
     try:
         answer = prices.answer(call)
     except ApiError as error:

@@ -63,7 +63,7 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
     )
     return subject.tab(
         call, one, tab,
-        h.h2(f"{data['label']}, {data['fiscal_period']} {data['fiscal_year']}", class_="title"),
+        h.h2(f"{data['label']}, {_period(call, data)}", class_="title"),
         h.p(h.strong(exact), " ", h.span(told["unit"] or "", class_="quiet"), class_="answer"),
         _why(told),
         _told(data, links),
@@ -73,6 +73,11 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
         _rules(data["considered"]),
         asked.source(call, *asks),
     )  # fmt: skip
+
+
+def _period(call: Call, data: Mapping[str, Any]) -> str:
+    said = {"T": "twelve months to", "Y": "year to date,"}.get(call.params["cell"][0], "")
+    return f"{said} {data['period_end']}" if said else f"{data['fiscal_period']} {data['fiscal_year']}"
 
 
 def _told(data: Mapping[str, Any], links: Mapping[str, tuple[str, str | None]]) -> Html:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from finapi.core.errors import ApiError
 from finapi.market.filings import search
+from finapi.market.holdings import funds
 from finapi.market.reference import companies, sectors
 from finapi.market.reference.companies import Company, CompanyAttributes
 from finapi.web.financials import series
@@ -45,6 +46,7 @@ class ShownCompany:
     basis: str
     attributes: CompanyAttributes
     newest: str | None
+    fund: bool
 
     @property
     def when(self) -> dict[str, str | None]:
@@ -68,8 +70,9 @@ def of(call: Call) -> ShownCompany:
         named = company.padded_cik if text.isdigit() or company.ticker is None else company.ticker
         newest = search.places(tx, search.Question((company.cik,)), search.Page(1))
         told = companies.attributes(tx, company.cik)
+        fund = funds.find_name(tx, company.cik) is not None
     as_of, basis = call.params.get("as_of"), call.params.get("basis", "latest")
-    return ShownCompany(company, named, as_of, basis, told, newest[0].filed_at or None if newest else None)
+    return ShownCompany(company, named, as_of, basis, told, newest[0].filed_at or None if newest else None, fund)
 
 
 def shown(
@@ -107,8 +110,12 @@ def tab(
 
 def not_held(call: Call, subject: ShownCompany, name: str, error: ApiError, keep: Sequence[str] = ()) -> Response:
     """The tab that says why there is nothing to show."""
-    load = subject.company.ticker or subject.company.padded_cik
-    return tab(call, subject, name, asked.missing(error, load), status=error.status, keep=keep)
+    return tab(call, subject, name, asked.missing(error, load_of(subject)), status=error.status, keep=keep)
+
+
+def load_of(subject: ShownCompany) -> str | None:
+    """What loads the company; None where a day of the past is what leaves it empty."""
+    return None if subject.as_of else subject.company.ticker or subject.company.padded_cik
 
 
 def _facts(subject: ShownCompany) -> list[Child]:
@@ -119,6 +126,7 @@ def _facts(subject: ShownCompany) -> list[Child]:
     named = [
         company.ticker and h.b(company.ticker), told.exchange, industry or sector, f"CIK {company.padded_cik}",
         month and f"fiscal year ends in {month}", subject.newest and f"last filing {subject.newest}",
+        subject.fund and h.a("what it holds", href=f"/fund/{company.padded_cik}"),
     ]  # fmt: skip
     return [[" · " if n else "", one] for n, one in enumerate(one for one in named if one)]
 
