@@ -387,6 +387,13 @@ def test_a_member_pays_for_a_page_as_for_its_calls_and_for_nothing_that_is_not_t
     assert balance() == 1_955
 
 
+def test_what_a_member_pays_for_is_not_asked_for_again_and_again(ann: Visitor) -> None:
+    body = ann.get("/filings").body.decode()
+    assert "1 call of the API, 5 tokens" in body
+    assert "data-live" not in body
+    assert "live.js" not in body
+
+
 def test_a_form_token_is_of_one_session_and_of_the_newest_secret() -> None:
     one = credentials.form_token([b"a" * 32], b"session")
     assert re.fullmatch(r"[\w-]{43}", one)
