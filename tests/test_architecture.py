@@ -22,7 +22,7 @@ ROOMS = {
     "client": 620,
     "mcp": 760,
     "core": 3_025,  # a query language
-    "store": 1_530,
+    "store": 1_555,  # what killed processes leave
     "edgar": 4_700,
     "httpd": 1_620,
     "net": 1_300,

@@ -62,7 +62,8 @@ def run(*words: str) -> None:
 
 @pytest.mark.slow
 def test_the_example_of_pytest_runs_with_several_workers() -> None:
-    plugin = ["-p", "finapi.testing.plugin", "-p", "no:cacheprovider"]
+    # Also where finapi is installed, whose plugin pytest would find by itself.
+    plugin = ["-p", "no:finapi", "-p", "finapi.testing.plugin", "-p", "no:cacheprovider"]
     run(
         sys.executable,
         "-m",

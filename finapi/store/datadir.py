@@ -13,6 +13,8 @@ import os
 import shlex
 import shutil
 import socket
+import stat
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +29,7 @@ log = logging.getLogger("finapi.datadir")
 LOCK = "lock"
 DATABASE = "finapi.db"
 SOCKET = "control.sock"
+FRESH = 60.0  # seconds that a lock may be made and not yet held
 SCRATCH = ".finapi-scratch-"  # directories of files for the length of a command
 OPEN = 0o027  # the bits of a mode that a data directory must not have: its group may look, and no more
 MAX_REQUEST = 1 << 20  # bytes of one handed-over command
@@ -38,6 +41,29 @@ Say = Callable[[Stream, str], None]
 
 # (words of the command, directory it was typed in, what came on its standard input, where to write) -> exit status
 Perform = Callable[[list[str], str, str, Say], int]
+
+
+@contextmanager
+def temporary(prefix: str) -> Iterator[Path]:
+    """A directory until the block ends. Those of processes that were killed hold no lock any more, and are removed."""
+    with tempfile.TemporaryDirectory(prefix=prefix) as made:
+        now = os.stat(made).st_mtime
+        for place in Path(made).parent.glob(f"{prefix}*"):
+            with suppress(OSError):
+                found = place.lstat()
+                if found.st_uid == os.geteuid() and stat.S_ISDIR(found.st_mode):
+                    _remove_dead(place, now)
+        yield Path(made)
+
+
+def _remove_dead(place: Path, now: float) -> None:
+    handle = os.open(place / LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        if now - os.fstat(handle).st_mtime > FRESH:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(place, ignore_errors=True)
+    finally:
+        os.close(handle)
 
 
 class Busy(Exception):

@@ -286,11 +286,18 @@ class Stepper:
         self._woken: set[World] = set()
         self._due: dict[World, float] = {}
         self._changed = threading.Condition()
+        self._beside: list[Callable[[], None]] = []
 
     def wake(self, world: World) -> None:
         """Look at a world now."""
         with self._changed:
             self._woken.add(world)
+            self._changed.notify_all()
+
+    def beside(self, work: Callable[[], None]) -> None:
+        """Do some work in the background."""
+        with self._changed:
+            self._beside.append(work)
             self._changed.notify_all()
 
     def run(self) -> None:
@@ -300,6 +307,9 @@ class Stepper:
                 soonest = min(self._due.values(), default=time.monotonic() + 1.0)
                 self._changed.wait_for(self._called, max(0.0, min(1.0, soonest - time.monotonic())))
                 woken, self._woken = self._woken, set()
+                beside, self._beside = self._beside, []
+            for work in beside:
+                work()
             now = time.monotonic()
             for world in {*woken, *(one for one, due in self._due.items() if due <= now)}:
                 self._due.pop(world, None)
@@ -308,7 +318,7 @@ class Stepper:
                     self._due[world] = now + wait
 
     def _called(self) -> bool:
-        return bool(self._woken) or self._gate.closing.is_set()
+        return bool(self._woken or self._beside) or self._gate.closing.is_set()
 
     def stop(self) -> None:
         """Make :meth:`run` return."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -22,6 +21,7 @@ from finapi.httpd.listen import Listener
 from finapi.httpd.settings import HandedOver
 from finapi.net import mail
 from finapi.server import listen_settings, looping, not_listening, url_of
+from finapi.store import datadir
 from finapi.store.layered import LayeredDatabase
 from finapi.testing import base, world
 from finapi.testing.base import Base, Draw
@@ -45,6 +45,7 @@ SETTINGS: dict[str, Any] = {
     "cores": "all",
 }
 SPARE = 16  # databases of worlds that are no more, kept for others
+AHEAD = 4  # databases that are opened before a world asks for one
 NOWHERE = "http://finapi.test"  # what links begin with where nothing listens
 
 
@@ -152,7 +153,7 @@ class WorldMaker:
         self._frozen = frozen
         self._base = on
         self._mails = mails
-        # Databases of worlds that are no more: opening one takes milliseconds.
+        # Opening one takes milliseconds, which SQLite spends on reading the schema.
         self._spare: list[LayeredDatabase] = []
         self.url = NOWHERE
         calls = ControlCalls(self.drop, lambda one: self.feeds.leave(one), lambda one, code: self.feeds.end(one, code))
@@ -161,7 +162,9 @@ class WorldMaker:
 
     def make(self, name: str) -> World:
         """A world; the one without a name keeps its mails in files too."""
-        database = self._spare.pop() if self._spare else LayeredDatabase(self._base.file)
+        database = self._spare.pop() if self._spare else self._opened()
+        if name and len(self._spare) < AHEAD // 2:
+            self.stepper.beside(self._open_ahead)
         url = self.url + (f"{PREFIX}{name}" if name else "")
         template = self.gate.worlds[""].wsgi if name else None
         also = None if name else mail.Directory(self._mails, SystemClock())
@@ -169,6 +172,13 @@ class WorldMaker:
         made.wake, made.deliver = self.stepper.wake, lambda of, request: self.gate.deliver(of, self.url, request)
         made.begin()
         return made
+
+    def _opened(self) -> LayeredDatabase:
+        return LayeredDatabase(self._base.file)
+
+    def _open_ahead(self) -> None:
+        while len(self._spare) < AHEAD and not self.gate.closing.is_set():
+            self._spare.append(self._opened())
 
     def drop(self, gone: World) -> None:
         """Close a world that is no more."""
@@ -198,8 +208,8 @@ def running(
 
     Calls are answered by ``elsewhere`` first.
     """
-    with tempfile.TemporaryDirectory(prefix="finapi-fixture-") as place, ExitStack() as stack:
-        directory = Path(place)
+    with datadir.temporary("finapi-fixture-") as directory, ExitStack() as stack:
+        stack.enter_context(datadir.locked(directory))
         config = replace(config, data_dir=directory)
         number, now = _chance() if seed is None else (seed, base.STARTED)
         on = base.make(directory, config, number, now)

@@ -10,12 +10,10 @@ import signal
 import socket
 import stat
 import sys
-import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from finapi import __version__
@@ -95,8 +93,7 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
 
     with ExitStack() as stack:
         if origins["data_dir"] == "default":
-            place = stack.enter_context(tempfile.TemporaryDirectory(prefix="finapi-demo-"))
-            config = replace(config, data_dir=Path(place))
+            config = replace(config, data_dir=stack.enter_context(datadir.temporary("finapi-demo-")))
         polls = all(origins[name] == "default" for name in ("poll_every", "base_url"))
         if polls:
             # Every component runs: what follows EDGAR looks into a directory that is empty until somebody fills it.

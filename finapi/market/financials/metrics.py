@@ -160,8 +160,16 @@ class MetricMapping:
 @cache
 def mapping() -> MetricMapping:
     """The mapping in force."""
-    text = resources.files("finapi.market.financials").joinpath("metrics.toml").read_text(encoding="utf-8")
-    return parse(text)
+    return parse(_text("metrics.toml"))
+
+
+def keys(catalogue: str, table: str) -> list[str]:
+    """The keys of a table of a catalogue, in their order."""
+    return re.findall(rf"^\[{table}\.(\w+)\]", _text(catalogue), re.MULTILINE)
+
+
+def _text(catalogue: str) -> str:
+    return resources.files("finapi.market.financials").joinpath(catalogue).read_text(encoding="utf-8")
 
 
 def parse(text: str) -> MetricMapping:

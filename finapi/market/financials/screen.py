@@ -16,9 +16,9 @@ from finapi.market.financials.rows import FigureSeries, Price, PriceSource, RowV
 from finapi.market.financials.series import units_of
 from finapi.market.reference.companies import Company
 
-# The names in wire.json: the ratios and the derived figures.
-KEYS = (*metrics.mapping().derived, *ratios.catalogue().ratios)
-VALUATION = tuple(key for key, one in ratios.catalogue().ratios.items() if one.category == "valuation")
+# The names in wire.json: the derived figures and the ratios. The parameters of routes are made of them, at each start:
+# read off the headings of the catalogues, which take a hundred times as long to read whole.
+KEYS = (*metrics.keys("metrics.toml", "derived"), *metrics.keys("ratios.toml", "ratio"))
 
 _PLACES = {key: place for place, key in enumerate(KEYS)}
 
@@ -129,6 +129,12 @@ def screened(company: Company, found: Latest, keys: Sequence[str], price_source:
         "metrics": {key: None if isinstance(value, Missing) else value for key, value in values.items()},
         "holes": holes(values),
     }
+
+
+@cache
+def valuation_keys() -> tuple[str, ...]:
+    """The ratios of a valuation."""
+    return tuple(key for key, one in ratios.catalogue().ratios.items() if one.category == "valuation")
 
 
 def valuation(row: RowView, key: str, price_date: str | None) -> Valuation:

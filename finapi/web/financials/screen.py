@@ -142,7 +142,7 @@ def valuation(call: Call) -> Response:
         for period in chosen(rows.periods, question):
             row = rows.row(period)
             close = prices.close_on(tx, company.ticker, row.named()["period_end"])
-            found += [screen.valuation(row, key, close and close.date) for key in screen.VALUATION]
+            found += [screen.valuation(row, key, close and close.date) for key in screen.valuation_keys()]
         source = series.price_source(tx, company)
     newest = next((one["price_date"] for one in found if one["price_date"] is not None), None)
     meta: ValuationMeta = {

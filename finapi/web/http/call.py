@@ -222,6 +222,8 @@ class Route:
 
     def without_default_windows(self) -> Route:
         """The same with no window but what is given."""
+        if not any(one.window for one in self.params):
+            return self
         params = tuple(replace(one, default=None) if one.window else one for one in self.params)
         return replace(self, params=params)
 

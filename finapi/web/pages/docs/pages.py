@@ -19,7 +19,7 @@ from finapi.web.pages.asked import tokens
 from finapi.web.pages.docs import reference
 from finapi.web.pages.docs.reference import Operation
 
-GUIDES = ("first-call", "metering", "paging", "as-of", "missing-figures", "feeds", "webhooks", "errors")
+GUIDES = ("first-call", "metering", "paging", "as-of", "missing-figures", "feeds", "webhooks", "errors", "testing")
 INDEX_PARAMS = (Param("q", default="", empty=True),)
 NAME_PARAMS = (in_path("name"),)
 TEXT = "text/markdown; charset=utf-8"

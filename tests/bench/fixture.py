@@ -1,0 +1,181 @@
+"""The fixture beside other test servers: start, stop, resets, memory; and starts and worlds in process.
+
+python -m tests.bench.fixture [DIRECTORY]
+
+Installs moto, localstripe (PyPI) and WireMock (npm, with Java) into DIRECTORY. One round after the other starts each of
+them in turn, so that a machine that is slow for a while is slow for all. CPU is that of the process up to its first
+answer, which other work on the machine changes less than the time.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import platform
+import shlex
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ROUNDS, RESETS, WORLDS = 5, 500, 60
+SECONDS = 60.0  # that a start may take
+TICKS = os.sysconf("SC_CLK_TCK")
+
+IN_PROCESS = """
+import json, statistics, time
+began = time.perf_counter()
+from finapi.testing import FinapiServer
+from finapi.testing import running
+imported = time.perf_counter()
+starts, stops = [], []
+for _ in range(6):
+    before = time.perf_counter()
+    server = FinapiServer()
+    server.__enter__()
+    middle = time.perf_counter()
+    server.__exit__(None, None, None)
+    starts.append(middle - before), stops.append(time.perf_counter() - middle)
+told = [imported - began, starts[0], statistics.median(starts[1:]), statistics.median(stops)]
+print(json.dumps([round(1000 * one, 1) for one in told]))
+"""
+
+
+@dataclass
+class Contender:
+    """A test server: how it is started, what it answers first, how it is reset; and what was measured."""
+
+    name: str
+    command: Sequence[str]
+    path: str
+    method: str
+    reset: str
+    start: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    stop: list[float] = field(default_factory=list)
+    memory: list[float] = field(default_factory=list)
+    resets: list[float] = field(default_factory=list)
+
+
+def installed(directory: Path) -> list[Contender]:
+    """The servers, finapi first; what is not in ``directory`` yet is fetched."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for package in ("moto[server]", "localstripe"):
+        place = directory / package.partition("[")[0]
+        if not place.is_dir():
+            subprocess.run([sys.executable, "-m", "venv", place], check=True)
+            subprocess.run([place / "bin" / "pip", "install", "-q", package], check=True)
+    if not (directory / "node_modules").is_dir():
+        subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "wiremock"], cwd=directory, check=True)
+    jar = next((directory / "node_modules" / "wiremock").rglob("*.jar"))
+    fixture = [sys.executable, "run.py", "fixture", "--seed", "1", "--ready", "json", "--port"]
+    return [
+        Contender("finapi fixture", fixture, "/livez", "POST", "/_control/reset"),
+        Contender(
+            "moto_server", [str(directory / "moto/bin/moto_server"), "-p"], "/moto-api/", "POST", "/moto-api/reset"
+        ),
+        Contender("WireMock", ["java", "-jar", str(jar), "--port"], "/__admin/mappings", "POST", "/__admin/reset"),
+        Contender(
+            "localstripe", [str(directory / "localstripe/bin/localstripe"), "--port"], "/", "DELETE", "/_config/data"
+        ),
+    ]
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return int(one.getsockname()[1])
+
+
+def answers(port: int, path: str) -> bool:
+    """Whether somebody answers."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+    with suppress(OSError):
+        connection.request("GET", path)
+        return connection.getresponse().status < 500
+    return False
+
+
+def once(one: Contender) -> None:
+    """Start it, use it, stop it."""
+    port = free_port()
+    env = {name: text for name, text in os.environ.items() if not name.startswith(("PYTHON", "FINAPI"))}
+    began = time.perf_counter()
+    with subprocess.Popen(
+        [*one.command, str(port)], cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        while not answers(port, one.path):
+            assert process.poll() is None, f"{one.name} ended: {shlex.join(one.command)}"
+            assert time.perf_counter() < began + SECONDS, f"{one.name} does not answer"
+            time.sleep(0.002)
+        one.start.append(1000 * (time.perf_counter() - began))
+        used = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        one.cpu.append(1000 * (int(used[11]) + int(used[12])) / TICKS)
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        one.memory.append(next(int(line.split()[1]) for line in status.splitlines() if "VmRSS" in line) / 1024)
+        headers = {}
+        if one.name.startswith("finapi"):
+            assert process.stdout is not None
+            headers["X-Control-Token"] = json.loads(process.stdout.readline())["control_token"]
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+
+        def call(method: str, path: str) -> float:
+            before = time.perf_counter()
+            connection.request(method, path, headers=headers)
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 200, (one.name, answer.status)
+            return 1000 * (time.perf_counter() - before)
+
+        one.resets.append(1000 * RESETS / sum(call(one.method, one.reset) for _ in range(RESETS)))
+        if headers:
+            told = [call("GET", f"/_world/w{number}/_control/clock") for number in range(WORLDS)]
+            print(f"a world by its first call: {statistics.median(told):.1f} ms, best {min(told):.1f}", flush=True)
+        connection.close()
+        before = time.perf_counter()
+        process.send_signal(signal.SIGTERM)
+        process.wait(SECONDS)
+        one.stop.append(1000 * (time.perf_counter() - before))
+
+
+def main() -> None:
+    """Measure and print the table."""
+    directory = Path(sys.argv[1] if sys.argv[1:] else "/tmp/finapi-bench")
+    contenders = installed(directory)
+    for one in contenders:
+        once(one)  # bytecode and pages of files are there from now on
+        for kept in (one.start, one.cpu, one.stop, one.memory, one.resets):
+            kept.clear()
+    for _ in range(ROUNDS):
+        for one in contenders:
+            once(one)
+    print(
+        f"\nPython {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {ROUNDS} rounds"
+    )
+    print("| server | start ms (best) | CPU ms | stop ms | resets a second | RSS MB | start to moto's |")
+    print("|---|---|---|---|---|---|---|")
+    moto = next(one for one in contenders if one.name == "moto_server")
+    middle: Callable[[list[float]], float] = statistics.median
+    for one in contenders:
+        print(
+            f"| {one.name} | {middle(one.start):.0f} ({min(one.start):.0f}) | {middle(one.cpu):.0f} "
+            f"| {middle(one.stop):.0f} | {middle(one.resets):,.0f} | {middle(one.memory):.0f} "
+            f"| {middle(one.start) / middle(moto.start):.2f} |"
+        )
+    env = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(
+        [sys.executable, "-c", IN_PROCESS], cwd=ROOT, env={**env, "PYTHONPATH": "."}, capture_output=True, check=True
+    )
+    print("in process: import {} ms, first start {}, each after it {}, stop {}".format(*tuple(json.loads(done.stdout))))
+
+
+if __name__ == "__main__":
+    main()
