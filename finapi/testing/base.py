@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -143,11 +145,22 @@ def _version() -> str:
     """What tells one state of the installed code and data from another."""
     root = Path(finapi.__file__).parent
     # Installed in one file, a zip, the package's folder is none.
-    files = sorted(root.rglob("*.[ptsc]*")) + sorted((root.parent / "sql").rglob("*.sql"))
-    if not root.is_dir():
-        files = [one for one in root.parents if one.is_file()]
-    told = [(str(one), one.stat().st_size, one.stat().st_mtime_ns) for one in files if one.suffix != ".pyc"]
+    if root.is_dir():
+        told = sorted([*_files(str(root)), *_files(str(root.parent / "sql"))])
+    else:
+        told = [(str(one), one.stat().st_size, one.stat().st_mtime_ns) for one in root.parents if one.is_file()]
     return hashlib.sha256(repr((finapi.__version__, told)).encode()).hexdigest()[:20]
+
+
+def _files(folder: str) -> Iterator[tuple[str, int, int]]:
+    """Every file below a folder but bytecode: path, size, and when it was written."""
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for one in entries:
+            if one.is_dir(follow_symlinks=False):
+                yield from () if one.name == "__pycache__" else _files(one.path)
+            else:
+                found = one.stat()
+                yield one.path, found.st_size, found.st_mtime_ns
 
 
 def _loaded() -> bytes:
