@@ -32,9 +32,9 @@ def lines(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
 
 def test_series_are_a_table_of_figures(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines(capsys, "timeseries", "AAPL", "revenue,net_income", "-n", "2") == [
-        "fiscal_year  fiscal_period  period_end          revenue      net_income",
-        "2024         FY             2024-09-28  391,035,000,000  93,736,000,000",
-        "2023         FY             2023-09-30  383,285,000,000  96,995,000,000",
+        "fiscal_year  fiscal_period  period_end          revenue       net_income",
+        "2025         FY             2025-09-27  416,161,000,000  112,010,000,000",
+        "2024         FY             2024-09-28  391,035,000,000   93,736,000,000",
     ]
 
 

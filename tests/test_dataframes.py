@@ -49,5 +49,5 @@ def test_every_block_runs_and_its_figures_are_apples(tmp_path: Path, monkeypatch
     assert len(held["trades"]) > 0
     assert held["prices"]["close"].null_count() == 0
     assert held["prices"].height > 500, "without a limit the table is whole"
-    assert set(held["companies"]["ticker"]) <= {"AAPL", "NFLX", "UPXI", "AEON"}
+    assert set(held["companies"]["ticker"]) <= {"AAPL", "NFLX", "UPXI", "AEON", "SNOW"}
     assert held["monthly"].height > 12

@@ -25,8 +25,9 @@ BY_DATA = {
     "validators",
 }  # fmt: skip
 BY_ACCOUNTS = {"api_keys", "invites", "resets", "userplans", "users", "verifications", "webhook_secrets"}
-# Money: a row for each purchase, kept for ever. An archive of the ledger is a row, of a hundred thousand.
-FOR_EVER = {"wallet", "ledger_archives"}
+# Money: a row for each purchase, kept for ever. An archive of the ledger is a row, of a hundred thousand. What
+# operators did stays too.
+FOR_EVER = {"wallet", "ledger_archives", "audit"}
 OF_FEW_ROWS = {"data_version", "feeds", "filing_bodies_size", "heartbeats", "held_counts", "journal", "ledger_summed",
                "poll_state"}  # fmt: skip
 # What time alone would make grow, and what bounds it: docs/OPERATIONS.md lists the settings.

@@ -156,11 +156,11 @@ def test_the_feed_is_atom_with_the_same_filters(page: Client) -> None:
 
 def test_companies_are_screened_by_ratios(page: Client) -> None:
     body = text_of(page, "/screen?ratio0=roe&above0=0&ratio1=gross_margin&below1=0.9")
-    assert row_of(body, "AAPL") == ["2024-09-28", "46.2 %", "157.4 %"]
+    assert row_of(body, "AAPL") == ["2025-09-27", "46.9 %", "171.4 %"]
     # A ratio leads to its proof, by the last day of its year.
-    assert '<a href="/company/0000320193/proof/roe/A2024-09-28">157.4 %</a>' in body
-    assert "<strong>1.574125075" in text_of(page, "/company/0000320193/proof/roe/A2024-09-28")
-    assert text_of(page, "/company/0000320193/proof/roe/A2024-09-31", 400)
+    assert '<a href="/company/0000320193/proof/roe/A2025-09-27">171.4 %</a>' in body
+    assert "<strong>1.7142" in text_of(page, "/company/0000320193/proof/roe/A2025-09-27")
+    assert text_of(page, "/company/0000320193/proof/roe/A2025-09-31", 400)
     assert "No company that is held passes." in text_of(page, "/screen?ratio0=roe&above0=1000")
     assert '<option value="roe" selected>Return on equity</option>' in body
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import csv
+import zlib
 from importlib import resources
 
 from finapi.app import App
+from finapi.edgar import companyfacts
 from finapi.edgar.forms import FORMS, XBRL
 from finapi.market.demo import quotes
 from finapi.market.documents import announce, filings, packed
 from finapi.market.documents.metadata import LISTED, SUBMISSIONS, FilingMetadata, Party
+from finapi.market.statements import factsets
 
 LISTED_FILINGS = "filings.tsv"  # of Apple, from EDGAR's own list of submissions
+FACTS = "facts.pack"  # of Apple and Snowflake: python -m tests.demo_facts
 APPLE = Party(320193, LISTED, "Apple Inc.")
 
 
@@ -27,7 +31,7 @@ def load(app: App) -> int:
             new += packed.load(app, (folder / file).read_bytes(), file)
         if form is XBRL:
             _load_list(app, (folder / LISTED_FILINGS).read_text("utf-8"))
-    return new
+    return new + _load_facts(app, (folder / FACTS).read_bytes())
 
 
 def _load_list(app: App, text: str) -> None:
@@ -41,3 +45,13 @@ def _load_list(app: App, text: str) -> None:
             filings.put(tx, told, now, news=False)
             announce.filing(tx, now, accession=row["accession"])
         tx.run("bump_data_version")
+
+
+def _load_facts(app: App, data: bytes) -> int:
+    """The years of figures that no document is held of: companyfacts documents, a line each."""
+    new = 0
+    for line in zlib.decompress(data).splitlines():
+        made = companyfacts.company(line, FACTS)
+        with app.db.write() as tx:
+            new += factsets.put_companyfacts(tx, made, app.clock.now())
+    return new

@@ -17,7 +17,7 @@ from finapi.market.prices import prices
 from finapi.market.prices.price_csv import PriceRow, Prices
 
 FIRST, LAST = date(2022, 1, 3), date(2025, 12, 31)
-BASES = {"AAPL": 150.0, "NFLX": 400.0, "AEON": 8.0, "UPXI": 5.0}
+BASES = {"AAPL": 150.0, "NFLX": 400.0, "SNOW": 180.0, "AEON": 8.0, "UPXI": 5.0}
 DIVIDEND = ("AAPL", (2, 5, 8, 11), "0.24")  # on the first weekday of these months
 SPLIT = ("NFLX", date(2024, 7, 1), 2)
 
