@@ -177,3 +177,8 @@ def test_security_txt_names_a_contact_and_when_to_ask_again(make_app: MakeApp) -
 
 def test_a_key_signs_nobody_in(make_app: MakeApp, user: NewUser) -> None:
     assert Client(make_app(), user.api_key).get("/search?q=apple").status == 401
+
+
+def test_a_browser_sends_the_origin_of_its_own_forms_and_nothing_to_other_hosts(public: Client) -> None:
+    # Fetch, "append a request Origin header": with no-referrer the origin of a POST is "null", which no form may have.
+    assert public.get("/login", headers=HTML).headers["referrer-policy"] == "same-origin"

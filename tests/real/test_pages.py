@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.browser import AXE, CHROMIUM, DRIVER, Browser, browser, findings, keep
-from tests.process import Answer, Running, eventually, running
+from tests.process import Answer, Running, eventually, finapi, running
 
 pytestmark = [
     pytest.mark.slow,
@@ -284,3 +284,78 @@ def test_axe_finds_nothing_serious(demo: Running, tmp_path: Path, scheme: str) -
         assert findings(page) == []
         page.send_form(NEW)
         assert findings(page) == []
+
+
+def _types(page: Browser, selector: str, text: str) -> None:
+    page.driver.find_element("css selector", selector).send_keys(text)
+
+
+def _presses(page: Browser, selector: str) -> None:
+    """Press a button of a form, and wait for the page that follows."""
+    before = page.driver.find_elements("css selector", "main")
+    page.click(selector)
+    eventually(lambda: page.driver.find_elements("css selector", "main") not in ([], before), 20)
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_a_visitor_finds_a_company_a_figure_its_proof_and_the_filing(
+    demo: Running, tmp_path: Path, scripts: bool
+) -> None:
+    with browser(tmp_path / "profile", scripts=scripts) as page:
+        page.open(demo.url)
+        _types(page, "#q", "apple")
+        _presses(page, ".search button")
+        assert page.path == "/search"
+        page.follow("Apple Inc.")
+        assert (page.path, page.text("h1")) == ("/company/AAPL", "Apple Inc.")
+        page.follow("Statements")
+        page.open(f"{demo.url}/company/AAPL/statements?statement=balance&period=Q")
+        page.follow("331,233")
+        assert page.path == "/company/AAPL/fact/us-gaap:Assets"
+        page.open(f"{demo.url}/company/AAPL/financials")
+        page.follow("416,161")
+        assert page.path == "/company/AAPL/proof/revenue/A2025FY"
+        page.follow("0000320193-25-000079")
+        assert (page.path, page.has("h1")) == ("/filing/0000320193-25-000079", True)
+        assert page.complaints() == []
+
+
+def test_while_one_types_companies_are_shown(demo: Running, tmp_path: Path) -> None:
+    with browser(tmp_path / "profile") as page:
+        page.open(demo.url)
+        _types(page, "#q", "snow")
+        eventually(lambda: page.has("#found li"), 20)
+        assert page.text("#found li").startswith("SNOW")
+        page.click("#found li")
+        eventually(lambda: page.path == "/company/SNOW", 20)
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_an_admin_locks_an_account_by_the_password(demo: Running, tmp_path: Path, scripts: bool) -> None:
+    where = ("--data-dir", tmp_path / "data")
+    for words, email in (("--admin",), "root@example.com"), ((), EMAIL):
+        made = finapi("user", "add", email, *words, "--password-stdin", *where, stdin=PASSWORD.encode())
+        assert made.status == 0, made
+    with browser(tmp_path / "profile", scripts=scripts) as page:
+        page.open(f"{demo.url}/admin/accounts")
+        _types(page, "[name=email]", "root@example.com")
+        _types(page, "[name=password]", PASSWORD)
+        _presses(page, "main form button")
+        assert page.path == "/admin/accounts", page.text("main")
+        page.follow(EMAIL)
+        for password, said in (("wrong", "The password is not that of your account."), (PASSWORD, "")):
+            account = page.driver.current_url
+            _types(page, "form[action='/admin/do/lock'] [name=password]", password)
+            _presses(page, "form[action='/admin/do/lock'] button")
+            if said:
+                assert page.text("[role=alert]") == said
+                page.open(account)
+        assert page.text("[role=status]") == "The account is locked, its sessions are ended."
+        assert login(demo, PASSWORD) == 401
+        page.open(f"{demo.url}/admin/audit")
+        assert "lock" in page.text("tbody tr")
+        page.complaints()  # the form to sign in, and the wrong password
+        if scripts:
+            for place in ("", "/accounts", "/invites", "/intake", "/deliveries", "/audit"):
+                _look(page, demo, f"admin{place.replace('/', '-')}", f"/admin{place}")
+            _look(page, demo, "admin-account", urlsplit(account).path)
