@@ -105,6 +105,16 @@ def test_value_that_is_no_figure_is_refused_with_its_concept(text: str) -> None:
     assert "EarningsPerShareDiluted" in refusal(data)
 
 
+@pytest.mark.parametrize(("length", "taken"), [(300, True), (301, False)])
+@pytest.mark.parametrize("name", ["EarningsPerShareDiluted", "us-gaap", "USD/shares", "Apple Inc."])
+def test_a_name_has_three_hundred_characters_at_most(name: str, length: int, taken: bool) -> None:
+    data = json.dumps(DOCUMENT).replace(name, "N" * length).encode()
+    if taken:
+        assert len(read(data).series) == 1
+    else:
+        refusal(data)
+
+
 def test_number_of_ten_thousand_digits_is_refused() -> None:
     assert "EarningsPerShareDiluted" in refusal(json.dumps(DOCUMENT).replace("11.91", "9" * 10_000).encode())
 

@@ -90,6 +90,17 @@ def test_an_entry_that_cannot_be_read_keeps_no_other_from_being_read() -> None:
     assert error.reason == "an entry whose title, id or filing date is none of this feed's"
 
 
+def test_entries_that_cannot_be_read_count_against_the_most_that_a_page_may_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    entries = [entry(f"0000320193-26-{number:06}") for number in range(1, 5)]
+    entries[0] = entries[0].replace("(Filer)", "")
+    monkeypatch.setattr(getcurrent, "MAX_ENTRIES", 3)
+    assert len(getcurrent.page(feed(*entries[:3]), "f").filings) == 2
+    with pytest.raises(ParseError, match="more than 3 entries"):
+        getcurrent.page(feed(*entries), "f")
+
+
 # Distinct accession numbers among the 100 entries of each page, counted with grep.
 RECORDED = {
     "getcurrent_20251212T180234_start0.atom": 47,
