@@ -123,7 +123,8 @@ def kept(make_app: Callable[..., App]) -> Client:
     papers = list(contents.listed(sgml.documents(body, "f")))
     with app.db.write() as tx:
         stored = filings.put(tx, metadata.from_header(sgml.header(body, "f"), len(body)), app.clock.now())
-        contents.put(tx, stored.id, [line for line, _ in papers], contents.text(papers[0][1], 10_000), 10_000)
+        text = contents.text(papers[0][1].body, papers[0][1].filename, 10_000)
+        contents.put(tx, stored.id, [line for line, _ in papers], text, 10_000)
         tx.run("bump_data_version")
     return Client(app)
 
