@@ -29,15 +29,15 @@ ROOMS = {
     "app": 265,
     "accounts": 2_630,  # the audit log
     "delivery": 1_725,  # failed deliveries of all accounts
-    "market.reference": 1_100,
+    "market.reference": 1_260,  # symbols from the SEC's own files, names written out
     "market.documents": 1_500,
     "market.statements": 3_090,  # lines told of segments
     "market.financials": 4_000,  # the faces of statements
     "market.insiders": 3_550,
-    "market.holdings": 2_770,
+    "market.holdings": 2_900,  # splits
     "market.prices": 550,
     "market.filings": 600,
-    "market.intake": 1_855,  # the html beside a filing
+    "market.intake": 1_870,  # the html beside a filing
     "market.demo": 150,
     "ops": 1_290,
     "web.http": 1_470,
@@ -56,6 +56,7 @@ ROOMS = {
     "cli": 270,
     "__main__": 20,
 }
+ALL_LINES = 60_900  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
 ALL_LINES = 60_900  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
 FOLDER_MODULES = 20
 

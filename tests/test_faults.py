@@ -207,7 +207,7 @@ def cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("as_json", [False, True])
 def test_an_ingest_that_is_cut_off_says_what_is_stored(app: App, as_json: bool) -> None:
     said: list[str] = []
-    args = argparse.Namespace(paths=["a.xml"], accession=None, filed=None, only=None, json=as_json)
+    args = argparse.Namespace(paths=["a.xml"], accession=None, filed=None, only=None, ticker=None, json=as_json)
     with pytest.raises(KeyboardInterrupt):
         ingesting.INGEST.work(app, args, "/", lambda stream, text: said.append(text))  # type: ignore[misc]
     if as_json:

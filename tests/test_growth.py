@@ -15,9 +15,10 @@ from tests import growth
 # What grows with what is ingested, with accounts, or by an operator's word: never by time alone.
 BY_DATA = {
     "announced_filings", "arrivals", "companies", "company_keys", "concepts", "cusip_mappings", "dimensions",
+    "failed_securities", "listed_securities",
     "fact_sets", "facts", "filing_bodies", "filing_documents", "filing_parties", "filing_terms", "filings",
     "followed", "form_entities", "former_names", "fund_groups", "fund_quarters", "fund_words", "funds",
-    "holding_names", "holdings", "holdings_managers", "holdings_redated", "holdings_reports",
+    "holding_names", "holdings", "holdings_managers", "holdings_redated", "holdings_reports", "holdings_resplit",
     "insider_form_owners", "insider_forms", "insider_positions", "insider_stake_forms", "insider_stakes",
     "insider_transactions", "insider_words", "insiders", "label_roles", "lines", "loaded", "positions",
     "price_actions", "price_series", "prices", "reports", "section_columns", "sections", "securities",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.holdings import funds
 from finapi.market.intake import ingest
-from finapi.market.reference import cusip_map, issuers, securities
+from finapi.market.reference import companies, cusip_map, issuers, securities
 from tests import holdings as ours
 from tests import thirteenf as made
 from tests.conftest import SHARED, needs_shared
@@ -365,23 +366,169 @@ TICKERS = b"""{"0":{"cik_str":320193,"ticker":"AAPL","title":"Apple Inc."},
 
 def test_a_ticker_is_concluded_from_the_name_of_an_issuer_and_says_so(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, ours.june(), TICKERS)
-    assert known(app, made.APPLE) == ("AAPL", 320193, "issuer_name")
-    assert known(app, made.ALLY) == (None, 40729, "issuer_name")  # which of its two tickers nobody says
+    assert known(app, made.APPLE) == ("AAPL", 320193, "name")
+    assert known(app, made.ALLY) == ("ALLY", 40729, "name")  # its preferred share is another security
     assert known(app, made.MICROSOFT) == (None, None, None)
 
 
 def test_a_loaded_mapping_speaks_before_a_name(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, ours.june(), TICKERS, b"cusip,ticker\n02005N100,ally\n037833100,AAPL\n")
-    assert known(app, made.ALLY) == ("ALLY", 40729, "cusip_mapping")
-    assert known(app, made.APPLE) == ("AAPL", 320193, "cusip_mapping")
+    assert known(app, made.ALLY) == ("ALLY", 40729, "csv")
+    assert known(app, made.APPLE) == ("AAPL", 320193, "csv")
 
 
 def test_two_companies_of_one_name_are_none(app: App, tmp_path: Path) -> None:
     twin = TICKERS.replace(b'"1":{"cik_str":40729', b'"1":{"cik_str":99').replace(
-        b"Ally Financial Inc.", b"Apple Corp", 1
+        b"Ally Financial Inc.", b"The Apple, Incorporated", 1
     )
     take(app, tmp_path, ours.june(), twin)
     assert known(app, made.APPLE) == (None, None, None)
+
+
+def test_a_legal_form_tells_a_manager_from_its_own_fund(app: App, tmp_path: Path) -> None:
+    owl = TICKERS.replace(b"Apple Inc.", b"BLUE OWL CAPITAL INC.").replace(
+        b"Ally Financial Inc.", b"Blue Owl Capital Corp"
+    )
+    rows = [("69121K104", 10, 1), ("09581B103", 20, 1)]
+    names = [("BLUE OWL CAPITAL CORPORATION", "COM"), ("BLUE OWL CAPITAL INC", "COM CL A")]
+    extra = "".join(
+        made.row(*row, nameOfIssuer=name, titleOfClass=title) for row, (name, title) in zip(rows, names, strict=True)
+    )
+    take(app, tmp_path, submission(1, ("06-30-2025", "2025-08-14", []), extra=extra), owl)
+    assert known(app, "69121K104") == ("ALLY", 40729, "name")
+    assert known(app, "09581B103") == ("AAPL", 320193, "name")
+
+
+@pytest.mark.parametrize(
+    ("issuer", "title", "company", "tickers", "expected"),
+    [
+        ("JPMORGAN CHASE & CO.", "COM", "JPMORGAN CHASE & CO", ["JPM", "JPM-PC", "AMJ", "AMJB"], "JPM"),
+        ("ALPHABET INC", "CAP STK CL A", "Alphabet Inc.", ["GOOGL", "GOOG"], "GOOGL"),
+        ("ALPHABET INC", "Common stock C", "Alphabet Inc.", ["GOOGL", "GOOG"], "GOOG"),
+        ("ALPHABET INC", "COM", "Alphabet Inc.", ["GOOGL", "GOOG"], None),
+        ("BERKSHIRE HATHAWAY INC DEL", "CL B NEW", "BERKSHIRE HATHAWAY INC", ["BRK-B", "BRK-A"], "BRK-B"),
+        ("BERKSHIRE HATHAWAY INC DEL", "COM", "BERKSHIRE HATHAWAY INC", ["BRK-B", "BRK-A"], None),
+        ("FOX CORP", "CL A COM", "Fox Corp", ["FOXA", "FOX"], "FOXA"),
+        ("FOX CORP", "CL B COM", "Fox Corp", ["FOXA", "FOX"], "FOX"),
+        ("ZILLOW GROUP INC", "CL C CAP STK", "ZILLOW GROUP, INC.", ["Z", "ZG"], "Z"),
+        ("INTERNATIONAL FLAVORS&FRAGRA", "COM", "INTERNATIONAL FLAVORS & FRAGRANCES INC", ["IFF"], "IFF"),
+        ("INTERCONTINENTAL EXCHANGE IN", "COM", "Intercontinental Exchange, Inc.", ["ICE"], "ICE"),
+        ("COSTCO WHSL CORP NEW", "COM", "COSTCO WHOLESALE CORP /NEW", ["COST"], "COST"),
+        ("WELLS FARGO CO NEW", "COM", "WELLS FARGO & COMPANY/MN", ["WFC", "WFC-PY"], "WFC"),
+        ("BANK AMERICA CORP", "COM", "BANK OF AMERICA CORP /DE/", ["BAC", "BAC-PE", "MER-PK"], "BAC"),
+        ("INTERNATIONAL BUSINESS MACHS", "COM", "INTERNATIONAL BUSINESS MACHINES CORP", ["IBM"], "IBM"),
+        ("SPAC CORP", "COM CL A", "Spac Corp", ["SPAC", "SPACU", "SPACW"], "SPAC"),
+        ("SPAC CORP", "*W EXP 12/31/2027", "Spac Corp", ["SPAC", "SPACU", "SPACW"], None),
+    ],
+)
+def test_names_abbreviations_and_classes_tell_the_ticker(
+    app: App, tmp_path: Path, issuer: str, title: str, company: str, tickers: list[str], expected: str | None
+) -> None:
+    rows = {str(at): {"cik_str": 7, "ticker": one, "title": company} for at, one in enumerate(tickers)}
+    row = made.row(made.APPLE, 10, 1, nameOfIssuer=issuer.replace("&", "&amp;"), titleOfClass=title)
+    take(app, tmp_path, submission(1, ("06-30-2025", "2025-08-14", []), extra=row), json.dumps(rows).encode())
+    assert known(app, made.APPLE) == (expected, 7, "name")
+
+
+def test_a_former_name_counts_where_nobody_has_it_today(app: App, tmp_path: Path) -> None:
+    def listed(cik: int, name: str, former: str | None = None) -> None:
+        with app.db.write() as tx:
+            companies.put_name(tx, cik, name, companies.FROM_LIST, "")
+            companies.put_tickers(tx, cik, [(f"T{cik}", None)], companies.FROM_LIST)
+            if former:
+                companies.put_former_name(tx, cik, former, None, None)
+
+    listed(1, "Meta Platforms, Inc.", "Facebook Inc")
+    row = made.row(made.APPLE, 10, 1, nameOfIssuer="FACEBOOK INC", titleOfClass="CL A")
+    take(app, tmp_path, submission(1, ("06-30-2021", "2021-08-14", []), extra=row))
+    assert known(app, made.APPLE) == ("T1", 1, "name")
+    listed(2, "Facebook, Inc.")
+    assert known(app, made.APPLE) == ("T2", 2, "name")
+
+
+@needs_shared
+def test_nine_tenths_of_the_value_at_hand_have_a_ticker_from_names_alone(app: App) -> None:
+    folder = SHARED / "edgar"
+    paths = [folder / "company_tickers.json", folder / "thirteenf"]
+    ingest.run(app, paths, Given(), lambda outcome: None)
+    with app.db.read() as tx:
+        held, named = tx._connection.execute(
+            """SELECT sum(value), sum(value) FILTER (WHERE ticker IS NOT NULL) FROM positions
+            JOIN securities ON securities.id = security_id WHERE status <> 5"""
+        ).fetchone()
+    assert named / held > 0.9
+
+
+FAILS = b"""SETTLEMENT DATE|CUSIP|SYMBOL|QUANTITY (FAILS)|DESCRIPTION|PRICE
+20250102|02005N100|ALLY|100|ALLY FINANCIAL INC|35.10
+20250102|084670702|BRKB|7|BERKSHIRE HATHAWAY INC CL B|450.10
+20250102|037833100|OLD|9|SOMEBODY ELSE|1.00
+20250103|037833100|AAPL|9|APPLE INC|243.00
+20250103|02005N101|ALLY|9|WRONG CHECK DIGIT|1.00
+20250103|594918104|MSFT|x
+2025|594918104|MSFT|1|MICROSOFT|1
+20250103|594918104|NOT A TICKER AT ALL|1|MICROSOFT|1
+Trailer record count 8
+Trailer total quantity of shares 151
+"""
+
+
+def test_fails_to_deliver_tell_the_symbol_of_a_cusip(app: App, tmp_path: Path) -> None:
+    berkshire = TICKERS.replace(b"AAPL", b"BRK-B").replace(b"Apple Inc.", b"Berkshire")
+    *_, told = take(app, tmp_path, ours.june(), berkshire, FAILS)
+    assert (told.kind, told.outcome) == ("fails-to-deliver", "ingested")
+    assert told.reason == (
+        "4 rows are left out; line 6: the check digit of 02005N101 is wrong; "
+        "line 7: not enough values to unpack (expected at least 5, got 4); line 8: '2025--' is not a date YYYY-MM-DD; "
+        "line 9: 'NOT A TICKER AT ALL' is not a ticker"
+    )
+    assert known(app, made.ALLY) == ("ALLY", 40729, "fails_to_deliver")
+    assert known(app, "084670702") == ("BRK-B", 320193, "fails_to_deliver")
+    assert known(app, made.APPLE) == ("AAPL", None, "fails_to_deliver")  # the later of two symbols
+    assert known(app, made.MICROSOFT) == (None, None, None)
+    assert [one.outcome for one in take(app, tmp_path, FAILS)] == ["unchanged"]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_symbol_that_another_issuer_bears_later_is_no_longer_the_first_ones(
+    app: App, tmp_path: Path, order: tuple[int, int]
+) -> None:
+    head = FAILS.partition(b"\n")[0] + b"\n"
+    files = (head + b"20200102|02005N100|X|1|GONE CORP|1\n", head + b"20250102|594918104|X|1|HERE CORP|1\n")
+    take(app, tmp_path, ours.june(), *(files[at] for at in order))
+    assert known(app, made.ALLY) == (None, None, None)
+    assert known(app, made.MICROSOFT) == ("X", None, "fails_to_deliver")
+
+
+def test_a_loaded_mapping_speaks_before_fails_to_deliver(app: App, tmp_path: Path) -> None:
+    take(app, tmp_path, ours.june(), FAILS, b"cusip,ticker\n02005N100,MINE\n")
+    assert known(app, made.ALLY) == ("MINE", None, "csv")
+
+
+def line_13f(cusip: str, issuer: str, title: str, status: str = "", kind: str = "E", mark: str = "*") -> bytes:
+    return f"{cusip}{mark}{issuer:28}  {title:16}           {status:3}         {kind}\n".encode()
+
+
+def test_the_list_of_13f_securities_names_a_cusip_that_no_report_has(app: App, tmp_path: Path) -> None:
+    listed = b"".join(
+        [
+            line_13f(made.APPLE, "APPLE INC", "COM"),
+            line_13f("037833900", "APPLE INC", "CALL"),
+            line_13f(made.ALLY, "ALLY FINL INC", "COM", "*D*"),
+            line_13f("594918105", "MICROSOFT CORP", "COM", mark=" "),
+            line_13f(made.MICROSOFT, "MICROSOFT CORP", "COM", "???"),
+        ]
+    )
+    *_, told = take(app, tmp_path, TICKERS, listed)
+    assert (told.kind, told.outcome) == ("13f-list", "ingested")
+    assert told.reason == (
+        "2 rows are left out; line 4: the check digit of 594918105 is wrong; line 5: not a line of the list"
+    )
+    assert known(app, made.APPLE) == ("AAPL", 320193, "13f_list")
+    assert known(app, made.ALLY) == ("ALLY", 40729, "13f_list")
+    with app.db.read() as tx:
+        assert securities.by_cusip(tx, "037833900") is securities.by_cusip(tx, made.MICROSOFT) is None
+    assert [one.outcome for one in take(app, tmp_path, listed)] == ["unchanged"]
 
 
 def test_names_without_a_letter_that_is_read_are_nobodys(app: App, tmp_path: Path) -> None:
@@ -402,7 +549,7 @@ def test_rows_of_a_mapping_that_cannot_be_read_are_named_by_line(app: App, tmp_p
         "3 rows are left out: line 2: the check digit of 037833101 is wrong; line 3: 'A!' is not a ticker; "
         "line 5: 'x' is not a CIK",
     )
-    assert known(app, made.ALLY) == ("ALLY", None, "cusip_mapping")
+    assert known(app, made.ALLY) == ("ALLY", None, "csv")
 
 
 def test_of_two_rows_for_a_cusip_the_later_day_stands(make_app: Callable[..., App], tmp_path: Path) -> None:
@@ -495,3 +642,23 @@ def test_the_letter_of_a_class() -> None:
     assert issuers.class_letter("CL B NEW") == "B"
     assert issuers.class_letter("CAP STK CL C") == "C"
     assert issuers.class_letter("COM") is None
+
+
+def test_a_refused_submission_leaves_nothing_behind(app: App, tmp_path: Path) -> None:
+    def everything() -> dict[str, int]:
+        names = (
+            "filings",
+            "filing_documents",
+            "filing_parties",
+            "companies",
+            "events",
+            "holdings_reports",
+            "securities",
+        )
+        with app.db.read() as tx:
+            return {name: tx._connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in names}
+
+    before = everything()
+    (outcome,) = take(app, tmp_path, ours.june().replace(b"<value>", b"<worth>", 1))
+    assert (outcome.outcome, outcome.accession) == ("refused", None)
+    assert everything() == before

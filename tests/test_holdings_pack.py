@@ -63,4 +63,4 @@ def test_the_demo_holds_four_funds_and_says_what_is_missing(app: App) -> None:
         False,
         "quarter_incomplete",
     )
-    assert (apple[0]["ticker"], apple[0]["ticker_evidence"]) == ("AAPL", "issuer_name")
+    assert (apple[0]["ticker"], apple[0]["ticker_evidence"]) == ("AAPL", "name")

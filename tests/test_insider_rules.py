@@ -95,7 +95,16 @@ def test_before_the_box_only_words_tell() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["The sale was not made under a Rule 10b5-1 plan.", "A sale outside of any 10b5-1 plan.", "Nothing."]
+    "text",
+    [
+        "The sale was not made under a Rule 10b5-1 plan.",
+        "A sale outside of any 10b5-1 plan.",
+        "Nothing.",
+        "The reporting person terminated his Rule 10b5-1 plan.",
+        "No Rule 10b5-1 plan was in effect.",
+        "The Rule 10b5\u20111 plan was terminated before the sale.",
+        "Sold without a 10b5-1 plan.",
+    ],
 )
 def test_words_that_deny_a_plan(text: str) -> None:
     assert plan(None, True, text=text) == [(False, "not_stated")]

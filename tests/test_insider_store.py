@@ -137,6 +137,21 @@ def test_an_amendment_replaces_the_row_that_it_corrects(app: App) -> None:
     assert figures(app) == [(SECOND, 100, Decimal("10.50")), (FIRST, 50, 11)]
 
 
+@pytest.mark.parametrize("more", [(), (forms.transaction("G", "5", "0", after="845"),)])
+def test_of_two_sales_of_a_day_the_one_with_the_same_shares_after_it_is_replaced(
+    app: App, more: tuple[str, ...]
+) -> None:
+    put(app, ORIGINAL)
+    put(app, amendment(forms.transaction("S", "60", "12", after="850"), *more), SECOND, "2025-03-20")
+    assert [one for one in figures(app) if one[1] != 5] == [(SECOND, 60, 12), (FIRST, 100, 10)]
+    with app.db.read() as tx:
+        told = insider_filings.form(tx, FIRST)
+    assert told is not None
+    # The form's own view says of each row what the list does.
+    rows = told["nonDerivativeTable"]["transactions"]
+    assert [one["isSuperseded"] for one in rows] == [False, True]
+
+
 def test_an_amendment_that_restates_everything_supersedes_the_form(app: App) -> None:
     put(app, ORIGINAL)
     rows = (forms.transaction("S", "100", "10", after="900"), forms.transaction("S", "55", "12", after="845"))

@@ -19,6 +19,7 @@ from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from finapi.market.prices import price_csv, prices
 from finapi.market.prices.price_csv import PriceRow
+from finapi.market.reference import companies
 
 YAHOO = """Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits
 2020-08-27,127.14,127.49,123.83,125.01,122.65,155552400,0.0,0.0
@@ -39,10 +40,15 @@ def parsed(text: str, name: str = "AAPL.csv") -> price_csv.Prices:
 
 @pytest.fixture
 def run(app: App, tmp_path: Path) -> Any:
-    def ingested(text: str, name: str = "AAPL.csv") -> Outcome:
+    with app.db.write() as tx:
+        for cik, ticker in enumerate(("AAPL", "BRK-B", "IBM", "INTC", "MSFT"), 1):
+            companies.put_name(tx, cik, ticker, companies.FROM_LIST, "")
+            companies.put_tickers(tx, cik, [(ticker, None)], companies.FROM_LIST)
+
+    def ingested(text: str, name: str = "AAPL.csv", *, ticker: str | None = None) -> Outcome:
         (tmp_path / name).write_text(text)
         outcomes: list[Outcome] = []
-        ingest.run(app, [tmp_path / name], Given(), outcomes.append)
+        ingest.run(app, [tmp_path / name], Given(ticker=ticker), outcomes.append)
         [outcome] = outcomes
         return outcome
 
@@ -67,7 +73,7 @@ def close_on(app: App, day: str, ticker: str = "AAPL", **options: Any) -> prices
 
 def test_a_row_is_what_the_file_says_in_exact_decimals() -> None:
     assert parsed(YAHOO).rows[2] == PriceRow(
-        "AAPL", "2020-08-31", "127.58", "131", "126", "129.04", 225702700, "126.61", None, "4"
+        "", "2020-08-31", "127.58", "131", "126", "129.04", 225702700, "126.61", None, "4"
     )
 
 
@@ -79,23 +85,48 @@ def test_a_row_is_what_the_file_says_in_exact_decimals() -> None:
         "timestamp\tadjusted_close\tclose\n2024-01-02\t9\t1.50\n",
         '"Date","Close/Last","Volume"\n"01/02/2024","$1.50","N/A"\n',
         "\ufeffdate,close\r\n20240102,1.5\r\n\r\n",
-        "Symbol,date,CLOSE\naapl,2024-01-02 00:00:00-05:00,1.5\n",
+        "date,CLOSE\n2024-01-02 00:00:00-05:00,1.5\n",
     ],
 )
 def test_names_of_columns_are_folded_and_their_order_is_free(text: str) -> None:
     [row] = parsed(text).rows
-    assert (row.ticker, row.date, row.close, row.volume) == ("AAPL", "2024-01-02", "1.5", None)
+    assert (row.date, row.close, row.volume) == ("2024-01-02", "1.5", None)
 
 
 @pytest.mark.parametrize(
     ("name", "ticker"),
     [
         ("aapl.csv", "AAPL"), ("BRK.B.csv", "BRK-B"), ("brk-b_daily.csv", "BRK-B"), ("AAPL (1).csv", "AAPL"),
-        ("AAPL-prices.csv", "AAPL"), ("msft.us.txt", "MSFT"),
+        ("AAPL-prices.csv", "AAPL"), ("msft.us.txt", "MSFT"), ("yahoo_INTC_19950101_20040412.csv", "INTC"),
+        ("daily_IBM.csv", "IBM"),
     ],
 )  # fmt: skip
-def test_the_name_of_a_file_tells_the_ticker(name: str, ticker: str) -> None:
-    assert parsed("date,close\n2024-01-02,1\n", name).rows[0].ticker == ticker
+def test_a_part_of_the_name_that_is_a_known_ticker_tells_whose_prices_they_are(
+    run: Any, app: App, name: str, ticker: str
+) -> None:
+    outcome = run("date,close\n2024-01-02,1\n", name)
+    assert (outcome.outcome, outcome.reason) == ("ingested", f"prices of {ticker}")
+    assert [row["close"] for row in page(app, ticker)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        *((f"{name}.csv", "has no part that is a known ticker") for name in ("export", "2024", "sp500", "yahoo", "é")),
+        ("IBM_INTC.csv", "names several: IBM, INTC"),
+    ],
+)
+def test_a_name_without_one_known_ticker_is_refused_and_makes_none(run: Any, app: App, name: str, why: str) -> None:
+    refused = run("date,close\n2024-01-02,1\n", name)
+    told = f"has no column of tickers, and its name {why}; --ticker says whose prices they are"
+    assert (refused.outcome, refused.reason) == ("refused", told)
+    with app.db.read() as tx:
+        assert prices.of_ticker(tx, name[:-4].upper()) is None
+
+
+def test_the_operator_says_whose_prices_a_file_holds(run: Any, app: App) -> None:
+    assert run("date,close\n2024-01-02,1\n", "export.csv", ticker="ZZZ").reason == "prices of ZZZ"
+    assert [row["close"] for row in page(app, "ZZZ")] == [1]
 
 
 def test_a_column_of_tickers_tells_them_row_by_row() -> None:
@@ -122,7 +153,7 @@ BAD = [
     ("2024-01-03", "line 3: no close"),
     ("2024-01-03,null,null,null,null", "line 3: no close"),
     ("2024-01-03,1,1,2,1", "line 3: the high 1 is below the low 2"),
-    ("2024-01-03,1,1,1,1.5", "line 3: volume '1.5' is not a number of shares"),
+    ("2024-01-03,1,1,1,x", "line 3: volume 'x' is not a number of shares"),
     ("2024-01-02,2,1,1,1", "line 3: 2024-01-02 stands twice with other figures"),
     ("2024-01-03,0x10,1,1,1", "line 3: close '0x10' is not a price"),
     ("2024-01-03,\u0661,1,1,1", "line 3: close '\u0661' is not a price"),
@@ -142,7 +173,6 @@ def test_a_bad_row_is_left_out_and_told_with_its_line(line: str, reason: str) ->
         ("", "A.csv", "file: line 1: no column of days, or none of closes, dividends or splits"),
         ("date,volume\n", "A.csv", "file: line 1: no column of days, or none of closes, dividends or splits"),
         ("date,close,Close\n", "A.csv", "file: line 1: two columns are the close"),
-        ("date,close\n2024-01-02,1\n", "prices.csv", "file: has no column of tickers, and its name begins with none"),
         ("date,close\n", "A.csv", "file: holds no prices"),
         ("date,close\nx,1\n", "A.csv", "file: holds no prices; line 2: 'x' is not a day"),
         ("date,close\n01/02/2024,1\n13/02/2024,1\n", "A.csv",
@@ -157,6 +187,20 @@ def test_a_file_that_is_none_of_prices_is_refused(text: str, name: str, reason: 
     assert str(refused.value) == reason
 
 
+def test_a_fraction_of_a_share_that_was_traded_is_rounded_and_the_day_stays() -> None:
+    found = parsed('date,close,volume\n2024-01-02,1,1500.6\n2024-01-03,1,"1,000.25"\n')
+    assert ([row.volume for row in found.rows], found.left_out_count) == ([1501, 1000], 0)
+
+
+def test_a_last_line_that_the_file_ends_in_is_left_out_by_its_number() -> None:
+    cut = parsed("date,open,close,volume\n2024-01-02,1,2,3\n2024-01-03,1,2")
+    assert ([row.date for row in cut.rows], cut.left_out) == (
+        ["2024-01-02"], ["line 3: the file ends in the middle of this line"],
+    )  # fmt: skip
+    whole = parsed("date,open,close,volume\n2024-01-02,1,2\n2024-01-03,1,2,3")
+    assert ([row.date for row in whole.rows], whole.left_out) == (["2024-01-02", "2024-01-03"], [])
+
+
 @given(st.text(max_size=300))
 @settings(max_examples=300, deadline=None)
 def test_no_text_does_more_than_be_refused(tail: str) -> None:
@@ -164,7 +208,7 @@ def test_no_text_does_more_than_be_refused(tail: str) -> None:
         found = parsed("date,close,split,volume\n" + tail)
     except ParseError:
         return
-    assert all(row.ticker == "AAPL" for row in found.rows)
+    assert all(row.ticker == "" and row.date for row in found.rows)
 
 
 def test_memory_stays_within_twenty_times_the_file() -> None:
@@ -189,7 +233,9 @@ def test_memory_stays_within_twenty_times_the_file() -> None:
 def test_an_ingest_tells_what_it_left_out_and_the_same_again_is_unchanged(app: App, run: Any) -> None:
     bad = YAHOO + "2020-09-01,1,1,1,zero,1,1,0,0\n"
     assert (run(bad).outcome, run(bad).outcome) == ("ingested", "unchanged")
-    assert run(bad).reason == "1 rows are left out: line 5: close 'zero' is not a price; tells nothing new"
+    assert run(bad).reason == (
+        "prices of AAPL; 1 rows are left out: line 5: close 'zero' is not a price; tells nothing new"
+    )
     assert len(page(app)) == 3
 
 
@@ -198,7 +244,7 @@ def test_a_day_is_answered_as_the_file_has_it_newest_first(app: App, run: Any) -
     assert page(app, limit=1) == [
         {
             "date": "2020-08-31", "open": Decimal("127.58"), "high": Decimal(131), "low": Decimal(126),
-            "close": Decimal("129.04"), "volume": 225702700, "adj_close": Decimal("129.04"),
+            "close": Decimal("129.04"), "volume": 225702700, "adj_close": Decimal("129.04"), "adj_close_reason": None,
             "split_factor": Decimal(4), "dividend": None,
         }
     ]  # fmt: skip
@@ -222,6 +268,22 @@ def test_closes_as_traded_are_divided_by_the_split_and_reduced_by_the_dividend(a
     ]
 
 
+def test_an_adjusted_close_of_a_file_without_dividends_and_splits_counts_until_a_file_tells_of_them(
+    app: App, run: Any
+) -> None:
+    run("date,open,close,adj close,volume\n2024-01-02,90,100,67.5,1000\n2024-01-03,100,110,,1000\n")
+    known, unknown = page(app)[::-1]
+    assert (known["close"], known["adj_close"], known["adj_close_reason"]) == (100, Decimal("67.5"), None)
+    assert (unknown["close"], unknown["adj_close"]) == (110, None)
+    assert unknown["adj_close_reason"] == "no_dividends_or_splits_held"
+    scaled = page(app, adjusted=True)[::-1]
+    assert [(row["open"], row["close"], row["volume"]) for row in scaled] == [
+        (Decimal("60.75"), Decimal("67.5"), None), (None, None, None),
+    ]  # fmt: skip
+    assert run("date,stock splits\n2024-01-04,0\n2024-01-05,2\n", "AAPL_splits.csv").outcome == "ingested"
+    assert [row["adj_close"] for row in page(app)] == [110, 100]
+
+
 def test_a_page_in_the_middle_knows_the_actions_after_it(app: App, run: Any) -> None:
     run(TRADED)
     assert page(app, last="2020-08-27")[0]["adj_close"] == Decimal("124.805")
@@ -229,7 +291,7 @@ def test_a_page_in_the_middle_knows_the_actions_after_it(app: App, run: Any) -> 
 
 def test_actions_may_come_in_a_file_of_their_own(app: App, run: Any) -> None:
     run("date,close\n2020-08-28,499.23\n2020-08-31,129.04\n")
-    assert page(app)[1]["adj_close"] == Decimal("499.23")
+    assert page(app)[1]["adj_close"] is None
     assert run("date,stock splits\n2020-08-31,4\n", "AAPL_splits.csv").outcome == "ingested"
     assert page(app)[1]["adj_close"] == Decimal("124.8075")
 
@@ -252,7 +314,7 @@ def test_what_is_answered_does_not_depend_on_the_order_of_files(make_app: Any) -
         app = make_app()
         for text in order:
             with app.db.write() as tx:
-                prices.put(tx, parsed(text), text.encode())
+                prices.put(tx, parsed(text), text.encode(), "AAPL")
         seen.append(page(app, adjusted=True))
     assert all(one == seen[0] for one in seen)
     # The file that reaches furthest stands where they differ.
@@ -271,7 +333,7 @@ def test_made_up_prices_give_way_to_real_ones(make_app: Any, real_first: bool) -
     notes = []
     for text in (real, made_up) if real_first else (made_up, real):
         with app.db.write() as tx:
-            notes.append(prices.put(tx, parsed(text), text.encode()))
+            notes.append(prices.put(tx, parsed(text), text.encode(), "AAPL"))
     assert [(row["date"], row["close"]) for row in page(app)] == [("2024-01-02", 1)]
     assert close_on(app, "2024-01-02") == prices.Close("AAPL", "2024-01-02", Decimal(1), "csv")
     if real_first:

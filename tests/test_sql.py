@@ -69,6 +69,9 @@ READS_ALL = {
     "expire_verifications",
     # Marks that are taken off again at once.
     "redated_holdings_reports",
+    "securities_resplit",
+    # For a file of the SEC's, once.
+    "tickers_squeezed",
     # The first rows in the order of an index.
     "funds_by_value",
     "followed",

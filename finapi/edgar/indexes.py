@@ -42,17 +42,14 @@ def rows(data: bytes, file: str) -> Iterator[IndexRow]:
     """Yield the rows of an index, in its order.
 
     Raises ParseError, naming the line, for a file without the heading of an index and for a line that is none
-    of its rows: an index cut off in the middle is not the whole.
+    of its rows: the path at the end of a line that is cut off names no filing.
     """
     lines = _lines(data, file)
     heading, at = _heading(lines, file)
     read = _barred if heading.replace(" ", "").startswith("CIK|Company") else _columns(heading, file, at)
-    number = at + 1
     for number, line in enumerate(lines, at + 2):
         if line.strip():
             yield _checked(read(line, file, number), file, number)
-    if not data.endswith((b"\n", b"\r")) and number > at + 1:
-        raise ParseError(file, f"line {number}", "cut off: the last line does not end")
 
 
 def _lines(data: bytes, file: str) -> Iterator[str]:
@@ -79,7 +76,8 @@ def _heading(lines: Iterator[str], file: str) -> tuple[str, int]:
             return before, number - 1
         if number > _HEAD_WITHIN:
             break
-        before = line or before
+        # Daily indexes break their heading over two lines: the days and paths stand in the second.
+        before = line if "CIK" in line else before
     raise ParseError(file, "", "no heading of an index of filings")
 
 

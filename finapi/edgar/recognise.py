@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from finapi.edgar import forms
+from finapi.edgar import cusip, forms
 
 _PREFIX = 64 * 1024  # bytes looked at
 _JSON_PREFIX = 4 * 1024  # bytes; the first keys decide
@@ -204,6 +204,10 @@ def _of_text(front: bytes, at: int) -> str:
         return "full-submission" if held else "unknown"
     end = front.find(b"\n", at)
     line = front[at : end if end >= 0 else len(front)].rstrip(b"\r")
+    if line.startswith(cusip.FAILS_HEADER):
+        return "fails-to-deliver"
+    if cusip.is_listed(line):
+        return "13f-list"
     if line.startswith(b"Description:") and b"Index of EDGAR" in line:
         return "form-index"
     names = {re.sub(rb"[^a-z0-9]", b"", name.lower()) for name in line.split(b",")}

@@ -54,7 +54,7 @@ def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
 
 
 def _given(app: App, args: argparse.Namespace, directory: str) -> Any:
-    from finapi.edgar import identity
+    from finapi.edgar import identity, tickers
     from finapi.market.documents.identify import Given
     from finapi.market.intake import following, loading
 
@@ -65,8 +65,12 @@ def _given(app: App, args: argparse.Namespace, directory: str) -> Any:
             raise UsageError(f"--accession: {args.accession!r} is not an accession number (0000320193-25-000057)")
     if args.filed is not None and not days.is_day(args.filed):
         raise UsageError(f"--filed: {args.filed!r} is not a date (YYYY-MM-DD)")
+    try:
+        ticker = None if args.ticker is None else tickers.fold(args.ticker)
+    except ValueError as error:
+        raise UsageError(f"--ticker: {error}") from None
     if args.only is None:
-        return Given(accession, args.filed)
+        return Given(accession, args.filed, ticker=ticker)
     if args.only == "followed":
         with app.db.read() as tx:
             known, unknown = {row["cik"]: int(row["cik"]) for row in following.listed(tx)}, list[str]()
@@ -74,7 +78,7 @@ def _given(app: App, args: argparse.Namespace, directory: str) -> Any:
         known, unknown = loading.named(app, listed_names(directory, args.only))
     if unknown or not known:
         raise UsageError("--only: " + (f"unknown: {', '.join(unknown[:10])}" if unknown else "no company is followed"))
-    return Given(accession, args.filed, frozenset(known.values()))
+    return Given(accession, args.filed, frozenset(known.values()), ticker)
 
 
 def _pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
@@ -108,6 +112,7 @@ INGEST = Verb(
         arg("paths", nargs="+", metavar="PATH", help="file, folder or zip; recognised by content"),
         arg("--accession", help="accession number of the one filing given"),
         arg("--filed", help="its filing date, YYYY-MM-DD"),
+        arg("--ticker", help="of files of prices that do not tell it"),
         arg("--only", metavar="FILE", help="of bulk files and quarters, only companies listed in FILE; or: followed"),
     ),
     work=_ingest,

@@ -324,7 +324,7 @@ def test_a_screen_works_out_again_only_what_has_changed(app: App, caller: Client
     def priced(close: int, last: str) -> None:
         data = f"date,close\n2023-12-29,{close}\n{last},9\n".encode()
         with app.db.write() as tx:
-            prices.put(tx, price_csv.parse(data, "prices.csv", "SEV.csv"), data)
+            prices.put(tx, price_csv.parse(data, "prices.csv", "SEV.csv"), data, "SEV")
 
     with app.db.write() as tx:
         companies.put_tickers(tx, 77, [("SEV", None)], companies.FROM_LIST)

@@ -166,7 +166,7 @@ def test_a_fund_as_it_stands_and_as_it_changed(api: Client) -> None:
     ]
     apple = found["holdings"][0]
     assert (apple["pct_of_portfolio"], apple["change_shares"], apple["change_pct"]) == (33.3333, 5, 50)
-    assert (apple["value_unit_rule"], apple["ticker_evidence"]) == ("dollars:filing_date", "issuer_name")
+    assert (apple["value_unit_rule"], apple["ticker_evidence"]) == ("dollars:filing_date", "name")
     assert found["meta"]["changes"] == {"available": True, "previous_period": "2025-06-30", "reason": None}
     assert found["meta"]["counts"] == {"new": 1, "increased": 1, "decreased": 1, "unchanged": 0, "closed": 1}
     analysis = {kind: [row["cusip"] for row in rows] for kind, rows in found["analysis"].items()}
@@ -719,6 +719,57 @@ def test_a_ticker_quarter_by_quarter(api: Client) -> None:
     ] == [("2025-09-30", 16, 2, 5, 1_250), ("2025-06-30", 10, 1, None, None)]
 
 
+SPLIT = b"ticker,date,close,stock splits\nAAPL,2025-08-19,2500,\nAAPL,2025-08-20,250,10:1\n"
+HUNDRED = ("09-30-2025", "2025-11-14", [(made.APPLE, 25_000, 100), (made.MICROSOFT, 2_500, 5)])
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (1, 2, 0, 3), (1, 2, 3, 0)])
+def test_a_split_within_a_quarter_is_no_purchase_whenever_it_becomes_known(
+    make_app: Callable[..., App], tmp_path: Path, order: tuple[int, ...]
+) -> None:
+    app = make_app(**ACCOUNTS)
+    user = users.create(app, "ann@example.com", "pro", NOW)
+    documents = (SPLIT, ours.june(), submission(2, HUNDRED), TICKERS)
+    take(app, tmp_path, *(documents[one] for one in order))
+    client = Client(app, user.api_key)
+    fund = shown(client, "/form-13f/fund/1234567", status="all")
+    apple = next(one for one in fund["holdings"] if one["ticker"] == "AAPL")
+    assert (apple["status"], apple["previous_shares"], apple["change_shares"], apple["split_factor"]) == (
+        "unchanged", 100, 0, 10,
+    )  # fmt: skip
+    counts = fund["meta"]["counts"]
+    assert (counts["increased"], counts["unchanged"], counts["decreased"]) == (0, 1, 1)
+    (holder,) = shown(client, "/tickers/AAPL/holders")["data"]["holders"]
+    assert (holder["status"], holder["previous_shares"], holder["chg_shares"], holder["chg_pct"]) == (
+        "unchanged", 100, 0, 0,
+    )  # fmt: skip
+    trend = shown(client, "/tickers/AAPL/fund-trends")["data"]["quarters"]
+    assert [(one["total_shares"], one["share_change"], one["fund_flow"]) for one in trend] == [
+        (100, 0, 0), (10, None, None),
+    ]  # fmt: skip
+    history = shown(client, f"/form-13f/fund/1234567/cusip/{made.APPLE}/history")
+    assert (history["split_adjusted"], history["splits"]) == (True, [{"date": "2025-08-20", "ratio": 10}])
+    told = ("shares", "shares_raw", "shares_delta", "split_factor")
+    assert [tuple(one[name] for name in told) for one in history["history"]] == [
+        (100, 100, 0, 10),
+        (100, 10, None, None),
+    ]
+
+
+def test_made_up_splits_change_nothing_that_funds_reported(make_app: Callable[..., App], tmp_path: Path) -> None:
+    app = make_app(**ACCOUNTS)
+    user = users.create(app, "ann@example.com", "pro", NOW)
+    made_up = (
+        SPLIT.replace(b"splits\n", b"splits,source\n")
+        .replace(b",\n", b",,synthetic\n")
+        .replace(b"1\n", b"1,synthetic\n")
+    )
+    take(app, tmp_path, TICKERS, made_up, ours.june(), submission(2, HUNDRED))
+    history = shown(Client(app, user.api_key), f"/form-13f/fund/1234567/cusip/{made.APPLE}/history")
+    assert (history["split_adjusted"], history["splits"]) == (False, [])
+    assert [one["shares_delta"] for one in history["history"]] == [90, None]
+
+
 def test_tickers_are_completed(api: Client) -> None:
     assert [(one["symbol"], one["score"]) for one in shown(api, "/tickers/autocomplete", q="aa")["tickers"]] == [
         ("AAPL", 80)
@@ -733,7 +784,7 @@ def test_tickers_are_completed(api: Client) -> None:
 
 def test_a_cusip_is_looked_up_with_its_evidence(api: Client) -> None:
     found = shown(api, f"/cusip/lookup/{made.MICROSOFT.lower()}")
-    assert (found["ticker"], found["evidence"], found["seen_in"]) == ("MSFT", "cusip_mapping", ours.accession(2))
+    assert (found["ticker"], found["evidence"], found["seen_in"]) == ("MSFT", "csv", ours.accession(2))
     assert shown(api, "/cusip/ticker/msft")["cusip"] == made.MICROSOFT
     assert shown(api, "/cusip/cik/0000320193")["securities"][0]["cusip"] == made.APPLE
 

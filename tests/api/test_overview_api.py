@@ -34,7 +34,7 @@ def caller(app: App, user: users.NewUser) -> Client:
 def priced(app: App, text: str) -> None:
     data = text.encode()
     with app.db.write() as tx:
-        prices.put(tx, price_csv.parse(data, "seven.csv", "seven.csv"), data)
+        prices.put(tx, price_csv.parse(data, "seven.csv", "seven.csv"), data, "SEVEN")
 
 
 def test_a_company_at_a_glance_is_its_newest_year(caller: Client, app: App) -> None:

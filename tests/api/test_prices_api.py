@@ -26,7 +26,7 @@ DAYS = """date,open,close,volume,split,dividend
 @pytest.fixture
 def ask(app: App, client: Client, user: NewUser) -> Any:
     with app.db.write() as tx:
-        prices.put(tx, price_csv.parse(DAYS.encode(), "f", "brk.b.csv"), DAYS.encode())
+        prices.put(tx, price_csv.parse(DAYS.encode(), "f", "brk.b.csv"), DAYS.encode(), "BRK-B")
         companies.put_name(tx, 1067983, "Berkshire", companies.FROM_COVER, "")
         companies.put_tickers(tx, 1067983, [("BRK-B", None)], companies.FROM_LIST)
         companies.put_name(tx, 1, "Quiet Corp", companies.FROM_COVER, "")
@@ -39,9 +39,9 @@ def test_days_are_answered_newest_first_with_their_adjusted_close(ask: Any) -> N
     assert (answer.status, answer.headers["x-tokens-charged"]) == (200, "5")
     assert answer.json["data"][1:] == [
         {"date": "2025-01-03", "open": 101, "high": None, "low": None, "close": 102, "volume": 2000, "adj_close": 51,
-         "split_factor": None, "dividend": 0.5},
+         "adj_close_reason": None, "split_factor": None, "dividend": 0.5},
         {"date": "2025-01-02", "open": 100.5, "high": None, "low": None, "close": 101.25, "volume": 1000,
-         "adj_close": 50.375, "split_factor": None, "dividend": None},
+         "adj_close": 50.375, "adj_close_reason": None, "split_factor": None, "dividend": None},
     ]  # fmt: skip
     assert answer.json["meta"] == {
         "ticker": "BRK-B", "source": "csv", "synthetic": False, "adjusted": False, "count": 3, "limit": 500,
@@ -77,7 +77,7 @@ def test_days_as_a_table(ask: Any) -> None:
     answer = ask("BRK-B", query={"limit": 1}, headers={"Accept": "text/csv"})
     assert list(csv.DictReader(io.StringIO(answer.body.decode()))) == [
         {"date": "2025-01-06", "open": "51", "high": "", "low": "", "close": "50.5", "volume": "3000",
-         "adj_close": "50.5", "split_factor": "2", "dividend": ""}
+         "adj_close": "50.5", "adj_close_reason": "", "split_factor": "2", "dividend": ""}
     ]  # fmt: skip
     assert (answer.headers["x-has-more"], answer.headers["x-next-cursor"]) == ("true", "2025-01-06")
 

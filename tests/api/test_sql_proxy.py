@@ -23,7 +23,7 @@ SQL = "SELECT symbol, close FROM price WHERE symbol = 'AAPL' ORDER BY date DESC 
 def ask(app: App, client: Client, user: NewUser) -> Any:
     text = b"date,close\n2025-01-02,1.25\n2025-01-03,1.5\n"
     with app.db.write() as tx:
-        prices.put(tx, price_csv.parse(text, "f", "AAPL.csv"), text)
+        prices.put(tx, price_csv.parse(text, "f", "AAPL.csv"), text, "AAPL")
     client.key = user.api_key
 
     def call(query: Any = SQL, **members: Any) -> Answer:

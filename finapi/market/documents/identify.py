@@ -20,12 +20,13 @@ _OF_COMPANY = re.compile(r"CIK([0-9]{10})[.-]")
 class Given:
     """What the operator said of the one filing that is ingested (``--accession``, ``--filed``).
 
-    ``only`` narrows bulk files and data sets to these companies.
+    ``only`` narrows bulk files and data sets to these companies; ``ticker`` is that of files of prices which tell none.
     """
 
     accession: str | None = None
     filed_at: str | None = None
     only: Set[int] | None = None
+    ticker: str | None = None
 
     def wants(self, name: str) -> bool:
         """Whether a file of this name is wanted: those of a company are named after its CIK."""

@@ -223,6 +223,7 @@ class Holder(TypedDict):
     value: int
     pct_of_portfolio: Decimal | None
     previous_shares: int | None
+    split_factor: Decimal | None
     chg_shares: int | None
     chg_pct: Decimal | None
     status: Change | None

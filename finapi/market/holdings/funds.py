@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import date
@@ -184,6 +185,7 @@ class FundHolding(TypedDict):
     figi: str | None
     status: Change | None
     previous_shares: int | None
+    split_factor: Decimal | None
     change_shares: int | None
     change_pct: Decimal | None
     value_unit_rule: str
@@ -246,6 +248,7 @@ class PositionChange(TypedDict):
     name_of_issuer: str
     shares: int
     previous_shares: int | None
+    split_factor: Decimal | None
     change_shares: int | None
     change_pct: Decimal | None
     value_usd: int
@@ -304,12 +307,22 @@ def sector_allocation(tx: Transaction, held: FundQuarter) -> list[SectorAllocati
     ]
 
 
+class Split(TypedDict):
+    """A split of a security's shares."""
+
+    date: Date
+    ratio: float
+
+
 class HistoryQuarter(TypedDict):
-    """What a fund held of a security at the end of one quarter."""
+    """What a fund held of a security at the end of one quarter: ``shares`` as after every later split, ``shares_raw``
+    as reported, ``shares_delta`` in the shares of the quarter.
+    """
 
     quarter_date: Date
     shares: int
     shares_raw: int
+    split_factor: Decimal | None
     value: int
     implied_price: Decimal | None
     shares_delta: int | None
@@ -318,8 +331,10 @@ class HistoryQuarter(TypedDict):
     accession_no: str
 
 
-def history(tx: Transaction, cik: int, number: str) -> tuple[Row, list[HistoryQuarter]]:
-    """A security, and what a fund held of it quarter by quarter, the newest first; NOT_FOUND if it never did.
+def history(tx: Transaction, cik: int, number: str) -> tuple[Row, list[Split], list[HistoryQuarter]]:
+    """A security, its splits since the first quarter, and what a fund held of it quarter by quarter, the newest first.
+
+    NOT_FOUND if it never did.
 
     Listed are the quarters in which the fund held it, and those right after in which it no longer did.
     """
@@ -327,15 +342,17 @@ def history(tx: Transaction, cik: int, number: str) -> tuple[Row, list[HistoryQu
     rows = [] if security is None else tx.all("position_history", cik=cik, security_id=security["id"])
     if security is None or not rows:
         raise ApiError("NOT_FOUND", "No 13F report by this manager in finapi lists this CUSIP.")
-    return security, [
-        made(
-            HistoryQuarter,
-            row,
-            implied_price=price(row["value"], row["shares"]),
-            transaction_type=positions.change_name(row["status"]),
-        )
-        for row in rows
+    splits = [
+        one for one in tx.all("splits_of_security", ticker=security["ticker"]) if one["date"] > rows[-1]["quarter_date"]
     ]
+    shown: list[HistoryQuarter] = []
+    for row in rows:
+        later = [Decimal(one["value"]) for one in splits if one["date"] > row["quarter_date"]]
+        shares = int((row["shares_raw"] * math.prod(later, start=Decimal(1))).to_integral_value())
+        status = positions.change_name(row["status"])
+        at = price(row["value"], row["shares_raw"])
+        shown.append(made(HistoryQuarter, row, shares=shares, implied_price=at, transaction_type=status))
+    return security, [made(Split, one) for one in splits], shown
 
 
 # ---- lists of funds and of filings

@@ -146,6 +146,7 @@ FAMILY = Family(
     note=_note,
     move=store.move,
     redate=store.redate,
+    finish=store.resplit,
     unread={"13F-HR": _UNREAD, "13F-HR/A": _UNREAD},
     pack_rows=_pack_rows,
     arrivals=("13f_batch", "filing"),

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from types import MappingProxyType
 from typing import Annotated, NamedTuple
 
 from finapi.core.records import OneOf
 from finapi.edgar.thirteenf import NEW_HOLDINGS
-from finapi.market.holdings.report import SHARES
+from finapi.market.holdings.report import PRINCIPAL, SHARES
 
 UNKNOWN, NEW, INCREASED, DECREASED, UNCHANGED, CLOSED = range(6)
 # Their names in answers; a change that is not known is a null.
@@ -66,7 +68,8 @@ class FundPosition(NamedTuple):
     """A row of the quarter with what became of it since the quarter before; None is not known.
 
     ``flow`` is the change in shares at the price that the position's own value implies, the value of a new position,
-    and less the last value of a closed one.
+    and less the last value of a closed one. ``previous_shares`` are as after the splits since, whose product
+    ``split_factor`` is.
     """
 
     row: ReportedRow
@@ -74,6 +77,11 @@ class FundPosition(NamedTuple):
     previous_shares: int | None
     previous_value: int | None
     flow: int | None
+    split_factor: str | None = None
+
+
+# What a share became by the splits of a quarter, by the id of its security.
+Splits = Mapping[int, Decimal]
 
 
 def effective(reports: Iterable[StandingReport]) -> tuple[list[StandingReport], bool]:
@@ -136,7 +144,9 @@ def _managers(one: str | None, other: str | None) -> str | None:
 
 
 def compared(
-    now: Mapping[tuple[int, int], ReportedRow], before: Mapping[tuple[int, int], ReportedRow] | None
+    now: Mapping[tuple[int, int], ReportedRow],
+    before: Mapping[tuple[int, int], ReportedRow] | None,
+    splits: Splits = MappingProxyType({}),
 ) -> list[FundPosition]:
     """The positions of a quarter and what changed since ``before``, closed ones included; None: no change is known."""
     if before is None:
@@ -147,14 +157,27 @@ def compared(
         if held is None:
             positions.append(FundPosition(row, NEW, 0, 0, row.value))
         else:
-            change = row.shares - held.shares
-            status = INCREASED if change > 0 else DECREASED if change < 0 else UNCHANGED
-            positions.append(FundPosition(row, status, held.shares, held.value, _worth(change, row)))
+            positions.append(changed(row, held, splits.get(row.security_id)))
     for at, held in before.items():
         if at not in now:
             gone = held._replace(row_count=0, shares=0, value=0, managers=None, sole=None, shared=None, none=None)
-            positions.append(FundPosition(gone, CLOSED, held.shares, held.value, -held.value))
+            positions.append(changed(gone, held, splits.get(gone.security_id)))
     return positions
+
+
+def changed(row: ReportedRow, held: ReportedRow, factor: Decimal | None) -> FundPosition:
+    """A row beside what was ``held`` of it a quarter before, each share of which has become ``factor``."""
+    if row.kind == PRINCIPAL:
+        factor = None
+    shares = held.shares if factor is None else int((held.shares * factor).to_integral_value())
+    told = None if factor is None else format(factor.normalize(), "f")
+    if not row.row_count:
+        return FundPosition(row, CLOSED, shares, held.value, -held.value, told)
+    if factor is not None and abs(row.shares - shares) <= 1:
+        shares = row.shares  # the fraction that a split leaves is paid out
+    change = row.shares - shares
+    status = INCREASED if change > 0 else DECREASED if change < 0 else UNCHANGED
+    return FundPosition(row, status, shares, held.value, _worth(change, row), told)
 
 
 def _worth(change: int, row: ReportedRow) -> int:

@@ -7,7 +7,9 @@ anew whenever one is added or its day becomes known, so that the order in which 
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
 from operator import attrgetter
+from typing import Any
 
 from finapi.edgar.forms import THIRTEEN_F
 from finapi.market.documents import announce, filings, identify
@@ -75,6 +77,41 @@ def settle(tx: Transaction, cik: int, period: str) -> None:
     if tx.one("fund_quarter", cik=cik, period=following) is not None:
         _settle_quarter(tx, cik, following)
     tx.run("count_fund", cik=cik)
+
+
+def resplit(tx: Transaction, now: datetime) -> int:
+    """Make changes anew for which a split became known, or whose ticker did; how many that changed.
+
+    Triggers note the securities and quarters, whichever document told.
+    """
+    funds_changed: set[tuple[int, str]] = set()
+    for one in tx.all("securities_resplit"):
+        period = one["period"]
+        factor = _splits(tx, period).get(one["security_id"])
+        values = {"security_id": one["security_id"], "period": period, "before": quarters.before(period)}
+        pairs = []
+        for row in tx.all("positions_resplit", values):
+            old = _position(tuple(row)[3:])
+            new = positions.changed(old.row, old.row._replace(shares=row["held"], value=row["worth"]), factor)
+            if new != old:
+                pairs.append((old, new))
+                tx.run("resplit_position", new._asdict(), kind=old.row.kind, cik=row["cik"], **values)
+                funds_changed.add((row["cik"], period))
+        _add_up(tx, period, [old for old, _ in pairs], [new for _, new in pairs])
+    tx.run("clear_securities_resplit")
+    for cik, period in sorted(funds_changed):
+        tx.run("recount_fund_quarter", cik=cik, period=period)
+    if funds_changed:
+        tx.run("bump_data_version")
+    return len(funds_changed)
+
+
+def _splits(tx: Transaction, period: str) -> dict[int, Decimal]:
+    """What a share became within a quarter by the splits that are held, made-up ones left out."""
+    found: dict[int, Decimal] = {}
+    for row in tx.all("splits_of_quarter", before=quarters.before(period), period=period):
+        found[row["id"]] = found.get(row["id"], Decimal(1)) * Decimal(row["value"])
+    return found
 
 
 # ---- a report's own rows
@@ -203,7 +240,8 @@ def _settle_quarter(tx: Transaction, cik: int, period: str) -> None:
     before = _before(tx, cik, quarters.before(period)) if whole else None
     if standing:
         rows = (row for one in standing for row in tx.all("holdings_of_report", report_id=one.report_id))
-        made = positions.compared(positions.united(positions.ReportedRow(*row) for row in rows), before)
+        united = positions.united(positions.ReportedRow(*row) for row in rows)
+        made = positions.compared(united, before, _splits(tx, period))
     _replace(tx, cik, period, made)
     tx.run("delete_fund_quarter", cik=cik, period=period)
     if not standing:
@@ -249,20 +287,24 @@ def _before(tx: Transaction, cik: int, period: str) -> dict[tuple[int, int], pos
     quarter = tx.one("fund_quarter", cik=cik, period=period)
     if quarter is None or not quarter["complete"]:
         return None
-    held = (_position(row) for row in tx.all("positions_of_quarter", cik=cik, period=period))
+    held = (_position(tuple(row)) for row in tx.all("positions_of_quarter", cik=cik, period=period))
     return {(one.row.kind, one.row.security_id): one.row for one in held if one.status != positions.CLOSED}
 
 
-def _position(row: Row) -> FundPosition:
-    values = tuple(row)
+def _position(values: tuple[Any, ...]) -> FundPosition:
     return FundPosition(positions.ReportedRow(*values[:13]), *values[13:])
 
 
 def _replace(tx: Transaction, cik: int, period: str, made: list[FundPosition]) -> None:
     """Write a quarter's positions, and bring its securities' sums from the old ones to the new."""
-    old = [_position(row) for row in tx.all("positions_of_quarter", cik=cik, period=period)]
+    old = [_position(tuple(row)) for row in tx.all("positions_of_quarter", cik=cik, period=period)]
     tx.run("delete_positions", cik=cik, period=period)
     tx.many("insert_positions", sorted((cik, period, *one.row, *one[1:]) for one in made))
+    _add_up(tx, period, old, made)
+
+
+def _add_up(tx: Transaction, period: str, old: list[FundPosition], made: list[FundPosition]) -> None:
+    """Bring the sums of securities over a quarter from the old positions to the new."""
     sums: dict[int, list[int]] = {}
     for sign, some in ((-1, old), (1, made)):
         for one in some:

@@ -17,19 +17,25 @@ _CONSIDERED = 1_000
 def restated(earlier: Sequence[OwnershipRow], later: Sequence[OwnershipRow]) -> dict[int, int]:
     """Place of a row in ``earlier`` to the place of the row in ``later`` that restates it.
 
-    A row restates one at most, the most alike first; a transaction never restates a holding, nor a derivative
-    something else. Both are compared as whole lists: rows that agree in everything are paired before others.
+    A row restates one at most, the most alike first, shares held after it among what is alike; a transaction never
+    restates a holding, nor a derivative something else. Both are compared as whole lists: rows that agree in everything
+    are paired before others.
     """
     enough = _ENOUGH if len(later) >= len(earlier) else _ENOUGH_OF_FEWER
     first = max(0, len(earlier) - _CONSIDERED)
     olds = [(place, _compared(row)) for place, row in enumerate(earlier[first:], first)]
     news = [(place, _compared(row)) for place, row in enumerate(later)]
+    # Two sales of a day are told apart by what was held after each.
     pairs = sorted(
-        (-alike, old, new) for old, one in olds for new, other in news if (alike := _alike(one, other)) >= enough
+        (-alike - (same := earlier[old].following_shares == later[new].following_shares), not same, old, new)
+        for old, one in olds
+        for new, other in news
+        if (alike := _alike(one, other)) >= enough
+        or (alike >= _ENOUGH and earlier[old].following_shares == later[new].following_shares is not None)
     )
     taken: dict[int, int] = {}
     used: set[int] = set()
-    for _, old, new in pairs:
+    for _, _, old, new in pairs:
         if old not in taken and new not in used:
             taken[old] = new
             used.add(new)

@@ -45,8 +45,13 @@ DESCRIPTIONS = {
 
 # Looked for sentence by sentence, each in one pass: footnotes are written by anybody.
 _SENTENCE = re.compile(r"[.;]")
-_PLAN = re.compile(r"10b5-?\s?1", re.IGNORECASE)
-_DENIED = re.compile(r"\b(?:not|neither|other than|outside)\b", re.IGNORECASE)
+_PLAN = re.compile(r"10b5[-\u2010-\u2015\u2212\u00ad]?\s?1", re.IGNORECASE)
+# Before the plan: that there was none, or that it ended; after one that nothing was done under, that it did.
+_DENIED = re.compile(
+    r"\b(?:not|neither|other than|outside|without|terminat\w+|cancel\w*|revok\w+|no\s+(?:\S+\s+){0,2}$)", re.IGNORECASE
+)
+_UNDER = re.compile(r"\b(?:under|pursuant|accordance|by)\b", re.IGNORECASE)
+_ENDED = re.compile(r"\b(?:terminated|cancell?ed|revoked|expired|not\s+in\s+effect|no\s+longer)\b", re.IGNORECASE)
 _TO_COVER = re.compile(r"sell[- ]to[- ]cover", re.IGNORECASE)
 _PAYS = re.compile(r"\b(?:satisfy|cover|pay|fund|obligations?)\b", re.IGNORECASE)
 _TAXES = re.compile(r"\b(?:tax|taxes|withholding)\b", re.IGNORECASE)
@@ -167,8 +172,10 @@ def _meaning(text: str) -> set[str]:
     found = set()
     for sentence in _SENTENCE.split(text):
         plan = _PLAN.search(sentence)
-        if plan is not None and not _DENIED.search(sentence, 0, plan.start()):
-            found.add("plan")
+        if plan is not None:
+            before, after = sentence[: plan.start()], sentence[plan.end() :]
+            if not _DENIED.search(before) and (_UNDER.search(before) or not _ENDED.search(after)):
+                found.add("plan")
         if _TO_COVER.search(sentence) or all(one.search(sentence) for one in (_PAYS, _TAXES, _SOLD)):
             found.add("to cover")
         if _CASHLESS.search(sentence) and _EXERCISE.search(sentence):

@@ -117,6 +117,8 @@ def _ingest_group(app: App, group: Group, given: Given, also: Also | None) -> It
             pages.append(one)
         elif one.kind == "full-submission":
             yield from _stored(app, [one], partial(_full_submission, app, one, given), also)
+        elif one.kind == "prices":
+            yield from _stored(app, [one], partial(single_documents.prices_of, one, given.ticker), also)
         elif one.kind in single_documents.PARSERS:
             yield from _stored(app, [one], partial(single_documents.PARSERS[one.kind], one), also)
         elif one.kind == "form-index":
@@ -227,7 +229,10 @@ def _page(app: App, page: Document, accession: str) -> Put:
 
 
 def _full_submission(app: App, submission: Document, given: Given) -> Put:
-    """The filing as its header says, the list of its documents, and the documents of a form family among them."""
+    """The filing as its header says, the list of its documents, and the documents of a form family among them.
+
+    With one of those refused, all of it is: nothing is stored of what was not read.
+    """
     path, data = submission.path, submission.read()
     header = sgml.header(data, path)
     lines: list[contents.Listed] = []
@@ -244,22 +249,17 @@ def _full_submission(app: App, submission: Document, given: Given) -> Put:
         )
     clues = Clues(identity.from_header(header), given)
     puts: list[Put] = []
-    refused: list[Outcome] = []
     for form in FORMS:
         documents = [one for one in inside if one.kind in form.kinds]
         if not any(one.kind in form.required for one in documents):
             continue
         family = families.family(form)
-        for of_filing in family.group(documents):
-            try:
-                puts.append(_filing(family, of_filing, clues))
-            except ParseError as error:
-                refused += [outcomes.refused(one, outcomes.because(error)) for one in of_filing]
+        puts = [_filing(family, of_filing, clues) for of_filing in family.group(documents)]
         break
 
     def put(tx: Transaction, now: datetime) -> list[Outcome]:
         changed = _put_submission(app, tx, header, len(data), lines, primary, now)
-        found = refused + [outcome for put_filing in puts for outcome in put_filing(tx, now)]
+        found = [outcome for put_filing in puts for outcome in put_filing(tx, now)]
         if not found:
             reasons = (families.family(form).unread.get(header.form) for form in FORMS)
             return [outcomes.of(submission, changed, next(filter(None, reasons), None), header.accession)]

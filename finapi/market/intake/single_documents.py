@@ -8,7 +8,7 @@ from datetime import datetime
 
 from finapi.app import App
 from finapi.core.errors import ParseError
-from finapi.edgar import companyfacts, getcurrent, indexes, sgml, submissions, tickers
+from finapi.edgar import companyfacts, cusip, getcurrent, indexes, sgml, submissions, tickers
 from finapi.market.documents import families, filings, metadata, outcomes
 from finapi.market.documents.outcomes import Outcome, because
 from finapi.market.documents.sources import Document
@@ -90,6 +90,16 @@ def _cusip_mapping(document: Document) -> Put:
     return _told(document, lambda tx, now: cusip_map.put(tx, rows) > 0, str(left_out) or None)
 
 
+def _fails(document: Document) -> Put:
+    rows, left_out = cusip.failed(document.read(), document.path)
+    return _told(document, lambda tx, now: cusip_map.put_failed(tx, rows) > 0, "; ".join(left_out) or None)
+
+
+def _listed_securities(document: Document) -> Put:
+    rows, left_out = cusip.listed(document.read(), document.path)
+    return _told(document, lambda tx, now: cusip_map.put_listed(tx, rows) > 0, "; ".join(left_out) or None)
+
+
 def _atom_feed(document: Document) -> Put:
     page = getcurrent.page(document.read(), document.path)
     reason = None
@@ -114,13 +124,16 @@ def _header(document: Document) -> Put:
     return lambda tx, now: [replace(one, accession=header.accession) for one in put(tx, now)]
 
 
-def _prices(document: Document) -> Put:
+def prices_of(document: Document, ticker: str | None) -> Put:
+    """Prices by day; ``ticker`` is what the operator said of a file that has no column of tickers."""
     data = document.read()
     made = price_csv.parse(data, document.path, document.name)
 
     def put(tx: Transaction, now: datetime) -> list[Outcome]:
-        changed, note = prices.put(tx, made, data)
-        notes = [f"{made.left_out_count} rows are left out: {'; '.join(made.left_out)}"] if made.left_out else []
+        named = "" if made.rows[0].ticker else prices.named(tx, made, ticker, document.path)
+        changed, note = prices.put(tx, made, data, named)
+        notes = [f"prices of {named}"] if named else []
+        notes += [f"{made.left_out_count} rows are left out: {'; '.join(made.left_out)}"] if made.left_out else []
         notes += [note] if note else [] if changed else ["tells nothing new"]
         return [outcomes.of(document, changed > 0, "; ".join(notes) or None)]
 
@@ -151,5 +164,6 @@ PARSERS: dict[str, Callable[[Document], Put]] = {
     "company-tickers": _company_tickers,
     "companyfacts": _companyfacts,
     "cusip-mapping": _cusip_mapping,
-    "prices": _prices,
+    "fails-to-deliver": _fails,
+    "13f-list": _listed_securities,
 }

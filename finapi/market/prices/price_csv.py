@@ -33,10 +33,6 @@ _COLUMNS = {
 }
 _NAME_OF = {written: name for name, all_written in _COLUMNS.items() for written in all_written}
 
-# Files that are called after what they are and not after a company.
-_NO_TICKER = {"PRICES", "PRICE", "DATA", "DOWNLOAD", "HISTORY", "QUOTES", "DAILY", "TABLE", "STOCK", "STOCKS"}
-_FILE_NAME = re.compile(r"([A-Za-z0-9.-]+?)(?:[-.](?:prices?|daily|history|historical|data|stock|us))*(?:[_ (].*)?")
-
 _ABSENT = {"", "null", "nan", "none", "n/a", "-"}
 _NUMBER = re.compile(r"\$?([0-9]{1,12}|[0-9]{1,3}(?:,[0-9]{3}){1,4})(\.[0-9]{0,12})?")
 _SPLIT = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*(?::|/|-?for-?| for )\s*([0-9]{1,6}(?:\.[0-9]{1,6})?)")
@@ -62,31 +58,40 @@ class PriceRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The rows of a file in its order, what is wrong with the others by line, and whether they are made up."""
+    """The rows of a file in its order, what is wrong with the others by line, and whether they are made up.
+
+    ``parts`` are what the file's name may call their ticker, which is "" in every row, each with its own parts.
+    ``acted`` says that the file would tell of a dividend or split.
+    """
 
     rows: list[PriceRow]
     left_out: list[str]
     left_out_count: int
     synthetic: bool
+    parts: tuple[tuple[str, ...], ...] = ()
+    acted: bool = True
 
 
 def parse(data: bytes, file: str, name: str) -> Prices:
     """Return the prices of a CSV (``name`` is its file name, which may tell the ticker).
 
-    Raises ParseError for what is no CSV of prices: no date or no figure among the columns, a column twice, no
-    ticker, days that are written the other way round, or no row that is one.
+    Raises ParseError for what is no CSV of prices: no date or no figure among the columns, a column twice, days that
+    are written the other way round, or no row that is one.
     """
     lines = csv_rows.records(data, file)
     header = next(lines, (1, []))[1]
     columns = _header(header, file)
-    ticker = "" if "ticker" in columns else _of_name(name, file)
+    # The line in which the file was cut off, if it was: any line but the last has its end.
+    cut = 0 if data.endswith(b"\n") else data.count(b"\n") + 1
     rows: dict[str, dict[str, PriceRow]] = {}
     wrong: list[str] = []
     count = 0
     synthetic = False
     for number, cells in lines:
         try:
-            row = _row(cells, columns, ticker)
+            if number == cut and len(cells) < len(header):
+                raise ValueError("the file ends in the middle of this line")
+            row = _row(cells, columns)
             if rows.setdefault(row.ticker, {}).setdefault(row.date, row) != row:
                 raise ValueError(f"{row.date} stands twice with other figures")
             synthetic |= _cell(cells, columns, "source").lower() == "synthetic"
@@ -98,7 +103,9 @@ def parse(data: bytes, file: str, name: str) -> Prices:
                 wrong.append(f"line {number}: {error}")
     if not rows:
         raise ParseError(file, "", "; ".join(["holds no prices", *wrong[:3]]))
-    return Prices([row for days in rows.values() for row in days.values()], wrong, count, synthetic)
+    found = [row for days in rows.values() for row in days.values()]
+    parts = () if "ticker" in columns else _parts(name)
+    return Prices(found, wrong, count, synthetic, parts, not columns.keys().isdisjoint(("dividend", "split")))
 
 
 class _OtherOrder(ValueError):
@@ -119,15 +126,18 @@ def _header(cells: list[str], file: str) -> dict[str, int]:
     return columns
 
 
-def _of_name(name: str, file: str) -> str:
-    found = _FILE_NAME.fullmatch(re.sub(r"(?i)\.(csv|tsv|txt)$", "", name))
+def _parts(name: str) -> tuple[tuple[str, ...], ...]:
+    """The parts of a file's name that a ticker may be, folded, each before its own parts: BRK-B before BRK and B."""
+    words = re.split(r"[^A-Za-z0-9.-]+", re.sub(r"(?i)\.(csv|tsv|txt)$", "", name))
+    spelled = (dict.fromkeys([word, *re.split("[.-]", word)]) for word in words)
+    return tuple(tuple(filter(None, map(_folded, one))) for one in spelled)
+
+
+def _folded(part: str) -> str:
     try:
-        ticker = tickers.fold(found[1] if found else "")
+        return "" if part.isdigit() else tickers.fold(part)
     except ValueError:
-        ticker = ""
-    if not ticker or ticker in _NO_TICKER:
-        raise ParseError(file, "", "has no column of tickers, and its name begins with none")
-    return ticker
+        return ""
 
 
 def _cell(cells: list[str], columns: dict[str, int], name: str) -> str:
@@ -135,13 +145,13 @@ def _cell(cells: list[str], columns: dict[str, int], name: str) -> str:
     return cells[place].strip() if 0 <= place < len(cells) else ""
 
 
-def _row(cells: list[str], columns: dict[str, int], ticker: str) -> PriceRow:
+def _row(cells: list[str], columns: dict[str, int]) -> PriceRow:
     def number(name: str, *, zero: bool = False) -> str | None:
         return _number(_cell(cells, columns, name), name, zero=zero)
 
     symbol = _cell(cells, columns, "ticker")
     row = PriceRow(
-        ticker=tickers.fold(symbol) if "ticker" in columns else ticker,
+        ticker=tickers.fold(symbol) if "ticker" in columns else "",
         date=_date(_cell(cells, columns, "date")),
         open=number("open"),
         high=number("high"),
@@ -179,9 +189,10 @@ def _volume(text: str) -> int | None:
     if text.lower() in _ABSENT:
         return None
     found = _NUMBER.fullmatch(text)
-    if found is None or (found[2] and found[2].strip(".0")):
+    if found is None:
         raise ValueError(f"volume {text[:40]!r} is not a number of shares")
-    return int(found[1].replace(",", ""))
+    # What vendors adjust by splits, and fractions of shares that were traded, are rounded to whole shares.
+    return round(Decimal(found[1].replace(",", "") + (found[2] or "")))
 
 
 def _split(text: str) -> str | None:

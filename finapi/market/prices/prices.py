@@ -8,11 +8,13 @@ out is taken off every earlier close in proportion, as CRSP does it: by 1 - divi
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from typing import Literal, NamedTuple, TypedDict
 
 from finapi.core import days
+from finapi.core.errors import ParseError
 from finapi.core.records import Date, made
 from finapi.edgar import tickers
 from finapi.market.prices.price_csv import PriceRow, Prices
@@ -40,12 +42,15 @@ class Close(NamedTuple):
 
 
 class PriceSeries(NamedTuple):
-    """A ticker's prices; ``changed`` is how often days or actions were put."""
+    """A ticker's prices; ``changed`` is how often days or actions were put, ``acted`` whether a file with columns of
+    dividends or splits was among them.
+    """
 
     id: int
     ticker: str
     source: PriceSource
     changed: int
+    acted: bool
 
 
 class PriceDay(TypedDict):
@@ -55,9 +60,10 @@ class PriceDay(TypedDict):
     open: Decimal | None
     high: Decimal | None
     low: Decimal | None
-    close: Decimal
+    close: Decimal | None
     volume: int | None
-    adj_close: Decimal
+    adj_close: Decimal | None
+    adj_close_reason: Literal["no_dividends_or_splits_held"] | None
     split_factor: Decimal | None
     dividend: Decimal | None
 
@@ -75,16 +81,32 @@ class Action(NamedTuple):
     undone: Decimal
 
 
-def put(tx: Transaction, prices: Prices, data: bytes) -> tuple[int, str | None]:
+def named(tx: Transaction, prices: Prices, given: str | None, file: str) -> str:
+    """The ticker of prices whose file has no column of tickers: the one ``given``, or the one part of the file's name
+    that is a known ticker. ParseError when there is none, or more than one.
+    """
+    if given is not None:
+        return given
+    words = json.dumps([part for parts in prices.parts for part in parts])
+    known = {row["ticker"] for row in tx.all("known_tickers", words=words)}
+    found = {part for first, *parts in filter(None, prices.parts) for part in ([first] if first in known else parts)}
+    several = sorted(found & known)
+    if len(several) == 1:
+        return str(several[0])
+    why = f"names several: {', '.join(several[:5])}" if several else "has no part that is a known ticker"
+    raise ParseError(file, "", f"has no column of tickers, and its name {why}; --ticker says whose prices they are")
+
+
+def put(tx: Transaction, prices: Prices, data: bytes, ticker: str = "") -> tuple[int, str | None]:
     """Store the prices of a file, whose bytes are ``data``: how many days and actions are new or changed, and why the
-    rest is refused. The data version is raised when anything is new.
+    rest is refused. The data version is raised when anything is new. ``ticker`` is that of rows without one.
 
     Made up prices give way to real ones, whichever came first.
     """
     digest = hashlib.sha256(data).hexdigest()[:16]
     by_ticker: dict[str, list[PriceRow]] = {}
     for day in prices.rows:
-        by_ticker.setdefault(day.ticker, []).append(day)
+        by_ticker.setdefault(day.ticker or ticker, []).append(day)
     changed, refused = 0, []
     for ticker, rows in sorted(by_ticker.items()):
         series_id = _series_for(tx, ticker, prices.synthetic)
@@ -92,10 +114,14 @@ def put(tx: Transaction, prices: Prices, data: bytes) -> tuple[int, str | None]:
             refused.append(ticker)
             continue
         vintage = f"{max(day.date for day in rows)}:{digest}"
-        closes: Values = {(day.date,): day[2:7] for day in rows if day.close is not None}
+        # An adjusted close counts where the file does not tell by what it is adjusted.
+        closes: Values = {
+            (day.date,): (*day[2:7], None if prices.acted else day.adj_close) for day in rows if day.close is not None
+        }
         paid: Values = {(day.date, "split"): (day.split,) for day in rows if day.split is not None}
         paid |= {(day.date, "dividend"): (day.dividend,) for day in rows if day.dividend is not None}
         put = _put(tx, "prices", series_id, closes, vintage) + _put(tx, "actions", series_id, paid, vintage)
+        put += prices.acted and tx.run("series_acted", id=series_id)
         if put:
             tx.run("prices_changed", id=series_id)
         changed += put
@@ -135,7 +161,8 @@ def page(
 ) -> list[PriceDay]:
     """At most ``limit`` days from the last back, without the first ``offset`` of them.
 
-    ``adjusted`` scales open, high, low, close and volume too; ``adj_close`` is always there.
+    ``adjusted`` scales open, high, low, close and volume too. Where no file told of dividends or splits, the adjusted
+    close is the one of the file; with none, what is adjusted is null.
     """
     place = {"first": first or "", "last": last or "9999", "limit": limit, "offset": offset}
     rows = tx.all("prices_page", place, series_id=series.id)
@@ -148,12 +175,15 @@ def page(
             while later and later[-1].date > row["date"]:
                 action = later.pop()
                 factor, split = factor * action.factor, split * action.split
-            scale, volume = factor if adjusted else ONE, row["volume"]
+            of_file = None if series.acted else row["adj_close"]
+            known = factor if series.acted else of_file and Decimal(of_file) / Decimal(row["close"])
+            scale, volume = known if adjusted else ONE, row["volume"]
             if adjusted and volume is not None:
-                volume = int((volume / split).to_integral_value())
+                volume = int((volume / split).to_integral_value()) if series.acted else None
             scaled = {name: _scaled(row[name], scale) for name in ("open", "high", "low", "close")}
-            adj_close = _scaled(row["close"], factor)
-            shown.append(made(PriceDay, row, **scaled, volume=volume, adj_close=adj_close))
+            adj_close = Decimal(of_file) if of_file else _scaled(row["close"], known)
+            reason = None if adj_close is not None else "no_dividends_or_splits_held"
+            shown.append(made(PriceDay, row, **scaled, volume=volume, adj_close=adj_close, adj_close_reason=reason))
     return shown
 
 
@@ -200,8 +230,8 @@ def _is_traded(before: Decimal | None, after: Decimal | None, ratio: Decimal) ->
     return abs((fall / ratio).ln()) < abs(fall.ln())
 
 
-def _scaled(text: str | None, scale: Decimal) -> Decimal | None:
-    if text is None:
+def _scaled(text: str | None, scale: Decimal | None) -> Decimal | None:
+    if text is None or scale is None:
         return None
     return Decimal(text) if scale == ONE else (Decimal(text) * scale).quantize(_PLACES).normalize()
 

@@ -60,7 +60,7 @@ def _unknown(tx: Transaction, text: str) -> ApiError:
     word = tickers.spelled(text)[: guesses.MAX_GUESSED]
     near: list[str] = []
     if not word.isdigit():
-        key = issuers.key(text)
+        key = issuers.stem(text)
         values = {"key": key, "end": key + "\uffff", "slips": json.dumps(guesses.one_slip(word))}
         near = [row["ticker"] for row in tx.all("tickers_near", values)]
     message = f"No company with the ticker or CIK {word} is known{guesses.did_you_mean(near)}"
@@ -118,11 +118,15 @@ def by_cik(tx: Transaction, cik: int) -> Company:
 def put_name(tx: Transaction, cik: int, name: str, rank: int, as_of: str) -> bool:
     """Store a company's name, unless a better or later source gave another; whether it changed."""
     changed = tx.run("put_company_name", cik=cik, name=name, rank=rank, as_of=as_of) > 0
+    _put_key(tx, cik, name, former=False)
+    return changed
+
+
+def _put_key(tx: Transaction, cik: int, name: str, *, former: bool) -> None:
     key = issuers.key(name)
     # A name without a letter that is read here has no key, and would be every such issuer's.
-    if key and tx.run("put_company_key", cik=cik, key=key):
-        securities.settle_company(tx, cik)
-    return changed
+    if key and tx.run("put_company_key", cik=cik, key=key, former=former):
+        securities.settle_company(tx, cik, key)
 
 
 def put_unnamed(tx: Transaction, cik: int) -> None:
@@ -175,4 +179,5 @@ def put_attributes(tx: Transaction, cik: int, told: Attributes, rank: int, as_of
 
 def put_former_name(tx: Transaction, cik: int, name: str, first: str | None, last: str | None) -> bool:
     """Store a former name of a company, with the days of its first and last filing; whether it is new."""
+    _put_key(tx, cik, name, former=True)
     return tx.run("put_former_name", cik=cik, name=name, from_date=first, to_date=last) > 0

@@ -6,14 +6,16 @@ folded (case, spaces, underscores), columns stand in any order, and only ``cusip
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.edgar import cusip, identity, tickers
+from finapi.edgar.cusip import FailedSecurity, ListedSecurity
 from finapi.market.reference import csv_rows, issuers, securities
 from finapi.store.db import Transaction
 
@@ -93,6 +95,33 @@ def put(tx: Transaction, rows: Iterable[CusipMapping]) -> int:
             if row.successor is not None:
                 successors.append(row.successor)
     securities.name(tx, changed, successors)
+    return len(changed)
+
+
+def put_failed(tx: Transaction, rows: Sequence[FailedSecurity]) -> int:
+    """Store the symbols of securities that failed to be delivered, and find their companies; how many are new or later.
+
+    The SEC writes symbols without marks: the one ticker that is BRKB without its hyphen is meant, if one is.
+    """
+    squeezed = {row["squeezed"]: row["ticker"] for row in tx.all("tickers_squeezed")}
+    changed: dict[str, tuple[str, str | None]] = {}
+    symbols = set()
+    for row in rows:
+        ticker = squeezed.get(row.symbol, row.symbol)
+        if tx.run("put_failed_security", cusip=row.cusip, ticker=ticker, name=row.name, as_of=row.as_of):
+            changed[row.cusip] = (row.name, None)
+            symbols.add(ticker)
+    # Who bore a symbol before may have lost it.
+    others = [row["cusip"] for row in tx.all("same_symbol", tickers=json.dumps(sorted(symbols)))]
+    securities.name(tx, changed, others)
+    return len(changed)
+
+
+def put_listed(tx: Transaction, rows: Sequence[ListedSecurity]) -> int:
+    """Store what the list of 13F securities says: names and classes where no report has others; how many are new."""
+    changed = [row for row in rows if tx.run("put_listed_security", cusip=row.cusip, status=row.status)]
+    securities.ids(tx, {row.cusip: (row.issuer, row.title) for row in changed})
+    securities.list_names(tx, [(row.cusip, row.issuer, row.title) for row in changed])
     return len(changed)
 
 

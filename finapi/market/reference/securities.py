@@ -63,12 +63,20 @@ def name(tx: Transaction, named: Mapping[str, tuple[str, str | None]], successor
     numbers = dict.fromkeys([*named, *successors])
     known = ids(tx, {number: (named.get(number, ("",))[0], "") for number in numbers})
     for number, (issuer, group) in named.items():
-        if tx.run("name_unseen_security", cusip=number, issuer=issuer, key=issuers.key(issuer)):
+        if tx.run("name_unseen_security", cusip=number, issuer=issuer, key=issuers.issuer_key(issuer)):
             _put_words(tx, {known[number]: issuer})
         (held,) = tx.all("security", cusip=number)
         meant = group or issuers.group(held["issuer"], held["title"])
         tx.run("group_security", cusip=number, security_group=meant)
     tx.run("settle_securities", cusips=json.dumps(list(numbers)))
+
+
+def list_names(tx: Transaction, named: Sequence[tuple[str, str, str]]) -> None:
+    """Store names (CUSIP, issuer, class) of a list, where no filing told any, and find their companies again."""
+    for values in named:
+        names = ("cusip", "issuer", "title", "issuer_key", "class_letter", "security_group")
+        tx.run("list_security", dict(zip(names, _fresh(*values), strict=True)))
+    tx.run("settle_securities", cusips=json.dumps([number for number, _, _ in named]))
 
 
 # ---- as they are asked for
@@ -214,7 +222,7 @@ class TickerMatch(TypedDict):
 
 def complete(tx: Transaction, text: str, limit: int, offset: int) -> tuple[list[TickerMatch], int]:
     """Tickers that begin with a text (score 100 when that is all of it, else 80), then by company name (50)."""
-    ticker, key = tickers.spelled(text), issuers.key(text)
+    ticker, key = tickers.spelled(text), issuers.stem(text)
     values = {
         "ticker": ticker or "\uffff",
         "ticker_end": ticker + "\uffff",
@@ -234,12 +242,20 @@ def counts(tx: Transaction) -> dict[str, Any]:
     return {"groups": {name: groups.get(name, 0) for name in issuers.GROUPS}, **dict(row)}
 
 
-def settle_company(tx: Transaction, cik: int) -> None:
-    """Find ticker and company again for the securities that may be this company's, now that more is known of it."""
-    numbers = [row["cusip"] for row in tx.all("securities_of_company", cik=cik)]
+def settle_company(tx: Transaction, cik: int, key: str | None = None) -> None:
+    """Find ticker and company again for the securities that may be this company's, now that more is known of it:
+    ``key`` is a name that it bears too.
+    """
+    keys = [row["key"] for row in tx.all("keys_of_company", cik=cik)] if key is None else [key]
+    stems = {one.partition(" ")[0] for one in keys}
+    cut = [f"{stem[:length]}*" for stem in stems for length in range(1, len(stem) + 1)]
+    numbers = [
+        row["cusip"]
+        for row in tx.all("securities_of_company", cik=cik, stems=json.dumps([*stems]), cut=json.dumps(cut))
+    ]
     if numbers:
         tx.run("settle_securities", cusips=json.dumps(numbers))
 
 
 def _fresh(number: str, issuer: str, title: str) -> tuple[str | None, ...]:
-    return number, issuer, title, issuers.key(issuer), issuers.class_letter(title), issuers.group(issuer, title)
+    return number, issuer, title, issuers.issuer_key(issuer), issuers.class_letter(title), issuers.group(issuer, title)

@@ -134,13 +134,6 @@ def periods(call: Call) -> Response:
 HISTORY_PARAMS = (MANAGER, CUSIP)
 
 
-class Split(TypedDict):
-    """A split of a security's shares."""
-
-    date: Date
-    ratio: float
-
-
 HISTORY = answer(
     cik=str,
     cusip=str,
@@ -148,7 +141,7 @@ HISTORY = answer(
     name=str,
     quarters=int,
     split_adjusted=bool,
-    splits=list[Split],
+    splits=list[funds.Split],
     history=list[funds.HistoryQuarter],
 )
 
@@ -158,15 +151,15 @@ def history(call: Call) -> Response:
     cik, number = call.params["cik"], call.params["cusip"]
     with call.app.db.read() as tx:
         funds.name_of(tx, cik)
-        security, rows = funds.history(tx, cik, number)
+        security, splits, rows = funds.history(tx, cik, number)
     members = {
         "cik": f"{cik:010}",
         "cusip": number,
         "ticker": security["ticker"],
         "name": security["issuer"],
         "quarters": len(rows),
-        "split_adjusted": False,
-        "splits": [],
+        "split_adjusted": bool(splits),
+        "splits": splits,
         "history": rows,
     }
     return call.listed(members, {})

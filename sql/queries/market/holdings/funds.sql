@@ -38,7 +38,7 @@ SELECT cusip, ticker, CASE WHEN ticker IS NOT NULL THEN evidence END AS ticker_e
     CASE kind WHEN 1 THEN 'PRN' ELSE 'SH' END AS share_type, kind >= 2 AS is_option,
     CASE kind WHEN 2 THEN 'Call' WHEN 3 THEN 'Put' END AS put_call, shares, positions.value AS value_usd,
     discretion AS investment_discretion, managers AS other_managers, sole, shared, none, figi, status,
-    previous_shares, shares - previous_shares AS change_shares, value_unit_rule, accession AS accession_no,
+    previous_shares, split_factor, shares - previous_shares AS change_shares, value_unit_rule, accession AS accession_no,
     positions.row_count AS table_rows, count(*) OVER () AS total
 FROM positions
 JOIN securities ON securities.id = positions.security_id
@@ -80,7 +80,7 @@ WHERE positions.cik = :cik AND positions.period = :period AND kind < 2 AND statu
 GROUP BY securities.sic_group
 
 -- name: position_history
-SELECT fund_quarters.period AS quarter_date, shares, shares AS shares_raw, positions.value, status,
+SELECT fund_quarters.period AS quarter_date, shares AS shares_raw, positions.value, status, split_factor,
     shares - previous_shares AS shares_delta, value_unit_rule, accession AS accession_no
 FROM fund_quarters
 JOIN positions ON positions.cik = fund_quarters.cik AND positions.period = fund_quarters.period
@@ -89,6 +89,13 @@ JOIN holdings_reports ON holdings_reports.id = positions.report_id
 WHERE fund_quarters.cik = :cik
 ORDER BY fund_quarters.period DESC
 LIMIT 400
+
+-- name: splits_of_security
+SELECT date, CAST(value AS REAL) AS ratio, value
+FROM price_actions
+JOIN price_series ON price_series.id = price_actions.series_id AND NOT price_series.synthetic
+WHERE price_series.ticker = :ticker AND price_actions.kind = 'split'
+ORDER BY date DESC
 
 -- name: funds_by_word
 -- The longest word by its index, the rest in the name; the largest funds first.

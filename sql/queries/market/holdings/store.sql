@@ -119,8 +119,46 @@ VALUES (:cik, :period, :report_id, :reports, :complete, :compared, :value, :posi
 
 -- name: positions_of_quarter
 SELECT kind, security_id, report_id, name_id, row_count, shares, value, figi, discretion, managers, sole, shared, none,
-    status, previous_shares, previous_value, flow
+    status, previous_shares, previous_value, flow, split_factor
 FROM positions
+WHERE cik = :cik AND period = :period
+
+-- name: splits_of_quarter
+SELECT securities.id, action.value
+FROM price_actions AS action
+JOIN price_series ON price_series.id = action.series_id AND NOT price_series.synthetic
+JOIN securities ON securities.ticker = price_series.ticker
+WHERE action.kind = 'split' AND action.date > :before AND action.date <= :period
+ORDER BY securities.id, action.date
+
+-- name: securities_resplit
+SELECT security_id, period FROM holdings_resplit ORDER BY period, security_id
+
+-- name: clear_securities_resplit
+DELETE FROM holdings_resplit
+
+-- name: positions_resplit
+SELECT now.cik, before.shares AS held, before.value AS worth,
+    now.kind, now.security_id, now.report_id, now.name_id, now.row_count, now.shares, now.value, now.figi,
+    now.discretion, now.managers, now.sole, now.shared, now.none, now.status, now.previous_shares, now.previous_value,
+    now.flow, now.split_factor
+FROM positions AS now INDEXED BY positions_by_security
+JOIN positions AS before ON before.cik = now.cik AND before.period = :before AND before.kind = now.kind
+    AND before.security_id = now.security_id AND before.status <> 5
+WHERE now.security_id = :security_id AND now.period = :period AND now.kind IN (0, 2, 3) AND now.status <> 0
+ORDER BY now.cik, now.kind
+
+-- name: resplit_position
+UPDATE positions
+SET status = :status, previous_shares = :previous_shares, flow = :flow, split_factor = :split_factor
+WHERE cik = :cik AND period = :period AND kind = :kind AND security_id = :security_id
+
+-- name: recount_fund_quarter
+UPDATE fund_quarters
+SET (increased, decreased, unchanged) = (
+    SELECT count(*) FILTER (WHERE status = 2), count(*) FILTER (WHERE status = 3), count(*) FILTER (WHERE status = 4)
+    FROM positions WHERE positions.cik = :cik AND positions.period = :period
+)
 WHERE cik = :cik AND period = :period
 
 -- name: delete_positions
@@ -128,8 +166,8 @@ DELETE FROM positions WHERE cik = :cik AND period = :period
 
 -- name: insert_positions
 INSERT INTO positions (cik, period, kind, security_id, report_id, name_id, row_count, shares, value, figi, discretion,
-    managers, sole, shared, none, status, previous_shares, previous_value, flow)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    managers, sole, shared, none, status, previous_shares, previous_value, flow, split_factor)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_to_security_quarters
 INSERT INTO security_quarters (period, security_id, funds, shares, value, compared, compared_shares, previous_shares,

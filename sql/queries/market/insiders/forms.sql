@@ -98,4 +98,7 @@ SELECT id FROM insider_forms WHERE accession = :accession
 -- name: superseded_rows
 SELECT seq FROM insider_transactions WHERE form_id = :form_id AND superseded_by IS NOT NULL
 UNION
-SELECT seq FROM insider_positions WHERE form_id = :form_id AND superseded_by IS NOT NULL
+-- What is held after a transaction may be told anew by another row: the transaction stands.
+SELECT seq FROM insider_positions AS held
+WHERE form_id = :form_id AND superseded_by IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM insider_transactions AS made WHERE made.form_id = held.form_id AND made.seq = held.seq)

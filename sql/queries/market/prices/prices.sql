@@ -1,5 +1,5 @@
 -- name: price_series
-SELECT id, ticker, iif(synthetic, 'synthetic', 'csv') AS source, changed FROM price_series WHERE ticker = :ticker
+SELECT id, ticker, iif(synthetic, 'synthetic', 'csv') AS source, changed, acted FROM price_series WHERE ticker = :ticker
 
 -- name: insert_series
 INSERT INTO price_series (ticker, synthetic) VALUES (:ticker, :synthetic)
@@ -7,27 +7,34 @@ INSERT INTO price_series (ticker, synthetic) VALUES (:ticker, :synthetic)
 -- name: prices_changed
 UPDATE price_series SET changed = changed + 1 WHERE id = :id
 
+-- name: series_acted
+UPDATE price_series SET acted = 1 WHERE id = :id AND NOT acted
+
+-- name: known_tickers
+SELECT value AS ticker FROM json_each(:words)
+WHERE EXISTS (SELECT 1 FROM tickers WHERE ticker = value) OR EXISTS (SELECT 1 FROM price_series WHERE ticker = value)
+
 -- name: delete_series
 DELETE FROM price_series WHERE id = :id
 
 -- name: held_prices
-SELECT date, open, high, low, close, volume, vintage FROM prices
+SELECT date, open, high, low, close, volume, adj_close, vintage FROM prices
 WHERE series_id = :series_id AND date BETWEEN :first AND :last
 
 -- name: held_actions
 SELECT date, kind, value, vintage FROM price_actions WHERE series_id = :series_id
 
 -- name: put_prices
-INSERT INTO prices (series_id, date, open, high, low, close, volume, vintage)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO prices (series_id, date, open, high, low, close, volume, adj_close, vintage)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET open = excluded.open, high = excluded.high, low = excluded.low, close = excluded.close,
-    volume = excluded.volume, vintage = excluded.vintage
+    volume = excluded.volume, adj_close = excluded.adj_close, vintage = excluded.vintage
 
 -- name: put_actions
 INSERT OR REPLACE INTO price_actions (series_id, date, kind, value, vintage) VALUES (?, ?, ?, ?, ?)
 
 -- name: prices_page
-SELECT date, open, high, low, close, volume,
+SELECT date, open, high, low, close, volume, adj_close,
     (SELECT value FROM price_actions AS split
         WHERE split.series_id = prices.series_id AND split.date = prices.date AND split.kind = 'split') AS split_factor,
     (SELECT value FROM price_actions AS paid

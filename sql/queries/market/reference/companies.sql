@@ -53,7 +53,9 @@ WHERE (excluded.name_rank, excluded.name_as_of, excluded.name)
     > (companies.name_rank, companies.name_as_of, companies.name)
 
 -- name: put_company_key
-INSERT OR IGNORE INTO company_keys (key, cik) VALUES (:key, :cik)
+-- A name that a company has is no longer only one that it had.
+INSERT INTO company_keys (key, cik, former) VALUES (:key, :cik, :former)
+ON CONFLICT (key, cik) DO UPDATE SET former = 0 WHERE former AND NOT excluded.former
 
 -- name: put_company_attributes
 UPDATE companies

@@ -20,38 +20,88 @@ SET issuer = :issuer, title = :title, seen = :seen, issuer_key = :issuer_key, cl
 WHERE cusip = :cusip AND (:seen, :issuer, :title) > (seen, issuer, title)
 
 -- name: settle_securities
--- From the mapping first; else the one company of the issuer's name, and for its shares the one ticker, or the one that
--- ends in the letter of the class.
+-- From a loaded mapping first, then fails-to-deliver. Else the one company of the issuer's name, the best of these: the
+-- name with its legal form, then with another where one has none, names that it has before those that it had, a name
+-- that may have been cut; and for its shares the one ticker, the one of the class, or the first where none is a class.
 UPDATE securities
 SET (ticker, cik, evidence) = (
     SELECT
-        CASE WHEN mapped.cusip IS NOT NULL THEN mapped.ticker
+        CASE WHEN mapped.cusip IS NOT NULL THEN mapped.ticker WHEN failed.cusip IS NOT NULL THEN failed.ticker
             WHEN securities.security_group = 'Stocks' THEN (
-                SELECT CASE WHEN count(*) = 1 THEN min(ticker) END FROM tickers WHERE tickers.cik = named.cik
-                    AND (class_letter IS NULL OR ticker GLOB '*-' || class_letter
-                        OR (SELECT count(*) FROM tickers AS every WHERE every.cik = named.cik) = 1)
+                SELECT ticker FROM share_tickers AS share
+                WHERE share.cik = named.cik AND CASE
+                    WHEN (SELECT count(*) FROM share_tickers AS every WHERE every.cik = share.cik) = 1 THEN 1
+                    WHEN class_letter IS NULL THEN share.class IS NULL AND share.ticker = (
+                        SELECT ticker FROM companies_with_ticker AS first WHERE first.cik = share.cik
+                    ) AND NOT EXISTS (
+                        SELECT 1 FROM share_tickers AS sister
+                        WHERE sister.cik = share.cik AND sister.class_of IN (share.ticker, share.class_of)
+                    )
+                    WHEN EXISTS (
+                        SELECT 1 FROM share_tickers AS own WHERE own.cik = share.cik AND own.class = class_letter
+                    ) THEN share.class = class_letter
+                    ELSE share.class IS NULL AND EXISTS (
+                        SELECT 1 FROM share_tickers AS sister
+                        WHERE sister.cik = share.cik AND sister.class_of = share.ticker
+                    )
+                END
+                ORDER BY share.source DESC, share.last_seen DESC, share.position, share.ticker LIMIT 1
             )
         END,
         CASE WHEN mapped.cusip IS NOT NULL THEN coalesce(
             (SELECT companies.cik FROM companies WHERE companies.cik = mapped.cik),
             (SELECT CASE WHEN count(*) = 1 THEN min(cik) END FROM tickers WHERE tickers.ticker = mapped.ticker)
+        ) WHEN failed.cusip IS NOT NULL THEN coalesce(
+            (SELECT CASE WHEN count(*) = 1 THEN min(cik) END FROM tickers WHERE tickers.ticker = failed.ticker), named.cik
         ) ELSE named.cik END,
-        CASE WHEN mapped.cusip IS NOT NULL THEN 'cusip_mapping' WHEN named.cik IS NOT NULL THEN 'issuer_name' END
+        CASE WHEN mapped.cusip IS NOT NULL THEN 'csv' WHEN failed.cusip IS NOT NULL THEN 'fails_to_deliver'
+            WHEN named.cik IS NULL THEN NULL
+            WHEN seen = '' AND EXISTS (SELECT 1 FROM listed_securities AS one WHERE one.cusip = securities.cusip)
+            THEN '13f_list' ELSE 'name' END
     FROM (SELECT 1)
     LEFT JOIN cusip_mappings AS mapped ON mapped.cusip = securities.cusip
+    LEFT JOIN failed_securities AS failed ON failed.cusip = securities.cusip AND NOT EXISTS (
+        -- A symbol that another issuer's security bore later is no longer this one's.
+        SELECT 1 FROM failed_securities AS later
+        WHERE later.ticker = failed.ticker AND later.as_of > failed.as_of
+            AND substr(later.cusip, 1, 6) <> substr(failed.cusip, 1, 6)
+    )
     LEFT JOIN (
         SELECT (
-            SELECT CASE WHEN count(*) = 1 THEN min(cik) END FROM company_keys WHERE key = securities.issuer_key
+            SELECT CASE WHEN count(DISTINCT cik) = 1 THEN min(cik) END
+            FROM (
+                SELECT cik, rank, min(rank) OVER () AS best
+                FROM (
+                    SELECT cik, iif(key = securities.issuer_key, 0, 2) + former AS rank
+                    FROM company_keys
+                    WHERE key >= substr(securities.issuer_key || ' ', 1, instr(securities.issuer_key || ' ', ' ') - 1)
+                        AND key < substr(securities.issuer_key || ' ', 1, instr(securities.issuer_key || ' ', ' ') - 1)
+                            || '!'
+                        AND securities.issuer_key NOT GLOB '*[*]'
+                        AND (key = securities.issuer_key OR instr(key, ' ') = 0 OR instr(securities.issuer_key, ' ') = 0)
+                    UNION ALL
+                    SELECT cik, former + CASE WHEN key || ' ' GLOB rtrim(securities.issuer_key, '*') || ' *' THEN 4 ELSE 6 END
+                    FROM company_keys
+                    WHERE key >= rtrim(securities.issuer_key, '*')
+                        AND key < rtrim(securities.issuer_key, '*') || char(65535)
+                        AND securities.issuer_key GLOB '*[*]' AND length(securities.issuer_key) > 12
+                )
+            )
+            WHERE rank = best
         ) AS cik
     ) AS named
 )
 WHERE cusip IN (SELECT value FROM json_each(:cusips))
 
+-- name: keys_of_company
+SELECT key FROM company_keys WHERE cik = :cik
+
 -- name: securities_of_company
 SELECT securities.cusip
-FROM company_keys
-JOIN securities ON securities.issuer_key = company_keys.key
-WHERE company_keys.cik = :cik
+FROM json_each(:stems) AS stem
+CROSS JOIN securities ON securities.issuer_key >= stem.value AND securities.issuer_key < stem.value || '!'
+UNION
+SELECT cusip FROM securities WHERE issuer_key IN (SELECT value FROM json_each(:cut))
 UNION
 SELECT cusip FROM cusip_mappings WHERE cik = :cik
 UNION
@@ -59,10 +109,40 @@ SELECT cusip_mappings.cusip
 FROM tickers
 JOIN cusip_mappings ON cusip_mappings.ticker = tickers.ticker
 WHERE tickers.cik = :cik
+UNION
+SELECT failed_securities.cusip
+FROM tickers
+JOIN failed_securities ON failed_securities.ticker = tickers.ticker
+WHERE tickers.cik = :cik
+
+-- name: put_failed_security
+INSERT INTO failed_securities (cusip, ticker, name, as_of) VALUES (:cusip, :ticker, :name, :as_of)
+ON CONFLICT (cusip) DO UPDATE SET ticker = excluded.ticker, name = excluded.name, as_of = excluded.as_of
+WHERE (excluded.as_of, excluded.ticker) > (as_of, ticker)
+
+-- name: put_listed_security
+INSERT INTO listed_securities (cusip, status) VALUES (:cusip, :status)
+ON CONFLICT (cusip) DO UPDATE SET status = excluded.status WHERE status IS NOT excluded.status
+
+-- name: same_symbol
+SELECT cusip FROM failed_securities WHERE ticker IN (SELECT value FROM json_each(:tickers))
+
+-- name: tickers_squeezed
+SELECT replace(ticker, '-', '') AS squeezed, min(ticker) AS ticker FROM tickers
+WHERE ticker LIKE '%-%' GROUP BY squeezed HAVING count(DISTINCT ticker) = 1
 
 -- name: name_unseen_security
 UPDATE securities
 SET issuer = :issuer, issuer_key = :key
+WHERE cusip = :cusip AND seen = '' AND :issuer <> ''
+    AND NOT EXISTS (SELECT 1 FROM listed_securities AS one WHERE one.cusip = securities.cusip)
+
+-- name: list_security
+UPDATE securities
+SET issuer = :issuer, title = :title, issuer_key = :issuer_key, class_letter = :class_letter,
+    security_group = coalesce(
+        (SELECT security_group FROM cusip_mappings WHERE cusip_mappings.cusip = securities.cusip), :security_group
+    )
 WHERE cusip = :cusip AND seen = ''
 
 -- name: group_security
