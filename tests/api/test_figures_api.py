@@ -82,7 +82,8 @@ def test_the_dictionary_names_the_tags_of_a_metric(caller: Client) -> None:
             "units": "currency",
             "aggregation": "as of the end of the period",
             "definition": "Goodwill.",
-            "formula": "Goodwill ifrs:Goodwill",
+            "formula": "Goodwill ifrs:Goodwill ; "
+            "the line of the statement whose label means it, where none stands under a tag",
             "category": "",
             "parameters": [],
             "coverage": "all industries",
