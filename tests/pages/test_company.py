@@ -18,6 +18,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.market.demo import data
 from finapi.web.html import charts, figures
+from finapi.web.pages.company import chart_set
 from finapi.web.pages.company.statements import joined
 from tests.client import Client
 from tests.pages.conftest import HTML, NOW, row_of, rows_of, text_of
@@ -260,11 +261,20 @@ def test_holders_are_funds_with_their_change(page: Client) -> None:
     assert '<a href="/fund/0001067983">' in body
 
 
-def test_a_balance_is_drawn_only_where_all_of_its_parts_are_known(page: Client) -> None:
-    body = text_of(page, "/company/AAPL/charts")
-    # Of 2021 the equity is told, and no liabilities.
-    assert "<title>Equity, 2022: 50.7 bn</title>" in body
-    assert "<title>Equity, 2021:" not in body
+def test_a_balance_is_drawn_only_where_all_of_its_parts_are_known() -> None:
+    names = ("total_current_liabilities", "total_liabilities", "total_equity")
+    years = ((2021, (None, None, 9)), (2022, (1, 3, 5)))
+    rows: list[Any] = [
+        {"fiscal_year": year, "fiscal_period": "FY", "metrics": dict(zip(names, map(_decimal, told), strict=True))}
+        for year, told in years
+    ]
+    (drawn,) = [one for one in chart_set.every(rows, "USD") if one]
+    titles = re.findall("<title>([^<]+)</title>", drawn)
+    assert titles == ["Current liabilities, 2022: 1", "Other liabilities, 2022: 2", "Equity, 2022: 5"]
+
+
+def _decimal(value: int | None) -> Decimal | None:
+    return None if value is None else Decimal(value)
 
 
 def test_segments_are_sorted_by_size(page: Client) -> None:
