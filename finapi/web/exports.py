@@ -115,11 +115,11 @@ class _ListReader:
         self.call, self.named = call, named
         self.given = {**call.params, **call.body}
         asked = named and (call.request.query.get(named[0], [None])[0] or call.body.get(named[0]))
-        self.wanted = None if asked is None else int(asked)
+        self.wanted = None if asked is None else max(int(asked), 1)
         if self.wanted is not None and self.wanted > MAX_ROWS:
             assert named is not None
             raise invalid_param(named[0], f"A table has at most {MAX_ROWS:,} rows.", expected=f"at most {MAX_ROWS:,}")
-        self.left = MAX_ROWS if self.wanted is None else max(self.wanted, 1)
+        self.left = MAX_ROWS if self.wanted is None else self.wanted
         self.place: dict[str, Any] = {} if named is None else {named[1]: self.given.get(named[1], 0)}
         self.goes_on = False
         self.next_cursor: Any = None

@@ -112,6 +112,12 @@ def test_with_a_limit_the_rest_is_linked(api: Client, size: int) -> None:
     assert found == list(range(COUNT))
 
 
+@pytest.mark.parametrize("given", ["0", "-1", "-2387"])
+def test_a_limit_below_one_is_one_in_tables_too(api: Client, given: str) -> None:
+    assert rows(api.get(f"{ROUTE.path}?format=csv&limit={given}")) == [0]
+    assert rows(api.get(f"{ROUTE.path}?format=csv&limit={given}&offset={COUNT}")) == []
+
+
 def test_a_table_with_too_many_rows_is_refused_by_the_bound(
     app: App, api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
