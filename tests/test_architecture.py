@@ -52,12 +52,12 @@ ROOMS = {
     "feeds": 1_925,
     "server": 310,
     "testing": 2_860,  # grades servers and clients, records services
-    "verbs": 1_825,
+    "verbs": 2_070,  # a live feed, webhooks forwarded, completion of shells
     "cli": 270,
     "__main__": 20,
 }
-ALL_LINES = 60_900  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
-ALL_LINES = 60_900  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
+ALL_LINES = 61_500  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
+ALL_LINES = 61_500  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
 FOLDER_MODULES = 20
 
 # Rooms that import nothing of finapi but these: pure, or for others to copy.

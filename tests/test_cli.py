@@ -77,8 +77,13 @@ VERBS = (
     "timeseries",
     "filings",
     "insiders",
+    "screen",
     "fund",
+    "watch",
+    "listen",
+    "trigger",
     "mcp",
+    "completion",
 )
 ACTIONS = (("user", "add"), ("follow", "add"), ("pack", "export"), ("pack", "load"))
 KEY = re.compile(r"[0-9a-f]{32}")

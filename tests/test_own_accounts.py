@@ -194,14 +194,27 @@ def test_every_verb_answers_in_json(words: tuple[str, ...]) -> None:
     assert options & {"--json", "--ready"}
 
 
-NEEDS_NONE = {"demo", "fixture", "conformance", "serve", "ingest", "load", "restore", "config", "openapi", "doctor"}
+NEEDS_NONE = {
+    "demo",
+    "fixture",
+    "conformance",
+    "serve",
+    "ingest",
+    "load",
+    "restore",
+    "config",
+    "openapi",
+    "doctor",
+    "trigger",
+    "completion",
+}
 
 
 WITHOUT_DATABASE = [
     ("follow", "list"), ("poll",), ("documents", "list"), ("user", "list"), ("invite", "list"), ("secret", "list"),
     ("mail", "test", "a@b.example"), ("audit",), ("pack", "export", "x"), ("check",), ("backup", "x"),
     ("get", "/livez"), ("statements", "AAPL"), ("timeseries", "AAPL"), ("filings",), ("insiders", "AAPL"),
-    ("fund", "1067983"), ("mcp",),
+    ("fund", "1067983"), ("mcp",), ("screen", "roe>1"), ("watch", "main-api"), ("listen", "--forward-to", "http://x"),
 ]  # fmt: skip
 
 

@@ -107,7 +107,7 @@ class ContextTool:
 
 def _read(name: str, value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if name == "where":
-        yield from _conditions(value)
+        yield from conditions(value)
         return
     wanted = schema["type"]
     if wanted == "array":
@@ -138,7 +138,8 @@ def _scalar(name: str, value: Any, types: Sequence[str], schema: Mapping[str, An
     return value
 
 
-def _conditions(value: Any) -> Iterator[tuple[str, str]]:
+def conditions(value: Any) -> Iterator[tuple[str, str]]:
+    """The parameters of a screen that conditions are; ToolMistake for what is none."""
     told = 'where is a list of conditions, each "metric > number" or "metric < number"'
     if not isinstance(value, list) or not 0 < len(value) <= WORDS_MOST:
         raise ToolMistake(f"{told}.")

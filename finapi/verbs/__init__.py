@@ -6,6 +6,7 @@ from finapi.verbs import (
     accounts,
     asking,
     backing_up,
+    completing,
     grading,
     ingesting,
     inspecting,
@@ -14,6 +15,7 @@ from finapi.verbs import (
     polling,
     secrets,
     serving,
+    watching,
 )
 from finapi.verbs.verb import Perform, Verb, one_line
 
@@ -43,5 +45,7 @@ VERBS = {
     "openapi": inspecting.OPENAPI,
     "get": asking.GET,
     **asking.VERBS,
+    **watching.VERBS,
     "mcp": model_context.MCP,
 }
+VERBS["completion"] = completing.completion(VERBS)

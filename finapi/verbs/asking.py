@@ -20,6 +20,7 @@ from finapi.store.datadir import Say
 from finapi.verbs.verb import Argument, Perform, Verb, arg, one_line
 
 WIDTH = 60  # characters of a cell that are shown
+BAR = 40  # characters of the longest bar
 
 # Exit statuses by what an answer was, beside 0, 1 (nobody answered, or a server failed) and 2 (a mistake in the words).
 STATUS = {400: 2, 401: 3, 403: 3, 404: 4, 402: 5, 429: 5}
@@ -41,7 +42,13 @@ _VERBS: dict[str, tuple[str, str, str, tuple[Argument, ...]]] = {
         "standardised figures of a company over time",
         "/xbrl/timeseries",
         "fiscal_year fiscal_period period_end",
-        (_TICKER, arg("metrics", nargs="?", help="keys, comma-separated"), _PERIOD, _LIMIT),
+        (
+            _TICKER,
+            arg("metrics", nargs="?", help="keys, comma-separated"),
+            _PERIOD,
+            _LIMIT,
+            arg("--chart", action="store_true", help="bars beside the figures"),
+        ),
     ),
     "filings": (
         "filings, newest first",
@@ -55,6 +62,12 @@ _VERBS: dict[str, tuple[str, str, str, tuple[Argument, ...]]] = {
         "transaction_date insider_name transaction_code shares price_per_share transaction_value accession_number",
         (_TICKER, _LIMIT),
     ),
+    "screen": (
+        "companies by their figures",
+        "/xbrl/screen",
+        "ticker period_end",
+        (arg("where", nargs="+", help="conditions: 'gross_margin>0.4' 'debt_to_equity<1'"), _LIMIT),
+    ),
     "fund": (
         "what a fund held at the end of a quarter",
         "/form-13f/fund/{cik}",
@@ -67,6 +80,9 @@ _VERBS: dict[str, tuple[str, str, str, tuple[Argument, ...]]] = {
 def _asked(path: str, columns: str, names: Iterable[str]) -> Callable[..., int]:
     def run(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
         given = {name: getattr(args, name) for name in names if getattr(args, name, None) is not None}
+        chart = given.pop("chart", False)
+        if "where" in given:
+            given |= _conditions(given.pop("where"))
         target = _API + path if path else args.path
         for name in list(given):
             if f"{{{name}}}" in target:
@@ -88,7 +104,7 @@ def _asked(path: str, columns: str, names: Iterable[str]) -> Callable[..., int]:
             # As it came: every digit of a figure.
             say("out", client.last.body.decode().rstrip("\n"))
         else:
-            for line in _shown(path, columns.split(), answer):
+            for line in _bars(answer) if chart else _shown(path, columns.split(), answer):
                 say("out", line)
         return 0
 
@@ -126,6 +142,28 @@ def _shown(path: str, columns: Sequence[str], answer: Mapping[str, Any]) -> Iter
     # A year is a name, not a figure.
     told = [{name: str(row[name]) if name == "fiscal_year" else row.get(name) for name in columns} for row in rows]
     yield from _table([{**one, **_figures(row)} for one, row in zip(told, rows, strict=True)])
+
+
+def _conditions(words: list[str]) -> dict[str, str]:
+    from finapi.mcp.tools import ToolMistake, conditions
+
+    try:
+        return dict(conditions(words))
+    except ToolMistake as mistake:
+        raise UsageError(str(mistake)) from None
+
+
+def _bars(answer: Mapping[str, Any]) -> Iterator[str]:
+    """A series as bars, oldest first: below nothing is drawn to the other side."""
+    rows = [(f"{row['fiscal_year']} {row['fiscal_period']}", _figures(row)) for row in answer["data"]["rows"][::-1]]
+    for metric in rows[0][1] if rows else ():
+        values = [figures[metric] for _, figures in rows if _is_figure(figures[metric])]
+        most = max(map(abs, values), default=0) or 1
+        yield from ("", metric)
+        for name, figures in rows:
+            value = figures[metric]
+            bar = ("-" if value < 0 else "#") * round(abs(value) / most * BAR) if _is_figure(value) else ""
+            yield f"{name}  {bar.ljust(BAR)}  {_cell(value)}"
 
 
 def _figures(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,144 @@
+"""What happens, as it happens: a feed line by line, webhooks forwarded to a local address, and events of a fixture."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import threading
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from finapi.client import signatures
+from finapi.client.exchange import ApiFailure, ApiRequest
+from finapi.client.synchronous import Client, Send, by_urllib
+from finapi.core import config as settings
+from finapi.core.clock import SystemClock
+from finapi.core.config import Config
+from finapi.core.errors import UsageError
+from finapi.core.json import dumps
+from finapi.store.datadir import Say
+from finapi.verbs.asking import KEY, STATUS, connected
+from finapi.verbs.verb import Perform, Verb, arg, document, one_line, told, typed_path
+
+FEEDS = ("main-api", "insider-api", "13f-live")
+SENT = ("event_type", "occurred_at", "delivery_id", "target_id", "payload")  # the members of a webhook's body
+FORWARD_SECONDS = 10.0  # that a local address may take
+_EVERY = arg("--every", type=float, default=2.0, metavar="SECONDS", help="between two looks (2)")
+_COUNT = arg("-n", "--count", type=int, help="end after so many")
+
+
+def _watch(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+    def events(client: Client) -> Iterator[dict[str, Any]]:
+        for event in client.events(args.feed, since=args.since, wait=args.every):
+            if args.ticker is None or str(event["data"].get("ticker")).upper() == args.ticker.upper():
+                yield event
+
+    def show(event: dict[str, Any]) -> None:
+        data = event["data"]
+        named = (str(data[name]) for name in ("ticker", "form_type", "accession_number") if data.get(name))
+        say("out", one_line("  ".join((f"{event['seq']:>8}", event["occurred_at"], event["type"], *named))))
+
+    return _each(args, config, say, events, lambda event: document(say, event) if args.json else show(event))
+
+
+def _listen(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+    if not args.forward_to.startswith(("http://", "https://")):
+        raise UsageError(f"--forward-to is an http or https URL: {args.forward_to}")
+    forward = by_urllib(FORWARD_SECONDS)
+
+    def deliveries(client: Client) -> Iterator[dict[str, Any]]:
+        secret = client.call("GET", "/api/v1/webhooks/secret")["secret"]
+        say("err", one_line(f"forwarding to {args.forward_to}, signed with the account's secret"))
+        known = set() if args.all else {one["delivery_id"] for one in _deliveries(client)}
+        while True:
+            for one in reversed(_deliveries(client)):
+                if one["delivery_id"] not in known:
+                    known.add(one["delivery_id"])
+                    yield {**one, "answered": _forwarded(forward, args.forward_to, secret, one)}
+            threading.Event().wait(args.every)
+
+    def show(one: dict[str, Any]) -> None:
+        answered = one["answered"] or "no answer"
+        told(say, args, f"{one['event_type']}  {one['delivery_id']}  {answered}", **one)
+
+    return _each(args, config, say, deliveries, show)
+
+
+def _deliveries(client: Client) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.call("GET", "/api/v1/webhooks/deliveries", {"limit": 100})["deliveries"]
+    return found
+
+
+def _forwarded(send: Send, url: str, secret: str, delivery: dict[str, Any]) -> int | None:
+    """The status that the local address answers a delivery with, signed anew; None without an answer."""
+    body = dumps({name: delivery[name] for name in SENT})
+    headers = signatures.signed(secret, delivery["delivery_id"], int(SystemClock().now().timestamp()), body)
+    answer = send(ApiRequest("POST", url, {"Content-Type": "application/json", **headers}, body))
+    return None if answer is None else answer.status
+
+
+def _each(args: argparse.Namespace, config: Config, say: Say, happens: Any, show: Any) -> int:
+    """Show what happens until so many were shown; the exit status."""
+    try:
+        with connected(config) as (url, send):
+            for one in islice(happens(Client(url, args.key or config.api_key, send=send)), args.count):
+                show(one)
+    except ApiFailure as failure:
+        say("err", one_line(f"finapi: {failure}"))
+        return STATUS.get(failure.status, 1)
+    return 0
+
+
+def _trigger(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+    from finapi.testing.control_client import Control
+
+    try:
+        ready = json.loads(typed_path(".", args.ready_line).read_text("utf-8"))
+        control = Control(ready["control_url"], ready["control_token"], by_urllib())
+        data = json.loads(args.data) if args.data is not None else None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"a ready line of finapi fixture and data in JSON are needed: {error}") from None
+    where = {"url": args.to} if args.to else {"email": ready["accounts"][args.account]["email"]}
+    try:
+        if args.event in FEEDS:
+            seq = control.event(args.event, args.type, data or {})
+            return told(say, args, f"{args.event}: event {seq}", feed=args.event, seq=seq)
+        delivery = control.webhook(args.event, data, **where)
+    except ApiFailure as failure:
+        say("err", one_line(f"finapi: {failure}"))
+        return STATUS.get(failure.status, 1)
+    return told(say, args, f"{args.event}: {delivery}", event_type=args.event, delivery_id=delivery)
+
+
+VERBS = {
+    "watch": Verb(
+        "the events of a feed, a line each, as they happen",
+        (
+            arg("feed", choices=FEEDS, metavar="FEED", help=", ".join(FEEDS)),
+            arg("--since", type=int, metavar="SEQ", help="from behind this number on"),
+            arg("--ticker", help="only of this company"), _COUNT, _EVERY, KEY,
+        ),
+        _watch, settings=("url",),
+    ),
+    "listen": Verb(
+        "forward the account's webhooks to a local address",
+        (
+            arg("--forward-to", required=True, metavar="URL", help="http://127.0.0.1:3000/webhook"),
+            arg("--all", action="store_true", help="the last hundred too, not only new ones"), _COUNT, _EVERY, KEY,
+        ),
+        _listen, settings=("url",),
+    ),
+    "trigger": Verb(
+        "make an event of a fixture: a webhook, or one of a feed",
+        (
+            arg("event", help=f"sniper.filing_hit, sniper.window_expired, finapi.test; {', '.join(FEEDS)}"),
+            arg("--ready-line", required=True, metavar="FILE", help="what finapi fixture --ready json printed"),
+            arg("--to", metavar="URL", help="where the webhook goes"),
+            arg("--account", default="pro", help="whose receiver is meant otherwise (pro)"),
+            arg("--data", metavar="JSON", help="what it tells"),
+            arg("--type", default="new_filing", help="of an event of a feed (new_filing)"),
+        ),
+        _trigger,
+    ),
+}  # fmt: skip
