@@ -57,7 +57,6 @@ ROOMS = {
     "__main__": 20,
 }
 ALL_LINES = 61_500  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
-ALL_LINES = 61_500  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
 FOLDER_MODULES = 20
 
 # Rooms that import nothing of finapi but these: pure, or for others to copy.
