@@ -32,7 +32,7 @@ ROOMS = {
     "market.reference": 1_260,  # symbols from the SEC's own files, names written out
     "market.documents": 1_500,
     "market.statements": 3_090,  # lines told of segments
-    "market.financials": 4_000,  # the faces of statements
+    "market.financials": 4_150,  # the faces of statements, splits
     "market.insiders": 3_550,
     "market.holdings": 2_900,  # splits
     "market.prices": 550,

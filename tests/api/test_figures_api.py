@@ -209,7 +209,7 @@ def test_a_batch_answers_each_company_and_says_which_is_unknown(caller: Client) 
         {"ciks": [str(number) for number in range(21)]},
         {"ciks": ["77"], "metrics": ["nonsense"]},
         {"ciks": ["77"], "period": "M"},
-        {"ciks": ["77"], "adjusted": True},
+        {"ciks": ["77"], "adjusted": "maybe"},
         {"ciks": "77"},
     ],
 )

@@ -223,7 +223,7 @@ def test_a_currency_that_is_not_reported_is_told_of_and_nothing_is_converted(app
         ({"cik": "77", "provenance": "some"}, "INVALID_PARAM", "provenance"),
         ({"cik": "77", "basis": "first"}, "INVALID_PARAM", "basis"),
         ({"cik": "77", "currency": "dollars"}, "INVALID_PARAM", "currency"),
-        ({"cik": "77", "adjusted": "true"}, "INVALID_PARAM", "adjusted"),
+        ({"cik": "77", "adjusted": "maybe"}, "INVALID_PARAM", "adjusted"),
         ({"cik": "77", "as_of": "20200101"}, "INVALID_PARAM", "as_of"),
     ],
 )

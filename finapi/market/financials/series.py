@@ -16,13 +16,14 @@ from finapi.core import guesses
 from finapi.core.days import EPOCH, iso
 from finapi.core.errors import invalid_param
 from finapi.core.records import Date
-from finapi.market.financials import metrics, ratios, templates
+from finapi.market.financials import metrics, ratios, splits, templates
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.fact_book import Key, Vintage
 from finapi.market.financials.figures import Cell, Figure, HoleReason, Method, Missing, Status, holes, number, value_of
 from finapi.market.financials.metrics import Metric
 from finapi.market.financials.periods import HALF, YEAR, Period
 from finapi.market.financials.rows import FigureSeries, Price, PriceSource, RowPeriod, RowView, definition
+from finapi.market.financials.splits import ShareSplit
 from finapi.market.financials.templates import Check, FilledTemplate
 from finapi.market.statements.facts import Decimals, decimals_of
 
@@ -69,6 +70,7 @@ class Provenance(TypedDict):
     status: Status
     reason_code: str | None
     line: NotRequired[str]
+    split_factor: NotRequired[Decimal]
     concept: str | None
     tier: int | None
     method: Method | None
@@ -143,6 +145,7 @@ class SeriesQuestion:
     currency: str | None = None
     calendar: bool = False
     template: bool = False
+    adjusted: bool = False
     period_offset: int | None = None
     limit: int = 5000
     offset: int = 0
@@ -181,14 +184,17 @@ def answer(
     keys = keys_of(question, held.industry)
     periods = chosen(series.periods, question)
     page, following = _page(periods, question)
+    found = splits.found(held.book, metrics.mapping()) if question.adjusted else []
     data: dict[str, Any] = {
         "period": question.period,
         "basis": question.basis,
         "provenance": question.provenance,
         "reporting_currency": held.book.currency,
         "ratios": question.ratios,
-        "rows": gather(_row(series.row(period), keys, question) for period in page),
+        "rows": gather(_row(series.row(period), keys, question, found) for period in page),
     }
+    if question.adjusted:
+        data["splits"] = [splits.shown(one) for one in found]
     if question.template:
         data |= {"template": True, "industry": held.industry}
     meta: SeriesMeta = {
@@ -321,11 +327,13 @@ def _read_cursor(text: str) -> tuple[int, int]:
 # ---- a row
 
 
-def _row(row: RowView, keys: Sequence[str], question: SeriesQuestion) -> SeriesRow:
+def _row(row: RowView, keys: Sequence[str], question: SeriesQuestion, found: list[ShareSplit]) -> SeriesRow:
     made: Any = {**row.named()}
     if question.calendar:
         made |= _on_calendar(row.period, question.period)
     cells = {key: row.cell(key) for key in keys}
+    factors = _factors(row, cells, found) if found else {}
+    cells |= {key: splits.adjusted(*cell) for key, cell in factors.items()}
     if question.provenance == "none":
         made["metrics"] = {key: value_of(cell) for key, cell in cells.items()}
         made["holes"] = holes(cells)
@@ -333,9 +341,25 @@ def _row(row: RowView, keys: Sequence[str], question: SeriesQuestion) -> SeriesR
         totals = templates.checks(row.series.held.industry, row.cell)
         shown = full if question.provenance == "full" else summary
         made["metrics"] = {key: shown(row, key, cell, totals) for key, cell in cells.items()}
+        for key, (_, _, factor) in factors.items():
+            made["metrics"][key]["split_factor"] = factor
     if question.template:
         made["template"] = templates.filled(row.series.held.industry, row.cell)
     return made  # type: ignore[no-any-return]
+
+
+def _factors(
+    row: RowView, cells: Mapping[str, Cell], found: list[ShareSplit]
+) -> dict[str, tuple[Figure, str, Decimal]]:
+    """Of the cells of a row those of shares and of one share that were told before a split, with its factor."""
+    filings, known = row.series.held.book.filings, metrics.mapping().metrics
+    told: dict[str, tuple[Figure, str, Decimal]] = {}
+    for key, cell in cells.items():
+        if key in known and known[key].units != "currency" and isinstance(cell, Figure):
+            factor = splits.factor_of(found, filings[cell.place])
+            if factor != 1:
+                told[key] = cell, known[key].units, factor
+    return told
 
 
 def _on_calendar(period: Period, kind: str) -> dict[str, Any]:

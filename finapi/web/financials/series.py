@@ -15,6 +15,7 @@ from finapi.market.financials import company_books, reasons, series
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.rows import KINDS, Price
 from finapi.market.financials.series import BASES, PROVENANCE, SeriesMeta, SeriesQuestion, SeriesRow
+from finapi.market.financials.splits import SplitShown
 from finapi.market.prices import prices
 from finapi.market.reference import companies
 from finapi.market.reference.companies import Company
@@ -71,9 +72,9 @@ PARAMS = (
     CURRENCY,
     Param(
         "adjusted",
-        default="false",
-        allowed=("false",),
-        help="Per-share figures are as filed: choose the vintage with basis and as_of.",
+        "boolean",
+        default=False,
+        help="Figures of a share and counts of shares in today's shares, by the splits that filings show.",
         example="false",
     ),
     Param("calendar", "boolean", default=False, help="Also where rows lie on the calendar.", example="false"),
@@ -116,6 +117,7 @@ class SeriesData(CompanyNames):
     reporting_currency: str
     ratios: bool
     rows: list[SeriesRow]
+    splits: NotRequired[list[SplitShown]]
     template: NotRequired[bool]
     industry: NotRequired[str]
 
@@ -253,7 +255,7 @@ BATCH_BODY = (
     Field("basis", "text", allowed=BASES, help="As in /xbrl/timeseries.", example="latest"),
     Field("as_of", "date", help="As in /xbrl/timeseries.", example="2025-12-31"),
     Field("ratios", "boolean", help="As in /xbrl/timeseries."),
-    Field("adjusted", "boolean", allowed=("false",), help="See /xbrl/timeseries."),
+    Field("adjusted", "boolean", help="As in /xbrl/timeseries."),
     Field("calendar", "boolean", help="As in /xbrl/timeseries."),
     Field("template", "boolean", help="As in /xbrl/timeseries."),
     Field("limit", "integer", least=1, most=5000, help="Rows of each company."),
