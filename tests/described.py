@@ -104,13 +104,16 @@ class World:
 
     def session(self) -> str:
         """The token of a new session, of the user whose key changes."""
-        password, now = PASSWORD, self.app.clock.now()
+        self._come_back()
+        return sessions.login(self.app, self._other.email, PASSWORD, "192.0.2.1", self.app.clock.now()).token
+
+    def _come_back(self) -> None:
+        """Another user in the place of the one that was deleted."""
         with self.app.db.read() as tx:
             gone = tx.one("user_by_email", email=self._other.email) is None
         if gone:
             self._other = self._user(self.new_email().partition("@")[0])
-            users.add_credit(self.app, self._other.email, 10**9, now)
-        return sessions.login(self.app, self._other.email, password, "192.0.2.1", now).token
+            users.add_credit(self.app, self._other.email, 10**9, self.app.clock.now())
 
     def headers(self) -> dict[str, str]:
         """Both credentials: each operation takes the one that it wants."""
@@ -127,6 +130,7 @@ class World:
 
     def own(self, operation: str) -> dict[str, Any]:
         """What stands instead of the document's examples in one call of an operation, by name."""
+        self._come_back()
         make = getattr(self, "_" + operation, None)
         return ONE_OF.get(operation, {}) if make is None else make()
 
