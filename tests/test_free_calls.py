@@ -33,7 +33,7 @@ LEDGER = """
 INSERT INTO ledger (user_id, delta, reason, endpoint, request_id, status, open, created_at)
 SELECT 1, -1, 'debit', 'GET /x', 'r', 200, 0, '2026-01-31T12:00:00.000Z' FROM n
 """
-PRICES = "INSERT INTO prices SELECT :size, printf('%07d', i), NULL, NULL, NULL, '1', NULL, 'v' FROM n"
+PRICES = "INSERT INTO prices SELECT :size, printf('%07d', i), NULL, NULL, NULL, '1', NULL, 'v', NULL FROM n"
 MAILS = "INSERT INTO mails (template, subject_id, created_at, due_at) SELECT 'welcome', 1, '2', '2' FROM n"
 WAITING = DELIVERIES.replace("iif(i % 997, 'delivered', 'dropped'), NULL,", "'pending', '2026',").replace(
     "'2026-01-31T12:00:00.000Z'\nFROM n", "NULL\nFROM n"
@@ -143,9 +143,9 @@ def test_counts_kept_are_counts_of_rows(tmp_path: Path, clock: FixedClock) -> No
     folder = Path(__file__).parent / "filings"
     ingest.run(app, [folder], Given(), lambda outcome: None)
     (tmp_path / "AAPL.csv").write_text("Date,Close\n2025-01-02,1\n2025-01-03,2\n")
-    ingest.run(app, [tmp_path], Given(), lambda outcome: None)
+    ingest.run(app, [tmp_path], Given(ticker="AAPL"), lambda outcome: None)
     (tmp_path / "AAPL.csv").write_text("Date,Close\n2025-01-02,1\n2025-01-03,2.5\n2025-01-06,3\n")
-    ingest.run(app, [tmp_path], Given(), lambda outcome: None)
+    ingest.run(app, [tmp_path], Given(ticker="AAPL"), lambda outcome: None)
     with app.db.read() as tx:
         held = lookups.held(tx)
         facts = tx._connection.execute("SELECT count(*) FROM facts WHERE dimension_id = 0 AND hidden = 0").fetchone()[0]
