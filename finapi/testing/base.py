@@ -22,7 +22,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.core.files import write_new
+from finapi.core.files import replace_file
 from finapi.delivery import events
 from finapi.store.db import Database
 from finapi.store.layered import LayeredDatabase
@@ -34,7 +34,7 @@ PASSWORD = "fixture password"
 PLANS = ("free", "weekly", "monthly", "pro", "yearly")
 STATES = ("active", "unverified", "locked", "exhausted")
 INVITES = 10
-CACHED = 3  # files of earlier versions that stay in the cache
+KEPT_SECONDS = 86_400  # that the cache keeps the file of a version that is not used
 
 
 class FixtureAccount(TypedDict):
@@ -128,16 +128,22 @@ def _demo_data() -> Path:
     """A database file of the demo's data, kept from one start to the next: loading takes most of a second."""
     place = Path.home() / ".cache" / "finapi"
     file = place / f"demo-{_version()}.db"
-    if not file.is_file():
-        try:
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError:  # a home that cannot be written
-            file = Path(tempfile.mkdtemp(prefix="finapi-demo-data-")) / file.name
-        with suppress(FileExistsError):  # another start was first
-            write_new(file, _loaded())
-        kept = sorted(place.glob("demo-*.db"), key=lambda one: one.stat().st_mtime)
-        for old in kept[:-CACHED]:
-            old.unlink(missing_ok=True)
+    if file.is_file() and file.stat().st_size:
+        with suppress(OSError):
+            os.utime(file)  # it is in use
+        return file
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(file, _loaded())
+    except OSError:  # a home that cannot be written
+        file = Path(tempfile.mkdtemp(prefix="finapi-demo-data-")) / file.name
+        replace_file(file, _loaded())
+    # A process of another version may be about to open its file: SQLite would make an empty one in the place of it.
+    unused = file.stat().st_mtime - KEPT_SECONDS
+    for old in place.glob("demo-*.db"):
+        with suppress(FileNotFoundError):
+            if old.stat().st_mtime < unused:
+                old.unlink()
     return file
 
 

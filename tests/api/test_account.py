@@ -304,7 +304,9 @@ def test_the_portal_is_the_page_that_a_402_names(client: Client, session: str) -
     page = client.get("/plans")
     assert page.status == 200
     # It promises that calls cost tokens: it says which, and how many.
-    assert b"<td>25</td><td>GET /api/v1/xbrl/companies/{ticker}/statements: " in page.body
+    assert (
+        b'<td class="num">25</td><th scope="row"><a href="/docs/api/get_xbrl_companies_ticker_statements">' in page.body
+    )
 
 
 # ---- calls that are made once
