@@ -271,12 +271,19 @@ def child(
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,
+        preexec_fn=_obey,
     ) as process:
         try:
             yield process
         finally:
             if process.poll() is None:
                 process.kill()
+
+
+def _obey() -> None:
+    """A shell starts what runs in the background deaf to these signals, and its children inherit that."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def next_line(process: subprocess.Popen[bytes]) -> bytes:

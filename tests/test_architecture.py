@@ -51,7 +51,7 @@ ROOMS = {
     "web": 2_510,  # what each call is for; Model Context Protocol over HTTP
     "feeds": 1_925,
     "server": 310,
-    "testing": 2_860,  # grades servers and clients, records services
+    "testing": 2_870,  # grades servers and clients, records services
     "verbs": 2_070,  # a live feed, webhooks forwarded, completion of shells
     "cli": 270,
     "__main__": 20,

@@ -168,7 +168,7 @@ def test_a_damaged_hash_counts_no_failure(client: Client, app: App, caplog: pyte
 
 
 def test_fifty_logins_at_once_leave_two_sessions(on_disk: Callable[..., App]) -> None:
-    app = on_disk(hashes_waiting=50)
+    app = on_disk(hashes_waiting=50, hash_wait=60.0)
     client = Client(app)
     sign_up(client)
     answers = at_once([lambda: login(client)] * 50)
@@ -193,7 +193,7 @@ def test_logins_beyond_what_may_wait_are_503_and_count_no_failure(on_disk: Calla
 
 
 def test_fifty_registrations_with_one_invite_have_one_winner(on_disk: Callable[..., App]) -> None:
-    app = on_disk(hashes_waiting=50)
+    app = on_disk(hashes_waiting=50, hash_wait=60.0)
     client = Client(app)
     token = invite_token(client)
 
@@ -208,7 +208,7 @@ def test_fifty_registrations_with_one_invite_have_one_winner(on_disk: Callable[.
 
 
 def test_fifty_registrations_of_one_email_have_one_winner(on_disk: Callable[..., App]) -> None:
-    app = on_disk(hashes_waiting=50, register_per_hour_per_email=100)
+    app = on_disk(hashes_waiting=50, hash_wait=60.0, register_per_hour_per_email=100)
     client = Client(app)
 
     def register() -> Callable[[], Answer]:
@@ -224,7 +224,7 @@ def test_fifty_registrations_of_one_email_have_one_winner(on_disk: Callable[...,
 
 
 def test_fifty_password_changes_with_one_token_have_one_winner(on_disk: Callable[..., App]) -> None:
-    app = on_disk(hashes_waiting=50)
+    app = on_disk(hashes_waiting=50, hash_wait=60.0)
     client = Client(app)
     sign_up(client)
     token = reset_token(client)
