@@ -18,7 +18,7 @@ ACCESSION = "0000320193-26-000001"
 def test_companies_are_followed_and_polled_for(tmp_path: Path) -> None:
     data = ("--data-dir", tmp_path / "data")
     assert finapi("poll", *data).complaint.startswith("EDGAR asks for a contact address")
-    assert finapi("follow", "add", "NOSUCH", *data).complaint == "No company with this ticker or CIK is known."
+    assert finapi("follow", "add", "NOSUCH", *data).complaint == "NOSUCH: no company with this ticker or CIK is known"
     assert finapi("follow", "add", "320193", *data).out == "320193 (CIK 0000320193) is followed\n"
     assert finapi("follow", "add", "320193", *data).out == "320193 (CIK 0000320193) is followed already\n"
     with fake_edgar() as (edgar, there):
@@ -48,9 +48,9 @@ def test_what_was_given_up_is_listed_and_asked_for_again(tmp_path: Path) -> None
         assert polled.out == "1 new filings, 0 documents stored, 0 refused, 1 put off\n"
         (listed,) = finapi("documents", "list", "--json", *data).json["documents"]
         assert (listed["accession"], listed["state"], listed["tries"]) == (ACCESSION, "put_off", 1)
-        assert "tries 1: is not there" in finapi("documents", "list", *data).out
+        assert finapi("documents", "list", *data).out.rstrip().endswith("1      is not there")
         assert finapi("documents", "retry", ACCESSION, *data).out == "1 documents are asked for again\n"
-        assert finapi("documents", "list", *data).out == ""
+        assert finapi("documents", "list", "--json", *data).json["documents"] == []
         finapi("poll", *settings, *data)
         assert edgar.paths.count(document_path(320193, ACCESSION)) == 2
     other = finapi("documents", "retry", "0000320193-26-000009", *data)
