@@ -311,7 +311,6 @@ def batch(place: Path, first: int, number: int) -> set[str]:
 
 
 FIRST_STARTS = {
-    "user": ("user", "add", "ann@example.com"),
     "ingest": ("ingest", "{folder}"),
     "serve": ("serve", "--port", "0"),
 }

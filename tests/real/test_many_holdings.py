@@ -28,7 +28,7 @@ MOST = 200 * bench.SECURITIES
 @pytest.mark.slow
 def test_first_pages_and_ingest_at_half_a_million_holdings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = itertools.count()
-    connect = db._connect
+    connect = db.connect
 
     def counted(*target: Any, **options: Any) -> sqlite3.Connection:
         connection = connect(*target, **options)
@@ -38,7 +38,7 @@ def test_first_pages_and_ingest_at_half_a_million_holdings(tmp_path: Path, monke
     def instructions() -> float:
         return next(steps) * STEP
 
-    monkeypatch.setattr(db, "_connect", counted)
+    monkeypatch.setattr(db, "connect", counted)
     settings = Config(data_dir=tmp_path, synchronous="NORMAL", app_per_minute=10**6, app_per_hour=10**6, answer_bytes=0)
     app = apps.on_disk(settings, FixedClock(NOW))
     try:
