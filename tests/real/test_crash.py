@@ -310,10 +310,7 @@ def batch(place: Path, first: int, number: int) -> set[str]:
 # ---- The first start, step by step
 
 
-FIRST_STARTS = {
-    "ingest": ("ingest", "{folder}"),
-    "serve": ("serve", "--port", "0"),
-}
+FIRST_STARTS = {"ingest": ("ingest", "{folder}"), "serve": ("serve", "--port", "0")}
 
 
 @pytest.mark.parametrize("verb", FIRST_STARTS)
