@@ -36,17 +36,11 @@ class FactFiling(NamedTuple):
     filed: str
 
 
-class FactRow(NamedTuple):
-    """A figure as tagged in one filing; ``start`` is None for an instant, dates are ISO and both included."""
-
-    accession: str
-    start: str | None
-    end: str
-    value: str
-
-
 class ConceptFacts(NamedTuple):
-    """The rows of a concept (``us-gaap:Assets``) in one unit, as they stand in the document."""
+    """The rows of a concept (``us-gaap:Assets``) in one unit, as they stand in the document.
+
+    A row is an accession number, a start (None for an instant), an end and a value; dates are ISO and both included.
+    """
 
     concept: str
     unit: str

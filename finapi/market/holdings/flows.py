@@ -23,7 +23,6 @@ from finapi.market.reference import companies, issuers, sectors
 from finapi.store.db import Row, Transaction
 
 SORTS = ("fund_flow", "total_value", "fund_count", "fund_change", "share_change", "ticker", "name")
-BOUNDS = ("total_value", "fund_flow", "fund_count", "fund_change", "share_change")
 
 # Members of a security's row that 13F reports do not have: always null, with the reason in the answer's meta.
 NOT_IN_13F = ("close_price", "market_cap", "shares_outstanding", "first_traded", "fund_flow_mcap_pct")
