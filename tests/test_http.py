@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip as stdlib_gzip
+import zlib
 from decimal import Decimal
 from typing import Any
 
@@ -19,7 +20,7 @@ from finapi.web.http.messages import (
     caller_request_id,
     client_address,
     coded_etag,
-    gzip,
+    deflated,
     held_etag,
     read_request,
 )
@@ -303,19 +304,28 @@ def test_a_caller_that_says_nothing_takes_no_gzip() -> None:
 
 def test_what_many_are_sent_is_compressed_once() -> None:
     body = b"x" * 5000
-    assert messages.gzip_of_many(body) == messages.gzip(body)
-    assert messages.gzip_of_many(body) is messages.gzip_of_many(body)
-    assert messages.gzip_of_many.cache_info().maxsize == 8
+    assert messages.deflated_of_many(body) == deflated(body)
+    assert messages.deflated_of_many(body) is messages.deflated_of_many(body)
+    assert messages.deflated_of_many.cache_info().maxsize == 8
 
 
 def test_gzip_gives_the_same_bytes_for_the_same_bytes() -> None:
     body = b"finapi " * 1_000
-    packed = gzip(body)
-    assert packed == gzip(body)
+    packed = deflated(body).ended()
+    assert packed == deflated(body).ended()
     assert stdlib_gzip.decompress(packed) == body
     assert packed[:4] == b"\x1f\x8b\x08\x00"
     assert packed[4:8] == b"\0\0\0\0"  # no time
     assert len(packed) < 100
+
+
+@pytest.mark.parametrize("size", [0, 1, 110, 65_535])
+def test_what_was_compressed_once_takes_an_end_of_each_calls_own(size: int) -> None:
+    begun, end = b"finapi " * 1_000, b"e" * size
+    packed = deflated(begun).ended(end)
+    assert stdlib_gzip.decompress(packed) == begun + end
+    assert zlib.decompress(packed, wbits=31) == begun + end
+    assert len(packed) == len(deflated(begun).ended()) + size
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,8 @@ from finapi.web.http.messages import (
     caller_request_id,
     client_address,
     coded_etag,
-    gzip,
-    gzip_of_many,
+    deflated,
+    deflated_of_many,
     held_etag,
     is_trusted,
     key_of,
@@ -413,7 +413,7 @@ class WsgiApp:
         if len(kept.body) > LARGE_ANSWER:
             call.hold_large()
         end = call.own_end if kept.end else b""
-        return Response(kept.status, kept.body, kept.content_type, dict(kept.headers), end)
+        return Response(kept.status, kept.body, kept.content_type, dict(kept.headers), end, kept=True)
 
     def _once(self, call: Call) -> Response:
         """The answer of a call with an ``Idempotency-Key``: the kept one, or that of doing it now."""
@@ -529,8 +529,7 @@ class WsgiApp:
         if streams and gzipped:
             headers["Content-Encoding"] = "gzip"
         elif gzipped:
-            # Without a limit an unauthenticated caller asks for megabytes as often as it likes.
-            body = gzip_of_many(body) if route is not None and route.zone is None else gzip(body)
+            body = self._packed(response, exchange)
             headers["Content-Encoding"] = "gzip"
         if exchange.tag and response.status == 200:
             headers["ETag"] = coded_etag(exchange.tag, gzipped=gzipped)
@@ -543,6 +542,16 @@ class WsgiApp:
             body = b""
         phrase = http.client.responses.get(response.status, "")
         return f"{response.status} {phrase}", list(headers.items()), body
+
+    def _packed(self, response: Response, exchange: Exchange) -> bytes:
+        """The body compressed: of an answer that is kept all but its end once, for every call."""
+        route, caller = exchange.route, exchange.caller
+        if response.kept and caller is not None:
+            key, make = ("gzip", exchange.tag), partial(deflated, response.body)
+            return self.app.answers.get(caller.data_stamp, key, make).ended(response.end)
+        # Without a limit an unauthenticated caller asks for megabytes as often as it likes.
+        pack = deflated_of_many if route is not None and route.zone is None else deflated
+        return pack(response.body).ended(response.end)
 
     def _log(self, exchange: Exchange, status: int, size: int) -> None:
         request, route = exchange.request, exchange.route

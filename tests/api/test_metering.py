@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from unittest.mock import Mock
 
 import pytest
 
@@ -11,6 +12,8 @@ from finapi.accounts import billing, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
+from finapi.web import wsgi
+from finapi.web.http import messages
 from finapi.web.http.call import Call, Route
 from finapi.web.http.messages import Response
 from tests.api import COMPANY, FILING, balance, client_of, ledger, put, report
@@ -448,6 +451,25 @@ def test_an_answer_that_was_kept_is_gzipped_for_those_who_ask(app: App, client: 
     packed = client.get(COMPANY, headers={"Accept-Encoding": "gzip"})
     assert packed.headers["content-encoding"] == "gzip"
     assert packed.json["data"] == plain["data"]
+
+
+def test_a_kept_answer_is_compressed_once_and_ends_as_each_call_does(
+    app: App, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Mock(wraps=messages.deflated)
+    monkeypatch.setattr(wsgi, "deflated", made)
+    zipped = {"Accept-Encoding": "gzip"}
+    first, again = client.get(COMPANY, headers=zipped), client.get(COMPANY, headers=zipped)
+    assert made.call_count == 1
+    assert first.json["data"] == again.json["data"]
+    assert [answer.json["request_id"] for answer in (first, again)] == [
+        answer.headers["x-request-id"] for answer in (first, again)
+    ]
+    assert first.json["request_id"] != again.json["request_id"]
+    put(app, report(revenue="2000000"), filed_at="2025-03-01", accession="0000000001-25-000002")
+    later = client.get(COMPANY, headers=zipped)
+    assert later.json["meta"]["resolved_accession"] == "0000000001-25-000002"
+    assert made.call_count == 2
 
 
 def test_a_store_that_went_another_way_to_the_same_version_has_other_tags(make_app: Callable[..., App]) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote
 
 from finapi.core.errors import ApiError
@@ -33,6 +34,7 @@ MAX_HOPS, MAX_ADDRESS = 16, 64
 MAX_QUERY_FIELDS = 200
 
 _STRICT = strict_decoder()
+_GZIP_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # no name, no time, from no system in particular
 _CALLER_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,191}")
 _WEIGHT = re.compile(r"q\s*=\s*([01](?:\.[0-9]{0,3})?)")
 
@@ -120,6 +122,8 @@ class Response:
     end: bytes = b""
     # The body instead of ``body``, made while it is sent.
     stream: Any = None
+    # Whether ``body`` is kept for whoever asks the same of the same data.
+    kept: bool = False
 
 
 def read_request(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = ()) -> Request:
@@ -243,16 +247,31 @@ def caller_request_id(request: Request) -> str | None:
     return said if said and _CALLER_REQUEST_ID.fullmatch(said) else None
 
 
-def gzip(body: bytes) -> bytes:
-    """``body`` compressed; the same bytes give the same bytes (no time in the gzip header)."""
-    packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31)
-    return packer.compress(body) + packer.flush()
+class Deflated(NamedTuple):
+    """A text as gzip (RFC 1952) up to the point where more may follow; the same bytes give the same bytes."""
+
+    body: bytes
+    crc: int
+    length: int
+
+    def ended(self, end: bytes = b"") -> bytes:
+        """The whole with ``end`` behind it as it is, in a stored block (RFC 1951 3.2.4): 65,535 bytes at most."""
+        block = struct.pack("<BHH", 1, len(end), len(end) ^ 0xFFFF)
+        trailer = struct.pack("<LL", zlib.crc32(end, self.crc), (self.length + len(end)) & 0xFFFFFFFF)
+        return b"".join((self.body, block, end, trailer))
+
+
+def deflated(body: bytes) -> Deflated:
+    """``body`` compressed, for ends of each call's own."""
+    packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, -15)
+    packed = packer.compress(body) + packer.flush(zlib.Z_SYNC_FLUSH)
+    return Deflated(_GZIP_HEAD + packed, zlib.crc32(body), len(body))
 
 
 @lru_cache(maxsize=8)
-def gzip_of_many(body: bytes) -> bytes:
+def deflated_of_many(body: bytes) -> Deflated:
     """``body`` compressed, once for all who are sent it: the documents and pages that anybody may ask for."""
-    return gzip(body)
+    return deflated(body)
 
 
 def held_etag(header: str, tag: str) -> str | None:
