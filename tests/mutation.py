@@ -25,13 +25,13 @@ ROOT = Path(__file__).parents[1]
 NEEDED = 0.9
 SLOWEST = 10  # times the seconds of the unchanged code: an endless loop
 
-ACCOUNT = "tests/api/test_account.py"
+ACCOUNT, METERING = "tests/api/test_account.py", "tests/api/test_metering.py"
 
 # Each module and the tests that are to notice.
 TESTS = {
     "core/limits": "tests/test_limits.py",
     "core/lockout": "tests/test_lockout.py",
-    "accounts/billing": "tests/test_billing.py tests/test_plans.py tests/api/test_metering.py " + ACCOUNT,
+    "accounts/billing": f"tests/test_billing.py tests/test_plans.py tests/test_own_accounts.py {ACCOUNT} {METERING}",
     "accounts/plans": "tests/test_plans.py tests/test_own_accounts.py " + ACCOUNT,
     "delivery/sniper": "tests/test_sniper.py tests/api/test_sniper_api.py",
     "delivery/webhooks": "tests/test_webhooks.py tests/test_receivers.py tests/api/test_user.py " + ACCOUNT,

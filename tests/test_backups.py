@@ -419,6 +419,14 @@ def test_a_check_names_damage_and_says_what_to_do(tmp_path: Path) -> None:
     )
 
 
+def test_a_check_names_what_cannot_be_written(config: Config) -> None:
+    assert proof.unwritable(config) == []
+    # No file can be made below /proc, by whomever.
+    assert proof.unwritable(replace(config, ledger_dir="/proc")) == [
+        "the ledger's archives cannot be written: No such file or directory"
+    ]
+
+
 # ---- what is proven
 
 

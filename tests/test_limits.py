@@ -193,6 +193,15 @@ def test_what_one_limit_refuses_uses_nothing_of_the_other() -> None:
     assert limiter.look("caller", 100.0) == before
 
 
+def test_what_is_left_says_when_all_of_it_is_free_again() -> None:
+    limiter = Limiter(MINUTE, HOUR, keys=16)
+    assert limiter.look("caller", 0.0) == [(MINUTE, 3, 0.0), (HOUR, 5, 0.0)]
+    for _ in range(3):
+        limiter.take("caller", 0.0)
+    assert limiter.look("caller", 0.0) == [(MINUTE, 0, pytest.approx(60.0)), (HOUR, 2, pytest.approx(2160.0))]
+    assert limiter.look("caller", 50.0) == [(MINUTE, 2, pytest.approx(10.0)), (HOUR, 2, pytest.approx(2110.0))]
+
+
 def test_the_decision_told_is_the_one_that_leaves_least() -> None:
     limiter = Limiter(MINUTE, HOUR, keys=16)
     told = [limiter.take("caller", at) for at in (0.0, 0.0, 0.0, 0.0, 60.0, 120.0, 120.0)]

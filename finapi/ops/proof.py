@@ -58,16 +58,24 @@ def of(db: Database, config: Config, now: datetime) -> Proof:
     return {"counts": counts, "archives_elsewhere": elsewhere, "problems": problems + wrong}
 
 
-def unwritable(directory: Path) -> list[str]:
-    """Why nothing can be written in a directory, as when its disk is full; nothing when it can."""
+def unwritable(config: Config) -> list[str]:
+    """Why the database or the ledger's archives cannot be written, as on a full disk; nothing when they can."""
+    places = {"the database": config.data_dir, "the ledger's archives": config.ledger_directory}
+    return [f"{what} cannot be written: {why}" for what, place in places.items() if (why := _refusal(place))]
+
+
+def _refusal(directory: Path) -> str:
+    """The system's word for why nothing can be written in a directory; empty when it can, or is not there yet."""
+    if not directory.is_dir():
+        return ""
     try:
         with tempfile.TemporaryFile(dir=directory) as file:
             file.write(bytes(ROOM))
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        return [f"the database cannot be written: {error.strerror}"]
-    return []
+        return str(error.strerror)
+    return ""
 
 
 def said(proof: Proof) -> str:

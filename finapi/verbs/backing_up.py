@@ -66,7 +66,7 @@ def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, 
     finally:
         db.close()
     if args.file is None:
-        found["problems"] += proof.unwritable(config.data_dir)
+        found["problems"] += proof.unwritable(config)
     if args.json:
         document(say, found)
     else:
