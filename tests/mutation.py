@@ -101,15 +101,23 @@ def changes(source: str) -> list[Change]:
             yield Change(node.lineno, start, end, source[start:end], str(node.value + 1))
 
     tree = ast.parse(source)
-    types = {
+    # Annotations, and how much of a wrong text a message repeats.
+    left_out = {
         id(inner)
         for node in ast.walk(tree)
-        for hint in (getattr(node, "annotation", None), getattr(node, "returns", None))
-        if hint is not None
-        for inner in ast.walk(hint)
+        for part in (getattr(node, "annotation", None), getattr(node, "returns", None), _shortened(node))
+        if part is not None
+        for inner in ast.walk(part)
     }
-    found = {change for node in ast.walk(tree) if id(node) not in types for change in of(node)}
+    found = {change for node in ast.walk(tree) if id(node) not in left_out for change in of(node)}
     return sorted(found, key=lambda one: one.start)
+
+
+def _shortened(node: ast.AST) -> ast.AST | None:
+    """Where a text within an f-string is cut off."""
+    if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Subscript):
+        return node.value.slice
+    return None
 
 
 def noticed(place: Path, tests: list[str], seconds: float | None = None) -> bool:

@@ -212,12 +212,8 @@ def listed(
     }
 
 
-def hit(tx: Transaction, now: datetime, filing: FilingHit) -> int:
-    """Stop every target that waits for this filing and tell its owner, in the transaction that stores it.
-
-    How many targets those were.
-    """
-    hits = 0
+def hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
+    """Stop every target that waits for this filing and tell its owner, in the transaction that stores it."""
     for row in tx.all("targets_watching", ciks=json.text(filing.ciks), now=iso(now)):
         forms = json.loads(row["form_types"])
         if forms and filing.form.upper() not in forms:
@@ -228,8 +224,6 @@ def hit(tx: Transaction, now: datetime, filing: FilingHit) -> int:
             filed = {"accession_number": filing.accession, "form_type": filing.form, "filed_at": filing.filed_at}
             payload = {**_company(row), **filed, "filing_url": filing.url}
             _tell(tx, row, now, WebhookEvent(HIT, filing.filed_at, filing.accession, payload, row["target_id"]))
-            hits += 1
-    return hits
 
 
 def advance(app: App, now: datetime) -> float:
