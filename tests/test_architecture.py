@@ -29,10 +29,10 @@ ROOMS = {
     "app": 265,
     "accounts": 2_630,  # the audit log
     "delivery": 1_725,  # failed deliveries of all accounts
-    "market.reference": 1_260,  # symbols from the SEC's own files, names written out
+    "market.reference": 1_290,  # symbols from the SEC's own files, names written out; splits of prices
     "market.documents": 1_500,
     "market.statements": 3_090,  # lines told of segments
-    "market.financials": 4_150,  # the faces of statements, splits
+    "market.financials": 4_350,  # the faces of statements; splits however known, estimates of last quarters
     "market.insiders": 3_550,
     "market.holdings": 2_900,  # splits
     "market.prices": 550,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -106,3 +107,57 @@ def test_a_derived_figure_is_worth_no_more_than_its_weakest_input() -> None:
     assert series.proof(of, "ebitda_margin")["cell"]["confidence"] == 50
     assert series.proof(of, "free_cashflow")["cell"]["confidence"] == 85
     assert series.proof(of, "free_cashflow")["cell"]["value"] == Decimal(50)
+
+
+QUARTERS = [("2023-01-01", "2023-03-31"), ("2023-04-01", "2023-06-30"), ("2023-07-01", "2023-09-30")]
+COUNT, EACH, INCOME = "WeightedAverageNumberOfDilutedSharesOutstanding", "EarningsPerShareDiluted", "NetIncomeLoss"
+
+
+def last_quarter(*more: Fact, year: str = "1000", third: str = "980", q4: str = "estimated") -> dict[str, Any]:
+    """The row of a fourth quarter of which no filing tells shares, with provenance."""
+    facts: list[Fact] = [(COUNT, *YEAR, year, "k23"), (EACH, *YEAR, "0.40", "k23"), (INCOME, *YEAR, "400", "k23")]
+    for period, shares in zip(QUARTERS, ("1020", "1000", third), strict=True):
+        facts += [(COUNT, *period, shares, "k23"), (EACH, *period, "0.10", "k23"), (INCOME, *period, "90", "k23")]
+    question = series.SeriesQuestion(
+        period="Q", metrics=("eps_diluted", "weighted_average_shares_diluted"), provenance="full", q4=q4, limit=1
+    )
+    (found,) = series.answer(held([K23], [*facts, *more]), question)[0]["rows"]
+    return dict(found)
+
+
+def test_a_last_quarter_has_no_average_and_no_earnings_of_a_share_by_itself() -> None:
+    row = last_quarter(q4="reported")
+    assert {key: cell["reason_code"] for key, cell in row["metrics"].items()} == dict.fromkeys(
+        ("eps_diluted", "weighted_average_shares_diluted"), "not_additive"
+    )
+    assert "estimated" not in row
+
+
+def test_on_request_the_average_of_a_last_quarter_is_what_the_years_leaves_by_days() -> None:
+    row = last_quarter()
+    shares = row["metrics"]["weighted_average_shares_diluted"]
+    # (1000 x 365 - 1020 x 90 - 1000 x 91 - 980 x 92) / 92
+    assert (shares["value"], shares["estimated"], shares["confidence"], shares["method"]) == (1000, True, 40, "derived")
+    assert row["estimated"] == ["eps_diluted", "weighted_average_shares_diluted"]
+
+
+def test_on_request_the_earnings_of_a_share_of_a_last_quarter_are_its_income_over_that_average() -> None:
+    each = last_quarter()["metrics"]["eps_diluted"]
+    # (400 - 3 x 90) / 1000
+    assert (each["value"], each["estimated"], each["confidence"]) == (Decimal("0.13"), True, 40)
+    paid: list[Fact] = [("PreferredStockDividendsIncomeStatementImpact", *YEAR, "50", "k23")]
+    paid += [("PreferredStockDividendsIncomeStatementImpact", *period, "10", "k23") for period in QUARTERS]
+    assert last_quarter(*paid)["metrics"]["eps_diluted"]["value"] == Decimal("0.11")
+
+
+@pytest.mark.parametrize("year", ["250", "4000", "0"], ids=["before a split", "after a split", "none"])
+def test_an_average_that_other_shares_would_make_is_not_estimated(year: str) -> None:
+    row = last_quarter(year=year)
+    assert {cell["reason_code"] for cell in row["metrics"].values()} == {"not_additive"}
+    assert row["estimated"] == []
+
+
+def test_a_last_quarter_that_is_reported_is_not_estimated() -> None:
+    fourth = ("2023-10-01", "2023-12-31")
+    row = last_quarter((COUNT, *fourth, "990", "k23"), (INCOME, *fourth, "130", "k23"))
+    assert (row["metrics"]["weighted_average_shares_diluted"]["value"], row["estimated"]) == (990, ["eps_diluted"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,9 @@ YEARS = [(f"{year - 1}-10-01", f"{year}-09-30") for year in (2018, 2019, 2020)]
 SHARES, EACH = "WeightedAverageNumberOfDilutedSharesOutstanding", "EarningsPerShareDiluted"
 
 
-def company(*told: tuple[int, int, str, str], as_of: str | None = None) -> CompanyBook:
+def company(*told: tuple[int, int, str, str], as_of: str | None = None, more: tuple[Fact, ...] = ()) -> CompanyBook:
     """A company by year, filing, shares and earnings of one."""
-    facts: list[Fact] = []
+    facts: list[Fact] = [*more]
     for year, place, shares, each in told:
         accession = FILINGS[place].accession
         facts += [(tag, *YEARS[year], "100", accession) for tag in ("NetIncomeLoss", "IncomeTaxExpenseBenefit")]
@@ -39,24 +40,31 @@ SPLIT = [
 ]
 
 
+KEYS = ("eps_diluted", "weighted_average_shares_diluted", "net_income")
+
+
 def rows(one: CompanyBook, basis: str = "latest", provenance: str = "none") -> list[dict[str, object]]:
-    question = series.SeriesQuestion(
-        metrics=("eps_diluted", "weighted_average_shares_diluted", "net_income"),
-        basis=basis,
-        provenance=provenance,
-        adjusted=True,
-    )
+    question = series.SeriesQuestion(metrics=KEYS, basis=basis, provenance=provenance, adjusted=True)
     data, _ = series.answer(one, question)
     return [row["metrics"] for row in data["rows"]]
+
+
+def marked(one: CompanyBook, *keys: str, **more: Any) -> list[dict[str, Any]]:
+    """What rows that are not adjusted say of splits."""
+    data, _ = series.answer(one, series.SeriesQuestion(metrics=keys or KEYS, **more))
+    names = ("split_factors", "mixed_shares", "split_break")
+    return [{name: row[name] for name in names if name in row} for row in data["rows"]]
 
 
 def test_a_split_is_found_where_a_later_filing_restates_by_one_factor() -> None:
     (found,) = splits.found(company(*SPLIT).book, mapping())
     assert splits.shown(found) == {
         "factor": 4,
+        "date": None,
         "not_before": "2019-10-30",
         "restated_by": FILINGS[2].accession,
         "restated_at": "2020-10-30",
+        "evidence": ["restated"],
     }
 
 
@@ -98,6 +106,100 @@ def test_a_reverse_split_has_a_factor_below_one() -> None:
     assert [row["eps_diluted"] for row in rows(company(*told))] == [3, 2, 2.5]
 
 
+def ratio(value: str, start: str | None, end: str, place: int) -> Fact:
+    return ("StockholdersEquityNoteStockSplitConversionRatio1", start, end, value, FILINGS[place].accession)
+
+
+UNRESTATED = [(0, 0, "1000", "2.50"), (1, 1, "990", "4.00"), (2, 2, "4100", "2.00")]
+
+
+def test_a_tagged_split_is_known_though_nothing_is_restated() -> None:
+    one = company(*UNRESTATED, more=(ratio("4", None, "2020-08-28", 2),))
+    (found,) = splits.found(one.book, mapping())
+    assert (found.factor, found.date, found.evidence) == (4, "2020-08-28", ("tag",))
+    assert [row["eps_diluted"] for row in rows(one)] == [2, 1, Decimal("0.625")]
+
+
+def test_a_tag_of_a_longer_period_dates_a_split_by_its_filing() -> None:
+    (found,) = splits.found(company(*UNRESTATED, more=(ratio("4", *YEARS[2], 2),)).book, mapping())
+    assert (found.factor, found.date, found.since) == (4, None, "2020-10-30")
+
+
+def test_a_tag_and_restated_figures_are_one_split_which_then_has_a_day() -> None:
+    told = (ratio("4", None, "2020-08-28", 2), ratio("4", *YEARS[2], 2))
+    (found,) = splits.found(company(*SPLIT, more=told).book, mapping())
+    assert (found.factor, found.date, found.evidence) == (4, "2020-08-28", ("restated", "tag"))
+
+
+def test_a_reverse_split_tagged_the_other_way_round_is_counted_as_shares_are() -> None:
+    told = [(0, 0, "1000", "0.25"), (1, 1, "990", "0.40"), (2, 2, "100", "2.00")]
+    (found,) = splits.found(company(*told, more=(ratio("10", None, "2020-08-28", 2),)).book, mapping())
+    assert found.factor * 10 == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "value"), [([(1, 1, "990", "4.00"), (2, 2, "1010", "3.90")], "4"), (UNRESTATED, "0")], ids=["run on", "0"]
+)
+def test_a_tag_that_counts_of_shares_contradict_is_no_split(told: list[Any], value: str) -> None:
+    assert splits.found(company(*told, more=(ratio(value, None, "2020-08-28", 2),)).book, mapping()) == []
+
+
+def test_a_split_before_the_first_filing_is_in_every_figure() -> None:
+    assert splits.found(company(*UNRESTATED, more=(ratio("2", None, "2018-03-01", 0),)).book, mapping()) == []
+
+
+def test_a_split_is_known_from_prices_alone_and_on_its_day() -> None:
+    one = company(*UNRESTATED)
+    (found,) = splits.found(one.book, mapping(), [("2020-08-31", Decimal(4))])
+    assert (found.factor, found.date, found.evidence, splits.shown(found)["restated_by"]) == (
+        *(4, "2020-08-31", ("prices",)),
+        None,
+    )
+    both = splits.found(company(*SPLIT).book, mapping(), [("2020-08-31", Decimal(4))])
+    assert [(one.date, one.evidence) for one in both] == [("2020-08-31", ("restated", "prices"))]
+    # Another factor at the same time is another split.
+    assert len(splits.found(company(*SPLIT).book, mapping(), [("2020-08-31", Decimal(2))])) == 2
+
+
+def test_rows_that_are_not_adjusted_mark_where_a_split_stands() -> None:
+    old = {"eps_diluted": 4, "weighted_average_shares_diluted": 4}
+    assert marked(company(*SPLIT)) == [{}, {"split_factors": old, "split_break": 4}, {"split_break": Decimal("0.25")}]
+    # The break is marked on the last row of a page too, and where the page begins behind it.
+    assert marked(company(*SPLIT), offset=1, limit=1) == [{"split_factors": old, "split_break": 4}]
+    assert marked(company(*SPLIT), basis="original") == [
+        {},
+        {"split_factors": old, "split_break": 4},
+        {"split_factors": old},
+    ]
+    assert marked(company(*SPLIT), "net_income") == [{}, {}, {}]
+
+
+def test_a_row_made_of_figures_before_and_after_a_split_says_so() -> None:
+    told = [one for one in SPLIT if one[0]]
+    more = (
+        (SHARES, *YEARS[0], "1000", FILINGS[0].accession),
+        (EACH, *YEARS[0], "0.63", FILINGS[2].accession),
+        ("NetIncomeLoss", *YEARS[0], "9", FILINGS[0].accession),
+        ratio("4", None, "2020-08-28", 2),
+    )
+    assert marked(company(*told, more=more))[2] == {
+        "split_factors": {"weighted_average_shares_diluted": 4},
+        "mixed_shares": True,
+        "split_break": Decimal("0.25"),
+    }
+
+
+def test_a_ratio_of_one_share_is_adjusted_as_its_count_of_shares_is() -> None:
+    more = tuple(("Revenues", *YEARS[year], "9900", FILINGS[year].accession) for year in (1, 2))
+    question = series.SeriesQuestion(metrics=("revenue_per_share",), adjusted=True, provenance="summary", years="2")
+    data, _ = series.answer(company(*SPLIT, more=more), question)
+    cells = [row["metrics"]["revenue_per_share"] for row in data["rows"]]
+    assert [(round(one["value"], 4), one.get("split_factor")) for one in cells] == [
+        (Decimal("2.4146"), None),
+        (Decimal("2.5"), 4),
+    ]
+
+
 @needs_shared
 def test_apple_split_seven_to_one_in_2014_and_four_to_one_in_2020() -> None:
     from finapi import app as apps
@@ -115,7 +217,7 @@ def test_apple_split_seven_to_one_in_2014_and_four_to_one_in_2020() -> None:
     finally:
         app.db.close()
     found = [splits.shown(one) for one in splits.found(book, mapping())]
-    assert [(one["factor"], one["not_before"], one["restated_at"]) for one in found] == [
-        (7, "2014-04-24", "2014-07-23"),
-        (4, "2020-07-31", "2020-10-30"),
+    assert [(one["factor"], one["date"], one["not_before"], one["restated_at"]) for one in found] == [
+        (7, "2014-06-06", "2014-04-24", "2014-07-23"),
+        (4, "2020-08-28", "2020-07-31", "2020-10-30"),
     ]

@@ -132,7 +132,7 @@ def _concepts(
 ) -> Sequence[int]:
     """The ids of the concepts that a series can use: the mapped ones, the filer's own that count as one, and those of
     lines whose labels mean one."""
-    names = json.dumps([*mapping.units_of, *(meant - mapping.units_of.keys())])
+    names = json.dumps([*mapping.units_of, fact_book.SPLIT_RATIO, *(meant - mapping.units_of.keys())])
     found = {row["id"] for row in tx.all("book_standard_concepts", names=names)}
     pairs = zip(filings, sets, strict=True)
     others = [number for filing, number in pairs if filing.source != SOURCES[COMPANYFACTS]]

@@ -23,6 +23,8 @@ Key = tuple[int, int]
 # The cover page's count of shares, and how many days after the period it may be taken.
 COVER_SHARES = "dei:EntityCommonStockSharesOutstanding"
 COVER_DAYS = 150
+# How filings tag the ratio of a split.
+SPLIT_RATIO = "us-gaap:StockholdersEquityNoteStockSplitConversionRatio1"
 
 # How much a filing's figures are worth (EDGAR.md): periodic reports; those of unknown filing day; other forms
 # (8-K, registration statements); proxy statements, which repeat figures rounded.
@@ -76,7 +78,7 @@ class FactBook:
 
     __slots__ = (
         *("currency", "filings", "instants", "nil", "other_units", "ranks", "vintages"),
-        *("placed", "shown", "unplaced"),
+        *("placed", "shown", "split_ratios", "unplaced"),
     )
 
     def __init__(self, filings: Sequence[SourceFiling], currency: str) -> None:
@@ -89,6 +91,8 @@ class FactBook:
         self.ranks = [filing.rank for filing in filings]
         # The days of balances, in order.
         self.instants: list[int] = []
+        # Ratios that filings tag as a split's, with their period and the place of the filing.
+        self.split_ratios: list[tuple[Decimal, Key, int]] = []
         # By place and statement the concepts on its face; by place and metric the sign of the line that its label
         # places; by metric and period the line that may mean it where none is clear.
         self.shown: dict[int, dict[str, set[str]]] = {}
@@ -164,6 +168,8 @@ def write(
     uses: dict[str, tuple[str, tuple[str, ...]] | None] = {}
     exact = _ExactPeriods(filings, rows)
     for reported, unit, end, length, value, decimals, place in rows:
+        if reported == SPLIT_RATIO and value is not None and (ratio := plain(value)) is not None and Decimal(ratio) > 0:
+            book.split_ratios.append((Decimal(ratio), (end, length), place))
         if reported not in uses:
             counted = mapping.concept(reported)
             uses[reported] = None if counted is None else (counted, book.units(mapping.units(counted)))

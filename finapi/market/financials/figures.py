@@ -29,7 +29,7 @@ class Figure(NamedTuple):
 
     ``priority`` is that of its rule; ``place`` the filing that reports it (of a derived one the last filed);
     ``method`` is "reported", "mapped" (another tag than the first, or a formula) or "derived". One that is ``noted``
-    does not stand on its statement, as far as that is known.
+    does not stand on its statement, as far as that is known; an ``estimated`` one is what reported figures imply.
     """
 
     value: Decimal
@@ -40,6 +40,7 @@ class Figure(NamedTuple):
     operands: tuple[Operand, ...]
     derivation: str = ""
     noted: bool = False
+    estimated: bool = False
 
     @property
     def status(self) -> Status:
@@ -602,6 +603,27 @@ class FigureResolver:
                     value=less.value + added.value, operands=operands, place=place, derivation=derivation
                 )
         return None
+
+    def last_average(self, metric: Metric, period: Period) -> Figure | None:
+        """What the average of a year's last quarter must be for those of the year and the other quarters, weighted by
+        their days; None where they are not all known, or nothing between half and double of the year's."""
+        quarters, year = self._four(period), self.calendar.spans[period.span]
+        whole = self.reports.first_of(metric, year.keys) if period.number == 4 and year.kind == "year" else None
+        if quarters is None or whole is None or any(one.span != period.span for one in quarters):
+            return None
+        lengths = [one.end - (one.start or one.end) + 1 for one in quarters]
+        parts = [self.cell(metric, one, "Q") for one in quarters[1:]]
+        figures = [whole, *(one for one in parts if isinstance(one, Figure))]
+        left = sum((one.value * days for one, days in zip(figures[1:], lengths[1:], strict=False)), Decimal(0))
+        value = round((whole.value * sum(lengths) - left) / lengths[0])
+        if len(figures) <= len(parts) or not whole.value / 2 < value < whole.value * 2:
+            return None
+        place = self.book.latest(one.place for one in figures)
+        operands = tuple(operand for one in figures for operand in one.operands)
+        derivation = "the average of the year less those of its other quarters, by their days"
+        return Figure(
+            Decimal(value), whole.line, whole.priority, place, "derived", operands, derivation, estimated=True
+        )
 
     def _four(self, period: Period) -> list[Period] | None:
         """A quarter and the three before it, without a gap, newest first."""

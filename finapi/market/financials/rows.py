@@ -23,6 +23,9 @@ PriceSource = Annotated[str, OneOf(("csv", "synthetic"))]
 # Share counts of two periods that differ by more than this were counted before and after a split.
 SPLIT = Decimal("1.4")
 
+# The average of shares that earnings of one are told of.
+EACH_OF = {"eps_basic": "weighted_average_shares_basic", "eps_diluted": "weighted_average_shares_diluted"}
+
 # Totals of equity that the definitions of their tags leave noncontrolling interests out of.
 OWNERS_ONLY = frozenset(
     [
@@ -34,6 +37,9 @@ OWNERS_ONLY = frozenset(
 )
 
 KINDS = ("A", "Q", "TTM", "YTD")
+
+
+ESTIMATED = "income of the quarter over the estimated average of shares"
 
 
 class RowPeriod(TypedDict):
@@ -52,9 +58,13 @@ def definition(key: str) -> Metric | Derived | Ratio | None:
 
 
 class FigureSeries:
-    """The rows of one company for one kind of period ("A", "Q", "TTM", "YTD") and basis, newest first."""
+    """The rows of one company for one kind of period ("A", "Q", "TTM", "YTD") and basis, newest first. With
+    ``estimated`` last quarters have the averages of shares and earnings of one that no filing tells."""
 
-    def __init__(self, held: CompanyBook, kind: str, basis: str, price: Price | None = None) -> None:
+    def __init__(
+        self, held: CompanyBook, kind: str, basis: str, price: Price | None = None, *, estimated: bool = False
+    ) -> None:
+        self.estimated = estimated and kind == "Q"
         self.held = held
         self.kind = kind
         self.resolver = held.resolvers[basis]
@@ -139,12 +149,33 @@ class RowView:
             metric = self._mapping.metrics.get(key)
             if metric is not None:
                 cell = self._resolver.cell(metric, self.period, self.series.kind)
+                if self.series.estimated and isinstance(cell, Missing) and cell.reason == reasons.NOT_ADDITIVE:
+                    cell = self._estimate(metric) or cell
             elif key in self._mapping.derived:
                 cell = self._derived(self._mapping.derived[key])
             else:
                 cell = self._ratio(ratios.catalogue().ratios[key])
             self._cells[key] = cell
         return cell
+
+    def _estimate(self, metric: Metric) -> Figure | None:
+        """An average of a last quarter as that of the year less those before by their days; earnings of a share as
+        income over such an average. None where they are not all known, or of different shares."""
+        if metric.units == "shares":
+            return self._resolver.last_average(metric, self.period)
+        shares = self.cell(EACH_OF[metric.key]) if metric.key in EACH_OF else None
+        income, paid = self.cell("net_income_to_common"), None
+        if isinstance(income, Missing):
+            income, paid = self.cell("net_income"), self.cell("preferred_dividends")
+        if not isinstance(shares, Figure) or not isinstance(income, Figure) or shares.value <= 0:
+            return None
+        figures = [income, *([paid] if isinstance(paid, Figure) else []), shares]
+        value = income.value - (paid.value if isinstance(paid, Figure) else 0)
+        place = self._resolver.book.latest(one.place for one in figures)
+        operands = tuple(operand for one in figures for operand in one.operands)
+        return Figure(
+            round(value / shares.value, 2), (metric.key,), 1, place, "derived", operands, ESTIMATED, estimated=True
+        )
 
     def _derived(self, derived: Derived) -> Cell:
         figures: list[Figure] = []
@@ -173,7 +204,8 @@ class RowView:
             self._used[ratio.key], self._asked = self._asked, outer
         used = self._used[ratio.key]
         place = self._resolver.book.latest(one.cell.place for one in used if isinstance(one.cell, Figure))
-        return Figure(value, (ratio.key,), 1, place, "derived", (), ratio.formula)
+        estimated = any(isinstance(one.cell, Figure) and one.cell.estimated for one in used)
+        return Figure(value, (ratio.key,), 1, place, "derived", (), ratio.formula, estimated=estimated)
 
     def inputs(self, key: str) -> list[Input]:
         """What the cell of a derived figure or ratio was made of; of a missing one also what was not come to."""

@@ -29,13 +29,14 @@ from finapi.market.statements.facts import Decimals, decimals_of
 
 PROVENANCE = ("none", "summary", "full")
 BASES = ("latest", "original")
+LAST_QUARTERS = ("reported", "estimated")
 
 # About how many days a quarter has.
 A_QUARTER = 90
 
 # What a figure is worth: as reported under the first tag, less for every step away from that.
 WORTH: dict[Method, int] = {"reported": 100, "mapped": 95, "derived": 85}
-A_PRIORITY, A_NOTE, LEAST = 5, 10, 50
+A_PRIORITY, A_NOTE, LEAST, ESTIMATED = 5, 10, 50, 40
 
 
 class FactShown(TypedDict):
@@ -71,6 +72,7 @@ class Provenance(TypedDict):
     reason_code: str | None
     line: NotRequired[str]
     split_factor: NotRequired[Decimal]
+    estimated: NotRequired[bool]
     concept: str | None
     tier: int | None
     method: Method | None
@@ -98,12 +100,20 @@ class CellShown(Provenance):
 
 
 class SeriesRow(RowPeriod):
-    """A row of a series; ``metrics`` are bare values, beside them ``holes``, or cells with their provenance."""
+    """A row of a series; ``metrics`` are bare values, beside them ``holes``, or cells with their provenance.
+
+    ``split_factors`` are of figures told in the shares of before later splits: how many of today's one of them is. A
+    row is ``mixed_shares`` that has figures told before a split and after it; ``split_break`` is how many shares of the
+    row after it one of this row's is. ``estimated`` names what ``q4=estimated`` added."""
 
     calendar_year: NotRequired[int]
     calendar_period: NotRequired[str]
     metrics: dict[str, Decimal | None | CellShown]  # noqa: RUF036 (the order of the published schema)
     holes: NotRequired[dict[str, HoleReason]]
+    split_factors: NotRequired[dict[str, Decimal]]
+    mixed_shares: NotRequired[bool]
+    split_break: NotRequired[Decimal]
+    estimated: NotRequired[list[str]]
     template: NotRequired[FilledTemplate]
 
 
@@ -146,6 +156,7 @@ class SeriesQuestion:
     calendar: bool = False
     template: bool = False
     adjusted: bool = False
+    q4: str = "reported"
     period_offset: int | None = None
     limit: int = 5000
     offset: int = 0
@@ -175,25 +186,29 @@ def answer(
     price: Price | None = None,
     price_source: str | None = None,
     gather: Callable[[Iterator[SeriesRow]], Iterable[SeriesRow]] = list,
+    priced: Iterable[tuple[str, Decimal]] = (),
 ) -> tuple[dict[str, Any], SeriesMeta]:
     """``data`` (but for the names of the company) and ``meta`` of a series.
 
-    With ``iter`` to ``gather`` them, each row is made when it is asked for.
+    With ``iter`` to ``gather`` them, each row is made when it is asked for. ``priced`` are the splits that files of
+    prices tell.
     """
-    series = FigureSeries(held, question.period, question.basis, price)
+    estimated = question.q4 == "estimated"
+    series = FigureSeries(held, question.period, question.basis, price, estimated=estimated)
     keys = keys_of(question, held.industry)
     periods = chosen(series.periods, question)
     page, following = _page(periods, question)
-    found = splits.found(held.book, metrics.mapping()) if question.adjusted else []
+    shared = question.adjusted or any(map(splits.is_of_shares, keys))
+    found = splits.found(held.book, metrics.mapping(), priced) if shared else []
     data: dict[str, Any] = {
         "period": question.period,
         "basis": question.basis,
         "provenance": question.provenance,
         "reporting_currency": held.book.currency,
         "ratios": question.ratios,
-        "rows": gather(_row(series.row(period), keys, question, found) for period in page),
+        "rows": gather(_rows(series, page, question, keys, found)),
     }
-    if question.adjusted:
+    if question.adjusted or found:
         data["splits"] = [splits.shown(one) for one in found]
     if question.template:
         data |= {"template": True, "industry": held.industry}
@@ -223,7 +238,7 @@ def long_table(data: Mapping[str, Any]) -> tuple[list[str], list[dict[str, Any]]
     rows = []
     columns: dict[str, None] = {}
     for row in data["rows"]:
-        period = {name: value for name, value in row.items() if not isinstance(value, dict)}
+        period = {name: value for name, value in row.items() if not isinstance(value, dict | list)}
         for key, cell in row["metrics"].items():
             told = {name: cell.get(name) for name in shown}
             rows.append({"ticker": data["ticker"], "cik": data["cik"], **period, "metric": key, **told})
@@ -242,7 +257,7 @@ def table(data: Mapping[str, Any], provenance: str = "none") -> tuple[list[str],
     flat = []
     columns: dict[str, None] = {}
     for row in data["rows"]:
-        one = {name: value for name, value in row.items() if not isinstance(value, dict)}
+        one = {name: value for name, value in row.items() if not isinstance(value, dict | list)}
         told = [cell for cell in row["metrics"].values() if isinstance(cell, dict) and cell["accession"]]
         one = {"ticker": data["ticker"], **one, "unit": data["reporting_currency"]}
         one["accession"] = " ".join(sorted({cell["accession"] for cell in told})) or None
@@ -327,13 +342,29 @@ def _read_cursor(text: str) -> tuple[int, int]:
 # ---- a row
 
 
-def _row(row: RowView, keys: Sequence[str], question: SeriesQuestion, found: list[ShareSplit]) -> SeriesRow:
+def _rows(
+    series: FigureSeries, page: Sequence[Period], question: SeriesQuestion, keys: Sequence[str], found: list[ShareSplit]
+) -> Iterator[SeriesRow]:
+    """The rows of a page; where ``found`` splits stand between them and within them is marked, or adjusted."""
+    of_shares = [key for key in keys if splits.is_of_shares(key)] if found else []
+    before = series.periods[: series.periods.index(page[0])][-1:] if page and not question.adjusted else []
+    newer = splits.told_in(splits.factors(series.row(before[0]), of_shares, found)) if before else None
+    for row in map(series.row, page):
+        factors = splits.factors(row, of_shares, found)
+        made = _row(row, keys, question, {key: one for key, (_, one) in factors.items() if question.adjusted})
+        if not question.adjusted:
+            made |= splits.marks(factors, newer)  # type: ignore[typeddict-item]
+            newer = splits.told_in(factors) or newer
+        yield made
+
+
+def _row(row: RowView, keys: Sequence[str], question: SeriesQuestion, factors: Mapping[str, Decimal]) -> SeriesRow:
     made: Any = {**row.named()}
     if question.calendar:
         made |= _on_calendar(row.period, question.period)
     cells = {key: row.cell(key) for key in keys}
-    factors = _factors(row, cells, found) if found else {}
-    cells |= {key: splits.adjusted(*cell) for key, cell in factors.items()}
+    for key, factor in factors.items():
+        cells[key] = splits.adjusted(cells[key], key, factor)
     if question.provenance == "none":
         made["metrics"] = {key: value_of(cell) for key, cell in cells.items()}
         made["holes"] = holes(cells)
@@ -341,25 +372,14 @@ def _row(row: RowView, keys: Sequence[str], question: SeriesQuestion, found: lis
         totals = templates.checks(row.series.held.industry, row.cell)
         shown = full if question.provenance == "full" else summary
         made["metrics"] = {key: shown(row, key, cell, totals) for key, cell in cells.items()}
-        for key, (_, _, factor) in factors.items():
-            made["metrics"][key]["split_factor"] = factor
+        for key, factor in factors.items():
+            if factor != 1:
+                made["metrics"][key]["split_factor"] = factor
+    if row.series.estimated:
+        made["estimated"] = [key for key, cell in cells.items() if isinstance(cell, Figure) and cell.estimated]
     if question.template:
         made["template"] = templates.filled(row.series.held.industry, row.cell)
     return made  # type: ignore[no-any-return]
-
-
-def _factors(
-    row: RowView, cells: Mapping[str, Cell], found: list[ShareSplit]
-) -> dict[str, tuple[Figure, str, Decimal]]:
-    """Of the cells of a row those of shares and of one share that were told before a split, with its factor."""
-    filings, known = row.series.held.book.filings, metrics.mapping().metrics
-    told: dict[str, tuple[Figure, str, Decimal]] = {}
-    for key, cell in cells.items():
-        if key in known and known[key].units != "currency" and isinstance(cell, Figure):
-            factor = splits.factor_of(found, filings[cell.place])
-            if factor != 1:
-                told[key] = cell, known[key].units, factor
-    return told
 
 
 def _on_calendar(period: Period, kind: str) -> dict[str, Any]:
@@ -406,6 +426,8 @@ def summary(row: RowView, key: str, cell: Cell, totals: dict[str, Check]) -> Pro
     }
     if isinstance(cell, Missing) and cell.line:
         made["line"] = cell.line
+    if figure and figure.estimated:
+        made["estimated"] = True
     return made
 
 
@@ -432,6 +454,7 @@ def confidence(row: RowView, key: str, cell: Figure) -> int:
     """From 0 to 100: 100 as reported under the first tag, less for other tags, formulas and derivations; never more
     than that of an input."""
     own = max(LEAST, WORTH[cell.method] - A_PRIORITY * max(0, cell.priority - 1) - A_NOTE * cell.noted)
+    own = ESTIMATED if cell.estimated else own
     inputs = () if key in metrics.mapping().metrics else row.inputs(key)
     return min([own, *(confidence(one.row, one.key, one.cell) for one in inputs if isinstance(one.cell, Figure))])
 

@@ -1,17 +1,21 @@
-"""Splits of a company's shares as its own filings show them: per-share figures and counts of shares of one period that
-a later filing restates by one factor."""
+"""Splits of a company's shares: as files of prices tell them, as filings tag them, and as filings show them by
+restating per-share figures and counts of shares of one period by one factor."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
-from typing import NamedTuple, TypedDict
+from math import prod
+from typing import Any, Literal, NamedTuple, TypedDict
 
+from finapi.core import days
 from finapi.core.records import Date
+from finapi.market.financials import ratios
 from finapi.market.financials.fact_book import PERIODIC, FactBook, SourceFiling, Vintage
-from finapi.market.financials.figures import Figure
+from finapi.market.financials.figures import Cell, Figure
 from finapi.market.financials.metrics import FACE, MetricMapping
+from finapi.market.financials.rows import RowView, definition
 
 # By what factor shares are split, and how far restated counts may be from it.
 FACTORS = [*map(Decimal, ("1.5", "2.5")), *map(Decimal, (*range(2, 9), 10, 12, 15, 20, 25, 30, 40, 50))]
@@ -20,67 +24,118 @@ NEAR = Decimal("0.002")
 HALF_A_CENT, LEAST_EACH = Decimal("0.005"), Decimal("0.1")
 # One figure alone may be an error of its filer.
 ENOUGH = 2
+# A tag that stands for a longer period does not date its split; two days of one split are at most so far apart.
+DATED = 45
+# More ratios than a company tags in twenty years; what has more is damaged.
+MOST_TAGGED = 100
+# Counts of shares told before and after a split are as its factor has it, but for so much.
+ROUGHLY = Decimal("1.3")
+
+Evidence = Literal["prices", "tag", "restated"]
 
 
 class ShareSplit(NamedTuple):
-    """A split: shares are ``factor`` times as many in filings from ``since`` on, and not yet in those up to
-    ``before``."""
+    """A split: shares are ``factor`` times as many in filings from the day ``since`` on, and not yet in those up to
+    ``before``. ``date`` is its day where that is known; ``filing`` is the first that restates by it or tags it."""
 
     factor: Decimal
-    before: SourceFiling
-    since: SourceFiling
+    before: str | None
+    since: str
+    date: str | None
+    filing: SourceFiling | None
+    evidence: tuple[Evidence, ...]
+
+    def lies_with(self, other: ShareSplit) -> bool:
+        """Whether two splits may be one by their days, or the filings between which they were."""
+        (first, last), (start, end) = self._days(), other._days()
+        return first <= end + DATED and start <= last + DATED
+
+    def _days(self) -> tuple[int, int]:
+        last = days.number(self.date or self.since)
+        return (last if self.date or not self.before else days.number(self.before)), last
 
 
 class SplitShown(TypedDict):
     """A split as answers tell it."""
 
     factor: Decimal
+    date: Date | None
     not_before: Date | None
-    restated_by: str
+    restated_by: str | None
     restated_at: Date | None
+    evidence: list[Evidence]
 
 
 def shown(split: ShareSplit) -> SplitShown:
-    """A split between two filings: after the day of the one, told by the other."""
+    """A split with its day, or the filings that it lies between: after the day of the one, told by the other."""
     return {
         "factor": split.factor.normalize() + 0,
-        "not_before": split.before.filed,
-        "restated_by": split.since.accession,
-        "restated_at": split.since.filed,
+        "date": split.date,
+        "not_before": split.before,
+        "restated_by": split.filing.accession if split.filing else None,
+        "restated_at": split.filing.filed if split.filing else None,
+        "evidence": list(split.evidence),
     }
 
 
-def found(book: FactBook, mapping: MetricMapping) -> list[ShareSplit]:
-    """The splits that filings of a book show, the earliest first."""
+def found(book: FactBook, mapping: MetricMapping, priced: Iterable[tuple[str, Decimal]] = ()) -> list[ShareSplit]:
+    """The splits that filings of a book show or tag and files of prices tell (day and factor), the earliest first."""
+    splits = [*_restated(book, mapping)]
+    for told in (*(ShareSplit(factor, None, day, day, None, ("prices",)) for day, factor in priced), *_tagged(book)):
+        # A split of ten shares into one is tagged as 10 too.
+        factors = (told.factor,) if told.evidence == ("prices",) else (told.factor, 1 / told.factor)
+        place = next((at for at, one in enumerate(splits) if one.factor in factors and one.lies_with(told)), None)
+        if place is None:
+            splits += [told] if told.evidence == ("prices",) else _as_counted(book, mapping, told)
+        else:
+            known = splits[place]
+            evidence = (*known.evidence, *(one for one in told.evidence if one not in known.evidence))
+            date, filing = known.date or told.date, known.filing or told.filing
+            splits[place] = known._replace(date=date, filing=filing, evidence=evidence)
+    # What was split before the first filing is in every figure.
+    first = min((filing.filed for filing in book.filings if filing.filed), default="")
+    return sorted((one for one in splits if one.since > first), key=lambda one: one.since)
+
+
+# ---- by what filings restate
+
+
+def _restated(book: FactBook, mapping: MetricMapping) -> Iterator[ShareSplit]:
     evidence = sorted(_evidence(book, mapping))
-    splits: list[ShareSplit] = []
     for factor in dict.fromkeys(factor for factor, _, _ in evidence):
         cluster: list[int] = []
         for _, before, since in (one for one in evidence if one[0] == factor):
             if cluster and before < cluster[1] and since > cluster[0]:
                 cluster = [max(before, cluster[0]), min(since, cluster[1]), cluster[2] + 1]
             else:
-                splits += _split(book, factor, cluster)
+                yield from _split(book, factor, cluster)
                 cluster = [before, since, 1]
-        splits += _split(book, factor, cluster)
-    return sorted(splits, key=lambda one: one.since.filed or "")
+        yield from _split(book, factor, cluster)
 
 
-def _split(book: FactBook, factor: Decimal, cluster: list[int]) -> list[ShareSplit]:
-    if not cluster or cluster[2] < ENOUGH:
-        return []
-    return [ShareSplit(factor, book.filings[cluster[0]], book.filings[cluster[1]])]
+def _split(book: FactBook, factor: Decimal, cluster: list[int]) -> Iterator[ShareSplit]:
+    if cluster and cluster[2] >= ENOUGH:
+        before, since = book.filings[cluster[0]], book.filings[cluster[1]]
+        # Restated figures are of filings whose days are known.
+        yield ShareSplit(factor, before.filed, since.filed or "", None, since, ("restated",))
 
 
 def _evidence(book: FactBook, mapping: MetricMapping) -> Iterator[tuple[Decimal, int, int]]:
     """The factors of restated figures, with the places of the filings before and after."""
-    for concept, by_key in book.vintages.items():
-        units = "currency" if concept.startswith(FACE) else mapping.units(concept)
-        for vintages in by_key.values() if units != "currency" else ():
+    for units, by_key in _of_shares(book, mapping):
+        for vintages in by_key.values():
             told = [one for one in vintages if book.ranks[one.place] == PERIODIC and Decimal(one.value) > 0]
             for one, later in pairwise(told):
                 if one.value != later.value and (factor := _factor(units, one, later)) is not None:
                     yield factor, one.place, later.place
+
+
+def _of_shares(book: FactBook, mapping: MetricMapping) -> Iterator[tuple[str, Mapping[tuple[int, int], list[Vintage]]]]:
+    """The concepts of shares and of one share: their units and what is told."""
+    for concept, by_key in book.vintages.items():
+        units = "currency" if concept.startswith(FACE) else mapping.units(concept)
+        if units != "currency":
+            yield units, by_key
 
 
 def _factor(units: str, one: Vintage, later: Vintage) -> Decimal | None:
@@ -96,16 +151,91 @@ def _factor(units: str, one: Vintage, later: Vintage) -> Decimal | None:
     return next((factor for factor in both if least <= factor <= most), None)
 
 
-def factor_of(splits: list[ShareSplit], filing: SourceFiling) -> Decimal:
-    """How many of today's shares one of a filing's is; 1 for a filing of unknown day."""
-    factor = Decimal(1)
-    for split in splits:
-        if filing.filed is not None and filing.filed < (split.since.filed or ""):
-            factor *= split.factor
-    return factor
+# ---- by what filings tag
 
 
-def adjusted(figure: Figure, units: str, factor: Decimal) -> Figure:
+def _tagged(book: FactBook) -> Iterator[ShareSplit]:
+    """The ratios that filings tag as a split's, the first to tell each first."""
+    first = {(factor, key): place for factor, key, place in sorted(book.split_ratios, key=lambda one: -one[2])}
+    for (factor, (end, length)), place in sorted(first.items(), key=lambda one: one[1])[:MOST_TAGGED]:
+        filing = book.filings[place]
+        if filing.filed is not None:
+            day = days.iso(end) if length <= DATED else None
+            start = None if day else days.iso(end - length + 1)
+            yield ShareSplit(factor, start, day or filing.filed, day, filing, ("tag",))
+
+
+def _as_counted(book: FactBook, mapping: MetricMapping, told: ShareSplit) -> list[ShareSplit]:
+    """A tagged split as counts of shares in the filings before and after it have it: by its factor or the inverse.
+    None where they run on; as tagged where none is before it or after it."""
+    ratios = []
+    for units, by_key in _of_shares(book, mapping):
+        counts = [
+            (filed, key, Decimal(one.value))
+            for key, vintages in by_key.items()
+            for one in (vintages if units == "shares" else ())
+            if (filed := book.filings[one.place].filed) is not None and Decimal(one.value) > 0
+        ]
+        earlier = max((one for one in counts if one[0] < told.since), default=None)
+        later = max((one for one in counts if one[0] >= told.since), key=_first_filed, default=None)
+        if earlier and later:
+            ratios.append(later[2] / earlier[2])
+    for factor in (told.factor, 1 / told.factor) if ratios else ():
+        if any(factor / ROUGHLY < ratio < factor * ROUGHLY for ratio in ratios):
+            return [told._replace(factor=factor)]
+    return [] if ratios else [told]
+
+
+def _first_filed(count: tuple[str, tuple[int, int], Decimal]) -> tuple[int, tuple[int, int]]:
+    """The newest count of the filing that was filed first is the greatest."""
+    return -days.number(count[0]), count[1]
+
+
+# ---- what splits do to figures
+
+
+def is_of_shares(key: str) -> bool:
+    """Whether a key's values are counts of shares or figures of one."""
+    return getattr(definition(key), "units", "") in ("shares", "per_share")
+
+
+def factors(row: RowView, keys: Iterable[str], splits: Sequence[ShareSplit]) -> dict[str, tuple[str, Decimal]]:
+    """Of figures of shares or of one the day that they were told, and how many of today's shares one of theirs is; a
+    filing of unknown day tells none. A ratio is told as the figure of shares in it is."""
+    told = {}
+    for key in keys:
+        cell = row.cell(key)
+        if isinstance(cell, Figure) and key in ratios.catalogue().ratios:
+            shares = (one.cell for one in row.inputs(key) if is_of_shares(one.key) and isinstance(one.cell, Figure))
+            cell = next(shares, cell)
+        filed = row.series.held.book.filings[cell.place].filed if isinstance(cell, Figure) else None
+        if filed is not None:
+            told[key] = filed, prod((one.factor for one in splits if filed < one.since), start=Decimal(1))
+    return told
+
+
+def told_in(factors: Mapping[str, tuple[str, Decimal]]) -> Decimal | None:
+    """In which shares the figures of a row are told that were told last."""
+    return max(factors.values())[1] if factors else None
+
+
+def marks(factors: Mapping[str, tuple[str, Decimal]], newer: Decimal | None) -> dict[str, Any]:
+    """What splits make of a row: which figures are told in the shares of before one, whether others are told in those
+    of after it, and whether it stands between the row and the ``newer`` one, told in such shares."""
+    old = {key: factor for key, (_, factor) in factors.items() if factor != 1}
+    made: dict[str, Any] = {"split_factors": old} if old else {}
+    if len({factor for _, factor in factors.values()}) > 1:
+        made["mixed_shares"] = True
+    own = told_in(factors)
+    if own is not None and newer is not None and own != newer:
+        made["split_break"] = own / newer
+    return made
+
+
+def adjusted(cell: Cell, key: str, factor: Decimal) -> Cell:
     """A figure of shares, or of one share, in today's shares."""
-    value = figure.value * factor if units == "shares" else round(figure.value / factor, 6)
-    return figure._replace(value=value.normalize() + 0)
+    if not isinstance(cell, Figure) or factor == 1:
+        return cell
+    counted = getattr(definition(key), "units", "") == "shares"
+    value = cell.value * factor if counted else round(cell.value / factor, 6)
+    return cell._replace(value=value.normalize() + 0)

@@ -14,7 +14,7 @@ from finapi.core.records import Date, Time, made
 from finapi.edgar import cusip, tickers
 from finapi.market.holdings import positions, quarters
 from finapi.market.holdings.positions import Change
-from finapi.market.reference import issuers, sectors
+from finapi.market.reference import issuers, sectors, share_splits
 from finapi.store.db import Row, Transaction
 
 SORTS = ("value", "shares", "name", "ticker", "change", "flow")
@@ -342,9 +342,8 @@ def history(tx: Transaction, cik: int, number: str) -> tuple[Row, list[Split], l
     rows = [] if security is None else tx.all("position_history", cik=cik, security_id=security["id"])
     if security is None or not rows:
         raise ApiError("NOT_FOUND", "No 13F report by this manager in finapi lists this CUSIP.")
-    splits = [
-        one for one in tx.all("splits_of_security", ticker=security["ticker"]) if one["date"] > rows[-1]["quarter_date"]
-    ]
+    first = rows[-1]["quarter_date"]
+    splits = [one for one in share_splits.of_ticker(tx, security["ticker"]) if one["date"] > first]
     shown: list[HistoryQuarter] = []
     for row in rows:
         later = [Decimal(one["value"]) for one in splits if one["date"] > row["quarter_date"]]

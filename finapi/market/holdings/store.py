@@ -7,7 +7,6 @@ anew whenever one is added or its day becomes known, so that the order in which 
 from __future__ import annotations
 
 from datetime import datetime
-from decimal import Decimal
 from operator import attrgetter
 from typing import Any
 
@@ -17,7 +16,7 @@ from finapi.market.documents.metadata import CLAIMED, DOCUMENT, FilingMetadata, 
 from finapi.market.holdings import funds, positions, quarters, value_units
 from finapi.market.holdings.positions import FundPosition, StandingReport
 from finapi.market.holdings.report import CALLS, PUTS, HoldingsReport, kind_of
-from finapi.market.reference import companies, issuers, securities
+from finapi.market.reference import companies, issuers, securities, share_splits
 from finapi.store.db import Row, Transaction
 
 # Columns of insert_holdings, in their order.
@@ -87,7 +86,7 @@ def resplit(tx: Transaction, now: datetime) -> int:
     funds_changed: set[tuple[int, str]] = set()
     for one in tx.all("securities_resplit"):
         period = one["period"]
-        factor = _splits(tx, period).get(one["security_id"])
+        factor = share_splits.of_quarter(tx, quarters.before(period), period).get(one["security_id"])
         values = {"security_id": one["security_id"], "period": period, "before": quarters.before(period)}
         pairs = []
         for row in tx.all("positions_resplit", values):
@@ -104,14 +103,6 @@ def resplit(tx: Transaction, now: datetime) -> int:
     if funds_changed:
         tx.run("bump_data_version")
     return len(funds_changed)
-
-
-def _splits(tx: Transaction, period: str) -> dict[int, Decimal]:
-    """What a share became within a quarter by the splits that are held, made-up ones left out."""
-    found: dict[int, Decimal] = {}
-    for row in tx.all("splits_of_quarter", before=quarters.before(period), period=period):
-        found[row["id"]] = found.get(row["id"], Decimal(1)) * Decimal(row["value"])
-    return found
 
 
 # ---- a report's own rows
@@ -241,7 +232,7 @@ def _settle_quarter(tx: Transaction, cik: int, period: str) -> None:
     if standing:
         rows = (row for one in standing for row in tx.all("holdings_of_report", report_id=one.report_id))
         united = positions.united(positions.ReportedRow(*row) for row in rows)
-        made = positions.compared(united, before, _splits(tx, period))
+        made = positions.compared(united, before, share_splits.of_quarter(tx, quarters.before(period), period))
     _replace(tx, cik, period, made)
     tx.run("delete_fund_quarter", cik=cik, period=period)
     if not standing:

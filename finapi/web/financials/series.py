@@ -14,10 +14,10 @@ from finapi.core.records import OneOf
 from finapi.market.financials import company_books, reasons, series
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.rows import KINDS, Price
-from finapi.market.financials.series import BASES, PROVENANCE, SeriesMeta, SeriesQuestion, SeriesRow
+from finapi.market.financials.series import BASES, LAST_QUARTERS, PROVENANCE, SeriesMeta, SeriesQuestion, SeriesRow
 from finapi.market.financials.splits import SplitShown
 from finapi.market.prices import prices
-from finapi.market.reference import companies
+from finapi.market.reference import companies, share_splits
 from finapi.market.reference.companies import Company
 from finapi.store.db import Transaction
 from finapi.web.http.call import Call
@@ -74,8 +74,15 @@ PARAMS = (
         "adjusted",
         "boolean",
         default=False,
-        help="Figures of a share and counts of shares in today's shares, by the splits that filings show.",
+        help="Figures of a share and counts of shares in today's shares, by the splits that filings or prices show.",
         example="false",
+    ),
+    Param(
+        "q4",
+        default="reported",
+        allowed=LAST_QUARTERS,
+        help="estimated: averages of shares and EPS of last quarters too, made of the year's; marked estimated.",
+        example="reported",
     ),
     Param("calendar", "boolean", default=False, help="Also where rows lie on the calendar.", example="false"),
     Param("template", "boolean", default=False, help="Rows as statements with footing.", example="false"),
@@ -238,7 +245,9 @@ def _series(
     call: Call, tx: Transaction, company: Company, question: SeriesQuestion
 ) -> tuple[dict[str, Any], SeriesMeta]:
     held = book_of(call, tx, company, question.as_of, question.currency)
-    data, meta = series.answer(held, question, price_of(tx, company), price_source(tx, company), iter)
+    told = share_splits.of_ticker(tx, company.ticker)
+    priced = [(one["date"], Decimal(one["value"])) for one in told if one["date"] <= (question.as_of or "9")]
+    data, meta = series.answer(held, question, price_of(tx, company), price_source(tx, company), iter, priced)
     return {**names(company), **data}, meta
 
 
@@ -256,6 +265,7 @@ BATCH_BODY = (
     Field("as_of", "date", help="As in /xbrl/timeseries.", example="2025-12-31"),
     Field("ratios", "boolean", help="As in /xbrl/timeseries."),
     Field("adjusted", "boolean", help="As in /xbrl/timeseries."),
+    Field("q4", "text", allowed=LAST_QUARTERS, help="As in /xbrl/timeseries."),
     Field("calendar", "boolean", help="As in /xbrl/timeseries."),
     Field("template", "boolean", help="As in /xbrl/timeseries."),
     Field("limit", "integer", least=1, most=5000, help="Rows of each company."),

@@ -90,13 +90,6 @@ WHERE fund_quarters.cik = :cik
 ORDER BY fund_quarters.period DESC
 LIMIT 400
 
--- name: splits_of_security
-SELECT date, CAST(value AS REAL) AS ratio, value
-FROM price_actions
-JOIN price_series ON price_series.id = price_actions.series_id AND NOT price_series.synthetic
-WHERE price_series.ticker = :ticker AND price_actions.kind = 'split'
-ORDER BY date DESC
-
 -- name: funds_by_word
 -- The longest word by its index, the rest in the name; the largest funds first.
 SELECT printf('%010d', funds.cik) AS cik, funds.name, company.ticker AS symbol, filing_count, latest_period,

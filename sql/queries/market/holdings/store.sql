@@ -123,14 +123,6 @@ SELECT kind, security_id, report_id, name_id, row_count, shares, value, figi, di
 FROM positions
 WHERE cik = :cik AND period = :period
 
--- name: splits_of_quarter
-SELECT securities.id, action.value
-FROM price_actions AS action
-JOIN price_series ON price_series.id = action.series_id AND NOT price_series.synthetic
-JOIN securities ON securities.ticker = price_series.ticker
-WHERE action.kind = 'split' AND action.date > :before AND action.date <= :period
-ORDER BY securities.id, action.date
-
 -- name: securities_resplit
 SELECT security_id, period FROM holdings_resplit ORDER BY period, security_id
 
