@@ -43,7 +43,7 @@ PAGE_BYTES = 8 * 1024 * 1024  # of pages that were shown and may be again
 # What the caches hold at most: some 40 MB of facts (a large company has 11,000 that series use), and the answers.
 BOOK_FACTS = 120_000
 ANSWER_BYTES = 500  # that a kept answer takes beside its body
-SCREENED = 20_000
+SCREENED_BYTES = 8 * 1024 * 1024
 CALLERS = 10_000
 
 UPGRADE_COPIES = 2  # of the database before its schema changed
@@ -95,8 +95,8 @@ class App:
     books: Cache = field(default_factory=lambda: Cache(BOOK_FACTS, len))
     # Pages that are the same for everybody.
     pages: Cache = field(default_factory=lambda: Cache(PAGE_BYTES, lambda page: len(page.body) + ANSWER_BYTES))
-    # The latest year of each company, by companies.
-    screened: Cache = field(default_factory=lambda: Cache(SCREENED, lambda _: 1))
+    # Latest years of companies that are not kept as rows yet.
+    screened: Cache = field(default_factory=lambda: Cache(SCREENED_BYTES, len))
 
 
 def in_memory(

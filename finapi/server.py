@@ -34,6 +34,7 @@ from finapi.net.outbound import Outbound
 from finapi.ops import backups, probes, watchdog
 from finapi.ops.opened import opened
 from finapi.store import datadir
+from finapi.web.financials import screen
 from finapi.web.wsgi import WsgiApp
 
 log = logging.getLogger("finapi.server")
@@ -126,6 +127,7 @@ def _workers(app: App) -> list[Worker]:
         Worker("close-debits", lambda: billing.close_kept(app)),
         Worker("archive-ledger", lambda: archive.step(app)),
         Worker("prune", lambda: _prune_step(app)),
+        Worker("latest-years", lambda: screen.keep_latest(app)),
         Worker("sniper", lambda: sniper.advance(app, app.clock.now())),
         Worker("refill-plans", lambda: plans.refill_due(app, app.clock.now())),
         Worker("memory", memory.MemoryKeeper().step),

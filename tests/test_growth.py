@@ -20,7 +20,7 @@ BY_DATA = {
     "followed", "form_entities", "former_names", "fund_groups", "fund_quarters", "fund_words", "funds",
     "holding_names", "holdings", "holdings_managers", "holdings_redated", "holdings_reports", "holdings_resplit",
     "insider_form_owners", "insider_forms", "insider_positions", "insider_stake_forms", "insider_stakes",
-    "insider_transactions", "insider_words", "insiders", "label_roles", "lines", "loaded", "positions",
+    "insider_transactions", "insider_words", "insiders", "label_roles", "latest_years", "lines", "loaded", "positions",
     "price_actions", "price_series", "prices", "reports", "section_columns", "sections", "securities",
     "security_quarters", "security_words", "submission_pages", "sums", "term_counts", "tickers", "units",
     "validators",

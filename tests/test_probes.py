@@ -115,6 +115,7 @@ def test_the_figures_of_a_running_server_are_what_prometheus_reads(service: Serv
             "close-debits",
             "feed-keys",
             "feeds",
+            "latest-years",
             "mail",
             "memory",
             "poll",

@@ -34,6 +34,8 @@ READS_ALL = {
     "companies_like",
     "pack_reports",
     "book_companies",
+    "latest_years",
+    "latest_years_due",
     "data_version",
     "any_user_or_invite",
     "invites",

@@ -16,6 +16,7 @@ from finapi.verbs.verb import Bar, Verb, arg, document, listed_names, one_line, 
 def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.market.documents.outcomes import Outcome
     from finapi.market.intake import ingest
+    from finapi.web.financials import screen
 
     given = _given(app, args, directory)
     outcomes: list[Outcome] = []
@@ -46,6 +47,7 @@ def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
 
     try:
         ingest.run(app, [typed_path(directory, path) for path in args.paths], given, tell, bar.moved)
+        screen.keep_latest(app)
     except (KeyboardInterrupt, ConnectionAbortedError):
         report(cut_off=True)
         raise

@@ -22,6 +22,7 @@ def _load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.market.intake import ingest
     from finapi.market.intake.gateway import Gateway
     from finapi.market.intake.loading import Loader
+    from finapi.web.financials import screen
 
     texts, top = _companies(args, directory)
     counts = Counter({"ingested": 0, "unchanged": 0, "skipped": 0, "refused": 0})
@@ -56,6 +57,7 @@ def _load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
             loader.run(plan)
             if args.prices is not None:
                 ingest.run(app, [typed_path(directory, args.prices)], Given(), tell, bar.moved)
+            screen.keep_latest(app)
     finally:
         gateway.close()
     bar.end()

@@ -339,7 +339,7 @@ def test_a_screen_works_out_again_only_what_has_changed(app: App, caller: Client
     after = caps()
     assert after["0000000077"]["asset_turnover"] != before["0000000077"]["asset_turnover"]
     assert after["0000000088"] == before["0000000088"]
-    # Four of the company that changed, one of the other.
+    # Five of the company that changed, by its ticker too; two of the other, whose ticker changed with it.
     assert len(app.screened._kept) == 5
 
 

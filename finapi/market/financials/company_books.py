@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from finapi.core import days
@@ -78,14 +78,9 @@ def made(book: FactBook, sic: int | None, year_end: str | None) -> CompanyBook:
     return CompanyBook(book, calendar, industry, resolvers)
 
 
-def stamp(tx: Transaction, cik: int, as_of: str | None = None) -> Hashable:
-    """What :func:`read` depends on, without the facts: as long as it is the same, so is the book.
-
-    Facts of a set are added when the set is made, and hidden when one of the same filing is; the company counts
-    other changes.
-    """
-    company = tx.one("book_company", cik=cik)
-    return tuple(map(tuple, tx.all("book_filings", cik=cik, as_of=as_of))), company and tuple(company)
+def stamp(tx: Transaction, cik: int) -> int | None:
+    """What :func:`read` depends on, as one number: as long as it is the same, so is the book. None without facts."""
+    return tx.value("book_stamp", cik=cik)  # type: ignore[no-any-return]
 
 
 def filings_of(tx: Transaction, cik: int, as_of: str | None = None) -> tuple[list[SourceFiling], list[int]]:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
+from importlib import resources
 from typing import NamedTuple, NotRequired, TypedDict
 
+from finapi import __version__
 from finapi.core import days
 from finapi.core.records import Date
-from finapi.market.financials import metrics, ratios
+from finapi.market.financials import company_books, metrics, ratios
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.figures import Figure, HoleReason, Missing, Status, holes, value_of
 from finapi.market.financials.rows import FigureSeries, Price, PriceSource, RowView
 from finapi.market.financials.series import units_of
 from finapi.market.reference.companies import Company
+from finapi.store.db import Transaction
 
 # The names in wire.json: the derived figures and the ratios. The parameters of routes are made of them, at each start:
 # read off the headings of the catalogues, which take a hundred times as long to read whole.
@@ -60,20 +65,64 @@ class Valuation(TypedDict):
 
 
 class Latest(NamedTuple):
-    """A company's latest fiscal year: of each of the ``KEYS``, in their order, the value or why there is none."""
+    """A company's latest fiscal year as it is kept: of each of the ``KEYS``, in their order, the figure as a text or
+    the members of what is :class:`Missing`."""
 
     period_end: str
-    values: tuple[Decimal | Missing, ...]
+    cells: Sequence[str | Sequence[str]]
 
     def value(self, key: str) -> Decimal | Missing:
         """What is known of a key."""
-        return self.values[_PLACES[key]]
+        cell = self.cells[_PLACES[key]]
+        return Decimal(cell) if isinstance(cell, str) else Missing(*cell)
+
+
+class KnownYear(NamedTuple):
+    """A company with the latest year that is kept of it, written by :func:`written`; None where it is to be made."""
+
+    company: Company
+    stamp: int
+    written: str | None
 
 
 @cache
-def _shared(missing: Missing) -> Missing:
-    """One object for all that are missing for a reason: every company has dozens, and all companies are kept."""
-    return missing
+def rules() -> str:
+    """What figures are made by, in short: this version, its catalogues and modules."""
+    digest = hashlib.sha256(__version__.encode())
+    for file in sorted(resources.files(__package__).iterdir(), key=lambda file: file.name):
+        if file.name.endswith((".py", ".toml")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def known(tx: Transaction, ciks: Iterable[int] | None = None) -> list[KnownYear]:
+    """Companies of which facts are held, all or these, by CIK."""
+    rows = tx.all("latest_years", rules=rules(), ciks=None if ciks is None else json.dumps(list(ciks)))
+    return [KnownYear(Company(row["cik"], row["name"], row["ticker"]), row["stamp"], row["figures"]) for row in rows]
+
+
+def due(tx: Transaction, limit: int) -> list[KnownYear]:
+    """Companies whose latest year is to be made."""
+    found = [row["cik"] for row in tx.all("latest_years_due", rules=rules(), limit=limit)]
+    return known(tx, found) if found else []
+
+
+def keep(tx: Transaction, made: Iterable[KnownYear]) -> None:
+    """Keep what was made of companies that are as they were."""
+    tx.many("keep_latest_year", [(rules(), one.written, one.company.cik, one.stamp) for one in made])
+
+
+def written(tx: Transaction, company: Company, price: Price | None) -> str:
+    """The latest year of a company as a text for :func:`read`."""
+    # Not through the cache of books: a screen of all companies would turn it over.
+    held = company_books.read(tx, company.cik)
+    return json.dumps(None if held.empty else latest(held, price))
+
+
+def read(text: str) -> Latest | None:
+    """The year that was written; None of a company that has none."""
+    year = json.loads(text)
+    return None if year is None else Latest(*year)
 
 
 class AppliedBound(TypedDict):
@@ -108,8 +157,7 @@ def latest(held: CompanyBook, price: Price | None) -> Latest | None:
     if year is None:
         return None
     cells = map(series.row(year).cell, KEYS)
-    values = tuple(_shared(cell) if isinstance(cell, Missing) else cell.value for cell in cells)
-    return Latest(days.iso(year.end), values)
+    return Latest(days.iso(year.end), [cell if isinstance(cell, Missing) else str(cell.value) for cell in cells])
 
 
 def bounds(params: Mapping[str, Decimal | None]) -> dict[str, Bound]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypedDict
+from typing import Any, TypedDict
 
+from finapi.app import App
 from finapi.core.errors import invalid_param
 from finapi.core.records import Date
-from finapi.market.financials import company_books, screen
+from finapi.market.financials import screen
 from finapi.market.financials.rows import FigureSeries, PriceSource
 from finapi.market.financials.screen import AppliedBound, ScreenedCompany, Valuation
 from finapi.market.financials.series import SeriesQuestion, chosen
@@ -20,6 +22,9 @@ from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, in_path, limit
 from finapi.web.http.schema import Envelope
+
+AT_ONCE = 20  # companies whose latest years are made before they are kept
+STEP_SECONDS = 10.0  # between looks for years that are due
 
 PARAMS = (
     *(
@@ -96,7 +101,8 @@ def companies_by_ratio(call: Call) -> Response:
     keys = list(dict.fromkeys((*bounds, *metrics))) or list(screen.KEYS)
     first, size = params["offset"], params["limit"]
     with call.app.db.read() as tx:
-        found = [(one, latest) for one in _wanted(tx, call) if (latest := _latest(call, tx, one)) is not None]
+        years = screen.known(tx, _named(tx, params))
+        found = [(one.company, year) for one in years if (year := _latest(call.app, tx, one)) is not None]
         passed = [(one, row) for one, row in found if all(bound.holds(row.value(key)) for key, bound in bounds.items())]
         page = passed[first : first + size]
         rows = [screen.screened(one, row, keys, series.price_source(tx, one)) for one, row in page]
@@ -111,23 +117,30 @@ def companies_by_ratio(call: Call) -> Response:
     return call.success(rows, {"pagination": {"limit": size, "offset": first, "has_more": more}, "screen": applied})
 
 
-def _wanted(tx: Transaction, call: Call) -> list[Company]:
-    named = (*(call.params["cik"] or ()), *(call.params["ticker"] or ()))
-    if named:
-        return sorted({companies.find(tx, text) for text in named}, key=lambda one: one.cik)
-    return [companies.by_cik(tx, cik) for cik in company_books.ciks(tx)]
+def _named(tx: Transaction, params: Mapping[str, Any]) -> set[int] | None:
+    named = (*(params["cik"] or ()), *(params["ticker"] or ()))
+    return {companies.find(tx, text).cik for text in named} if named else None
 
 
-def _latest(call: Call, tx: Transaction, company: Company) -> screen.Latest | None:
-    def made() -> screen.Latest | None:
-        # Not through the cache of books: a screen of all companies would turn it over.
-        held = company_books.read(tx, company.cik)
-        return None if held.empty else screen.latest(held, series.price_of(tx, company))
+def _latest(app: App, tx: Transaction, one: screen.KnownYear) -> screen.Latest | None:
+    key = (one.company.cik, one.stamp)
+    return screen.read(one.written or app.screened.get(None, key, lambda: _written(tx, one.company)))
 
-    # What is ingested of others leaves it where it is: thousands of companies take minutes.
-    key = (company.cik, company_books.stamp(tx, company.cik), prices.of_ticker(tx, company.ticker))
-    found: screen.Latest | None = call.app.screened.get(None, key, made)
-    return found
+
+def _written(tx: Transaction, company: Company) -> str:
+    return screen.written(tx, company, series.price_of(tx, company))
+
+
+def keep_latest(app: App) -> float:
+    """Make the latest years that are due and keep them; a step of a worker."""
+    while True:
+        with app.db.read() as tx:
+            due = screen.due(tx, AT_ONCE)
+            made = [one._replace(written=_written(tx, one.company)) for one in due]
+        if not made:
+            return STEP_SECONDS
+        # What is kept in memory does not depend on it.
+        app.db.share(lambda tx, made=made: screen.keep(tx, made))  # type: ignore[misc]
 
 
 def valuation(call: Call) -> Response:

@@ -212,7 +212,7 @@ def book_of(
 
     What is ingested of others leaves it where it is, with every cell that was found in it.
     """
-    key = (company.cik, as_of, currency, company_books.stamp(tx, company.cik, as_of))
+    key = (company.cik, as_of, currency, company_books.stamp(tx, company.cik))
     held = call.app.books.get(None, key, lambda: company_books.read(tx, company.cik, as_of, currency))
     # A company has counts of shares in no currency at all.
     if held.empty or (currency is not None and not held.reports_in(currency)):

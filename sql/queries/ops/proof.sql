@@ -36,6 +36,14 @@ FROM (
     SELECT 'holdings', count(*) FROM holdings
     UNION ALL
     SELECT 'prices', count(*) FROM prices
+    UNION ALL
+    SELECT 'companies', count(*) FROM companies
+    UNION ALL
+    SELECT 'facts', coalesce(sum(shown), 0) FROM fact_sets
+    UNION ALL
+    SELECT 'tickers', count(*) FROM tickers
+    UNION ALL
+    SELECT 'insiders', count(*) FROM insiders
 ) AS counted
 JOIN held_counts ON held_counts.name = counted.name AND held_counts.number <> counted.number
 

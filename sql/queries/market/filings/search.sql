@@ -96,8 +96,8 @@ LIMIT :limit OFFSET :offset
 
 -- name: total_counts
 -- A filing was accepted at the beginning of its day when only the day is known.
-SELECT (SELECT count(*) FROM tickers) AS tickers,
-    (SELECT count(*) FROM insiders) AS insiders,
+SELECT (SELECT number FROM held_counts WHERE name = 'tickers') AS tickers,
+    (SELECT number FROM held_counts WHERE name = 'insiders') AS insiders,
     (SELECT max(period) FROM fund_quarters) AS last_13f_quarter,
     (
         SELECT coalesce(filings.accepted_at, filings.filed_at || 'T00:00:00.000Z')

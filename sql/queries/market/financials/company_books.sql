@@ -44,13 +44,13 @@ JOIN units ON units.id = facts.unit_id
 WHERE facts.hidden = 0 AND facts.unit_id <> 0
 
 -- name: book_company
-SELECT sic, fiscal_year_end, facts_changed FROM companies WHERE cik = :cik
+SELECT sic, fiscal_year_end FROM companies WHERE cik = :cik
+
+-- name: book_stamp
+SELECT stamp FROM latest_years WHERE cik = :cik
 
 -- name: book_companies
-SELECT cik
-FROM companies
-WHERE EXISTS (SELECT 1 FROM fact_sets WHERE fact_sets.cik = companies.cik)
-ORDER BY cik
+SELECT cik FROM latest_years WHERE EXISTS (SELECT 1 FROM fact_sets WHERE fact_sets.cik = latest_years.cik) ORDER BY cik
 
 -- name: book_dimensioned_facts
 -- The facts of some concepts with their dimensions; of a cover page also those without (:least is 0 and not 1).

@@ -30,9 +30,9 @@ ORDER BY page.cik
 -- name: held
 -- Figures as they are answered: without dimensions, each from the one source that speaks for its filing.
 SELECT
-    (SELECT count(*) FROM companies) AS companies,
+    (SELECT number FROM held_counts WHERE name = 'companies') AS companies,
     (SELECT number FROM held_counts WHERE name = 'filings') AS filings,
-    (SELECT coalesce(sum(shown), 0) FROM fact_sets) AS facts,
+    (SELECT number FROM held_counts WHERE name = 'facts') AS facts,
     (SELECT number FROM held_counts WHERE name = 'insider_transactions') AS insider_transactions,
     (SELECT number FROM held_counts WHERE name = 'holdings') AS holdings,
     (SELECT number FROM held_counts WHERE name = 'prices') AS prices,

@@ -1,0 +1,178 @@
+"""The latest year of each company, kept as a row: always what would be worked out now, and worked out once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi import app as apps
+from finapi.accounts import users
+from finapi.app import App
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.market.documents.identify import Given
+from finapi.market.financials import screen as years
+from finapi.market.intake import ingest
+from finapi.market.prices import price_csv, prices
+from finapi.market.reference import companies
+from finapi.store import backup
+from finapi.web.financials import screen
+from tests.api.test_figures_api import year
+from tests.client import Client
+from tests.conftest import NOW
+from tests.figures import document, store
+
+FILINGS = Path(__file__).parent / "filings"
+SEVEN, EIGHT = 77, 88
+
+
+def kept(app: App) -> dict[int, str | None]:
+    """What is kept, by company; None where it is due."""
+    with app.db.read() as tx:
+        return {one.company.cik: one.written for one in years.known(tx)}
+
+
+def anew(app: App) -> dict[int, str]:
+    with app.db.read() as tx:
+        return {one.company.cik: screen._written(tx, one.company) for one in years.known(tx)}
+
+
+def due_after(app: App, change: Callable[[], Any]) -> set[int]:
+    """The companies whose years are due after a change, when all were kept before; then all are kept again, exactly."""
+    screen.keep_latest(app)
+    change()
+    due = {cik for cik, written in kept(app).items() if written is None}
+    # What is still kept is still true.
+    now = anew(app)
+    assert {cik: now[cik] for cik in now.keys() - due} == {
+        cik: text for cik, text in kept(app).items() if text is not None
+    }
+    screen.keep_latest(app)
+    assert kept(app) == now
+    with app.db.read() as tx:
+        assert tx.all("uncounted") == []
+    return due
+
+
+def priced(app: App, close: int, last: str = "2024-01-02") -> None:
+    data = f"date,close\n2023-12-29,{close}\n{last},9\n".encode()
+    with app.db.write() as tx:
+        prices.put(tx, price_csv.parse(data, "prices.csv", "SEV.csv"), data, "SEV")
+
+
+def run(app: App, statement: str) -> None:
+    with app.db.write() as tx:
+        tx._connection.execute(statement)
+
+
+@pytest.fixture
+def two(app: App) -> App:
+    """Two companies with figures, the first with a ticker."""
+    for cik, name, revenue in ((SEVEN, "Seventy-Seven Corp", 1000), (EIGHT, "Eighty-Eight Inc", 3000)):
+        store(app, document(cik, name, [fact for one in range(2020, 2024) for fact in year(cik, one, revenue + one)]))
+    with app.db.write() as tx:
+        companies.put_tickers(tx, SEVEN, [("SEV", None)], companies.FROM_LIST)
+    return app
+
+
+def test_what_changes_figures_makes_the_years_of_that_company_due_and_of_no_other(two: App) -> None:
+    assert due_after(two, lambda: None) == set()
+    later = document(SEVEN, "Seventy-Seven Corp", year(SEVEN, 2024, 4000))
+    assert due_after(two, lambda: store(two, later)) == {SEVEN}
+    assert due_after(two, lambda: store(two, later)) == set()
+    # The same filing in a later copy, less rounded.
+    finer = [(name, unit, {**row, "val": row["val"] + 0.5}) for name, unit, row in year(SEVEN, 2024, 4000)]
+    assert due_after(two, lambda: store(two, document(SEVEN, "Seventy-Seven Corp", finer))) == {SEVEN}
+    assert due_after(two, lambda: priced(two, 2)) == {SEVEN}
+    assert due_after(two, lambda: priced(two, 3, "2024-01-03")) == {SEVEN}
+    for change, due in (
+        ("UPDATE companies SET sic = 6021 WHERE cik = 88", {EIGHT}),
+        ("UPDATE companies SET fiscal_year_end = '0630' WHERE cik = 88", {EIGHT}),
+        ("UPDATE companies SET name = 'Other' WHERE cik = 88", set()),
+        ("UPDATE filings SET filed_at = '2019-06-30' WHERE accession = '0000000088-24-000001'", {EIGHT}),
+        ("UPDATE filings SET form = '8-K' WHERE accession = '0000000088-24-000001'", {EIGHT}),
+        ("UPDATE filings SET description = 'x' WHERE accession = '0000000088-24-000001'", set()),
+        ("INSERT INTO tickers VALUES ('AAA', 77, NULL, 2, 0, '2026-01-01')", {SEVEN}),
+        ("DELETE FROM tickers WHERE ticker = 'AAA'", {SEVEN}),
+        ("DELETE FROM price_series", {SEVEN}),
+        ("INSERT INTO tickers VALUES ('EIG', 88, NULL, 2, 0, '2026-01-01')", set()),
+        ("DELETE FROM fact_sets WHERE cik = 88", {EIGHT}),
+    ):
+        assert due_after(two, lambda change=change: run(two, change)) == due, change
+
+
+def test_a_company_without_a_figure_is_on_no_screen_and_not_made_again(two: App) -> None:
+    run(two, "DELETE FROM fact_sets WHERE cik = 88")
+    screen.keep_latest(two)
+    assert kept(two)[EIGHT] == "null"
+    caller = Client(two, users.create(two, "ann@example.com", "pro", NOW).api_key)
+    assert [row["cik"] for row in caller.get("/api/v1/xbrl/screen").json["data"]] == ["0000000077"]
+
+
+def test_a_screen_of_kept_years_is_that_of_years_made_for_it(two: App) -> None:
+    priced(two, 2)
+    caller = Client(two, users.create(two, "ann@example.com", "pro", NOW).api_key)
+    query = {"asset_turnover_gt": "0.1", "metrics": "market_cap,roe"}
+    made = caller.get("/api/v1/xbrl/screen", query=query).json
+    assert len(two.screened._kept) == 2
+    two.answers._kept.clear()
+    two.screened._kept.clear()
+    screen.keep_latest(two)
+    read = caller.get("/api/v1/xbrl/screen", query=query).json
+    assert (read["data"], read["meta"]) == (made["data"], made["meta"])
+    assert read["data"][0]["metrics"]["market_cap"] == 1000
+    assert not two.screened._kept
+
+
+def test_years_made_by_other_rules_are_made_again(two: App) -> None:
+    screen.keep_latest(two)
+    run(two, "UPDATE latest_years SET made_by = 'before', figures = '[\"1999-12-31\", []]'")
+    assert kept(two) == {SEVEN: None, EIGHT: None}
+    screen.keep_latest(two)
+    assert kept(two) == anew(two)
+
+
+def test_what_was_made_of_facts_that_changed_meanwhile_is_not_kept(two: App) -> None:
+    with two.db.read() as tx:
+        due = [one._replace(written="null") for one in years.due(tx, 10)]
+    store(two, document(SEVEN, "Seventy-Seven Corp", year(SEVEN, 2024, 4000)))
+    with two.db.write() as tx:
+        years.keep(tx, due)
+    assert kept(two) == {SEVEN: None, EIGHT: "null"}
+
+
+def test_the_order_in_which_documents_come_changes_nothing_that_is_kept(clock: FixedClock) -> None:
+    netflix = 1065280
+    copies = [document(netflix, "Netflix", year(netflix, one, revenue)) for one, revenue in ((2022, 9), (2023, 8))]
+    found = set()
+    for order in itertools.permutations(("filing", *copies)):
+        app = apps.in_memory(Config(), clock)
+        for one in order:
+            if isinstance(one, bytes):
+                assert due_after(app, lambda app=app, one=one: store(app, one)) == {netflix}
+            else:
+                due_after(app, lambda app=app: ingest.run(app, [FILINGS], Given(), lambda outcome: None))
+        found.add(tuple(kept(app).items()))
+        app.db.close()
+    ((one,),) = found
+    assert one[1].startswith('["2023-12-31", ')
+
+
+def test_a_restored_store_keeps_what_is_true(tmp_path: Path, clock: FixedClock) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    app = apps.on_disk(Config(data_dir=first), clock)
+    store(app, document(SEVEN, "Seventy-Seven Corp", year(SEVEN, 2023, 4000)))
+    screen.keep_latest(app)
+    copied = backup.copy(first / "finapi.db", tmp_path)
+    before = kept(app)
+    app.db.close()
+    copied.rename(second / "finapi.db")
+    app = apps.on_disk(Config(data_dir=second), clock, new_secrets=True)
+    assert kept(app) == anew(app) == before
+    app.db.close()
