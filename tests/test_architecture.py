@@ -32,7 +32,7 @@ ROOMS = {
     "market.reference": 1_290,  # symbols from the SEC's own files, names written out; splits of prices
     "market.documents": 1_500,
     "market.statements": 3_090,  # lines told of segments
-    "market.financials": 4_400,  # kept years, faces of statements; splits however known, last quarters estimated
+    "market.financials": 4_650,  # kept years, faces; splits however known, last quarters estimated, doubts
     "market.insiders": 3_550,
     "market.holdings": 2_900,  # splits
     "market.prices": 550,

@@ -15,7 +15,7 @@ from typing import Any
 
 from finapi.core import days
 from finapi.core.errors import ParseError
-from finapi.market.financials import metrics, series, templates
+from finapi.market.financials import doubts, metrics, series, templates
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.figures import Cell, Figure, Missing
 from finapi.market.financials.periods import SAME, Period
@@ -236,3 +236,21 @@ def reproduced(named: Iterable[tuple[str, CompanyBook]]) -> dict[str, Any]:
                         period = f"{kind} {row.period.fiscal_year} {row.period.fiscal_period}"
                         wrong.append(f"{name} {period} {key}: {cell.value}, by its operands {told}")
     return {"cells": cells, "wrong": wrong}
+
+
+# ---- doubts
+
+
+def doubted(named: Iterable[tuple[str, CompanyBook]]) -> dict[str, Any]:
+    """How many cells of metrics the rows of years, quarters and years to date have, and those that are doubted."""
+    cells, found = 0, []
+    for name, held in named:
+        for kind in ("A", "Q", "YTD"):
+            listed = FigureSeries(held, kind, "latest")
+            for row in map(listed.row, listed.periods):
+                cells += sum(isinstance(row.cell(key), Figure) for key in metrics.mapping().metrics)
+                for key, check in doubts.of_row(row).items():
+                    period = f"{kind} {row.period.fiscal_year} {row.period.fiscal_period}"
+                    told, like = row.figure(key), check["implied"]
+                    found.append(f"{name} {period} {key}: {told}, by {check['rule']} {like}")
+    return {"cells": cells, "doubted": found}

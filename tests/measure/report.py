@@ -45,6 +45,7 @@ def measured(path: Path, truth: Path | None, tell: Callable[[str], None]) -> dic
             "figures": figures.shown(),
             "identities": accuracy.identities(held.values()),
             "reproduced": accuracy.reproduced(held.values()),
+            "doubted": accuracy.doubted(held.values()),
             "printed": printed_lines(path, books),
         }
     finally:
@@ -175,6 +176,9 @@ def lines(report: dict[str, Any]) -> list[str]:
     told = report["reproduced"]
     text += ["", f"cells that are the sum of their operands: {told['cells'] - len(told['wrong'])} of {told['cells']}"]
     text += [f"  {one}" for one in told["wrong"]]
+    told = report["doubted"]
+    text += ["", f"cells that are doubted: {len(told['doubted'])} of {told['cells']}"]
+    text += [f"  {one}" for one in told["doubted"]]
     return [*text, "", *printed_text(report["printed"])]
 
 

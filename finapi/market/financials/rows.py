@@ -14,6 +14,7 @@ from finapi.market.financials.figures import Cell, Figure, Missing, Operand
 from finapi.market.financials.metrics import Derived, Metric
 from finapi.market.financials.periods import SLACK, Period
 from finapi.market.financials.ratios import Compute, NoValue, Ratio
+from finapi.market.financials.templates import FailedCheck
 
 # The close of a share on the last trading day up to a day, as traded; or the reason code of why there is none.
 Price = Callable[[int], "Decimal | str"]
@@ -131,6 +132,8 @@ class RowView:
         self._used: dict[str, list[Input]] = {}
         self._asked: list[Input] = []
         self._earlier: dict[int, RowView | None] = {}
+        # Which figures are doubted, once that was asked.
+        self.doubted: dict[str, FailedCheck] | None = None
 
     def named(self) -> RowPeriod:
         """Which period it is."""
@@ -157,6 +160,11 @@ class RowView:
                 cell = self._ratio(ratios.catalogue().ratios[key])
             self._cells[key] = cell
         return cell
+
+    def figure(self, key: str) -> Decimal | None:
+        """The value of a cell, None where it is missing."""
+        cell = self.cell(key)
+        return cell.value if isinstance(cell, Figure) else None
 
     def _estimate(self, metric: Metric) -> Figure | None:
         """An average of a last quarter as that of the year less those before by their days; earnings of a share as

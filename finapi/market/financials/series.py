@@ -16,7 +16,7 @@ from finapi.core import guesses
 from finapi.core.days import EPOCH, iso
 from finapi.core.errors import invalid_param
 from finapi.core.records import Date
-from finapi.market.financials import metrics, ratios, splits, templates
+from finapi.market.financials import doubts, metrics, ratios, splits, templates
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.fact_book import Key, Vintage
 from finapi.market.financials.figures import Cell, Figure, HoleReason, Method, Missing, Status, holes, number, value_of
@@ -24,7 +24,7 @@ from finapi.market.financials.metrics import Metric
 from finapi.market.financials.periods import HALF, YEAR, Period
 from finapi.market.financials.rows import FigureSeries, Price, PriceSource, RowPeriod, RowView, definition
 from finapi.market.financials.splits import ShareSplit
-from finapi.market.financials.templates import Check, FilledTemplate
+from finapi.market.financials.templates import Check, FailedCheck, FilledTemplate
 from finapi.market.statements.facts import Decimals, decimals_of
 
 PROVENANCE = ("none", "summary", "full")
@@ -36,7 +36,7 @@ A_QUARTER = 90
 
 # What a figure is worth: as reported under the first tag, less for every step away from that.
 WORTH: dict[Method, int] = {"reported": 100, "mapped": 95, "derived": 85}
-A_PRIORITY, A_NOTE, LEAST, ESTIMATED = 5, 10, 50, 40
+A_PRIORITY, A_NOTE, LEAST, ESTIMATED, DOUBTED = 5, 10, 50, 40, 20
 
 
 class FactShown(TypedDict):
@@ -73,6 +73,7 @@ class Provenance(TypedDict):
     line: NotRequired[str]
     split_factor: NotRequired[Decimal]
     estimated: NotRequired[bool]
+    check: NotRequired[FailedCheck]
     concept: str | None
     tier: int | None
     method: Method | None
@@ -428,6 +429,8 @@ def summary(row: RowView, key: str, cell: Cell, totals: dict[str, Check]) -> Pro
         made["line"] = cell.line
     if figure and figure.estimated:
         made["estimated"] = True
+    if figure and (failed := doubts.of_cell(row, key)):
+        made |= {"calc_status": "inconsistent", "check": failed}
     return made
 
 
@@ -451,10 +454,10 @@ def concept_of(cell: Figure) -> str:
 
 
 def confidence(row: RowView, key: str, cell: Figure) -> int:
-    """From 0 to 100: 100 as reported under the first tag, less for other tags, formulas and derivations; never more
-    than that of an input."""
+    """From 0 to 100: 100 as reported under the first tag, less for other tags, formulas and derivations, for estimates
+    and what is doubted; never more than that of an input."""
     own = max(LEAST, WORTH[cell.method] - A_PRIORITY * max(0, cell.priority - 1) - A_NOTE * cell.noted)
-    own = ESTIMATED if cell.estimated else own
+    own = DOUBTED if doubts.of_cell(row, key) else ESTIMATED if cell.estimated else own
     inputs = () if key in metrics.mapping().metrics else row.inputs(key)
     return min([own, *(confidence(one.row, one.key, one.cell) for one in inputs if isinstance(one.cell, Figure))])
 

@@ -111,6 +111,15 @@ def _statement(entry: Mapping[str, str]) -> Statement:
 Check = Literal["consistent", "inconsistent", "unchecked"]
 
 
+class FailedCheck(TypedDict):
+    """Why a figure is doubted: by which check, with which other keys, and what it would be without its error. By
+    ``input``: something that it is made of is doubted."""
+
+    rule: Literal["sum", "eps_times_shares", "neighbours", "input"]
+    keys: list[str]
+    implied: Decimal | None
+
+
 class FilledLine(TypedDict):
     """A line of a template in one row."""
 
@@ -247,7 +256,7 @@ def receipt(total: Total, cell_of: CellOf) -> Receipt:
             if summed is None:
                 continue
             operands, value, slack = summed
-            tolerance, residual = _slack(cell) + slack, cell.value - value
+            tolerance, residual = rounding(cell) + slack, cell.value - value
             close = abs(residual) <= tolerance
             if made["status"] == "unchecked" or close:
                 made |= {"recomputed": number(value), "residual": number(residual), "tolerance": number(tolerance)}
@@ -267,13 +276,13 @@ def _summed(terms: Sequence[Term], cell_of: CellOf) -> tuple[list[SignedKey], De
         if isinstance(cell, Figure) and len(cell.line) == 1:
             operands.append({"key": term.names[0], "sign": term.sign})
             value += term.sign * cell.value
-            slack += _slack(cell)
+            slack += rounding(cell)
         elif not (term.optional and isinstance(cell, Missing) and cell.reason in reasons.NO_SUCH_LINE):
             return None
     return operands, value, slack
 
 
-def _slack(figure: Figure) -> Decimal:
+def rounding(figure: Figure) -> Decimal:
     """How far a figure may be from the truth by its rounding: half a unit of its last place, for each operand."""
     return sum((HALF.scaleb(-precision(one.value, one.decimals)) for _, _, one in figure.operands), Decimal(0))
 

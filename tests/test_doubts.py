@@ -1,0 +1,210 @@
+"""Figures that filers got wrong in scale or sign: which are doubted and by what, and which are only unusual."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from finapi import app as apps
+from finapi.core.clock import SystemClock
+from finapi.core.config import Config
+from finapi.market.documents.identify import Given
+from finapi.market.financials import company_books, doubts, series
+from finapi.market.financials.company_books import CompanyBook
+from finapi.market.financials.rows import FigureSeries
+from finapi.market.intake import ingest
+from tests.conftest import SHARED, needs_shared
+from tests.figures import Fact, filing, held, named
+from tests.measure import accuracy
+
+FILINGS = [filing(f"k{year}", "10-K", f"20{year + 1}-02-01", fiscal_year=2000 + year) for year in (20, 21, 22)]
+TAGS = {
+    "eps": "EarningsPerShareBasic",
+    "diluted": "EarningsPerShareDiluted",
+    "shares": "WeightedAverageNumberOfSharesOutstandingBasic",
+    "diluted_shares": "WeightedAverageNumberOfDilutedSharesOutstanding",
+    "income": "NetIncomeLoss",
+    "pretax": "IncomeLossFromContinuingOperationsBeforeIncomeTaxesExtraordinaryItemsNoncontrollingInterest",
+    "tax": "IncomeTaxExpenseBenefit",
+    "discontinued": "IncomeLossFromDiscontinuedOperationsNetOfTax",
+    "common": "NetIncomeLossAvailableToCommonStockholdersBasic",
+    "preferred": "PreferredStockDividendsIncomeStatementImpact",
+    "revenue": "Revenues",
+    "assets": "Assets",
+    "held": "CommonStockSharesOutstanding",
+}
+INSTANTS = ("assets", "held")
+RIGHT = {"eps": "2.10", "shares": "1000000", "income": "2100011", "revenue": "9000000", "assets": "50000000"}
+TAXED = {"pretax": "3000007", "tax": "899996"}
+
+
+def company(*years: dict[str, str]) -> CompanyBook:
+    """A company that reports these figures in one year after another."""
+    facts: list[Fact] = []
+    for place, figures in enumerate(years):
+        year = 2020 + place
+        for name, value in figures.items():
+            start = None if name in INSTANTS else f"{year}-01-01"
+            facts.append((TAGS[name], start, f"{year}-12-31", value, f"k{20 + place}"))
+    return held(FILINGS[: len(years)], facts)
+
+
+def doubted(one: CompanyBook, year: int = 2020) -> dict[str, tuple[str, Decimal | None]]:
+    rows = FigureSeries(one, "A", "latest")
+    found = doubts.of_row(rows.row(named(rows.periods, f"{year} FY")))
+    return {key: (check["rule"], check["implied"]) for key, check in found.items()}
+
+
+def test_figures_that_fit_are_not_doubted() -> None:
+    assert doubted(company(RIGHT | TAXED | {"held": "1020000", "diluted": "2.05", "diluted_shares": "1024000"})) == {}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "key", "implied"),
+    [
+        ({"shares": "1000"}, "weighted_average_shares_basic", 1_000_000),
+        ({"shares": "1"}, "weighted_average_shares_basic", 1_000_000),
+        ({"shares": "1000000000"}, "weighted_average_shares_basic", 1_000_000),
+        # Two classes that share in the income differently, and preferred dividends that no line tells.
+        ({"shares": "1000", "eps": "1.60"}, "weighted_average_shares_basic", 1_000_000),
+        ({"eps": "2100"}, "eps_basic", Decimal("2.1")),
+        ({"eps": "0.0021"}, "eps_basic", Decimal("2.1")),
+        ({"eps": "0"}, "eps_basic", Decimal("2.1")),
+        ({"eps": "-2.10"}, "eps_basic", Decimal("2.1")),
+        ({"diluted": "0.01", "diluted_shares": "1050000"}, "eps_diluted", 2),
+        ({"held": "1010"}, "shares_outstanding", 1_010_000),
+        ({"income": "2101", "held": "1000000"}, "net_income", 2_101_000),
+    ],
+)
+def test_earnings_of_a_share_times_shares_show_which_figure_is_wrong(
+    wrong: dict[str, str], key: str, implied: Decimal
+) -> None:
+    assert doubted(company(RIGHT | wrong)) == {key: ("eps_times_shares", implied)}
+
+
+@pytest.mark.parametrize(
+    "unusual",
+    [
+        {"eps": "0.65"},
+        {"eps": "1.50"},
+        {"eps": "-0.30", "common": "-300000"},
+        {"eps": "-0.30", "preferred": "2400000"},
+        {"eps": "0", "income": "20000"},
+        {"eps": "0.02", "income": "20000"},
+        {"income": "0", "eps": "0"},
+        {"shares": "0"},
+        {"held": "3500000"},
+    ],
+    ids=[
+        *("preferred dividends that no line tells", "two classes", "a loss to common", "preferred dividends"),
+        *("less than a cent", "two cents", "nothing earned", "no shares", "shares issued since"),
+    ],
+)
+def test_what_is_only_unusual_is_not_doubted(unusual: dict[str, str]) -> None:
+    assert doubted(company(RIGHT | unusual)) == {}
+
+
+def test_all_counts_of_a_filing_in_thousands_are_doubted() -> None:
+    found = doubted(company(RIGHT | {"shares": "1000", "held": "1010"}))
+    assert {key: implied for key, (_, implied) in found.items()} == {
+        "weighted_average_shares_basic": 1_000_000,
+        "shares_outstanding": 1_010_000,
+    }
+
+
+@pytest.mark.parametrize(
+    ("wrong", "key", "implied"),
+    [
+        ({"tax": "-899996"}, "income_tax", 899_996),
+        ({"tax": "899.996"}, "income_tax", 899_996),
+        ({"pretax": "-3000007"}, "pretax_income", 3_000_007),
+        ({"discontinued": "-500001", "income": "2600012", "eps": "2.60"}, "discontinued_operations", 500_001),
+    ],
+)
+def test_a_sum_that_adds_up_but_for_one_error_shows_it(wrong: dict[str, str], key: str, implied: int) -> None:
+    assert doubted(company(RIGHT | TAXED | wrong)) == {key: ("sum", implied)}
+
+
+@pytest.mark.parametrize(
+    "unusual",
+    [
+        {"tax": "899997"},
+        {"tax": "20", "income": "3000027", "eps": "3.00"},
+        {"tax": "-100005", "income": "3100012", "eps": "3.10"},
+        {"pretax": "2500003"},
+    ],
+    ids=["rounding", "a small difference", "a tax that came back", "a line that is missing"],
+)
+def test_a_sum_that_no_single_error_explains_doubts_nothing(unusual: dict[str, str]) -> None:
+    assert doubted(company(RIGHT | TAXED | unusual)) == {}
+
+
+def test_a_figure_a_thousand_times_as_much_as_before_and_after_is_doubted() -> None:
+    years = [{"income": "1", "assets": value, "revenue": "5"} for value in ("40000", "42000000", "45000")]
+    assert doubted(company(*years), 2021) == {"total_assets": ("neighbours", 42_000)}
+    assert doubted(company(*years), 2020) == doubted(company(*years), 2022) == {}
+
+
+@pytest.mark.parametrize(
+    "values", [("40", "42000", "45000"), ("40", "42000", "9"), ("40", "0", "45"), ("-4", "4000", "-4")]
+)
+def test_growth_is_no_error_of_scale(values: tuple[str, ...]) -> None:
+    years = [{"income": "1", "assets": value, "revenue": "5"} for value in values]
+    assert doubted(company(*years), 2021) == {}
+
+
+def test_counts_that_earnings_bear_out_are_right_though_those_beside_them_are_in_thousands() -> None:
+    years = [RIGHT | {"shares": "1000"}, RIGHT, RIGHT | {"shares": "1000"}]
+    assert doubted(company(*years), 2021) == {}
+
+
+def cells(one: CompanyBook, *keys: str) -> dict[str, Any]:
+    question = series.SeriesQuestion(metrics=keys, provenance="summary", years="2020")
+    (row,) = series.answer(one, question)[0]["rows"]
+    return dict(row["metrics"])
+
+
+def test_a_doubted_figure_stays_as_tagged_and_says_by_which_check() -> None:
+    cell = cells(company(RIGHT | TAXED | {"tax": "-899996"}), "income_tax")["income_tax"]
+    assert (cell["value"], cell["calc_status"], cell["confidence"]) == (-899_996, "inconsistent", 20)
+    assert cell["check"] == {"rule": "sum", "keys": ["net_income", "pretax_income"], "implied": 899_996}
+
+
+def test_ratios_made_of_a_doubted_figure_say_so() -> None:
+    found = cells(company(RIGHT | {"shares": "1000", "held": "1000"}), "book_value_per_share", "net_margin", "revenue")
+    found |= cells(company(RIGHT | {"income": "2100", "held": "1000000"}), "net_margin", "roa", "fcf_to_ni")
+    margin = found["net_margin"]
+    assert (margin["calc_status"], margin["confidence"]) == ("inconsistent", 20)
+    assert margin["check"] == {"rule": "input", "keys": ["net_income"], "implied": None}
+    # What is missing anyway, and what is made of other figures, says nothing.
+    assert "check" not in found["fcf_to_ni"]
+    assert "check" not in found["revenue"]
+
+
+# Whose figures of 2009q3 are doubted, each judged by hand: counts of shares tagged in thousands or millions or with
+# three zeros too many, taxes and discontinued operations under the opposite sign, and a line of Public Storage that
+# tags what dilution takes off as diluted earnings of a share.
+JUDGED = {
+    *(5272, 29915, 38074, 47111, 60086, 67716, 68505, 88205, 92230, 92380, 277948, 751652, 753308, 818479, 833081),
+    *(885721, 941548, 1002638, 1051470, 1094093, 1163165),
+    *(37748, 45012, 888228, 899881, 909281, 944868, 1037016, 1039684, 1126294, 1130310),
+    1393311,
+}
+
+
+@needs_shared
+@pytest.mark.slow
+def test_of_a_quarter_of_all_filers_only_errors_are_doubted() -> None:
+    app = apps.in_memory(Config(), SystemClock())
+    try:
+        ingest.run(app, [SHARED / "edgar" / "fsds" / "2009q3.zip"], Given(), lambda outcome: None)
+        with app.db.read() as tx:
+            books = {cik: company_books.read(tx, cik) for cik in company_books.ciks(tx)}
+    finally:
+        app.db.close()
+    found = accuracy.doubted((str(cik), book) for cik, book in books.items())
+    # At most one in a thousand may be a false alarm; none of these is.
+    assert {int(one.split()[0]) for one in found["doubted"]} <= JUDGED
+    assert (found["cells"] > 55_000, len(found["doubted"]) > 150) == (True, True)
