@@ -29,7 +29,7 @@ ROOMS = {
     "app": 265,
     "accounts": 2_630,  # the audit log
     "delivery": 1_725,  # failed deliveries of all accounts
-    "market.reference": 1_290,  # symbols from the SEC's own files, names written out; splits of prices
+    "market.reference": 1_300,  # symbols from the SEC's own files, names written out; splits of prices
     "market.documents": 1_500,
     "market.statements": 3_090,  # lines told of segments
     "market.financials": 4_650,  # kept years, faces; splits however known, last quarters estimated, doubts
@@ -40,7 +40,7 @@ ROOMS = {
     "market.intake": 1_870,  # the html beside a filing
     "market.demo": 150,
     "ops": 1_300,
-    "web.http": 1_485,  # an answer compressed once
+    "web.http": 1_495,  # an answer compressed once
     "web.html": 900,  # filed HTML made inert
     "web.accounts": 785,
     "web.filings": 600,

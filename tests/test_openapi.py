@@ -154,7 +154,7 @@ def test_an_example_is_a_value_that_the_parameter_takes(route: Route, param: Par
 @pytest.mark.parametrize(
     ("name", "schema"),
     [
-        ("ticker", {"type": "string", "minLength": 1, "maxLength": 1000}),
+        ("ticker", {"type": "string", "pattern": "^[./ -]*[0-9A-Za-z][0-9A-Za-z./ -]*$", "maxLength": 12}),
         ("period", {"type": "string", "enum": ["A", "Q"], "default": "A"}),
         ("form_type", {"type": "string", "minLength": 1, "maxLength": 1000}),
         ("year", {"type": "integer", "minimum": 1900, "maximum": 2200}),
@@ -315,4 +315,4 @@ def test_a_refusal_fits_the_error(app: App, user: users.NewUser, path: str, stat
 def test_a_document_is_no_larger_than_a_reader_can_take() -> None:
     document_bytes = dumps(DOCUMENT)
     assert len(document_bytes) < 900_000
-    assert len(deflated(document_bytes).ended()) < 90_000
+    assert len(deflated(document_bytes).ended()) < 92_000  # patterns of ids, the metrics of a proof

@@ -16,6 +16,8 @@ from finapi import __version__
 from finapi.accounts import users
 from finapi.core import passwords
 from finapi.core.errors import STATUS_OF
+from finapi.market.documents.metadata import UNFILED
+from finapi.market.holdings import quarters
 from finapi.store import idempotency
 from finapi.web.accounts.webhook_bodies import EVENTS
 from finapi.web.http.call import GATEWAY_ZONES, PAGING_HEADERS, WINDOW_HEADER, Route, operation_id
@@ -23,12 +25,19 @@ from finapi.web.http.params import GREATEST, GREATEST_INTEGER, MAX_LENGTH, MAX_T
 from finapi.web.http.schema import DATE, INTEGER, TEXT, TIME, Schema, array, const, enum, nullable
 from finapi.web.http.tables import CSV, FORMATS, MAX_ROWS, NDJSON, csv_table, json_lines
 
+_ACCESSION = "[0-9]{18}|[0-9]{10}-[0-9]{2}-[0-9]{6}"
+# What texts of a kind look like, as far as a schema can tell: a CUSIP's check digit is left to its format.
 _TYPES: dict[str, Schema] = {
     "integer": {"type": "integer"},
     "number": {"type": "number"},
     "boolean": {"type": "boolean"},
     "date": DATE,
-    "quarter": DATE,
+    "quarter": {**DATE, "pattern": f"^{quarters.PATTERN}$"},
+    "cik": {"type": "string", "pattern": "^0*[1-9][0-9]*$", "maxLength": 10},
+    "ticker": {"type": "string", "pattern": "^[./ -]*[0-9A-Za-z][0-9A-Za-z./ -]*$", "maxLength": 12},
+    "accession": {"type": "string", "pattern": f"^({_ACCESSION})$"},
+    "any_accession": {"type": "string", "pattern": f"^({_ACCESSION}|{UNFILED}[0-9a-f]{{16}})$"},
+    "cusip": {"type": "string", "format": "cusip", "pattern": "^[0-9A-Za-z*@# ]*[0-9] *$"},
     "email": {"type": "string", "format": "email"},
     "new_password": {
         "type": "string",
@@ -213,6 +222,10 @@ def _body(route: Route) -> dict[str, Any]:
     required = [field.name for field in fields if field.required]
     if required:
         schema["required"] = required
+    for field in (field for field in fields if field.instead_of):
+        # Where both are missing or hold nothing it does not fit.
+        none: Any = {"maxItems": 0} if field.kind == "words" else False
+        schema["not"] = {"properties": {field.name: none, field.instead_of: none}}
     shown = {field.name: _example(field) for field in fields if field.required or field.example != ""}
     described = f"A JSON object of at most {route.body_limit:,} bytes."
     content = {"application/json": {"schema": schema, "example": shown}}
@@ -257,10 +270,11 @@ def _schema(param: Param) -> Schema:
     body, allowed = param.place == "body", _told(param.values)
     text: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT if body else MAX_LENGTH}
     if param.kind == "words":
-        if body:
-            return array(enum(*allowed)) if allowed else {**array(text), "maxItems": MAX_WORDS}
-        word = enum(*allowed) if allowed else {"type": "string", "minLength": 1}
-        return {**array(word), "minItems": 1, "maxItems": MAX_WORDS}
+        plain = text if body else {"type": "string", "minLength": 1}
+        words = array(enum(*allowed) if allowed else _TYPES.get(param.each, plain))
+        least = param.least or (0 if body else 1)
+        bounds = {"maxItems": param.most or MAX_WORDS, **({"minItems": least} if least else {})}
+        return words if body and allowed else words | bounds
     if param.kind == "boolean" and allowed:
         return {"type": "boolean", "enum": [word == "true" for word in allowed]}
     if param.kind == "sort":
@@ -272,9 +286,14 @@ def _schema(param: Param) -> Schema:
         return {"anyOf": [enum(*allowed), {**array(one), "minItems": 1, "maxItems": 1}]}
     if allowed:
         return enum(*allowed)
+    if param.pattern:
+        text = {"type": "string", "pattern": f"^({param.pattern})$"}
     if param.kind == "word":
-        return {**text, "type": ["string", "integer"]}
+        text["type"] = ["string", "integer"]
+        text |= {"minimum": param.least, "maximum": param.most} if param.least is not None else {}
     schema = dict(_TYPES.get(param.kind, text))
+    if isinstance(param.default, str) and "pattern" in schema:
+        schema = {"type": "string", "pattern": f"^({param.default}|{schema['pattern'].strip('^$')})$"}
     if param.kind in ("integer", "number") and param.clamp is not True:
         greatest = GREATEST_INTEGER if param.kind == "integer" and not body else GREATEST
         schema["minimum"] = -greatest if param.least is None else param.least

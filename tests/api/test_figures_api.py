@@ -257,9 +257,12 @@ def test_a_figure_that_stands_only_with_dimensions_is_a_hole_and_not_a_sum(app: 
     assert [one["points"][0]["value"] for one in series] == [1023, 2000]
 
 
-def test_segments_need_a_concept_or_a_metric(caller: Client) -> None:
-    for query in ({"cik": "77"}, {"cik": "77", "concept": "Revenues", "metric": "revenue"}):
-        assert caller.get(XBRL + "segments", query=query).verdict[:2] == (400, "INVALID_PARAM")
+def test_segments_are_of_a_concept_or_a_metric_and_of_revenue_without_either(caller: Client) -> None:
+    assert asked(caller, "segments", {"cik": "77"})["data"]["concept_or_metric"] == "revenue"
+    for wrong in ({"concept": "Revenues", "metric": "revenue"}, {"metric": "revenues"}):
+        refused = caller.get(XBRL + "segments", query={"cik": "77", **wrong})
+        assert refused.verdict[:2] == (400, "INVALID_PARAM")
+    assert refused.json["details"] == {"param": "metric", "expected": "a primitive key", "nearest": ["revenue"]}
 
 
 def test_the_shares_of_a_company_with_one_class(caller: Client) -> None:

@@ -596,7 +596,7 @@ def test_an_unfiled_report_is_found_by_its_name(app: App, client: Client) -> Non
     assert resolved(answer)[0] == "unfiled-0123456789abcdef"
 
 
-@pytest.mark.parametrize("accession", ["0001234567-25-000002", "000000000000000000", "unfiled-00"])
+@pytest.mark.parametrize("accession", ["0001234567-25-000002", "000000000000000000", "unfiled-0000000000000000"])
 def test_a_filing_that_is_not_held_is_404(app: App, client: Client, accession: str) -> None:
     answer = client.get(f"/api/v1/xbrl/filing/{accession}/statements")
     assert refused(answer, 404, "NOT_FOUND") == {}

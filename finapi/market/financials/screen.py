@@ -24,6 +24,7 @@ from finapi.store.db import Transaction
 # The names in wire.json: the derived figures and the ratios. The parameters of routes are made of them, at each start:
 # read off the headings of the catalogues, which take a hundred times as long to read whole.
 KEYS = (*metrics.keys("metrics.toml", "derived"), *metrics.keys("ratios.toml", "ratio"))
+PRIMITIVES = tuple(metrics.keys("metrics.toml", "metric"))
 
 _PLACES = {key: place for place, key in enumerate(KEYS)}
 

@@ -48,6 +48,11 @@ def division(text: str) -> str:
     return _sector(text).division
 
 
+def names(of: str = "sector") -> tuple[str, ...]:
+    """The names of all sectors, or (of "division") their letters."""
+    return tuple(dict.fromkeys(getattr(one, of) for one in _groups().values()))
+
+
 def named(text: str) -> str:
     """The name of a sector that is given so."""
     return _sector(text).sector
@@ -68,8 +73,7 @@ def _sector(text: str) -> Industry:
     for one in _groups().values():
         if wanted in (one.division.lower(), _squeezed(one.sector)):
             return one
-    names = list(dict.fromkeys(one.sector for one in _groups().values()))
-    raise invalid_param("sector", "Unknown sector.", allowed=names)
+    raise invalid_param("sector", "Unknown sector.", allowed=list(names()))
 
 
 def _squeezed(text: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from finapi.core.errors import ApiError, invalid_param
+from finapi.core.errors import ApiError
 from finapi.core.records import Date
 from finapi.market.financials import dictionary
 from finapi.market.financials.dictionary import DictionaryEntry
 from finapi.market.financials.metrics import mapping
-from finapi.market.financials.rows import FigureSeries, definition
+from finapi.market.financials.rows import FigureSeries
+from finapi.market.financials.screen import KEYS, PRIMITIVES
 from finapi.market.financials.series import CellProof, ProofPeriod, proof
 from finapi.web.financials import series
 from finapi.web.financials.series import CompanyNames
@@ -25,7 +26,13 @@ PARAMS = (
 )
 PROOF_PARAMS = (
     *series.COMPANY,
-    Param("metric", required=True, help="Key of a metric, derived figure or ratio.", example="revenue"),
+    Param(
+        "metric",
+        required=True,
+        allowed=(*PRIMITIVES, *KEYS),
+        example="revenue",
+        help="Key of a metric, derived figure or ratio.",
+    ),
     series.PERIOD,
     Param("fiscal_year", "integer", least=1900, most=2200, help="The row's fiscal year.", example="2024"),
     Param("fiscal_period", help="The row's fiscal period: FY, Q1 to Q4; needed for quarters.", example="FY"),
@@ -92,8 +99,6 @@ def proof_of_cell(call: Call) -> Response:
     """What is behind one cell of a series."""
     params = call.params
     key = params["metric"]
-    if definition(key) is None:
-        raise invalid_param("metric", f"{key} is not a metric or ratio.", expected="a key of /xbrl/dictionary")
     with call.app.db.read() as tx:
         company = series.selected(tx, params)
         held = series.book_of(call, tx, company, params["as_of"], series.currency_of(params))

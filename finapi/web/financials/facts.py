@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TypedDict
 
@@ -17,7 +16,7 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import ACCESSION, OFFSET, Field, Param, limit
 from finapi.web.http.schema import Answer, Envelope, Windows
 
-_TICKER = Param("ticker", help="The company, by ticker (any spelling) or CIK.", example="AAPL")
+_TICKER = Param("ticker", "ticker", help="The company, by ticker (any spelling) or CIK.", example="AAPL")
 _LIMIT = limit(100, 1_000)
 _DATES = (
     Param("date_from", "date", window=True, help="The earliest end of a period.", example="2024-01-01"),
@@ -59,11 +58,12 @@ CONCEPT_PARAMS = (
 )
 AGGREGATE_BODY = (
     Field("concept", "text", required=True, help="With or without taxonomy.", example="us-gaap:Assets"),
-    Field("period", "word", required=True, help="A calendar year or quarter: 2024, 2024Q3.", example="2024"),
-    Field("sector", "text", nullable=True, help="A sector of the SIC, by name or letter.", example="D"),
+    Field("period", "word", required=True, least=1900, most=2099, pattern="(?:CY)?(?:19|20)[0-9]{2}(?:-?Q[1-4])?",
+          help="A calendar year or quarter: 2024, 2024Q3.", example="2024"),
+    Field("sector", nullable=True, allowed=(*sectors.names(), *sectors.names("division")), open=True,
+          help="A sector of the SIC, by name or letter.", example="D"),
     Field("tickers", "words", nullable=True, help="Only these companies.", example=["AAPL", "NFLX"]),
-)
-_PERIOD = re.compile(r"(?:CY)?((?:19|20)[0-9]{2})(?:-?Q([1-4]))?")
+)  # fmt: skip
 
 
 class FactPage(TypedDict):
@@ -187,10 +187,8 @@ def by_concept(call: Call) -> Response:
 def aggregate(call: Call) -> Response:
     """One figure of each company for a calendar year or quarter, added up."""
     body = call.body
-    found = _PERIOD.fullmatch(body["period"])
-    if found is None:
-        raise invalid_param("period", "period must be a year or a quarter.", expected="2024 or 2024Q3")
-    year, quarter = int(found[1]), int(found[2]) if found[2] else None
+    year, _, ended = body["period"].removeprefix("CY").partition("Q")
+    year, quarter = int(year.rstrip("-")), int(ended) if ended else None
     sector = body.get("sector")
     if sector is not None:
         sector = sectors.named(sector)

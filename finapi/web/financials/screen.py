@@ -39,7 +39,7 @@ PARAMS = (
     OFFSET,
 )
 VALUATION_PARAMS = (
-    in_path("id", help="Ticker (any spelling) or CIK.", example="AAPL"),
+    in_path("id", "ticker", help="Ticker (any spelling) or CIK.", example="AAPL"),
     series.PERIOD,
     replace(series.YEARS, default="5"),
     series.AS_OF,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from finapi.core import days
+from finapi.core import days, guesses
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date
 from finapi.market.financials import segments
+from finapi.market.financials.screen import PRIMITIVES
 from finapi.market.financials.segments import SegmentMember, ShareClass
 from finapi.market.financials.series import SeriesQuestion, years_shown
 from finapi.web.financials import series
@@ -21,7 +22,7 @@ PARAMS = (
     *series.COMPANY,
     Param("axis", help="The axis; without one the axis with most figures.", example="srt:ProductOrServiceAxis"),
     Param("concept", help="A concept; a bare name is us-gaap.", example="us-gaap:Revenues"),
-    Param("metric", help="A metric instead of a concept.", example="revenue"),
+    Param("metric", help="A metric instead of a concept; revenue without either.", example="revenue"),
     Param("period", default="A", allowed=("A", "Q"), help="A: fiscal years. Q: quarters.", example="A"),
     series.YEARS,
     series.AS_OF,
@@ -84,23 +85,26 @@ CLASSES_SHAPE = Envelope[ShareClassData, ShareClassMeta]
 
 def by_axis(call: Call) -> Response:
     """Figures of a concept or metric by the members of an axis."""
-    params = call.params
-    if (params["concept"] is None) == (params["metric"] is None):
-        raise invalid_param("metric", "Either a concept or a metric is required.", expected="concept or metric")
+    params, concept = call.params, call.params["concept"]
+    if concept is not None and params["metric"] is not None:
+        raise invalid_param("metric", "Only one of concept and metric can be asked for.", expected="concept or metric")
+    metric = params["metric"] or "revenue"
     question = SeriesQuestion(params["period"], years=params["years"], basis=params["basis"], as_of=params["as_of"])
     with call.app.db.read() as tx:
         company = series.selected(tx, params)
         held = series.book_of(call, tx, company, params["as_of"])
-        concepts = segments.concepts_of(params["concept"], params["metric"], held.industry)
+        concepts = segments.concepts_of(concept, metric, held.industry)
         if not concepts:
-            raise invalid_param("metric", f"{params['metric']} is not a metric.", expected="a primitive key")
+            near = guesses.nearest(metric, PRIMITIVES)
+            message = f"{metric[: guesses.MAX_GUESSED]} is not a metric{guesses.did_you_mean(near)}"
+            raise invalid_param("metric", message, expected="a primitive key", nearest=near)
         found = segments.by_axis(tx, company.cik, held, concepts, question, params["axis"])
     data: SegmentData = {
         **series.names(company),
         "covered": bool(found.members),
         "phase": "ready",
         "axis": found.axis,
-        "concept_or_metric": params["concept"] or params["metric"],
+        "concept_or_metric": concept or metric,
         "period": params["period"],
         "series": found.members,
     }

@@ -26,8 +26,8 @@ from finapi.web.http.params import OFFSET, Field, Param, cursor
 from finapi.web.http.schema import Envelope
 
 COMPANY = (
-    Param("ticker", help="Ticker (any spelling) or CIK.", example="AAPL"),
-    Param("cik", help="CIK, bare or padded; instead of a ticker.", example="320193"),
+    Param("ticker", "ticker", help="Ticker (any spelling) or CIK.", example="AAPL"),
+    Param("cik", "cik", help="CIK, bare or padded; instead of a ticker.", example="320193"),
 )
 AS_OF = Param("as_of", "date", help="Only what was filed up to this day.", example="2025-12-31")
 BASIS = Param(
@@ -65,7 +65,8 @@ SELECTION = (
     BASIS,
     AS_OF,
 )
-CURRENCY = Param("currency", help="The currency of the series instead of the one mostly reported in.", example="USD")
+CURRENCY = Param("currency", pattern="[A-Za-z]{3}", example="USD",
+                 help="The currency of the series instead of the one mostly reported in.")  # fmt: skip
 PARAMS = (
     *COMPANY,
     *SELECTION,
@@ -96,7 +97,7 @@ PARAMS = (
     ),
     Param("limit", "integer", default=5000, least=1, most=5000, clamp=True, help="Rows, at most 5,000.", example="40"),
     OFFSET,
-    cursor("MTk2MjI6NA"),
+    cursor("MTk2MjI6NA", "[0-9A-Za-z_-]{4,12}"),
     Param(
         "layout",
         default="wide",
@@ -175,9 +176,7 @@ def selected(tx: Transaction, params: Mapping[str, Any]) -> Company:
     named = [params[name] for name in ("ticker", "cik") if params.get(name)]
     if not named:
         raise invalid_param("ticker", "A ticker or a cik is required.", expected="ticker or cik")
-    if params.get("cik") and not params["cik"].isdigit():
-        raise invalid_param("cik", "cik must be a number.", expected="CIK of at most ten digits")
-    found = [companies.find(tx, text) for text in named]
+    found = [companies.find(tx, str(one)) for one in named]
     if len({company.cik for company in found}) > 1:
         raise invalid_param("cik", "ticker and cik name two companies.", expected="one of them")
     return found[0]
@@ -196,13 +195,9 @@ def question_of(params: Mapping[str, Any]) -> SeriesQuestion:
 
 
 def currency_of(params: Mapping[str, Any]) -> str | None:
-    """The currency that a call asks for; INVALID_PARAM for what is no code of one."""
+    """The currency that a call asks for."""
     currency: str | None = params.get("currency")
-    if currency is None:
-        return None
-    if not (len(currency) == 3 and currency.isascii() and currency.isalpha()):
-        raise invalid_param("currency", "currency must be a code of three letters.", expected="USD")
-    return currency.upper()
+    return None if currency is None else currency.upper()
 
 
 def book_of(
@@ -255,8 +250,8 @@ def _series(
 
 BATCH_MAX = 20
 BATCH_BODY = (
-    Field("tickers", "words", help="Tickers.", example="AAPL"),
-    Field("ciks", "words", help="CIKs, instead or beside.", example="320193"),
+    Field("tickers", "words", most=BATCH_MAX, help="Tickers.", example="AAPL"),
+    Field("ciks", "words", most=BATCH_MAX, instead_of="tickers", help="CIKs, instead or beside.", example="320193"),
     Field("metrics", "words", help="As in /xbrl/timeseries.", example="revenue"),
     Field("period", "text", allowed=KINDS, help="As in /xbrl/timeseries.", example="A"),
     Field("years", "word", help="As in /xbrl/timeseries.", example="5"),

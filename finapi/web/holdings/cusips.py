@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import TypedDict
 
-from finapi.core.errors import ApiError, invalid_param
+from finapi.core.errors import ApiError
 from finapi.core.records import Date, made
 from finapi.edgar import cusip
 from finapi.market.holdings import flows, funds
@@ -24,7 +25,8 @@ CUSIP_PARAMS = (CUSIP,)
 TICKER_PARAMS = (TICKER,)
 _PAGE = (limit(MAX_SECURITIES, MAX_SECURITIES, "Securities"), OFFSET)
 CIK_PARAMS = (CIK, *_PAGE)
-CUSIP6_PARAMS = (in_path("cusip6", help="The first six characters of a CUSIP.", example="037833"), *_PAGE)
+_CUSIP6 = in_path("cusip6", help="The first six characters of a CUSIP.", example="037833")
+CUSIP6_PARAMS = (replace(_CUSIP6, pattern="[0-9A-Za-z]{6}"), *_PAGE)
 SEARCH_PARAMS = (
     Param("q", required=True, help="A CUSIP, a ticker or words of a name, or how they begin.", example="apple"),
     limit(50, 200),
@@ -35,7 +37,10 @@ AUTOCOMPLETE_PARAMS = (
     limit(50, 100),
     OFFSET,
 )
-BATCH_BODY = (Field("cusips", "words", required=True, help=f"At most {MAX_BATCH} CUSIPs.", example=["037833100"]),)
+BATCH_BODY = (
+    Field("cusips", "words", required=True, least=1, most=MAX_BATCH, help=f"At most {MAX_BATCH} CUSIPs.",
+          example=["037833100"]),
+)  # fmt: skip
 
 
 class SecurityAnswer(Answer, Security):
@@ -93,8 +98,6 @@ def _page(call: Call, found: list[Security], **members: str | None) -> Response:
 def of_issuer(call: Call) -> Response:
     """The CUSIPs that begin with the six characters of an issuer."""
     cusip6 = call.params["cusip6"].upper()
-    if len(cusip6) != 6 or not cusip6.isascii() or not cusip6.isalnum():
-        raise invalid_param("cusip6", "cusip6 must be six letters and digits.", expected="037833")
     with call.app.db.read() as tx:
         first = next(iter(securities.by_issuer(tx, cusip6, 1, 0)), None)
         found = securities.by_issuer(tx, cusip6, *_place(call))
@@ -120,8 +123,6 @@ BATCH = answer(results=list[CusipResult], meta=part(requested=int, resolved=int,
 def batch(call: Call) -> Response:
     """Several CUSIPs at once; each whose ticker is not known says why."""
     given = call.body["cusips"]
-    if not 1 <= len(given) <= MAX_BATCH:
-        raise invalid_param("cusips", f"cusips must be 1 to {MAX_BATCH} CUSIPs.", expected="list of CUSIPs")
     checked = [_checked(text) for text in given]
     with call.app.db.read() as tx:
         known = securities.many(tx, [number for number in checked if number])

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Annotated, Any, TypedDict
 
 from finapi.core.clock import iso
-from finapi.core.errors import ApiError, invalid_param
+from finapi.core.errors import ApiError
 from finapi.core.records import Date, OneOf, Time, made
 from finapi.market.financials import reasons
 from finapi.market.holdings import flows, funds, quarters
@@ -25,14 +25,13 @@ from finapi.web.http.schema import answer, part
 MAX_INDUSTRIES = 50
 MAX_BASKET = 50
 
-QUARTER = Param("quarter", default="latest", help="End of a quarter, or latest.", example="2026-03-31")
+QUARTER = Param("quarter", "quarter", default="latest", help="End of a quarter, or latest.", example="2026-03-31")
 
 
-def _quarter(tx: Transaction, text: str, name: str = "quarter") -> str:
+def _quarter(tx: Transaction, period: str) -> str:
     """A quarter for which finapi has holdings; NOT_COVERED for another."""
-    if text == "latest":
+    if period == "latest":
         return funds.latest_quarter(tx)
-    period: str = Param(name, "quarter").read(text)
     held = funds.available_quarters(tx)
     if period not in held:
         raise ApiError("NOT_COVERED", "finapi has no 13F holdings for this quarter.", details={"covered_periods": held})
@@ -138,8 +137,8 @@ def by_ticker(call: Call) -> Response:
 
 # ---- sectors and industries
 
-_COMPARED = Param("compare", "quarter")
-_COMPARE = Param("compare", help="End of a quarter to compare with, or prev: the one before.", example="2025-12-31")
+_COMPARE = Param("compare", pattern=f"prev(?:ious)?|{quarters.PATTERN}", example="2025-12-31",
+                 help="End of a quarter to compare with, or prev: the one before.")  # fmt: skip
 _SECTOR_SORTS = ("fund_flow", "total_value", "fund_count")
 BY_SECTOR_PARAMS = (
     QUARTER,
@@ -189,8 +188,8 @@ def _sums(call: Call) -> tuple[flows.QuarterSums, flows.Movers, flows.QuarterSum
         period = _quarter(tx, call.params["quarter"])
         sums, movers = flows.sums(tx, period), flows.movers(tx, period)
         if other is not None:
-            other = quarters.before(period) if other.lower() in ("prev", "previous") else _COMPARED.read(other)
-        earlier = None if other is None else flows.sums(tx, _quarter(tx, other, "compare"))
+            other = quarters.before(period) if other.startswith("prev") else other
+        earlier = None if other is None else flows.sums(tx, _quarter(tx, other))
         return sums, movers, earlier, funds.quarter_metadata(tx, period, call.now.date())
 
 
@@ -353,13 +352,15 @@ _BASKET_COLUMNS = (
     ("share_change", "change"),
 )
 BASKET_PARAMS = (
-    Param("ciks", "words", each="cik", required=True, help=f"At most {MAX_BASKET} CIKs.", example="1067983,1061768"),
+    Param("ciks", "words", each="cik", required=True, most=MAX_BASKET, help=f"At most {MAX_BASKET} CIKs.",
+          example="1067983,1061768"),
     Param("period", "quarter", required=True, help="End of a quarter.", example="2026-03-31"),
     Param("compare_period", "quarter", help="End of another, by default of the quarter before.", example="2025-06-30"),
     Param("sort_by", default="value", allowed=tuple(flows.BASKET_SORTS), also=_BASKET_COLUMNS, help="Sort column.",
           example="funds"),
     SORT_ORDER,
-    Param("size", default="all", help=f"Positions at most, or all, up to {flows.MAX_POSITIONS}.", example="100"),
+    Param("size", default="all", pattern="0{0,8}[1-9][0-9]{0,8}", example="100",
+          help=f"Positions at most, or all, up to {flows.MAX_POSITIONS}."),
     OFFSET,
 )  # fmt: skip
 
@@ -379,9 +380,8 @@ def basket(call: Call) -> Response:
     """What several funds held together."""
     params = call.params
     ciks = list(dict.fromkeys(params["ciks"]))
-    if len(ciks) > MAX_BASKET:
-        raise invalid_param("ciks", f"ciks must be at most {MAX_BASKET} CIKs.", expected="list of CIKs")
-    period, first, size = params["period"], params["offset"], _size(params["size"])
+    period, first = params["period"], params["offset"]
+    size = flows.MAX_POSITIONS if params["size"] == "all" else min(int(params["size"]), flows.MAX_POSITIONS)
     earlier = params["compare_period"] or quarters.before(period)
     with call.app.db.read() as tx:
         found = flows.basket(tx, ciks, period, earlier)
@@ -398,11 +398,3 @@ def basket(call: Call) -> Response:
     members = {"period": period, "compare_period": earlier, "generated_at": iso(call.now), "basket": filed}
     members |= {"totals": totals, "positions": rows[first : first + size], "meta": meta}
     return call.listed(members, {**meta, "total": len(rows)})
-
-
-def _size(text: str) -> int:
-    if text == "all":
-        return flows.MAX_POSITIONS
-    if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text)):
-        raise invalid_param("size", "size must be all or a positive whole number.", expected="all")
-    return min(int(text), flows.MAX_POSITIONS)

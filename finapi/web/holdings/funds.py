@@ -175,8 +175,8 @@ BULK_PARAMS = (
     Param("from", "integer", default=0, least=0, help="Holdings to skip.", example="0"),
 )  # fmt: skip
 BULK_BODY = (
-    Field("ciks", "words", each="cik", required=True, help=f"At most {MAX_BULK_CIKS} CIKs.",
-          example=["1067983", "1061768"]),
+    Field("ciks", "words", each="cik", required=True, least=1, most=MAX_BULK_CIKS,
+          help=f"At most {MAX_BULK_CIKS} CIKs.", example=["1067983", "1061768"]),
 )  # fmt: skip
 
 
@@ -204,8 +204,6 @@ BULK = answer(
 def bulk(call: Call) -> Response:
     """Several funds at once, each with its own status; an unknown CIK does not fail the others."""
     ciks = call.body["ciks"]
-    if not 1 <= len(ciks) <= MAX_BULK_CIKS:
-        raise invalid_param("ciks", f"ciks must be 1 to {MAX_BULK_CIKS} CIKs.", expected="list of CIKs")
     with call.app.db.read() as tx:
         found = [_of_bulk(call, tx, cik) for cik in dict.fromkeys(ciks)]
     counts = {

@@ -30,6 +30,7 @@ MAX_URL = 2_000
 GREATEST = 10**15
 # A whole number in a query has at most nine digits, unless it is clamped.
 GREATEST_INTEGER = 999_999_999
+_NAMED = 40  # allowed values that a refusal's message names; its details name all
 # More than any list of tickers, forms or metrics that one call can mean.
 MAX_WORDS = 200
 
@@ -45,7 +46,7 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A path or query parameter. ``least`` and ``most`` bound a number.
+    """A path or query parameter. ``least`` and ``most`` bound a number, or how many words a list has.
 
     With ``open`` the ``allowed`` values are those known beforehand, and the handler judges any other. ``each`` is the
     kind of every entry of "words". With ``clamp`` an integer out of its bounds is brought within them instead of
@@ -71,7 +72,7 @@ class Param:
     # An empty value is none given: ``wire.json`` has it as the default.
     empty: bool = False
     each: Kind = "text"
-    # What a "cursor" of this list looks like.
+    # What a text that has no kind of its own looks like, or a "cursor" of this list.
     pattern: str = ""
     help: str = ""
     example: Any = ""
@@ -93,9 +94,9 @@ class Param:
 
     def counted(self, words: Iterable[Any]) -> tuple[Any, ...]:
         """Each of the words once, if they are not none and not too many."""
-        found = tuple(dict.fromkeys(words))
-        if not 1 <= len(found) <= MAX_WORDS:
-            raise self.wrong(f"must be 1 to {MAX_WORDS} values separated by commas", expected="comma-separated list")
+        found, most = tuple(dict.fromkeys(words)), self.most or MAX_WORDS
+        if not 1 <= len(found) <= most:
+            raise self.wrong(f"must be 1 to {most} values separated by commas", expected="comma-separated list")
         return found
 
     @property
@@ -132,6 +133,8 @@ class Field(Param):
 
     place: Literal["path", "query", "body"] = "body"
     nullable: bool = False
+    # Another field, one of the two being needed.
+    instead_of: str = ""
 
     def read(self, value: Any) -> Any:
         """``value`` as this field's kind, or INVALID_PARAM that names it and what was expected."""
@@ -210,8 +213,8 @@ def offset(most: int | None = None, what: str = "Rows") -> Param:
     return Param("offset", "integer", default=0, least=0, most=most, help=f"{what} to skip.", example="0")
 
 
-def cursor(example: str, pattern: str = ".*") -> Param:
-    """Where a page begins: a text of this pattern; without one, the handler judges it."""
+def cursor(example: str, pattern: str) -> Param:
+    """Where a page begins: a text of this pattern."""
     return Param("cursor", "cursor", pattern=pattern, help="next_cursor of the previous page.", example=example)
 
 
@@ -305,8 +308,10 @@ def _json_boolean(param: Param, value: Any) -> bool:
 
 
 def _json_words(param: Param, value: Any) -> list[str]:
-    if not isinstance(value, list) or len(value) > MAX_WORDS:
-        raise param.wrong(f"must be a list of at most {MAX_WORDS} texts", expected="list of texts")
+    least, most = param.least or 0, param.most or MAX_WORDS
+    if not isinstance(value, list) or not least <= len(value) <= most:
+        many = f"{least} to {most}" if least else f"at most {most}"
+        raise param.wrong(f"must be a list of {many} texts", expected="list of texts")
     return [_json_text(param, word) for word in value]
 
 
@@ -366,7 +371,7 @@ def _accession(text: str) -> str:
 
 
 def _any_accession(text: str) -> str:
-    return text if text.startswith(UNFILED) else _accession(text)
+    return text if re.fullmatch(UNFILED + "[0-9a-f]{16}", text) else _accession(text)
 
 
 _ACCESSION_WORDS = ("an accession number such as 0000320193-25-000057", "0000320193-25-000057")
@@ -402,12 +407,14 @@ def _read_text(param: Param, kind: Kind, text: str) -> Any:
         meant = param.meant(text)
         if meant is None:
             allowed, near = list(param.allowed), guesses.nearest(text, param.values)
-            said = f"must be one of {', '.join(allowed)}: {text[: guesses.MAX_GUESSED]} is not served"
+            said = f"{text[: guesses.MAX_GUESSED]} is not served"
+            said = f"must be one of {', '.join(allowed)}: {said}" if len(allowed) <= _NAMED else said
             details = {"allowed": allowed, **({"nearest": near} if near else {})}
             raise invalid_param(param.name, f"{param.name} {said}{guesses.did_you_mean(near)}", **details)
         return meant
-    if kind == "cursor" and not re.fullmatch(param.pattern, text):
-        raise bad_cursor(param.name)
+    if param.pattern and not re.fullmatch(param.pattern, text):
+        like = str(param.example)
+        raise bad_cursor(param.name) if kind == "cursor" else param.wrong(f"must look like {like}", expected=like)
     if kind not in _TEXTS:
         return text
     read, noun, expected = _TEXTS[kind]

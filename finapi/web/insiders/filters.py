@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any, TypedDict, TypeVar
 
 from finapi.core import days
-from finapi.core.errors import invalid_param
 from finapi.market.insiders import trades
 from finapi.market.insiders.rules import STANDARD_TYPES
 from finapi.market.insiders.titles import C_SUITE, DIRECTOR, OFFICER, TEN_PERCENT
@@ -49,7 +48,7 @@ def filed_days(default: int) -> Param:
 
 
 LIMIT = params.limit(50, 500)
-CURSOR = params.cursor("0_20454_112760225001055_1")
+CURSOR = params.cursor("0_20454_112760225001055_1", "(?:-?[0-9]{1,19}_){3}-?[0-9]{1,19}")
 PLACE = params.cursor("50", "[0-9]{1,9}")
 OF_COMPANY = Param("ticker", "ticker", help="Only this company: ticker (any spelling) or CIK.", example="AAPL")
 TYPE = Param("standard_type", allowed=STANDARD_TYPES, help="Only this kind.", example="purchase")
@@ -66,7 +65,7 @@ NO_CASHLESS = flag("exclude_cashless", "Without cashless exercises.")
 NO_COVER = flag("exclude_sell_to_cover", "Without sales that pay taxes.")
 MIN_VALUE = Param("min_value", "number", help="Least value in dollars.", example="100000")
 MAX_VALUE = Param("max_value", "number", help="Greatest value in dollars.", example="5000000")
-CODE = Param("transaction_code", help="Only this code.", example="P")
+CODE = Param("transaction_code", pattern="[A-Za-z]", help="Only this code.", example="P")
 _ROLES = (
     ("is_officer", OFFICER, "officers"),
     ("is_director", DIRECTOR, "directors"),
@@ -89,7 +88,7 @@ def of(call: Call) -> TradeFilters:
         since=since(call.now, given("filed_at_days")),
         date_from=given("from_date") or day_before(call.now, given("transaction_days")),
         date_to=given("to_date"),
-        code=_code(given("transaction_code")),
+        code=(given("transaction_code") or "").upper() or None,
         acquired_disposed=given("acquired_disposed_code"),
         min_value=params.whole(given("min_value"), up=True),
         max_value=params.whole(given("max_value"), up=False),
@@ -128,12 +127,6 @@ def since(now: datetime, window: int | None) -> int:
 def day_before(now: datetime, window: int | None) -> str | None:
     """The date so many days ago; None without a window."""
     return None if window is None or window >= MAX_DAYS else (now.date() - timedelta(window)).isoformat()
-
-
-def _code(text: str | None) -> str | None:
-    if text is not None and (len(text) != 1 or not text.isascii() or not text.isalpha()):
-        raise invalid_param("transaction_code", "A transaction code is one letter.", expected="P")
-    return text and text.upper()
 
 
 # ---- what stands beside the rows

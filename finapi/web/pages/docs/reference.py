@@ -140,7 +140,7 @@ def _param(param: Mapping[str, Any]) -> Sequence[str]:
     schema = param["schema"]
     allowed = schema.get("enum") or schema.get("items", {}).get("enum") or []
     said = [param.get("description", "")]
-    said += [f"One of {', '.join(f'`{one}`' for one in allowed)}."] if allowed else []
+    said += [f"One of {', '.join(f'`{one}`' for one in allowed)}."] if 0 < len(allowed) <= 40 else []
     said += (
         [f"Default `{json.dumps(schema['default']).strip(chr(34))}`."]
         if schema.get("default") not in (None, "")
