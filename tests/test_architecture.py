@@ -30,7 +30,7 @@ ROOMS = {
     "accounts": 2_630,  # the audit log
     "delivery": 1_725,  # failed deliveries of all accounts
     "market.reference": 1_300,  # symbols from the SEC's own files, names written out; splits of prices
-    "market.documents": 1_500,
+    "market.documents": 1_575,  # lists stored at once
     "market.statements": 3_090,  # lines told of segments
     "market.financials": 4_650,  # kept years, faces; splits however known, last quarters estimated, doubts
     "market.insiders": 3_550,
@@ -56,7 +56,7 @@ ROOMS = {
     "cli": 270,
     "__main__": 20,
 }
-ALL_LINES = 61_800  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
+ALL_LINES = 62_000  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
 FOLDER_MODULES = 20
 
 # Rooms that import nothing of finapi but these: pure, or for others to copy.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from finapi.market.documents.outcomes import Outcome
 from finapi.market.filings import lists
 from finapi.market.intake import ingest
 from finapi.market.reference import companies
-from tests.conftest import SHARED, needs_shared
+from tests.conftest import NOW, SHARED, needs_shared
 
 ACCESSION = "0000320193-25-000057"
 APPLE, BUFFETT, DAVITA = 320193, 315090, 927066
@@ -66,6 +68,45 @@ def held(app: App) -> list[list[tuple[Any, ...]]]:
             "SELECT * FROM companies ORDER BY 1",
             "SELECT * FROM tickers ORDER BY 1, 2",
         )
+    ]
+
+
+def test_a_list_stored_at_once_is_what_its_filings_stored_one_by_one_are(make_app: Callable[..., App]) -> None:
+    def listed(number: int, form: str, filed: str, items: str | None = None) -> FilingMetadata:
+        told = replace(LIST, accession=f"0000320193-26-{number:06}", form=form, filed_at=filed, items=items)
+        return replace(told, accepted_at=f"{filed}T10:01:00.000Z")
+
+    # One that is held by its header, one that stands twice, and two of the last days, which are news.
+    told = [
+        LIST,
+        listed(1, "8-K", "2020-01-02", "2.02,9.01"),
+        listed(2, "4", "2020-01-02"),
+        listed(1, "8-K/A", "2020-01-03"),
+        listed(3, "10-K", str(NOW.date())),
+        listed(4, "8-K", str(NOW.date()), "5.02"),
+    ]
+    found = []
+    for at_once in (False, True):
+        app = make_app()
+        put(app, HEADER)
+        with app.db.write() as tx:
+            if at_once:
+                assert filings.put_listed(tx, APPLE, told, NOW)
+                assert not filings.put_listed(tx, APPLE, told, NOW)
+                assert not filings.put_listed(tx, APPLE, [], NOW)
+            else:
+                for one in told:
+                    filings.put(tx, one, NOW)
+        events = rows(app, "SELECT feed, seq, type, occurred_at, data FROM events ORDER BY feed, seq")
+        beats = rows(app, "SELECT * FROM arrivals ORDER BY 1")
+        counts = rows(app, "SELECT * FROM term_counts ORDER BY 1") + rows(app, "SELECT * FROM held_counts ORDER BY 1")
+        found.append(
+            (held(app), rows(app, "SELECT accession, evidence FROM filings ORDER BY 1"), events, beats, counts)
+        )
+    assert found[0] == found[1]
+    assert [json.loads(row[4])["accession_number"] for row in found[0][2]][-2:] == [
+        told[4].accession,
+        told[5].accession,
     ]
 
 

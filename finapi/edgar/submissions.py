@@ -220,12 +220,11 @@ def _check_columns(table: dict[str, Any], path: str, file: str) -> None:
 
 
 def _column(values: Sequence[Any], convert: Callable[[Any], _T], path: str, file: str) -> list[_T]:
-    converted = []
-    for number, value in enumerate(values):
-        try:
-            converted.append(convert(value))
-        except (ValueError, OverflowError) as error:
-            raise ParseError(file, f"{path}[{number}]", str(error)) from None
+    converted: list[_T] = []
+    try:
+        converted.extend(map(convert, values))
+    except (ValueError, OverflowError) as error:
+        raise ParseError(file, f"{path}[{len(converted)}]", str(error)) from None
     return converted
 
 
@@ -298,7 +297,7 @@ def _stamp(value: Any) -> datetime | None:
         return None
     if not _STAMP.fullmatch(text):
         raise ValueError(f"{text[:40]!r} is not a time YYYY-MM-DDTHH:MM:SS.mmmZ")
-    return datetime.fromisoformat(text).replace(tzinfo=None)
+    return datetime.fromisoformat(text[:-1])
 
 
 def _items(value: Any) -> tuple[str, ...]:

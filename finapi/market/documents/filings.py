@@ -6,9 +6,12 @@ value of its best source, and of two values from equal sources the greater.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from finapi.core.clock import iso
@@ -17,6 +20,8 @@ from finapi.market.documents.metadata import CLAIMED, FIELDS, INDEX, SUBMISSIONS
 from finapi.market.reference import companies
 from finapi.store import heartbeats
 from finapi.store.db import Row, Transaction
+
+_VALUES = attrgetter(*FIELDS)
 
 
 class Stored(NamedTuple):
@@ -69,6 +74,30 @@ def _put(tx: Transaction, told: FilingMetadata, now: datetime) -> Stored:
     return Stored(held["id"], new=False, changed=bool(fresh or better))
 
 
+def put_listed(tx: Transaction, cik: int, told: Sequence[FilingMetadata], now: datetime) -> bool:
+    """Store what the list of a company tells of its filings, in its order; whether anything was new.
+
+    What :func:`put` does for each, with those that are new stored at once.
+    """
+    companies.put_unnamed(tx, cik)
+    accessions = json.dumps([one.accession for one in told])
+    held = {row["accession"] for row in tx.all("filings_held", accessions=accessions)}
+    fresh = {one.accession: one for one in reversed(told) if one.accession not in held}
+    new = [one for one in told if fresh.get(one.accession) is one]
+    _insert_all(tx, cik, new, iso(now))
+    if new:
+        heartbeats.arrived(tx, "filing", now)
+    if any(one.form is not None and one.form.startswith("8-K") for one in new):
+        heartbeats.arrived(tx, "news", now)
+    changed = bool(new)
+    for one in told:
+        if fresh.get(one.accession) is not one:
+            changed |= put(tx, one, now).changed
+        elif announce.is_recent(now, one.filed_at, one.accepted_at):
+            announce.filing(tx, now, accession=one.accession, listed=True)
+    return changed
+
+
 def put_document(
     tx: Transaction, outside: FilingMetadata, inside: FilingMetadata, now: datetime, *, announced: bool = True
 ) -> Stored:
@@ -107,17 +136,51 @@ def _merged(held: Row, told: FilingMetadata) -> tuple[dict[str, Any], str]:
 
 def _insert(tx: Transaction, told: FilingMetadata, parties: dict[int, int], stamp: str) -> int:
     values = {name: getattr(told, name) for name in FIELDS}
-    evidence = "".join("0" if values[name] is None else str(told.evidence) for name in FIELDS)
+    evidence = _evidence(values.values(), told.evidence)
     filing_id = tx.insert(
         "insert_filing", values, accession=told.accession, cik=_primary(parties), evidence=evidence, now=stamp
     )
     tx.many("put_parties", [(filing_id, cik, rank) for cik, rank in sorted(parties.items())])
     filed_at = told.filed_at or ""
     key = number(told.accession)
-    tx.many("insert_terms", [(term, filed_at, key) for term in _terms(values, parties)])
+    tx.many("insert_terms", [(term, filed_at, key) for term in _terms(told.form, told.items, parties)])
     if told.form is not None:
-        tx.many("add_form_entities", [(told.form, cik) for cik in sorted(parties)])
+        tx.many("add_form_entities", [(told.form, cik, 1) for cik in sorted(parties)])
     return filing_id
+
+
+def _insert_all(tx: Transaction, cik: int, told: Sequence[FilingMetadata], stamp: str) -> None:
+    """The rows of new filings of one company."""
+    numbered = list(enumerate(told, tx.value("next_filing_id")))
+    values = {one.accession: _VALUES(one) for one in told}
+    rank = told[0].parties[0].rank if told else 0
+    tx.many(
+        "insert_filings",
+        [
+            (
+                id,
+                one.accession,
+                cik,
+                _evidence(values[one.accession], one.evidence),
+                stamp,
+                stamp,
+                *values[one.accession],
+            )
+            for id, one in numbered
+        ],
+    )
+    tx.many("put_parties", [(id, cik, rank) for id, _ in numbered])
+    terms = []
+    for one in told:
+        place = one.filed_at or "", number(one.accession)
+        terms += [(term, *place) for term in _terms(one.form, one.items, (cik,))]
+    tx.many("insert_terms", sorted(terms))
+    forms = Counter(one.form for one in told if one.form is not None)
+    tx.many("add_form_entities", [(form, cik, count) for form, count in sorted(forms.items())])
+
+
+def _evidence(values: Iterable[Any], evidence: int) -> str:
+    return "".join(["0" if value is None else str(evidence) for value in values])
 
 
 def _update(tx: Transaction, held: Row, before: dict[int, int], after: dict[int, int], values: dict[str, Any]) -> None:
@@ -126,26 +189,26 @@ def _update(tx: Transaction, held: Row, before: dict[int, int], after: dict[int,
     tx.many("put_parties", [(held["id"], cik, rank) for cik, rank in sorted(after.items())])
     key = number(held["accession"])
     types = exhibits(row["type"] for row in tx.all("filing_documents", filing_id=held["id"]))
-    old = {(term, held["filed_at"] or "", key) for term in _terms(held, before) | types}
-    new = {(term, values["filed_at"] or "", key) for term in _terms(values, after) | types}
+    old = {(term, held["filed_at"] or "", key) for term in _terms(held["form"], held["items"], before) | types}
+    new = {(term, values["filed_at"] or "", key) for term in _terms(values["form"], values["items"], after) | types}
     tx.many("delete_terms", sorted(old - new))
     tx.many("insert_terms", sorted(new - old))
     pairs = {(held["form"], cik) for cik in before if held["form"] is not None}
     wanted = {(values["form"], cik) for cik in after if values["form"] is not None}
     tx.many("remove_form_entities", sorted(pairs - wanted))
-    tx.many("add_form_entities", sorted(wanted - pairs))
+    tx.many("add_form_entities", [(*pair, 1) for pair in sorted(wanted - pairs)])
 
 
 def _primary(parties: dict[int, int]) -> int:
     return min(parties, key=lambda cik: (parties[cik], cik))
 
 
-def _terms(values: Any, parties: Iterable[int]) -> set[str]:
+def _terms(form: str | None, items: str | None, parties: Iterable[int]) -> set[str]:
     terms = {"", *(f"c{cik}" for cik in parties)}
-    if values["form"] is not None:
-        terms.add(f"f{values['form']}")
-    if values["items"]:
-        terms.update(f"i{item}" for item in values["items"].split(","))
+    if form is not None:
+        terms.add(f"f{form}")
+    if items:
+        terms.update(f"i{item}" for item in items.split(","))
     return terms
 
 

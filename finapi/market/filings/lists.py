@@ -155,13 +155,12 @@ def of_feed(filing: getcurrent.FeedFiling) -> FilingMetadata:
 
 
 def _put_filings(tx: Transaction, cik: int, listed: Iterable[submissions.ListedFiling], now: datetime) -> bool:
-    changed = False
-    # The oldest first: whoever is told of them is told in their order.
-    for filing in sorted(listed, key=lambda one: (one.filed, one.accession)):
-        told = FilingMetadata(
+    parties = (Party(cik, metadata.LISTED),)
+    told = [
+        FilingMetadata(
             accession=filing.accession,
             evidence=metadata.SUBMISSIONS,
-            parties=(Party(cik, metadata.LISTED),),
+            parties=parties,
             form=filing.form,
             filed_at=filing.filed,
             accepted_at=filing.accepted,
@@ -174,5 +173,7 @@ def _put_filings(tx: Transaction, cik: int, listed: Iterable[submissions.ListedF
             is_inline_xbrl=int(filing.is_inline_xbrl),
             file_number=filing.file_number,
         )
-        changed |= filings.put(tx, told, now).changed
-    return changed
+        # The oldest first: whoever is told of them is told in their order.
+        for filing in sorted(listed, key=lambda one: (one.filed, one.accession))
+    ]
+    return filings.put_listed(tx, cik, told, now)

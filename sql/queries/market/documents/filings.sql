@@ -16,6 +16,17 @@ INSERT INTO filings (accession, cik, form, filed_at, accepted_at, period_of_repo
 VALUES (:accession, :cik, :form, :filed_at, :accepted_at, :period_of_report, :primary_document, :description,
     :items, :size, :is_xbrl, :is_inline_xbrl, :file_number, :evidence, :now, :now)
 
+-- name: filings_held
+SELECT accession FROM filings WHERE accession IN (SELECT value FROM json_each(:accessions))
+
+-- name: next_filing_id
+SELECT coalesce(max(id), 0) + 1 FROM filings
+
+-- name: insert_filings
+INSERT INTO filings (id, accession, cik, evidence, first_seen_at, updated_at, form, filed_at, accepted_at,
+    period_of_report, primary_document, description, items, size, is_xbrl, is_inline_xbrl, file_number)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
 -- name: update_filing
 UPDATE filings
 SET cik = :cik,
@@ -45,8 +56,8 @@ INSERT INTO filing_terms (term, filed_at, number) VALUES (?, ?, ?)
 DELETE FROM filing_terms WHERE term = ? AND filed_at = ? AND number = ?
 
 -- name: add_form_entities
-INSERT INTO form_entities (form, cik, filings) VALUES (?, ?, 1)
-ON CONFLICT (form, cik) DO UPDATE SET filings = filings + 1
+INSERT INTO form_entities (form, cik, filings) VALUES (?, ?, ?)
+ON CONFLICT (form, cik) DO UPDATE SET filings = filings + excluded.filings
 
 -- name: remove_form_entities
 UPDATE form_entities SET filings = filings - 1 WHERE form = ? AND cik = ?
