@@ -21,6 +21,7 @@ AXE = Path(os.environ.get("AXE_SCRIPT", "/usr/share/javascript/axe-core/axe.min.
 
 FLAGS = (
     "--headless",
+    "--hide-scrollbars",
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -68,8 +69,19 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
 
     def click(self, selector: str) -> None:
-        """Press the first element of a selector, and wait for the page that follows where it leads to one."""
+        """Press the first element of a selector."""
         self.driver.find_element("css selector", selector).click()
+
+    def types(self, selector: str, text: str) -> None:
+        """Type into the first element of a selector."""
+        self.driver.find_element("css selector", selector).send_keys(text)
+
+    def presses(self, selector: str) -> None:
+        """Press a button of a form, and wait for the page that follows."""
+        before = self.driver.find_elements("css selector", "main")
+        self.click(selector)
+        # Between two pages there is none.
+        eventually(lambda: self.driver.find_elements("css selector", "main") not in ([], before), SECONDS)
 
     def follow(self, text: str) -> None:
         """Follow the first link of this text."""
@@ -77,11 +89,8 @@ class Browser:
 
     def send_form(self, password: str) -> None:
         """Type a password and press the button; returns with the page that follows."""
-        before = self.driver.find_elements("css selector", "main")
-        self.driver.find_element("css selector", "#newpassword").send_keys(password)
-        self.driver.find_element("css selector", "button").click()
-        # Between two pages there is none.
-        eventually(lambda: self.driver.find_elements("css selector", "main") not in ([], before), SECONDS)
+        self.types("#newpassword", password)
+        self.presses("button")
 
     def events(self, method: str) -> list[dict[str, Any]]:
         """The parameters of every event of the DevTools protocol with this name, so far."""

@@ -8,8 +8,8 @@ import tempfile
 from itertools import product
 from pathlib import Path
 
-from tests.browser import AXE, browser, findings, keep
-from tests.process import running
+from tests.browser import AXE, Browser, browser, findings, keep
+from tests.process import Running, finapi, running
 
 PAGES = (
     "/",
@@ -36,7 +36,57 @@ PAGES = (
     "/status",
     "/plans",
     "/changelog",
+    "/search",
+    "/search?q=nothing+like+it",
+    "/register",
+    "/forgot",
+    "/no/such/page",
+    "/company/NONE",
+    "/company/MSFT",
+    "/company/NFLX",
+    "/company/AAPL/statements?statement=cash-flow&reports=10",
+    "/company/AAPL/financials?statement=ratios&period=Q",
+    "/integrations/mcp",
 )
+# Of an admin who has called, set a webhook and made an invite.
+SIGNED_IN = (
+    "/account",
+    "/account/webhooks",
+    "/admin",
+    "/admin/accounts",
+    "/admin/accounts/{account}",
+    "/admin/invites",
+    "/admin/intake",
+    "/admin/deliveries",
+    "/admin/audit",
+)
+EMAIL, PASSWORD = "root@example.com", "correct horse battery"
+
+
+def sign_in(page: Browser, demo: Running, data: Path) -> str:
+    """Make an account with something to show, sign in with it, and answer its uuid."""
+    words = ("user", "add", EMAIL, "--admin", "--password-stdin", "--data-dir", data, "--json")
+    made = finapi(*words, stdin=PASSWORD.encode())
+    key = {"X-API-Key": made.json["api_key"]}
+    for _ in range(3):
+        demo.call("GET", "/api/v1/xbrl/timeseries?ticker=AAPL&metrics=revenue", headers=key)
+    finapi("invite", "create", "--note", "for Ann", "--data-dir", data)
+    finapi("user", "add", "ann@example.com", "--plan", "pro", "--data-dir", data)
+    finapi("user", "lock", "ann@example.com", "--data-dir", data)
+    page.open(f"{demo.url}/account/webhooks")
+    for name, text in (("email", EMAIL), ("password", PASSWORD)):
+        page.types(f"[name={name}]", text)
+    page.presses("main form button")
+    page.types("#f-webhook_url", "https://hooks.example.com/finapi")
+    for mark in page.driver.find_elements("css selector", "[type=checkbox]"):
+        mark.click()
+    page.presses("form[action$=settings] button")
+    page.presses("form[action$=test] button")
+    page.types("#f-ticker", "AAPL")
+    page.presses("form[action$=add-target] button")
+    page.open(f"{demo.url}/admin/accounts?q={EMAIL}")
+    link = page.driver.find_element("css selector", "tbody a").get_attribute("href")
+    return str(link).rpartition("/")[2]
 
 
 def main(directory: str = "pictures", *pages: str) -> None:
@@ -48,9 +98,13 @@ def main(directory: str = "pictures", *pages: str) -> None:
         running("demo", "--port", 0, "--data-dir", Path(place, "data")) as demo,
         browser(Path(place, "profile")) as page,
     ):
-        for path, width, scheme in product(pages or PAGES, (390, 1280), ("light", "dark")):
+        account = ""
+        for path, width, scheme in product(pages or (*PAGES, *SIGNED_IN), (390, 1280), ("light", "dark")):
+            if path in SIGNED_IN and not account:
+                account = sign_in(page, demo, Path(place, "data"))
+                page.complaints()  # of the form to sign in, which is a 401
             page.show(width, scheme)
-            page.open(demo.url + path)
+            page.open(demo.url + path.format(account=account))
             name = re.sub(r"[^A-Za-z0-9]+", "-", path).strip("-") or "front"
             keep(page, f"{name}-{width}-{scheme}.png", folder)
             wrong = [*(findings(page) if AXE.is_file() else ()), *page.complaints()]

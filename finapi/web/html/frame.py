@@ -132,9 +132,13 @@ def search_form(text: str = "", *, autofocus: bool = False) -> Html:
 
 def _top(config: Config, path: str, search: Html | None) -> Html:
     places = (*(DATA_PLACES if config.pages != "off" else ()), *PLACES)
-    links = [h.a(name, href=place, aria_current="page" if path == place else None) for place, name in places]
+    links = [h.a(name, href=place, aria_current=_current(path, place)) for place, name in places]
     brand = h.a("finapi", href="/", class_="brand", aria_current="page" if path == "/" else None)
     return h.header(h.div(brand, search, h.nav(links, aria_label="Pages")), class_="top")
+
+
+def _current(path: str, place: str) -> str | None:
+    return "page" if path == place else "true" if path.startswith(place + "/") else None
 
 
 def _foot() -> Html:

@@ -27,26 +27,27 @@ def _blocks(text: str) -> Iterator[Html]:
 
 
 def _prose(text: str) -> Iterator[Html]:
+    heading = "Table"
     for block in re.split(r"\n\s*\n", text.strip()):
         if block.startswith("#"):
             level = len(block) - len(block.lstrip("#"))
-            said = block[level:].strip()
-            yield getattr(h, f"h{min(level, 3)}")(inline(said), id=anchor(said) if level > 1 else None)
+            heading = block[level:].strip()
+            yield getattr(h, f"h{min(level, 3)}")(inline(heading), id=anchor(heading) if level > 1 else None)
         elif block.startswith("- "):
             yield h.ul([h.li(inline(item)) for item in re.split(r"^- ", block, flags=re.MULTILINE)[1:]])
         elif re.match(r"1\. ", block):
             yield h.ol([h.li(inline(item)) for item in re.split(r"^[0-9]+\. ", block, flags=re.MULTILINE)[1:]])
         elif block.startswith("|"):
-            yield _table(block.splitlines())
+            yield _table(block.splitlines(), heading)
         elif block:
             yield h.p(inline(block))
 
 
-def _table(lines: list[str]) -> Html:
+def _table(lines: list[str], said: str) -> Html:
     head, _, *rows = ([cell.strip().replace("\\|", "|") for cell in _CELL.split(line.strip()[1:-1])] for line in lines)
     top = h.thead(h.tr([h.th(inline(cell), scope="col") for cell in head]))
     body = [h.tr(h.th(inline(row[0]), scope="row"), [h.td(inline(cell)) for cell in row[1:]]) for row in rows]
-    return h.div(h.table(top, h.tbody(body)), class_="scroll", tabindex=0, role="region", aria_label="Table")
+    return h.div(h.table(top, h.tbody(body)), class_="scroll", tabindex=0, role="region", aria_label=said)
 
 
 def anchor(heading: str) -> str:

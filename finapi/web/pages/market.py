@@ -159,11 +159,11 @@ def _insider(call: Call, asks: Sequence[Ask]) -> Response:
     told = figures.facts([("CIK", one["cik"]), *dollars, ("Last trade", one["latest_transaction_date"])])
     more = filing_list.more(call, "Older transactions", cursor=traded["meta"]["pagination"]["next_cursor"])
     none = h.p("No transaction is held.", class_="note", role="status")
-    said, roles = "As the last forms tell", one["current_roles"]
+    roles = one["current_roles"]
     return frame.page(
-        call, one["name"], told, roles and section("Companies", figures.grid(said, _ROLES, roles)),
+        call, one["name"], told, roles and section("Companies", figures.grid("Roles by the last forms", _ROLES, roles)),
         section("Transactions", owners.trades_table(traded["data"], issuer=True) if traded["data"] else none, more),
-        held and section("Holdings", figures.grid(said, _OWNED, held)),
+        held and section("Holdings", figures.grid("Holdings by the last forms", _OWNED, held)),
         asked.source(call, *asks, csv=filing_list.csv_of(call)), wide=True,
     )  # fmt: skip
 

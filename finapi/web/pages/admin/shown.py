@@ -157,7 +157,7 @@ def intake(call: Call) -> Response:
     columns: tuple[GridColumn, ...] = (
         *("Filing=*accession", "Form=form", "CIK=cik", "State=state", ">Tries=tries"),
         *("Why=reason", "Given up=@given_up_at", "Next try=@next_try_at"),
-        ("", lambda one: form(call, "retry", "Retry", _hidden("accession", one["accession"]))),
+        ("Action", lambda one: form(call, "retry", "Retry", _hidden("accession", one["accession"]))),
     )
     said = f"{given_up:,} given up; the last {len(rows)} of those in trouble"
     marks = _list("Where it stands", ("Mark=*name", "At=value"), states, "It has not begun.")

@@ -74,17 +74,25 @@ def _shown(call: Call, text: str, name: str, one: Operation | None = None) -> Re
         h.a("Documentation", href="/docs"), " · ", h.a("as Markdown", href=f"{call.request.path}.md"), class_="quiet"
     )
     return frame.page(
-        call, title, back, h.h1(inline(title)), one and _try_it(one), markdown(body), scripts=("try.js",) if one else ()
+        call,
+        title,
+        back,
+        h.h1(inline(title)),
+        one and _try_it(call, one),
+        markdown(body),
+        scripts=("try.js",) if one else (),
     )
 
 
-def _try_it(one: Operation) -> Html | None:
+def _try_it(call: Call, one: Operation) -> Html | None:
     """What a script sends the call with; without one it stays hidden."""
     target, body = reference.example(one)
+    by_session = "session" in str(one.told["security"]) and "key" not in str(one.told["security"])
+    key = None if by_session else front.key_to_try(call.app)
     return h.form(
         h.h2("Try it"),
         h.label("API key or session token", for_="try-key"),
-        h.input(id="try-key", autocomplete="off", spellcheck="false"),
+        h.input(id="try-key", value=key if key != front.NO_KEY else None, autocomplete="off", spellcheck="false"),
         h.label("Path and query", for_="try-target"),
         h.input(id="try-target", value=target, spellcheck="false"),
         body is not None
@@ -92,8 +100,7 @@ def _try_it(one: Operation) -> Html | None:
         h.button("Send"),
         h.p(id="try-status", role="status"),
         h.pre(h.code(id="try-answer"), tabindex=0, hidden=True),
-        id="try", hidden=True, data_method=one.method,
-        data_session="session" in str(one.told["security"]) and "key" not in str(one.told["security"]),
+        id="try", hidden=True, data_method=one.method, data_session=by_session,
     )  # fmt: skip
 
 

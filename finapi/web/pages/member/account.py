@@ -149,7 +149,7 @@ def _sessions(call: Call, user: Any) -> Html:
     with call.app.db.read() as tx:
         rows = sessions.listed(tx, call.user_id, call.now)
     mine = call.caller.session
-    this = ("", lambda one: "this one" if one["fingerprint"] == mine else "")
+    this = ("Current", lambda one: "this one" if one["fingerprint"] == mine else "")
     columns: list[figures.GridColumn] = ["Began=@created_at", "Ends=@expires_at", this]
     said = f"{len(rows)} of at most {user['UserDeviceLimit']['device_limit']}"
     ways = (cookie.form(call, "/logout", "Sign out"), cookie.form(call, "/account/end-others", "End all others"))
@@ -189,7 +189,7 @@ def _deliveries(call: Call, sent: list[Any]) -> Html:
     columns: tuple[figures.GridColumn, ...] = (
         *("Event=*event_type", "When=@created_at", "State=status", "To=url"),
         ("Attempts", _attempts),
-        ("", lambda one: _button(call, "redeliver", "Send again", "delivery_id", one)),
+        ("Action", lambda one: _button(call, "redeliver", "Send again", "delivery_id", one)),
     )
     return figures.grid("The last 20", columns, sent) if sent else h.p("Nothing was sent yet.", class_="quiet")
 
