@@ -47,7 +47,7 @@ ROOMS = {
     "web.financials": 1_265,  # kept latest years
     "web.insiders": 920,
     "web.holdings": 1_200,
-    "web.pages": 3_800,  # the pages of operators; a fund's quarters, parts of a document
+    "web.pages": 3_850,  # the pages of operators; a fund's quarters, parts of a document; funds and insiders found
     "web": 2_510,  # what each call is for; Model Context Protocol over HTTP
     "feeds": 1_925,
     "server": 310,

@@ -15,7 +15,7 @@ from finapi.market.filings import lists
 from finapi.market.reference import companies
 from finapi.web.pages import front
 from tests.client import Client
-from tests.pages.conftest import NOW, text_of
+from tests.pages.conftest import NOW, rows_of, text_of
 
 # ---- the front page
 
@@ -90,8 +90,22 @@ def test_of_companies_alike_the_largest_comes_first(page: Client) -> None:
 
 def test_the_search_works_without_a_script(page: Client) -> None:
     assert '<a href="/company/AAPL">Apple Inc.</a>' in text_of(page, "/search?q=320193")
-    assert "No company that is held has this" in text_of(page, "/search?q=zzzz")
+    assert "No company, fund or insider that is held has or had this" in text_of(page, "/search?q=zzzz")
     assert "<h1>Search</h1>" in text_of(page, "/search?q=")
+
+
+def test_the_search_finds_funds_and_insiders_and_no_person_as_a_company(page: Client) -> None:
+    body = text_of(page, "/search?q=berkshire")
+    assert rows_of(body) == [
+        ["Company", "Ticker", "CIK"], ["Berkshire Hathaway Inc", "", "0001067983"],
+        ["Fund", "CIK"], ["Berkshire Hathaway Inc", "0001067983"],
+        ["Insider", "Company", "CIK"], ["BERKSHIRE HATHAWAY INC", "SNOWFLAKE INC.", "0001067983"],
+    ]  # fmt: skip
+    assert {'href="/fund/0001067983"', 'href="/insider/0001067983"'} <= set(re.findall(r'href="[^"]+"', body))
+    assert rows_of(text_of(page, "/search?q=adams")) == [
+        ["Insider", "Company", "CIK"],
+        ["Adams Katherine L.", "Apple Inc.", "0001462356"],
+    ]
 
 
 # ---- a company

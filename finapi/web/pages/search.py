@@ -1,4 +1,4 @@
-"""The search for companies: a page of what was found, and the few that a script shows while one types."""
+"""The search: a page of the companies, funds and insiders found, and the few companies shown while one types."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from finapi.web.http.call import API, Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
 from finapi.web.pages import access
+from finapi.web.pages.asked import Ask, ask
 
 PARAMS = (Param("q", default="", empty=True),)
 SUGGESTED, FOUND = 8, 50
 
 _STANDS_FOR = (f"GET {API}/xbrl/search",)
+_FUND = (("Fund", lambda one: figures.name(one["name"], f"/fund/{one['cik']}")), "CIK=cik")
+_INSIDER = (
+    ("Insider", lambda one: figures.name(one["name"], f"/insider/{one['cik']}")), "Company=latest_company", "CIK=cik",
+)  # fmt: skip
 
 
 def show(call: Call) -> Response:
-    """The companies that a text finds, as a page."""
-    return access.shown(call, _STANDS_FOR, lambda: _page(call))
+    """What a text finds, as a page."""
+    return access.shown(call, (*_STANDS_FOR, *(one.name for one in _others("x"))), lambda: _page(call))
 
 
 def suggest(call: Call) -> Response:
@@ -35,20 +40,37 @@ def _document(call: Call) -> Response:
     return Response(200, dumps({"companies": companies}))
 
 
+def _others(text: str) -> tuple[Ask, Ask]:
+    """The calls that find funds and insiders."""
+    return ask("/form-13f/search", q=text, limit=SUGGESTED), ask(
+        "/insiders/insider/search", query=text, limit=SUGGESTED
+    )
+
+
 def _page(call: Call) -> Response:
     text = call.params["q"].strip()
     rows = _found(call, FOUND)
+    funds, insiders = (one.answer(call) for one in _others(text)) if text else ({"results": []}, [])
+    people = {one["cik"] for one in insiders if not one["is_entity"]}
+    rows = [one for one in rows if one["cik"] not in people]
     columns = (("Company", lambda one: figures.name(one["company"], url_of(one))), "Ticker=ticker", "CIK=cik")
+    found = [
+        figures.grid(f"{title}: {len(found)} found", how, found)
+        for title, how, found in (
+            ("Companies", columns, rows), ("Funds", _FUND, funds["results"]), ("Insiders", _INSIDER, insiders),
+        )
+        if found
+    ]  # fmt: skip
     return frame.page(
-        call, f"Companies like {text}" if text else "Search", frame.search_form(text, autofocus=not rows),
-        figures.grid(f"{len(rows)} found", columns, rows) if rows else _nothing(text), search=False,
+        call, f"Found for {text}" if text else "Search", frame.search_form(text, autofocus=not found),
+        found or _nothing(text), search=False,
     )  # fmt: skip
 
 
 def _nothing(text: str) -> Html | None:
     if not text:
         return None
-    return h.p("No company that is held has this ticker, CIK or name, or had it before.", role="status")
+    return h.p("No company, fund or insider that is held has or had this ticker, CIK or name.", role="status")
 
 
 def _found(call: Call, most: int) -> list[CompanyFound]:
