@@ -22,7 +22,7 @@ ROOMS = {
     "client": 620,
     "mcp": 760,
     "core": 3_025,  # a query language
-    "store": 1_555,  # what killed processes leave
+    "store": 1_560,  # what killed processes leave
     "edgar": 4_700,
     "httpd": 1_620,
     "net": 1_300,
@@ -33,9 +33,9 @@ ROOMS = {
     "market.documents": 1_575,  # lists stored at once
     "market.statements": 3_090,  # lines told of segments
     "market.financials": 4_650,  # kept years, faces; splits however known, last quarters estimated, doubts
-    "market.insiders": 3_550,
+    "market.insiders": 3_600,  # windows and thresholds on every list
     "market.holdings": 2_900,  # splits
-    "market.prices": 550,
+    "market.prices": 630,  # returns after a day
     "market.filings": 600,
     "market.intake": 1_870,  # the html beside a filing
     "market.demo": 150,
@@ -45,7 +45,7 @@ ROOMS = {
     "web.accounts": 785,
     "web.filings": 600,
     "web.financials": 1_265,  # kept latest years
-    "web.insiders": 920,
+    "web.insiders": 1_030,  # windows and thresholds on every list
     "web.holdings": 1_200,
     "web.pages": 3_850,  # the pages of operators; a fund's quarters, parts of a document; funds and insiders found
     "web": 2_510,  # what each call is for; Model Context Protocol over HTTP
@@ -56,7 +56,7 @@ ROOMS = {
     "cli": 270,
     "__main__": 20,
 }
-ALL_LINES = 62_000  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
+ALL_LINES = 62_400  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
 FOLDER_MODULES = 20
 
 # Rooms that import nothing of finapi but these: pure, or for others to copy.

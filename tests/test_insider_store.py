@@ -101,6 +101,7 @@ def test_what_is_not_reported_is_marked_so(app: App) -> None:
         "shares_owned_following": "not_reported",
         "value_owned_following": "not_reported",
         "transaction_value": "price_per_share_missing",
+        "percent_of_holding": "shares_owned_following_missing",
     }
 
 

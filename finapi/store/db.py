@@ -577,15 +577,22 @@ def migrations() -> tuple[str, ...]:
 
 @cache
 def named_queries() -> dict[str, str]:
-    """Every query of ``sql/queries`` by its name; a name used twice is a RuntimeError."""
-    queries: dict[str, str] = {}
+    """Every query of ``sql/queries`` by its name; a name used twice is a RuntimeError.
+
+    What several share is written once, below a line ``-- part: NAME``, and stands in them as ``{NAME}``.
+    """
+    found: dict[str, dict[str, str]] = {"name": {}, "part": {}}
     for file in _files("queries"):
-        parts = re.split(r"^-- name: (\w+)\n", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
-        for name, text in zip(parts[1::2], parts[2::2], strict=True):
-            if name in queries:
+        cut = re.split(r"^-- (name|part): (\w+)\n", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        for kind, name, text in zip(cut[1::3], cut[2::3], cut[3::3], strict=True):
+            if name in found[kind]:
                 raise RuntimeError(f"query {name} stands twice")
-            queries[name] = text.strip()
-    return queries
+            found[kind][name] = text.strip()
+
+    def whole(text: str) -> str:
+        return re.sub(r"\{(\w+)\}", lambda part: whole(found["part"][part[1]]), text)
+
+    return {name: whole(text) for name, text in found["name"].items()}
 
 
 def _files(folder: str) -> list[Any]:

@@ -735,7 +735,6 @@ def test_a_table_tells_of_its_page_in_headers(api: Client) -> None:
         ("/transactions/by-ticker/%20", 400, "ticker"),
         ("/transactions/by-insider/abc", 400, "cik"),
         ("/transactions/by-insider/999", 404, None),
-        ("/transactions/search", 400, "query"),
         ("/transactions/search?query=a&transaction_code=PP", 400, "transaction_code"),
         ("/transactions/search?query=a&min_value=lots", 400, "min_value"),
         ("/transactions/top?direction=UP", 400, "direction"),
@@ -750,7 +749,7 @@ def test_a_table_tells_of_its_page_in_headers(api: Client) -> None:
         ("/screen?offset=-1", 400, "offset"),
         ("/filings/latest?offset=1000000000", 400, "offset"),
         ("/aggregation/by-sector?group_by=luck", 400, "group_by"),
-        ("/summary/by-ticker/BRK-B?is_c_suite=false", 400, "is_c_suite"),
+        ("/summary/by-ticker/BRK-B?is_c_suite=no", 400, "is_c_suite"),
     ],
 )
 def test_refusals_name_the_parameter(api: Client, path: str, status: int, param: str | None) -> None:

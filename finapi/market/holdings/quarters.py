@@ -37,6 +37,11 @@ def after(period: str) -> str:
     return last_ended(date.fromisoformat(period) + timedelta(days=95)).isoformat()
 
 
+def days(period: str) -> tuple[str, str]:
+    """The first and the last day of the quarter that ends on ``period``."""
+    return (date.fromisoformat(before(period)) + timedelta(days=1)).isoformat(), period
+
+
 def last_ended(day: date) -> date:
     """The end of the last quarter that was over before ``day``."""
     first = date(day.year, (day.month - 1) // 3 * 3 + 1, 1)

@@ -84,13 +84,19 @@ _NO_TRADES: dict[str, int | None] = {**dict.fromkeys(TradeSums.__annotations__, 
 
 def of_issuer(tx: Transaction, issuer: int, filters: TradeFilters) -> TradeSums:
     """The sums of one company."""
-    row = tx.one("sums_by_issuer", filters._asdict(), issuer=issuer)
+    row = tx.one("sums_by_issuer", _values(filters, issuer))
     return _sums(_NO_TRADES if row is None else dict(row))
 
 
 def by_issuer(tx: Transaction, filters: TradeFilters) -> list[tuple[int, TradeSums]]:
     """The sums of every company with trades, each with its CIK."""
-    return [(row["issuer_cik"], _sums(dict(row))) for row in tx.all("sums_by_issuer", filters._asdict(), issuer=None)]
+    return [(row["issuer_cik"], _sums(dict(row))) for row in tx.all("sums_by_issuer", _values(filters))]
+
+
+def _values(filters: TradeFilters, issuer: int | None = None) -> dict[str, Any]:
+    """The values of sums: read by the days of transactions where those, and no days of filing, bound them."""
+    by_date = filters.date_from is not None and (filters.date_to is not None or filters.since == 0)
+    return {**filters._asdict(), "issuer": issuer, "by_date": by_date}
 
 
 def _sums(row: dict[str, Any]) -> TradeSums:
@@ -140,7 +146,7 @@ def by_group(tx: Transaction, filters: TradeFilters, *, by_industry: bool) -> li
     without a SIC code stand together under the group None.
     """
     name = sectors.industry_of if by_industry else sectors.sector_of
-    rows = tx.all("sums_by_group", filters._asdict(), by_industry=by_industry)
+    rows = tx.all("sums_by_group", _values(filters), by_industry=by_industry)
     return [
         made(TradeGroup, row, group=name(row["grouped"]), net_value=row["buy_value"] - row["sell_value"])
         for row in rows
@@ -166,16 +172,18 @@ class InsiderCluster(IssuerInSector):
     last_filed: Date | None
 
 
-def clusters(tx: Transaction, filters: TradeFilters, *, min_insiders: int) -> list[InsiderCluster]:
-    """Companies in which at least so many insiders bought, or sold; the most insiders first."""
-    values = filters._asdict()
-    rows = tx.all("clusters", values, min_insiders=min_insiders)
+def clusters(
+    tx: Transaction, filters: TradeFilters, min_insiders: int, least: int | None = None, issuer: int | None = None
+) -> list[InsiderCluster]:
+    """Companies in which at least so many insiders bought, or sold, for ``least`` dollars; the most insiders first."""
+    values = _values(filters, issuer)
+    rows = tx.all("clusters", values, min_insiders=min_insiders, least=least)
     issuers = issuers_named(tx, [row["issuer_cik"] for row in rows])
     found = []
     for row in rows:
-        issuer = row["issuer_cik"]
-        of_cluster = tx.all("trades_of_cluster", values, issuer=issuer, direction=row["direction"])
-        found.append(_cluster(row, of_cluster, issuers[issuer]))
+        place = {"issuer": row["issuer_cik"], "since": row["first_day"], "until": row["last_day"]}
+        of_cluster = tx.all("trades_of_cluster", values, **place, direction=row["direction"])
+        found.append(_cluster(row, of_cluster, issuers[row["issuer_cik"]]))
     return found
 
 
@@ -298,7 +306,7 @@ def overview(tx: Transaction, since: int, period_days: int | None) -> MarketOver
                 last_active=one["last_filed"],
                 type=one["cluster_type"],
             )
-            for one in clusters(tx, TradeFilters(10, since=since), min_insiders=3)
+            for one in clusters(tx, TradeFilters(10, since=since), 3)
         ],
     }
 

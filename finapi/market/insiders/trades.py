@@ -18,8 +18,12 @@ from finapi.store.db import Row, Transaction
 
 BUY, SELL = 1, -1
 
-# Where a list begins: every row comes behind it.
+# Where a list begins: every row comes behind it. The last filing day that there may be.
 _LARGEST = 2**62
+LAST_DAY = 10**9
+
+# So many transactions are sorted sooner than they are looked for in the order of a list.
+_FEW = 20_000
 
 _COMMON = re.compile(r"\b(?:common|ordinary)\b|^class \w+ (?:stock|shares?)|^(?:stock|shares?)$")
 _NOT_COMMON = re.compile(r"\b(?:preferred|options?|warrants?|units?|notes?|rights?|phantom)\b")
@@ -51,7 +55,8 @@ class IdPage(NamedTuple):
 class TradeFilters(NamedTuple):
     """What narrows transactions; None does not. ``industry`` is a major group, ``sector`` a division's letter.
 
-    ``since`` is a filing day by its number; the other dates are those of transactions.
+    ``since`` and ``until`` are filing days by their number, the other dates are those of transactions; ``codes`` are
+    one letter each. A percentage is that of the holding before; ``earnings_within`` so many days came an item 2.02.
     """
 
     limit: int = 0
@@ -61,12 +66,18 @@ class TradeFilters(NamedTuple):
     sector: str | None = None
     industry: int | None = None
     since: int = 0
+    until: int = LAST_DAY
     date_from: str | None = None
     date_to: str | None = None
-    code: str | None = None
+    codes: str | None = None
     acquired_disposed: str | None = None
     min_value: int | None = None
     max_value: int | None = None
+    min_shares: float | None = None
+    max_shares: float | None = None
+    min_percent: float | None = None
+    max_percent: float | None = None
+    earnings_within: int | None = None
     with_roles: int = 0
     without_roles: int = 0
     no_plan: bool = False
@@ -86,29 +97,63 @@ def cursor(text: str | None) -> InsiderCursor:
 
 
 def latest(tx: Transaction, filters: TradeFilters, *, counted: bool = True) -> IdPage:
-    """The newest transactions by filing day, of one type, sector or industry."""
-    return _page(tx, f"trades_of_{narrowest(filters, 'industry', 'sector', 'type')}", filters, counted=counted)
+    """The newest transactions by filing day."""
+    by = narrowest(filters, "industry", "sector", "type", "codes")
+    if by == "codes" and len(filters.codes or "") != 1:
+        by = "all"
+    few = _few(tx, filters, "date", "value")
+    query = few or f"trades_of_{by}"
+    return _page(tx, query, filters, count=_counts(filters, query, by), counted=counted, direction=None)
 
 
 def of_issuer(tx: Transaction, issuer: int, filters: TradeFilters) -> IdPage:
     """The newest transactions in a company's securities."""
-    return _page(tx, "trades_of_issuer", filters, issuer=issuer)
+    # Without repeats, to count would cost as much as to show them all.
+    count = None if filters.dedup else "count_trades_of_issuer"
+    return _page(tx, "trades_of_issuer", filters, count=count, issuer=issuer)
 
 
 def of_insider(tx: Transaction, insider: int, filters: TradeFilters) -> IdPage:
     """The newest transactions that an insider reported, alone or with others."""
-    return _page(tx, "trades_of_insider", filters, insider=insider)
+    count = None if filters.dedup else "count_trades_of_insider"
+    return _page(tx, "trades_of_insider", filters, count=count, insider=insider)
 
 
 def top(tx: Transaction, direction: int, filters: TradeFilters, *, counted: bool = True) -> IdPage:
     """The purchases or sales of the greatest value, the greatest first."""
-    query = f"top_trades_of_{narrowest(filters, 'industry', 'sector')}"
-    return _page(tx, query, filters, counted=counted, direction=direction)
+    by = narrowest(filters, "industry", "sector")
+    query = _few(tx, filters, "date", "filing_day") or f"top_trades_of_{by}"
+    return _page(tx, query, filters, count=_counts(filters, query, by), counted=counted, direction=direction)
 
 
 def of_any(tx: Transaction, insiders: Sequence[int], issuers: Sequence[int], filters: TradeFilters) -> IdPage:
     """The newest transactions of any of these insiders or in the securities of any of these issuers."""
-    return _page(tx, "trades_of_any", filters, counted=False, **_ciks(insiders, issuers))
+    return _page(tx, "trades_of_any", filters, **_ciks(insiders, issuers))
+
+
+def _few(tx: Transaction, filters: TradeFilters, *indexes: str) -> str | None:
+    """The query that sorts the few transactions which one of these indexes finds, the fewest; None for many."""
+    given = {
+        "date": (filters.date_from or filters.date_to) is not None,
+        "filing_day": filters.since > 0 or filters.until < LAST_DAY,
+        "value": filters.min_value is not None,
+    }
+    asked = [name for name in indexes if given[name]]
+    found = {name: tx.value(f"how_few_trades_by_{name}", filters._asdict(), few=_FEW) for name in asked}
+    best = min(found, key=found.__getitem__, default="")
+    return f"few_trades_by_{best}" if best and found[best] < _FEW else None
+
+
+# What a query that counts a list tells apart, beside where a page begins.
+_COUNTED = {"all": set[str](), "type": {"type"}, "codes": {"codes"}, "sector": {"sector", "type"},
+            "industry": {"industry", "sector", "type"}}  # fmt: skip
+
+
+def _counts(filters: TradeFilters, query: str, by: str) -> str | None:
+    """The query that counts a list; None where only its own rows would tell."""
+    given = {name for name, value in filters._asdict().items() if value != TradeFilters._field_defaults[name]}
+    told = _COUNTED[by] - {"type"} if query.startswith("top") else _COUNTED[by]
+    return f"count_{query}" if query.endswith(f"_of_{by}") and given <= told | {"limit", "offset", "cursor"} else None
 
 
 def undated(tx: Transaction, filters: TradeFilters, *, issuer: int | None = None, directed: bool = False) -> int:
@@ -126,14 +171,19 @@ def undated_of_any(tx: Transaction, insiders: Sequence[int], issuers: Sequence[i
     return int(tx.value("undated_trades_of_any", filters._asdict(), **_ciks(insiders, issuers)))
 
 
-def _ciks(insiders: Sequence[int], issuers: Sequence[int]) -> dict[str, str]:
+def _ciks(insiders: Sequence[int], issuers: Sequence[int]) -> dict[str, Any]:
     return {"insiders": json.dumps(list(insiders)), "issuers": json.dumps(list(issuers))}
 
 
-def _page(tx: Transaction, query: str, filters: TradeFilters, *, counted: bool = True, **more: Any) -> IdPage:
-    # Without repeats, to count would cost as much as to show them all.
-    count = f"count_{query}" if counted and not filters.dedup else None
-    return page(tx, query, {**filters._asdict(), **filters.cursor._asdict(), **more}, count)
+def _page(
+    tx: Transaction, query: str, filters: TradeFilters, *, count: str | None = None, counted: bool = True, **more: Any
+) -> IdPage:
+    place = filters.cursor
+    if not more.get("direction") and filters.until < place.day:
+        place = InsiderCursor(place.value, filters.until)
+    found = page(tx, query, {**filters._asdict(), **place._asdict(), **more}, count if counted else None)
+    ends = found.next_cursor is None and filters.cursor == InsiderCursor() and (found.ids or not filters.offset)
+    return found._replace(total=filters.offset + len(found.ids)) if counted and count is None and ends else found
 
 
 def page(tx: Transaction, query: str, values: Mapping[str, Any], count: str | None) -> IdPage:
@@ -236,6 +286,7 @@ class InsiderTransaction(TypedDict):
     footnote_count: int
     owner_count: int
     owners: list[FormOwner]
+    percent_of_holding: Annotated[Decimal | None, "Shares in per cent of what was held before."]
     marks: FigureMarks
 
 
@@ -269,6 +320,12 @@ def shown_owner(owners: Sequence[FormOwner], insider: int | None) -> FormOwner:
     return next((one for one in owners if insider is not None and int(one["cik"]) == insider), owners[0])
 
 
+def next_earnings(tx: Transaction, asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """The first day after a day, within a year, on which a company filed an item 2.02, by its CIK and that day."""
+    rows = tx.all("next_earnings", asked=json.dumps(sorted(set(asked))))
+    return {(row["issuer"], row["day"]): row["filed_at"] for row in rows if row["filed_at"] is not None}
+
+
 def amounts(tx: Transaction, forms: Iterable[int]) -> dict[tuple[int, str], Decimal | None]:
     """Shares held of a class after each of these forms, over all vehicles; None where one gives no amount."""
     held: dict[tuple[int, str], Decimal | None] = {}
@@ -299,6 +356,7 @@ def _transaction(
         sector=sector,
         industry=industry,
         owners=owners,
+        percent_of_holding=None if row["percent_of_holding"] is None else Decimal(str(row["percent_of_holding"])),
         marks=_marks(row),
     )
 
@@ -340,6 +398,9 @@ def _marks(row: Row) -> dict[str, FigureMark]:
     if row["transaction_value"] is None:
         lacking = next((figure for figure in ("shares", "price_per_share") if figure in marks), None)
         marks["transaction_value"] = absent(reason=f"{lacking}_missing" if lacking else "out_of_range")
+    if row["percent_of_holding"] is None:
+        missing = [figure for figure in ("shares", "shares_owned_following") if figure in marks]
+        marks["percent_of_holding"] = absent(reason=f"{missing[0]}_missing" if missing else "nothing_held_before")
     return marks
 
 

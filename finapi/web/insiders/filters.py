@@ -7,6 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any, TypedDict, TypeVar
 
 from finapi.core import days
+from finapi.core.errors import invalid_param
+from finapi.core.records import Date
+from finapi.market.holdings import quarters
 from finapi.market.insiders import trades
 from finapi.market.insiders.rules import STANDARD_TYPES
 from finapi.market.insiders.titles import C_SUITE, DIRECTOR, OFFICER, TEN_PERCENT
@@ -54,6 +57,7 @@ OF_COMPANY = Param("ticker", "ticker", help="Only this company: ticker (any spel
 TYPE = Param("standard_type", allowed=STANDARD_TYPES, help="Only this kind.", example="purchase")
 SECTOR = Param("sector", help="SIC division, by name or letter.", example="Manufacturing")
 INDUSTRY = Param("industry", help="SIC major group, by name or two digits.", example="Machinery and Computer Equipment")
+OUTCOME = flag("include_outcome", "What became of the share, with prices held, and when the next earnings came.")
 OWNERS = (
     flag("dedup_owners", "Leave out a trade that other owners reported before, on a form of their own."),
     flag("collapse_joint_filers", "Name all owners of a joint filing, with the roles of any of them."),
@@ -65,7 +69,25 @@ NO_CASHLESS = flag("exclude_cashless", "Without cashless exercises.")
 NO_COVER = flag("exclude_sell_to_cover", "Without sales that pay taxes.")
 MIN_VALUE = Param("min_value", "number", help="Least value in dollars.", example="100000")
 MAX_VALUE = Param("max_value", "number", help="Greatest value in dollars.", example="5000000")
-CODE = Param("transaction_code", pattern="[A-Za-z]", help="Only this code.", example="P")
+THRESHOLDS = (
+    MIN_VALUE,
+    MAX_VALUE,
+    Param("min_shares", "number", help="At least so many shares.", example="10000"),
+    Param("max_shares", "number", help="At most so many shares.", example="500000"),
+    Param("min_percent", "number", help="At least so many per cent of what was held before.", example="10"),
+    Param("max_percent", "number", help="At most so many per cent of what was held before.", example="50"),
+)
+CODE = Param(
+    "transaction_code",
+    pattern="[A-Za-z](,[A-Za-z]){0,25}",
+    help="Only this code, or these with commas between them.",
+    example="P",
+)
+ACQUIRED = Param("acquired_disposed_code", allowed=("A", "D"), help="Acquired or disposed of.", example="A")
+EARNINGS = Param(
+    "earnings_within", "integer", least=1, most=366, example="30",
+    help="Only before earnings: the company filed an item 2.02 within so many days after the transaction.",
+)  # fmt: skip
 _ROLES = (
     ("is_officer", OFFICER, "officers"),
     ("is_director", DIRECTOR, "directors"),
@@ -73,32 +95,95 @@ _ROLES = (
     ("is_c_suite", C_SUITE, "the C-suite"),
 )
 ROLES = tuple(flag(name, f"Only {whom} (true), or none of them (false).", None) for name, _, whom in _ROLES)
+ABSOLUTE = (
+    Param("from_date", "date", window=True, help="First day of transactions.", example="2025-01-01"),
+    Param("to_date", "date", window=True, help="Last day of transactions.", example="2025-12-31"),
+    Param("filed_from", "date", window=True, help="First day of filing.", example="2025-01-01"),
+    Param("filed_to", "date", window=True, help="Last day of filing.", example="2025-12-31"),
+    Param("quarter", "quarter", window=True, help="Only transactions of the quarter that ends on this day.",
+          example="2025-12-31"),
+)  # fmt: skip
+# What every list and sum of transactions is narrowed by.
+NARROW = (
+    *ABSOLUTE, CODE, ACQUIRED, *THRESHOLDS, *ROLES, NO_PLAN, NO_CASHLESS, NO_COVER, EARNINGS, TYPE, SECTOR, INDUSTRY,
+)  # fmt: skip
+# Windows by name, as meta tells them.
+DAYS: dict[str, Any] = {one.name: Date | None for one in ABSOLUTE}
+WINDOWS: dict[str, Any] = {"filed_at_days": int | None, "transaction_days": int | None, **DAYS}
 
 
-def of(call: Call) -> TradeFilters:
-    """What the parameters of a call narrow transactions to."""
+# Filters that are a parameter as it is given, and what they are without it.
+_AS_GIVEN: dict[str, tuple[str, Any]] = {
+    "limit": ("limit", 0),
+    "offset": ("offset", 0),
+    "type": ("standard_type", None),
+    "acquired_disposed": ("acquired_disposed_code", None),
+    "earnings_within": ("earnings_within", None),
+    "no_plan": ("exclude_10b5_1", False),
+    "no_cashless": ("exclude_cashless", False),
+    "no_cover": ("exclude_sell_to_cover", False),
+    "dedup": ("dedup_owners", False),
+}
+
+
+def of(call: Call, *, whole: bool = False) -> TradeFilters:
+    """What the parameters of a call narrow transactions to; with ``whole`` those of all companies."""
     given = call.params.get
-    return TradeFilters(
-        limit=given("limit", 0),
-        offset=given("offset", 0),
+    starts, ends = _traded(call)
+    bounds: dict[str, Any] = {name: float(call.params[name]) for name in _SCANNING[:4] if given(name) is not None}
+    narrow = TradeFilters(
+        **bounds,
+        **{name: given(*asked) for name, asked in _AS_GIVEN.items()},
         cursor=cursor(call.params),
-        type=given("standard_type"),
         sector=sector(call.params),
         industry=industry(call.params),
-        since=since(call.now, given("filed_at_days")),
-        date_from=given("from_date") or day_before(call.now, given("transaction_days")),
-        date_to=given("to_date"),
-        code=(given("transaction_code") or "").upper() or None,
-        acquired_disposed=given("acquired_disposed_code"),
+        since=max(since(call.now, given("filed_at_days")), _number(given("filed_from"), 1 if given("filed_to") else 0)),
+        until=_number(given("filed_to"), trades.LAST_DAY),
+        date_from=max(starts, default=None),
+        date_to=min(ends, default=None),
+        codes=(given("transaction_code") or "").replace(",", "").upper() or None,
         min_value=params.whole(given("min_value"), up=True),
         max_value=params.whole(given("max_value"), up=False),
         with_roles=sum(bit for name, bit, _ in _ROLES if given(name) is True),
         without_roles=sum(bit for name, bit, _ in _ROLES if given(name) is False),
-        no_plan=given("exclude_10b5_1", False),
-        no_cashless=given("exclude_cashless", False),
-        no_cover=given("exclude_sell_to_cover", False),
-        dedup=given("dedup_owners", False),
     )
+    if whole:
+        _check_span(call, narrow)
+    return narrow
+
+
+# No index finds these: they are looked for in the transactions of so many days. The last is no number of shares.
+_SCANNING = ("min_shares", "max_shares", "min_percent", "max_percent", "earnings_within")
+SCANNED = 366
+
+
+def _traded(call: Call) -> tuple[list[str], list[str]]:
+    """The days that transactions are not before, and not after."""
+    given = call.params.get
+    quarter = given("quarter")
+    first, last = quarters.days(quarter) if quarter else (None, None)
+    starts = (given("from_date"), day_before(call.now, given("transaction_days")), first)
+    return [day for day in starts if day], [day for day in (given("to_date"), last) if day]
+
+
+def _check_span(call: Call, narrow: TradeFilters) -> None:
+    name = next((name for name in _SCANNING if call.params[name] is not None), None)
+    if name and span(call.now, narrow) > SCANNED:
+        said = f"{name} of all companies wants a window of at most {SCANNED} days: from_date, filed_from or quarter."
+        raise invalid_param(name, said, expected=f"a window of at most {SCANNED} days")
+
+
+def span(now: datetime, narrow: TradeFilters) -> int:
+    """How many days a list is narrowed to, of filing or of transactions, whichever are fewer."""
+    today = now.date().isoformat()
+    filed = min(narrow.until, days.number(today)) - narrow.since
+    traded = days.number(min(narrow.date_to or today, today)) - days.number(narrow.date_from or "1970-01-01")
+    return min(filed, traded)
+
+
+def _number(day: str | None, otherwise: int) -> int:
+    """A day by its number; before the first that has one it is that one."""
+    return otherwise if day is None else max(1, days.number(day))
 
 
 def cursor(given: Mapping[str, Any]) -> InsiderCursor:

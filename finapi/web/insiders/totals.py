@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, Literal, TypedDict
 
 from finapi.core.clock import iso
+from finapi.core.errors import invalid_param
 from finapi.core.records import Date, Object, Time, made
 from finapi.market.insiders import totals, trades
 from finapi.market.insiders.titles import C_SUITE
@@ -51,14 +52,17 @@ def _least(name: str, default: int, help: str) -> Param:
     return Param(name, "integer", default=default, least=1, most=100_000, clamp=True, help=help, example=str(default))
 
 
+# Sums are of purchases and sales in the market: neither codes nor kinds narrow them.
+_DIRECTED = (
+    *filters.ABSOLUTE, *filters.THRESHOLDS, filters.EARNINGS, *filters.ROLES, NO_PLAN, NO_CASHLESS, NO_COVER, SECTOR,
+    INDUSTRY,
+)  # fmt: skip
 SUMMARY_PARAMS = (
     TICKER,
     filters.filed_days(7),
     TRADE_DAYS,
     replace(TRADE_DAYS, name="days", help="The same as transaction_days."),
-    Param("is_c_suite", allowed=("true",), help="true: only the C-suite.", example="true"),
-    NO_PLAN,
-    NO_CASHLESS,
+    *(one for one in _DIRECTED if one not in (SECTOR, INDUSTRY)),
 )
 SCREEN_PARAMS = (
     _window("filed_at_days", 7),
@@ -70,25 +74,25 @@ SCREEN_PARAMS = (
     _least("min_transactions", 1, "At least so many trades."),
     _least("min_insiders", 1, "By at least so many insiders."),
     filters.flag("csuite_only", "Only trades of the C-suite."),
-    NO_PLAN,
-    NO_CASHLESS,
-    NO_COVER,
+    *_DIRECTED,
     params.limit(100, 500),
     OFFSET,
     Param("sort_by", default="abs_sentiment", allowed=_SORTS, help="The greatest first.", example="net_value"),
-    SECTOR,
-    INDUSTRY,
 )
 CLUSTER_PARAMS = (
     _window("days", 30),
+    TRADE_DAYS,
+    filters.OF_COMPANY,
     _least("min_insiders", 3, "At least so many insiders."),
-    filters.MIN_VALUE,
     params.limit(MOST_CLUSTERS, MOST_CLUSTERS, "Clusters"),
     OFFSET,
-    SECTOR,
-    INDUSTRY,
-    *(replace(param, default=True) for param in (NO_CASHLESS, NO_PLAN, NO_COVER)),
-)
+    *(
+        replace(param, default=True) if param in (NO_CASHLESS, NO_PLAN, NO_COVER)
+        else replace(param, help="Least value of all its trades together.") if param is filters.MIN_VALUE
+        else param
+        for param in _DIRECTED
+    ),
+)  # fmt: skip
 GROUP_PARAMS = (
     Param(
         "group_by",
@@ -97,17 +101,9 @@ GROUP_PARAMS = (
         help="SIC division or major group.",
         example="sector",
     ),
-    SECTOR,
-    INDUSTRY,
     _window("filed_at_days", 30),
     TRADE_DAYS,
-    filters.MIN_VALUE,
-    filters.MAX_VALUE,
-    filters.CODE,
-    Param("acquired_disposed_code", allowed=("A", "D"), help="Acquired or disposed of.", example="A"),
-    *filters.ROLES,
-    NO_PLAN,
-    NO_CASHLESS,
+    *filters.NARROW,
     params.limit(50, 500),
     OFFSET,
     Param("sort_by", default="abs_net_value", allowed=_GROUP_SORTS, help="The greatest first.", example="buy_value"),
@@ -143,7 +139,7 @@ class WindowOverview(MarketOverview, Windows):
 
 OVERVIEW = WindowOverview
 CLUSTERS = list[InsiderCluster]
-_WINDOWS = {"filed_at_days": int | None, "transaction_days": int | None}
+_WINDOWS = filters.WINDOWS
 SUMMARY = answer(data=IssuerSums, meta=windowed(**_WINDOWS, days=int | None))
 GROUPS = answer(
     data=list[TradeGroup], meta=windowed(total=int, limit=int, offset=int, has_more=bool, group_by=str, **_WINDOWS)
@@ -173,9 +169,7 @@ def summary(call: Call) -> Response:
     """The sums of one company."""
     given = call.params
     days = given["transaction_days"] if given["transaction_days"] is not None else given["days"]
-    narrow = filters.of(call)._replace(
-        date_from=filters.day_before(call.now, days), with_roles=C_SUITE if given["is_c_suite"] else 0
-    )
+    narrow = filters.of(replace(call, params={**given, "transaction_days": days}))
     with call.app.db.read() as tx:
         company = companies.find(tx, given["ticker"])
         sums = totals.of_issuer(tx, company.cik, narrow)
@@ -186,9 +180,9 @@ def summary(call: Call) -> Response:
 
 def screen(call: Call) -> Response:
     """Companies by what their insiders did."""
-    call = _filed(call)
+    call, narrow = _bounded(call)
     given = call.params
-    narrow = filters.of(call)._replace(with_roles=C_SUITE if given["csuite_only"] else 0)
+    narrow = narrow._replace(with_roles=narrow.with_roles | (C_SUITE if given["csuite_only"] else 0))
     with call.app.db.read() as tx:
         found = [(cik, sums) for cik, sums in totals.by_issuer(tx, narrow) if _passes(sums, given)]
         found.sort(key=lambda one: (_sorting(one[1], given["sort_by"]), one[0]), reverse=True)
@@ -210,18 +204,21 @@ def screen(call: Call) -> Response:
 
 def clusters(call: Call) -> Response:
     """Companies in which several insiders bought, or several sold."""
-    narrow = filters.of(call)._replace(since=filters.since(call.now, call.params["days"]))
+    ticker = call.params["ticker"]
+    call, narrow = _bounded(call, "days", of_all=ticker is None)
+    # A cluster's least value is that of all its trades.
+    least, narrow = narrow.min_value, narrow._replace(min_value=None)
     with call.app.db.read() as tx:
-        found = totals.clusters(tx, narrow, min_insiders=call.params["min_insiders"])
-        # A cluster's least value is that of all its trades.
-        windows = call.windows(trades.undated(tx, narrow._replace(min_value=None), directed=True))
+        issuer = companies.find(tx, ticker).cik if ticker else None
+        found = totals.clusters(tx, narrow, call.params["min_insiders"], least, issuer)
+        windows = call.windows(trades.undated(tx, narrow, issuer=issuer, directed=True))
     return call.bare(found, windows)
 
 
 def by_sector(call: Call) -> Response:
     """Sums by sector or industry."""
-    call = _filed(call)
-    given, narrow = call.params, filters.of(call)
+    call, narrow = _bounded(call)
+    given = call.params
     with call.app.db.read() as tx:
         found = totals.by_group(tx, narrow, by_industry=given["group_by"] == "industry")
         windows = call.windows(trades.undated(tx, narrow))
@@ -230,15 +227,22 @@ def by_sector(call: Call) -> Response:
     return call.rows(page, {"total": len(found), **paging, "group_by": given["group_by"], **windows})
 
 
-def _filed(call: Call) -> Call:
-    """The call with a window of filing days, as long as that of transaction days where only that is given.
+def _bounded(call: Call, filed_days: str = "filed_at_days", *, of_all: bool = True) -> tuple[Call, TradeFilters]:
+    """The call, and what it narrows transactions to: of all companies not more than :data:`MAX_SUMMED` days.
 
-    What was traded in the last days was filed in them; the sums are read by filing day, and not of more than a year.
+    Where days of transactions alone are counted back from today, those of filing are as many: what was traded in them
+    was filed in them.
     """
-    filed, traded = call.params["filed_at_days"], call.params["transaction_days"]
-    if filed is not None or traded is None:
-        return call
-    return replace(call, params={**call.params, "filed_at_days": min(traded, MAX_SUMMED)})
+    given = call.params
+    if of_all and given["transaction_days"] is not None and given[filed_days] is None:
+        call = replace(call, params={**given, filed_days: min(given["transaction_days"], MAX_SUMMED)})
+    narrow = filters.of(call)
+    narrow = narrow._replace(since=max(narrow.since, filters.since(call.now, call.params[filed_days])))
+    if of_all and filters.span(call.now, narrow) > MAX_SUMMED:
+        name = next((one.name for one in filters.ABSOLUTE if given[one.name] is not None), filed_days)
+        said = f"Sums over all companies are of at most {MAX_SUMMED} days, of filing or of transactions."
+        raise invalid_param(name, said, expected=f"at most {MAX_SUMMED} days")
+    return call, narrow
 
 
 def signals(call: Call) -> Response:
@@ -246,7 +250,7 @@ def signals(call: Call) -> Response:
     since = filters.since(call.now, SIGNAL_DAYS)
     narrow = TradeFilters(MOST_CLUSTERS, since=since, no_plan=True, no_cashless=True, no_cover=True)
     with call.app.db.read() as tx:
-        found = totals.clusters(tx, narrow, min_insiders=SIGNAL_INSIDERS)
+        found = totals.clusters(tx, narrow, SIGNAL_INSIDERS)
         undated = trades.undated(tx, narrow, directed=True)
     found.sort(key=lambda one: (-one["total_value"], one["issuer_cik"]))
     sides = {

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Annotated, Literal, TypedDict
 
+from finapi.core import days
 from finapi.core.errors import invalid_param
 from finapi.core.records import Date
 from finapi.market.insiders import forms, names, query, trades
 from finapi.market.insiders.forms import PlainForm
 from finapi.market.insiders.names import InsiderOfCompanies
-from finapi.market.insiders.trades import IdPage, InsiderCursor, InsiderTransaction, TradeFilters
+from finapi.market.insiders.trades import IdPage, InsiderTransaction, TradeFilters
+from finapi.market.prices import returns
+from finapi.market.prices.returns import Returns
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
 from finapi.web.http.call import Call
@@ -18,51 +22,20 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, TICKER, Field, Param, in_path
 from finapi.web.http.schema import answer, part, windowed
 from finapi.web.insiders import filters
-from finapi.web.insiders.filters import CURSOR, INDUSTRY, LIMIT, OWNERS, SECTOR, TOTAL, TRADE_DAYS, TYPE, InsiderPaging
+from finapi.web.insiders.filters import CURSOR, LIMIT, OUTCOME, OWNERS, TOTAL, TRADE_DAYS, InsiderPaging
 
 _MATCHES = 25  # insiders and issuers of a search whose transactions are looked at
 
-LATEST_PARAMS = (LIMIT, OFFSET, CURSOR, TYPE, SECTOR, INDUSTRY, *OWNERS, TOTAL)
-TICKER_PARAMS = (TICKER, LIMIT, OFFSET, CURSOR, filters.filed_days(7), TRADE_DAYS, TYPE, *OWNERS)
+# What is kept until the data change has no window that ends today.
+_LIST = (LIMIT, OFFSET, CURSOR, *filters.NARROW, *OWNERS, OUTCOME)
+_DIRECTION = Param("direction", default="BUY", allowed=("BUY", "SELL"), help="Purchases or sales.", example="BUY")
+_NAME = Param("query", help="Words of an insider's or company's name, a ticker or CIK.", example="Buffett")
+LATEST_PARAMS = (*_LIST, TOTAL)
+TICKER_PARAMS = (TICKER, filters.filed_days(7), TRADE_DAYS, *_LIST)
 INSIDER = in_path("cik", "cik", help="The insider's CIK.", example="0000315090")
-INSIDER_PARAMS = (
-    INSIDER,
-    LIMIT,
-    OFFSET,
-    CURSOR,
-    Param("from_date", "date", window=True, help="First transaction date.", example="2025-01-01"),
-    Param("to_date", "date", window=True, help="Last transaction date.", example="2025-12-31"),
-    *OWNERS,
-)
-SEARCH_PARAMS = (
-    Param("query", required=True, help="Words of an insider's or company's name, a ticker or CIK.", example="Buffett"),
-    filters.filed_days(7),
-    TRADE_DAYS,
-    filters.CODE,
-    filters.MIN_VALUE,
-    filters.MAX_VALUE,
-    *filters.ROLES,
-    filters.NO_PLAN,
-    filters.NO_CASHLESS,
-    filters.NO_COVER,
-    TYPE,
-    LIMIT,
-    OFFSET,
-    CURSOR,
-    SECTOR,
-    INDUSTRY,
-    *OWNERS,
-)
-TOP_PARAMS = (
-    Param("direction", default="BUY", allowed=("BUY", "SELL"), help="Purchases or sales.", example="BUY"),
-    LIMIT,
-    OFFSET,
-    CURSOR,
-    SECTOR,
-    INDUSTRY,
-    *OWNERS,
-    TOTAL,
-)
+INSIDER_PARAMS = (INSIDER, *_LIST)
+SEARCH_PARAMS = (_NAME, filters.filed_days(7), TRADE_DAYS, *_LIST)
+TOP_PARAMS = (_DIRECTION, *_LIST, TOTAL)
 QUERY_BODY = (
     Field(
         "query",
@@ -79,23 +52,42 @@ QUERY_BODY = (
 )  # fmt: skip
 
 
-_WINDOWS = {"filed_at_days": int | None, "transaction_days": int | None}
-TRADES = answer(data=list[InsiderTransaction], meta=part(pagination=InsiderPaging))
-TRADES_OF_ISSUER = answer(data=list[InsiderTransaction], meta=windowed(pagination=InsiderPaging, **_WINDOWS))
+class TradeOutcome(TypedDict):
+    """What became of a share after a transaction: returns of 0.01 are one per cent."""
+
+    close: Annotated[Decimal | None, "Of the day of the transaction, or the last day of trading before it."]
+    close_date: Date | None
+    return_1d: Annotated[Decimal | None, "To the close one day of trading later."]
+    return_5d: Decimal | None
+    return_20d: Decimal | None
+    return_60d: Decimal | None
+    is_adjusted: Annotated[bool | None, "Whether splits and dividends in between are counted."]
+    next_earnings: Annotated[Date | None, "When the company next filed an item 2.02 (results), within a year."]
+    days_to_earnings: int | None
+    reasons: Annotated[dict[str, str], "Why a figure is null, by its name."]
+
+
+class TransactionInList(InsiderTransaction):
+    """A transaction as lists have it."""
+
+    outcome: Annotated[TradeOutcome | None, "Where `include_outcome` is true."]
+
+
+TRADES = answer(data=list[TransactionInList], meta=windowed(pagination=InsiderPaging, **filters.DAYS))
+TRADES_OF_ISSUER = answer(data=list[TransactionInList], meta=windowed(pagination=InsiderPaging, **filters.WINDOWS))
 TRADES_OF_INSIDER = answer(
-    data=list[InsiderTransaction],
-    meta=windowed(pagination=InsiderPaging, insider=InsiderOfCompanies, from_date=Date | None, to_date=Date | None),
+    data=list[TransactionInList], meta=windowed(pagination=InsiderPaging, insider=InsiderOfCompanies, **filters.DAYS)
 )
 TRADES_FOUND = answer(
-    data=list[InsiderTransaction],
+    data=list[TransactionInList],
     meta=windowed(
-        **_WINDOWS,
+        **filters.WINDOWS,
         total=int | None,
         limit=int,
         has_more=bool,
         next_cursor=str | None,
-        matched_insiders=int,
-        matched_issuers=int,
+        matched_insiders=int | None,
+        matched_issuers=int | None,
         matches_cut=bool,
     ),
 )
@@ -106,7 +98,7 @@ QUERY = part(total=part(value=int, relation=Literal["eq", "gte"]), transactions=
 def latest(call: Call) -> Response:
     """The newest transactions by filing day."""
     counted = call.params["include_total"]
-    return _listed(call, lambda tx: trades.latest(tx, filters.of(call), counted=counted))
+    return _listed(call, lambda tx, narrow: trades.latest(tx, narrow, counted=counted))
 
 
 def of_ticker(call: Call) -> Response:
@@ -115,7 +107,7 @@ def of_ticker(call: Call) -> Response:
     with call.app.db.read() as tx:
         issuer = companies.find(tx, call.params["ticker"]).cik
         page = trades.of_issuer(tx, issuer, narrow)
-        rows = trades.objects(tx, page.ids, collapse=call.params["collapse_joint_filers"])
+        rows = _rows(tx, call, page)
         windows = call.windows(trades.undated(tx, narrow, issuer=issuer))
     return call.rows(rows, {"pagination": filters.pagination(call, page), **windows})
 
@@ -124,52 +116,85 @@ def top(call: Call) -> Response:
     """The purchases or sales of the greatest value."""
     direction = trades.BUY if call.params["direction"] == "BUY" else trades.SELL
     counted = call.params["include_total"]
-    return _listed(call, lambda tx: trades.top(tx, direction, filters.of(call), counted=counted))
+    return _listed(call, lambda tx, narrow: trades.top(tx, direction, narrow, counted=counted), directed=True)
 
 
-def _listed(call: Call, find: Callable[[Transaction], IdPage]) -> Response:
+def _listed(call: Call, find: Callable[[Transaction, TradeFilters], IdPage], *, directed: bool = False) -> Response:
+    narrow = filters.of(call, whole=True)
     with call.app.db.read() as tx:
-        page = find(tx)
-        rows = trades.objects(tx, page.ids, collapse=call.params["collapse_joint_filers"])
-    return call.rows(rows, {"pagination": filters.pagination(call, page)})
+        page = find(tx, narrow)
+        rows = _rows(tx, call, page)
+        windows = call.windows(trades.undated(tx, narrow, directed=directed))
+    return call.rows(rows, {"pagination": filters.pagination(call, page), **windows})
+
+
+def _rows(tx: Transaction, call: Call, page: IdPage, insider: int | None = None) -> list[TransactionInList]:
+    """The rows of a page, each with its outcome where that is asked for."""
+    rows = trades.objects(tx, page.ids, insider=insider, collapse=call.params["collapse_joint_filers"])
+    if not call.params["include_outcome"]:
+        return [{**row, "outcome": None} for row in rows]
+    dated = [(row, row["transaction_date"]) for row in rows]
+    became = returns.after(tx, [(row["ticker"], day) for row, day in dated if row["ticker"] and day])
+    earnings = trades.next_earnings(tx, [(row["issuer_cik"], day) for row, day in dated if day])
+    return [{**row, "outcome": _outcome(row, became, earnings)} for row in rows]
+
+
+def _outcome(
+    row: InsiderTransaction, became: Mapping[tuple[str, str], Returns], earnings: Mapping[tuple[str, str], str]
+) -> TradeOutcome:
+    day, ticker = row["transaction_date"], row["ticker"]
+    lacking = "no_transaction_date" if day is None else "no_ticker"
+    after = became[ticker, day] if ticker and day else returns.unknown(lacking)
+    following = earnings.get((row["issuer_cik"], day or ""))
+    reasons = {f"return_{count}d": reason for count, reason in after.reasons.items()}
+    if following is None:
+        reasons["days_to_earnings"] = "no_transaction_date" if day is None else "no_later_item_2_02_held"
+    return {
+        "close": after.close,
+        "close_date": after.date,
+        "return_1d": after.returns[1],
+        "return_5d": after.returns[5],
+        "return_20d": after.returns[20],
+        "return_60d": after.returns[60],
+        "is_adjusted": after.adjusted,
+        "next_earnings": following,
+        "days_to_earnings": days.number(following) - days.number(day) if following and day else None,
+        "reasons": reasons,
+    }
 
 
 def of_insider(call: Call) -> Response:
     """The newest transactions of an insider."""
-    insider, narrow, collapse = call.params["cik"], filters.of(call), call.params["collapse_joint_filers"]
+    insider, narrow = call.params["cik"], filters.of(call)
     with call.app.db.read() as tx:
         named = names.named(tx, insider)
         page = trades.of_insider(tx, insider, narrow)
-        rows = trades.objects(tx, page.ids, insider=insider, collapse=collapse)
+        rows = _rows(tx, call, page, insider)
         windows = call.windows(trades.undated_of_insider(tx, insider, narrow))
     return call.rows(rows, {"pagination": filters.pagination(call, page), "insider": named, **windows})
 
 
 def search(call: Call) -> Response:
-    """Transactions of insiders and in companies whose names match."""
-    narrow = filters.of(call)
+    """Transactions of insiders and in companies whose names match; of all without a name."""
+    words = call.params["query"]
+    narrow = filters.of(call, whole=words is None)
     with call.app.db.read() as tx:
-        matches = names.matching(tx, call.params["query"], _MATCHES)
-        page = trades.of_any(tx, matches.insiders, matches.issuers, narrow)
-        rows = trades.objects(tx, page.ids, collapse=call.params["collapse_joint_filers"])
-        undated = trades.undated_of_any(tx, matches.insiders, matches.issuers, narrow)
+        matches = names.matching(tx, words, _MATCHES) if words is not None else None
+        found = (matches.insiders, matches.issuers) if matches else None
+        page = trades.of_any(tx, *found, narrow) if found else trades.latest(tx, narrow)
+        rows = _rows(tx, call, page)
+        undated = trades.undated_of_any(tx, *found, narrow) if found else trades.undated(tx, narrow)
     meta = {
         **call.windows(undated),
-        "total": _counted(narrow, page),
+        "total": page.total,
         "limit": narrow.limit,
         "has_more": page.next_cursor is not None,
         "next_cursor": page.next_cursor,
-        "matched_insiders": len(matches.insiders),
-        "matched_issuers": len(matches.issuers),
-        "matches_cut": matches.cut,
+        "matched_insiders": len(matches.insiders) if matches else None,
+        "matched_issuers": len(matches.issuers) if matches else None,
+        "matches_cut": matches is not None and matches.cut,
     }
     return call.rows(rows, meta)
-
-
-def _counted(narrow: TradeFilters, page: IdPage) -> int | None:
-    """How many there are in all, where the page shows their end and none is behind a cursor."""
-    ends = page.next_cursor is None and narrow.cursor == InsiderCursor() and (page.ids or not narrow.offset)
-    return narrow.offset + len(page.ids) if ends else None
 
 
 def query_forms(call: Call) -> Response:

@@ -1,5 +1,18 @@
+-- part: market_trades
+-- Purchases and sales: one company's come from its own index, those of all from an index of days.
+    SELECT * FROM insider_transactions INDEXED BY insider_transactions_by_issuer
+    WHERE superseded_by IS NULL AND direction <> 0 AND issuer_cik = :issuer AND filed_day >= :since
+    UNION ALL
+    SELECT * FROM insider_transactions INDEXED BY insider_trades_by_day
+    WHERE :issuer IS NULL AND NOT :by_date AND superseded_by IS NULL AND direction <> 0
+        AND filed_day >= :since AND filed_day <= :until
+    UNION ALL
+    SELECT * FROM insider_transactions INDEXED BY insider_transactions_by_date
+    WHERE :issuer IS NULL AND :by_date AND superseded_by IS NULL AND direction <> 0
+        AND date >= :date_from AND date <= coalesce(:date_to, '9999')
+
 -- name: sums_by_issuer
--- One company's trades come from its own index, those of all from the index of days. Bits of roles as in titles.py.
+-- Bits of roles as in titles.py.
 SELECT issuer_cik, count(*) AS total_transactions,
     count(*) FILTER (WHERE direction = 1) AS total_buys, count(*) FILTER (WHERE direction = -1) AS total_sells,
     coalesce(sum(value) FILTER (WHERE direction = 1), 0) AS total_buy_value,
@@ -21,20 +34,8 @@ SELECT issuer_cik, count(*) AS total_transactions,
     coalesce(sum(value) FILTER (WHERE direction = 1 AND roles & 1), 0) AS director_buy_value,
     coalesce(sum(value) FILTER (WHERE direction = -1 AND roles & 1), 0) AS director_sell_value,
     count(DISTINCT form_id) AS filing_count, max(date) AS latest_transaction_date
-FROM (
-    SELECT issuer_cik, owner_cik, form_id, roles, direction, value, date, rule_10b5_1, is_cashless, is_sell_to_cover,
-        sector, industry
-    FROM insider_transactions INDEXED BY insider_transactions_by_issuer
-    WHERE superseded_by IS NULL AND direction <> 0 AND issuer_cik = :issuer AND filed_day >= :since
-    UNION ALL
-    SELECT issuer_cik, owner_cik, form_id, roles, direction, value, date, rule_10b5_1, is_cashless, is_sell_to_cover,
-        sector, industry
-    FROM insider_transactions INDEXED BY insider_trades_by_day
-    WHERE :issuer IS NULL AND superseded_by IS NULL AND direction <> 0 AND filed_day >= :since
-) AS trade
-WHERE (:date_from IS NULL OR date >= :date_from) AND roles & :with_roles = :with_roles
-    AND NOT (:no_plan AND rule_10b5_1) AND NOT (:no_cashless AND is_cashless) AND NOT (:no_cover AND is_sell_to_cover)
-    AND (:sector IS NULL OR sector = :sector) AND (:industry IS NULL OR industry = :industry)
+FROM ({market_trades}) AS trade
+WHERE {within}
 GROUP BY issuer_cik
 
 -- name: sums_by_group
@@ -44,27 +45,27 @@ SELECT CASE WHEN :by_industry THEN industry ELSE sector END AS grouped, count(*)
     count(*) FILTER (WHERE direction = 1) AS buy_count, count(*) FILTER (WHERE direction = -1) AS sell_count,
     coalesce(sum(value) FILTER (WHERE direction = 1), 0) AS buy_value,
     coalesce(sum(value) FILTER (WHERE direction = -1), 0) AS sell_value
-FROM insider_transactions
-WHERE superseded_by IS NULL AND filed_day >= :since AND (:date_from IS NULL OR date >= :date_from)
-    AND NOT (:no_plan AND rule_10b5_1) AND NOT (:no_cashless AND is_cashless) AND NOT (:no_cover AND is_sell_to_cover)
-    AND roles & :with_roles = :with_roles AND roles & :without_roles = 0 AND (:code IS NULL OR code = :code)
-    AND (:acquired_disposed IS NULL OR acquired_disposed = :acquired_disposed)
-    AND (:min_value IS NULL OR value >= :min_value) AND (:max_value IS NULL OR value <= :max_value)
-    AND (:sector IS NULL OR sector = :sector) AND (:industry IS NULL OR industry = :industry)
+FROM (
+    SELECT * FROM insider_transactions INDEXED BY insider_transactions_by_day
+    WHERE NOT :by_date AND superseded_by IS NULL AND filed_day >= :since AND filed_day <= :until
+    UNION ALL
+    SELECT * FROM insider_transactions INDEXED BY insider_transactions_by_date
+    WHERE :by_date AND superseded_by IS NULL AND date >= :date_from AND date <= coalesce(:date_to, '9999')
+) AS trade
+WHERE {within}
 GROUP BY grouped
 
 -- name: clusters
 -- Companies in which several insiders bought, or several sold; the date is that of the trade.
 SELECT issuer_cik, direction, count(DISTINCT owner_cik) AS insider_count, coalesce(sum(value), 0) AS total_value,
-    count(*) AS transaction_count, min(date) AS first_date, max(date) AS last_date, max(filed_day) AS last_day,
+    count(*) AS transaction_count, min(date) AS first_date, max(date) AS last_date, min(filed_day) AS first_day,
+    max(filed_day) AS last_day,
     max(roles & 1) AS has_director, max(roles & 2) AS has_officer, max(roles & 4) AS has_ten_percent_owner,
     max(roles & 16) AS has_c_suite
-FROM insider_transactions INDEXED BY insider_trades_by_day
-WHERE superseded_by IS NULL AND direction <> 0 AND filed_day >= :since
-    AND (:sector IS NULL OR sector = :sector) AND (:industry IS NULL OR industry = :industry)
-    AND NOT (:no_plan AND rule_10b5_1) AND NOT (:no_cashless AND is_cashless) AND NOT (:no_cover AND is_sell_to_cover)
+FROM ({market_trades}) AS trade
+WHERE {within}
 GROUP BY issuer_cik, direction
-HAVING insider_count >= :min_insiders AND (:min_value IS NULL OR total_value >= :min_value)
+HAVING insider_count >= :min_insiders AND (:least IS NULL OR total_value >= :least)
 ORDER BY insider_count DESC, total_value DESC, issuer_cik, direction DESC
 LIMIT :limit OFFSET :offset
 
@@ -72,10 +73,7 @@ LIMIT :limit OFFSET :offset
 SELECT DISTINCT trade.id, trade.shares, trade.value, insiders.name
 FROM insider_transactions AS trade
 JOIN insiders ON insiders.cik = trade.owner_cik
-WHERE trade.superseded_by IS NULL AND trade.issuer_cik = :issuer AND trade.filed_day >= :since
-    AND trade.direction = :direction
-    AND NOT (:no_plan AND trade.rule_10b5_1) AND NOT (:no_cashless AND trade.is_cashless)
-    AND NOT (:no_cover AND trade.is_sell_to_cover)
+WHERE trade.issuer_cik = :issuer AND trade.direction = :direction AND {within}
 ORDER BY insiders.name
 
 -- name: issuers_named

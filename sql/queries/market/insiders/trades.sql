@@ -1,55 +1,66 @@
--- name: trades_of_all
-SELECT id, 0 AS value, filed_day, form_id, seq
-FROM insider_transactions
-WHERE superseded_by IS NULL AND (filed_day, form_id, seq) < (:day, :form, :seq)
-    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
-ORDER BY filed_day DESC, form_id DESC, seq DESC
+-- part: alike
+-- What transactions are narrowed to beside windows of days. The bits of roles are those of titles.py.
+trade.superseded_by IS NULL AND (:type IS NULL OR trade.standard_type = :type)
+    AND (:codes IS NULL OR instr(:codes, trade.code))
+    AND (:acquired_disposed IS NULL OR trade.acquired_disposed = :acquired_disposed)
+    AND (:min_value IS NULL OR trade.value >= :min_value) AND (:max_value IS NULL OR trade.value <= :max_value)
+    AND (:min_shares IS NULL OR CAST(trade.shares AS REAL) >= :min_shares)
+    AND (:max_shares IS NULL OR CAST(trade.shares AS REAL) <= :max_shares)
+    AND (:min_percent IS NULL OR {percent_of_holding} >= :min_percent)
+    AND (:max_percent IS NULL OR {percent_of_holding} <= :max_percent)
+    AND trade.roles & :with_roles = :with_roles AND trade.roles & :without_roles = 0
+    AND (:sector IS NULL OR trade.sector = :sector) AND (:industry IS NULL OR trade.industry = :industry)
+    AND NOT (:no_plan AND trade.rule_10b5_1) AND NOT (:no_cashless AND trade.is_cashless)
+    AND NOT (:no_cover AND trade.is_sell_to_cover)
+    AND (:earnings_within IS NULL OR EXISTS (
+        SELECT 1 FROM filing_terms AS one
+        JOIN filing_terms AS item ON item.term = 'i2.02' AND item.filed_at = one.filed_at AND item.number = one.number
+        WHERE one.term = 'c' || trade.issuer_cik AND one.filed_at > trade.date
+            AND one.filed_at <= date(trade.date, '+' || :earnings_within || ' days')))
+    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = trade.id))
+
+-- part: within
+{alike} AND trade.filed_day >= :since AND trade.filed_day <= :until
+    AND (:date_from IS NULL OR trade.date >= :date_from) AND (:date_to IS NULL OR trade.date <= :date_to)
+
+-- part: percent_of_holding
+-- Of what was held before; null where that was nothing, or is not known.
+round(100.0 * trade.shares / nullif(max(0, trade.following_shares - trade.shares
+    * CASE trade.acquired_disposed WHEN 'A' THEN 1 WHEN 'D' THEN -1 END), 0), 4)
+
+-- part: newest
+SELECT trade.id, 0 AS value, trade.filed_day, trade.form_id, trade.seq
+FROM insider_transactions AS trade
+
+-- part: newest_first
+{within} AND (trade.filed_day, trade.form_id, trade.seq) < (:day, :form, :seq)
+ORDER BY trade.filed_day DESC, trade.form_id DESC, trade.seq DESC
 LIMIT :limit OFFSET :offset
+
+-- name: trades_of_all
+{newest} WHERE {newest_first}
 
 -- name: trades_of_type
-SELECT id, 0 AS value, filed_day, form_id, seq
-FROM insider_transactions
-WHERE superseded_by IS NULL AND standard_type = :type AND (filed_day, form_id, seq) < (:day, :form, :seq)
-    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
-ORDER BY filed_day DESC, form_id DESC, seq DESC
-LIMIT :limit OFFSET :offset
+{newest} WHERE trade.standard_type = :type AND {newest_first}
+
+-- name: trades_of_codes
+{newest} WHERE trade.code = :codes AND {newest_first}
 
 -- name: trades_of_sector
-SELECT id, 0 AS value, filed_day, form_id, seq
-FROM insider_transactions
-WHERE superseded_by IS NULL AND sector = :sector AND (filed_day, form_id, seq) < (:day, :form, :seq)
-    AND (:type IS NULL OR standard_type = :type)
-    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
-ORDER BY filed_day DESC, form_id DESC, seq DESC
-LIMIT :limit OFFSET :offset
+{newest} WHERE trade.sector = :sector AND {newest_first}
 
 -- name: trades_of_industry
-SELECT id, 0 AS value, filed_day, form_id, seq
-FROM insider_transactions
-WHERE superseded_by IS NULL AND industry = :industry AND (filed_day, form_id, seq) < (:day, :form, :seq)
-    AND (:type IS NULL OR standard_type = :type) AND (:sector IS NULL OR sector = :sector)
-    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
-ORDER BY filed_day DESC, form_id DESC, seq DESC
-LIMIT :limit OFFSET :offset
+{newest} WHERE trade.industry = :industry AND {newest_first}
 
 -- name: trades_of_issuer
-SELECT id, 0 AS value, filed_day, form_id, seq
-FROM insider_transactions
-WHERE superseded_by IS NULL AND issuer_cik = :issuer AND (filed_day, form_id, seq) < (:day, :form, :seq)
-    AND filed_day >= :since AND (:date_from IS NULL OR date >= :date_from)
-    AND (:type IS NULL OR standard_type = :type)
-    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
-ORDER BY filed_day DESC, form_id DESC, seq DESC
-LIMIT :limit OFFSET :offset
+{newest} WHERE trade.issuer_cik = :issuer AND {newest_first}
 
 -- name: trades_of_insider
 SELECT trade.id, 0 AS value, trade.filed_day, trade.form_id, trade.seq
 FROM insider_form_owners AS owner
 CROSS JOIN insider_transactions AS trade ON trade.form_id = owner.form_id
-WHERE owner.owner_cik = :insider AND (owner.filed_day, owner.form_id) <= (:day, :form)
-    AND trade.superseded_by IS NULL AND (trade.filed_day, trade.form_id, trade.seq) < (:day, :form, :seq)
-    AND (:date_from IS NULL OR trade.date >= :date_from) AND (:date_to IS NULL OR trade.date <= :date_to)
-    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = trade.id))
+WHERE owner.owner_cik = :insider AND (owner.filed_day, owner.form_id) <= (:day, :form) AND owner.filed_day >= :since
+    AND {within} AND (trade.filed_day, trade.form_id, trade.seq) < (:day, :form, :seq)
 ORDER BY owner.filed_day DESC, owner.form_id DESC, trade.seq DESC
 LIMIT :limit OFFSET :offset
 
@@ -65,51 +76,76 @@ FROM (
     CROSS JOIN insider_forms AS form ON form.issuer_cik = json_each.value AND form.filed_day >= :since
 ) AS found
 CROSS JOIN insider_transactions AS trade ON trade.form_id = found.form_id
-WHERE trade.superseded_by IS NULL AND (trade.filed_day, trade.form_id, trade.seq) < (:day, :form, :seq)
-    AND (:date_from IS NULL OR trade.date >= :date_from)
-    AND (:code IS NULL OR trade.code = :code) AND (:type IS NULL OR trade.standard_type = :type)
-    AND (:min_value IS NULL OR trade.value >= :min_value) AND (:max_value IS NULL OR trade.value <= :max_value)
-    AND trade.roles & :with_roles = :with_roles AND trade.roles & :without_roles = 0
-    AND (:sector IS NULL OR trade.sector = :sector) AND (:industry IS NULL OR trade.industry = :industry)
-    AND NOT (:no_plan AND trade.rule_10b5_1) AND NOT (:no_cashless AND trade.is_cashless)
-    AND NOT (:no_cover AND trade.is_sell_to_cover)
-    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = trade.id))
-ORDER BY trade.filed_day DESC, trade.form_id DESC, trade.seq DESC
+WHERE {newest_first}
+
+-- part: greatest
+SELECT trade.id, trade.value, trade.filed_day, trade.form_id, trade.seq
+FROM insider_transactions AS trade
+
+-- part: greatest_first
+trade.direction <> 0 AND trade.direction = :direction AND trade.value IS NOT NULL
+    AND (trade.value, trade.filed_day, trade.form_id, trade.seq) < (:value, :day, :form, :seq) AND {within}
+ORDER BY trade.value DESC, trade.filed_day DESC, trade.form_id DESC, trade.seq DESC
 LIMIT :limit OFFSET :offset
 
 -- name: top_trades_of_all
-SELECT id, value, filed_day, form_id, seq
-FROM insider_transactions
-WHERE superseded_by IS NULL AND direction <> 0 AND direction = :direction AND value IS NOT NULL
-    AND (value, filed_day, form_id, seq) < (:value, :day, :form, :seq)
-    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
-ORDER BY value DESC, filed_day DESC, form_id DESC, seq DESC
-LIMIT :limit OFFSET :offset
+{greatest} WHERE {greatest_first}
 
 -- name: top_trades_of_sector
-SELECT id, value, filed_day, form_id, seq
-FROM insider_transactions
-WHERE superseded_by IS NULL AND direction <> 0 AND direction = :direction AND sector = :sector
-    AND value IS NOT NULL AND (value, filed_day, form_id, seq) < (:value, :day, :form, :seq)
-    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
-ORDER BY value DESC, filed_day DESC, form_id DESC, seq DESC
-LIMIT :limit OFFSET :offset
+{greatest} WHERE trade.sector = :sector AND {greatest_first}
 
 -- name: top_trades_of_industry
-SELECT id, value, filed_day, form_id, seq
-FROM insider_transactions
-WHERE superseded_by IS NULL AND direction <> 0 AND direction = :direction AND industry = :industry
-    AND (:sector IS NULL OR sector = :sector)
-    AND value IS NOT NULL AND (value, filed_day, form_id, seq) < (:value, :day, :form, :seq)
-    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id))
-ORDER BY value DESC, filed_day DESC, form_id DESC, seq DESC
+{greatest} WHERE trade.industry = :industry AND {greatest_first}
+
+-- part: few_first
+-- The few that an index finds, then sorted: by value where they are of one direction.
+{within} AND (:direction IS NULL OR (trade.direction = :direction AND trade.value IS NOT NULL))
+    AND (iif(:direction IS NULL, 0, trade.value), trade.filed_day, trade.form_id, trade.seq)
+        < (:value, :day, :form, :seq)
+ORDER BY 2 DESC, trade.filed_day DESC, trade.form_id DESC, trade.seq DESC
 LIMIT :limit OFFSET :offset
+
+-- part: few
+SELECT trade.id, iif(:direction IS NULL, 0, trade.value) AS value, trade.filed_day, trade.form_id, trade.seq
+
+-- part: by_date
+FROM insider_transactions AS trade INDEXED BY insider_transactions_by_date
+WHERE trade.superseded_by IS NULL AND trade.date >= coalesce(:date_from, '') AND trade.date <= coalesce(:date_to, '9999')
+
+-- part: by_filing_day
+FROM insider_transactions AS trade INDEXED BY insider_transactions_by_day
+WHERE trade.superseded_by IS NULL AND trade.filed_day >= :since AND trade.filed_day <= :until
+
+-- part: by_value
+FROM insider_transactions AS trade INDEXED BY insider_transactions_by_value
+WHERE trade.superseded_by IS NULL AND trade.direction IN (-1, 0, 1) AND trade.value >= :min_value
+
+-- name: few_trades_by_date
+{few} {by_date} AND {few_first}
+
+-- name: few_trades_by_filing_day
+{few} {by_filing_day} AND {few_first}
+
+-- name: few_trades_by_value
+{few} {by_value} AND {few_first}
+
+-- name: how_few_trades_by_date
+SELECT count(*) FROM (SELECT 1 {by_date} LIMIT :few)
+
+-- name: how_few_trades_by_filing_day
+SELECT count(*) FROM (SELECT 1 {by_filing_day} LIMIT :few)
+
+-- name: how_few_trades_by_value
+SELECT count(*) FROM (SELECT 1 {by_value} LIMIT :few)
 
 -- name: count_trades_of_all
 SELECT count(*) FROM insider_transactions WHERE superseded_by IS NULL AND filed_day >= 0
 
 -- name: count_trades_of_type
 SELECT count(*) FROM insider_transactions WHERE superseded_by IS NULL AND standard_type = :type
+
+-- name: count_trades_of_codes
+SELECT count(*) FROM insider_transactions WHERE superseded_by IS NULL AND code = :codes
 
 -- name: count_trades_of_sector
 SELECT count(*)
@@ -123,17 +159,13 @@ WHERE superseded_by IS NULL AND industry = :industry AND (:type IS NULL OR stand
     AND (:sector IS NULL OR sector = :sector)
 
 -- name: count_trades_of_issuer
-SELECT count(*)
-FROM insider_transactions
-WHERE superseded_by IS NULL AND issuer_cik = :issuer AND filed_day >= :since
-    AND (:date_from IS NULL OR date >= :date_from) AND (:type IS NULL OR standard_type = :type)
+SELECT count(*) FROM insider_transactions AS trade WHERE trade.issuer_cik = :issuer AND {within}
 
 -- name: count_trades_of_insider
 SELECT count(*)
 FROM insider_form_owners AS owner
 CROSS JOIN insider_transactions AS trade ON trade.form_id = owner.form_id
-WHERE owner.owner_cik = :insider AND trade.superseded_by IS NULL
-    AND (:date_from IS NULL OR trade.date >= :date_from) AND (:date_to IS NULL OR trade.date <= :date_to)
+WHERE owner.owner_cik = :insider AND {within}
 
 -- name: count_top_trades_of_all
 SELECT count(*)
@@ -152,8 +184,15 @@ FROM insider_transactions
 WHERE superseded_by IS NULL AND direction <> 0 AND direction = :direction AND industry = :industry
     AND (:sector IS NULL OR sector = :sector) AND value IS NOT NULL
 
+-- part: undated
+-- What windows leave out because a date is not known: the rest is as asked.
+((trade.filed_day = 0 AND :since > 0) OR (trade.date IS NULL AND coalesce(:date_from, :date_to) IS NOT NULL))
+    AND (trade.filed_day = 0 OR trade.filed_day BETWEEN :since AND :until)
+    AND (trade.date IS NULL OR trade.date BETWEEN coalesce(:date_from, '') AND coalesce(:date_to, '9999'))
+    AND {alike}
+
 -- name: undated_trades
--- What windows leave out of a company's transactions, or of all, because a date is not known: the rest is as asked.
+-- Of a company's transactions, or of all.
 SELECT count(*)
 FROM (
     SELECT * FROM insider_transactions INDEXED BY insider_transactions_by_issuer
@@ -162,28 +201,16 @@ FROM (
     SELECT * FROM insider_transactions INDEXED BY insider_transactions_by_day
     WHERE :issuer IS NULL AND superseded_by IS NULL AND filed_day = 0
     UNION ALL
-    SELECT * FROM insider_transactions INDEXED BY insider_transactions_by_day
-    WHERE :issuer IS NULL AND :date_from IS NOT NULL AND superseded_by IS NULL AND filed_day >= max(1, :since)
+    SELECT * FROM insider_transactions INDEXED BY insider_transactions_by_date
+    WHERE :issuer IS NULL AND superseded_by IS NULL AND date IS NULL AND filed_day >= max(1, :since)
 ) AS trade
-WHERE ((filed_day = 0 AND :since > 0) OR (date IS NULL AND :date_from IS NOT NULL))
-    AND (:date_from IS NULL OR date >= :date_from OR date IS NULL)
-    AND (direction <> 0 OR NOT :directed) AND (:type IS NULL OR standard_type = :type)
-    AND (:code IS NULL OR code = :code)
-    AND (:acquired_disposed IS NULL OR acquired_disposed = :acquired_disposed)
-    AND (:min_value IS NULL OR value >= :min_value) AND (:max_value IS NULL OR value <= :max_value)
-    AND roles & :with_roles = :with_roles AND roles & :without_roles = 0
-    AND (:sector IS NULL OR sector = :sector) AND (:industry IS NULL OR industry = :industry)
-    AND NOT (:no_plan AND rule_10b5_1) AND NOT (:no_cashless AND is_cashless)
-    AND NOT (:no_cover AND is_sell_to_cover)
-    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = trade.id))
+WHERE (direction <> 0 OR NOT :directed) AND {undated}
 
 -- name: undated_trades_of_insider
 SELECT count(*)
 FROM insider_form_owners AS owner
 CROSS JOIN insider_transactions AS trade ON trade.form_id = owner.form_id
-WHERE owner.owner_cik = :insider AND trade.superseded_by IS NULL AND trade.date IS NULL
-    AND coalesce(:date_from, :date_to) IS NOT NULL
-    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = trade.id))
+WHERE owner.owner_cik = :insider AND {undated}
 
 -- name: undated_trades_of_any
 SELECT count(*)
@@ -197,16 +224,7 @@ FROM (
     CROSS JOIN insider_forms AS form ON form.issuer_cik = json_each.value
 ) AS found
 CROSS JOIN insider_transactions AS trade ON trade.form_id = found.form_id
-WHERE trade.superseded_by IS NULL AND (trade.filed_day = 0 OR trade.filed_day >= :since)
-    AND ((trade.filed_day = 0 AND :since > 0) OR (trade.date IS NULL AND :date_from IS NOT NULL))
-    AND (:date_from IS NULL OR trade.date >= :date_from OR trade.date IS NULL)
-    AND (:code IS NULL OR trade.code = :code) AND (:type IS NULL OR trade.standard_type = :type)
-    AND (:min_value IS NULL OR trade.value >= :min_value) AND (:max_value IS NULL OR trade.value <= :max_value)
-    AND trade.roles & :with_roles = :with_roles AND trade.roles & :without_roles = 0
-    AND (:sector IS NULL OR trade.sector = :sector) AND (:industry IS NULL OR trade.industry = :industry)
-    AND NOT (:no_plan AND trade.rule_10b5_1) AND NOT (:no_cashless AND trade.is_cashless)
-    AND NOT (:no_cover AND trade.is_sell_to_cover)
-    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = trade.id))
+WHERE {undated}
 
 -- name: trades_by_id
 SELECT trade.form_id, form.accession || ':' || trade.seq AS transaction_id, trade.date AS transaction_date,
@@ -216,7 +234,7 @@ SELECT trade.form_id, form.accession || ':' || trade.seq AS transaction_id, trad
     trade.ownership AS ownership_nature, CASE trade.ownership WHEN 'I' THEN trade.nature END AS indirect_owner_name,
     trade.derivative AS is_derivative, trade.title AS security_type, trade.rule_10b5_1 AS is_rule_10b5_1,
     trade.plan_source AS rule_10b5_1_source, trade.is_cashless AS is_cashless_exercise, trade.is_sell_to_cover,
-    trade.figure_notes, trade.sic, printf('%010d', trade.issuer_cik) AS issuer_cik, form.accession AS accession_number,
+    trade.figure_notes, trade.sic, {percent_of_holding} AS percent_of_holding, printf('%010d', trade.issuer_cik) AS issuer_cik, form.accession AS accession_number,
     form.form AS form_type, form.filed_at AS filing_date, form.filed_at, form.period AS period_of_report, form.is_late,
     form.business_days AS business_days_to_file, form.is_amendment, form.owner_count,
     form.nonderiv_holdings AS non_derivative_holding_count, form.deriv_holdings AS derivative_holding_count,
@@ -227,6 +245,17 @@ JOIN insider_forms AS form ON form.id = trade.form_id
 JOIN companies_with_ticker AS companies ON companies.cik = trade.issuer_cik
 LEFT JOIN filings ON filings.accession = form.accession
 ORDER BY json_each.key
+
+-- name: next_earnings
+SELECT value ->> 0 AS issuer, value ->> 1 AS day, (
+        SELECT one.filed_at FROM filing_terms AS one
+        JOIN filing_terms AS item ON item.term = 'i2.02' AND item.filed_at = one.filed_at AND item.number = one.number
+        WHERE one.term = 'c' || CAST(value ->> 0 AS INTEGER) AND one.filed_at > value ->> 1
+            AND one.filed_at <= date(value ->> 1, '+366 days')
+        ORDER BY one.filed_at
+        LIMIT 1
+    ) AS filed_at
+FROM json_each(:asked)
 
 -- name: owners_of_forms
 -- The bits of roles are those of titles.py.

@@ -57,3 +57,16 @@ ORDER BY date, kind
 
 -- name: close_before
 SELECT date, close FROM prices WHERE series_id = :series_id AND date <= :day ORDER BY date DESC LIMIT 1
+
+-- part: closes
+(SELECT json_array(date, close, adj_close) FROM prices WHERE series_id = asked.value ->> 0 AND date
+
+-- name: closes_around
+-- The last close up to a day and those so many days of trading later, each as its date, close and adjusted close.
+SELECT asked.value ->> 0 AS series_id, asked.value ->> 1 AS day,
+    {closes} <= asked.value ->> 1 ORDER BY date DESC LIMIT 1) AS after_0,
+    {closes} > asked.value ->> 1 ORDER BY date LIMIT 1 OFFSET 0) AS after_1,
+    {closes} > asked.value ->> 1 ORDER BY date LIMIT 1 OFFSET 4) AS after_5,
+    {closes} > asked.value ->> 1 ORDER BY date LIMIT 1 OFFSET 19) AS after_20,
+    {closes} > asked.value ->> 1 ORDER BY date LIMIT 1 OFFSET 59) AS after_60
+FROM json_each(:asked) AS asked
