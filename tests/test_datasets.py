@@ -171,6 +171,36 @@ def test_two_lines_of_a_balance_without_words_open_and_close_the_period(app: App
     assert [row["values"] for row in served(app)["cash-flow"]["rows"]][-2:] == [["15740000000"], ["22177000000"]]
 
 
+@pytest.mark.parametrize(
+    ("opened", "start", "opening"),
+    [
+        ("20081231", "2009-01-01", "15740000000"),
+        # 12 and 16 weeks: the half year is no two quarters, and the day that opens it is held.
+        ("20081130", "2008-12-01", "15740000000"),
+        ("20090131", "2009-02-01", "15740000000"),
+        # Of another half year, and of a year before.
+        ("20080930", "2009-01-01", None),
+        ("20080630", "2009-01-01", None),
+    ],
+)
+def test_a_period_begins_after_the_balance_that_opens_it(
+    app: App, tmp_path: Path, opened: str, start: str, opening: str | None
+) -> None:
+    numbers = [
+        row | {"ddate": opened} if row["tag"] == "Cash" and row["ddate"] == "20081231" else row for row in NUMBERS
+    ]
+    take(app, folder(tmp_path / "set", tables(num=numbers)))
+    made = served(app)["cash-flow"]
+    assert made["columns"][0]["start_date"] == start
+    assert [row["values"][0] for row in made["rows"]][-2:] == [opening, "22177000000"]
+
+
+def test_of_two_balances_near_a_reckoned_start_none_is_taken(app: App, tmp_path: Path) -> None:
+    cash = NUM | {"tag": "Cash", "ddate": "20090131", "value": "1.0000"}
+    take(app, folder(tmp_path / "set", tables(num=[*NUMBERS, cash])))
+    assert served(app)["cash-flow"]["columns"][0]["start_date"] == "2009-01-01"
+
+
 def test_page_of_a_parent_company_is_served_with_its_dimension(app: App, tmp_path: Path) -> None:
     """Some filers report everything of the parent company: totals exist only with a dimension."""
     rows = [row | {"coreg": "ParentCompany"} for row in NUMBERS[:4]]

@@ -88,6 +88,18 @@ def test_a_filing_of_unknown_day_stands_behind_those_that_have_one() -> None:
     assert told(held([unfiled, K18], facts), "total_assets", "2018 FY") == "5"
 
 
+def test_of_two_filings_of_unknown_day_the_amendment_comes_last() -> None:
+    original, amended = filing("unfiled-9", "10-K", None), filing("unfiled-1", "10-K/A", None)
+    facts = [
+        *annual((YEAR18, original.accession)),
+        ("Assets", None, YEAR18[1], "7", original.accession),
+        ("Assets", None, YEAR18[1], "5", amended.accession),
+    ]
+    for filings in ([original, amended], [amended, original]):
+        assert told(held(filings, facts), "total_assets", "2018 FY") == "5"
+        assert told(held(filings, facts), "total_assets", "2018 FY", basis="original") == "7"
+
+
 # ---- tags
 
 
@@ -762,6 +774,20 @@ def test_a_year_is_named_as_most_annual_reports_name_theirs() -> None:
     assert named == [2012, 2011, 2010, 2009]
 
 
+def test_the_last_annual_reports_decide_how_years_are_named_in_whatever_order_they_came() -> None:
+    years = range(2010, 2019)
+    # Until 2015 years to January were called after the year before.
+    filings = [
+        filing(f"0000000002-{year % 100:02}-000001", "10-K", f"{year}-03-20", fiscal_year=year - (year <= 2015))
+        for year in years
+    ]
+    pairs = zip(years, filings, strict=True)
+    facts = annual(*(((f"{year - 1}-02-01", f"{year}-01-31"), one.accession) for year, one in pairs))
+    for listed in (filings, filings[::-1]):
+        rows = FigureSeries(held(listed, facts), "A", "latest").periods
+        assert [one.fiscal_year for one in rows] == [*reversed(years)]
+
+
 def test_january_years_of_a_company_that_names_them_after_the_year_before() -> None:
     one = filing("0000000002-24-000001", "10-K", "2024-03-20", fiscal_year=2023)
     facts = annual((("2023-01-29", "2024-02-03"), one.accession))
@@ -1085,6 +1111,33 @@ def test_a_bucket_is_not_worked_out_from_an_expense_that_is_tagged_negative() ->
         data, _ = series.answer(held([K18], facts), series.SeriesQuestion("A", template=True))
         buckets.append(data["rows"][0]["template"]["income"]["other"][0]["value"])
     assert buckets == [None, -20]
+
+
+@pytest.mark.parametrize(
+    ("income", "parent", "left", "footing"),
+    [
+        ("771", "pretax_income", 19, "consistent"),
+        ("802", "net_income", 50, "consistent"),
+        ("1", "net_income", 50, None),
+    ],
+    ids=["before taxes", "after taxes", "not known"],
+)
+def test_income_of_affiliates_counts_once(income: str, parent: str, left: int, footing: str | None) -> None:
+    told = {
+        "GrossProfit": "1501",
+        "OperatingIncomeLoss": "952",
+        "IncomeLossFromContinuingOperationsBeforeIncomeTaxesExtraordinaryItemsNoncontrollingInterest": "1002",
+        "IncomeTaxExpenseBenefit": "231",
+        "IncomeLossFromEquityMethodInvestments": "31",
+        "NetIncomeLoss": income,
+    }
+    facts = [(tag, *YEAR18, value, K18.accession) for tag, value in told.items()]
+    data, _ = series.answer(held([K18], facts), series.SeriesQuestion("A", template=True))
+    statement = data["rows"][0]["template"]["income"]
+    (line,) = (one for one in statement["lines"] if one["key"] == "equity_method_earnings")
+    assert (line["value"], line["parent"]) == (31, parent)
+    assert [one["value"] for one in statement["other"] if one["bucket"] == "other_nonoperating_items"] == [left]
+    assert footing in (None, statement["footing_status"])
 
 
 @pytest.mark.parametrize(

@@ -137,10 +137,11 @@ class FactBook:
 def order(filings: Iterable[SourceFiling]) -> list[SourceFiling]:
     """Filings by what they are worth and when they were filed, the best and latest last."""
 
-    def place(one: SourceFiling) -> tuple[int, str, str, str]:
-        # Those of unknown day follow one another as their periods do.
+    def place(one: SourceFiling) -> tuple[int, str, bool, str, str]:
+        # Those of unknown day follow one another as their periods do, an amendment what it amends.
         known = one.filed or ("" if one.period_end is None else days.iso(one.period_end))
-        return -one.rank, known, one.accession, one.source
+        amends = not one.filed and one.form.endswith("/A")
+        return -one.rank, known, amends, one.accession, one.source
 
     return sorted(filings, key=place)
 

@@ -109,6 +109,8 @@ LONG_QUARTER = 100
 
 # A year or a year to date may begin this many days off the end of the year before (52/53 weeks, slips).
 SLACK = 10
+# So many of the last annual reports decide how a company names its years.
+LAST_REPORTS = 3
 # More years than any company has reported in XBRL; what claims more is damaged.
 MOST_YEARS = 80
 # More periods of one length than quarters in so many years, each reported in several ways: what has more is damaged.
@@ -272,12 +274,13 @@ def _continued(spans: list[FiscalSpan], durations: Sequence[Key]) -> list[Fiscal
 
 
 def _named(spans: Sequence[FiscalSpan], book: FactBook, retailer: bool) -> list[FiscalSpan]:
-    """Spans with their fiscal year: that of the end plus the offset that most annual reports' labels agree on."""
+    """Spans with their fiscal year: that of the end plus the offset that most of the last annual reports agree on."""
     votes: dict[int, Counter[int]] = {}
-    for label, end in _labels(spans, book):
+    for label, end in sorted(_labels(spans, book), key=lambda one: (-one[1], one[0])):
         base = _date(end - SLACK)
-        if label - base.year in (0, -1):
-            votes.setdefault(base.month, Counter())[label - base.year] += 1
+        of_month = votes.setdefault(base.month, Counter())
+        if label - base.year in (0, -1) and of_month.total() < LAST_REPORTS:
+            of_month[label - base.year] += 1
     everywhere: Counter[int] = sum(votes.values(), Counter())
     made = []
     for span in spans:

@@ -199,7 +199,10 @@ def checks(industry: str, cell_of: CellOf) -> dict[str, Check]:
 
 
 def _filled(statement: Statement, cell_of: CellOf) -> FilledStatement:
-    buckets = {bucket.key: (bucket, _left_over(bucket, cell_of)) for bucket in statement.buckets}
+    receipts = [receipt(total, cell_of) for total in statement.totals]
+    parents = {line.key: line.parent for line in statement.lines}
+    parents |= _moved(statement, receipts, cell_of)
+    buckets = {bucket.key: (bucket, _left_over(bucket, cell_of, parents)) for bucket in statement.buckets}
     lines: list[FilledLine] = []
     for line in statement.lines:
         cell = buckets[line.key][1] if line.key in buckets else cell_of(line.key)
@@ -210,11 +213,10 @@ def _filled(statement: Statement, cell_of: CellOf) -> FilledStatement:
                 "status": cell.status,
                 "value": value_of(cell),
                 "level": line.level,
-                "parent": line.parent,
+                "parent": parents[line.key],
                 "is_subtotal": line.is_subtotal,
             }
         )
-    receipts = [receipt(total, cell_of) for total in statement.totals]
     statuses = [one["status"] for one in receipts]
     other: list[FilledBucket] = [
         {
@@ -227,6 +229,19 @@ def _filled(statement: Statement, cell_of: CellOf) -> FilledStatement:
         for key, (bucket, cell) in buckets.items()
     ]
     return {"lines": lines, "subtotals": receipts, "other": other, "footing_status": footing(statuses)}
+
+
+def _moved(statement: Statement, receipts: Sequence[Receipt], cell_of: CellOf) -> dict[str, str]:
+    """Lines that a total adds up without, by the total further up that has them: income of affiliates is told before
+    taxes or after them, and counts once."""
+    left_out = {
+        term.names[0]
+        for total, one in zip(statement.totals, receipts, strict=True)
+        for term in (total.sums[0] if one["status"] == "consistent" else ())
+        if term.names[0] not in {operand["key"] for operand in one["operands"]}
+    }
+    every = ((term.names[0], bucket.total) for bucket in statement.buckets for term in bucket.terms)
+    return {key: total for key, total in every if key in left_out and isinstance(cell_of(key), Figure)}
 
 
 def footing(statuses: Collection[Check]) -> Check:
@@ -300,10 +315,12 @@ def precision(value: str, decimals: str | None) -> int:
     return -min(MOST_ZEROS, len(whole) - len(digits)) if digits.strip("-") else 0
 
 
-def _left_over(bucket: Bucket, cell_of: CellOf) -> Cell:
+def _left_over(bucket: Bucket, cell_of: CellOf, parents: Mapping[str, str | None]) -> Cell:
     value, places = Decimal(0), [0]
     mapping = metrics.mapping()
     for term in bucket.terms:
+        if parents.get(term.names[0], bucket.total) != bucket.total and term.names[0] != bucket.total:
+            continue
         cell = cell_of(term.names[0])
         if isinstance(cell, Figure):
             if mapping.is_negative_outlay(term.names[0], cell.value):

@@ -10,6 +10,7 @@ import hashlib
 import re
 import tempfile
 import zlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from datetime import datetime
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from finapi.app import App
+from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.edgar import datasets
 from finapi.edgar.datasets import NumRow, PreRow, SubRow, Table, TagRow
@@ -53,6 +55,7 @@ _CASH_FLOW = "NetCashProvidedByUsedIn"
 MAX_ENTITIES = 12  # dimensions that make columns of a page without figures of the whole
 
 # The sets do not say which of two lines of one element is the opening balance and which the closing one.
+MONTH = 31  # days that a start may be reckoned wrong by
 _OPENING = re.compile(r"begin|start|opening", re.IGNORECASE)
 _CLOSING = re.compile(r"\bend|clos", re.IGNORECASE)
 
@@ -202,6 +205,7 @@ def assembled(
     """The report that a filing's rows make; ParseError when it is larger than any filing."""
     places: dict[tuple[str | None, str, layout.Dimensions], int] = {}
     facts: dict[tuple[str, int, str], report.Fact] = {}
+    figures = _opened(figures, lines)
     # Sorted, so that the place of a row in its table means nothing.
     for figure in sorted(figures, key=lambda one: (one.end, one.start or "", one.dims, one.concept, one.unit)):
         place = places.setdefault((figure.start, figure.end, figure.dims), len(places))
@@ -223,6 +227,21 @@ def assembled(
         facts=values,
         sections=_with_parts(file, sections, contexts, values, reported),
     )
+
+
+def _opened(figures: Sequence[NumRow], lines: Sequence[PreRow]) -> Sequence[NumRow]:
+    """Figures whose periods begin after the balance that opens them: that day is held, and the start is reckoned back
+    from the end by whole quarters, which the years and quarters of so many weeks are not."""
+    cash = {line.concept for line in lines if line.stmt == "CF" and _OPENING.search(line.label)}
+    held = {one.end for one in figures if one.start is None and not one.dims and one.concept in cash}
+    balances = sorted(map(days.number, held))
+    starts: dict[tuple[str | None, str], str] = {}
+    for start, end in {(one.start, one.end) for one in figures if one.start is not None} if balances else ():
+        last = days.number(start) - 1
+        near = balances[bisect_left(balances, last - MONTH) : bisect_right(balances, last + MONTH)]
+        if len(near) == 1 and near[0] < days.number(end):
+            starts[start, end] = days.iso(near[0] + 1)
+    return [one._replace(start=starts.get((one.start, one.end), one.start)) for one in figures] if starts else figures
 
 
 def _with_parts(
