@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import configparser
+import io
 import subprocess
 import sys
 import tarfile
+import zipfile
 from collections.abc import Iterator
 from email.parser import BytesParser
 from pathlib import Path
@@ -64,6 +66,11 @@ def test_a_wheel_takes_every_module_every_query_and_all_data(tracked: set[str], 
     wanted |= {f"finapi/{name}" for name in tracked if name.startswith("sql/")}
     assert wanted - taken == set()
     assert taken - wanted == set()
+    weight = io.BytesIO()
+    with zipfile.ZipFile(weight, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for name in taken:
+            wheel.write(tmp_path / "lib" / name, name)
+    assert len(weight.getvalue()) < 3_000_000
 
 
 def test_every_package_is_named() -> None:

@@ -1,0 +1,36 @@
+"""Pages of a company with more than ten years of figures, made of the SEC's own document, stay light."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from finapi import app as apps
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.market.documents.identify import Given
+from finapi.market.intake import ingest
+from tests.client import Client
+from tests.conftest import NOW, needs_shared
+from tests.pages.conftest import row_of, text_of
+from tests.real import EDGAR
+
+pytestmark = needs_shared
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Client]:
+    app = apps.in_memory(Config(pages="public"), FixedClock(NOW))
+    ingest.run(app, [EDGAR / "companyfacts" / "CIK0000320193.json"], Given(), lambda outcome: None)
+    yield Client(app)
+    app.db.close()
+
+
+@pytest.mark.parametrize("tab", ["", "/financials", "/financials?period=Q", "/financials?statement=ratios", "/charts"])
+def test_a_page_of_more_than_ten_years_weighs_less_than_100_kb(page: Client, tab: str) -> None:
+    assert len(text_of(page, f"/company/320193{tab}")) < 100_000
+
+
+def test_ten_fiscal_years_stand_side_by_side(page: Client) -> None:
+    assert len(row_of(text_of(page, "/company/320193/financials"), "Revenue")) == 10
