@@ -9,6 +9,7 @@ import pytest
 
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
+from finapi.market.intake import ingest
 from finapi.ops import watchdog
 from tests import growth
 
@@ -38,6 +39,7 @@ BY_TIME = {
 }  # fmt: skip
 # Kept by number for each component, whatever the clock says.
 BY_NUMBER = {
+    "refused_files": ingest.REFUSED_KEPT,
     "status_changes": watchdog.KEEP_CHANGES,
     "status_checks": watchdog.KEEP_SECONDS,
     "status_days": watchdog.KEEP_DAYS * 20,

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,8 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
 from finapi.delivery import webhooks
-from finapi.market.intake import following
+from finapi.market.documents.identify import Given
+from finapi.market.intake import following, ingest
 from tests.client import PASSWORD, Answer, Client, session_of, sign_up
 from tests.conftest import ACCOUNTS
 from tests.pages.conftest import rows_of
@@ -364,6 +366,29 @@ def test_documents_that_did_not_come_say_why_and_are_asked_for_again(app: App, a
     again = admin.send("/admin/do/retry", form_token=admin.token, once="2", accession=accession)
     assert (again.status, said(again)) == (409, "There is nothing to ask for again.")
     assert log(app)[1:] == [(ADMIN, "retry", None, accession, HERE)]
+
+
+def test_files_that_an_ingest_refused_are_listed_until_they_are_taken(app: App, admin: Admin, tmp_path: Path) -> None:
+    file = tmp_path / "<b>.json"
+
+    def listed(text: str) -> list[list[str]]:
+        file.write_text(text)
+        ingest.run(app, [file], Given(), lambda outcome: None)
+        rows = rows_of(admin.get("/admin/intake").body.decode())
+        return [row[:2] for row in rows if row and row[0] == str(file)]
+
+    assert listed("{") == [[str(file), "unknown"]]
+    assert listed("[") == [[str(file), "unknown"]]
+    assert listed('{"0": {"cik_str": 320193, "ticker": "AAPL", "title": "Apple Inc."}}') == []
+
+
+def test_of_refused_files_the_newest_are_remembered(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest, "REFUSED_KEPT", 2)
+    for name in "abc":
+        (tmp_path / name).write_text("{")
+    ingest.run(app, [tmp_path / name for name in "abc"], Given(), lambda outcome: None)
+    with app.db.read() as tx:
+        assert [row["path"] for row in following.refused_files(tx, 10)] == [str(tmp_path / name) for name in "bc"]
 
 
 def test_failed_deliveries_of_all_accounts_are_sent_again(app: App, admin: Admin, ann: Visitor) -> None:

@@ -112,6 +112,11 @@ def in_trouble(tx: Transaction) -> list[dict[str, Any]]:
     return [dict(row) for row in tx.all("documents_in_trouble")]
 
 
+def refused_files(tx: Transaction, limit: int) -> list[Row]:
+    """The files that the last ingests refused and none has taken since: ``path``, ``kind``, ``reason`` and ``at``."""
+    return tx.all("refused_files", limit=limit)
+
+
 def states(tx: Transaction) -> list[Row]:
     """Where the poller stands: ``name`` and ``value`` of each of its watermarks."""
     return tx.all("poll_states")

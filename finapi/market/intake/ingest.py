@@ -6,7 +6,7 @@ A filing is stored whole or not at all; what cannot be read is reported with its
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from finapi.app import App
-from finapi.core import metrics
+from finapi.core import json, metrics
+from finapi.core.clock import iso
 from finapi.core.errors import ParseError
 from finapi.edgar import identity, recognise, sgml
 from finapi.edgar.forms import FORMS, FormFamily
@@ -26,11 +27,13 @@ from finapi.market.documents.metadata import UNFILED, FilingMetadata
 from finapi.market.documents.outcomes import HELD, Outcome
 from finapi.market.documents.sources import Document, Group, Unreadable
 from finapi.market.filings import lists
-from finapi.market.intake import single_documents
+from finapi.market.intake import following, single_documents
 from finapi.store import heartbeats
 from finapi.store.db import Failing, Transaction
 
 log = logging.getLogger("finapi.ingest")
+
+REFUSED_KEPT = 1000  # refused files that are remembered
 
 # Stores what has been parsed, in the caller's transaction.
 Put = Callable[[Transaction, datetime], Sequence[Outcome]]
@@ -46,8 +49,13 @@ def run(
     """Ingest everything that the paths hold; how many files had each outcome.
 
     ``tell`` is called with each file's outcome as soon as it is known; ``moved`` while a long one is worked on.
+    The last that were refused are remembered until they are ingested.
     """
     counts: Counter[str] = Counter()
+    with app.db.read() as tx:
+        known = {row["path"] for row in following.refused_files(tx, REFUSED_KEPT)}
+    refused: deque[Outcome] = deque(maxlen=REFUSED_KEPT)
+    mended: list[str] = []
     try:
         for group in sources.groups(paths, None if given.only is None else given.wants):
             if isinstance(group, Unreadable):
@@ -60,11 +68,19 @@ def run(
             for outcome in found:
                 counts[outcome.outcome] += 1
                 app.metrics.count(metrics.INGESTED, outcome.outcome)
+                if outcome.outcome == "refused":
+                    refused.append(outcome)
+                elif outcome.path in known:
+                    mended.append(outcome.path)
                 tell(outcome)
     finally:
         # Of what is stored, also when the rest was cut off.
         with app.db.write() as tx:
-            _finish(tx, app.clock.now())
+            now = app.clock.now()
+            _finish(tx, now)
+            tx.run("remove_refused_files", paths=json.text(mended))
+            tx.many("put_refused_file", [(one.path, one.kind, one.reason, iso(now)) for one in refused])
+            tx.run("prune_refused_files", keep=REFUSED_KEPT)
     return counted(counts)
 
 

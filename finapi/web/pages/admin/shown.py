@@ -166,7 +166,18 @@ def intake(call: Call) -> Response:
         section("Poller", h.p(f"{polls} {followed:,} companies are followed."), marks),
         section("Refused and put off", rows and form(call, "retry", "Retry all"),
                 _list(said, columns, rows, "No document was refused.")),
+        _refused_files(call),
     )  # fmt: skip
+
+
+def _refused_files(call: Call) -> Html:
+    with call.app.db.read() as tx:
+        rows = following.refused_files(tx, SHOWN)
+    said, columns = (
+        f"The last {len(rows)}, until they are ingested",
+        ("File=path", "Kind=kind", "Why=reason", "When=@at"),
+    )
+    return section("Files that finapi ingest refused", _list(said, columns, rows, "No file was refused."))
 
 
 def _hidden(name: str, value: str) -> Html:
