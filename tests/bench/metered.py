@@ -1,10 +1,13 @@
 """What a metered, limited, authenticated call costs beside stand-ins that do the same work (``standins.py``).
 
-    python -m tests.bench.metered [--seconds 3] [--rounds 5] [--connections 16] [--pin 1]
+    python -m tests.bench.metered [--seconds 3] [--rounds 6] [--connections 16] [--cores split|one] [--last FILE]
 
-Needs ``wrk`` and ``taskset``; Flask and FastAPI take part where they are installed. The server runs on core 0
-(with ``--pin 0`` on every core), the client on core 1, every kind in turn, several rounds; medians of requests
-a second, percentiles of the time of an answer, CPU time of the server a request.
+Needs ``wrk`` and ``taskset``; Flask and FastAPI take part where they are installed. The server runs on core 0, the
+client on core 1 or, with ``--cores one``, beside it. Every kind in turn, forth and back, several rounds; medians of
+requests a second, percentiles of the time of an answer, CPU time of the server a request, and the rate beside
+``static`` in the same round, which alone means something on another machine. What moved by more than 8 % since the run
+in ``--last`` is marked, and this run written there. Steal is time that the host gave to others: with more than
+a few per cent of it measure again.
 """
 
 from __future__ import annotations
@@ -13,15 +16,16 @@ import argparse
 import json
 import os
 import re
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.bench.standins import KEY
@@ -29,12 +33,35 @@ from tests.bench.standins import KEY
 ROOT = Path(__file__).parents[2]
 STATEMENTS = "/api/v1/xbrl/companies/AAPL/statements?period=Q&statement=income"
 MANY = "1000000000"
-UNLIMITED = {f"FINAPI_{zone}_PER_MINUTE": MANY for zone in ("XBRL", "APP")} | {
+UNLIMITED = {f"FINAPI_{zone}_PER_MINUTE": MANY for zone in ("XBRL", "APP", "PAGES", "FINANCIALS")} | {
     "FINAPI_APP_PER_HOUR": MANY,
     "FINAPI_PRO_TOKENS": MANY,
     "FINAPI_LOG_LEVEL": "warning",
 }
-STANDINS = ("static", "simple-NORMAL", "simple-FULL", "grouped-NORMAL", "grouped-FULL", "flask", "fastapi")
+SERIES = "/api/v1/xbrl/timeseries?ticker=AAPL&metrics=revenue,net_income"
+PATHS = {
+    "finapi-FULL": STATEMENTS,
+    "finapi-NORMAL": STATEMENTS,
+    "finapi gzip": STATEMENTS,
+    "finapi 304": STATEMENTS,
+    "finapi series": SERIES,
+    "finapi filings": "/api/v1/sec/filings?ticker=AAPL&limit=20",
+    "finapi 13F": "/api/v1/form-13f/funds?limit=20",
+    "finapi screen": "/api/v1/xbrl/screen?roe_gt=0.1",
+    "finapi 0 tokens": "/api/v1/stats",
+    "finapi 401": "/api/v1/stats",
+    "finapi policy": "/api/v1/policy",
+    "finapi openapi": "/openapi.json",
+    "finapi page": "/",
+}
+HEADERS = {"finapi gzip": ["Accept-Encoding: gzip"], "finapi page": ["Accept: text/html"]}
+STANDINS = (
+    *("static", "simple-NORMAL", "simple-FULL", "grouped-NORMAL", "grouped-FULL", "promised-NORMAL", "promised-FULL"),
+    *("flask", "fastapi"),
+)
+MOVED = 0.08
+LAST = Path(__file__).with_name("metered.json")
+FIELDS = ("rate", "p50", "p99", "cpu")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -45,6 +72,7 @@ class Target:
     pid: int
     url: str
     key: str
+    headers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,9 +98,16 @@ def finapi(directory: str, pin: bool, path: str, synchronous: str) -> tuple[subp
     return process, Target(ready["pid"], ready["url"] + path, ready["api_key"])
 
 
-def standin(kind: str, directory: str, pin: bool, port: int) -> tuple[subprocess.Popen[str], Target]:
+def base(url: str) -> str:
+    """The address of a server."""
+    return "/".join(url.split("/", 3)[:3])
+
+
+def standin(kind: str, directory: str, pin: bool) -> tuple[subprocess.Popen[str], Target]:
     """A stand-in that answers."""
     prefix = ["taskset", "-c", "0"] if pin else []
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     command = [sys.executable, "-m", "tests.bench.standins", kind, directory, str(port)]
     process = subprocess.Popen(prefix + command, cwd=ROOT, text=True)
     url = f"http://127.0.0.1:{port}/call"
@@ -92,15 +127,21 @@ def serving(kinds: dict[str, str], pin: bool) -> Iterator[dict[str, Target]]:
     processes, targets = [], {}
     with tempfile.TemporaryDirectory(prefix="finapi-bench-") as place:
         try:
-            for number, (name, path) in enumerate(kinds.items()):
-                directory = Path(place, str(number))
-                directory.mkdir()
-                if path:
-                    made = finapi(str(directory), pin, path, "NORMAL" if name.endswith("NORMAL") else "FULL")
-                else:
-                    made = standin(name, str(directory), pin, 18_400 + number)
-                processes.append(made[0])
-                targets[name] = made[1]
+            for name, path in kinds.items():
+                # Two servers are enough for all that is asked of finapi.
+                synchronous = "NORMAL" if name.endswith("NORMAL") else "FULL"
+                running = f"finapi-{synchronous}" if path else name
+                if running not in targets:
+                    directory = Path(place, running)
+                    directory.mkdir(mode=0o700)
+                    server = (
+                        finapi(str(directory), pin, "", synchronous) if path else standin(name, str(directory), pin)
+                    )
+                    processes.append(server[0])
+                    targets[running] = server[1]
+                targets[name] = replace(
+                    targets[running], url=base(targets[running].url) + path if path else server[1].url
+                )
             yield targets
         finally:
             for process in processes:
@@ -110,14 +151,26 @@ def serving(kinds: dict[str, str], pin: bool) -> Iterator[dict[str, Target]]:
                     process.stdout.close()
 
 
-def measured(target: Target, seconds: int, connections: int) -> Run:
-    """One run of wrk."""
+def asked(name: str, target: Target) -> Target:
+    """The target with the headers of a kind."""
+    headers = (f"X-API-Key: {target.key}", *HEADERS.get(name, ()))
+    if name == "finapi 401":
+        headers = (f"X-API-Key: {'0' * 32}",)
+    if name == "finapi 304":
+        request = urllib.request.Request(target.url, headers={"X-API-Key": target.key})
+        with urllib.request.urlopen(request) as answer:
+            headers += (f"If-None-Match: {answer.headers['ETag']}",)
+    return replace(target, headers=headers)
+
+
+def measured(target: Target, seconds: float, connections: int, core: int, *, refused: bool = False) -> Run:
+    """One run of wrk on a core."""
     before = cpu_of(target.pid)
-    command = ["taskset", "-c", "1", "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency"]
-    command += ["-H", f"X-API-Key: {target.key}", target.url]
+    command = ["taskset", "-c", str(core), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency"]
+    command += [word for header in target.headers for word in ("-H", header)] + [target.url]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     used = cpu_of(target.pid) - before
-    if "Non-2xx" in said:
+    if ("Non-2xx" in said) is not refused or " 0 requests in" in said:
         raise SystemExit(f"{target.url}: {said}")
     requests = int(re.findall(r"(\d+) requests in", said)[0])
     percentiles = {name: milliseconds(value) for name, value in re.findall(r"^ +(50|99)% +(\S+)", said, re.MULTILINE)}
@@ -144,26 +197,57 @@ def installed(kind: str) -> bool:
     return subprocess.run([sys.executable, "-c", f"import {kind}"], capture_output=True).returncode == 0
 
 
+def ticks() -> tuple[int, int]:
+    """What the machine's host took since the start, and all time, in ticks."""
+    fields = [int(one) for one in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return fields[7], sum(fields)
+
+
+def table(rows: Mapping[str, Mapping[str, float]], last: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """A line for each kind, with what moved since the last run."""
+    yield f"{'':16} {'req/s':>8} {'p50 ms':>8} {'p99 ms':>8} {'CPU us':>8} {'of static':>10}"
+    for name, row in rows.items():
+        before = last.get(name, {}).get("ratio")
+        moved = row["ratio"] / before - 1 if before else 0.0
+        mark = f"  {moved:+.0%} since {before:.3f}" if abs(moved) > MOVED else ""
+        shown = "{rate:8.0f} {p50:8.2f} {p99:8.2f} {cpu:8.0f} {ratio:10.3f}".format(**row)
+        yield f"{name:16} {shown}{mark}"
+
+
 def main() -> None:
-    """Measure every kind in turn and print a table."""
+    """Measure every kind in turn, print a table and keep it."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--connections", type=int, default=16)
-    parser.add_argument("--pin", type=int, default=1)
+    parser.add_argument("--cores", choices=("split", "one"), default="split")
+    parser.add_argument("--last", type=Path, default=LAST)
     args = parser.parse_args()
-    kinds = dict.fromkeys((kind for kind in STANDINS if installed(kind)), "")
-    kinds |= {"finapi-FULL": STATEMENTS, "finapi-NORMAL": STATEMENTS}
-    kinds |= {"finapi policy": "/api/v1/policy", "finapi openapi": "/openapi.json"}
+    kinds = dict.fromkeys((kind for kind in STANDINS if installed(kind)), "") | PATHS
     runs: dict[str, list[Run]] = {name: [] for name in kinds}
-    with serving(kinds, bool(args.pin)) as targets:
-        for _ in range(args.rounds):
-            for name, target in targets.items():
-                runs[name].append(measured(target, args.seconds, args.connections))
-    print(f"{'':16} {'req/s':>8} {'p50 ms':>8} {'p99 ms':>8} {'CPU us':>8}")
+    began = ticks()
+    with serving(kinds, True) as servers:
+        targets = {name: asked(name, target) for name, target in servers.items()}
+        for number in range(args.rounds):
+            for name in list(targets)[:: 1 if number % 2 == 0 else -1]:
+                core, refused = int(args.cores == "split"), name == "finapi 401"
+                runs[name].append(measured(targets[name], args.seconds, args.connections, core, refused=refused))
+    stolen, passed = (after - before for before, after in zip(began, ticks(), strict=True))
+    rows = {name: {field: middle(several, field) for field in FIELDS} for name, several in runs.items()}
     for name, several in runs.items():
-        middle = [statistics.median(getattr(run, field) for run in several) for field in ("rate", "p50", "p99", "cpu")]
-        print(f"{name:16} {middle[0]:8.0f} {middle[1]:8.2f} {middle[2]:8.2f} {middle[3]:8.0f}")
+        # Beside the bare server in the same round: a machine has slow minutes.
+        ratios = [one.rate / bare.rate for one, bare in zip(several, runs["static"], strict=True)]
+        rows[name]["ratio"] = round(statistics.median(ratios), 4)
+    place = f"{args.cores} {args.connections}"
+    kept = json.loads(args.last.read_text()) if args.last.exists() else {}
+    print("\n".join(table(rows, kept.get(place, {}))))
+    print(f"steal: {stolen / passed:.1%}")
+    args.last.write_text(json.dumps({**kept, place: rows}, indent=1) + "\n")
+
+
+def middle(runs: Sequence[Run], field: str) -> float:
+    """The median of a figure."""
+    return round(statistics.median(getattr(run, field) for run in runs), 3)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
 
 Every kind but ``static`` looks a key up by its hash, takes from a limit, debits a balance and writes a ledger
 row in one transaction, reads an answer of 6 KB and closes the debit: ``simple`` in a second transaction,
-``grouped`` with commits shared by waiting calls and debits closed by a later one.
+``grouped`` with commits shared by waiting calls, of whom the first leads, and debits closed by a later one.
+``promised`` is ``grouped`` that remembers keys and answers and sends the headers of finapi: its promises and no more.
 """
 
 from __future__ import annotations
@@ -24,6 +25,22 @@ from typing import Any
 KEY = "0123456789abcdef0123456789abcdef"
 ANSWER = b'{"status":"success","data":"' + b"x" * 6_000 + b'"}'
 
+# What finapi sends with every answer of data, beside what is each call's own.
+HEADERS = [
+    ("X-API-Version", "0.1.0"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Content-Security-Policy", "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"),
+    ("Cache-Control", "private, no-cache"),
+    ("Access-Control-Allow-Origin", "*"),
+    ("Access-Control-Expose-Headers", "X-API-Version, X-Request-ID, X-Tokens-Charged, X-RateLimit-Limit, ETag"),
+    ("X-Tokens-Charged", "25"),
+    ("Vary", "Accept, Accept-Encoding"),
+    ("Content-Type", "application/json; charset=utf-8"),
+]
+THREADS = 16  # as finapi has
+
+ETAG = f'"{hashlib.sha256(ANSWER).hexdigest()[:32]}"'
+
 SCHEMA = """
 CREATE TABLE keys (fingerprint BLOB PRIMARY KEY, user_id INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE plans (user_id INTEGER PRIMARY KEY, total INTEGER NOT NULL, spent INTEGER NOT NULL);
@@ -38,7 +55,7 @@ CREATE TABLE answers (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
 class Metered:
     """The work of one call; ``pay`` and ``keep`` differ by kind."""
 
-    def __init__(self, directory: Path, synchronous: str, *, grouped: bool) -> None:
+    def __init__(self, directory: Path, synchronous: str, *, grouped: bool, remembers: bool = False) -> None:
         self.path = directory / "standin.db"
         self.writer = self._open()
         self.writer.execute("PRAGMA journal_mode=WAL")
@@ -52,7 +69,11 @@ class Metered:
         self.buckets: dict[int, tuple[float, float]] = {}
         self.local = threading.local()
         self.grouped = grouped
-        self.waiting: deque[list[Any]] = deque()
+        self.remembers = remembers
+        self.known: dict[bytes, int] = {}
+        self.waiting: deque[Piece] = deque()
+        self.gate = threading.Lock()
+        self.led = False
         self.kept: deque[int] = deque()
 
     def _open(self) -> sqlite3.Connection:
@@ -67,11 +88,20 @@ class Metered:
     def call(self, key: str) -> bytes | None:
         """The answer of a call that was paid for; None for a key that is not one."""
         fingerprint = hashlib.sha256(key.encode()).digest()
-        row = self.reader().execute("SELECT user_id FROM keys WHERE fingerprint = ?", (fingerprint,)).fetchone()
-        if row is None or not self.take(row[0]):
+        user_id = self.known.get(fingerprint)
+        if user_id is None:
+            row = self.reader().execute("SELECT user_id FROM keys WHERE fingerprint = ?", (fingerprint,)).fetchone()
+            if row is None:
+                return None
+            user_id = row[0]
+            if self.remembers:
+                self.known[fingerprint] = user_id
+        if not self.take(user_id):
             return None
-        debit = self.share(row[0]) if self.grouped else self.alone(row[0])
-        body: bytes = self.reader().execute("SELECT body FROM answers WHERE id = 1").fetchone()[0]
+        debit = self.share(user_id) if self.grouped else self.alone(user_id)
+        body = ANSWER
+        if not self.remembers:
+            body = self.reader().execute("SELECT body FROM answers WHERE id = 1").fetchone()[0]
         if self.grouped:
             self.kept.append(debit)
         else:
@@ -106,17 +136,45 @@ class Metered:
         return debit
 
     def share(self, user_id: int) -> int:
-        mine: list[Any] = [user_id, 0]
-        self.waiting.append(mine)
+        """A debit in the next transaction: who finds none under way leads it, and hands the lead on."""
+        mine = Piece(user_id)
+        with self.gate:
+            self.waiting.append(mine)
+            mine.leads, self.led = not self.led, True
+        if not mine.leads:
+            mine.turn.acquire()
+        if mine.leads:
+            self.lead()
+        return mine.debit
+
+    def lead(self) -> None:
         with self.lock:
-            if not mine[1]:
-                self.writer.execute("BEGIN IMMEDIATE")
-                while self.kept:
-                    self.writer.execute("UPDATE ledger SET open = 0 WHERE id = ?", (self.kept.popleft(),))
-                for piece in [self.waiting.popleft() for _ in range(len(self.waiting))]:
-                    piece[1] = self.debit(piece[0])
-                self.writer.execute("COMMIT")
-        return int(mine[1])
+            with self.gate:
+                pieces = list(self.waiting)
+                self.waiting.clear()
+            self.writer.execute("BEGIN IMMEDIATE")
+            closed = [(self.kept.popleft(),) for _ in range(len(self.kept))]
+            self.writer.executemany("UPDATE ledger SET open = 0 WHERE id = ?", closed)
+            for piece in pieces:
+                piece.debit = self.debit(piece.user_id)
+            self.writer.execute("COMMIT")
+        with self.gate:
+            self.led = bool(self.waiting)
+            if self.led:
+                self.waiting[0].leads = True
+                self.waiting[0].turn.release()
+        for piece in pieces:
+            if not piece.leads:
+                piece.turn.release()
+
+
+class Piece:
+    """A debit that waits for its transaction."""
+
+    def __init__(self, user_id: int) -> None:
+        self.user_id, self.debit, self.leads = user_id, 0, False
+        self.turn = threading.Lock()
+        self.turn.acquire()
 
 
 def bare(metered: Metered) -> Callable[..., Iterable[bytes]]:
@@ -126,7 +184,18 @@ def bare(metered: Metered) -> Callable[..., Iterable[bytes]]:
         body = metered.call(environ.get("HTTP_X_API_KEY", ""))
         status = "200 OK" if body is not None else "401 Unauthorized"
         body = body or b"{}"
-        start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+        length = ("Content-Length", str(len(body)))
+        if metered.remembers:
+            left = int(1e9 - metered.buckets[1][0])
+            limits = [("X-RateLimit-Limit", "1000000000"), ("X-RateLimit-Remaining", str(left))]
+            own = [
+                ("X-Request-ID", str(uuid.uuid4())),
+                ("X-RateLimit-Reset", str(int(time.time()) + 60)),
+                ("ETag", ETAG),
+            ]
+            start_response(status, [*HEADERS, *own, *limits, length])
+        else:
+            start_response(status, [("Content-Type", "application/json"), length])
         return [body]
 
     return application
@@ -169,8 +238,8 @@ def fastapi_app(metered: Metered) -> Any:
 def main(kind: str, directory: str, port: str) -> None:
     """Serve one kind until killed."""
     name, _, synchronous = kind.partition("-")
-    grouped = name in ("grouped", "flask", "fastapi")
-    metered = Metered(Path(directory), synchronous or "FULL", grouped=grouped)
+    grouped, remembers = name not in ("static", "simple"), name not in ("static", "simple", "grouped")
+    metered = Metered(Path(directory), synchronous or "FULL", grouped=grouped, remembers=remembers)
     if name == "fastapi":
         import uvicorn
 
@@ -182,7 +251,7 @@ def main(kind: str, directory: str, port: str) -> None:
     application = {"static": static, "flask": None}.get(name) or (
         flask_app(metered) if name == "flask" else bare(metered)
     )
-    waitress.serve(application, port=int(port), host="127.0.0.1", threads=8, _quiet=True, connection_limit=1000)
+    waitress.serve(application, port=int(port), host="127.0.0.1", threads=THREADS, _quiet=True, connection_limit=1000)
 
 
 if __name__ == "__main__":
