@@ -89,6 +89,8 @@ class App:
     # Bodies that are the same for everybody as long as the process runs, by name.
     ready: dict[str, bytes] = field(default_factory=dict)
     kept_debits: deque[int] = field(default_factory=deque)
+    # Refunds that could not be written: the debit's row, the reason and the status of each.
+    late_refunds: deque[tuple[Mapping[str, Any], str, int]] = field(default_factory=deque)
     # Who calls with which key, by the key's fingerprint, until anything but the ledger is written.
     callers: Cache = field(default_factory=lambda: Cache(CALLERS, lambda caller: 1 if caller else CALLERS))
     # Facts of companies arranged for series, by how many they are.

@@ -19,8 +19,9 @@ from finapi.accounts import billing, plans, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.core.errors import ApiError
+from finapi.core.errors import ApiError, StoreFailing
 from finapi.ops.opened import opened
+from finapi.store.db import Transaction
 from tests.client import ledger_sum
 from tests.conftest import NOW
 
@@ -168,6 +169,39 @@ def test_a_call_that_fails_is_refunded_in_full(
     assert balance(app) == 500_000
     assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", status, 0), (25, reason, "GET /x", "r1", status, 0)]
     assert list(app.kept_debits) == []
+
+
+def test_a_refund_that_cannot_be_written_is_tried_again_and_the_error_stays(
+    app: App, user: users.NewUser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(change: Callable[[Transaction], object]) -> None:
+        raise StoreFailing("the disk is full")
+
+    def call() -> None:
+        with billing.charged(app, user.id, "GET /x", 25, "r1"):
+            monkeypatch.setattr(app.db, "share", full)
+            raise ValueError("m")
+
+    with pytest.raises(ValueError, match="m"):
+        call()
+    assert "25 tokens for GET /x are given back later: the disk is full" in caplog.text
+    with pytest.raises(StoreFailing):
+        billing.close_kept(app)
+    assert balance(app) == 499_975
+    monkeypatch.undo()
+    with monkeypatch.context() as also:
+        also.setattr(Transaction, "insert", failing)
+        with pytest.raises(sqlite3.OperationalError):
+            billing.close_kept(app)
+    billing.close_kept(app)
+    billing.close_kept(app)
+    assert balance(app) == 500_000
+    assert ledger(app)[1:] == [(-25, "debit", "GET /x", "r1", 500, 0), (25, "5xx_refund", "GET /x", "r1", 500, 0)]
+    assert list(app.late_refunds) == []
+
+
+def failing(*_: object, **__: object) -> int:
+    raise sqlite3.OperationalError("database or disk is full")
 
 
 def test_a_refund_stands_at_its_own_time(app: App, user: users.NewUser, clock: FixedClock) -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, TypeVar
 
 from finapi.app import App
 from finapi.core import days
 from finapi.core.clock import iso
-from finapi.core.errors import ApiError
+from finapi.core.errors import ApiError, StoreFailing
 from finapi.core.records import Date, OneOf, Time, made
 from finapi.store.db import Row, Transaction
+
+log = logging.getLogger("finapi.billing")
+T = TypeVar("T")
 
 # How often kept debits are written when no later debit takes them along, in seconds.
 CLOSE_SECONDS = 0.5
@@ -27,8 +32,9 @@ SPENDING = ("debit", "4xx_refund", "5xx_refund", "crash_refund")
 def charged(app: App, user_id: int, endpoint: str, cost: int, request_id: str) -> Iterator[None]:
     """Run the block as a call that costs ``cost`` tokens.
 
-    The debit is durable before the block runs, and refunded when it raises; a balance below the cost raises the 402
-    and changes nothing. ``request_id`` must be one made by finapi, never the caller's.
+    The debit is durable before the block runs, and refunded when it raises, later where nothing can be written now; a
+    balance below the cost raises the 402 and changes nothing. ``request_id`` must be one made by finapi, never the
+    caller's.
     """
     if cost == 0:
         yield
@@ -40,7 +46,11 @@ def charged(app: App, user_id: int, endpoint: str, cost: int, request_id: str) -
     except BaseException as error:
         status = error.status if isinstance(error, ApiError) else 500
         debit, reason, now = {**call, "id": debit_id}, "4xx_refund" if status < 500 else "5xx_refund", app.clock.now()
-        app.db.share(lambda tx: _give_back(tx, debit, reason, status, now))
+        try:
+            app.db.share(lambda tx: _give_back(tx, debit, reason, status, now))
+        except (ApiError, StoreFailing) as failing:
+            app.late_refunds.append((debit, reason, status))
+            log.warning("%d tokens for %s are given back later: %s", cost, endpoint, failing)
         raise
     # Written with the next debit or by the closing worker: an answer does not wait for a second commit.
     # A crash before that refunds a call that was answered, which errs on the side of the customer.
@@ -48,7 +58,10 @@ def charged(app: App, user_id: int, endpoint: str, cost: int, request_id: str) -
 
 
 def close_kept(app: App) -> float:
-    """Write which debits are kept, and sum what was spent; when to be called again, in seconds. A worker's step."""
+    """Write which debits are kept and which are given back late, and sum what was spent; when to be called again.
+
+    In seconds: it is a worker's step.
+    """
     with app.db.glance() as tx:
         row = tx.one("unsummed")
     assert row is not None
@@ -56,12 +69,14 @@ def close_kept(app: App) -> float:
 
     def write(tx: Transaction) -> None:
         _close_kept(app, tx)
+        for late in _drained(tx, app.late_refunds):
+            _give_back(tx, *late, app.clock.now())
         # Usage adds what is not summed yet, so that no call has to wait for its sum.
         if to > row["summed"]:
             tx.run("sum_ledger_rows", summed=row["summed"], to=to)
             tx.run("put_summed", to=to)
 
-    if app.kept_debits or to > row["summed"]:
+    if app.kept_debits or app.late_refunds or to > row["summed"]:
         app.db.share(write)
     return CLOSE_SECONDS if to == (row["last_id"] or 0) else 0.0
 
@@ -107,12 +122,18 @@ def _give_back(tx: Transaction, debit: Mapping[str, Any], reason: str, status: i
 
 
 def _close_kept(app: App, tx: Transaction) -> None:
-    kept = []
-    while app.kept_debits:
-        kept.append(app.kept_debits.popleft())
-    if kept:
-        tx.undo.append(lambda: app.kept_debits.extendleft(reversed(kept)))
+    if kept := _drained(tx, app.kept_debits):
         tx.many("keep_debit", [(debit_id,) for debit_id in kept])
+
+
+def _drained(tx: Transaction, waiting: deque[T]) -> list[T]:
+    """What waits to be written; it waits again when the transaction is undone."""
+    taken = []
+    while waiting:
+        taken.append(waiting.popleft())
+    if taken:
+        tx.undo.append(lambda: waiting.extendleft(reversed(taken)))
+    return taken
 
 
 class SpentOnDay(TypedDict):

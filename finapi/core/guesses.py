@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from string import ascii_uppercase
 
+_WORDS = re.compile("[a-z]{3,}")
 MAX_GUESSED = 40  # characters of a word that is guessed at
 # What other services call our parameters.
 _OTHERWISE = {
@@ -20,7 +22,12 @@ def nearest(word: str, known: Iterable[str], most: int = 3) -> list[str]:
     if not word or len(word) > MAX_GUESSED:
         return []
     folded = {one.lower(): one for one in known}
-    return [folded[one] for one in difflib.get_close_matches(word.lower(), folded, most, 0.75)]
+    close = difflib.get_close_matches(word.lower(), folded, most, 0.75)
+    # Then those that have its words among theirs (assets: total_assets), those with fewest others first.
+    words = set(_WORDS.findall(word.lower()))
+    wider = [one for one in folded if words and words < set(_WORDS.findall(one))]
+    wider.sort(key=lambda one: (one.count("_"), not one.startswith("total"), not words & {one.partition("_")[0]}))
+    return [folded[one] for one in dict.fromkeys((*close, *wider))][:most]
 
 
 def given_for(missing: str, given: Iterable[str]) -> str | None:

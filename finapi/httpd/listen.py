@@ -55,6 +55,7 @@ SLOW_SECONDS = 0.5  # after which a body of one read is one that takes its time
 STALLED_SECONDS = 5.0  # without a byte taken, after which an answer's reader may make room for others
 
 LAST_SECONDS = 0.5  # at a stop, for what is cut off to be told so
+STOPPING = "The server is stopping."
 OVERRUN = "The request took too long and was abandoned."
 
 TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)  # Linux; Python names it from 3.12 on
@@ -84,6 +85,7 @@ class HttpConnection(Connection):
         self._unsent: Allowance | None = None  # for the answer that waits for its reader
         self._held = 0  # bytes of it taken from the server's budget of memory
         self._spooled = 0  # and of files
+        self.cut = ""  # why the server ends an answer before its end
         self._overflow: Any = None  # waitress's buffer in a file: what is to be sent after the queue
         super().__init__(server.loop, sock, server.settings.header_timeout)
 
@@ -392,7 +394,8 @@ class HttpConnection(Connection):
 
     def _spool(self, data: bytes | memoryview) -> None:
         if not self.server.spooled.take(len(data)):
-            self.broken = True  # there is no room for answers that nobody reads
+            self.broken = True
+            self.cut = "There is no room for so much that nobody reads."
             raise ClientGone
         self._spooled += len(data)
         self._overflow.append(data)
@@ -433,8 +436,10 @@ class HttpConnection(Connection):
         """Answer 503 to what is still without an answer: the server stops."""
         with self.lock:
             if self.requests and self.takes_output and not (self.task is not None and self.task.wrote_header):
-                self._overrun(self.requests[0], 503, "The server is stopping.")
+                self._overrun(self.requests[0], 503, STOPPING)
                 self.loop.attend(self)
+            elif self.requests:
+                self.cut = STOPPING
 
     def _overrun(self, request: RequestParser, status: int = 504, reason: str = OVERRUN) -> None:
         """Answer 504, in the words of the application where it has begun; an answer that it has made is waited for."""
@@ -472,6 +477,7 @@ class HttpConnection(Connection):
             if self.requests or self._judging is not None:
                 self.server.pool.give_up(self)
             answering = self.requests and self.task is not None and self.task.wrote_header
+            self.cut = OVERRUN if answering else ""
             if self.queue or self.finishing or answering:
                 self.close()  # nobody reads, or closes, or an answer has stopped half-way
             elif self.requests:
@@ -572,6 +578,7 @@ class Listener:
     The application finds ``finapi.deadline``, a time of ``monotonic``, in its environ: from then on the client is
     answered 504 and what the application returns is dropped. It may put a function into it as ``finapi.give_up``, which
     gives the headers and the body of that 504, or of the 503 of a stop; None when its own answer is on its way.
+    ``finapi.cut`` says why the server has ended an answer that was on its way, or nothing.
     Connections whose request ``take_over`` wants leave the server with it. A GET without query or body that
     ``at_once`` answers comes before any that wait for a thread. A body that does not come with its head is taken as
     ``at_head`` says.

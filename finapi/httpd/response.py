@@ -49,6 +49,7 @@ class RequestTask(WSGITask):  # type: ignore[misc]
         """Call the application and write what it gives; ClientGone when nobody takes it."""
         # Not by waitress's service(), which swallows an OSError for the client's: here only the application raises any.
         own = {"SERVER_SOFTWARE": "finapi", "finapi.deadline": deadline, "finapi.reset": self.channel.reset}
+        own["finapi.cut"] = lambda: self.channel.cut
         self.get_environment().update(own)
         self.start()
         self.execute()

@@ -200,6 +200,7 @@ class World:
             self._stop_sending()
             # The debits of calls that were answered would be closed in rows that are no more.
             self.app.kept_debits.clear()
+            self.app.late_refunds.clear()
             self.database.back_to(kept.mark)
             self.clock.put(kept.clock)
             self.draw_from(self.seed, kept.drawn)

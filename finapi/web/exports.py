@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, cast
@@ -14,6 +15,8 @@ from finapi.store.db import Database, Transaction
 from finapi.web.http.call import Call, Route, TablePage
 from finapi.web.http.messages import GZIP_LEVEL, Response
 from finapi.web.http.tables import CSV, MAX_ROWS, table_lines
+
+log = logging.getLogger("finapi.exports")
 
 _PAGED = (("limit", "offset"), ("size", "from"))
 PAGE_ROWS = 1_000  # of which so many are in memory at a time
@@ -36,13 +39,14 @@ class OneMoment:
 class TableExport:
     """The body of an answer that is sent while it is made. What fails ends it before its end, and is refunded.
 
-    ``charge`` is what is open until then; a client that goes away pays.
+    ``charge`` is what is open until then. A client that goes away pays, unless the server says why it ``cut`` it off.
     """
 
     def __init__(self, chunks: Iterator[bytes], *, gzipped: bool) -> None:
         self._chunks = _packed(chunks) if gzipped else chunks
         self._made = chunks
         self.charge = ExitStack()
+        self.cut: Callable[[], str] = str
 
     def __iter__(self) -> Iterator[bytes]:
         try:
@@ -50,14 +54,22 @@ class TableExport:
         except GeneratorExit:
             raise
         except BaseException as error:
+            self.cut = str
             self.charge.__exit__(type(error), error, error.__traceback__)
             raise
+        else:
+            self.cut = str
         finally:
             self.close()
 
     def close(self) -> None:
         """End it, wherever it is; a server calls it whatever became of the answer (PEP 3333)."""
         cast(Any, self._made).close()
+        reason, self.cut = self.cut(), str
+        if reason:
+            log.warning("a table was cut off and refunded: %s", reason)
+            error = ApiError("TIMEOUT", reason)
+            self.charge.__exit__(ApiError, error, None)
         self.charge.close()
 
 

@@ -168,6 +168,7 @@ class WsgiApp:
         status, headers, body = self._respond(exchange, lambda: read_request(environ, self.app.config.trusted_proxies))
         start_response(status, headers)
         if exchange.stream is not None:
+            exchange.stream.cut = environ.get("finapi.cut", str)
             return exchange.stream
         return HeldBody(body, exchange.held) if exchange.held else [body]
 

@@ -35,6 +35,7 @@ from tests.conftest import ACCOUNTS, NOW
 LATEST = "/api/v1/insiders/transactions/latest"
 COUNT = 25
 FAILS_AT: list[int] = []
+STALLS: list[threading.Event] = []
 SHAPE = answer(data=list[part(n=int)], meta=part(has_more=bool))  # type: ignore[misc]
 
 
@@ -43,6 +44,8 @@ def numbers(call: Call) -> Response:
     first, size = call.params["offset"], call.params["limit"]
     with call.app.db.read() as tx:
         tx.value("data_version")
+    for reached in STALLS:
+        assert not 12 <= first < COUNT or reached.wait(5)
     if first in FAILS_AT:
         raise RuntimeError("as the test wants it")
     rows = [{"n": number} for number in range(first, min(COUNT, first + size))]
@@ -59,6 +62,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     FAILS_AT.clear()
     yield
     FAILS_AT.clear()
+    STALLS.clear()
 
 
 @pytest.fixture
@@ -78,9 +82,10 @@ def api(app: App, wsgi: WsgiApp) -> Client:
     return client
 
 
-def streamed(wsgi: WsgiApp, api: Client, query: str = "format=csv") -> Any:
+def streamed(wsgi: WsgiApp, api: Client, **more: Any) -> Any:
     """The body of a call as the server gets it."""
-    environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": ROUTE.path, "QUERY_STRING": query, "HTTP_X_API_KEY": api.key}
+    query = {"QUERY_STRING": "format=csv"}
+    environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": ROUTE.path, "HTTP_X_API_KEY": api.key, **query, **more}
     return wsgi(environ, lambda status, headers: None)
 
 
@@ -170,6 +175,39 @@ def test_who_goes_away_pays_and_leaves_no_place_taken(app: App, api: Client, wsg
         made.close()
     assert {row[:2] for row in ledger(app)} == {(-5, "debit")}
     assert rows(api.get(ROUTE.path + "?format=csv")) == list(range(COUNT))
+
+
+def test_what_the_server_cuts_off_is_refunded_and_logged(
+    app: App, api: Client, wsgi: WsgiApp, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = iter(made := streamed(wsgi, api, **{"finapi.cut": lambda: "The server is stopping."}))
+    next(body)
+    made.close()
+    made.close()
+    assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "5xx_refund")]
+    assert caplog.messages == ["a table was cut off and refunded: The server is stopping."]
+    assert len(list(streamed(wsgi, api, **{"finapi.cut": lambda: "It is whole by then."}))) > 1
+    assert len(ledger(app)) == 3
+
+
+def test_over_the_wire_a_table_that_a_stop_cuts_off_is_refunded(app: App, api: Client, wsgi: WsgiApp) -> None:
+    listener = Listener(wsgi, ListenSettings(port=0), wsgi.error_response)
+    thread = threading.Thread(target=listener.run)
+    thread.start()
+    try:
+        request = urllib.request.Request(f"{listener.url}{ROUTE.path}?format=csv", headers={"X-API-Key": str(api.key)})
+        STALLS.append(closed := threading.Event())
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            assert answer.readline() == b"n\r\n"
+            listener.stop(0.0)
+            with pytest.raises(IncompleteRead):
+                answer.read()
+    finally:
+        listener.stop(0.0)
+        closed.set()
+        thread.join()
+        assert listener.pool.stop(timeout=10) == 0
+    assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "5xx_refund")]
 
 
 def test_so_many_are_made_at_once(app: App, api: Client) -> None:

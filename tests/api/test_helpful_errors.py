@@ -65,7 +65,16 @@ def test_an_unknown_ticker_is_repeated_with_the_nearest(api: Client, given: str,
     assert all(one in answer.json["message"] for one in nearest)
 
 
-@pytest.mark.parametrize(("key", "near"), [("revenues", "revenue"), ("NetIncome", "net_income"), ("lamps", None)])
+@pytest.mark.parametrize(
+    ("key", "near"),
+    [
+        ("revenues", "revenue"),
+        ("NetIncome", "net_income"),
+        ("assets", "total_assets"),
+        ("current liabilities", "total_current_liabilities"),
+        ("lamps", None),
+    ],
+)
 def test_a_wrong_metric_names_the_nearest(key: str, near: str | None) -> None:
     with pytest.raises(ApiError) as caught:
         series.keys_of(series.SeriesQuestion(metrics=(key,)), "general")
