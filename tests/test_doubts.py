@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +14,9 @@ from finapi.core.config import Config
 from finapi.market.documents.identify import Given
 from finapi.market.financials import company_books, doubts, series
 from finapi.market.financials.company_books import CompanyBook
+from finapi.market.financials.figures import Figure
+from finapi.market.financials.metrics import mapping
+from finapi.market.financials.ratios import catalogue
 from finapi.market.financials.rows import FigureSeries
 from finapi.market.intake import ingest
 from tests.conftest import SHARED, needs_shared
@@ -194,17 +198,49 @@ JUDGED = {
 }
 
 
-@needs_shared
-@pytest.mark.slow
-def test_of_a_quarter_of_all_filers_only_errors_are_doubted() -> None:
+@pytest.fixture(scope="module")
+def quarter() -> Iterator[dict[str, CompanyBook]]:
+    """The books of every filer of 2009q3."""
     app = apps.in_memory(Config(), SystemClock())
     try:
         ingest.run(app, [SHARED / "edgar" / "fsds" / "2009q3.zip"], Given(), lambda outcome: None)
         with app.db.read() as tx:
-            books = {cik: company_books.read(tx, cik) for cik in company_books.ciks(tx)}
+            yield {str(cik): company_books.read(tx, cik) for cik in company_books.ciks(tx)}
     finally:
         app.db.close()
-    found = accuracy.doubted((str(cik), book) for cik, book in books.items())
+
+
+@needs_shared
+@pytest.mark.slow
+def test_of_a_quarter_of_all_filers_only_errors_are_doubted(quarter: dict[str, CompanyBook]) -> None:
+    found = accuracy.doubted(quarter.items())
     # At most one in a thousand may be a false alarm; none of these is.
     assert {int(one.split()[0]) for one in found["doubted"]} <= JUDGED
     assert (found["cells"] > 55_000, len(found["doubted"]) > 150) == (True, True)
+
+
+@needs_shared
+@pytest.mark.slow
+def test_every_cell_of_a_quarter_is_what_its_operands_make(quarter: dict[str, CompanyBook]) -> None:
+    found = accuracy.reproduced(quarter.items())
+    assert (found["wrong"], found["cells"] > 60_000) == ([], True)
+
+
+@needs_shared
+@pytest.mark.slow
+def test_no_derived_cell_of_a_quarter_is_worth_more_than_its_weakest_input(quarter: dict[str, CompanyBook]) -> None:
+    keys = [*mapping().derived, *catalogue().ratios]
+    over = []
+    for cik, book in quarter.items():
+        rows = FigureSeries(book, "Q", "latest")
+        for row in map(rows.row, rows.periods):
+            for key in keys:
+                inputs = [
+                    series.confidence(one.row, one.key, one.cell)
+                    for one in row.inputs(key)
+                    if isinstance(one.cell, Figure)
+                ]
+                cell = row.cell(key)
+                if isinstance(cell, Figure) and series.confidence(row, key, cell) > min([100, *inputs]):
+                    over.append((cik, row.period, key))
+    assert over == []

@@ -64,6 +64,28 @@ def test_a_company_at_a_glance_is_its_newest_year(caller: Client, app: App) -> N
     }
 
 
+def test_twelve_months_that_no_filing_tells_whole_have_their_three_operands(caller: Client, app: App) -> None:
+    halves = [("2023-01-01", "2023-06-30", 450), ("2024-01-01", "2024-06-30", 600), ("2024-04-01", "2024-06-30", 310)]
+    filed = {"accn": "0000000077-24-000002", "form": "10-Q", "filed": "2024-08-01", "fy": 2024, "fp": "Q2"}
+    facts = [
+        (f"us-gaap:{tag}", "USD", {"start": start, "end": end, "val": value, **filed})
+        for tag in ("Revenues", "NetIncomeLoss")
+        for start, end, value in halves
+    ]
+    whole = [*year(77, 2022, 800), *year(77, 2023, 1000)]
+    store(app, document(77, "Seventy-Seven Corp", [*whole, *facts]))
+    body = caller.get(PATH).json
+    jsonschema.Draft202012Validator(SHAPE).validate(body)
+    assert (body["meta"]["period"], body["meta"]["period_end"]) == ("TTM", "2024-06-30")
+    told = body["data"]["operands"]["revenue"]
+    assert body["data"]["revenue"] == 1150
+    assert [(one["sign"], one["value"], one["end_date"]) for one in told] == [
+        (1, 1000, "2023-12-31"),
+        (1, 600, "2024-06-30"),
+        (-1, 450, "2023-06-30"),
+    ]
+
+
 def test_what_is_not_known_is_null_with_its_reason(caller: Client) -> None:
     data = caller.get(PATH).json["data"]
     told = ("market_cap", "total_cash", "float_shares", "first_trade_date", "short_ratio")
@@ -77,7 +99,7 @@ def test_what_is_not_known_is_null_with_its_reason(caller: Client) -> None:
     ]
     # Every figure is a value with a filing or a hole with a reason, and never both.
     figures = set(SHAPE["properties"]["data"]["properties"]) - {
-        *("ticker", "cik", "name", "sector", "industry", "currency", "holes", "sources")
+        *("ticker", "cik", "name", "sector", "industry", "currency", "holes", "sources", "operands")
     }
     assert set(data["holes"]) | set(data["sources"]) == figures
     assert not set(data["holes"]) & set(data["sources"])

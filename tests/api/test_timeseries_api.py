@@ -234,3 +234,25 @@ def test_what_cannot_be_asked_is_refused_by_name(caller: Client, query: dict[str
 
 def test_an_unknown_company_is_404(caller: Client) -> None:
     assert caller.get(URL, query={"ticker": "NOPE"}).verdict[:2] == (404, "UNKNOWN_TICKER")
+
+
+def test_an_estimate_of_a_last_quarter_is_proved_when_it_is_asked_for(app: App, user: users.NewUser) -> None:
+    rows: list[tuple[str, str, dict[str, Any]]] = []
+    spans = [("01-01", "12-31", 1000, 400), ("01-01", "03-31", 1020, 90), ("04-01", "06-30", 1000, 90)]
+    for start, end, shares, income in [*spans, ("07-01", "09-30", 980, 90)]:
+        one = {"start": f"2023-{start}", "end": f"2023-{end}", "accn": "0000000077-24-000001", "form": "10-K"}
+        one |= {"filed": "2024-02-20", "fy": 2023, "fp": "FY"}
+        rows.append(("us-gaap:NetIncomeLoss", "USD", {**one, "val": income}))
+        rows.append(("us-gaap:WeightedAverageNumberOfDilutedSharesOutstanding", "shares", {**one, "val": shares}))
+        rows.append(("us-gaap:EarningsPerShareDiluted", "USD/shares", {**one, "val": round(income / shares, 2)}))
+    store(app, document(77, "Seventy-Seven Corp", rows))
+    caller = Client(app, user.api_key)
+    asked = {"cik": "77", "metric": "eps_diluted", "period": "Q", "fiscal_year": "2023", "fiscal_period": "Q4"}
+    cell = caller.get("/api/v1/xbrl/proof", query=asked).json["data"]["cell"]
+    assert (cell["value"], cell["reason_code"]) == (None, "not_additive")
+    data = caller.get("/api/v1/xbrl/proof", query={**asked, "q4": "estimated"}).json["data"]
+    assert (data["cell"]["value"], data["cell"]["estimated"], data["cell"]["confidence"]) == (0.13, True, 40)
+    assert data["formula"] == "income of the quarter over the estimated average of shares"
+    table = caller.get(URL, query={"cik": "77", "period": "Q", "q4": "estimated", "format": "csv"})
+    assert table.status == 200
+    assert "estimated" not in table.body.decode().splitlines()[0]

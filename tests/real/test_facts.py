@@ -219,10 +219,10 @@ def test_every_statement_of_2009q3_is_served_as_its_rows_are() -> None:
     assert {name: (one["lines"], one["values"]) for name, one in agreement.totals(found).items()} == {
         "balance": (15_143, 31_917),
         "income": (10_697, 42_034),
-        "cash-flow": (15_558, 32_462),
-        "all": (41_398, 106_413),
+        "cash-flow": (15_558, 32_467),
+        "all": (41_398, 106_418),
     }
-    assert agreement.totals(found)["all"]["equal"] == 106_413
+    assert agreement.totals(found)["all"]["equal"] == 106_418
 
 
 @pytest.mark.slow

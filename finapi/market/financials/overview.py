@@ -6,10 +6,11 @@ from decimal import Decimal
 from typing import Any, TypedDict
 
 from finapi.core.records import Date, members
-from finapi.market.financials import reasons
+from finapi.market.financials import metrics, reasons
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.figures import Cell, Figure, HoleReason, Missing, holes, value_of
 from finapi.market.financials.rows import FigureSeries, Price, RowView
+from finapi.market.financials.series import OperandShown, operands_shown
 from finapi.market.reference.companies import Company
 
 
@@ -50,11 +51,13 @@ class OverviewFigures(TypedDict):
 
 
 class CompanyOverview(OverviewCompany, OverviewFigures):
-    """A company at a glance; ``sources`` are the accession numbers of the filings that figures are from."""
+    """A company at a glance; ``sources`` are the accession numbers of the filings that figures are from, ``operands``
+    what twelve months are made of that no filing tells whole."""
 
     currency: str
     holes: dict[str, HoleReason]
     sources: dict[str, str]
+    operands: dict[str, list[OperandShown]]
 
 
 # The metrics, derived figures and ratios that are called otherwise here.
@@ -96,6 +99,7 @@ def answer(company: Company, sector: str | None, industry: str | None, row: RowV
         else:
             cells[member] = row.cell(_KEYS.get(member, member))
     book = row.series.held.book
+    metric = {key: _KEYS.get(key, key) for key in cells if _KEYS.get(key, key) in metrics.mapping().metrics}
     made: Any = {
         "ticker": company.ticker,
         "cik": company.padded_cik,
@@ -105,6 +109,11 @@ def answer(company: Company, sector: str | None, industry: str | None, row: RowV
         **{key: value_of(cell) for key, cell in cells.items()},
         "currency": book.currency,
         "holes": holes(cells),
+        "operands": {
+            key: operands_shown(row, name, cell)
+            for key, name in metric.items()
+            if isinstance(cell := cells[key], Figure) and len(cell.operands) > 1
+        },
         "sources": {key: book.filings[cell.place].accession for key, cell in cells.items() if isinstance(cell, Figure)},
     }
     return made  # type: ignore[no-any-return]

@@ -40,6 +40,7 @@ PROOF_PARAMS = (
     series.BASIS,
     series.AS_OF,
     series.CURRENCY,
+    series.Q4,
 )
 
 
@@ -102,7 +103,8 @@ def proof_of_cell(call: Call) -> Response:
     with call.app.db.read() as tx:
         company = series.selected(tx, params)
         held = series.book_of(call, tx, company, params["as_of"], series.currency_of(params))
-        rows = FigureSeries(held, params["period"], params["basis"], series.price_of(tx, company))
+        price, estimated = series.price_of(tx, company), params["q4"] == "estimated"
+        rows = FigureSeries(held, params["period"], params["basis"], price, estimated=estimated)
         period = rows.find(params["fiscal_year"], params["fiscal_period"], params["period_end"])
         if period is None:
             raise ApiError("NOT_FOUND", f"No such period of {company.name} is known.")

@@ -67,6 +67,13 @@ SELECTION = (
 )
 CURRENCY = Param("currency", pattern="[A-Za-z]{3}", example="USD",
                  help="The currency of the series instead of the one mostly reported in.")  # fmt: skip
+Q4 = Param(
+    "q4",
+    default="reported",
+    allowed=LAST_QUARTERS,
+    help="estimated: averages of shares and EPS of last quarters too, made of the year's; marked estimated.",
+    example="reported",
+)
 PARAMS = (
     *COMPANY,
     *SELECTION,
@@ -78,13 +85,7 @@ PARAMS = (
         help="Figures of a share and counts of shares in today's shares, by the splits that filings or prices show.",
         example="false",
     ),
-    Param(
-        "q4",
-        default="reported",
-        allowed=LAST_QUARTERS,
-        help="estimated: averages of shares and EPS of last quarters too, made of the year's; marked estimated.",
-        example="reported",
-    ),
+    Q4,
     Param("calendar", "boolean", default=False, help="Also where rows lie on the calendar.", example="false"),
     Param("template", "boolean", default=False, help="Rows as statements with footing.", example="false"),
     Param(
