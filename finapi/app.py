@@ -40,8 +40,9 @@ STATUS_SECONDS = 30.0  # that /status is kept (SPEC "Limits": status cache)
 
 PAGE_BYTES = 8 * 1024 * 1024  # of pages that were shown and may be again
 
-# What the caches hold at most: some 40 MB of facts (a large company has 11,000 that series use), and the answers.
-BOOK_FACTS = 120_000
+# What the caches hold at most. A book takes 900 bytes for each of its facts once every cell has been asked for; a large
+# company has 11,000 that series use.
+BOOK_BYTES, FACT_BYTES = 48 * 1024 * 1024, 900
 ANSWER_BYTES = 500  # that a kept answer takes beside its body
 SCREENED_BYTES = 8 * 1024 * 1024
 CALLERS = 10_000
@@ -93,8 +94,8 @@ class App:
     late_refunds: deque[tuple[Mapping[str, Any], str, int]] = field(default_factory=deque)
     # Who calls with which key, by the key's fingerprint, until anything but the ledger is written.
     callers: Cache = field(default_factory=lambda: Cache(CALLERS, lambda caller: 1 if caller else CALLERS))
-    # Facts of companies arranged for series, by how many they are.
-    books: Cache = field(default_factory=lambda: Cache(BOOK_FACTS, len))
+    # Facts of companies arranged for series, by what they take.
+    books: Cache = field(default_factory=lambda: Cache(BOOK_BYTES, lambda book: len(book) * FACT_BYTES))
     # Pages that are the same for everybody.
     pages: Cache = field(default_factory=lambda: Cache(PAGE_BYTES, lambda page: len(page.body) + ANSWER_BYTES))
     # Latest years of companies that are not kept as rows yet.

@@ -157,6 +157,13 @@ def test_what_is_ingested_of_others_leaves_a_book_where_it_is(app: App, caller: 
     assert len(app.books._kept) == 1
 
 
+def test_books_are_kept_by_what_they_take_in_memory(app: App, caller: Client) -> None:
+    caller.get(URL, query={"cik": "77", "metrics": "revenue"})
+    ((held, weight),) = app.books._kept.values()
+    assert weight == 900 * len(held)
+    assert app.books._room == 48 * 2**20
+
+
 @pytest.mark.parametrize(
     ("change", "revenue", "industry"),
     [

@@ -37,7 +37,7 @@ def main(edgar: Path) -> None:
         times: list[list[float]] = [[], [], []]
         for _ in range(7):
             # The same store, and nothing kept of it.
-            client = Client(replace(app, books=Cache(apps.BOOK_FACTS, len)), user.api_key)
+            client = Client(replace(app, books=Cache(apps.BOOK_BYTES, len)), user.api_key)
             for number, into in enumerate(times):
                 if number != 1:
                     with app.db.write() as tx:

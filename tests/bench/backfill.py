@@ -1,0 +1,145 @@
+"""A backfill of made-up companies with files of the sizes that the SEC's have, step by step.
+
+    python -m tests.bench.backfill [COMPANIES] [YEARS] [EDGAR]
+
+For each of COMPANIES (500) a companyfacts document and a list of submissions, the real ones at hand renumbered in turn;
+then the quarterly data sets of YEARS (10), each the real one of 2009q3 with other days and accession numbers. Prints
+the CPU time of a file for every tenth of them, which shows whether the last take longer than the first, with
+``json.loads`` of the same bytes (of a data set: splitting its lines) beside it; then all of it and the database's size.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from itertools import cycle, islice
+from pathlib import Path
+
+from finapi import app as apps
+from finapi.app import App
+from finapi.core.config import Config
+from finapi.market.documents.identify import Given
+from finapi.market.intake import ingest
+from finapi.web.financials import screen
+
+EDGAR = Path(__file__).parents[3] / "shared/edgar"
+FIRST_YEAR = 2009
+
+
+def companyfacts(edgar: Path, companies: int) -> Iterator[bytes]:
+    """Documents whose filings are each company's own."""
+    real = [file.read_text() for file in sorted((edgar / "companyfacts").glob("CIK*.json"))]
+    for cik, text in zip(range(1, companies + 1), cycle(real)):
+        text = re.sub(r'"cik": ?[0-9]+', f'"cik":{cik}', text, count=1)
+        yield re.sub(r'"accn": ?"[0-9]{10}', f'"accn":"{cik:010}', text).encode()
+
+
+def submissions(edgar: Path, companies: int) -> Iterator[bytes]:
+    """Lists of filings, under the numbers that companyfacts has them by."""
+    real = [file.read_text() for file in sorted((edgar / "submissions").glob("CIK??????????.json"))]
+    for cik, text in zip(range(1, companies + 1), cycle(real)):
+        text = re.sub(r'"cik": ?"?[0-9]+"?', f'"cik":"{cik}"', text, count=1)
+        yield re.sub(r'"[0-9]{10}(-[0-9]{2}-[0-9]{6}")', rf'"{cik:010}\1', text).encode()
+
+
+def quarters(edgar: Path, companies: int, count: int, folder: Path) -> Iterator[Path]:
+    """Data sets of quarters that follow each other."""
+    with zipfile.ZipFile(edgar / "fsds/2009q3.zip") as real:
+        tables = {name: real.read(name) for name in real.namelist() if name.endswith(".txt")}
+    for number in range(count):
+        later, file = number // 4, folder / f"{FIRST_YEAR + number // 4}q{number % 4 + 1}.zip"
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made:
+            for name, data in tables.items():
+                text = re.sub(rb"\b[0-9]{2}([0-9]{8})-[0-9]{2}-", b"%02d\\1-%02d-" % (number + 10, 9 + later), data)
+                if name in ("sub.txt", "num.txt"):
+                    text = _later(text, later)
+                made.writestr(name, _of(text, companies) if name == "sub.txt" else text)
+        yield file
+        file.unlink()
+
+
+def _later(text: bytes, years: int) -> bytes:
+    return re.sub(
+        rb"\b(20[01][0-9])(?=[01][0-9][0-3][0-9]\b|-[01][0-9]-|\t)", lambda at: b"%d" % (int(at[1]) + years), text
+    )
+
+
+def _of(text: bytes, companies: int) -> bytes:
+    head, *lines = text.splitlines()
+    rows = [line.split(b"\t", 2) for line in lines]
+    made = [b"\t".join((row[0], b"%d" % (number % companies + 1), row[2])) for number, row in enumerate(rows)]
+    return b"\n".join((head, *made, b""))
+
+
+def taken(app: App, name: str, files: Iterable[Path], count: int, least: Callable[[Path], object]) -> float:
+    """Ingest files; the CPU seconds of all, told for each tenth."""
+    files, total = iter(files), 0.0
+    for part in range(10):
+        spent = beside = 0.0
+        some = count * (part + 1) // 10 - count * part // 10
+        for file in islice(files, some):
+            began = time.process_time()
+            least(file)
+            read = time.process_time()
+            counts = ingest.run(app, [file], Given(), lambda outcome: None)
+            assert not counts["refused"], (file, counts)
+            spent, beside = spent + time.process_time() - read, beside + read - began
+        total += spent
+        if some:
+            each, ratio = 1000 * spent / some, spent / beside
+            print(f"{name:14} {part + 1:2}/10: {each:7.0f} ms a file, {ratio:5.1f} times the least", flush=True)
+    return total
+
+
+def _written(folder: Path, documents: Iterable[bytes], name: str) -> Iterator[Path]:
+    for number, data in enumerate(documents, 1):
+        file = folder / name.format(number)
+        file.write_bytes(data)
+        yield file
+        file.unlink()
+
+
+def _split(file: Path) -> int:
+    with zipfile.ZipFile(file) as tables:
+        return sum(len(line.split(b"\t")) for name in tables.namelist() for line in tables.read(name).splitlines())
+
+
+def main(companies: int, years: int, edgar: Path) -> None:
+    """Make and store everything."""
+
+    def loads(file: Path) -> object:
+        return json.loads(file.read_bytes())
+
+    with tempfile.TemporaryDirectory() as place:
+        data, files = Path(place, "data"), Path(place, "files")
+        data.mkdir(mode=0o700)
+        files.mkdir()
+        app = apps.on_disk(Config(data_dir=data))
+        began = time.perf_counter()
+        facts = _written(files, companyfacts(edgar, companies), "CIK{:010}.json")
+        spent = taken(app, "companyfacts", facts, companies, loads)
+        lists = _written(files, submissions(edgar, companies), "CIK{:010}.json")
+        spent += taken(app, "submissions", lists, companies, loads)
+        spent += taken(app, "data sets", quarters(edgar, companies, 4 * years, files), 4 * years, _split)
+        before = time.process_time()
+        screen.keep_latest(app)
+        latest = time.process_time() - before
+        with app.db.read() as tx:
+            held = dict(tx.one("held") or {})
+        app.db.close()
+        size = (data / "finapi.db").stat().st_size
+    print(f"latest years: {latest:.0f} s of CPU")
+    print(
+        f"{held['companies']:,} companies, {held['filings']:,} filings, {held['facts']:,} facts in {size / 1e9:.2f} GB"
+    )
+    print(f"{(spent + latest) / 60:.1f} min of CPU, {(time.perf_counter() - began) / 60:.1f} min with making the files")
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    main(int(given[0]) if given else 500, int(given[1]) if given[1:] else 10, Path(given[2]) if given[2:] else EDGAR)
