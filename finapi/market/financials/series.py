@@ -457,8 +457,9 @@ def confidence(row: RowView, key: str, cell: Figure) -> int:
     """From 0 to 100: 100 as reported under the first tag, less for other tags, formulas and derivations, for estimates
     and what is doubted; never more than that of an input."""
     own = max(LEAST, WORTH[cell.method] - A_PRIORITY * max(0, cell.priority - 1) - A_NOTE * cell.noted)
-    own = DOUBTED if doubts.of_cell(row, key) else ESTIMATED if cell.estimated else own
-    inputs = () if key in metrics.mapping().metrics else row.inputs(key)
+    reported = key in metrics.mapping().metrics
+    own = DOUBTED if reported and key in doubts.of_row(row) else ESTIMATED if cell.estimated else own
+    inputs = () if reported else row.inputs(key)
     return min([own, *(confidence(one.row, one.key, one.cell) for one in inputs if isinstance(one.cell, Figure))])
 
 
