@@ -183,11 +183,16 @@ def counts(tx: Transaction) -> Row:
     return row
 
 
+def count_of_all(tx: Transaction) -> int:
+    """How many filings there are."""
+    return tx.value("term_count", term="") or 0
+
+
 def statistics(tx: Transaction) -> dict[str, Any]:
     """How many filings there are, of which forms most, and the last day of them."""
     newest = places(tx, Question(), Page(1))
     return {
-        "total_entries": tx.value("term_count", term="") or 0,
+        "total_entries": count_of_all(tx),
         "top_form_types": [made(FormCount, row) for row in tx.all("top_forms", limit=20)],
         "latest_filing_date": (newest[0].filed_at or None) if newest else None,
     }

@@ -114,7 +114,7 @@ def totals(call: Call) -> Response:
         held = call.app.held.get(tx.value("data_version"), lambda: lookups.held(tx))
         counts = search.counts(tx)
         found: Totals = {
-            "total_filings": search.statistics(tx)["total_entries"],
+            "total_filings": search.count_of_all(tx),
             "total_insiders": counts["insiders"],
             "total_holdings_13f": held["holdings"],
             "total_tickers": counts["tickers"],
