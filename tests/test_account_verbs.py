@@ -34,6 +34,8 @@ from tests.process import (
     write,
 )
 
+pytestmark = pytest.mark.slow
+
 API = "/api/v1"
 STATEMENTS = f"{API}/xbrl/companies/{CIK}/statements"
 CODE = re.compile(r"[A-Z2-7]{4}(-[A-Z2-7]{4}){3}")
@@ -601,7 +603,6 @@ def test_a_first_start_that_could_not_listen_leaves_the_code_to_the_next(tmp_pat
         assert len(server.ready.get("invite_codes", [])) == 1
 
 
-@pytest.mark.slow
 def test_a_server_that_is_told_to_stop_as_soon_as_it_is_ready_stops(tmp_path: Path) -> None:
     # So often because the moment in which a signal can be lost is short.
     for number in range(20):

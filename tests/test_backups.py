@@ -380,6 +380,7 @@ def test_an_upgrade_without_room_for_a_copy_is_refused_and_says_how_to_do_withou
 # ---- as an operator does it
 
 
+@pytest.mark.slow
 def test_an_operator_backs_up_beside_a_server_loses_everything_and_puts_it_back(tmp_path: Path, shelf: Path) -> None:
     data = ("--data-dir", tmp_path / "data")
     with serve(tmp_path / "data") as server:

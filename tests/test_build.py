@@ -16,6 +16,8 @@ import pytest
 
 from tests.build import ROOT, built, exported
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def tracked() -> set[str]:

@@ -330,6 +330,7 @@ def test_a_full_disk_is_one_line() -> None:
     assert done.stderr == b"finapi: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_an_ingest_into_head_is_cut_off_without_a_traceback(tmp_path: Path) -> None:
     for number in range(1, 41):
         write(tmp_path / "in" / process.accession(number), filing(cik=number))
@@ -448,6 +449,7 @@ def test_openapi_is_a_json_document() -> None:
 # ---- user
 
 
+@pytest.mark.slow
 def test_a_key_that_user_add_prints_opens_the_api(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     write(tmp_path / process.accession(1), filing())
@@ -538,6 +540,7 @@ def test_accession_and_day_that_are_given_are_served(folder: Path, tmp_path: Pat
         assert running.get(f"{STATEMENTS}?as_of=2025-02-13", key).status == 404
 
 
+@pytest.mark.slow
 def test_a_second_ingest_changes_nothing(folder: Path, tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     words = ("ingest", folder, "--accession", process.accession(1), "--data-dir", data_dir)
@@ -801,6 +804,7 @@ def test_a_large_file_that_is_no_document_is_not_read_to_its_end(good: Path, tmp
     ]
 
 
+@pytest.mark.slow
 def test_ten_thousand_tiny_files(good: Path, tmp_path: Path) -> None:
     names = [f"{number:05}.txt" for number in range(10_000)]
     write(tmp_path / "in" / "many", {name: name.encode() for name in names})
@@ -973,6 +977,7 @@ def all_statements(running: Running, data_dir: Path) -> Iterator[tuple[str, str]
             yield f"{path}{query}", f"{answer.status} {json.dumps(body)}"
 
 
+@pytest.mark.slow
 def test_a_pack_that_is_loaded_elsewhere_serves_the_same(demo_dir: Path, tmp_path: Path) -> None:
     file, fresh = tmp_path / "all.pack", tmp_path / "fresh"
     exported = finapi("pack", "export", file, "--data-dir", demo_dir)
@@ -1036,6 +1041,7 @@ def temporary(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     return place, environment(TMPDIR=str(place))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_demo_serves_from_a_directory_that_goes_away_again(tmp_path: Path, number: signal.Signals) -> None:
     place, env = temporary(tmp_path)
@@ -1063,6 +1069,7 @@ def test_demo_serves_from_a_directory_that_goes_away_again(tmp_path: Path, numbe
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_demo_that_is_stopped_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
     place, env = temporary(tmp_path)
     with process.child("demo", "--port", "0", env=env) as starting:
@@ -1072,6 +1079,7 @@ def test_demo_that_is_stopped_while_it_starts_leaves_nothing(tmp_path: Path) -> 
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_demo_into_a_pipe_that_nobody_reads_ends_quietly(tmp_path: Path) -> None:
     place, env = temporary(tmp_path)
     reading, writing = os.pipe()
@@ -1091,6 +1099,7 @@ def test_demo_into_a_pipe_that_nobody_reads_ends_quietly(tmp_path: Path) -> None
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not here")
 def test_the_line_that_demo_prints_works_when_pasted(tmp_path: Path) -> None:
     place, env = temporary(tmp_path)
@@ -1111,6 +1120,7 @@ def test_the_line_that_demo_prints_works_when_pasted(tmp_path: Path) -> None:
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_demo_takes_a_free_port_when_8000_is_taken(tmp_path: Path) -> None:
     _, env = temporary(tmp_path)
     with contextlib.ExitStack() as stack:
@@ -1131,6 +1141,7 @@ def test_demo_with_a_port_that_is_named_and_taken_is_one_line(tmp_path: Path) ->
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_demo_keeps_a_named_directory_and_starts_again_in_it(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     keys = []
@@ -1147,6 +1158,7 @@ def test_demo_keeps_a_named_directory_and_starts_again_in_it(tmp_path: Path) -> 
     assert total == distinct > 1
 
 
+@pytest.mark.slow
 def test_without_a_word_it_is_the_demo(tmp_path: Path) -> None:
     place, env = temporary(tmp_path)
     with process.child(env={**env, "FINAPI_PORT": "0"}) as demo:

@@ -153,6 +153,7 @@ def test_an_umask_of_0_opens_nothing(tmp_path: Path) -> None:
 # ---- Work done by the server
 
 
+@pytest.mark.slow
 def test_an_ingest_beside_a_server_is_served_at_once(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     folder = write(tmp_path / process.accession(1), filing())
@@ -174,6 +175,7 @@ def test_an_ingest_beside_a_server_is_served_at_once(tmp_path: Path) -> None:
         assert running.rest == b"", "the server printed what belongs to the command"
 
 
+@pytest.mark.slow
 def test_output_and_status_are_those_of_the_verb_alone(tmp_path: Path) -> None:
     folder = write(tmp_path / "in", {**filing(), "note.txt": b"hello"})
     words = ("ingest", folder, "--accession", process.accession(7))
@@ -238,6 +240,7 @@ def test_a_verb_that_serves_is_not_handed_over(running: tuple[Path, Running]) ->
     assert heard(data_dir, "serve") == (2, [("err", "finapi: serve cannot be handed to a server")])
 
 
+@pytest.mark.slow
 def test_a_path_longer_than_a_socket_address_may_be(tmp_path: Path) -> None:
     data_dir = tmp_path / ("long" * 30) / ("longer" * 20) / "data"
     assert len(str(data_dir)) > 108
@@ -257,6 +260,7 @@ def test_a_data_directory_behind_a_symbolic_link_is_the_same_one(running: tuple[
 # ---- What a crash leaves
 
 
+@pytest.mark.slow
 def test_a_socket_left_by_kill_9_is_in_nobodys_way(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     with process.serve(data_dir) as running:
@@ -364,6 +368,7 @@ def test_a_client_that_hangs_up_costs_only_its_own_command(tmp_path: Path) -> No
     assert reached == ["second"]
 
 
+@pytest.mark.slow
 def test_an_ingest_whose_client_is_killed_leaves_the_server_and_whole_filings(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     for number in range(1, 61):
@@ -386,6 +391,7 @@ def test_an_ingest_whose_client_is_killed_leaves_the_server_and_whole_filings(tm
 # ---- Stopping
 
 
+@pytest.mark.slow
 def test_a_stop_while_a_command_runs_ends_both_and_the_command_can_be_repeated(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     for number in range(1, 151):
@@ -405,6 +411,7 @@ def test_a_stop_while_a_command_runs_ends_both_and_the_command_can_be_repeated(t
     assert again.json["counts"]["ingested"] + again.json["counts"]["unchanged"] == 750
 
 
+@pytest.mark.slow
 def test_a_command_that_waits_its_turn_at_a_stop_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     connected = threading.Event()

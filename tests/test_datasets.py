@@ -495,6 +495,7 @@ def test_two_tables_of_one_kind_are_refused(app: App, tmp_path: Path) -> None:
     assert {one.reason for one in outcomes} == {"two tables of one kind lie in one folder"}
 
 
+@pytest.mark.slow
 def test_nothing_is_left_in_the_temporary_directory(
     app: App, quarter: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

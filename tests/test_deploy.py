@@ -59,6 +59,7 @@ def manager(tmp_path: Path) -> Iterator[socket.socket]:
         yield one
 
 
+@pytest.mark.slow
 def test_the_service_manager_is_told_of_the_beginning_the_life_and_the_end(
     manager: socket.socket, tmp_path: Path
 ) -> None:
@@ -74,6 +75,7 @@ def test_the_service_manager_is_told_of_the_beginning_the_life_and_the_end(
         assert running.wait() == 0
 
 
+@pytest.mark.slow
 def test_a_socket_without_a_file_is_told_and_one_that_is_gone_stops_nothing(tmp_path: Path) -> None:
     name = f"finapi-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:

@@ -101,6 +101,7 @@ def test_no_bytes_do_more_than_be_refused(tail: bytes, top: bytes) -> None:
     assert all(row.cik > 0 and len(row.accession) == 20 for row in found)
 
 
+@pytest.mark.slow
 def test_memory_stays_within_twenty_times_the_index() -> None:
     data = (MASTER + f"1|A|4|20200318|{PATH}\n" * 20_000).encode()
     tracemalloc.start()

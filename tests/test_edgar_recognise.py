@@ -233,6 +233,7 @@ def test_hostile_megabytes_are_a_kind_too(data: bytes) -> None:
     assert kind(data, "x") in KINDS
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None, database=None)
 @given(data=st.data())
 def test_damaged_bytes_never_raise(data: st.DataObject) -> None:

@@ -487,6 +487,7 @@ def test_eastern_time_at_the_edges_of_summer(local: str, utc: str) -> None:
     assert iso_utc(utc_from_eastern(datetime.fromisoformat(local))) == utc
 
 
+@pytest.mark.slow
 def test_eastern_time_is_what_the_time_zone_data_say() -> None:
     try:
         zone = ZoneInfo("America/New_York")
@@ -506,6 +507,7 @@ def test_eastern_time_before_1987_is_refused() -> None:
 # --- damaged files
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, database=None)
 @given(data=st.data())
 def test_damaged_submission_is_read_or_refused_and_never_raises_anything_else(data: st.DataObject) -> None:

@@ -320,6 +320,7 @@ def hostile(kind: str) -> bytes:
     return made.table("<x/>" * 250_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["small rows", "names that differ", "managers", "unknown elements"])
 def test_memory_stays_below_twenty_times_the_document(kind: str) -> None:
     data = hostile(kind)

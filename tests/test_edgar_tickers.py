@@ -123,6 +123,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, database=None)
 @given(
     st.dictionaries(

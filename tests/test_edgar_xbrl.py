@@ -964,6 +964,7 @@ def test_document_type_is_refused(read: Callable[[bytes, str], object], data: by
     assert refusal(lambda: read(hostile, "x")).reason == "a document type declaration, which no SEC format has"
 
 
+@pytest.mark.slow
 @each_sample
 @settings(max_examples=250, deadline=None)
 @given(
@@ -1263,6 +1264,7 @@ def test_every_locator_of_a_real_filing_names_a_known_concept(filing: str) -> No
     assert missing == ({"nflx:OperatingCashFlowsFromdseOperatingLeases"} if filing == NFLX_2024 else set())
 
 
+@pytest.mark.slow
 @needs_filings
 def test_prefixes_of_a_real_linkbase_are_refused() -> None:
     data = real(NFLX_2010 + "_cal.xml")

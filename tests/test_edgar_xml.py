@@ -366,6 +366,7 @@ SAMPLE = (
 ).encode()
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(
     st.lists(

@@ -160,6 +160,7 @@ def test_stderr_that_is_full_or_closed_changes_no_exit_status(
     assert done.returncode == status
 
 
+@pytest.mark.slow
 def test_a_pipe_that_nobody_reads_to_the_end_ends_quietly() -> None:
     line = '{ "$0" run.py openapi; echo $? >&2; } | head -n 1'
     done = subprocess.run(
@@ -171,6 +172,7 @@ def test_a_pipe_that_nobody_reads_to_the_end_ends_quietly() -> None:
 # ---- signals
 
 
+@pytest.mark.slow
 def test_a_server_under_nohup_outlives_its_terminal(tmp_path: Path) -> None:
     with process.serve(tmp_path / "data", command=["nohup", *process.COMMAND]) as running:
         running.send(signal.SIGHUP)
@@ -178,6 +180,7 @@ def test_a_server_under_nohup_outlives_its_terminal(tmp_path: Path) -> None:
         assert running.stop() == 0
 
 
+@pytest.mark.slow
 def test_a_server_logs_its_start_and_stop_but_not_its_own_probes(tmp_path: Path) -> None:
     with process.serve(tmp_path / "data") as running:
         checked = running.get("/api/v1/status").json["services"]
@@ -219,6 +222,7 @@ def test_an_ingest_that_is_cut_off_says_what_is_stored(app: App, as_json: bool) 
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [("TERM", 143), ("HUP", 129), ("INT", 130)])
 def test_a_signal_in_the_middle_of_a_command_is_its_exit_status(tmp_path: Path, number: str, status: int) -> None:
     with process.child("ingest", "-", "--data-dir", tmp_path / "data", command=[*HANGING, *process.COMMAND[1:]]) as one:
@@ -325,6 +329,7 @@ def test_a_limit_of_descriptors_lowers_what_needs_them(
     assert len(caplog.records) == (0 if files in (-1, 5365) else 1)
 
 
+@pytest.mark.slow
 def test_a_server_runs_with_64_descriptors_and_300_mb_of_address_space(tmp_path: Path) -> None:
     limited = ["bash", "-c", 'ulimit -n 64; ulimit -v 300000; exec "$0" "$@"', *process.COMMAND]
     with process.serve(tmp_path / "data", command=limited) as running:

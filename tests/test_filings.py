@@ -517,6 +517,7 @@ def test_a_submission_cut_off_in_its_documents_stores_nothing(app: App, document
 # ---- the SEC's own
 
 
+@pytest.mark.slow
 @needs_shared
 def test_every_list_and_submission_of_the_secs_is_stored_once(app: App) -> None:
     paths = [

@@ -110,6 +110,7 @@ def test_a_stop_leaves_no_thread_and_no_directory() -> None:
     assert not process.Path(directory).exists()
 
 
+@pytest.mark.slow
 def test_it_goes_on_when_nobody_reads_what_it_says() -> None:
     words = [*process.COMMAND, "fixture", "--port", "0", "--ready", "json", "--exit-with-parent", "--log-level", "info"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

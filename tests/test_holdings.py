@@ -192,6 +192,7 @@ def test_values_in_thousands_are_dollars_in_what_is_held(app: App, tmp_path: Pat
     assert (held.filing["value_unit_rule"], held.filing["value_corrected"]) == ("thousands:implied_price", True)
 
 
+@pytest.mark.slow
 def test_no_order_of_documents_shows(make_app: Callable[..., App], tmp_path: Path) -> None:
     documents = [
         ours.june(),
@@ -446,6 +447,7 @@ def test_a_former_name_counts_where_nobody_has_it_today(app: App, tmp_path: Path
     assert known(app, made.APPLE) == ("T2", 2, "name")
 
 
+@pytest.mark.slow
 @needs_shared
 def test_nine_tenths_of_the_value_at_hand_have_a_ticker_from_names_alone(app: App) -> None:
     folder = SHARED / "edgar"

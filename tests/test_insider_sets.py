@@ -90,6 +90,7 @@ def test_a_row_without_an_accession_number_is_refused_once(number: str) -> None:
     assert second.reason == "is not an accession number"
 
 
+@pytest.mark.slow
 def test_rows_that_belong_to_no_filing_take_no_memory() -> None:
     tables = {**data_set(), "owner": data_set()["owner"] + b".\n" * 100_000}
     tracemalloc.start()

@@ -222,6 +222,7 @@ def test_callers_do_not_share_a_bucket() -> None:
     assert limiter.take(("address", 1), 0.0).allowed
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_by_the_number_of_keys() -> None:
     limiter = Limiter(XBRL, keys=1_000)
     for number in range(200_000):

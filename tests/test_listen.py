@@ -723,6 +723,7 @@ def test_an_idle_connection_is_closed_at_its_time(start: Callable[..., Running],
     assert client.at_end()
 
 
+@pytest.mark.slow
 def test_a_failure_to_word_a_refusal_costs_only_its_connection(
     start: Callable[..., Running], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -973,6 +974,7 @@ def test_half_sent_heads_do_not_lock_others_out(start: Callable[..., Running]) -
     assert running.ask().status == 200
 
 
+@pytest.mark.slow
 def test_a_full_house_of_running_calls_lets_the_next_wait(start: Callable[..., Running], app: App) -> None:
     running = start(connection_limit=2, threads=2)
     clients = [waiting(running), waiting(running)]

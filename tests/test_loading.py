@@ -352,6 +352,7 @@ def base(edgar: FakeEdgar) -> tuple[str, ...]:
     return "--user-agent", AGENT, "--base-url", edgar.url, "--edgar-per-second", "1000"  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_a_dry_run_tells_counts_and_time_and_stores_no_figure(edgar: FakeEdgar, tmp_path: Path) -> None:
     (tmp_path / "list").write_text("AAPL, GS # two\n\nNOSUCH\n")
     data = ("--data-dir", tmp_path / "data")
@@ -363,6 +364,7 @@ def test_a_dry_run_tells_counts_and_time_and_stores_no_figure(edgar: FakeEdgar, 
     assert edgar.paths == [TICKERS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -381,6 +383,7 @@ def test_a_load_that_cannot_begin_is_one_line(tmp_path: Path, words: tuple[str, 
     assert done.complaint.endswith(complaint)
 
 
+@pytest.mark.slow
 def test_unknown_companies_are_named_and_the_rest_is_followed(edgar: FakeEdgar, tmp_path: Path) -> None:
     data = ("--data-dir", tmp_path / "data")
     file = tmp_path / "in" / "company_tickers.json"

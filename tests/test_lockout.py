@@ -493,3 +493,4 @@ TestAgainstTheModel = Against.TestCase
 TestAgainstTheModelWhenFull = AgainstWhenFull.TestCase
 TestAgainstTheModel.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
 TestAgainstTheModelWhenFull.settings = TestAgainstTheModel.settings
+TestAgainstTheModel.pytestmark = TestAgainstTheModelWhenFull.pytestmark = [pytest.mark.slow]

@@ -308,6 +308,7 @@ def test_a_pipe_that_nobody_reads_keeps_nobody_waiting_and_what_is_dropped_is_co
     os.close(writing)
 
 
+@pytest.mark.slow
 def test_a_server_whose_stderr_nobody_reads_goes_on_and_stops(tmp_path: Path) -> None:
     command = [sys.executable, "run.py", "serve", "--data-dir", str(tmp_path), "--port", "0", "--ready", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as server:

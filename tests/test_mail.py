@@ -112,6 +112,7 @@ def test_a_message_is_seven_bit_with_crlf_and_no_line_too_long_whatever_it_says(
 PRINTABLE = st.characters(exclude_categories=["C", "Z"], include_characters=" ")
 
 
+@pytest.mark.slow
 @given(st.text(PRINTABLE, max_size=300))
 @settings(deadline=None)
 def test_a_subject_arrives_as_it_was_written_in_lines_of_78(subject: str) -> None:
@@ -121,6 +122,7 @@ def test_a_subject_arrives_as_it_was_written_in_lines_of_78(subject: str) -> Non
     assert str(parsed(data)["Subject"]) == subject
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=300))
 @settings(deadline=None)
 def test_a_text_arrives_as_it_was_written(text: str) -> None:

@@ -202,7 +202,7 @@ def misfits(value: Any, schema: dict[str, Any]) -> list[str]:
     return [f"{list(error.absolute_path)}: {error.message}" for error in validator.iter_errors(value)]
 
 
-@pytest.mark.parametrize("section", ["paths", "webhooks"])
+@pytest.mark.parametrize("section", [pytest.param("paths", marks=pytest.mark.slow), "webhooks"])
 def test_every_body_has_an_example_and_every_example_fits_its_schema(section: str) -> None:
     wrong = []
     for item in DOCUMENT[section].values():

@@ -83,6 +83,7 @@ def test_a_deleted_account_opens_nothing_and_leaves_the_books(
     users.create(app, "bob@example.com", "free", clock.now())
 
 
+@pytest.mark.slow
 def test_a_wrong_password_deletes_nothing_and_counts_to_the_lockout(client: Client, session: str) -> None:
     for _ in range(4):
         assert client.call("DELETE", USER, json={"password": "x"}, session=session).status == 401
@@ -231,6 +232,7 @@ def test_the_walk_above_leaves_no_verb_out() -> None:
     assert NEEDS_NONE | {words[0] for words in WITHOUT_DATABASE} == set(VERBS)
 
 
+@pytest.mark.slow
 def test_accounts_are_listed_counted_given_a_password_and_deleted(tmp_path: Path) -> None:
     def did(*words: object, **options: Any) -> Any:
         done = finapi("user", *words, "--json", "--data-dir", tmp_path, **options)
@@ -257,6 +259,7 @@ def test_accounts_are_listed_counted_given_a_password_and_deleted(tmp_path: Path
     assert gone.complaint == "There is no user with the email ann@example.com."
 
 
+@pytest.mark.slow
 def test_a_test_mail_says_whether_it_left(tmp_path: Path) -> None:
     data = ("--data-dir", tmp_path / "data")
     done = finapi("mail", "test", "ann@example.com", *data)
@@ -281,6 +284,7 @@ def findings(*words: object, **env: str) -> dict[str, list[tuple[str, str, str |
     return found
 
 
+@pytest.mark.slow
 def test_the_doctor_says_what_is_wrong_and_what_mends_it(tmp_path: Path) -> None:
     data = tmp_path / "data"
     found = findings("--data-dir", data)
@@ -309,6 +313,7 @@ def test_the_doctor_says_what_is_wrong_and_what_mends_it(tmp_path: Path) -> None
     assert "         mend it: " in text.out
 
 
+@pytest.mark.slow
 def test_the_doctor_asks_mail_and_edgar_themselves(tmp_path: Path) -> None:
     from tests.edgar_server import AGENT, Page, fake_edgar
 
@@ -325,6 +330,7 @@ def test_the_doctor_asks_mail_and_edgar_themselves(tmp_path: Path) -> None:
         assert findings(*words)["EDGAR"][0][0] == "wrong"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "env",
     [

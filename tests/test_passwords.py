@@ -285,6 +285,7 @@ def test_200_passwords_at_once_are_hashed_two_at_a_time_and_what_cannot_wait_is_
     assert answers.count(("UNAVAILABLE", 503, {"Retry-After": "1"})) == 182
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the habit that is tested is glibc's")
 def test_many_threads_cost_the_memory_of_the_hashes_that_run_at_once() -> None:
     script = """

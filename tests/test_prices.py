@@ -211,6 +211,7 @@ def test_no_text_does_more_than_be_refused(tail: str) -> None:
     assert all(row.ticker == "" and row.date for row in found.rows)
 
 
+@pytest.mark.slow
 def test_memory_stays_within_twenty_times_the_file() -> None:
     lines = [
         f"{year}-{month:02}-{day:02},1.5,2\n"

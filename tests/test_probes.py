@@ -25,6 +25,8 @@ from finapi.web.html import frame
 from tests import process
 from tests.process import eventually
 
+pytestmark = pytest.mark.slow
+
 DEADLINE = 1.0  # of a check: what hangs takes so long, and a machine that is busy must not
 POLLED = ("sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway")
 OF_POLLING = {*POLLED, "13f_worker"}
@@ -203,7 +205,6 @@ def test_a_poller_that_fails_in_the_store_is_down_until_it_does_not(service: Ser
 
 
 @killing
-@pytest.mark.slow
 @pytest.mark.parametrize("thread", ["mail", "webhooks", "feeds", "sniper"])
 def test_a_thread_beside_the_interface_that_ends_takes_the_interface_down(service: Service, thread: str) -> None:
     service.polled()

@@ -100,6 +100,7 @@ def until(true: Callable[[], bool]) -> None:
 # ---- who waits
 
 
+@pytest.mark.slow
 def test_a_thousand_for_a_receiver_that_hangs_delay_nobody_on_its_host(
     app: App, user: users.NewUser, dispatcher: Dispatcher, receivers: Receivers
 ) -> None:
@@ -158,6 +159,7 @@ def test_a_retry_goes_before_first_attempts_of_its_queue(
     assert sorted(tried.values()) == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_dead_receivers_queue_keeps_the_schedule(
     app: App, user: users.NewUser, dispatcher: Dispatcher, receivers: Receivers, clock: FixedClock
 ) -> None:

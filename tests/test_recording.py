@@ -274,6 +274,7 @@ def differences(service: Service, on: ServiceRecording | None = None) -> list[tu
         return list(drift.differences(SERVICE, KEY, service, lambda seconds: None, here, own, on))
 
 
+@pytest.mark.slow
 def test_a_service_that_answers_in_the_same_form_differs_in_nothing(service: Service) -> None:
     with FinapiServer(seed=3, listens=False) as real:
         service.answer = lambda request: real.send(

@@ -333,6 +333,7 @@ def test_a_rotated_secret_is_in_force_at_once_and_in_the_file(tmp_path: Path) ->
         assert (credentials.name_of(app.secrets[0]), app.secrets[1]) == (name, before)
 
 
+@pytest.mark.slow
 def test_a_secret_on_which_keys_depend_is_dropped_only_by_who_is_sure(tmp_path: Path) -> None:
     app = on_disk(tmp_path)
     with closing(app.db):
@@ -354,6 +355,7 @@ def test_a_secret_on_which_keys_depend_is_dropped_only_by_who_is_sure(tmp_path: 
         assert caller(again, ann.api_key) is None
 
 
+@pytest.mark.slow
 def test_a_secret_on_which_nothing_depends_any_more_goes_without_a_question(tmp_path: Path) -> None:
     app = on_disk(tmp_path)
     with closing(app.db):
@@ -375,6 +377,7 @@ def test_secrets_of_a_setting_are_not_rotated_by_a_verb(app: App) -> None:
 # ---- as an operator does it
 
 
+@pytest.mark.slow
 def test_a_leak_is_recovered_from_by_the_verbs(tmp_path: Path) -> None:
     data = ("--data-dir", tmp_path / "data")
     key = finapi("user", "add", ANN, "--json", *data).json["api_key"]
@@ -393,6 +396,7 @@ def test_a_leak_is_recovered_from_by_the_verbs(tmp_path: Path) -> None:
     assert finapi("user", "rotate-key", ANN, *data).out.startswith(f"{ANN} has the API key ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [(), (ANN, "--all")])
 def test_rotate_key_wants_one_account_or_all(tmp_path: Path, words: tuple[str, ...]) -> None:
     finapi("user", "add", ANN, "--data-dir", tmp_path)
@@ -400,6 +404,7 @@ def test_rotate_key_wants_one_account_or_all(tmp_path: Path, words: tuple[str, .
     assert (done.status, done.complaint) == (2, "name one EMAIL, or --all")
 
 
+@pytest.mark.slow
 def test_a_start_without_the_file_of_secrets_says_what_dies_and_makes_none(tmp_path: Path) -> None:
     key = finapi("user", "add", ANN, "--json", "--data-dir", tmp_path).json["api_key"]
     held = (tmp_path / "secrets").read_bytes()
@@ -429,6 +434,7 @@ def test_new_secrets_begin_anew_on_demand(tmp_path: Path) -> None:
         assert caller(app, key) == ann.id
 
 
+@pytest.mark.slow
 def test_the_wrong_secrets_are_refused_at_the_start(tmp_path: Path) -> None:
     finapi("user", "add", ANN, "--data-dir", tmp_path)
     (tmp_path / "secrets").write_text("ab" * 32)
@@ -437,6 +443,7 @@ def test_the_wrong_secrets_are_refused_at_the_start(tmp_path: Path) -> None:
     assert done.complaint.startswith("none of the master secrets made what is stored (1 API key): put it back, or")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "taken"), [(0o700, True), (0o750, True), (0o755, False), (0o770, False), (0o701, False)]
 )

@@ -542,12 +542,14 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(WORDS, max_size=25))
 @settings(max_examples=250, deadline=None)
 def test_no_words_do_more_than_be_refused(words: list[str]) -> None:
     with_secret(f"SELECT {' '.join(words)}")
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 @settings(max_examples=100, deadline=None)
 def test_no_text_does_more_than_be_refused(text: str) -> None:
@@ -577,6 +579,7 @@ def closed() -> Iterator[None]:
         _SHARED._db.close()
 
 
+@pytest.mark.slow
 def test_the_connection_is_read_only_though_everything_were_let(tmp_path: Path) -> None:
     store = database.Database(tmp_path / "finapi.db")
     connection = store.separate_reader()

@@ -96,6 +96,7 @@ def key(data_dir: Path) -> str:
 # ---- Starting
 
 
+@pytest.mark.slow
 def test_livez_and_readyz_answer_from_the_first_line_of_the_block(tmp_path: Path) -> None:
     with server_running(Config(port=0, data_dir=tmp_path / "data"), perform) as server:
         live = process.get(address(server), "/livez")
@@ -110,6 +111,7 @@ def test_url_is_where_the_server_listens(server: Server) -> None:
     assert server.app.config.public_url == server.url
 
 
+@pytest.mark.slow
 def test_a_named_public_url_stays(tmp_path: Path) -> None:
     config = Config(port=0, data_dir=tmp_path / "data", public_url="https://finapi.example")
     with server_running(config, perform) as server:
@@ -117,6 +119,7 @@ def test_a_named_public_url_stays(tmp_path: Path) -> None:
         assert server.url == f"http://127.0.0.1:{server.port}"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 here")
 @pytest.mark.parametrize(("host", "shown"), [("0.0.0.0", "127.0.0.1"), ("::1", "[::1]"), ("::", "[::1]")])
 def test_url_can_be_connected_to(tmp_path: Path, host: str, shown: str) -> None:
@@ -129,6 +132,7 @@ def test_url_can_be_connected_to(tmp_path: Path, host: str, shown: str) -> None:
         pytest.skip("no IPv6 here")
 
 
+@pytest.mark.slow
 def test_ready_line_is_all_that_is_printed(data_dir: Path, key: str) -> None:
     with process.serve(data_dir) as running:
         assert running.get("/livez").status == 200
@@ -144,6 +148,7 @@ def test_ready_line_is_all_that_is_printed(data_dir: Path, key: str) -> None:
         assert running.rest == b""
 
 
+@pytest.mark.slow
 def test_a_call_that_only_reads_does_not_wait_for_a_write(tmp_path: Path) -> None:
     with server_running(Config(port=0, data_dir=tmp_path / "data"), perform) as server, server.app.db.write() as tx:
         tx.run("bump_data_version")
@@ -163,6 +168,7 @@ def test_prepare_runs_before_the_first_request(tmp_path: Path) -> None:
     assert (answer.status, answer.json["code"]) == (404, "UNKNOWN_TICKER")
 
 
+@pytest.mark.slow
 def test_a_prepare_that_fails_leaves_the_directory_free(tmp_path: Path) -> None:
     config = Config(port=0, data_dir=tmp_path / "data")
 
@@ -185,12 +191,14 @@ def taken() -> Iterator[int]:
         yield other.getsockname()[1]
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_one_line(tmp_path: Path, taken: int) -> None:
     done = finapi("serve", "--port", taken, "--data-dir", tmp_path / "data")
     assert done.status == 2
     assert done.complaint.startswith(f"cannot listen on 127.0.0.1:{taken}: Address already in use")
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_leaves_nothing_behind(tmp_path: Path, taken: int) -> None:
     config = Config(port=taken, data_dir=tmp_path / "data")
     for _ in range(2):
@@ -201,6 +209,7 @@ def test_a_port_that_is_taken_leaves_nothing_behind(tmp_path: Path, taken: int) 
     assert sorted(os.listdir(config.data_dir)) == ["finapi.db", "lock", "secrets"]
 
 
+@pytest.mark.slow
 def test_a_directory_that_another_server_holds_is_refused(tmp_path: Path) -> None:
     with process.serve(tmp_path / "data") as first:
         second = finapi("serve", "--port", 0, "--data-dir", tmp_path / "data")
@@ -248,6 +257,7 @@ def use(config: Config) -> None:
         assert len(said) == 1
 
 
+@pytest.mark.slow
 def test_no_thread_socket_or_file_is_left_after_several_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spool = tmp_path / "tmp"
     spool.mkdir()
@@ -262,6 +272,7 @@ def test_no_thread_socket_or_file_is_left_after_several_lives(tmp_path: Path, mo
         assert sorted(os.listdir(config.data_dir)) == ["finapi.db", "lock", "secrets"]
 
 
+@pytest.mark.slow
 def test_no_socket_is_left_that_listens(tmp_path: Path) -> None:
     with server_running(Config(port=0, data_dir=tmp_path / "data"), perform) as server:
         port = server.port
@@ -275,6 +286,7 @@ def test_no_socket_is_left_that_listens(tmp_path: Path) -> None:
 DRAIN = 2 * process.SECONDS
 
 
+@pytest.mark.slow
 def test_a_stop_does_not_wait_for_twenty_idle_clients_and_half_a_request(tmp_path: Path) -> None:
     with contextlib.ExitStack() as clients:
         with server_running(Config(port=0, data_dir=tmp_path / "data", drain_timeout=DRAIN), perform) as server:
@@ -288,6 +300,7 @@ def test_a_stop_does_not_wait_for_twenty_idle_clients_and_half_a_request(tmp_pat
             assert half.recv(1) == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
 def test_a_signal_ends_a_process_that_runs_no_call_at_once_with_status_0(tmp_path: Path, name: str) -> None:
     with process.serve(tmp_path / "data", "--drain-timeout", DRAIN) as running, contextlib.ExitStack() as clients:
@@ -320,6 +333,7 @@ runpy.run_path("run.py", run_name="__main__")
 """
 
 
+@pytest.mark.slow
 def test_a_signal_that_comes_while_the_wait_begins_is_not_lost(tmp_path: Path) -> None:
     command = [sys.executable, "-c", INTERRUPT, "run.py"]
     with process.serve(tmp_path / "data", command=command) as running:
@@ -361,6 +375,7 @@ def held(data_dir: Path) -> sqlite3.Connection:
     return connection
 
 
+@pytest.mark.slow
 def test_a_call_that_runs_at_sigterm_is_answered_and_the_status_is_0(data_dir: Path, key: str) -> None:
     with process.serve(data_dir) as running, running.connect() as client:
         with contextlib.closing(held(data_dir)) as lock:
@@ -468,6 +483,7 @@ def test_an_error_of_the_server_itself_has_the_callers_id_and_what_its_route_has
     assert (headers.get("x-tokens-charged"), headers.get("access-control-allow-origin")) == (charged, origin)
 
 
+@pytest.mark.slow
 def test_a_413_names_the_limit_in_force(tmp_path: Path) -> None:
     config = Config(port=0, data_dir=tmp_path / "data", body_limit=10)
     with server_running(config, perform) as server:
@@ -522,6 +538,7 @@ def of_calls(log: str) -> list[str]:
     return lines[1:-2]
 
 
+@pytest.mark.slow
 def test_access_log_as_json_is_an_object_a_line_on_stderr(data_dir: Path, key: str) -> None:
     with process.serve(data_dir, "--log-format", "json") as running:
         ids = calls(running, key)
@@ -548,6 +565,7 @@ def test_access_log_as_json_is_an_object_a_line_on_stderr(data_dir: Path, key: s
     ]
 
 
+@pytest.mark.slow
 def test_access_log_as_text_is_a_line_a_call_on_stderr(data_dir: Path, key: str) -> None:
     with process.serve(data_dir) as running:
         ids = calls(running, key)
@@ -568,6 +586,7 @@ def test_access_log_as_text_is_a_line_a_call_on_stderr(data_dir: Path, key: str)
     assert " status=400 " in lines[3]
 
 
+@pytest.mark.slow
 def test_log_level_warning_leaves_the_calls_out(data_dir: Path, key: str) -> None:
     with process.serve(data_dir, "--log-level", "warning") as running:
         calls(running, key)
@@ -575,6 +594,7 @@ def test_log_level_warning_leaves_the_calls_out(data_dir: Path, key: str) -> Non
         assert running.log == ""
 
 
+@pytest.mark.slow
 def test_stdout_of_a_server_may_be_closed_behind_the_ready_line(data_dir: Path) -> None:
     """A supervisor that has read the line need not keep the pipe."""
     with process.serve(data_dir) as running:

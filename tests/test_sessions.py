@@ -167,6 +167,7 @@ def test_a_damaged_hash_counts_no_failure(client: Client, app: App, caplog: pyte
 # ---- many threads over a database on disk
 
 
+@pytest.mark.slow
 def test_fifty_logins_at_once_leave_two_sessions(on_disk: Callable[..., App]) -> None:
     app = on_disk(hashes_waiting=50, hash_wait=60.0)
     client = Client(app)
@@ -180,6 +181,7 @@ def test_fifty_logins_at_once_leave_two_sessions(on_disk: Callable[..., App]) ->
     assert shown == {200: 2, 401: 48}
 
 
+@pytest.mark.slow
 def test_logins_beyond_what_may_wait_are_503_and_count_no_failure(on_disk: Callable[..., App]) -> None:
     app = on_disk(hashes_at_once=1, hashes_waiting=0)
     client = Client(app)
@@ -192,6 +194,7 @@ def test_logins_beyond_what_may_wait_are_503_and_count_no_failure(on_disk: Calla
     assert (len(app.lockouts), app.lockouts._in_hand) == (0, {})
 
 
+@pytest.mark.slow
 def test_fifty_registrations_with_one_invite_have_one_winner(on_disk: Callable[..., App]) -> None:
     app = on_disk(hashes_waiting=50, hash_wait=60.0)
     client = Client(app)
@@ -207,6 +210,7 @@ def test_fifty_registrations_with_one_invite_have_one_winner(on_disk: Callable[.
     assert len(sent(app, "Verify your email address")) == 1
 
 
+@pytest.mark.slow
 def test_fifty_registrations_of_one_email_have_one_winner(on_disk: Callable[..., App]) -> None:
     app = on_disk(hashes_waiting=50, hash_wait=60.0, register_per_hour_per_email=100)
     client = Client(app)
@@ -223,6 +227,7 @@ def test_fifty_registrations_of_one_email_have_one_winner(on_disk: Callable[...,
     assert states == {"used": 1, "open": 49}
 
 
+@pytest.mark.slow
 def test_fifty_password_changes_with_one_token_have_one_winner(on_disk: Callable[..., App]) -> None:
     app = on_disk(hashes_waiting=50, hash_wait=60.0)
     client = Client(app)
@@ -239,6 +244,7 @@ def test_fifty_password_changes_with_one_token_have_one_winner(on_disk: Callable
     assert login(client, password=f"horse battery {winner}").status == 200
 
 
+@pytest.mark.slow
 def test_fifty_forgotten_passwords_of_one_email_send_one_mail(on_disk: Callable[..., App]) -> None:
     app = on_disk()
     client = Client(app)
@@ -250,6 +256,7 @@ def test_fifty_forgotten_passwords_of_one_email_send_one_mail(on_disk: Callable[
     assert len(sent(app, "Set a new password")) == 1
 
 
+@pytest.mark.slow
 def test_fifty_rotations_leave_one_key(on_disk: Callable[..., App]) -> None:
     app = on_disk()
     client = Client(app)
@@ -263,6 +270,7 @@ def test_fifty_rotations_leave_one_key(on_disk: Callable[..., App]) -> None:
     assert live == [client.get(USER, session=session).json["user"]["api_key"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("email", [EMAIL, "nobody@example.com"])
 def test_of_two_hundred_wrong_passwords_at_once_five_are_hashed(
     on_disk: Callable[..., App], clock: FixedClock, email: str
@@ -286,6 +294,7 @@ def test_of_two_hundred_wrong_passwords_at_once_five_are_hashed(
     assert login(client).status == 200
 
 
+@pytest.mark.slow
 def test_two_hundred_wrong_passwords_in_the_second_step_hash_five_more(
     on_disk: Callable[..., App], clock: FixedClock
 ) -> None:

@@ -73,6 +73,7 @@ def test_an_item_is_made_when_those_before_it_are_written() -> None:
 # ---- bounds
 
 
+@pytest.mark.slow
 def test_more_bytes_than_an_answer_may_have_are_refused_and_refunded(caller: Client) -> None:
     before = balance(caller.app)
     answer = caller.post(BATCH, MANY)
@@ -142,6 +143,7 @@ def test_cells_are_counted_before_any_is_made(
     assert one.status == (200 if cells else 400)
 
 
+@pytest.mark.slow
 def test_a_batch_of_more_companies_takes_no_more_memory_beside_its_answer(caller: Client) -> None:
     def most(ciks: list[str]) -> int:
         caller.post(BATCH, {**MANY, "ciks": ciks})  # books are kept
@@ -158,6 +160,7 @@ def test_a_batch_of_more_companies_takes_no_more_memory_beside_its_answer(caller
 # ---- how many at once
 
 
+@pytest.mark.slow
 def test_what_is_made_at_once_is_bounded_and_the_rest_is_refused_and_refunded(caller: Client) -> None:
     app = caller.app
     for other in ("x", "y"):

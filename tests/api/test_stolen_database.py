@@ -33,6 +33,8 @@ from tests.client import (
 )
 from tests.conftest import ACCOUNTS, NOW
 
+pytestmark = pytest.mark.slow
+
 USER = "/api/v1/user/"
 DATA = "/api/v1/xbrl/companies/X/statements"
 MAC = base64.urlsafe_b64encode(bytes(32)).decode().rstrip("=")

@@ -136,6 +136,7 @@ def test_websockets_that_never_take_a_session_over_count_as_having_no_key(
         service.outwaited()
 
 
+@pytest.mark.slow
 def test_all_hear_of_a_stop_however_many_they_are(make_app: Callable[..., App], clock: FixedClock) -> None:
     app = make_app(feeds_paid=LINGERING_PER_ADDRESS + 2)
     with running(app, clock) as service, ExitStack() as stack:

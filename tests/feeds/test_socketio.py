@@ -174,6 +174,7 @@ def test_subscribe_filters_and_is_acknowledged(service: Service, transports: lis
         assert (event, said["data"]["code"]) == ("error", "INVALID_PARAM")
 
 
+@pytest.mark.slow
 def test_leaving_a_namespace_makes_room(service: Service) -> None:
     free = key(service.app, "free")
     tell(service.app)
@@ -189,6 +190,7 @@ def test_a_session_that_ended_leaves_nothing(service: Service, transports: list[
     service.outwaited()
 
 
+@pytest.mark.slow
 @transports
 def test_a_stop_ends_the_session(app: App, clock: FixedClock, transports: list[str] | None) -> None:
     ended: queue.Queue[str] = queue.Queue()
@@ -399,6 +401,7 @@ def test_a_poll_is_answered_at_once_while_a_websocket_asks_for_the_session(polli
     polling.service.settled()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [True, False])
 def test_a_stop_waits_for_a_client_that_changes_over_to_a_websocket(polling: Polling, changes: bool) -> None:
     """Closed before that, engine.io-client 6 would stay paused until a ping is overdue, 40 seconds later."""

@@ -268,6 +268,7 @@ def pending_ping(service: Service) -> bool:
     return not all(getattr(one, "heard", True) for one in list(service.feeds.loop.connections))
 
 
+@pytest.mark.slow
 def test_a_reader_that_takes_nothing_is_closed_with_1013_and_costs_little(service: Service) -> None:
     big = {"text": "x" * 10_000}
     with Raw(service, key(service.app)) as raw:

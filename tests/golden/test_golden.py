@@ -30,7 +30,7 @@ NOT_WHOLE = {
 needs_edgar = pytest.mark.skipif(
     not world.EDGAR.is_dir(), reason="the SEC's own documents (../shared/edgar) are not here"
 )
-EACH = pytest.mark.parametrize("data_set", ["demo", pytest.param("edgar", marks=needs_edgar)])
+EACH = pytest.mark.parametrize("data_set", ["demo", pytest.param("edgar", marks=[needs_edgar, pytest.mark.slow])])
 
 
 @pytest.fixture(scope="session")

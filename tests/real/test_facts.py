@@ -122,6 +122,7 @@ def test_other_currencies_and_taxonomies_are_there() -> None:
     app.db.close()
 
 
+@pytest.mark.slow
 def test_two_copies_in_any_order_make_the_same_facts(apple: App) -> None:
     made = [held(*order) for order in itertools.permutations([NEWER, OLDER])]
     first, second = (of(app, APPLE) for app in made)
@@ -156,6 +157,7 @@ def test_companyfacts_are_what_the_filings_tag_without_dimensions(apple: App) ->
     from_documents.db.close()
 
 
+@pytest.mark.slow
 def test_any_order_of_four_sources_makes_the_same_facts_and_statements() -> None:
     sources_of = [NEWER, EDGAR / "xbrl" / AAPL_2024, SLICE, EDGAR / "submissions" / "CIK0000320193.json"]
     answers = []

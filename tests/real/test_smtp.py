@@ -103,6 +103,7 @@ def test_a_mail_arrives_whole_and_parses() -> None:
     assert all(part.defects == [] for part in message.walk())
 
 
+@pytest.mark.slow
 def test_a_mail_of_megabytes_arrives_whole() -> None:
     received = Mailbox()
     text = "".join(f"line {number}\n" for number in range(200_000))
@@ -425,6 +426,7 @@ def test_a_server_that_takes_no_connection() -> None:
     assert SHORT <= time.monotonic() - started < SHORT + SLACK
 
 
+@pytest.mark.slow
 def test_a_server_that_reads_nothing_more() -> None:
     # More than the buffers of both ends hold, one of which is kept small.
     long = Letter("ann@example.com", "Long", ("x" * 70 + "\n") * 100_000, "<p>\n")
