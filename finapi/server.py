@@ -27,14 +27,11 @@ from finapi.feeds.connections import LINGERING
 from finapi.feeds.loop import Feeds
 from finapi.httpd.listen import Listener
 from finapi.httpd.settings import ListenSettings
-from finapi.market.intake.gateway import Gateway
-from finapi.market.intake.poller import Poller
 from finapi.net import mail
 from finapi.net.outbound import Outbound
 from finapi.ops import backups, probes, watchdog
 from finapi.ops.opened import opened
 from finapi.store import datadir
-from finapi.web.financials import screen
 from finapi.web.wsgi import WsgiApp
 
 log = logging.getLogger("finapi.server")
@@ -127,7 +124,7 @@ def _workers(app: App) -> list[Worker]:
         Worker("close-debits", lambda: billing.close_kept(app)),
         Worker("archive-ledger", lambda: archive.step(app)),
         Worker("prune", lambda: _prune_step(app)),
-        Worker("latest-years", lambda: screen.keep_latest(app)),
+        Worker("latest-years", lambda: _latest_years_step(app)),
         Worker("sniper", lambda: sniper.advance(app, app.clock.now())),
         Worker("refill-plans", lambda: plans.refill_due(app, app.clock.now())),
         Worker("memory", memory.MemoryKeeper().step),
@@ -135,10 +132,21 @@ def _workers(app: App) -> list[Worker]:
     ]
 
 
+def _latest_years_step(app: App) -> float:
+    # What makes figures is loaded beside the first calls, not before them.
+    from finapi.web.financials import screen
+
+    return screen.keep_latest(app)
+
+
 def _pollers(app: App) -> list[Worker]:
     """The worker that follows EDGAR, if one is wanted."""
     if not app.config.poll_every:
         return []
+    # Not loaded where nothing polls.
+    from finapi.market.intake.gateway import Gateway
+    from finapi.market.intake.poller import Poller
+
     gateway = Gateway(app)
     poller = Poller(app, gateway, every=app.config.poll_every)
     # Also when EDGAR is not to be asked for an hour: by its steps one sees that it lives. How long one may take is

@@ -40,7 +40,7 @@ ROOMS = {
     "market.intake": 1_900,  # the html beside a filing; the files that were refused
     "market.demo": 150,
     "ops": 1_300,
-    "web.http": 1_495,  # an answer compressed once
+    "web.http": 1_585,  # an answer compressed once; what is loaded with its first use
     "web.html": 900,  # filed HTML made inert
     "web.accounts": 785,
     "web.filings": 600,
@@ -48,7 +48,7 @@ ROOMS = {
     "web.insiders": 1_030,  # windows and thresholds on every list
     "web.holdings": 1_200,
     "web.pages": 3_850,  # the pages of operators; a fund's quarters, parts of a document; funds and insiders found
-    "web": 2_530,  # what each call is for; Model Context Protocol over HTTP
+    "web": 2_540,  # what each call is for; Model Context Protocol over HTTP
     "feeds": 1_925,
     "server": 310,
     "testing": 2_870,  # grades servers and clients, records services
@@ -56,7 +56,7 @@ ROOMS = {
     "cli": 270,
     "__main__": 20,
 }
-ALL_LINES = 62_400  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
+ALL_LINES = 62_750  # 56,000 were meant to do; the client and the test server are 3,500 beside the service
 FOLDER_MODULES = 20
 
 # Rooms that import nothing of finapi but these: pure, or for others to copy.

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
 
 import pytest
 
 from finapi.web.http.call import Call, Route
+from finapi.web.http.late import LateName, by_name
 from finapi.web.http.messages import Response, read_request
 from finapi.web.openapi import ABOUT, document
 from finapi.web.router import Match, Router
 from finapi.web.routes import ROUTES
+from tests.process import ROOT
 
 
 def answer(call: Call) -> Response:
@@ -207,3 +213,30 @@ def test_each_operation_says_what_it_is_for_what_it_costs_and_one_thing_to_know(
         assert said in one["description"]
         assert not one["description"].lower().startswith(one["summary"].lower())
         assert len(one["description"].split()) > 12
+
+
+def test_the_table_loads_no_handler_before_its_first_call() -> None:
+    code = (
+        "import sys; from finapi.web.routes import ROUTES; late = ('finapi.web.pages.', 'finapi.market.financials'); "
+        "print([one for one in sys.modules if one.startswith(late)]); "
+        "print([one.handler.__module__ for one in ROUTES if one.path == '/plans'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "['finapi.web.pages.documents']"]
+
+
+def test_every_name_of_the_table_is_found() -> None:
+    assert {column for route in ROUTES for column in route.named} >= {"handler", "params", "shape"}
+    for route in ROUTES:
+        assert callable(route.handler)
+        assert all(getattr(route, column) is not None for column in route.named)
+    with pytest.raises(AttributeError):
+        ROUTES[0].no_such_column  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_what_is_imported_beside_the_table_in_another_thread_is_imported() -> None:
+    with by_name(), ThreadPoolExecutor(1) as pool:
+        from finapi.core import days
+
+        assert isinstance(pool.submit(__import__, "colorsys").result(), ModuleType)
+    assert days.month_end == LateName("finapi.core.days", "month_end")  # type: ignore[attr-defined]

@@ -8,35 +8,39 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from finapi.accounts import plans
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.delivery import sniper as targets
-from finapi.delivery import webhooks as outbox
-from finapi.ops import status as ops
-from finapi.web import model_context, policy, prices, service, sql_proxy, status
-from finapi.web.accounts import account, auth, delivery, event_log, own_data
-from finapi.web.filings import coverage, filings, forms
-from finapi.web.financials import dictionary, facts, flat, overview, screen, segments, series, statements
-from finapi.web.holdings import cusips, flows, funds
-from finapi.web.html import static
 from finapi.web.http.call import API, INSIDERS, Call, Route
+from finapi.web.http.late import by_name
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
 from finapi.web.http.schema import MESSAGE
-from finapi.web.insiders import forms as insider_filings
-from finapi.web.insiders import holdings, totals, trades
-from finapi.web.pages import documents, front, mail_links, market, search, status_page
-from finapi.web.pages import filings as filing_pages
-from finapi.web.pages.admin import acting
-from finapi.web.pages.admin import shown as admin
-from finapi.web.pages.company import chart_set, filing_list, owners, proof, segment_table
-from finapi.web.pages.company import overview as overview_page
-from finapi.web.pages.company import series as series_page
-from finapi.web.pages.company import statements as statements_page
-from finapi.web.pages.docs import pages as docs
-from finapi.web.pages.member import account as own
-from finapi.web.pages.member import signing_in
+
+# A start loads none of these: a route looks up what it names with its first call.
+with by_name():
+    from finapi.accounts import plans
+    from finapi.delivery import sniper as targets
+    from finapi.delivery import webhooks as outbox
+    from finapi.ops import status as ops
+    from finapi.web import model_context, policy, prices, service, sql_proxy, status
+    from finapi.web.accounts import account, auth, delivery, event_log, own_data
+    from finapi.web.filings import coverage, filings, forms
+    from finapi.web.financials import dictionary, facts, flat, overview, screen, segments, series, statements
+    from finapi.web.holdings import cusips, flows, funds
+    from finapi.web.html import static
+    from finapi.web.insiders import forms as insider_filings
+    from finapi.web.insiders import holdings, totals, trades
+    from finapi.web.pages import documents, front, mail_links, market, search, status_page
+    from finapi.web.pages import filings as filing_pages
+    from finapi.web.pages.admin import acting
+    from finapi.web.pages.admin import shown as admin
+    from finapi.web.pages.company import chart_set, filing_list, owners, proof, segment_table
+    from finapi.web.pages.company import overview as overview_page
+    from finapi.web.pages.company import series as series_page
+    from finapi.web.pages.company import statements as statements_page
+    from finapi.web.pages.docs import pages as docs
+    from finapi.web.pages.member import account as own
+    from finapi.web.pages.member import signing_in
 
 
 def priced(routes: Sequence[Route], config: Config) -> Sequence[Route]:
@@ -45,7 +49,7 @@ def priced(routes: Sequence[Route], config: Config) -> Sequence[Route]:
     unknown = costs.keys() - {route.name for route in routes if route.auth == "key"}
     if unknown:
         raise UsageError(f"setting costs: {min(unknown)!r} is no call that is made with a key (GET /api/v1/...)")
-    return [replace(route, cost=costs.get(route.name, route.cost)) for route in routes] if costs else routes
+    return [replace(route, cost=costs[route.name]) if route.name in costs else route for route in routes]
 
 
 def _page(path: str, handler: Callable[[Call], Response], summary: str, params: tuple[Param, ...] = ()) -> Route:
@@ -115,7 +119,7 @@ ROUTES: tuple[Route, ...] = (
     _page("/llms.txt", docs.models, "Where a model finds what"),
     _page("/plans", documents.plan_page, "The page of the plans"),
     _page("/changelog", documents.changelog, "The page of what changed"),
-    Route("POST", model_context.PATH, model_context.answer, "key", 0, "limits", "Model Context Protocol", page=True,
+    Route("POST", "/api/mcp", model_context.answer, "key", 0, "limits", "Model Context Protocol", page=True,
           key_as_bearer=True),
     _page("/integrations/mcp", documents.mcp, "The page for Model Context Protocol clients"),
     Route("GET", "/static/{name}", static.show, "none", 0, None, "What pages load", static.PARAMS, page=True),

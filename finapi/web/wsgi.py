@@ -155,9 +155,9 @@ class WsgiApp:
         self._router = Router(routes)
         self._questions = Cache(QUESTION_CHARACTERS, lambda question: len(question.text) + QUESTION_OVERHEAD)
         self._at_once = {
-            route.path: (tuple(route.path[1:].split("/")), route.at_once, route.zone in CALLER_ZONES)
+            route.path: (tuple(route.path[1:].split("/")), route, route.zone in CALLER_ZONES)
             for route in routes
-            if route.at_once is not None
+            if route.may_be_at_once
         }
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
@@ -179,7 +179,10 @@ class WsgiApp:
         does a look at a credential that the call counts for.
         """
         known = self._at_once.get(target)
-        if known is None or "gzip" in headers.get("ACCEPT_ENCODING", "") or not known[1](self.app):
+        if known is None or "gzip" in headers.get("ACCEPT_ENCODING", ""):
+            return None
+        ready = known[1].at_once
+        if ready is None or not ready(self.app):
             return None
         if known[2] and ("X_API_KEY" in headers or "AUTHORIZATION" in headers):
             return None

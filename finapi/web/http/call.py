@@ -17,6 +17,7 @@ from finapi.core.errors import ApiError
 from finapi.core.json import dumps, pieces
 from finapi.store.db import Transaction
 from finapi.store.idempotency import Once
+from finapi.web.http.late import LateName
 from finapi.web.http.messages import Request, Response
 from finapi.web.http.params import Field, Param
 from finapi.web.http.schema import Schema, schema
@@ -123,6 +124,10 @@ class Deprecation:
         }
 
 
+# The columns that a table may fill with names (finapi.web.http.late), which a start does without.
+_NAMED = ("handler", "params", "body", "tabled", "unserved", "shape", "at_once")
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """One line of the API. ``path`` holds ``{name}`` where a segment is a parameter.
@@ -173,6 +178,28 @@ class Route:
     page: bool = False
     # Whether the answer is in memory now: it is then given in the server's loop, without a thread for it.
     at_once: Callable[[App], bool] | None = None
+    # Columns whose values are names still.
+    named: dict[str, LateName] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for column in _NAMED:
+            if isinstance(value := getattr(self, column), LateName):
+                self.named[column] = value
+                object.__delattr__(self, column)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, column: str) -> Any:
+            """A column that the table names, looked up now and kept."""
+            if column not in _NAMED:
+                raise AttributeError(column)
+            object.__setattr__(self, column, value := self.named[column].found())
+            return value
+
+    @property
+    def may_be_at_once(self) -> bool:
+        """Whether the answer is in memory at times."""
+        return "at_once" in self.named or self.at_once is not None
 
     @property
     def name(self) -> str:
