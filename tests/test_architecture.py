@@ -47,7 +47,7 @@ ROOMS = {
     "web.financials": 1_265,  # kept latest years
     "web.insiders": 1_030,  # windows and thresholds on every list
     "web.holdings": 1_200,
-    "web.pages": 3_850,  # the pages of operators; a fund's quarters, parts of a document; funds and insiders found
+    "web.pages": 3_910,  # the pages of operators; a fund's quarters, parts of a document; reports that are not loaded
     "web": 2_540,  # what each call is for; Model Context Protocol over HTTP
     "feeds": 1_925,
     "server": 310,

@@ -42,11 +42,31 @@ def test_a_company_is_found_in_any_spelling(page: Client, spelling: str) -> None
 )
 def test_a_figure_leads_to_its_proof_and_names_its_filing(page: Client, said: str, value: str) -> None:
     body = text_of(page, "/company/AAPL")
-    assert row_of(body, said) == [value, "", "0000320193-26-000006"]
+    cells = row_of(body, said)
+    assert [cells[0], *cells[2:]] == [value, "", "0000320193-26-000006"]
     line = body[body.index(f'<th scope="row">{said}<') :]
     found = re.search(r'<a href="(/company/AAPL/proof/[^"]+)"', line)
     assert found is not None
     assert "0000320193-26-000006" in text_of(page, found[1])
+
+
+def test_what_twelve_months_do_not_tell_the_fiscal_year_does(page: Client) -> None:
+    assert row_of(text_of(page, "/company/AAPL"), "Diluted earnings per share")[:2] == ["–a", "7.46"]
+
+
+def test_reports_without_statements_are_named_with_how_they_are_loaded(page: Client) -> None:
+    body = text_of(page, "/company/AAPL/statements")
+    told = re.search(r"Not loaded: (.*?)</p>", body)
+    assert told is not None
+    assert '<a href="/filing/0000320193-25-000079">10-K of 2025-10-31</a>' in told[1]
+    assert "0000320193-24-000123" not in told[1]
+    assert "<code>finapi load AAPL</code>" in told[1]
+
+
+def test_members_of_which_one_is_part_of_another_are_not_stacked(page: Client) -> None:
+    body = text_of(page, "/company/AAPL/segments")
+    assert "The 6 greatest" in body
+    assert "<rect" not in body
 
 
 def test_a_figure_that_is_missing_says_why(page: Client) -> None:
@@ -193,7 +213,7 @@ def test_what_is_no_view_is_refused(page: Client, query: str) -> None:
 
 def test_a_proof_shows_formula_facts_signs_and_filings(page: Client) -> None:
     body = text_of(page, "/company/AAPL/proof/gross_margin/A2024FY")
-    assert "<strong>0.462063498152</strong>" in body
+    assert '<strong>46.2 %</strong> <span class="quiet">0.462063498152 ratio</span>' in body
     assert "<code>gross_profit / revenue</code>" in body
     assert row_of(body, "Gross profit") == ["FY 2024", "180,683,000,000", "USD"]
     told = ["+", "us-gaap:GrossProfit", "180,683,000,000", "USD", "2023-10-01 to 2024-09-28", "10-K"]
@@ -250,7 +270,8 @@ def test_insiders_trade_beside_the_price(page: Client) -> None:
         "452,334",
     ]
     assert told in [row[:8] for row in rows_of(body)]
-    assert "<dt>Sales</dt><dd>7 for 4 m</dd>" in body
+    assert "<dt>Sales</dt><dd>7 for 4 m USD</dd>" in body
+    assert "Adams Katherine L., 2022-05-04: sale" in body
     assert '<a href="/insider/0001462356">' in body
 
 

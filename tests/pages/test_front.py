@@ -32,8 +32,10 @@ def test_the_newest_filings_stand_on_the_page_and_in_its_document(page: Client) 
     filings = page.get("/newest.json").json["filings"]
     assert len(filings) == front.NEWEST
     assert [one["filed"] for one in filings] == sorted((one["filed"] for one in filings), reverse=True)
-    shown = re.findall(r'<tr><td><time datetime="([^"]+)">.*?</time></td><td>([^<]*)</td>', text_of(page, "/"))
-    assert shown == [(one["filed"], one["form"]) for one in filings]
+    shown = re.findall(
+        r'<tr><td><time datetime="([^"]+)">.*?</time></td><td><a href="([^"]+)">([^<]*)</a>', text_of(page, "/")
+    )
+    assert shown == [(one["filed"], one["page"], one["form"]) for one in filings]
 
 
 def test_the_document_is_asked_for_again_for_nothing_until_something_comes_in(page: Client) -> None:

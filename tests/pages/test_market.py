@@ -159,7 +159,7 @@ def test_companies_are_screened_by_ratios(page: Client) -> None:
     assert row_of(body, "AAPL") == ["2025-09-27", "46.9 %", "171.4 %"]
     # A ratio leads to its proof, by the last day of its year.
     assert '<a href="/company/0000320193/proof/roe/A2025-09-27">171.4 %</a>' in body
-    assert "<strong>1.7142" in text_of(page, "/company/0000320193/proof/roe/A2025-09-27")
+    assert "<strong>171.4 %</strong>" in text_of(page, "/company/0000320193/proof/roe/A2025-09-27")
     assert text_of(page, "/company/0000320193/proof/roe/A2025-09-31", 400)
     assert "No company that is held passes." in text_of(page, "/screen?ratio0=roe&above0=1000")
     assert '<option value="roe" selected>Return on equity</option>' in body

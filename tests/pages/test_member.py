@@ -354,7 +354,7 @@ def test_a_target_is_added_and_stopped(app: App, ann: Visitor) -> None:
     sent = {"ticker": "AAPL", "duration_minutes": "30", "form_types": "8-K, 10-Q"}
     assert ann.do("/account/do/add-target", **sent).status == 303
     body = ann.get("/account/webhooks").body.decode()
-    assert row_of(body, "AAPL")[:3] == ["ACTIVE", "2026-01-31 12:30", "8-K, 10-Q"]
+    assert row_of(body, "AAPL")[:3] == ["active", "2026-01-31 12:30", "8-K, 10-Q"]
     found = re.search(r'name="target_id" value="([^"]+)"', body)
     assert found is not None
     assert ann.do("/account/do/stop-target", target_id=found[1]).status == 303

@@ -139,7 +139,7 @@ def _column(told: str) -> tuple[str, Callable[[Any], Child]]:
     if head[0] == ">":
         return head, lambda row: number(row[name])
     kinds: dict[str, Callable[[Any], Child]] = {
-        "@": lambda row: (row[name] or "")[:16].replace("T", " "),
+        "@": lambda row: h.td((row[name] or "")[:16].replace("T", " "), class_="short"),
         "#": lambda row: h.code(row[name]) if row[name] else "",
         "*": lambda row: h.th(row[name], scope="row"),
     }

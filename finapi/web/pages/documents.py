@@ -15,7 +15,7 @@ from finapi.core.clock import iso
 from finapi.mcp import VERSIONS
 from finapi.web.html import figures
 from finapi.web.html.frame import page
-from finapi.web.html.markdown import markdown
+from finapi.web.html.markdown import inline, markdown
 from finapi.web.html.tags import Html, h, html
 from finapi.web.http.call import Call, Route, operation_id
 from finapi.web.http.messages import Response
@@ -79,7 +79,7 @@ def mcp(call: Call) -> Response:
     address = f"{call.app.config.public_url}/api/mcp"
     costs = {route.name: route.cost for route in call.routes}
     rows = [
-        h.tr(h.th(h.code(tool.name), scope="row"), h.td(str(costs[tool.operation.route])), h.td(tool.says))
+        h.tr(h.th(h.code(tool.name), scope="row"), h.td(str(costs[tool.operation.route])), h.td(inline(tool.says)))
         for tool in tools().values()
     ]
     return page(

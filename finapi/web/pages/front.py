@@ -72,8 +72,8 @@ def _newest(call: Call) -> Html:
     rows = [
         h.tr(
             h.td(h.time(one["filed"] or "", datetime=one["filed"])),
-            h.td(one["form"] or ""),
-            h.td(h.a(one["name"], href=one["url"], rel="noreferrer")),
+            h.td(h.a(one["form"] or "unknown", href=one["page"])),
+            h.td(one["name"]),
         )
         for one in filings
     ]
@@ -91,7 +91,8 @@ def _filings(call: Call) -> list[dict[str, str | None]]:
 
 def _line(row: FilingRow) -> dict[str, str | None]:
     link = row["primary_html_url"] or row["primary_link"]
-    return {"filed": row["filed_date"], "form": row["form_type"], "name": row["entity_name"], "url": link}
+    page = f"/filing/{row['accession_number']}"
+    return {"filed": row["filed_date"], "form": row["form_type"], "name": row["entity_name"], "url": link, "page": page}
 
 
 def key_to_try(app: App) -> str:

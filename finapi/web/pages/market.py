@@ -205,7 +205,6 @@ def _screen(call: Call, one: Ask) -> Response:
     ]  # fmt: skip
     form = h.form(lines, h.button("Screen"), action="/screen", aria_label="Ratios", class_="screen")
     hint = h.p("Margins, returns and growth are fractions: 0.15 is 15 %.", class_="quiet")
-    hint = h.p("Margins, returns and growth are fractions: 0.15 is 15 %.", class_="quiet")
     answer = one.answer(call)
     keys = answer["meta"]["screen"]["metrics_returned"] if any(call.params[f"ratio{n}"] for n in range(FILTERS)) else []
     company = ("Company", lambda row: figures.name(row["ticker"] or row["cik"], f"/company/{row['cik']}"))
@@ -227,7 +226,7 @@ def _ratio(key: str) -> figures.GridColumn:
 
 
 def _bound(call: Call, side: str, n: int) -> Html:
-    return figures.entry(side, f"{side}{n}", call.params[f"{side}{n}"], "number", step="any")
+    return figures.entry(side.capitalize(), f"{side}{n}", call.params[f"{side}{n}"], "number", step="any")
 
 
 def _screen_csv(call: Call, one: Ask) -> Response:

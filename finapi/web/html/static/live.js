@@ -17,11 +17,10 @@ async function renew() {
   const { filings } = await answer.json();
   rows.replaceChildren(...filings.map((one) => {
     const row = document.createElement("tr"), link = document.createElement("a"), day = document.createElement("time");
-    link.href = one.url;
-    link.rel = "noreferrer";
-    link.textContent = one.name;
+    link.href = one.page;
+    link.textContent = one.form ?? "unknown";
     day.textContent = day.dateTime = one.filed ?? "";
-    row.append(cell(day), cell(one.form ?? ""), cell(link));
+    row.append(cell(day), cell(link), cell(one.name ?? ""));
     return row;
   }));
 }

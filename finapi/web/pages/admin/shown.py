@@ -120,7 +120,8 @@ def _forms(call: Call, uuid: str, row: Any) -> Html:
         ("credit", "Add to the wallet", amount),
         ("grant", "Grant tokens", field("Tokens", "tokens", type="number", min=1)),
     )
-    return section("Change", [form(call, name, said, fields, account=uuid) for name, said, fields in ways])
+    forms = [form(call, name, said, fields, account=uuid) for name, said, fields in ways]
+    return section("Change", h.div(forms, class_="acts"))
 
 
 @for_admins
@@ -130,7 +131,7 @@ def codes(call: Call) -> Response:
         rows = invites.listed(call.app, tx, call.now)[: -SHOWN - 1 : -1]
     make = form(
         call, "invite", "Make a code", h.label("Note ", h.input(name="note", maxlength=200)),
-        h.label("Days, or for ever ", h.input(name="days", type="number", min=1, max=3650)),
+        h.label("Days (none: for ever) ", h.input(name="days", type="number", min=1, max=3650)),
     )  # fmt: skip
     revoke = form(call, "revoke-invite", "Revoke", field("Code", "code", autocomplete="off"))
     columns = (
@@ -198,7 +199,7 @@ def deliveries(call: Call) -> Response:
     columns: tuple[GridColumn, ...] = (
         ("Account", lambda one: _account(one["email"], one["account"])),
         *("Event=event_type", "Made=@created_at", "State=state", "To=host", ">Attempts=attempts", "Why=last_error"),
-        ("", again),
+        ("Action", again),
     )
     said = f"The last {len(rows)} that failed; {waiting:,} wait"
     return _page(call, "/admin/deliveries", _list(said, columns, rows, f"No delivery failed; {waiting:,} wait."))

@@ -73,7 +73,7 @@ def table(call: Call, one: ShownCompany, listed: Ask) -> Html:
     rows = listed.answer(call)["data"]
     every = h.p(h.a("All filings", href=one.address("filings")))
     return h.section(
-        h.h2("Newest filings"), rows_table(rows, "By day of filing"), asked.source(call, listed), rows and every
+        h.h2("Newest filings"), rows_table(rows, "By day of filing"), rows and every, asked.source(call, listed)
     )
 
 

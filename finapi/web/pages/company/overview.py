@@ -15,7 +15,7 @@ from finapi.web.http.messages import Response
 from finapi.web.pages import asked
 from finapi.web.pages.asked import Ask, ask
 from finapi.web.pages.company import chart_set, filing_list, subject
-from finapi.web.pages.company.series import Row, proof_path, written
+from finapi.web.pages.company.series import Row, period_name, proof_path, written
 from finapi.web.pages.company.subject import ShownCompany
 
 PARAMS = subject.PARAMS
@@ -53,7 +53,12 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
     currency = years["data"]["reporting_currency"]
     recent = _twelve_months(call, asks[1]) or (rows[0] if rows else None)
     if recent is None:
-        note = h.p("No fiscal year with revenue or net income is held. ", asked.how(), class_="note", role="status")
+        note = h.p(
+            "No fiscal year with revenue or net income is held. ",
+            asked.how(subject.load_of(one) or ""),
+            class_="note",
+            role="status",
+        )
         return subject.tab(call, one, "", note, listed)
     made_up = years["meta"]["price_source"] == "synthetic"
     drawn = [chart_set.revenue(rows[::-1], currency), chart_set.cash(rows[::-1], currency)]
@@ -73,15 +78,17 @@ def _twelve_months(call: Call, one: Ask) -> Row | None:
 def _figures(one: ShownCompany, recent: Row, rows: Sequence[Row], currency: str, made_up: bool) -> Html:
     kind = recent.get("kind", "A")
     reasons = figures.Reasons()
+    shown = [(recent, kind), *([(rows[0], "A")] if kind == "TTM" and rows else [])]
     cells: Mapping[str, Any] = recent["metrics"]
     scale = figures.scale(cell["value"] for cell in cells.values() if cell["unit"] == currency)
     lines = []
     for key in KEYS:
         past = [row["metrics"][key]["value"] for row in reversed(rows)]
-        lines.append(_line(one, recent, kind, key, past, scale, reasons))
+        lines.append(_line(one, shown, key, past, scale, reasons))
     said = "Twelve months" if kind == "TTM" else "Fiscal year"
     caption = f"{said} to {recent['period_end']}. {scale.of(currency)}, but for figures per share."
-    head = ("Figure", said, h.th("Years before", class_="wide", scope="col"), "Filing")
+    years = [f"Fiscal {period_name(row)}" for row, _ in shown[1:]]
+    head = ("Figure", said, *years, h.th("By year", class_="wide", scope="col"), "Filing")
     note = h.p("The prices are made up, and so is what is computed with them.", class_="quiet")
     made = figures.table(caption, head, lines, class_="fig glance", label="Key figures")
     return h.section(made, reasons.legend(), made_up and note)
@@ -89,20 +96,23 @@ def _figures(one: ShownCompany, recent: Row, rows: Sequence[Row], currency: str,
 
 def _line(
     one: ShownCompany,
-    row: Row,
-    kind: str,
+    shown: Sequence[tuple[Row, str]],
     key: str,
     past: list[Decimal | None],
     scale: figures.Scale,
     reasons: figures.Reasons,
 ) -> Html:
-    cell = row["metrics"][key]
     label = getattr(definition(key), "label", key)
     spark = h.td(charts.sparkline(past, f"{label} over {len(past)} fiscal years"), class_="wide")
-    name = h.th(label, scope="row")
+    cells = [_cell(one, row, kind, key, scale, reasons) for row, kind in shown]
+    filing = shown[0][0]["metrics"][key]["accession"]
+    link = h.td(filing and h.a(filing, href=f"/filing/{filing}"), class_="id")
+    return h.tr(h.th(label, scope="row"), cells, spark, link)
+
+
+def _cell(one: ShownCompany, row: Row, kind: str, key: str, scale: figures.Scale, reasons: figures.Reasons) -> Html:
+    cell = row["metrics"][key]
     if cell["value"] is None:
-        return h.tr(name, reasons.mark(cell["reason_code"] or cell["status"]), spark, h.td(class_="id"))
+        return reasons.mark(cell["reason_code"] or cell["status"])
     proof = one.address(proof_path(key, kind, row))
-    value = figures.cell(h.a(written(key, cell["value"], scale), href=proof), cell["value"], title=f"{cell['value']:f}")
-    filing = cell["accession"]
-    return h.tr(name, value, spark, h.td(filing and h.a(filing, href=f"/filing/{filing}"), class_="id"))
+    return figures.cell(h.a(written(key, cell["value"], scale), href=proof), cell["value"], title=f"{cell['value']:f}")

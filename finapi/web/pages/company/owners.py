@@ -19,7 +19,7 @@ from finapi.web.pages.asked import Ask, ask
 from finapi.web.pages.company import filing_list, subject
 from finapi.web.pages.company.subject import ShownCompany
 
-TRADES, HOLDERS, PRICE_DAYS, EVERY = 40, 50, 504, 36_500
+TRADES, HOLDERS, PRICE_DAYS, EVERY = 40, 50, 1_260, 36_500
 INSIDER_PARAMS = (*subject.PARAMS, Param("standard_type", allowed=STANDARD_TYPES, empty=True), filters.CURSOR)
 HOLDER_PARAMS = (*subject.PARAMS, Param("period", "quarter", empty=True), offset(100_000))
 
@@ -52,7 +52,9 @@ def _insider_page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Respons
         h.button("Show"), action=one.path("insiders"), class_="filters", aria_label="Kind",
     )  # fmt: skip
     more = filing_list.more(call, "Older transactions", cursor=answer["meta"]["pagination"]["next_cursor"])
-    none = h.p("No transaction of this kind is held. ", asked.how(), class_="note", role="status")
+    none = h.p(
+        "No transaction of this kind is held. ", asked.how(subject.load_of(one) or ""), class_="note", role="status"
+    )
     source = asked.source(call, *asks, csv=filing_list.csv_of(call))
     return subject.tab(
         call, one, "insiders", _sums(sums), _price_line(call, asks[2], rows), form,
@@ -62,13 +64,13 @@ def _insider_page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Respons
 
 def _sums(sums: Mapping[str, Any]) -> Html:
     pairs = (("Purchases", "total_buys", "total_buy_value"), ("Sales", "total_sells", "total_sell_value"))
-    sides = [(said, f"{sums[count]:,} for {figures.short(sums[value])}") for said, count, value in pairs]
-    net, last = ("Net", figures.short(sums["net_value"])), ("Last trade", sums["latest_transaction_date"])
+    sides = [(said, f"{sums[count]:,} for {figures.short(sums[value], ' USD')}") for said, count, value in pairs]
+    net, last = ("Net", figures.short(sums["net_value"], " USD")), ("Last trade", sums["latest_transaction_date"])
     return figures.facts([*sides, net, ("Insiders", f"{sums['unique_insiders']:,}"), last], "held")
 
 
 def _price_line(call: Call, prices: Ask, trades: Sequence[Mapping[str, Any]]) -> Html | None:
-    """The closing price of two years with purchases and sales on it; nothing where no price is held."""
+    """The closing price of five years with purchases and sales on it; nothing where no price is held."""
     try:
         answer = prices.answer(call)
     except ApiError as error:
@@ -143,7 +145,9 @@ def _holder_page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response
         quarters = asks[1].answer(call)["data"]["quarters"]
     except ApiError as error:
         return subject.not_held(call, one, "holders", error)
-    none: Child = h.p("No fund that is held reports it. ", asked.how(), class_="note", role="status")
+    none: Child = h.p(
+        "No fund that is held reports it. ", asked.how(subject.load_of(one) or ""), class_="note", role="status"
+    )
     body = _holders_table(data) if data["holders"] else none
     more = filing_list.more(call, "More funds", offset=data["has_more"] and data["offset"] + HOLDERS)
     source = asked.source(call, *asks, csv=filing_list.csv_of(call))

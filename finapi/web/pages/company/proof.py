@@ -17,7 +17,7 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import Param, in_path
 from finapi.web.pages import asked
 from finapi.web.pages.asked import Ask, ask, section
-from finapi.web.pages.company import subject
+from finapi.web.pages.company import series, subject
 from finapi.web.pages.company.subject import ShownCompany
 
 PARAMS = (*subject.PARAMS, in_path("metric"), in_path("cell"))
@@ -57,14 +57,13 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
     told = data["cell"]
     accessions = {fact["accession"] for fact in (*told["operands"], *data["vintages"]) if fact["accession"]}
     links = _links(call, [*accessions, *([told["accession"]] if told["accession"] else [])])
-    exact = figures.whole(told["value"]) if told["value"] is not None else "–"
     vintages = data["vintages"] and section(
         "Everything that was filed for this period", _facts(data["vintages"], links)
     )
     return subject.tab(
         call, one, tab,
         h.h2(f"{data['label']}, {_period(call, data)}", class_="title"),
-        h.p(h.strong(exact), " ", h.span(told["unit"] or "", class_="quiet"), class_="answer"),
+        _answer(call, told),
         _why(told),
         _told(data, links),
         _inputs(one, data["inputs"]),
@@ -73,6 +72,16 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
         _rules(data["considered"]),
         asked.source(call, *asks),
     )  # fmt: skip
+
+
+def _answer(call: Call, told: Mapping[str, Any]) -> Html:
+    """The figure as it is read, and exactly where that is not the same."""
+    exact = read = "–"
+    if told["value"] is not None:
+        exact = figures.whole(told["value"])
+        read = series.written(call.params["metric"], told["value"], figures.SCALES[2])
+    unit = h.span(read != exact and f"{exact} ", told["unit"], class_="quiet")
+    return h.p(h.strong(read), " ", unit, class_="answer")
 
 
 def _period(call: Call, data: Mapping[str, Any]) -> str:

@@ -69,7 +69,12 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
     except ApiError as error:
         return subject.not_held(call, one, "financials", error, keep)
     rows: list[Row] = answer["data"]["rows"]
-    body: Child = h.p(f"No {PERIODS[period].lower()} period is held. ", asked.how(), class_="note", role="status")
+    body: Child = h.p(
+        f"No {PERIODS[period].lower()} period is held. ",
+        asked.how(subject.load_of(one) or ""),
+        class_="note",
+        role="status",
+    )
     if rows:
         body = _table(one, rows, statement, period, answer["data"]["reporting_currency"])
     made_up = answer["meta"]["price_source"] == "synthetic" and statement == "ratios"
@@ -92,7 +97,9 @@ def _table(one: ShownCompany, rows: Sequence[Row], statement: str, period: str, 
     head = [h.th("", h.span("Figure", class_="unseen"), scope="col")]
     head += [h.th(period_name(row), h.small(row["period_end"]), scope="col") for row in rows]
     said = STATEMENTS[statement]
-    caption = said if statement == "ratios" else f"{said}: {scale.of(currency)}, but for shares and figures per share."
+    caption = (
+        said if statement == "ratios" else f"{said}. {scale.of(currency)} and of shares, but for figures per share."
+    )
     footing = (
         {row["template"][statement]["footing_status"] for row in rows}
         if statement in rows[0].get("template", {})
@@ -164,13 +171,7 @@ def written(key: str, value: Decimal | int, scale: figures.Scale) -> str:
         return figures.share(value)
     if unit == "ratio":
         return figures.per_cent(value) if key in _shares_of_hundred() else figures.times(value)
-    return (
-        figures.money(value, scale)
-        if unit == "currency"
-        else figures.short(value)
-        if unit == "shares"
-        else figures.whole(value)
-    )
+    return figures.money(value, scale) if unit in ("currency", "shares") else figures.whole(value)
 
 
 def _unit(key: str) -> str:

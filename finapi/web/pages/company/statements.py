@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from finapi.core.errors import ApiError
+from finapi.market.documents import filing_rows
+from finapi.market.filings import search
 from finapi.market.statements import as_filed
 from finapi.web.html import figures
 from finapi.web.html.tags import Child, Html, h
@@ -92,7 +94,23 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
         body = h.p(f"{KINDS[chosen['statement']]}: {reason.lower()}.", class_="note", role="status")
     csv = one.address("statements", **chosen, format="csv")
     source = asked.source(call, *asks, csv=csv if lines else "")
-    return subject.tab(call, one, "statements", h.div(views, class_="views"), body, source, keep=keep)
+    views_of = h.div(views, class_="views")
+    return subject.tab(call, one, "statements", views_of, body, _not_loaded(call, one), source, keep=keep)
+
+
+def _not_loaded(call: Call, one: ShownCompany) -> Html | None:
+    """The newest reports that are known of, but whose statements are not held."""
+    forms = as_filed.FORMS[call.params["period"]]
+    with call.app.db.read() as tx:
+        places = search.places(tx, search.Question((one.company.cik,), forms, last=one.as_of), search.Page(MOST))
+        named = [search.accession_of(place) for place in places]
+        absent = [name for name in named if as_filed.report_of_filing(tx, name) is None]
+        rows = filing_rows.rows(tx, absent)
+    told = [
+        [n and ", ", h.a(f"{row['form_type']} of {row['filed_date']}", href=f"/filing/{row['accession_number']}")]
+        for n, row in enumerate(rows)
+    ]
+    return h.p("Not loaded: ", told, ". ", asked.how(subject.load_of(one) or ""), class_="quiet") if rows else None
 
 
 def _csv(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:

@@ -135,7 +135,7 @@ def _family(tag: str, said: str, calls: list[Operation]) -> Html | None:
         )
         for one in calls
     ]
-    return h.section(h.h2(tag, h.small(" ", said)), h.ul(items, class_="calls"))
+    return h.section(h.h2(said.rstrip("."), h.small(" ", h.code(tag))), h.ul(items, class_="calls"))
 
 
 def _fits(words: list[str], *texts: str) -> bool:

@@ -129,6 +129,8 @@ def _usage(usage: Any) -> Html:
     chart = any(spent.values) and h.div(charts.bars("Tokens by day", days, [spent]), class_="charts")
     said, rows = f"The last {usage['window_days']} days", usage["top_endpoints"]
     grid = rows and figures.grid(said, ("Endpoint=#endpoint", ">Calls=calls", ">Tokens=tokens"), rows)
+    if chart and grid:
+        return section("Usage", h.div(chart, grid, class_="columns"))
     return section("Usage", chart, grid or h.p("Nothing was spent yet.", class_="quiet"))
 
 
@@ -141,7 +143,9 @@ def _ledger(ledger: Any) -> Html:
 
 def _limits(call: Call) -> Html:
     columns = ("Zone=*zone", ">Calls=requests", ">in seconds=window_seconds", ">Left now=remaining")
-    return section("Limits", figures.grid("Asking used none of it", columns, _of(call, "/account/limits")["limits"]))
+    return section(
+        "Limits", figures.grid("Looking here uses none of it", columns, _of(call, "/account/limits")["limits"])
+    )
 
 
 def _sessions(call: Call, user: Any) -> Html:
@@ -166,9 +170,9 @@ def webhooks(call: Call) -> Response:
         for one in users.TOPICS
     ]
     settings = cookie.form(
-        call, "/account/do/settings", "Store",
+        call, "/account/do/settings", "Save",
         figures.entry("Address of your receiver", "webhook_url", user["webhook_url"], "url", maxlength=2000), topics,
-        h.label(h.input(type="checkbox", name="notify_email", checked=user["notify_email"]), " Mail to me"),
+        h.label(h.input(type="checkbox", name="notify_email", checked=user["notify_email"]), " Mail me too"),
     )  # fmt: skip
     keys = h.details(h.summary("Show"), h.pre(h.code(secret["secret"]), tabindex=0))
     rotate = cookie.form(call, "/account/do/rotate-secret", "Replace the secret")
@@ -187,11 +191,15 @@ def webhooks(call: Call) -> Response:
 
 def _deliveries(call: Call, sent: list[Any]) -> Html:
     columns: tuple[figures.GridColumn, ...] = (
-        *("Event=*event_type", "When=@created_at", "State=status", "To=url"),
+        *("Event=*event_type", "When=@created_at", ("State", _state), "To=url"),
         ("Attempts", _attempts),
         ("Action", lambda one: _button(call, "redeliver", "Send again", "delivery_id", one)),
     )
     return figures.grid("The last 20", columns, sent) if sent else h.p("Nothing was sent yet.", class_="quiet")
+
+
+def _state(one: Any) -> str:
+    return str(one["status"]).lower().replace("_", " ")
 
 
 def _attempts(one: Any) -> Html:
@@ -204,7 +212,13 @@ def _targets(call: Call, targets: list[Any]) -> Html:
         return _button(call, "stop-target", "Stop", "target_id", one) if one["status"] == "ACTIVE" else ""
 
     forms = ("Forms", lambda one: ", ".join(one["form_types"]) or "every form")
-    columns: tuple[figures.GridColumn, ...] = ("Company=*ticker", "State=status", "Until=@end_time", forms, ("", stop))
+    columns: tuple[figures.GridColumn, ...] = (
+        "Company=*ticker",
+        ("State", _state),
+        "Until=@end_time",
+        forms,
+        ("Action", stop),
+    )
     return figures.grid("Newest first", columns, targets) if targets else h.p("No target waits.", class_="quiet")
 
 
