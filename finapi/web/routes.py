@@ -26,7 +26,7 @@ with by_name():
     from finapi.web.accounts import account, auth, delivery, event_log, own_data
     from finapi.web.filings import coverage, filings, forms
     from finapi.web.financials import dictionary, facts, flat, overview, screen, segments, series, statements
-    from finapi.web.holdings import cusips, flows, funds
+    from finapi.web.holdings import cusips, flows, funds, moves
     from finapi.web.html import static
     from finapi.web.insiders import forms as insider_filings
     from finapi.web.insiders import holdings, totals, trades
@@ -245,6 +245,11 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", API + "/form-13f/holdings/search", flows.search_holdings, "key", 0, "app",
           "The funds that hold what a ticker or a CUSIP names", flows.SEARCH_PARAMS, cacheable=True, lists=True,
           rows_in="holders", shape=flows.SEARCHED),
+    Route("GET", API + "/form-13f/moves", moves.largest, "key", 5, "app",
+          "What funds bought and sold most in a quarter", moves.MOVES_PARAMS, cacheable=True, lists=True,
+          rows_in="moves", shape=moves.MOVES),
+    Route("GET", API + "/form-13f/overlap", moves.overlap, "key", 5, "app", "What two funds hold alike",
+          moves.OVERLAP_PARAMS, cacheable=True, lists=True, rows_in="positions", shape=moves.OVERLAP),
     Route("GET", API + "/form-13f/aggregation/basket-holdings", flows.basket, "key", 0, "app",
           "What several funds held together", flows.BASKET_PARAMS, lists=True, rows_in="positions",
           shape=flows.BASKET),

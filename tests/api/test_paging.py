@@ -24,7 +24,8 @@ from tests.api.test_insiders_api import put_market
 from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED, ONE_OF, RECEIVER, World
-from tests.holdings import june, others, september, take
+from tests.holdings import june, others, september, submission, take
+from tests.thirteenf import ALLY, APPLE, MICROSOFT
 
 PATHS = document("", ROUTES)["paths"]
 ROUTE_OF = {PATHS[one.path][one.method.lower()]["operationId"]: one for one in ROUTES if one.shape and not one.page}
@@ -38,6 +39,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "get_cusip_search": {"q": "a"},
     "get_events": {"since_seq": 0},
     "get_form_13f_holdings_search": {"period": "2025-09-30"},
+    "get_form_13f_moves": {"period": "2025-09-30"},
+    "get_form_13f_overlap": {"ciks": "1234567,9999999", "period": "2025-09-30"},
     "get_index": {"date": "2025-01-10"},
     "get_insiders_aggregation_by_sector": {**_EVER, "group_by": "industry"},
     "get_insiders_holdings_by_insider_cik": {"cik": "1780525"},
@@ -98,7 +101,10 @@ class Lists:
         world = World(self.app)
         self.client, self.key = Client(self.app), {"X-API-Key": world.key}
         self.session = {"Authorization": f"Bearer {world.session()}"}
-        take(self.app, folder, june(), september(), others())
+        third = {"cik": "0009999999", "name": "Third Fund"}
+        bought = submission(9, ("09-30-2025", "2025-11-10", [(APPLE, 250, 1), (MICROSOFT, 500, 1)]), **third)
+        before = submission(8, ("06-30-2025", "2025-08-10", [(ALLY, 40, 1)]), **third)
+        take(self.app, folder, june(), september(), others(), before, bought)
         put_market(self.app)
         with self.app.db.write() as tx:
             # Two classes of shares of one company.

@@ -41,6 +41,10 @@ MORE = (
     # By default it answers all positions, which is no page.
     "/form-13f/aggregation/basket-holdings?period=2025-09-30&size=100&ciks=1000007,1000008,1000009",
     "/form-13f/fund/1000007?status=new",
+    "/form-13f/moves?period=2025-09-30",
+    "/form-13f/moves?period=2025-09-30&status=closed",
+    "/form-13f/moves?cik=1000007&status=increased",
+    "/form-13f/overlap?ciks=1000007,1000008",
     "/tickers/T8/holders?status=increased",
     "/tickers/T8/overview",
     "/cusip/chain/{cusip}",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, Time, made
@@ -181,10 +183,12 @@ class FundHolding(TypedDict):
     pct_of_portfolio: Decimal | None
     investment_discretion: str | None
     other_managers: str | None
+    other_manager_names: Annotated[list[str | None], "By the numbers of other_managers; null for one not listed."]
     voting_authority: VotingAuthority
     figi: str | None
     status: Change | None
     previous_shares: int | None
+    previous_value_usd: int | None
     split_factor: Decimal | None
     change_shares: int | None
     change_pct: Decimal | None
@@ -225,13 +229,19 @@ def holdings(
         "offset": offset,
     }
     rows, total = tx.page("fund_positions", values)
-    return [_holding(row, held.value) for row in rows], total
+    reports = json.dumps(sorted({row["report_id"] for row in rows if row["other_managers"]}))
+    names = {(row["report_id"], row["number"]): row["name"] for row in tx.all("names_of_managers", reports=reports)}
+    return [_holding(row, held.value, names) for row in rows], total
 
 
-def _holding(row: Row, whole: int) -> FundHolding:
+def _holding(row: Row, whole: int, names: Mapping[tuple[int, int], str]) -> FundHolding:
+    numbers = [part.strip() for part in (row["other_managers"] or "").split(",") if part.strip()]
     return made(
         FundHolding,
         row,
+        other_manager_names=[
+            names.get((row["report_id"], int(one))) if one.isdecimal() and len(one) < 10 else None for one in numbers
+        ],
         cusip_valid=cusip.is_valid(row["cusip"]),
         pct_of_portfolio=percent(row["value_usd"], whole),
         voting_authority=made(VotingAuthority, row),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 from finapi.core import records
 from finapi.core.errors import invalid_param
@@ -66,7 +66,16 @@ FUND_PARAMS = (
     STATUS,
     Param("q", help="Only positions whose CUSIP, ticker or issuer contains this.", example="apple"),
 )
-_CHANGES = part(available=bool, previous_period=Date, reason=str | None)
+
+
+class KnownChanges(TypedDict):
+    """Whether the changes of a fund's quarter are known, since when, and why they are not."""
+
+    available: bool
+    previous_period: Date
+    reason: str | None
+
+
 FUND = answer(
     fund=funds.Fund,
     period=Date,
@@ -74,7 +83,7 @@ FUND = answer(
     holdings=list[FundHolding],
     analysis=funds.QuarterChanges | None,
     sector_allocation=list[funds.SectorAllocation] | None,
-    meta=part(pagination=OffsetPage, total_value_usd=int, changes=_CHANGES, counts=ChangeCounts),
+    meta=part(pagination=OffsetPage, total_value_usd=int, changes=KnownChanges, counts=ChangeCounts),
 )
 
 
@@ -92,7 +101,7 @@ def fund(call: Call) -> Response:
         analysis = funds.changes(tx, held, options) if params["include_activity"] else None
         allocation = funds.sector_allocation(tx, held) if params["include_analytics"] else None
     page = paging(total, **place)
-    meta = {"pagination": page, "total_value_usd": held.value, "changes": _changes(held), "counts": held.counts}
+    meta = {"pagination": page, "total_value_usd": held.value, "changes": changes(held), "counts": held.counts}
     members = {
         "fund": held.fund,
         "period": held.period,
@@ -113,7 +122,8 @@ def _known(held: FundQuarter, status: str) -> str:
     return status
 
 
-def _changes(held: FundQuarter) -> dict[str, Any]:
+def changes(held: FundQuarter) -> KnownChanges:
+    """Whether the changes of a quarter are known."""
     return {"available": held.compared, "previous_period": held.previous, "reason": held.reason}
 
 
@@ -285,7 +295,7 @@ QUERIED_HOLDINGS = answer(
     period=Date,
     previousPeriod=Date,
     holdings=list[QueriedHolding],
-    meta=part(pagination=OffsetPage, changes=_CHANGES),
+    meta=part(pagination=OffsetPage, changes=KnownChanges),
 )
 
 
@@ -304,7 +314,7 @@ def query_holdings(call: Call) -> Response:
         "period": held.period,
         "previousPeriod": held.previous,
         "holdings": [_queried(row, body.get("includeChanges", False)) for row in rows],
-        "meta": {"pagination": page, "changes": _changes(held)},
+        "meta": {"pagination": page, "changes": changes(held)},
     }
     return call.listed(members, page)
 

@@ -38,7 +38,8 @@ SELECT cusip, ticker, CASE WHEN ticker IS NOT NULL THEN evidence END AS ticker_e
     CASE kind WHEN 1 THEN 'PRN' ELSE 'SH' END AS share_type, kind >= 2 AS is_option,
     CASE kind WHEN 2 THEN 'Call' WHEN 3 THEN 'Put' END AS put_call, shares, positions.value AS value_usd,
     discretion AS investment_discretion, managers AS other_managers, sole, shared, none, figi, status,
-    previous_shares, split_factor, shares - previous_shares AS change_shares, value_unit_rule, accession AS accession_no,
+    previous_shares, previous_value AS previous_value_usd, split_factor, shares - previous_shares AS change_shares,
+    value_unit_rule, positions.report_id, accession AS accession_no,
     positions.row_count AS table_rows, count(*) OVER () AS total
 FROM positions
 JOIN securities ON securities.id = positions.security_id

@@ -1,0 +1,109 @@
+"""Fund to fund: what funds bought and sold most in a quarter, and what two of them hold alike."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, NamedTuple, TypedDict
+
+from finapi.core.records import made
+from finapi.market.holdings import positions, quarters
+from finapi.market.holdings.funds import FundQuarter, percent
+from finapi.market.holdings.positions import Change
+from finapi.store.db import Transaction
+
+MOVES = ("new", "increased", "decreased", "closed")
+
+
+class FundMove(TypedDict):
+    """A position in shares that a fund opened, changed or closed; the largest change in dollars comes first."""
+
+    cik: str
+    fund: str
+    cusip: str
+    ticker: str | None
+    name_of_issuer: str
+    title_of_class: str
+    status: Change
+    shares: int
+    previous_shares: int
+    split_factor: Decimal | None
+    change_pct: Decimal | None
+    value_usd: int
+    previous_value_usd: Annotated[int, "At the end of the quarter before: what a closed position was worth."]
+    flow_usd: Annotated[int, "The change in shares at the position's price; of a closed one its last value."]
+    pct_of_portfolio: Annotated[Decimal | None, "The share of the fund's portfolio: its conviction."]
+    previous_pct_of_portfolio: Decimal | None
+    accession_no: str
+
+
+def latest(tx: Transaction) -> str | None:
+    """The end of the last quarter of which a fund's holdings are held."""
+    period: str | None = tx.value("fund_quarter_before", period="9999-12-31")
+    return period
+
+
+def largest(
+    tx: Transaction, period: str, status: str, fund: FundQuarter | None, limit: int, offset: int
+) -> list[FundMove]:
+    """The largest moves of one kind in a quarter, over all funds or of one; no more than one beyond ``limit``."""
+    values = {"period": period, "before": quarters.before(period), "status": positions.code(status)}
+    values |= {"cik": fund.cik if fund else None, "limit": limit + 1, "offset": offset}
+    return [
+        made(
+            FundMove,
+            row,
+            status=positions.change_name(row["status"]),
+            change_pct=percent(row["shares"] - row["previous_shares"], row["previous_shares"]),
+            pct_of_portfolio=percent(row["value_usd"], row["whole"]),
+            previous_pct_of_portfolio=percent(row["previous_value_usd"], row["whole_before"]),
+        )
+        for row in tx.all("moves_of_fund" if fund else "moves_of_all", values)
+    ]
+
+
+class SharedPosition(TypedDict):
+    """A security that both funds hold in shares."""
+
+    cusip: str
+    ticker: str | None
+    name_of_issuer: str
+    shares: int
+    value_usd: int
+    pct_of_portfolio: Decimal | None
+    other_shares: int
+    other_value_usd: int
+    other_pct_of_portfolio: Decimal | None
+    overlap_pct: Annotated[Decimal | None, "The smaller of the two shares of a portfolio."]
+
+
+class Overlap(NamedTuple):
+    """What two funds hold alike: the share of their portfolios that is the same, and the positions, largest first."""
+
+    overlap_pct: Decimal | None
+    value: int
+    other_value: int
+    positions: list[SharedPosition]
+
+
+def overlap(tx: Transaction, one: FundQuarter, other: FundQuarter) -> Overlap:
+    """What two funds hold alike, each at the end of its quarter."""
+    ends = {"period": one.period, "other_period": other.period}
+    rows = tx.all("shared_positions", ends, cik=one.cik, other=other.cik)
+    shared = [
+        made(
+            SharedPosition,
+            row,
+            value_usd=row["value"],
+            other_value_usd=row["other_value"],
+            pct_of_portfolio=(share := percent(row["value"], one.value)),
+            other_pct_of_portfolio=(theirs := percent(row["other_value"], other.value)),
+            overlap_pct=None if share is None or theirs is None else min(share, theirs),
+        )
+        for row in rows
+    ]
+    shared.sort(key=lambda row: (-(row["overlap_pct"] or 0), -row["value_usd"], row["cusip"]))
+    # Summed before it is rounded.
+    whole = one.value * other.value
+    alike = sum(min(row["value"] * other.value, row["other_value"] * one.value) for row in rows)
+    sums = sum(row["value"] for row in rows), sum(row["other_value"] for row in rows)
+    return Overlap(percent(alike, whole), *sums, shared)

@@ -1,0 +1,81 @@
+"""Fund to fund over HTTP: the largest moves of a quarter, and the overlap of two funds."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from finapi.core.errors import ApiError, invalid_param
+from finapi.core.records import Date
+from finapi.market.holdings import funds, moves
+from finapi.market.holdings.moves import FundMove, SharedPosition
+from finapi.web.holdings.funds import KnownChanges, OffsetPage, changes, paging
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import OFFSET, Param, limit
+from finapi.web.http.schema import answer, part
+
+MOVES_PARAMS = (
+    Param("period", "quarter", help="End of a quarter, by default the latest that is held.", example="2026-03-31"),
+    Param("status", default="new", allowed=moves.MOVES, help="What was done.", example="closed"),
+    Param("cik", "cik", help="Only of this manager.", example="0001067983"),
+    limit(50, 500),
+    OFFSET,
+)
+MOVES = answer(
+    period=Date, moves=list[FundMove], meta=part(limit=int, offset=int, has_more=bool, changes=KnownChanges | None)
+)
+OVERLAP_PARAMS = (
+    Param("ciks", "words", each="cik", required=True, help="The CIKs of two managers.", example="1067983,1894188"),
+    Param("period", "quarter", help="End of a quarter, by default of each one's latest.", example="2026-03-31"),
+    limit(50, 500),
+    OFFSET,
+)
+_FUND = part(cik=str, name=str, period=Date, value_usd=int, shared_value_usd=int, shared_pct=Decimal | None)
+OVERLAP = answer(
+    overlap_pct=Decimal | None,
+    funds=list[_FUND],  # type: ignore[valid-type]
+    positions=list[SharedPosition],
+    meta=part(pagination=OffsetPage),
+)
+
+
+def largest(call: Call) -> Response:
+    """The positions that funds opened, changed or closed in a quarter, the most dollars first."""
+    params = call.params
+    size, skipped = params["limit"], params["offset"]
+    with call.app.db.read() as tx:
+        fund = funds.quarter(tx, params["cik"], params["period"]) if params["cik"] is not None else None
+        period = fund.period if fund else params["period"] or moves.latest(tx)
+        if period is None:
+            raise ApiError("NOT_FOUND", "finapi has no 13F report.")
+        rows = moves.largest(tx, period, params["status"], fund, size, skipped)
+    meta = {"limit": size, "offset": skipped, "has_more": len(rows) > size}
+    told = {**meta, "changes": changes(fund) if fund else None}
+    return call.listed({"period": period, "moves": rows[:size], "meta": told}, meta)
+
+
+def overlap(call: Call) -> Response:
+    """What two funds hold alike at the end of a quarter."""
+    params = call.params
+    if len(params["ciks"]) != 2:
+        raise invalid_param("ciks", "An overlap is of two different managers.", expected="two CIKs")
+    place = {"limit": params["limit"], "offset": params["offset"]}
+    with call.app.db.read() as tx:
+        first = funds.quarter(tx, params["ciks"][0], params["period"])
+        other = funds.quarter(tx, params["ciks"][1], params["period"])
+        found = moves.overlap(tx, first, other)
+    page = paging(len(found.positions), **place)
+    told = [
+        {
+            "cik": f"{one.cik:010}",
+            "name": one.name,
+            "period": one.period,
+            "value_usd": one.value,
+            "shared_value_usd": value,
+            "shared_pct": funds.percent(value, one.value),
+        }
+        for one, value in ((first, found.value), (other, found.other_value))
+    ]
+    rows = found.positions[place["offset"] :][: place["limit"]]
+    members = {"overlap_pct": found.overlap_pct, "funds": told, "positions": rows}
+    return call.listed({**members, "meta": {"pagination": page}}, page)

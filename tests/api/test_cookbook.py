@@ -1,0 +1,109 @@
+"""The calls of docs/COOKBOOK.md, asked of a small market made by hand, with the figures that answer each question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi.accounts import users
+from finapi.app import App
+from finapi.edgar import ownership, submissions
+from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.filings import lists
+from finapi.market.insiders import store
+from finapi.market.prices import price_csv, prices
+from tests import thirteenf as made
+from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
+from tests.api.test_insider_windows import announced
+from tests.client import Client
+from tests.conftest import ACCOUNTS, NOW
+from tests.holdings import submission, take
+from tests.ownership_forms import ANN, BEN, form, owner, transaction
+
+BOOK = (Path(__file__).parents[2] / "docs" / "COOKBOOK.md").read_text(encoding="utf-8")
+CALLS = re.findall(r"^    GET (\S+)$", BOOK, flags=re.MULTILINE)
+APPLE = ("0000320193", "Apple Inc.", "AAPL")
+LIST = announced().decode().replace('"cik": "1234567"', '"cik": "320193", "sic": "3571"')
+TOLD = LIST.replace("0001234567", "0000320193").replace("Brook Lamps", "Apple").replace("2026-01-2", "2025-11-2")
+
+
+JUNE = ("06-30-2025", "2025-08-14")
+SEPTEMBER = ("09-30-2025", "2025-11-14")
+
+
+@pytest.fixture
+def api(make_app: Callable[..., App], tmp_path: Path) -> Client:
+    app = make_app(**ACCOUNTS, insider_per_minute_paid=1000)
+    berkshire = {"cik": "0001067983", "name": "Berkshire", "managers": ["Wick LLC"]}
+    baupost = {"cik": "0001061768", "name": "Baupost"}
+    funds = [
+        submission(1, (*JUNE, [(made.APPLE, 2_500, 10), (made.MICROSOFT, 5_000, 10)]), **berkshire),
+        submission(2, (*SEPTEMBER, [(made.APPLE, 3_750, 15), (made.MICROSOFT, 2_500, 5)]), **berkshire),
+        submission(3, (*JUNE, [(made.ALLY, 400, 10)]), **baupost),
+        submission(4, (*SEPTEMBER, [(made.APPLE, 250, 1)]), **baupost),
+    ]
+    take(app, tmp_path, TICKERS, SUBMISSIONS, MAPPING, *funds)
+    bought = transaction("P", "1000", "150", date="2025-11-10", after="2000")
+    sold = transaction("S", "10", "151", date="2025-11-11", after="990")
+    with app.db.write() as tx:
+        for number, (row, who) in enumerate(
+            [
+                (bought, owner(ANN, title="Chief Executive Officer")),
+                (transaction("P", "10", "150", date="2025-11-12", after="20"), owner(BEN, flags="director")),
+                (sold, owner(ANN, title="Chief Executive Officer")),
+            ],
+            1,
+        ):
+            accession = f"0000320193-25-{number:06}"
+            document = ownership.parse(form(row, period="2025-11-10", owners=(who,), issuer=APPLE), accession)
+            store.put(tx, document, FilingMetadata(accession, DOCUMENT, filed_at=f"2025-11-1{number + 2}"), NOW)
+        lists.put_submissions(tx, submissions.company(TOLD.encode(), "f"), NOW)
+        closes = b"Date,Close\n2025-11-10,100\n2025-11-11,103\n"
+        prices.put(tx, price_csv.parse(closes, "prices.csv", "prices.csv"), closes, "AAPL")
+        tx.run("bump_data_version")
+    return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
+
+
+def of(rows: list[dict[str, Any]], *names: str) -> list[list[Any]]:
+    return [[row[name] for name in names] for row in rows]
+
+
+def traded(answer: Any) -> list[Any]:
+    return [row["transaction_value"] for row in answer["data"]]
+
+
+def moved(answer: Any) -> list[list[Any]]:
+    return of(answer["moves"], "fund", "ticker", "flow_usd", "previous_value_usd", "pct_of_portfolio")
+
+
+# What each call answers, in the order of the book.
+ANSWERS: list[Callable[[Any], bool]] = [
+    lambda answer: traded(answer) == [1500, 150_000],
+    lambda answer: traded(answer) == [150_000],
+    lambda answer: [answer["data"][0]["outcome"][name] for name in ("return_1d", "days_to_earnings")] == [0.03, 17],
+    lambda answer: of(answer["data"], "percent_of_holding") == [[100], [100]],
+    lambda answer: traded(answer) == [150_000, 1500],
+    lambda answer: traded(answer) == [1510],
+    lambda answer: traded(answer) == [1510],
+    lambda answer: of(answer, "ticker", "insider_count", "total_value") == [["AAPL", 2, 151_500]],
+    lambda answer: of(answer, "cluster_type", "insider_count") == [["buy", 2]],
+    lambda answer: of(answer["data"], "group", "buy_value", "sell_value") == [["Manufacturing", 151_500, 1510]],
+    lambda answer: moved(answer) == [["Baupost", "AAPL", 250, 0, 100]],
+    lambda answer: moved(answer) == [["Baupost", None, -400, 400, 0]],
+    lambda answer: moved(answer) == [["Berkshire", "AAPL", 1250, 2500, 60]],
+    lambda answer: moved(answer) == [["Berkshire", "MSFT", -2500, 5000, 40]],
+    lambda answer: of(answer["holdings"], "ticker", "pct_of_portfolio") == [["AAPL", 60], ["MSFT", 40]],
+    lambda answer: [answer["overlap_pct"], *of(answer["positions"], "ticker")] == [60, ["AAPL"]],
+    lambda answer: of(answer["data"]["holders"], "cik") == [["0001061768"]],
+]
+
+
+@pytest.mark.parametrize(("path", "answers"), list(zip(CALLS, ANSWERS, strict=True)), ids=CALLS)
+def test_the_call_answers_its_question(api: Client, path: str, answers: Callable[[Any], bool]) -> None:
+    answer = api.get(path)
+    assert answer.status == 200, answer.body
+    assert answers(answer.json), answer.json

@@ -1,0 +1,113 @@
+"""Fund to fund: the largest moves of a quarter, overlaps, and what closed rows and other managers are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from finapi.accounts import users
+from finapi.app import App
+from finapi.web.routes import ROUTES
+from tests import holdings as ours
+from tests import thirteenf as made
+from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
+from tests.client import Client
+from tests.conftest import ACCOUNTS, NOW
+from tests.holdings import submission, take
+
+API = "/api/v1/form-13f"
+SHAPES = {route.path: route.schema for route in ROUTES if route.shape is not None}
+
+
+@pytest.fixture
+def api(make_app: Callable[..., App], tmp_path: Path) -> Client:
+    app = make_app(**ACCOUNTS)
+    numbered = made.row(made.ALLY, 80, 2, otherManager="1,7")
+    september = submission(2, ours.SEPTEMBER, extra=numbered, managers=["Wick LLC"])
+    shade = {"cik": made.OTHER_FUND, "name": "Shade Partners"}
+    june = submission(4, ("06-30-2025", "2025-08-12", [(made.MICROSOFT, 1_000, 2)]), **shade)
+    take(app, tmp_path, TICKERS, SUBMISSIONS, MAPPING, ours.june(), september, june, ours.others())
+    return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
+
+
+def shown(api: Client, path: str) -> Any:
+    answer = api.get(API + path)
+    assert answer.status == 200, answer.body
+    Draft202012Validator(SHAPES[API + path.partition("?")[0]]).validate(answer.json)
+    return answer.json
+
+
+def test_the_largest_moves_over_all_funds(api: Client) -> None:
+    closed = shown(api, "/moves?status=closed&period=2025-09-30")["moves"]
+    assert [(one["fund"], one["cusip"], one["flow_usd"]) for one in closed] == [
+        ("Shade Partners", made.MICROSOFT, -1000)
+    ]
+    told = ("shares", "previous_shares", "value_usd", "previous_value_usd", "previous_pct_of_portfolio")
+    assert [closed[0][name] for name in told] == [0, 2, 0, 1000, 100]
+    decreased = shown(api, "/moves?status=decreased")["moves"]
+    assert [(one["cusip"], one["flow_usd"], one["change_pct"]) for one in decreased] == [
+        (made.MICROSOFT, -2500, -50), (made.ALLY, -320, -80),
+    ]  # fmt: skip
+    (new,) = shown(api, "/moves")["moves"]
+    assert (new["fund"], new["ticker"], new["pct_of_portfolio"]) == ("Shade Partners", "AAPL", 100)
+
+
+def test_moves_come_in_pages_and_of_one_fund(api: Client) -> None:
+    one, two = (shown(api, f"/moves?status=decreased&limit=1&offset={first}") for first in (0, 1))
+    assert [page["meta"]["has_more"] for page in (one, two)] == [True, False]
+    assert one["moves"] + two["moves"] == shown(api, "/moves?status=decreased")["moves"]
+    assert shown(api, "/moves?status=decreased&cik=7654321")["moves"] == []
+    assert [row["flow_usd"] for row in shown(api, "/moves?status=increased&cik=1234567")["moves"]] == [1250]
+
+
+def test_overlap_is_the_smaller_share_of_each_security(api: Client) -> None:
+    answer = shown(api, "/overlap?ciks=1234567,7654321&period=2025-09-30")
+    # 3,750 of 6,330 dollars are Apple here, all of 250 there.
+    assert (answer["overlap_pct"], answer["meta"]["pagination"]["total"]) == (59.2417, 1)
+    assert [(one["name"], one["shared_pct"]) for one in answer["funds"]] == [
+        ("Lamp Capital LP", 59.2417), ("Shade Partners", 100),
+    ]  # fmt: skip
+    assert shown(api, "/overlap?ciks=1234567,7654321&period=2025-06-30")["overlap_pct"] == 63.2911
+
+
+def test_a_holding_names_its_other_managers_and_what_was_sold(api: Client) -> None:
+    rows = {one["cusip"]: one for one in api.get(f"{API}/fund/1234567").json["holdings"]}
+    assert (rows[made.ALLY]["other_managers"], rows[made.ALLY]["other_manager_names"]) == ("1,7", ["Wick LLC", None])
+    assert rows[made.APPLE]["previous_value_usd"] == 2500
+    (closed,) = api.get(f"{API}/fund/7654321?status=closed").json["holdings"]
+    assert (closed["value_usd"], closed["previous_value_usd"]) == (0, 1000)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "param"),
+    [
+        ("/moves?status=all", 400, "status"),
+        ("/moves?period=2025-09-29", 400, "period"),
+        ("/moves?cik=99", 404, None),
+        ("/moves?offset=-1", 400, "offset"),
+        ("/overlap", 400, "ciks"),
+        ("/overlap?ciks=1234567", 400, "ciks"),
+        ("/overlap?ciks=1234567,1234567", 400, "ciks"),
+        ("/overlap?ciks=1234567,7654321,9", 400, "ciks"),
+        ("/overlap?ciks=1234567,99", 404, None),
+        ("/overlap?ciks=1234567,x", 400, "ciks"),
+    ],
+)
+def test_refusals_name_the_parameter_and_cost_nothing(api: Client, path: str, status: int, param: str | None) -> None:
+    answer = api.get(API + path)
+    assert (answer.status, answer.headers["x-tokens-charged"]) == (status, "0"), answer.body
+    if param:
+        assert answer.json["details"]["param"] == param
+
+
+def test_nothing_held_is_not_found_and_a_quarter_without_reports_has_no_moves(api: Client, make_app: Any) -> None:
+    assert shown(api, "/moves?period=2024-12-31")["moves"] == []
+    first = shown(api, "/moves?cik=1234567&period=2025-06-30")
+    assert (first["moves"], first["meta"]["changes"]["reason"]) == ([], "previous_quarter_not_held")
+    empty = make_app(**ACCOUNTS)
+    asker = Client(empty, users.create(empty, "ann@example.com", "pro", NOW).api_key)
+    assert asker.get(API + "/moves").status == 404
