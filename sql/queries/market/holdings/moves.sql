@@ -18,8 +18,9 @@ ORDER BY abs(flow) DESC, positions.cik, positions.security_id
 LIMIT :limit OFFSET :offset
 
 -- name: moves_of_fund
+-- By the fund's own key: the index of all funds' moves, which this order must not ask for, holds every other's too.
 {move} AND positions.cik = :cik
-ORDER BY abs(flow) DESC, positions.cik, positions.security_id
+ORDER BY +abs(flow) DESC, positions.cik, positions.security_id
 LIMIT :limit OFFSET :offset
 
 -- name: shared_positions
