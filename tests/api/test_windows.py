@@ -111,10 +111,11 @@ def test_transactions_of_an_insider_without_a_date_are_in_no_span_of_days(
 def test_a_summary_says_how_many_trades_it_leaves_out_for_lack_of_a_date(api: Client) -> None:
     answer = get(api, "/summary/by-ticker/BRK-B")
     assert answer["data"]["total_transactions"] == 3
-    assert answer["meta"] == {**UNUSED, "filed_at_days": 7, "days": None, "undated_left_out": 1}
+    unused = UNUSED | dict.fromkeys(("from_date", "to_date", "filed_from", "filed_to", "quarter"))
+    assert answer["meta"] == {**unused, "filed_at_days": 7, "days": None, "undated_left_out": 1}
     answer = get(api, "/summary/by-ticker/BRK-B", days=12)
     assert answer["data"]["total_transactions"] == 4
-    assert answer["meta"] == {**UNUSED, "transaction_days": 12, "days": 12, "undated_left_out": 1}
+    assert answer["meta"] == {**unused, "transaction_days": 12, "days": 12, "undated_left_out": 1}
     assert get(api, "/summary/by-ticker/BRK-B", filed_at_days=36500)["meta"]["undated_left_out"] == 0
 
 
@@ -211,8 +212,12 @@ def demo() -> Iterator[Client]:
     app.db.close()
 
 
-# What needs purchases in the market, or several insiders of one company: the demo's forms have neither.
-NOT_IN_THE_DEMO = {"get_insiders_clusters", "get_insiders_transactions_top"}
+# What needs purchases in the market, or several insiders of one company: the demo's forms have neither. What compares
+# quarters or funds: the demo has one quarter of each fund, and no two of the same.
+NOT_IN_THE_DEMO = {
+    *("get_insiders_clusters", "get_insiders_transactions_top"),
+    *("get_form_13f_moves", "get_form_13f_overlap"),
+}
 LISTS = [name for name, one in sorted(ROUTE_OF.items()) if one.lists and one.method == "GET" and one.auth == "key"]
 
 

@@ -231,17 +231,19 @@ def _bounded(call: Call, filed_days: str = "filed_at_days", *, of_all: bool = Tr
     """The call, and what it narrows transactions to: of all companies not more than :data:`MAX_SUMMED` days.
 
     Where days of transactions alone are counted back from today, those of filing are as many: what was traded in them
-    was filed in them.
+    was filed in them. Where the host has no default windows (:meth:`Route.without_default_windows`) all of its few
+    transactions are summed when no days are given.
     """
     given = call.params
+    windows = (*(one.name for one in filters.ABSOLUTE), "transaction_days", filed_days)
     if of_all and given["transaction_days"] is not None and given[filed_days] is None:
         call = replace(call, params={**given, filed_days: min(given["transaction_days"], MAX_SUMMED)})
     narrow = filters.of(call)
     narrow = narrow._replace(since=max(narrow.since, filters.since(call.now, call.params[filed_days])))
-    if of_all and filters.span(call.now, narrow) > MAX_SUMMED:
-        name = next((one.name for one in filters.ABSOLUTE if given[one.name] is not None), filed_days)
+    asked = next((name for name in windows if given[name] is not None), None)
+    if of_all and asked is not None and filters.span(call.now, narrow) > MAX_SUMMED:
         said = f"Sums over all companies are of at most {MAX_SUMMED} days, of filing or of transactions."
-        raise invalid_param(name, said, expected=f"at most {MAX_SUMMED} days")
+        raise invalid_param(asked, said, expected=f"at most {MAX_SUMMED} days")
     return call, narrow
 
 

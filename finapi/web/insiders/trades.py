@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from finapi.core import days
 from finapi.core.errors import invalid_param
@@ -70,7 +70,7 @@ class TradeOutcome(TypedDict):
 class TransactionInList(InsiderTransaction):
     """A transaction as lists have it."""
 
-    outcome: Annotated[TradeOutcome | None, "Where `include_outcome` is true."]
+    outcome: NotRequired[Annotated[TradeOutcome, "With `include_outcome`."]]
 
 
 TRADES = answer(data=list[TransactionInList], meta=windowed(pagination=InsiderPaging, **filters.DAYS))
@@ -128,11 +128,11 @@ def _listed(call: Call, find: Callable[[Transaction, TradeFilters], IdPage], *, 
     return call.rows(rows, {"pagination": filters.pagination(call, page), **windows})
 
 
-def _rows(tx: Transaction, call: Call, page: IdPage, insider: int | None = None) -> list[TransactionInList]:
+def _rows(tx: Transaction, call: Call, page: IdPage, insider: int | None = None) -> Sequence[InsiderTransaction]:
     """The rows of a page, each with its outcome where that is asked for."""
     rows = trades.objects(tx, page.ids, insider=insider, collapse=call.params["collapse_joint_filers"])
     if not call.params["include_outcome"]:
-        return [{**row, "outcome": None} for row in rows]
+        return rows
     dated = [(row, row["transaction_date"]) for row in rows]
     became = returns.after(tx, [(row["ticker"], day) for row, day in dated if row["ticker"] and day])
     earnings = trades.next_earnings(tx, [(row["issuer_cik"], day) for row, day in dated if day])
