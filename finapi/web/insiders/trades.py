@@ -136,7 +136,7 @@ def _rows(tx: Transaction, call: Call, page: IdPage, insider: int | None = None)
     dated = [(row, row["transaction_date"]) for row in rows]
     became = returns.after(tx, [(row["ticker"], day) for row, day in dated if row["ticker"] and day])
     earnings = trades.next_earnings(tx, [(row["issuer_cik"], day) for row, day in dated if day])
-    return [{**row, "outcome": _outcome(row, became, earnings)} for row in rows]
+    return [TransactionInList(**row, outcome=_outcome(row, became, earnings)) for row in rows]
 
 
 def _outcome(
