@@ -300,6 +300,7 @@ def triples() -> list[tuple[str, str, str]]:
     return chance.sample(every, 15)
 
 
+@pytest.mark.slow
 def test_pages_are_what_a_filter_over_all_rows_gives(api: Client, market: App, monkeypatch: pytest.MonkeyPatch) -> None:
     made_up(market)
     everything = []

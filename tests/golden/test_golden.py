@@ -77,6 +77,7 @@ def test_every_route_is_asked(today: Any) -> None:
 
 
 @needs_edgar
+@pytest.mark.slow
 def test_every_route_answers_well_somewhere(today: Any) -> None:
     well: set[str | None] = set()
     for data_set in answers.DATA_SETS:

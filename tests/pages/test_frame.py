@@ -97,7 +97,7 @@ def test_our_scripts_are_small() -> None:
 
 def test_a_page_names_its_static_files_by_their_content(public: Client) -> None:
     named = re.findall(r'(?:href|src)="(/static/[^"]+)"', public.get("/").body.decode())
-    assert named == [static.url(name) for name in ("style.css", "favicon.svg", "search.js", "live.js")]
+    assert named == [static.url(name) for name in ("style.css", "favicon.svg", "search.js", "copy.js", "live.js")]
 
 
 # ---- who sees what

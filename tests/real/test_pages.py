@@ -337,6 +337,14 @@ def test_a_visitor_becomes_a_member_and_replaces_the_key(demo: Running, tmp_path
         assert "Nothing was spent yet." in page.text("main")
         old = key()
         assert status(old) == 200
+        if scripts:
+            page.click("details summary")
+            grant = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"], "origin": demo.url}
+            page.driver.execute_cdp_cmd("Browser.grantPermissions", grant)
+            page.click("details .copy")
+            eventually(lambda: page.text("details .copy") == "Copied", 20)
+            copied = {"expression": "navigator.clipboard.readText()", "awaitPromise": True}
+            assert page.driver.execute_cdp_cmd("Runtime.evaluate", copied)["result"]["value"] == old
         page.presses("form[action$=rotate-key] button")
         assert page.text("[role=status]") == "The key is new. The old one no longer works."
         assert [status(old), status(key())] == [401, 200]

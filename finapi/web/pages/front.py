@@ -48,7 +48,7 @@ def show(call: Call) -> Response:
             "is marked with a reason.", class_="lead",
         ),
         config.pages != "off" and search_form(), _held(call), config.pages == "public" and _newest(call),
-        _calls(call), search=False, scripts=("live.js",) if config.pages == "public" else (),
+        _calls(call), search=False, scripts=("copy.js", *(("live.js",) if config.pages == "public" else ())),
     )  # fmt: skip
 
 

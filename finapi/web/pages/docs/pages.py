@@ -80,7 +80,7 @@ def _shown(call: Call, text: str, name: str, one: Operation | None = None) -> Re
         h.h1(inline(title)),
         one and _try_it(call, one),
         markdown(body),
-        scripts=("try.js",) if one else (),
+        scripts=("try.js", "copy.js") if one else ("copy.js",),
     )
 
 

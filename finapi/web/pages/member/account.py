@@ -108,7 +108,14 @@ def _page(call: Call, place: str, user: Any, *body: Html | None) -> Response:
     head = h.header(h.h1(PLACES[place]), h.p(user["email"], class_="quiet"), class_="subject")
     said = done and h.p(done[2], role="status", class_="note")
     made = frame.page(
-        call, PLACES[place], head, h.nav(links, class_="tabs", aria_label="Account"), said, *body, wide=True
+        call,
+        PLACES[place],
+        head,
+        h.nav(links, class_="tabs", aria_label="Account"),
+        said,
+        *body,
+        wide=True,
+        scripts=("copy.js",),
     )
     made.headers["Cache-Control"] = "no-store"
     return made
