@@ -331,3 +331,17 @@ def test_two_grants_of_one_title_are_two_positions() -> None:
         forms.transaction("M", "10", None, derivative="3.5", after="40"),
     )
     assert [one.amount for one in positions.of(told.rows)] == ["90", "40"]
+
+
+def test_shares_behind_a_derivative_that_is_held_stand_for_its_amount() -> None:
+    (row,) = form(forms.transaction("M", "10", None, derivative="2.5", after=None)).rows
+    row = row._replace(underlying_shares="300")
+    assert [one.amount for one in positions.of([row])] == [None]
+    assert [one.amount for one in positions.of([row._replace(transaction=False)])] == ["300"]
+
+
+@pytest.mark.parametrize(
+    ("day", "number"), [(None, 0), ("1969-12-31", 0), ("1970-01-01", 0), ("1970-01-02", 1), ("2026-01-31", 20484)]
+)
+def test_days_are_counted_from_1970(day: str | None, number: int) -> None:
+    assert positions.day_number(day) == number

@@ -53,6 +53,13 @@ def test_a_few_cheap_shares_overrule_nothing() -> None:
     assert unit(rows=rows).rule == "dollars:filing_date"
 
 
+def test_six_tenths_of_the_rows_and_of_the_value_are_most() -> None:
+    cheap, fair = (1_000, 10_000), (1_000, 10)
+    assert unit(rows=[cheap] * 6 + [fair] * 4).rule == "thousands:implied_price"
+    assert unit(rows=[cheap] * 5 + [(100, 1)] * 4).rule == "dollars:filing_date"
+    assert unit(rows=[cheap] * 7 + [(1_600, 16)] * 3).rule == "dollars:filing_date"  # 59 % of the value
+
+
 def test_without_a_filing_date_the_signature_decides_and_then_the_quarter() -> None:
     assert unit(filed_at=None, signed="2023-05-31", period="2020-12-31").rule == "dollars:signature_date"
     assert (

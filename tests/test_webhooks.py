@@ -459,6 +459,24 @@ def test_nobody_sees_or_sends_what_is_anothers(app: App, user: users.NewUser) ->
     assert caught.value.code == "NOT_FOUND"
 
 
+def test_a_test_goes_to_the_address_given_or_the_accounts(
+    app: App, user: users.NewUser, dispatcher: Dispatcher
+) -> None:
+    def test(url: str | None) -> dict[str, Any]:
+        return dict(webhooks.test(app, user.id, url, app.clock.now(), lambda tx, made: made))
+
+    with pytest.raises(ApiError, match="url is required: the account has no webhook_url"):
+        test(None)
+    with receiver(status(200)) as there:
+        assert test(there.url)["url"] == there.url
+        with app.db.write() as tx:
+            tx._connection.execute("UPDATE users SET webhook_url = ?", [there.url + "own"])
+        assert test(None)["url"] == there.url + "own"
+        dispatcher.settle(5)
+    done = iso(app.clock.now())
+    assert [(one["delivered_at"], one["dropped_at"]) for one in deliveries(app, user)] == [(done, None)] * 2
+
+
 def test_deliveries_are_listed_newest_first_page_by_page(app: App, user: users.NewUser) -> None:
     made = [enqueue(app, user, "https://example.com/", str(number)) for number in range(5)]
     with app.db.read() as tx:
