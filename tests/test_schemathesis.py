@@ -45,6 +45,8 @@ OF_THE_DATA = {
     ("post_insiders_query", "sort"),
     ("post_insider_module_api_insiders_query", "sort"),
 }
+# Filters that want a window beside them where they are asked of all companies.
+OF_A_WINDOW = {"min_shares", "max_shares", "min_percent", "max_percent", "earnings_within"}
 # What a table is refused with, where JSON is not.
 OF_TABLES = {"limit", "size", "template"}
 
@@ -241,6 +243,8 @@ def untold(case: Any, response: Any) -> bool:
     media = operation.get("requestBody", {}).get("content", {}).get("application/json", {"schema": {}})
     schemas |= media["schema"].get("properties", {})
     table = isinstance(case.query, dict) and case.query.get("format") in ("csv", "ndjson")
+    if name in OF_A_WINDOW and "transactions" in operation["operationId"]:
+        return True
     if (operation["operationId"], name) in OF_THE_DATA or (table and name in OF_TABLES):
         return True
     schema = schemas.get(name, {})

@@ -223,8 +223,8 @@ def _body(route: Route) -> dict[str, Any]:
     if required:
         schema["required"] = required
     for field in (field for field in fields if field.instead_of):
-        # Where both are missing or hold nothing it does not fit.
-        none: Any = {"maxItems": 0} if field.kind == "words" else False
+        # Where both are missing or hold nothing it does not fit. Some generators read no schema that is a boolean.
+        none: Schema = {"maxItems": 0} if field.kind == "words" else {"not": {}}
         schema["not"] = {"properties": {field.name: none, field.instead_of: none}}
     shown = {field.name: _example(field) for field in fields if field.required or field.example != ""}
     described = f"A JSON object of at most {route.body_limit:,} bytes."
