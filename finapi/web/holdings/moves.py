@@ -25,7 +25,16 @@ MOVES = answer(
     period=Date, moves=list[FundMove], meta=part(limit=int, offset=int, has_more=bool, changes=KnownChanges | None)
 )
 OVERLAP_PARAMS = (
-    Param("ciks", "words", each="cik", required=True, help="The CIKs of two managers.", example="1067983,1894188"),
+    Param(
+        "ciks",
+        "words",
+        each="cik",
+        required=True,
+        least=2,
+        most=2,
+        help="The CIKs of two managers.",
+        example="1067983,1894188",
+    ),
     Param("period", "quarter", help="End of a quarter, by default of each one's latest.", example="2026-03-31"),
     limit(50, 500),
     OFFSET,
