@@ -274,6 +274,8 @@ def _schema(param: Param) -> Schema:
         words = array(enum(*allowed) if allowed else _TYPES.get(param.each, plain))
         least = param.least or (0 if body else 1)
         bounds = {"maxItems": param.most or MAX_WORDS, **({"minItems": least} if least else {})}
+        if least > 1:  # repeats count once
+            bounds["uniqueItems"] = True
         return words if body and allowed else words | bounds
     if param.kind == "boolean" and allowed:
         return {"type": "boolean", "enum": [word == "true" for word in allowed]}
