@@ -11,13 +11,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from finapi.core import master_secrets, passwords
-from finapi.core.cache import Cache, Throttled
+from finapi.core.cache import Cache
 from finapi.core.clock import Clock, SystemClock, iso
 from finapi.core.config import Config
-from finapi.core.errors import UsageError
+from finapi.core.errors import StoreFailing, UsageError
 from finapi.core.limits import Expense, Limit, Limiter, Pace
 from finapi.core.lockout import Lockouts
 from finapi.core.master_secrets import Keyring
@@ -31,8 +31,11 @@ from finapi.net.mail import Post, Transport
 from finapi.net.outbound import Outbound, Reach
 from finapi.store import backup, sandbox
 from finapi.store.datadir import DATABASE
-from finapi.store.db import Database, Row, migrations
+from finapi.store.db import Database, Failed, Row, migrations
 from finapi.store.sandbox import Budget, Sandbox
+
+if TYPE_CHECKING:
+    from finapi.store.postgres import Postgres
 
 log = logging.getLogger("finapi.store")
 
@@ -46,8 +49,11 @@ BOOK_BYTES, FACT_BYTES = 48 * 1024 * 1024, 900
 ANSWER_BYTES = 500  # that a kept answer takes beside its body
 SCREENED_BYTES = 8 * 1024 * 1024
 CALLERS = 10_000
+NOBODY = 1_000
 
 UPGRADE_COPIES = 2  # of the database before its schema changed
+
+MOVED = "accounts-moved"  # the file that says where accounts are, when they were moved away
 
 GIVE_UP = "put it back, or give them up with: finapi serve --new-secrets (their owners are told by mail)"
 
@@ -82,8 +88,6 @@ class App:
     sandbox: Sandbox
     # Answers above a megabyte, while they are made and until they are sent or in a file.
     large: Turns
-    # How much is held, by kind.
-    held: Throttled[Mapping[str, Any]]
     metrics: Metrics = field(default_factory=Metrics)
     # Requests to EDGAR, by the server's own poller and by a poll that is handed to it.
     edgar: Pace = field(default_factory=Pace)
@@ -92,14 +96,29 @@ class App:
     kept_debits: deque[int] = field(default_factory=deque)
     # Refunds that could not be written: the debit's row, the reason and the status of each.
     late_refunds: deque[tuple[Mapping[str, Any], str, int]] = field(default_factory=deque)
-    # Who calls with which key, by the key's fingerprint, until anything but the ledger is written.
-    callers: Cache = field(default_factory=lambda: Cache(CALLERS, lambda caller: 1 if caller else CALLERS))
+    # Who calls with which key, by the key's fingerprint, until anything but the ledger is written; who called before
+    # that, while accounts cannot be reached.
+    callers: Cache = field(
+        default_factory=lambda: Cache(CALLERS, lambda caller: 1 if caller else CALLERS, (StoreFailing,))
+    )
+    # Keys of nobody, apart: keys that are made up push out no caller's.
+    nobody: Cache = field(default_factory=lambda: Cache(NOBODY, lambda caller: 1))
     # Facts of companies arranged for series, by what they take.
     books: Cache = field(default_factory=lambda: Cache(BOOK_BYTES, lambda book: len(book) * FACT_BYTES))
     # Pages that are the same for everybody.
     pages: Cache = field(default_factory=lambda: Cache(PAGE_BYTES, lambda page: len(page.body) + ANSWER_BYTES))
     # Latest years of companies that are not kept as rows yet.
     screened: Cache = field(default_factory=lambda: Cache(SCREENED_BYTES, len))
+
+    @property
+    def accounts(self) -> Database:
+        """The store of accounts and what they are told; ``db`` is that of market data. No transaction has both."""
+        return self.db.accounts
+
+    @property
+    def written(self) -> int:
+        """How often either store was written, but for what calls cost: it never falls."""
+        return self.db.written + self.accounts.written
 
 
 def in_memory(
@@ -129,8 +148,9 @@ def on_disk(config: Config, clock: Clock | None = None, *, new_secrets: bool = F
     where = config.smtp_url if config.mail_directory is None else f"dir:{config.mail_directory}"
     clock = clock or SystemClock()
     try:
+        find_accounts(config, db)
         if master_secrets.missing(config) and not new_secrets:
-            with db.read() as tx:
+            with db.accounts.read() as tx:
                 dead = lost(tx.all("made_with_secrets", now=iso(clock.now())))
             if dead:
                 raise UsageError(f"{master_secrets.file_of(config)} is missing, which made {dead}: {GIVE_UP}")
@@ -138,6 +158,40 @@ def on_disk(config: Config, clock: Clock | None = None, *, new_secrets: bool = F
     except BaseException:
         db.close()
         raise
+
+
+def find_accounts(config: Config, db: Database) -> None:
+    """Open the database that ``accounts_url`` names, if one is, as the accounts of ``db``.
+
+    UsageError where accounts were moved away from what would be opened, or were not moved to it.
+    """
+    moved = config.data_dir / MOVED
+    if config.accounts_url:
+        db.accounts = store = elsewhere(config.accounts_url)
+        if store.moved_to is not None:
+            raise UsageError(f"accounts were moved from there to {store.moved_to}")
+        if not moved.exists() and _are_in(db) and not _are_in(db.accounts):
+            raise UsageError("accounts are in the data directory; they are moved by finapi move --to postgresql://...")
+    elif moved.exists():
+        place = moved.read_text("utf-8").strip()
+        raise UsageError(f"accounts are in {place}: set accounts_url, or bring them back by finapi move --to file")
+
+
+def elsewhere(url: str) -> Postgres:
+    """The store of accounts at a URL; UsageError where it cannot be opened."""
+    try:
+        from finapi.store.postgres import Postgres
+    except ImportError as error:
+        raise UsageError(f"accounts_url needs psycopg ({error}): pip install 'finapi[postgres]'") from None
+    try:
+        return Postgres(url)
+    except Failed as error:
+        raise UsageError(f"accounts_url cannot be opened: {error}") from None
+
+
+def _are_in(store: Database) -> bool:
+    with store.glance() as tx:
+        return bool(tx.value("any_user_or_invite"))
 
 
 def _copy_before_upgrade(config: Config, path: Path) -> None:
@@ -217,7 +271,6 @@ def _app(
             config.turn_wait,
             seats=seats,
         ),
-        held=Throttled(time.monotonic),
     )
 
 

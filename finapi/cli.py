@@ -7,7 +7,6 @@ Exit status: 0 done, 1 not all done, 2 a mistake in the words or the settings. E
 from __future__ import annotations
 
 import argparse
-import difflib
 import io
 import logging
 import os
@@ -30,7 +29,7 @@ from finapi.core.errors import ApiError, ParseError, UsageError
 from finapi.store import datadir
 from finapi.store.datadir import Say
 from finapi.store.db import Failing
-from finapi.verbs import VERBS, Verb, one_line
+from finapi.verbs.table import VERBS, Verb, one_line
 
 
 class _Parser(argparse.ArgumentParser):
@@ -123,14 +122,14 @@ def perform(app: App, words: list[str], directory: str, stdin: str, say: Say) ->
     try:
         # argparse would print it here, and leave.
         if {"--help", "-h", "--version"} & set(words):
-            raise UsageError("help is not handed to a server")
+            raise UsageError("help cannot be run through a server")
         args = _parser(words).parse_args(words)
         given = sorted(name[4:] for name in vars(args) if name.startswith("set_") and name != "set_data_dir")
         if given:
             raise UsageError(f"a running server has settings of its own; start it with {', '.join(given)}")
         verb: Verb = args.verb
         if verb.work is None:
-            raise UsageError(f"{args.name} cannot be handed to a server")
+            raise UsageError(f"{args.name} cannot be run through a server")
         args.stdin = stdin
         args.handed_over = True
         return verb.work(app, args, directory, say)
@@ -185,18 +184,22 @@ def _say(stream: datadir.Stream, text: str) -> None:
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of a command line; verbs that it does not name have nothing but their line of help."""
+    """The parser of a command line; verbs that it does not begin with have nothing but their line of help."""
     parser = _Parser(prog="finapi", description="Market data derived from SEC filings, over HTTP.")
     parser.add_argument("--version", action="version", version=f"finapi {__version__}")
     parser.words = words
     verbs = parser.add_subparsers(dest="name", required=True, metavar="VERB", parser_class=_Parser)
-    for name, verb in VERBS.items():
-        if name not in words:
+    for name in words[:1] if words and words[0] in VERBS else VERBS:
+        verb = VERBS[name]
+        if name not in words[:1]:
             verbs.add_parser(name, help=verb.help)
             continue
         # One page has all of them, and every verb takes them.
         shown = [setting.name for setting in fields(Config)] if name == "config" else ["data_dir", *verb.settings]
-        common = _settings(tuple(shown))
+        # argparse takes a beginning for the option, where it is of one alone.
+        begun = tuple(word.partition("=")[0] for word in words if word.startswith("--"))
+        given = [one.name for one in fields(Config) if begun and _option(one.name).startswith(begun)]
+        common = _settings(tuple(shown), tuple(given))
         more = None if name == "config" else "Every other setting is an option too: finapi config --help."
         one = verbs.add_parser(name, help=verb.help, description=verb.help, parents=[common], epilog=more)
         verb.declare(one, common)
@@ -205,14 +208,14 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 
 
 @cache
-def _settings(shown: tuple[str, ...]) -> _Parser:
-    """The settings as options; the help tells of those that are ``shown``."""
+def _settings(shown: tuple[str, ...], given: tuple[str, ...]) -> _Parser:
+    """The settings as options: those that are ``given``, and ``shown``, which the help tells of."""
     common = _Parser(add_help=False)
     group = common.add_argument_group("settings (also FINAPI_NAME in the environment, or name in a TOML file)")
     group.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help="TOML file of settings")
     for setting in fields(Config):
         # A secret on a command line is read by everybody who can list processes.
-        if not setting.metadata["secret"]:
+        if not setting.metadata["secret"] and setting.name in {*shown, *given}:
             group.add_argument(
                 _option(setting.name),
                 metavar="VALUE",
@@ -246,7 +249,9 @@ def _suggestion(message: str, options: Sequence[str]) -> str:
         word, known = option[1], list(options)
     else:
         return ""
-    close = difflib.get_close_matches(word, known, 1, 0.7)
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, known, 1, 0.7)
     return f" (did you mean {close[0]}?)" if close else ""
 
 

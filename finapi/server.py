@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import resource
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from finapi.core.background import running as workers_running
 from finapi.core.clock import Clock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.delivery import events, sniper, webhooks
+from finapi.delivery import events, outbox, sniper, webhooks
 from finapi.delivery.dispatch import Dispatcher
 from finapi.feeds.connections import LINGERING
 from finapi.feeds.loop import Feeds
@@ -38,6 +39,9 @@ log = logging.getLogger("finapi.server")
 
 # For attempts that are under way at a stop: with the calls' drain_timeout less than the 10 s of CONTRACT 12.
 WEBHOOK_DRAIN = 2.0  # seconds
+
+# For the lock of a process that has just died to be taken from it.
+ELECTION_SECONDS = 5.0
 
 CHECK_SECONDS = 1.0  # that checks under way are given to end at a stop; one that hangs ends with the process
 MAIL_SECONDS = 1.0  # between looks at the mail queue
@@ -83,6 +87,8 @@ def running(
     threading.stack_size(STACK)
     config = _within(config, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     with opened(config, clock, new_secrets=new_secrets) as opened_app, ExitStack() as unless_it_starts:
+        if not opened_app.accounts.elect(ELECTION_SECONDS, lambda: os.kill(os.getpid(), signal.SIGTERM)):
+            raise UsageError("another finapi works on these accounts; stop it first")
         application = WsgiApp(opened_app)
         # Before anything is prepared: a first start that cannot listen has not been one.
         feeds = Feeds(opened_app, application.error_response)
@@ -122,7 +128,9 @@ def _workers(app: App) -> list[Worker]:
     return [
         *([backup] if app.config.backup_dir else []),
         Worker("close-debits", lambda: billing.close_kept(app)),
+        *([Worker("refund-debits", lambda: billing.refund_step(app))] if app.accounts is not app.db else []),
         Worker("archive-ledger", lambda: archive.step(app)),
+        Worker("outbox", lambda: outbox.step(app)),
         Worker("prune", lambda: _prune_step(app)),
         Worker("latest-years", lambda: _latest_years_step(app)),
         Worker("sniper", lambda: sniper.advance(app, app.clock.now())),
@@ -163,7 +171,7 @@ def _webhooks(app: App) -> Iterator[Worker]:
     broken_off = dispatcher.recover()
     if broken_off:
         log.warning("%d webhook attempts that were broken off are made again", broken_off)
-    app.db.listen(webhooks.TOPIC, worker.wake)
+    app.accounts.listen(webhooks.TOPIC, worker.wake)
     try:
         with workers_running([worker]):
             yield worker

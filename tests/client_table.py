@@ -1,19 +1,29 @@
-"""Writes the table of calls of the Python client from the route table: ``python -m tests.client_table``."""
+"""Writes the Python client's table of calls and their types: ``python -m tests.client_table``."""
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 from finapi.web import openapi
 from finapi.web.routes import ROUTES
+from tests import client_types
 
 TABLE = Path(__file__).parents[1] / "finapi" / "client" / "operations.json"
 
 
-def table() -> str:
-    """The table as it is to be, a call a line."""
+def files() -> dict[Path, str]:
+    """What each file is to hold."""
     document = openapi.document("", ROUTES)
+    made = table(document)
+    types, times = client_types.types(document, {name: row[4] for name, row in json.loads(made).items()})
+    return {TABLE: made, client_types.TYPES: types, client_types.TIMES: times}
+
+
+def table(document: dict[str, Any]) -> str:
+    """The table, a call a line."""
     routes = {(route.method, route.path): route for route in ROUTES}
     lines = []
     for path, item in document["paths"].items():
@@ -41,4 +51,6 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    TABLE.write_text(table(), "utf-8")
+    argparse.ArgumentParser(prog="python -m tests.client_table", description=__doc__).parse_args()
+    for file, text in files().items():
+        file.write_text(text, "utf-8")

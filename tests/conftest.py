@@ -69,6 +69,18 @@ def make_app(clock: FixedClock) -> Iterator[Callable[..., App]]:
 
 
 @pytest.fixture
+def copied(make_app: Callable[..., App]) -> Callable[..., App]:
+    """Makes Apps that hold what another does, which a module stores once."""
+
+    def copy(other: App, **settings: object) -> App:
+        app = make_app(**settings)
+        other.db._writer.backup(app.db._writer)
+        return app
+
+    return copy
+
+
+@pytest.fixture
 def app(make_app: Callable[..., App]) -> App:
     return make_app()
 

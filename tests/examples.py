@@ -6,6 +6,7 @@ operation, their lists cut short and their secrets masked. Clock, ids and random
 
 from __future__ import annotations
 
+import argparse
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -122,6 +123,7 @@ def _cut(value: Any, schema: Schema, masks: dict[str, str]) -> Any:
 
 def main() -> None:
     """Write the file."""
+    argparse.ArgumentParser(prog="python -m tests.examples", description=__doc__).parse_args()
     examples = made()
     FILE.write_text(written(examples), "utf-8")
     print(f"{FILE.name}: {len(examples)} operations, {FILE.stat().st_size} bytes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -75,4 +76,5 @@ def picture() -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m tests.floor_plan", description=__doc__).parse_args()
     Path(PICTURE).write_text(picture(), encoding="utf-8")

@@ -14,7 +14,7 @@ from finapi.accounts import archive, billing, recovery, users
 from finapi.app import App
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
-from finapi.delivery import events, sniper, webhooks
+from finapi.delivery import events, outbox, sniper, webhooks
 from finapi.delivery.dispatch import Dispatcher
 from finapi.delivery.webhooks import Receiver, WebhookEvent
 from finapi.market.documents.identify import Given
@@ -59,9 +59,10 @@ class Year:
     def event(self) -> None:
         """An event of a feed."""
         with self.app.db.write() as tx:
-            data = {"accession_number": f"0000320193-25-{next(self.numbers):06}", "form_type": "4", "ticker": "AAPL"}
+            accession = f"0000320193-25-{next(self.numbers):06}"
+            data = {"accession_number": accession, "form_type": "4", "ticker": "AAPL"}
             now, about = self.clock.now(), events.About(("AAPL",))
-            events.record(tx, "insider_transaction", now=now, occurred_at=iso(now), about=about, data=data)
+            outbox.event(tx, now, accession, "insider_transaction", occurred_at=iso(now), about=about, data=data)
 
     def delivery(self, url: str = "https://hooks.example.com/a") -> None:
         """A webhook."""

@@ -26,6 +26,7 @@ NEEDED = 0.9
 SLOWEST = 10  # times the seconds of the unchanged code: an endless loop
 
 ACCOUNT, METERING = "tests/api/test_account.py", "tests/api/test_metering.py"
+SERIES = "tests/test_series.py tests/test_derivations.py tests/api/test_timeseries_api.py"
 
 # Each module and the tests that are to notice.
 TESTS = {
@@ -35,7 +36,8 @@ TESTS = {
     "accounts/plans": "tests/test_plans.py tests/test_own_accounts.py " + ACCOUNT,
     "delivery/sniper": "tests/test_sniper.py tests/api/test_sniper_api.py",
     "delivery/webhooks": "tests/test_webhooks.py tests/test_receivers.py tests/api/test_user.py " + ACCOUNT,
-    "market/financials/periods": "tests/test_series.py tests/test_derivations.py tests/api/test_timeseries_api.py",
+    "market/financials/periods": f"tests/test_periods.py {SERIES}",
+    "market/financials/fact_book": SERIES,
     "market/holdings/value_units": "tests/test_value_units.py tests/test_holdings.py",
     "market/holdings/positions": "tests/test_positions.py tests/test_holdings.py tests/api/test_form13f_api.py",
     "market/insiders/positions": "tests/test_insider_rules.py tests/api/test_insiders_api.py",

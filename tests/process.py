@@ -29,16 +29,6 @@ ROOT = Path(__file__).parents[1]
 COMMAND = [sys.executable, "run.py"]
 SECONDS = 30.0  # longer than anything here takes on a busy machine
 
-# Runs the command behind its first argument and writes the most memory that it held, in KiB, to that file.
-# In between, because a child starts with the peak of the process that it was forked from.
-MEASURE = """
-import os, subprocess, sys
-process = subprocess.Popen(sys.argv[2:])
-_, status, used = os.wait4(process.pid, 0)
-open(sys.argv[1], "w").write(str(used.ru_maxrss))
-os._exit(os.waitstatus_to_exitcode(status))
-"""
-
 
 @dataclass(frozen=True)
 class Finished:
@@ -83,16 +73,24 @@ def environment(**settings: str) -> dict[str, str]:
     return {**kept, **settings}
 
 
-# A process that has imported all of finapi, and becomes a command by forking: it is spared the import, which is most
-# of what a short command does. Its standard streams are the files that come with the words.
+# A process that has imported all of finapi, and becomes a command by forking: it is spared the import and what is made
+# once in a process, which is most of what a short command does. Its standard streams are the files that come with the
+# words. What is told of it is its exit status, and the most memory that it held in KiB: "5" leaves its parent's out.
 FORKING = """
-import json, os, socket, sys, traceback
-import finapi.server, finapi.market.intake.ingest, finapi.web.wsgi, argon2, jwt
+import importlib, json, os, pkgutil, socket, sys, traceback
+import argon2, jwt, finapi
 from finapi.cli import main
-from finapi.verbs import VERBS
+from finapi.market.financials import metrics
+from finapi.store import db
+for found in pkgutil.walk_packages(finapi.__path__, "finapi."):
+    # psycopg is not everywhere, and no command without accounts_url loads it.
+    if not found.name.startswith(("finapi.testing", "finapi.__main__", "finapi.store.postgres")):
+        importlib.import_module(found.name)
+metrics.mapping()
+db.empty()
 door = socket.socket(fileno=int(sys.argv[1]))
 while True:
-    said, files, _, _ = socket.recv_fds(door, 1_000_000, 3)
+    said, files, _, _ = socket.recv_fds(door, 100_000, 3)
     if not said:
         break
     child = os.fork()
@@ -101,7 +99,11 @@ while True:
         for number, file in enumerate(files):
             os.dup2(file, number)
         try:
-            status = main(json.loads(said))
+            with open("/proc/self/clear_refs", "w") as peak:
+                peak.write("5")
+            words, settings = json.loads(said)
+            os.environ.update(settings)
+            status = main(words)
             sys.stdout.flush()
         except BaseException:
             traceback.print_exc()
@@ -109,7 +111,8 @@ while True:
         os._exit(status)
     for file in files:
         os.close(file)
-    door.send(b"%d" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    _, status, used = os.wait4(child, 0)
+    door.send(b"%d %d" % (os.waitstatus_to_exitcode(status), used.ru_maxrss))
 """
 
 
@@ -130,16 +133,18 @@ class Forking:
             atexit.register(lambda door: (door.close(), process.wait()), self.door)
         return self.door
 
-    def run(self, words: list[str], stdin: bytes) -> Finished:
+    def run(self, words: tuple[object, ...], stdin: bytes, settings: dict[str, str]) -> tuple[Finished, int]:
+        """What a command said, and the most memory that it held, in bytes."""
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             given.write(stdin)
             given.seek(0)
             door = self.begin()
-            socket.send_fds(door, [json.dumps(words).encode()], [one.fileno() for one in (given, out, err)])
-            status = int(door.recv(16))
+            said = json.dumps([[*map(str, words)], settings]).encode()
+            socket.send_fds(door, [said], [one.fileno() for one in (given, out, err)])
+            status, peak = map(int, door.recv(64).split())
             out.seek(0)
             err.seek(0)
-            return Finished(status, os.fsdecode(out.read()), os.fsdecode(err.read()))
+            return Finished(status, os.fsdecode(out.read()), os.fsdecode(err.read())), peak * 1024
 
 
 FORKED = Forking()
@@ -172,15 +177,18 @@ def finapi(
     """
     if make and not options:
         made(words)
-    if env is None and not options and FORKED.busy.acquire(blocking=False):
+    own = environment()
+    settings = {name: value for name, value in (env or own).items() if own.get(name) != value}
+    # What the interpreter or the C library reads at its start comes too late for a fork.
+    if all(name.startswith("FINAPI_") for name in settings) and not options and FORKED.busy.acquire(blocking=False):
         try:
-            return FORKED.run([*map(str, words)], stdin)
+            return FORKED.run(words, stdin, settings)[0]
         finally:
             FORKED.busy.release()
     done = subprocess.run(
         [*COMMAND, *map(str, words)],
         cwd=ROOT,
-        env=env or environment(),
+        env=env or own,
         input=stdin,
         capture_output=True,
         timeout=2 * SECONDS,
@@ -191,17 +199,8 @@ def finapi(
 
 def measured(*words: object) -> tuple[Finished, int]:
     """Run a command to its end; the most memory that it held, in bytes."""
-    with tempfile.NamedTemporaryFile() as peak:
-        done = subprocess.run(
-            [sys.executable, "-c", MEASURE, peak.name, *COMMAND, *map(str, words)],
-            cwd=ROOT,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=2 * SECONDS,
-        )
-        held = int(Path(peak.name).read_text()) * 1024
-    return Finished(done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr)), held
+    with FORKED.busy:
+        return FORKED.run(words, b"", {})
 
 
 class Running:

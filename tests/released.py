@@ -6,6 +6,7 @@ present one instead: to be done with a release, and with every change that the c
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -273,5 +274,6 @@ def _present() -> Json:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m tests.released", description=__doc__).parse_args()
     RELEASED.write_text(compact(_present()), encoding="utf-8")
     print(f"{RELEASED.name}: the present document is what is promised")

@@ -185,7 +185,7 @@ def test_a_revoked_code_is_listed_so_and_cannot_be_revoked_again(data_dir: Path)
     assert did(verb(data_dir, "invite", "revoke", first)) == f"{first} is revoked"
     assert [(row["code"], row["state"]) for row in invites(data_dir)] == [(first, "revoked"), (second, "open")]
     again = verb(data_dir, "invite", "revoke", first)
-    assert (again.status, again.complaint) == (1, "The invite code was used or revoked before.")
+    assert (again.status, again.complaint) == (1, "The invite code has already been used or revoked.")
 
 
 def test_a_code_may_be_typed_in_lower_case(data_dir: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_code_may_be_typed_in_lower_case(data_dir: Path) -> None:
 
 def test_an_unknown_code_cannot_be_revoked(data_dir: Path) -> None:
     finished = verb(data_dir, "invite", "revoke", "AAAA-AAAA-AAAA-AAAA")
-    assert (finished.status, finished.complaint) == (1, "There is no such invite code.")
+    assert (finished.status, finished.complaint) == (1, "Unknown invite code.")
 
 
 def test_a_code_registers_one_account_and_is_listed_with_it(server: Running, tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_code_registers_one_account_and_is_listed_with_it(server: Running, tmp
     assert (row["state"], row["used_by"]) == ("used", "bob@example.com")
     assert row["used_at"] >= row["created_at"]
     finished = verb(tmp_path / "data", "invite", "revoke", code)
-    assert (finished.status, finished.complaint) == (1, "The invite code was used or revoked before.")
+    assert (finished.status, finished.complaint) == (1, "The invite code has already been used or revoked.")
 
 
 def test_a_revoked_code_is_refused_by_the_next_call(server: Running, tmp_path: Path) -> None:

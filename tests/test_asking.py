@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from finapi import cli
 from finapi.testing import FinapiServer
+from finapi.verbs import tables
 
 
 @pytest.fixture(scope="module")
@@ -30,26 +33,78 @@ def lines(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_series_are_a_table_of_figures(capsys: pytest.CaptureFixture[str]) -> None:
-    assert lines(capsys, "timeseries", "AAPL", "revenue,net_income", "-n", "2") == [
-        "fiscal_year  fiscal_period  period_end          revenue       net_income",
-        "2025         FY             2025-09-27  416,161,000,000  112,010,000,000",
-        "2024         FY             2024-09-28  391,035,000,000   93,736,000,000",
+def test_series_are_a_table_with_units_and_aligned_points(capsys: pytest.CaptureFixture[str]) -> None:
+    assert lines(capsys, "timeseries", "AAPL", "revenue,net_income,eps_diluted", "-n", "2") == [
+        "metric       unit                   2025 FY             2024 FY",
+        "period_end                       2025-09-27          2024-09-28",
+        "revenue      USD         416,161,000,000     391,035,000,000",
+        "net_income   USD         112,010,000,000      93,736,000,000",
+        "eps_diluted  USD/shares                7.46                6.08",
     ]
 
 
 def test_a_figure_that_is_missing_is_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    (_, line) = lines(capsys, "timeseries", "AAPL", "premiums_earned", "-n", "1")
+    (*_, line) = lines(capsys, "timeseries", "AAPL", "premiums_earned", "-n", "1")
     assert line.split()[-1] in ("not_reported", "not_applicable", "not_in_filing"), line
 
 
 def test_statements_show_the_filers_lines_with_their_signs(capsys: pytest.CaptureFixture[str]) -> None:
     shown = lines(capsys, "statements", "AAPL", "-p", "Q", "--statement", "income")
     assert shown[1].startswith("income: ")
-    assert next(one.split() for one in shown if one.startswith("  Net sales"))[:3] == ["Net", "sales", "95,359,000,000"]
+    assert next(one.split() for one in shown if one.startswith("  Net sales"))[2:4] == ["USD", "95,359,000,000"]
     cash = lines(capsys, "statements", "AAPL", "--statement", "cash-flow")
     (paid,) = [one for one in cash if "dividends and dividend equivalents" in one]
-    assert paid.split()[-4].startswith("-")
+    assert paid.split()[-3].startswith("-")
+
+
+def test_negative_figures_are_red_on_a_terminal_that_may_be_coloured(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("timeseries", "UPXI", "revenue,net_income", "-n", "1")
+    plain = lines(capsys, *words)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    for name, value, coloured in (("TERM", "xterm", True), ("TERM", "dumb", False), ("NO_COLOR", "1", False)):
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.setenv(name, value)
+        shown = lines(capsys, *words)
+        assert [re.sub("\x1b.*?m", "", line) for line in shown] == plain
+        assert [line for line in shown if "\x1b[31m" in line] == ([shown[3]] if coloured else [])
+
+
+@pytest.mark.parametrize(
+    ("words", "title", "bars"),
+    [
+        (("statements", "AAPL", "--statement", "income"), "income", 15),
+        (("timeseries", "AAPL", "revenue", "-n", "2"), "revenue", 2),
+        (("filings", "AAPL"), "filings", 25),
+        (("insiders", "AAPL"), "transaction_value", 11),
+        (("screen", "gross_margin>0.1"), "gross_margin", 3),
+        (("fund", "1067983", "-n", "2"), "value_usd", 2),
+    ],
+)
+def test_every_question_has_a_chart_a_table_and_documents(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], title: str, bars: int
+) -> None:
+    empty, told, *rows = lines(capsys, *words, "--chart")
+    assert (empty, told, len(rows)) == ("", title, bars)
+    assert any("#" * 40 in row or "-" * 40 in row for row in rows)
+    assert json.loads(lines(capsys, *words, "--json")[0])["status"] == "success"
+    assert "," in lines(capsys, *words, "--csv")[0]
+
+
+def test_shares_that_were_sold_are_a_bar_to_the_other_side(capsys: pytest.CaptureFixture[str]) -> None:
+    (sold,) = (line for line in lines(capsys, "insiders", "AAPL", "--chart") if "-380,357" in line)
+    assert "---  " in sold
+    assert "#" not in sold
+
+
+def test_more_rows_than_a_page_holds_are_read_page_after_page(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = lines(capsys, "insiders", "AAPL", "-n", "9")
+    assert len(shown) == 10
+    whole = json.loads(lines(capsys, "get", "/api/v1/sec/filings?limit=1&include_total=true")[0])["meta"]
+    many = lines(capsys, "filings", "-n", "5000")
+    assert len(many) - 1 == whole["pagination"]["total"] > 50
 
 
 def test_lists_are_tables_json_or_csv(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,6 +123,13 @@ def test_lists_are_tables_json_or_csv(capsys: pytest.CaptureFixture[str]) -> Non
     assert json.loads(policy)["data"]["api_version"]
 
 
+def test_what_a_server_says_does_not_write_to_the_terminal() -> None:
+    bad = "\x1b[2J"
+    told = [*tables.table([{bad: bad, "a": Decimal("1.5")}], coloured=False), *tables.chart(bad, [(bad, 1)])]
+    assert "\\x1b[2J" in "".join(told)
+    assert "\x1b" not in "".join(told)
+
+
 @pytest.mark.parametrize(
     ("words", "status", "code"),
     [
@@ -76,7 +138,9 @@ def test_lists_are_tables_json_or_csv(capsys: pytest.CaptureFixture[str]) -> Non
         (("statements", "../policy"), 4, "UNKNOWN_TICKER"),
         (("statements", "AAPL", "--as-of", "never"), 2, "INVALID_PARAM"),
         (("get", "/api/v1/nothing"), 4, "NOT_FOUND"),
-        (("get", "api/v1/policy"), 2, "PATH begins with a slash"),
+        (("get", "/api/v1/xbrl/timeserie?ticker=AAPL"), 4, "Did you mean /api/v1/xbrl/timeseries?"),
+        (("get", "/api/v1/form-13f/fund/1067984"), 4, "no 13F report by this manager."),
+        (("get", "api/v1/policy"), 2, "PATH must begin with a slash"),
         (("get", "/api/v1/policy", "--url", "ftp://x"), 2, "setting url"),
     ],
 )

@@ -174,12 +174,12 @@ def test_a_call_that_fails_is_refunded_in_full(
 def test_a_refund_that_cannot_be_written_is_tried_again_and_the_error_stays(
     app: App, user: users.NewUser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def full(change: Callable[[Transaction], object]) -> None:
+    def full(change: Callable[[Transaction], object], **_: object) -> None:
         raise StoreFailing("the disk is full")
 
     def call() -> None:
         with billing.charged(app, user.id, "GET /x", 25, "r1"):
-            monkeypatch.setattr(app.db, "share", full)
+            monkeypatch.setattr(app.accounts, "share", full)
             raise ValueError("m")
 
     with pytest.raises(ValueError, match="m"):

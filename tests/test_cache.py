@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finapi.core.cache import Cache, Throttled
+from finapi.core.cache import Cache
 
 
 def made(cache: Cache, version: int, key: str, value: bytes) -> bool:
@@ -60,36 +60,7 @@ def test_what_fails_to_be_made_is_tried_again() -> None:
     assert made(cache, 1, "a", b"x")
 
 
-class Maker:
-    """Makes a value in ``seconds`` of its own clock."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.now = 0.0
-        self.made = 0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def __call__(self) -> int:
-        self.now += self.seconds
-        self.made += 1
-        return self.made
-
-
-def test_what_takes_long_is_made_again_for_new_data_and_not_before_twenty_times_as_long_has_passed() -> None:
-    maker = Maker(2.0)
-    throttled = Throttled[int](maker.monotonic)
-    assert [throttled.get(1, maker), throttled.get(1, maker), throttled.get(2, maker)] == [1, 1, 1]
-    maker.now += 39.9
-    assert throttled.get(2, maker) == 1
-    maker.now += 0.2
-    assert [throttled.get(2, maker), throttled.get(2, maker)] == [2, 2]
-    maker.now += 1e6
-    assert throttled.get(2, maker) == 2
-
-
-def test_what_takes_no_time_is_of_the_latest_data() -> None:
-    maker = Maker(0.0)
-    throttled = Throttled[int](maker.monotonic)
-    assert [throttled.get(version, maker) for version in (1, 2, 3)] == [1, 2, 3]
+def test_what_is_kept_is_told_without_being_made() -> None:
+    cache = Cache(800, len)
+    made(cache, 1, "a", b"x")
+    assert [cache.kept(1, "a", None), cache.kept(1, "b", None), cache.kept(2, "a", None)] == [b"x", None, None]

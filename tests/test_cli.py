@@ -68,7 +68,9 @@ VERBS = (
     "backup",
     "restore",
     "check",
+    "move",
     "pack",
+    "mapping",
     "doctor",
     "config",
     "openapi",
@@ -193,7 +195,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "no sender": (("config", "--mail-from", "nobody"), "the sender of mail must be name@domain"),
     "a name of our own": (
         ("config", "--watchdog-targets", "redis=http://a"),
-        "setting watchdog_targets: redis is a name of finapi's own",
+        "setting watchdog_targets: redis is reserved by finapi",
     ),
     "nobody who asks EDGAR": (("config", "--poll-every", "60"), "EDGAR asks for a contact address"),
     "a word not in the list": (
@@ -422,7 +424,7 @@ def test_a_file_may_be_named_in_the_environment(tmp_path: Path) -> None:
         ("drain_timeout = 1" + "0" * 400, "drain_timeout: must be a number, not 1"),
         ("drain_timeout = inf", "drain_timeout: must be a number, not inf"),
         ("data_dir = 1", "data_dir: must be a path, not 1"),
-        ("trusted_proxies = [1]", "trusted_proxies: must be a list of texts"),
+        ("trusted_proxies = [1]", "trusted_proxies: must be a list of strings"),
         ("port = ", "{}: Invalid value (at end of document)"),
         ("caf\u00e9".encode("latin-1"), "{}: 'utf-8' codec can't decode byte 0xe9 in position 3"),
     ],
@@ -716,7 +718,7 @@ BAD_FILES: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "outside.xml": (
         lambda: OUTSIDE,
         "xbrl-instance",
-        "line 1, column 43: a document type declaration, which no SEC format has",
+        "line 1, column 43: a document type declaration, which no SEC format allows",
     ),
     "deep.xml": (lambda: DEEP, "xbrl-instance", "line 1, column 49: element a is not a fact"),
     "deep.json": (lambda: DEEP_JSON, "submissions", "JSON nested too deep"),
@@ -750,7 +752,7 @@ BAD_MEMBERS: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "method.zip!a.xml": (
         lambda: patched(zipped({"a.xml": INSTANCE}), 10, struct.pack("<H", 99)),
         "unknown",
-        "is compressed in another way than zip files of the SEC are",
+        "uses a compression method that the SEC's zip files do not",
     ),
     "lies.zip!bomb.xml": (
         lambda: patched(zip_bomb(64 * MIB), 24, struct.pack("<I", 1000)),
@@ -1004,8 +1006,8 @@ BAD_PACKS = {
     "no pack": (b"hello", "is not a finapi pack of version 2"),
     "another version": (b"finapi-pack 3 reports\n", "is not a finapi pack of version 2"),
     "not packed": (b"finapi-pack 2 reports\nhello", "cannot be unpacked: "),
-    "cut short": (b"finapi-pack 2 reports\n" + zlib.compress(b"{}\n")[:-5], "is cut short or unpacks to too much"),
-    "not a report": (b"finapi-pack 2 reports\n" + zlib.compress(b"{}\n"), "line 1: is not of a pack: ValueError"),
+    "cut short": (b"finapi-pack 2 reports\n" + zlib.compress(b"{}\n")[:-5], "is truncated or unpacks to too much data"),
+    "not a report": (b"finapi-pack 2 reports\n" + zlib.compress(b"{}\n"), "line 1: is not a pack line: ValueError"),
     "values of other types": (
         b"finapi-pack 2 reports\n"
         + zlib.compress(

@@ -66,8 +66,9 @@ def test_it_imports_nothing_of_the_server() -> None:
     assert {one.split(".")[1] for one in ast.literal_eval(out) if "." in one} == {"client"}
 
 
-def test_the_table_has_every_route() -> None:
-    assert client_table.TABLE.read_text("utf-8") == client_table.table()
+def test_the_table_and_the_types_have_every_route() -> None:
+    for file, text in client_table.files().items():
+        assert file.read_text("utf-8") == text, "python -m tests.client_table"
     served = {(route.method, route.path) for route in ROUTES if not route.page}
     assert {(one.method, one.path) for one in operations().values()} == served
 
@@ -81,19 +82,21 @@ def test_a_name_that_is_none_is_refused_before_anything_is_sent() -> None:
         client.get_xbrl_timeseries(tikcer="AAPL")
     with pytest.raises(TypeError, match="ticker is required"):
         client.get_xbrl_companies_ticker_statements()
-    with pytest.raises(TypeError, match="answers no list"):
+    with pytest.raises(TypeError, match="does not return a list"):
         list(client.rows("get_policy"))
     assert sent == []
 
 
 def test_values_are_written_as_the_api_reads_them() -> None:
     sent: list[ApiRequest] = []
-    client = answering(told(200), told(200), waits=[], sent=sent)
+    client = answering(told(200), told(200), told(200), waits=[], sent=sent)
     client.get_xbrl_timeseries(ticker="BRK B", metrics=["a", "b"], template=True, as_of=date(2025, 1, 2), basis=None)
     client.get_sec_filings_accession_number(accession_number="a/b")
     assert sent[0].url == ("http://x/api/v1/xbrl/timeseries?ticker=BRK+B&metrics=a%2Cb&template=true&as_of=2025-01-02")
     assert sent[1].url == "http://x/api/v1/sec/filings/a%2Fb"
     assert sent[0].headers["X-API-Key"] == "k" * 32
+    client.get_prices_ticker(ticker="AAPL", from_=date(2025, 1, 2))
+    assert sent[2].url == "http://x/api/v1/prices/AAPL?from=2025-01-02"
 
 
 # ---- tries
@@ -153,7 +156,7 @@ def test_an_error_that_stays_is_raised_at_once_and_a_passing_one_at_the_end() ->
     client = answering(ApiAnswer(400, {"content-type": "text/html"}, b"<html>"), waits=[], sent=[])
     with pytest.raises(ApiFailure, match="400 HTTP"):
         client.get_account_balance()
-    with pytest.raises(ApiFailure, match="not whole"):
+    with pytest.raises(ApiFailure, match="incomplete"):
         answering(ApiAnswer(200, {"content-type": "application/json"}, b'{"a'), waits=[], sent=[]).get_policy()
 
 
@@ -166,6 +169,8 @@ def test_numbers_are_decimal_and_days_are_dates(world: FixtureWorld) -> None:
     assert isinstance(row["date"], date)
     row = world.client().get_prices_ticker(ticker="AAPL", limit=1)["data"][0]
     assert isinstance(row["date"], str)
+    (year,) = world.client(dates=True).get_xbrl_timeseries(ticker="AAPL", limit=1)["data"]["rows"]
+    assert year["period_end"] == date(2025, 9, 27)
     told = world.client(dates=True).get_account_balance()["as_of"]
     assert told == datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -187,6 +192,17 @@ def test_every_list_ends_and_has_each_row_once(world: FixtureWorld) -> None:
         assert len(rows) > given["limit"], name  # type: ignore[operator]
         assert len({json.dumps(row, default=str) for row in rows}) == len(rows), name
         world.control.clear_limits()
+
+
+def test_pages_are_not_mixed_up_with_the_calls_between() -> None:
+    sent: list[ApiRequest] = []
+    page = told(200, [{"n": 1}], x_has_more="true", x_next_cursor="c")
+    client = answering(page, told(200), told(200, [{"n": 2}]), waits=[], sent=sent)
+    rows = client.rows("get_insiders_insider_search", query="a")
+    first = next(rows)
+    client.get_account_balance()  # as another thread may, of whom client.last is then
+    assert [first, *rows] == [{"n": 1}, {"n": 2}]
+    assert sent[2].url.endswith("?query=a&cursor=c")
 
 
 def test_events_go_on_where_they_were(world: FixtureWorld) -> None:

@@ -208,9 +208,9 @@ def test_toml_value_becomes_the_type_of_its_setting(tmp_path: Path, line: str, n
         ("data_dir = false", "data_dir: must be a path, not False"),
         ("log_format = 1", "log_format: must be one of text, json, not 1"),
         ("log_format = ['json']", "log_format: must be one of text, json, not ['json']"),
-        ("trusted_proxies = 1", "trusted_proxies: must be a list of texts"),
-        ("trusted_proxies = [1]", "trusted_proxies: must be a list of texts"),
-        ("trusted_proxies = true", "trusted_proxies: must be a list of texts"),
+        ("trusted_proxies = 1", "trusted_proxies: must be a list of strings"),
+        ("trusted_proxies = [1]", "trusted_proxies: must be a list of strings"),
+        ("trusted_proxies = true", "trusted_proxies: must be a list of strings"),
     ],
 )
 def test_toml_value_of_another_type_is_refused(tmp_path: Path, line: str, message: str) -> None:

@@ -169,8 +169,8 @@ def test_the_command_prints_the_vectors_and_grades_answers(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "name a server by --against URL, or a client's answers by --answers FILE"),
-        (("--against", "http://127.0.0.1:1"), "a server is graded with --key, or FINAPI_API_KEY"),
+        ((), "name a server with --against URL, or a client's answers with --answers FILE"),
+        (("--against", "http://127.0.0.1:1"), "grading a server needs --key or FINAPI_API_KEY"),
         (("--against", "file:///etc", "--key", "k"), "--against is an http or https URL"),
         (("pages", "--against", "http://127.0.0.1:1", "--key", "k"), "there is no check pages; there are errors,"),
         (("--answers", "/no/such/file"), "/no/such/file: No such file or directory"),

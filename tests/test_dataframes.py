@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +15,19 @@ from finapi.accounts import users
 from finapi.core.config import Config
 from finapi.market.demo import data
 from finapi.server import running
+from finapi.testing import FinapiServer
+from finapi.testing.server import FixtureWorld
 
 PAGE = (Path(__file__).parents[1] / "docs" / "DATAFRAMES.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+
+@pytest.fixture
+def world() -> Iterator[FixtureWorld]:
+    with FinapiServer(seed=19, listens=False) as server:
+        yield server.world("frames")
 
 
 def nothing(*_: Any) -> int:
@@ -51,3 +62,26 @@ def test_every_block_runs_and_its_figures_are_apples(tmp_path: Path, monkeypatch
     assert held["prices"].height > 500, "without a limit the table is whole"
     assert set(held["companies"]["ticker"]) <= {"AAPL", "NFLX", "UPXI", "AEON", "SNOW"}
     assert held["monthly"].height > 12
+    assert held["quarters"]["revenue"].notna().all()
+    assert held["closes"].height == held["prices"].height
+
+
+def test_a_client_makes_frames_of_lists(world: FixtureWorld) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas cannot be had here")
+    polars = pytest.importorskip("polars", reason="polars cannot be had here")
+    client = world.client(dates=True)
+    years = client.to_pandas("get_xbrl_timeseries", ticker="AAPL", metrics=["revenue", "premiums_earned"], years="2")
+    assert [*years["revenue"]] == [416_161_000_000, 391_035_000_000]
+    # What is missing is neither 0 nor NaN.
+    assert years["premiums_earned"].isna().all()
+    assert years["premiums_earned"].isna().dtype == bool
+    assert [*years["period_end"]] == [date(2025, 9, 27), date(2024, 9, 28)]
+    told = client.to_polars("get_xbrl_timeseries", ticker="AAPL", metrics="revenue", provenance="summary", years="2")
+    assert told["revenue"].to_list() == [*years["revenue"]]
+    prices = client.to_polars("get_prices_ticker", ticker="AAPL")
+    assert prices.schema["close"] == polars.Decimal(38, 2)
+    assert prices.schema["date"] == polars.Date
+    assert isinstance(client.to_pandas("get_prices_ticker", ticker="AAPL")["close"][0], Decimal)
+    for frame in (client.to_pandas("get_insiders_clusters"), client.to_polars("get_insiders_clusters")):
+        assert len(frame) == 0
+    assert isinstance(years, pandas.DataFrame)

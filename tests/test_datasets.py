@@ -441,7 +441,7 @@ def test_quarter_that_cannot_be_read_is_refused_whole(
         ({"qtrs": "-1"}, "not a whole number"),
         ({"qtrs": "99999"}, "quarters"),
         ({"uom": ""}, "unit is missing"),
-        ({"tag": "a b"}, "not the name of an element"),
+        ({"tag": "a b"}, "not an element name"),
         ({"version": "x"}, "neither a taxonomy"),
     ],
 )
@@ -509,7 +509,7 @@ def test_nothing_is_left_in_the_temporary_directory(
 
 def test_filing_larger_than_any_is_refused(app: App, quarter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "MAX_SHARE", 100)
-    assert "more rows of one filing" in str(take(app, quarter)[0].reason)
+    assert "more rows for one filing" in str(take(app, quarter)[0].reason)
 
 
 def test_filings_are_dealt_to_files_and_all_found_again(

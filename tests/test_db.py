@@ -166,7 +166,7 @@ def test_a_database_of_a_later_finapi_is_refused_and_left_alone(path: Path) -> N
     connection = sqlite3.connect(path)
     connection.execute(f"PRAGMA user_version={later}")
     connection.close()
-    with pytest.raises(UsageError, match=f"of schema version {later}, this finapi knows {later - 1}"):
+    with pytest.raises(UsageError, match=f"has schema version {later}, but this finapi supports {later - 1}"):
         Database(path)
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA user_version").fetchone()[0] == later
@@ -181,7 +181,7 @@ def test_numbers_of_migrations_without_gap_or_repeat(
     for file in files:
         file.write_text("SELECT 1;")
     monkeypatch.setattr(db, "_files", lambda folder: files)
-    with pytest.raises(RuntimeError, match="stands where number"):
+    with pytest.raises(RuntimeError, match="is in the place of number"):
         db.migrations.__wrapped__()
 
 
@@ -189,7 +189,7 @@ def test_a_query_name_that_stands_twice_is_refused(tmp_path: Path, monkeypatch: 
     file = tmp_path / "a.sql"
     file.write_text("-- name: one\nSELECT 1\n\n-- name: one\nSELECT 2\n")
     monkeypatch.setattr(db, "_files", lambda folder: [file])
-    with pytest.raises(RuntimeError, match="query one stands twice"):
+    with pytest.raises(RuntimeError, match="query one is defined twice"):
         db.named_queries.__wrapped__()
 
 

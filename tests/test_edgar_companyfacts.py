@@ -133,7 +133,7 @@ def test_row_that_ends_before_it_starts_is_left_out_and_counted() -> None:
         ({"start": 2017}, "is not a date"),
         ({"filed": ""}, "is not a date"),
         ({"accn": "1"}, "is not an accession number"),
-        ({"accn": ["0000320193-18-000145"]}, "not as the SEC writes it"),
+        ({"accn": ["0000320193-18-000145"]}, "not in the SEC's format"),
         ({"form": ""}, "is not a form type"),
         ({"form": "10-K\x00"}, "is not a form type"),
     ],

@@ -71,7 +71,7 @@ def test_times_carry_their_offset(accepted: str, utc: str) -> None:
         (feed(entry(ACCESSION, accepted="2026-01-31T06:30:00")), "not a time with its offset"),
         (feed(entry(ACCESSION, accepted="2026-13-31T06:30:00-05:00")), "not a date|time with its offset|month"),
         (feed(entry(ACCESSION, form="&lt;b&gt;")), "is not a form"),
-        (feed(entry(ACCESSION, name="x" * 5000)), "a text longer than any"),
+        (feed(entry(ACCESSION, name="x" * 5000)), "a text is longer than this reader accepts"),
         (feed(*[entry(f"0000320193-26-{number:06}") for number in range(1001)]), "more than 1000 entries"),
     ],
 )
@@ -87,7 +87,7 @@ def test_an_entry_that_cannot_be_read_keeps_no_other_from_being_read() -> None:
     assert [filing.accession for filing in page.filings] == [ACCESSION, "0000320193-26-000003"]
     assert page.entries == 3
     (error,) = page.refused
-    assert error.reason == "an entry whose title, id or filing date is none of this feed's"
+    assert error.reason == "an entry whose title, id or filing date is not in this feed's format"
 
 
 def test_entries_that_cannot_be_read_count_against_the_most_that_a_page_may_have(

@@ -242,12 +242,12 @@ def test_index_page_of_endless_comments_is_read_quickly() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (b'{"a":1,"a":2}', "a key stands twice"),
+        (b'{"a":1,"a":2}', "a key occurs twice"),
         (b"[NaN]", "NaN is not a JSON value"),
         (b"[-Infinity]", "-Infinity is not a JSON value"),
         (b"[" * 100_000, "nested too deep"),
         (b'["\xe9"]', "not UTF-8"),
-        (b'["\\ud83d"]', "half a surrogate pair"),
+        (b'["\\ud83d"]', "an unpaired surrogate"),
         (b'["\\u0000"]', "NUL character"),
         (b'["\0"]', "not JSON"),
         (b"[1]x", "not JSON: Extra data"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -193,7 +194,7 @@ def test_the_first_signature_stands_for_all() -> None:
         (
             b"<value>Common Stock</value>",
             b"<value>%s</value>" % (b"a" * 2_001),
-            "a text longer than any that is read here",
+            "a text is longer than this reader accepts",
         ),
         (b"<documentType>4<", b"<documentType>144<", "form: '144' is not one of 3, 3/A, 4, 4/A, 5, 5/A"),
         (b"<periodOfReport>2025-03-03</periodOfReport>", b"", "has no periodOfReport"),
@@ -208,9 +209,9 @@ def test_the_first_signature_stands_for_all() -> None:
         (b"<value>2025-03-03</value>", b"<value>2025-02-30</value>", "date: day is out of range for month"),
         (b"<aff10b5One>0<", b"<aff10b5One>maybe<", "rule_10b5_1: 'maybe' is neither true nor false"),
         (b"<value>Common Stock</value>", b"", "a row without its securityTitle"),
-        (b"<remarks>", b"<remarks></remarks><remarks>", "remarks stands twice"),
+        (b"<remarks>", b"<remarks></remarks><remarks>", "remarks occurs twice"),
         (b"<ownershipDocument>", b"<xbrl>", "the root element is xbrl, not ownershipDocument"),
-        (b"<?xml", b"<!DOCTYPE a><?xml", "a document type declaration, which no SEC format has"),
+        (b"<?xml", b"<!DOCTYPE a><?xml", "a document type declaration, which no SEC format allows"),
     ],
 )
 def test_refusals_name_what_is_wrong(old: bytes, new: bytes, reason: str) -> None:
@@ -287,3 +288,29 @@ def test_a_damaged_form_is_read_or_refused(data: st.DataObject) -> None:
         return
     assert form.form in ownership.FORMS
     assert all(row.title is not None or row.notes_of("title") for row in form.rows)
+
+
+@pytest.mark.parametrize(
+    ("most", "made", "reason"),
+    [
+        (100, lambda count: forms.form(forms.transaction(), owners=(forms.owner(),) * count), "100 owners"),
+        (500, lambda count: forms.form(*[forms.transaction()] * count), "500 rows"),
+        (1000, lambda count: forms.form(footnotes={f"F{n}": "x" for n in range(count)}), "1000 footnotes"),
+        (
+            100,
+            lambda count: forms.form(forms.transaction(notes=" ".join(f"F{n}" for n in range(count)))),
+            "100 footnotes on a row",
+        ),
+    ],
+)
+def test_as_many_as_are_taken_are_read_and_one_more_is_refused(most: int, made: Any, reason: str) -> None:
+    assert ownership.parse(made(most), "form.xml").owners
+    with pytest.raises(ParseError) as caught:
+        ownership.parse(made(most + 1), "form.xml")
+    assert caught.value.reason == f"more than {reason}"
+
+
+def test_remarks_may_be_longer_than_other_texts() -> None:
+    assert ownership.parse(forms.form(remarks="x" * 50_000), "form.xml").remarks == "x" * 50_000
+    with pytest.raises(ParseError, match="a text is longer than this reader accepts"):
+        ownership.parse(forms.form(remarks="x" * 50_001), "form.xml")

@@ -236,7 +236,7 @@ def test_sic_of_zeros_and_an_impossible_year_end_are_absent() -> None:
         (b"0000001750", b"ABC", "FILER", "'ABC' is not a CIK"),
         (b"CENTRAL INDEX KEY:\t\t\t0000001750", b"", "FILER", "'' is not a CIK"),
         (b"COMPANY CONFORMED NAME:", b"COMPANY:", "header", "has no name"),
-        (b"JONES", b"JO\0ES", "header", "holds a NUL byte"),
+        (b"JONES", b"JO\0ES", "header", "contains a NUL byte"),
         (b"<SEC-HEADER>", b"<HEADER>", "", "no <SEC-HEADER>, <IMS-HEADER> or <SUBMISSION>"),
     ],
 )
@@ -262,6 +262,14 @@ def test_garbage_is_refused(garbage: bytes) -> None:
         header(garbage, "a")
     with pytest.raises(ParseError):
         list(documents(garbage, "a"))
+
+
+def test_a_header_is_looked_for_in_the_first_64_kib() -> None:
+    front = TEXT.index(b"<SEC-HEADER>") + len(b"<SEC-HEADER>")
+    filler = b" " * (65_536 - front)
+    assert header(filler + TEXT, "a.txt").form == "8-K"
+    with pytest.raises(ParseError, match="no <SEC-HEADER>, <IMS-HEADER> or <SUBMISSION>"):
+        header(b" " + filler + TEXT, "a.txt")
 
 
 def test_header_that_never_ends_is_refused() -> None:

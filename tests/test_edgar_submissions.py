@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
 from finapi.edgar.sgml import header
-from finapi.edgar.submissions import FormerCompanyName, ListedFiling, Listing, OlderPage, company, older_page
+from finapi.edgar.submissions import FormerCompanyName, ListedFiling, Listing, OlderPage, company, older_page, page_of
 
 SHARED = Path(__file__).parents[2] / "shared" / "edgar"
 
@@ -204,6 +204,37 @@ def test_midnight_in_new_york_shows_a_utc_clock() -> None:
     assert older_page(page, "p")[0].accepted == "1996-04-12T04:00:00.000Z"
 
 
+@pytest.mark.parametrize(
+    ("time", "accepted"),
+    [
+        # Read as UTC they would be 05:59 and 06:00 in New York, where EDGAR opens at six.
+        ("2024-07-01T09:59:59", "2024-07-01T13:59:59.000Z"),
+        ("2024-07-01T10:00:00", "2024-07-01T10:00:00.000Z"),
+        ("2024-01-30T10:59:59", "2024-01-30T15:59:59.000Z"),
+        ("2024-01-30T11:00:00", "2024-01-30T11:00:00.000Z"),
+    ],
+)
+def test_one_time_shows_the_clock_from_the_minute_at_which_edgar_opens(time: str, accepted: str) -> None:
+    assert [row.accepted for row in older_page(rows(("8-K", time[:10], time)), "p")] == [accepted]
+
+
+@pytest.mark.parametrize(
+    ("name", "cik"),
+    [
+        ("CIK0000320193-submissions-001.json", 320_193),
+        ("CIK0000000000-submissions-001.json", None),
+        ("CIK0000320193.json", None),
+    ],
+)
+def test_an_older_page_is_of_the_company_that_its_name_says(name: str, cik: int | None) -> None:
+    assert page_of(name) == cik
+
+
+def test_a_size_is_a_number_of_bytes_from_none_on() -> None:
+    found = company(with_member("filings.recent.size", [0, (1 << 50) - 1]), "c.json")
+    assert [row.size for row in found.filings] == [0, (1 << 50) - 1]
+
+
 def test_papers_of_the_sec_itself_prove_nothing() -> None:
     table = json.loads(rows(("EFFECT", "2024-05-06", "2024-05-06T04:15:33")))
     table["accessionNumber"] = ["9999999995-24-001395"]
@@ -265,6 +296,7 @@ def test_older_page_follows_the_clock_of_the_company() -> None:
             "$.filings.recent.acceptanceDateTime[1]",
         ),
         ("filings.recent.size", [1, -1], "$.filings.recent.size[1]"),
+        ("filings.recent.size", [1, 1 << 50], "$.filings.recent.size[1]"),
         ("filings.recent.size", [1, 1.5], "$.filings.recent.size[1]"),
         ("filings.recent.size", [1, True], "$.filings.recent.size[1]"),
         ("filings.recent.isXBRL", [1, 2], "$.filings.recent.isXBRL[1]"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from finapi.market.financials import series
+from finapi.market.financials import series, templates
+from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.rows import FigureSeries
 from tests.figures import Fact, filing, held, named, told
 
@@ -144,3 +145,218 @@ def test_a_line_that_may_mean_a_figure_is_named_and_not_called_not_reported() ->
 def test_a_line_of_the_other_balance_is_turned(balance: str, value: str) -> None:
     pages = {BALANCE: [("ext:Own", "Treasury stock, at cost", balance)]}
     assert told(held([K], [*BASE, day("ext:Own", "25")], pages=pages), "treasury_stock", "2019 FY") == value
+
+
+# ---- siblings, parts and what stands beside
+
+
+def shown(company: CompanyBook, key: str) -> series.Provenance:
+    """The cell of the year with its provenance."""
+    rows = FigureSeries(company, "A", "latest")
+    row = rows.row(named(rows.periods, "2019 FY"))
+    return series.summary(row, key, row.cell(key), {})
+
+
+@pytest.mark.parametrize(
+    ("lines", "capex"),
+    [
+        # A service company's own plant beside its oil and gas (Range Resources, 2009).
+        ({"PaymentsToAcquireOilAndGasPropertyAndEquipment": ("Additions to oil and gas properties", "275999"),
+          "PaymentsToAcquirePropertyPlantAndEquipment": ("Additions to field service assets", "14849")}, "290848"),
+        # A filer's own lines, told negative throughout (FPL Group, 2009).
+        ({"ext:Utility": ("Capital expenditures of FPL", "-1088"),
+          "ext:Other": ("Other capital expenditures", "-20")}, "1108"),
+        # Construction is the capital expenditure; assets bought stand beside it (American Electric Power, 2009).
+        ({"ext:Building": ("Construction Expenditures", "1547"),
+          "PaymentsToAcquirePropertyPlantAndEquipment": ("Acquisitions of Assets", "11")}, "1547"),
+        # A total goes before its parts (Questar, 2009).
+        ({"PaymentsToAcquirePropertyPlantAndEquipment": ("Property, plant and equipment", "6994"),
+          "PaymentsToAcquireProductiveAssets": ("Total capital expenditures", "7031")}, "7031"),
+        # Money that came back in one of the lines: a sum would say nothing.
+        ({"PaymentsToAcquireOilAndGasProperty": ("Additions to oil and gas property", "2117"),
+          "PaymentsToAcquirePropertyPlantAndEquipment": ("Acquisition of Marathon properties", "-181")}, "-181"),
+    ],
+)  # fmt: skip
+def test_lines_of_spending_that_stand_side_by_side_are_one_figure(
+    lines: dict[str, tuple[str, str]], capex: str
+) -> None:
+    facts = [*BASE, *(year(tag, value) for tag, (_, value) in lines.items())]
+    pages = {FLOWS: [(tag, label) for tag, (label, _) in lines.items()]}
+    assert told(held([K], facts, pages=pages), "capex", "2019 FY") == capex
+
+
+def test_a_figure_that_is_a_part_names_what_stands_beside_it() -> None:
+    facts = [*BASE, year("PaymentsToAcquirePropertyPlantAndEquipment", "846"), year("PaymentsForNuclearFuel", "35")]
+    facts += [year("ext:Idle", "0")]
+    lines = [
+        ("PaymentsToAcquirePropertyPlantAndEquipment", "Capital expenditures"),
+        ("PaymentsForNuclearFuel", "Nuclear fuel expenditures"),
+        ("ext:Idle", "Acquisition of timberlands"),
+    ]
+    one = shown(held([K], facts, pages={FLOWS: lines}), "capex")
+    assert (one["value"], one["beside"], one["confidence"]) == (846, ["Nuclear fuel expenditures"], 80)
+    alone = shown(held([K], facts, pages={FLOWS: lines[:1]}), "capex")
+    assert ("beside" in alone, alone["confidence"]) == (False, 100)
+
+
+def costs(*lines: tuple[str, str, str]) -> CompanyBook:
+    """A company with revenue of 1000 and these lines of cost on its income statement."""
+    facts = [*BASE, year("Revenues", "1000"), *(year(tag, value) for tag, _, value in lines)]
+    page = [("Revenues", "Total revenues"), *((tag, label) for tag, label, _ in lines), *RESULT]
+    return held([K], facts, pages={INCOME: page})
+
+
+def test_no_gross_profit_is_made_on_one_of_several_lines_of_cost() -> None:
+    # C.H. Robinson, 2009.
+    company = costs(
+        ("ext:Carriers", "Purchased transportation and related services", "600"),
+        ("CostOfGoodsSold", "Purchased products sourced for resale", "200"),
+        ("LaborAndRelatedExpense", "Personnel expenses", "70"),
+    )
+    cost = shown(company, "cost_of_revenue")
+    assert (cost["value"], cost["beside"]) == (200, ["Purchased transportation and related services"])
+    assert told(company, "gross_profit", "2019 FY") == "not_reported"
+
+
+@pytest.mark.parametrize(
+    ("total", "value", "gross"),
+    [("Total cost of revenue", "300", "700"), ("Cost of goods and services", "300", "700"),
+     ("Cost of subscriptions", "60", "not_reported")],
+)  # fmt: skip
+def test_lines_that_a_total_below_them_adds_up_are_in_it(total: str, value: str, gross: str) -> None:
+    company = costs(
+        ("CostOfGoodsSold", "Cost of products", "190"),
+        ("CostOfServices", "Cost of services", "110"),
+        ("CostOfRevenue", total, value),
+    )
+    assert told(company, "gross_profit", "2019 FY") == gross
+
+
+def test_a_cost_that_says_it_is_without_depreciation_has_it_beside_it() -> None:
+    # AT&T, 2009.
+    label = "Cost of sales (exclusive of depreciation and amortization shown separately below)"
+    wear = ("DepreciationDepletionAndAmortization", "Depreciation and amortization", "90")
+    without = costs(("CostOfRevenue", label, "400"), wear)
+    assert shown(without, "cost_of_revenue")["beside"] == ["Depreciation and amortization"]
+    assert told(without, "gross_profit", "2019 FY") == "not_reported"
+    assert told(costs(("CostOfRevenue", "Cost of sales", "400"), wear), "gross_profit", "2019 FY") == "600"
+
+
+def owed(**lines: tuple[str, str]) -> CompanyBook:
+    """A company with these lines among its liabilities, those up to ``current`` being current ones."""
+    named = {tag.replace("ext_", "ext:"): one for tag, one in lines.items()}
+    facts = [*BASE, *(day(tag, value) for tag, (_, value) in named.items())]
+    page = [("AssetsCurrent", "Current assets"), ("Assets", "Total assets")]
+    return held([K], facts, pages={BALANCE: [*page, *((tag, label) for tag, (label, _) in named.items())]})
+
+
+def test_recourse_and_non_recourse_debt_are_the_long_term_debt_together() -> None:
+    # AES, 2009.
+    company = owed(
+        ext_A=("Non-recourse debt-current", "1384"),
+        LiabilitiesCurrent=("Total current liabilities", "5000"),
+        ext_B=("Non-recourse debt-noncurrent", "12321"),
+        ext_C=("Recourse debt-noncurrent", "5515"),
+    )
+    assert told(company, "long_term_debt", "2019 FY") == "17836"
+    assert shown(company, "short_term_debt")["line"] == "Non-recourse debt-current"
+
+
+@pytest.mark.parametrize("label", ["Loans and notes payable", "Notes and loans payable", "Short-term bank loans"])
+def test_loans_and_notes_payable_among_current_liabilities_are_short_term_debt(label: str) -> None:
+    # Coca-Cola, 2009.
+    company = owed(ext_A=(label, "6382"), LiabilitiesCurrent=("Total current liabilities", "9000"))
+    assert told(company, "short_term_debt", "2019 FY") == "6382"
+
+
+def test_no_total_debt_is_made_on_long_term_debt_with_a_sibling_beside_it() -> None:
+    # Hologic, 2009.
+    lines = {
+        "LongTermDebtCurrent": ("Current portion of long-term debt", "25"),
+        "LiabilitiesCurrent": ("Total current liabilities", "90"),
+        "ConvertibleDebtNoncurrent": ("Convertible debt", "1725"),
+        "LongTermDebtNoncurrent": ("Long-term debt, less current portion", "256"),
+    }
+    company = owed(**lines)
+    assert shown(company, "long_term_debt")["beside"] == ["Convertible debt"]
+    assert told(company, "total_debt", "2019 FY") == "not_reported"
+    lines.pop("ConvertibleDebtNoncurrent")
+    assert told(owed(**lines), "total_debt", "2019 FY") == "281"
+
+
+# ---- between liabilities and equity
+
+SHEET = [
+    ("Assets", "Total assets"),
+    ("LiabilitiesCurrent", "Total current liabilities"),
+    ("Liabilities", "Total liabilities"),
+    ("ext:Units", "Preferred units of the operating partnership"),
+    ("ext:Stock", "Series B convertible stock"),
+    ("PreferredStockValue", "Redeemable preferred stock"),
+    ("StockholdersEquity", "Total stockholders' equity"),
+]
+
+
+def sheet(*values: str, lines: list[tuple[str, str]] | None = None) -> CompanyBook:
+    """A company with these figures in the lines of its balance sheet."""
+    facts = [day(tag, value) for (tag, _), value in zip(SHEET, values, strict=True) if value]
+    return held([K], [*BASE[:2], *facts], pages={BALANCE: lines or SHEET})
+
+
+def test_lines_that_close_the_gap_between_liabilities_and_equity_are_the_mezzanine() -> None:
+    company = sheet("1001", "201", "601", "71", "31", "51", "298")
+    assert told(company, "temporary_equity", "2019 FY") == "102"
+    rows = FigureSeries(company, "A", "latest")
+    row = rows.row(named(rows.periods, "2019 FY"))
+    assert series.concept_of(row.cell("temporary_equity")) == "+ext:Units +ext:Stock"
+    assert templates.checks(company.industry, row.cell)["total_assets"] == "consistent"
+
+
+def test_one_line_of_any_name_is_the_mezzanine_where_it_alone_closes_the_gap() -> None:
+    assert told(sheet("1001", "201", "601", "71", "31", "51", "329"), "temporary_equity", "2019 FY") == "71"
+
+
+def test_where_nothing_is_left_between_liabilities_and_equity_there_is_no_mezzanine() -> None:
+    assert told(sheet("1001", "201", "601", "71", "31", "51", "400"), "temporary_equity", "2019 FY") == "not_reported"
+
+
+def test_lines_that_do_not_close_the_gap_are_no_mezzanine() -> None:
+    company = sheet("1001", "201", "601", "71", "31", "51", "381")
+    assert told(company, "temporary_equity", "2019 FY") == "not_reported"
+    rows = FigureSeries(company, "A", "latest")
+    row = rows.row(named(rows.periods, "2019 FY"))
+    assert templates.checks(company.industry, row.cell)["total_assets"] == "inconsistent"
+
+
+def test_minority_interests_below_the_liabilities_are_a_figure_of_their_own() -> None:
+    lines = [("MinorityInterest", "Minority interests") if tag == "ext:Units" else (tag, text) for tag, text in SHEET]
+    facts = [
+        day(tag, value) for (tag, _), value in zip(lines, ["1001", "201", "601", "71", "31", "51", "298"], strict=True)
+    ]
+    company = held([K], [*BASE[:2], *facts], pages={BALANCE: lines})
+    assert (told(company, "minority_interest", "2019 FY"), told(company, "temporary_equity", "2019 FY")) == ("71", "31")
+
+
+def test_a_tag_that_has_the_sum_of_the_mezzanine_goes_before_its_lines() -> None:
+    lines = [
+        ("TemporaryEquityCarryingAmount", "In all") if tag == "PreferredStockValue" else (tag, text)
+        for tag, text in SHEET
+    ]
+    facts = [
+        day(tag, value) for (tag, _), value in zip(lines, ["1001", "201", "601", "71", "31", "102", "298"], strict=True)
+    ]
+    company = held([K], [*BASE[:2], *facts], pages={BALANCE: lines})
+    rows = FigureSeries(company, "A", "latest")
+    cell = rows.row(named(rows.periods, "2019 FY")).cell("temporary_equity")
+    assert series.concept_of(cell) == "us-gaap:TemporaryEquityCarryingAmount"
+
+
+@pytest.mark.parametrize(
+    ("label", "liabilities"), [("Total long-term liabilities", "602"), ("Total liabilities", "401")]
+)
+def test_a_total_of_long_term_liabilities_under_the_tag_of_all_is_a_part(label: str, liabilities: str) -> None:
+    lines = [(tag, label if tag == "Liabilities" else text) for tag, text in SHEET]
+    assert (
+        told(sheet("1001", "201", "401", "", "", "51", "399", lines=lines), "total_liabilities", "2019 FY")
+        == liabilities
+    )

@@ -87,11 +87,10 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_a_free_call_takes_no_more_the_more_there_is(app: App, user: users.NewUser, name: str) -> None:
     statement, path = CALLS[name]
-    app.held._made = None
     client = Client(app, user.api_key)
 
     def call() -> None:
-        app.held._made = None
+        app.answers._version = None
         assert client.get(path).status == 200
 
     add(app, statement, 3_000)
@@ -103,11 +102,9 @@ def test_a_free_call_takes_no_more_the_more_there_is(app: App, user: users.NewUs
 @pytest.mark.parametrize(("statement", "queue"), [(MAILS, "mail"), (WAITING, "webhooks")])
 def test_what_waits_is_counted_up_to_a_bound(app: App, user: users.NewUser, statement: str, queue: str) -> None:
     add(app, statement, 100_001)
-    with app.db.read() as tx:
-        assert status.queues(tx, NOW)[queue] == 100_000
+    assert status.queues(app, NOW)[queue] == 100_000
     add(app, statement, 2_000)
-    with app.db.read() as tx:
-        assert status.queues(tx, NOW)[queue] == 100_000
+    assert status.queues(app, NOW)[queue] == 100_000
 
 
 @pytest.mark.parametrize("path", ["account/transactions", "sniper/targets", "webhooks/deliveries"])

@@ -21,8 +21,8 @@ BY_DATA = {
     "followed", "form_entities", "former_names", "fund_groups", "fund_quarters", "fund_words", "funds",
     "holding_names", "holdings", "holdings_managers", "holdings_redated", "holdings_reports", "holdings_resplit",
     "insider_form_owners", "insider_forms", "insider_positions", "insider_stake_forms", "insider_stakes",
-    "insider_transactions", "insider_words", "insiders", "label_roles", "latest_years", "lines", "loaded", "positions",
-    "price_actions", "price_series", "prices", "reports", "section_columns", "sections", "securities",
+    "insider_transactions", "insider_words", "insiders", "kept_books", "label_roles", "latest_years", "lines", "loaded",
+    "positions", "price_actions", "price_series", "prices", "reports", "section_columns", "sections", "securities",
     "security_quarters", "security_words", "submission_pages", "sums", "term_counts", "tickers", "units",
     "validators",
 }  # fmt: skip
@@ -31,11 +31,12 @@ BY_ACCOUNTS = {"api_keys", "invites", "resets", "userplans", "users", "verificat
 # operators did stays too.
 FOR_EVER = {"wallet", "ledger_archives", "audit"}
 OF_FEW_ROWS = {"data_version", "feeds", "filing_bodies_size", "heartbeats", "held_counts", "journal", "ledger_summed",
-               "poll_state"}  # fmt: skip
+               "outbox", "poll_state"}  # fmt: skip
 # What time alone would make grow, and what bounds it: docs/OPERATIONS.md lists the settings.
 BY_TIME = {
-    "deliveries", "delivery_attempts", "events", "failing_receivers", "kept_answers", "ledger", "ledger_days",
-    "ledger_marks", "login_addresses", "login_failures", "mails", "sessions", "sniper_targets", "wanted_documents",
+    "carried", "deliveries", "delivery_attempts", "events", "failing_receivers", "kept_answers", "ledger",
+    "ledger_days", "ledger_marks", "login_addresses", "login_failures", "mails", "sessions", "sniper_targets",
+    "wanted_documents",
 }  # fmt: skip
 # Kept by number for each component, whatever the clock says.
 BY_NUMBER = {

@@ -72,11 +72,7 @@ def test_every_shared_document_is_ingested_or_refused_with_its_reason(app: App) 
             "is the table of a 13F without its cover, which alone says whose it is and of which quarter",
             None,
         ),
-        "abacus_0001978011_primary_doc.xml": (
-            "refused",
-            "is the cover of a 13F-HR without its table of 92 entries",
-            None,
-        ),
+        "abacus_0001978011_primary_doc.xml": ("refused", "is a 13F-HR cover without its table of 92 entries", None),
     }
     assert {one.outcome for one in run(app, FOLDER).values()} == {"unchanged", "skipped", "refused"}
 
@@ -190,6 +186,30 @@ def test_values_in_thousands_are_dollars_in_what_is_held(app: App, tmp_path: Pat
     held, rows = quarter(app, "2025-09-30")
     assert rows == {made.APPLE: (1_000, 250_000, None), made.MICROSOFT: (1_000, 500_000, None)}
     assert (held.filing["value_unit_rule"], held.filing["value_corrected"]) == ("thousands:implied_price", True)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_a_fund_a_thousand_times_off_the_others_is_corrected_whichever_comes_first(
+    app: App, tmp_path: Path, order: tuple[int, ...]
+) -> None:
+    # Shares of $700,000 and $600,000: in thousands nothing but other managers' prices tells.
+    rows = [
+        [(made.APPLE, 700, 1), (made.MICROSOFT, 1_200, 2)],
+        [(made.APPLE, 1_400_000, 2), (made.MICROSOFT, 600_000, 1)],
+        [(made.APPLE, 2_130_000, 3)],
+    ]
+    told = [("09-30-2025", "2025-11-14", one) for one in rows]
+    funds_ = [made.LAMP_FUND, made.OTHER_FUND, "0000000009"]
+    documents = [submission(number, told[number], cik=funds_[number], name=f"Fund {number}") for number in range(3)]
+    take(app, tmp_path, *(documents[one] for one in order))
+    held, positions = quarter(app, "2025-09-30")
+    # Of Microsoft one other manager tells, who is not enough; of Apple two do.
+    assert positions[made.APPLE][:2] == (1, 700_000)
+    assert (held.value, held.filing["value_unit_rule"]) == (1_900_000, "thousands:other_managers")
+    assert held.filing["value_corrected"] is True
+    for number in (1, 2):
+        held, _ = quarter(app, "2025-09-30", int(funds_[number]))
+        assert held.filing["value_unit_rule"] == "dollars:filing_date"
 
 
 @pytest.mark.slow
@@ -315,8 +335,8 @@ def test_several_covers_and_tables_find_each_other_by_count_and_value(app: App, 
             BARE,
             "periodOfReport: 2025-09-29 is not the end of a calendar quarter",
         ),
-        (made.cover(form="13F-NT"), BARE, "a 13F-NT says that others report, but a table lies beside it"),
-        (made.cover(), None, "is the cover of a 13F-HR without its table"),
+        (made.cover(form="13F-NT"), BARE, "a 13F-NT says that other managers report, but has a table of its own"),
+        (made.cover(), None, "is a 13F-HR cover without its table"),
         (made.cover(cik="x"), BARE, "cik: 'x' is not a CIK"),
     ],
 )
@@ -586,7 +606,7 @@ def test_cusips_follow_each_other_and_a_circle_ends(app: App, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("data", "place", "reason"),
     [
-        (b"ticker,cik\n", "line 1", "no column is called cusip"),
+        (b"ticker,cik\n", "line 1", "has no column named cusip"),
         (b"cusip,ticker\n\xff", "byte 13", "not UTF-8"),
         (b'cusip,ticker\n"037833100,A', "line 2", "not CSV: unexpected end of data"),
         # Empty cells by the thousand would cost twenty times the file.

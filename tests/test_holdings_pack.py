@@ -40,9 +40,9 @@ def test_a_pack_stores_what_the_ingest_stored(make_app: Callable[..., App], tmp_
     [
         (b"", "", "is not a finapi pack of version 2"),
         (MAGIC + b"hello", "", "cannot be unpacked: "),
-        (MAGIC, "", "is cut short or unpacks to too much"),
-        (MAGIC + zlib.compress(b"{}\n"), "line 1", "is not of a pack: ValueError"),
-        (MAGIC + zlib.compress(b"[" * 100_000), "line 1", "is not of a pack: RecursionError"),
+        (MAGIC, "", "is truncated or unpacks to too much data"),
+        (MAGIC + zlib.compress(b"{}\n"), "line 1", "is not a pack line: ValueError"),
+        (MAGIC + zlib.compress(b"[" * 100_000), "line 1", "is not a pack line: RecursionError"),
     ],
 )
 def test_a_pack_that_is_none_is_refused(app: App, data: bytes, place: str, reason: str) -> None:

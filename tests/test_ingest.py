@@ -410,6 +410,13 @@ def test_what_is_no_document_of_the_sec_is_named_and_the_rest_goes_on(
     }
 
 
+def test_what_the_sec_puts_beside_its_tables_is_skipped(app: App, tmp_path: Path) -> None:
+    beside = {"FORM_345_readme.htm": b"<html>x</html>", "FORM_345_metadata.json": b"{}", "readme.txt": b"x"}
+    (tmp_path / "2025q1_form345.zip").write_bytes(zipped(beside))
+    outcomes = run(app, tmp_path / "2025q1_form345.zip")
+    assert {outcome.outcome for outcome in outcomes.values()} == {"skipped"}
+
+
 def test_a_zip_is_ingested_as_its_folder_would_be(app: App, tmp_path: Path) -> None:
     archive = tmp_path / "filings.zip"
     files = {f"000119312510888888/{file.name}": file.read_bytes() for file in FILING.iterdir()}
@@ -495,7 +502,7 @@ def test_a_name_of_an_unknown_day_never_outranks_a_filed_one(app: App, copy: Cal
     [
         (">2010-09-30</dei:DocumentPeriodEndDate>", ">9999-99-99</dei:DocumentPeriodEndDate>", "period"),
         (">2010-09-30</dei:DocumentPeriodEndDate>", ">9999-12-31</dei:DocumentPeriodEndDate>", "period"),
-        ("<xbrli:startDate>2010-07-01<", "<xbrli:startDate>0001-01-01<", "0001-01-01 is in no year"),
+        ("<xbrli:startDate>2010-07-01<", "<xbrli:startDate>0001-01-01<", "0001-01-01 is not in a year"),
         (">0001065280</dei:", ">0000000666</dei:", "is not the CIK of the contexts"),
     ],
 )
@@ -547,7 +554,7 @@ def test_an_entry_of_a_feed_that_cannot_be_read_is_told_of_and_the_rest_is_store
     assert (outcome.outcome, outcome.reason) == (
         "ingested",
         "1 entries are left out, the first: line 16, column 1: "
-        "an entry whose title, id or filing date is none of this feed's",
+        "an entry whose title, id or filing date is not in this feed's format",
     )
     with app.db.read() as tx:
         assert tx.one("filing_row", accession=ACCESSION) is not None
@@ -561,7 +568,7 @@ def test_a_member_that_unpacks_without_a_bound_is_refused(app: App, tmp_path: Pa
     with zipfile.ZipFile(tmp_path / "a.zip", "w", method) as archive:
         archive.writestr("a.xml", b"x")
     assert run(app, tmp_path / "a.zip")["a.zip!a.xml"].reason == (
-        "is compressed in another way than zip files of the SEC are"
+        "uses a compression method that the SEC's zip files do not"
     )
 
 
@@ -613,7 +620,7 @@ def test_a_pack_holds_everything_and_loads_into_the_same_answers(make_app: Calla
     [
         (b"", "is not a finapi pack of version 2"),
         (b"finapi-pack 1\n", "is not a finapi pack of version 2"),
-        (MAGIC, "is cut short or unpacks to too much"),
+        (MAGIC, "is truncated or unpacks to too much data"),
         (MAGIC + b"nonsense", "cannot be unpacked"),
     ],
 )
@@ -625,5 +632,5 @@ def test_what_is_no_pack_is_refused(app: App, data: bytes, reason: str) -> None:
 def test_a_pack_with_a_line_that_is_no_report_is_refused(app: App) -> None:
     import zlib
 
-    with pytest.raises(ValueError, match=r"a\.pack: line 1: is not of a pack: ValueError"):
+    with pytest.raises(ValueError, match=r"a\.pack: line 1: is not a pack line: ValueError"):
         packed.load(app, MAGIC + zlib.compress(b"{}\n"), "a.pack")

@@ -42,10 +42,10 @@ def test_a_pack_holds_what_was_stored(app: App, make_app: Callable[..., App]) ->
     [
         (b"", "is not a finapi pack of version 2"),
         (MAGIC + b"abc", "cannot be unpacked: Error -3"),
-        (MAGIC + zlib.compress(b"[]\n")[:-3], "is cut short or unpacks to too much"),
-        (MAGIC + zlib.compress(b"lamps\n"), "is not of a pack: JSONDecodeError"),
-        (MAGIC + zlib.compress(b'[["a"],{"form":4},null]\n'), "is not of a pack: ValueError"),
-        (MAGIC + zlib.compress(b"[" * 100_000 + b"\n"), "is not of a pack: RecursionError"),
+        (MAGIC + zlib.compress(b"[]\n")[:-3], "is truncated or unpacks to too much data"),
+        (MAGIC + zlib.compress(b"lamps\n"), "is not a pack line: JSONDecodeError"),
+        (MAGIC + zlib.compress(b'[["a"],{"form":4},null]\n'), "is not a pack line: ValueError"),
+        (MAGIC + zlib.compress(b"[" * 100_000 + b"\n"), "is not a pack line: RecursionError"),
     ],
 )
 def test_what_is_no_pack_is_refused(app: App, damaged: bytes, reason: str) -> None:

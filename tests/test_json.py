@@ -39,7 +39,7 @@ def test_what_json_has_no_word_for_is_not_written(value: object) -> None:
 @pytest.mark.parametrize(
     ("data", "place", "reason"),
     [
-        (b'{"a": 1, "a": 2}', "", "stands twice"),
+        (b'{"a": 1, "a": 2}', "", "occurs twice"),
         (b"[NaN]", "", "NaN"),
         (b"[-Infinity]", "", "Infinity"),
         (b"[1,\n2", "line 2, column 2", "not JSON"),

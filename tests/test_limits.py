@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finapi.core.limits import BucketState, Decision, Expense, Limit, Limiter, decide
+from finapi.core.limits import BucketState, Decision, Expense, Limit, Limiter, Pace, decide
 
 XBRL = Limit(120, 60.0, 30)  # two a second
 NO_BURST = Limit(120, 60.0, 0)
@@ -232,6 +232,7 @@ def test_memory_is_bounded_by_the_number_of_keys() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_million_callers_of_two_limits_take_no_more_than_the_table() -> None:
     limiter = Limiter(Limit(60, 60.0, 59), Limit(1000, 3600.0, 999), keys=100_000)
     tracemalloc.start()
@@ -293,3 +294,18 @@ def test_of_more_keys_than_are_counted_the_one_that_used_longest_ago_is_forgotte
     for name in ("ann", "bea", "ann", "cid"):
         expense.add(name, 20.0, 0.0)
     assert [expense.wait(name, 0.0) for name in ("ann", "bea", "cid")] == [180.0, 0.0, 60.0]
+
+
+def test_what_was_used_is_kept_for_the_last_hundred_thousand_who_used_something() -> None:
+    expense = Expense(60.0)
+    for caller in range(100_000):
+        expense.add(caller, 120.0, 0.0)
+    assert expense.wait(0, 0.0) == 60.0
+    expense.add("one more", 1.0, 0.0)
+    assert (expense.wait(0, 0.0), expense.wait(1, 0.0)) == (0.0, 60.0)
+
+
+def test_places_come_evenly_and_at_once_after_a_pause() -> None:
+    pace = Pace()
+    assert [pace.wait(10, 7.0) for _ in range(3)] == pytest.approx([0.0, 0.1, 0.2])
+    assert pace.wait(10, 9.0) == 0.0

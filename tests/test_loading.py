@@ -265,9 +265,7 @@ def test_a_damaged_file_is_refused_and_fetched_anew_by_the_next_load(
 
 def test_a_host_without_parts_is_told_of(app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: Any) -> None:
     monkeypatch.setattr("tests.edgar_server._part", lambda page, headers: page)
-    with pytest.raises(
-        UsageError, match="its host gives no parts of files; fetch them and name the folder: --base-url"
-    ):
+    with pytest.raises(UsageError, match="its host serves no byte ranges; download the files, --base-url FOLDER"):
         Load(app, clock).run(["AAPL"])
 
 

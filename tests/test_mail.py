@@ -208,7 +208,7 @@ def test_what_is_not_exactly_one_address_is_refused_for_good_without_being_repea
     with pytest.raises(MailError) as caught:
         mail.compose(letter(to=text), SENDER, NOW, "7")
     assert caught.value.permanent
-    assert caught.value.reason == str(caught.value) == "the address is not one that mail can be sent to"
+    assert caught.value.reason == str(caught.value) == "mail cannot be sent to this address"
 
 
 @pytest.mark.parametrize(
@@ -399,9 +399,7 @@ def test_a_directory_that_is_open_to_others_is_closed(tmp_path: Path, clock: Fix
 
 def test_a_directory_that_everybody_shares_is_refused(tmp_path: Path, clock: FixedClock) -> None:
     tmp_path.chmod(0o1777)
-    with pytest.raises(
-        UsageError, match="is open to others, and mails hold links and keys: name a directory of its own"
-    ):
+    with pytest.raises(UsageError, match="is readable by others; mails contain keys, so name a private directory"):
         mail.Directory(tmp_path, clock)
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777
 

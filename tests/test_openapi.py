@@ -22,14 +22,16 @@ from finapi.web.openapi import document
 from finapi.web.routes import ROUTES as TABLE
 from tests.api import COMPANY
 from tests.client import Client
+from tests.each import each
 
 # Pages are for people: the document is of what programs call.
 ROUTES = tuple(route for route in TABLE if not route.page)
 
 DOCUMENT = document("https://api.example.com", TABLE)
 
-ALL_PARAMS = [pytest.param(route, param, id=f"{route.path} {param.name}") for route in ROUTES for param in route.params]
-each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+ALL_PARAMS = [(route, param) for route in ROUTES for param in route.params]
+each_param = each("route param", ALL_PARAMS, lambda row: f"{row[0].path} {row[1].name}")
+each_route = each("route", ROUTES, lambda route: f"{route.method} {route.path}")
 
 
 def operation(route: Route) -> dict[str, Any]:
@@ -118,7 +120,7 @@ def test_an_operation_lists_the_parameters_of_its_route(route: Route) -> None:
     assert [(one["name"], one["in"]) for one in listed] == [(param.name, param.place) for param in route.params]
 
 
-@pytest.mark.parametrize(("route", "param"), ALL_PARAMS)
+@each_param
 def test_a_parameter_is_named_and_described_so_that_any_tool_can_use_it(route: Route, param: Param) -> None:
     found = parameter(route, param)
     # The names that function-calling interfaces take.
@@ -128,10 +130,7 @@ def test_a_parameter_is_named_and_described_so_that_any_tool_can_use_it(route: R
     assert found["required"] or found["in"] == "query"
 
 
-@pytest.mark.parametrize(
-    ("route", "param"),
-    [one for one in ALL_PARAMS if isinstance(one.values[1], Param) and one.values[1].kind == "words"],
-)
+@each("route param", [one for one in ALL_PARAMS if one[1].kind == "words"], lambda row: f"{row[0].path} {row[1].name}")
 def test_a_list_is_taken_with_commas_and_given_anew_for_each_word(route: Route, param: Param) -> None:
     words = [*dict.fromkeys((param.allowed or param.example.split(",") * 2)[:2])]
     apart, together = (read_all([param], {}, {param.name: given}) for given in (words, [",".join(words)]))
@@ -139,7 +138,7 @@ def test_a_list_is_taken_with_commas_and_given_anew_for_each_word(route: Route, 
     assert (parameter(route, param)["style"], parameter(route, param)["explode"]) == ("form", False)
 
 
-@pytest.mark.parametrize(("route", "param"), ALL_PARAMS)
+@each_param
 def test_an_example_is_a_value_that_the_parameter_takes(route: Route, param: Param) -> None:
     assert param.example
     value = param.read(param.example)
@@ -218,9 +217,10 @@ def test_every_body_has_an_example_and_every_example_fits_its_schema(section: st
     assert wrong == []
 
 
-@pytest.mark.parametrize(
-    ("route", "field"),
-    [pytest.param(route, field, id=f"{route.path} {field.name}") for route in ROUTES for field in route.body or ()],
+@each(
+    "route field",
+    [(route, field) for route in ROUTES for field in route.body or ()],
+    lambda row: f"{row[0].path} {row[1].name}",
 )
 def test_an_example_of_a_member_of_a_body_is_a_value_that_it_takes(route: Route, field: Field) -> None:
     shown = operation(route)["requestBody"]["content"]["application/json"]["example"]

@@ -16,7 +16,7 @@ from finapi.core import metrics
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config, OwnPlan
 from finapi.core.errors import ApiError, UsageError
-from finapi.verbs import VERBS
+from finapi.verbs.table import VERBS
 from finapi.web.routes import ROUTES, priced
 from finapi.web.wsgi import WsgiApp
 from tests.client import PASSWORD, Client
@@ -179,7 +179,7 @@ def test_a_plan_that_makes_no_sense_is_refused(tmp_path: Path, text: str, compla
 
 
 def test_a_cost_of_no_call_is_refused(make_app: Callable[..., App]) -> None:
-    with pytest.raises(UsageError, match="'GET /api/v1/user/' is no call that is made with a key"):
+    with pytest.raises(UsageError, match="'GET /api/v1/user/' is not a call made with a key"):
         WsgiApp(make_app(costs=(("GET /api/v1/user/", 1),)))
 
 
@@ -214,8 +214,10 @@ NEEDS_NONE = {
 WITHOUT_DATABASE = [
     ("follow", "list"), ("poll",), ("documents", "list"), ("user", "list"), ("invite", "list"), ("secret", "list"),
     ("mail", "test", "a@b.example"), ("audit",), ("pack", "export", "x"), ("check",), ("backup", "x"),
-    ("get", "/livez"), ("statements", "AAPL"), ("timeseries", "AAPL"), ("filings",), ("insiders", "AAPL"),
-    ("fund", "1067983"), ("mcp",), ("screen", "roe>1"), ("watch", "main-api"), ("listen", "--forward-to", "http://x"),
+    ("move", "--to", "file"),
+    ("mapping", "save", "x"), ("get", "/livez"), ("statements", "AAPL"), ("timeseries", "AAPL"), ("filings",),
+    ("insiders", "AAPL"), ("fund", "1067983"), ("mcp",), ("screen", "roe>1"),
+    ("watch", "main-api"), ("listen", "--forward-to", "http://x"),
 ]  # fmt: skip
 
 
@@ -252,7 +254,7 @@ def test_accounts_are_listed_counted_given_a_password_and_deleted(tmp_path: Path
     short = finapi("user", "password", "ann@example.com", "--password-stdin", "--data-dir", tmp_path, stdin=b"short\n")
     assert short.status == 2
     sure = finapi("user", "delete", "ann@example.com", "--data-dir", tmp_path)
-    assert sure.complaint == "what is deleted does not come back; say --yes"
+    assert sure.complaint == "deletion cannot be undone; confirm with --yes"
     assert did("delete", "ann@example.com", "--yes") == {"email": "ann@example.com", "deleted": True}
     assert did("list")["users"][0]["state"] == "deleted"
     gone = finapi("user", "show", "ann@example.com", "--data-dir", tmp_path)
@@ -268,7 +270,7 @@ def test_a_test_mail_says_whether_it_left(tmp_path: Path) -> None:
     assert b"Subject: A test of finapi" in file.read_bytes()
     nobody = environment(FINAPI_SMTP_URL="smtp://127.0.0.1:1")
     failed = finapi("mail", "test", "ann@example.com", *data, env=nobody)
-    assert (failed.status, failed.complaint.partition(":")[0]) == (1, "the mail did not leave")
+    assert (failed.status, failed.complaint.partition(":")[0]) == (1, "the mail could not be sent")
     assert finapi("mail", "test", "ann", *data).complaint == "'ann' is not an email address"
 
 
@@ -309,7 +311,7 @@ def test_the_doctor_says_what_is_wrong_and_what_mends_it(tmp_path: Path) -> None
     assert found != findings("--data-dir", data)
     text = finapi("doctor", "--data-dir", data)
     assert text.status == 1
-    assert f"wrong    data directory: {data} is open to others; close it with: chmod 700 {data}\n" in text.out
+    assert f"wrong    data directory: {data} is open to others; restrict it with: chmod 700 {data}\n" in text.out
     assert "         mend it: " in text.out
 
 
@@ -353,4 +355,4 @@ def test_config_judges_every_value_as_serve_does(env: dict[str, str], tmp_path: 
 def test_an_own_cost_of_no_call_is_refused_by_config_too(tmp_path: Path) -> None:
     (tmp_path / "f.toml").write_text('[costs]\n"GET /nothing" = 1\n')
     done = finapi("config", "--config", tmp_path / "f.toml")
-    assert done.complaint == "setting costs: 'GET /nothing' is no call that is made with a key (GET /api/v1/...)"
+    assert done.complaint == "setting costs: 'GET /nothing' is not a call made with a key (GET /api/v1/...)"

@@ -147,7 +147,7 @@ def test_nothing_is_asked_without_a_contact(make_app: Callable[..., App], agent:
 def test_a_contact_that_no_header_can_hold_is_refused_and_not_taken_for_edgars_trouble(
     make_app: Callable[..., App], agent: str
 ) -> None:
-    with pytest.raises(UsageError, match="--user-agent: must be of ASCII characters"):
+    with pytest.raises(UsageError, match="--user-agent: must be ASCII"):
         Gateway(make_app(user_agent=agent))
 
 
@@ -266,7 +266,7 @@ def test_an_entry_that_cannot_be_read_is_named_once_and_the_feed_goes_on(
     poller.step()
     assert [row[0] for row in filings_held(app)] == [ACCESSION]
     assert [problem.partition("output=atom: ")[2] for problem in poller.counts.problems] == [
-        "line 16, column 1: an entry whose title, id or filing date is none of this feed's"
+        "line 16, column 1: an entry whose title, id or filing date is not in this feed's format"
     ]
     assert beats(app)["sec_worker"] is None
 

@@ -70,5 +70,5 @@ def test_a_recording_is_played_into_a_running_server(tmp_path: Path) -> None:
         played = finapi("poll", "--replay", folder, *data)
         assert played.out == "1 new filings, 0 documents stored, 0 refused\n", played
         beside = finapi("poll", "--every", "60", *data)
-        assert beside.complaint == "a running server polls by itself: start it with --poll-every SECONDS"
+        assert beside.complaint == "a running server does its own polling; start it with --poll-every SECONDS"
         assert finapi("poll", "--replay", tmp_path, *data).status == 2

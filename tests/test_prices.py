@@ -154,7 +154,7 @@ BAD = [
     ("2024-01-03,null,null,null,null", "line 3: no close"),
     ("2024-01-03,1,1,2,1", "line 3: the high 1 is below the low 2"),
     ("2024-01-03,1,1,1,x", "line 3: volume 'x' is not a number of shares"),
-    ("2024-01-02,2,1,1,1", "line 3: 2024-01-02 stands twice with other figures"),
+    ("2024-01-02,2,1,1,1", "line 3: 2024-01-02 occurs twice with different figures"),
     ("2024-01-03,0x10,1,1,1", "line 3: close '0x10' is not a price"),
     ("2024-01-03,\u0661,1,1,1", "line 3: close '\u0661' is not a price"),
 ]
@@ -170,14 +170,14 @@ def test_a_bad_row_is_left_out_and_told_with_its_line(line: str, reason: str) ->
 @pytest.mark.parametrize(
     ("text", "name", "reason"),
     [
-        ("", "A.csv", "file: line 1: no column of days, or none of closes, dividends or splits"),
-        ("date,volume\n", "A.csv", "file: line 1: no column of days, or none of closes, dividends or splits"),
+        ("", "A.csv", "file: line 1: needs a column of dates and one of closes, dividends or splits"),
+        ("date,volume\n", "A.csv", "file: line 1: needs a column of dates and one of closes, dividends or splits"),
         ("date,close,Close\n", "A.csv", "file: line 1: two columns are the close"),
         ("date,close\n", "A.csv", "file: holds no prices"),
         ("date,close\nx,1\n", "A.csv", "file: holds no prices; line 2: 'x' is not a day"),
         ("date,close\n01/02/2024,1\n13/02/2024,1\n", "A.csv",
          "file: line 3: the day '13/02/2024' is not written month/day/year, nor can the others be trusted"),
-        ("date,close\n2024-01-02,\0\n", "A.csv", "file: holds a NUL character"),
+        ("date,close\n2024-01-02,\0\n", "A.csv", "file: contains a NUL character"),
         ("date,close\n" + "9" * 200_000, "A.csv", "file: line 2: a line of more than 20000 characters"),
     ],
 )  # fmt: skip

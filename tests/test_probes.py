@@ -120,6 +120,7 @@ def test_the_figures_of_a_running_server_are_what_prometheus_reads(service: Serv
             "latest-years",
             "mail",
             "memory",
+            "outbox",
             "poll",
             "prune",
             "refill-plans",
@@ -179,7 +180,7 @@ def test_a_poller_that_hangs_is_down_until_it_goes_on(service: Service, monkeypa
         service.down(1)
         assert service.down() >= OF_POLLING
         assert service.get()["overall"] == "major_outage"
-        assert service.reason("news_daemon").startswith("no sign of life for 6")
+        assert service.reason("news_daemon").startswith("no heartbeat for 6")
     finally:
         goes_on.set()
     service.polled()

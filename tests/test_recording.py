@@ -243,12 +243,12 @@ CALL |= {"status": 200, "headers": {}, "text": ""}
     ("text", "told"),
     [
         ("", "is empty"),
-        ("{}", "line 1 is not of a recording"),
-        ('{"finapi_recording": 2, "of": "x"}', "line 1 is not of a recording"),
-        (HEAD + "[]", "line 2 is not of a recording"),
-        (HEAD + json.dumps({**CALL, "headers": {"a": "b\r\nSet-Cookie: c"}}), "line 2 is not of a recording"),
-        (HEAD + json.dumps({**CALL, "status": 99}), "line 2 is not of a recording"),
-        (HEAD + "[" * 100_000, "line 2 is not of a recording"),
+        ("{}", "line 1 is not a line of a recording"),
+        ('{"finapi_recording": 2, "of": "x"}', "line 1 is not a line of a recording"),
+        (HEAD + "[]", "line 2 is not a line of a recording"),
+        (HEAD + json.dumps({**CALL, "headers": {"a": "b\r\nSet-Cookie: c"}}), "line 2 is not a line of a recording"),
+        (HEAD + json.dumps({**CALL, "status": 99}), "line 2 is not a line of a recording"),
+        (HEAD + "[" * 100_000, "line 2 is not a line of a recording"),
     ],
 )
 def test_a_file_that_is_no_recording_is_refused_by_its_line(file: Path, text: str, told: str) -> None:
@@ -259,7 +259,7 @@ def test_a_file_that_is_no_recording_is_refused_by_its_line(file: Path, text: st
 
 def test_a_file_that_is_there_is_not_written_over(service: Service, file: Path) -> None:
     file.write_text("mine")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         Recorder(SERVICE, file, KEY, service, STARTED)
     assert file.read_text() == "mine"
 
@@ -309,7 +309,7 @@ def test_every_kind_of_drift_is_told(service: Service, file: Path) -> None:
     [
         (("--record", SERVICE), "--record needs --recording FILE, to write what passes"),
         (("--record", "ftp://x", "--recording", "/tmp/x"), "ftp://x: the URL is neither http nor https"),
-        (("--verify", SERVICE, "--record", SERVICE), "--record and --verify are two runs"),
+        (("--verify", SERVICE, "--record", SERVICE), "--record and --verify cannot be combined"),
         (("--recording", "/no/file"), "/no/file: No such file or directory"),
     ],
 )

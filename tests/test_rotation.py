@@ -173,7 +173,7 @@ def test_secrets_that_made_nothing_of_what_is_stored_are_the_wrong_ones(app: App
     invites.create(app, NOW, lifetime=None, note=None)
     app.secrets.swap([NEW])
     with pytest.raises(
-        UsageError, match=r"none of the master secrets made what is stored \(1 API key, 1 invite code\)"
+        UsageError, match=r"no configured master secret matches the stored data \(1 API key, 1 invite code\)"
     ):
         rotation.settle(app, NOW, new_secrets=False)
     assert stored(app, "SELECT refused FROM api_keys") == [(0,)]
@@ -344,7 +344,7 @@ def test_a_secret_on_which_keys_depend_is_dropped_only_by_who_is_sure(tmp_path: 
         new = rotation.rotate(app)
         with pytest.raises(ApiError, match=r"^It made 1 API key, which would be refused"):
             rotation.drop(app, old, NOW, sure=False)
-        with pytest.raises(ApiError, match="no master secret of the name nonsense"):
+        with pytest.raises(ApiError, match="no master secret named nonsense"):
             rotation.drop(app, "nonsense", NOW, sure=True)
         assert caller(app, ann.api_key) == ann.id
         assert rotation.drop(app, old, NOW, sure=True) == "1 API key"
@@ -440,7 +440,7 @@ def test_the_wrong_secrets_are_refused_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "secrets").write_text("ab" * 32)
     done = finapi("invite", "list", "--data-dir", tmp_path)
     assert done.status == 2
-    assert done.complaint.startswith("none of the master secrets made what is stored (1 API key): put it back, or")
+    assert done.complaint.startswith("no configured master secret matches the stored data (1 API key): put it back, or")
 
 
 @pytest.mark.slow
@@ -456,5 +456,5 @@ def test_a_data_directory_that_is_open_to_others_is_refused(tmp_path: Path, mode
     if taken:
         assert done.status == 0
     else:
-        assert (done.status, done.complaint) == (2, f"{place} is open to others; close it with: chmod 700 {place}")
+        assert (done.status, done.complaint) == (2, f"{place} is open to others; restrict it with: chmod 700 {place}")
         assert sorted(place.iterdir()) == held

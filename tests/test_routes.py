@@ -16,6 +16,7 @@ from finapi.web.http.messages import Response, read_request
 from finapi.web.openapi import ABOUT, document
 from finapi.web.router import Match, Router
 from finapi.web.routes import ROUTES
+from tests.each import each
 from tests.process import ROOT
 
 
@@ -151,7 +152,7 @@ def test_no_method_and_path_stand_twice() -> None:
     assert len(pairs) == len(set(pairs))
 
 
-@pytest.mark.parametrize("one", ROUTES, ids=lambda one: f"{one.method} {one.path}")
+@each("one", ROUTES, lambda one: f"{one.method} {one.path}")
 def test_a_route_declares_its_path_parameters(one: Route) -> None:
     in_path = re.findall(r"\{(\w+)\}", one.path)
     assert sorted(in_path) == sorted(param.name for param in one.params if param.place == "path")
@@ -178,7 +179,7 @@ def test_every_route_has_a_limit_but_those_whose_answer_is_in_memory() -> None:
     }
 
 
-@pytest.mark.parametrize("one", ROUTES, ids=lambda one: f"{one.method} {one.path}")
+@each("one", ROUTES, lambda one: f"{one.method} {one.path}")
 def test_a_route_that_costs_has_a_key_and_a_limit(one: Route) -> None:
     if one.cost:
         assert (one.auth, one.zone is not None) == ("key", True)
@@ -223,6 +224,17 @@ def test_the_table_loads_no_handler_before_its_first_call() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["[]", "['finapi.web.pages.documents']"]
+
+
+def test_an_application_without_default_windows_loads_no_handler_either() -> None:
+    code = (
+        "import sys; from finapi.app import in_memory; from finapi.core.clock import SystemClock; "
+        "from finapi.core.config import Config; from finapi.web.wsgi import WsgiApp; "
+        "WsgiApp(in_memory(Config(default_windows='all'), SystemClock())); "
+        "print([one for one in sys.modules if one.startswith(('finapi.web.insiders.', 'finapi.market.financials.'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]"]
 
 
 def test_every_name_of_the_table_is_found() -> None:

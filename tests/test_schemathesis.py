@@ -80,6 +80,7 @@ def test_calls_made_up_of_the_document_are_answered_as_it_says(world: World) -> 
     run(world, WsgiApp(world.app), calls=6, stateful=True)
 
 
+@pytest.mark.long
 def test_calls_over_a_socket_are_answered_as_the_document_says(tmp_path: Path) -> None:
     config = Config(port=0, data_dir=tmp_path / "data", mail_dir=str(tmp_path / "mail"), **LIFTED)
     worlds: list[World] = []

@@ -215,7 +215,7 @@ def test_a_directory_that_another_server_holds_is_refused(tmp_path: Path) -> Non
         second = finapi("serve", "--port", 0, "--data-dir", tmp_path / "data")
         assert second.status == 2
         assert second.complaint == (
-            f"{tmp_path / 'data'} is held by another finapi; stop it or name another --data-dir"
+            f"{tmp_path / 'data'} is in use by another finapi; stop it or name another --data-dir"
         )
         assert first.get("/livez").status == 200
         done = finapi("user", "add", "ann@example.com", "--data-dir", tmp_path / "data")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -419,7 +420,9 @@ def test_in_a_full_house_the_address_that_has_most_makes_room(start: Callable[..
     # A client may have its answer before the server's loop has noted that it is sent.
     eventually(lambda: all(one.idle for one in running.listener.connections))
     assert running.connect("127.0.0.4").send(GET).answer().status == 200
-    assert many[0].at_end()
+    # The longest idle of them by the server's own note of when it was answered, which need not be the first.
+    ended, _, _ = select.select([client.socket for client in many], [], [], 10)
+    assert [client.at_end() for client in many if client.socket in ended] == [True]
     assert alone.send(GET).answer().status == 200
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 import shutil
 import sqlite3
@@ -17,6 +16,10 @@ from pathlib import Path
 import pytest
 
 from finapi.store import db
+from finapi.store.tables import ACCOUNTS
+from tests.each import each
+from tests.stores import stores_of_queries
+from tests.test_architecture import FILES, nodes_of
 
 ROOT = Path(__file__).parents[1]
 QUERIES = db.named_queries()
@@ -53,7 +56,9 @@ READS_ALL = {
     "retry_documents",
     "topic_users",
     "made_with_secrets",
-    "proof_counts",
+    "counts_of_accounts",
+    "counts_of_market",
+    "outbox_rows",
     "unequal_facts",
     "uncounted",
     "uneven_feeds",
@@ -114,16 +119,10 @@ def explained(connection: sqlite3.Connection, query: str, how: str) -> list[tupl
     return connection.execute(f"{how} {query}", values).fetchall()  # type: ignore[arg-type]
 
 
-@functools.cache
-def modules() -> list[tuple[Path, ast.Module]]:
-    files = sorted((ROOT / "finapi").rglob("*.py"))
-    return [(file, ast.parse(file.read_text(encoding="utf-8"))) for file in files]
-
-
 def calls() -> Iterator[tuple[str, ast.Call]]:
     """Every call ``tx.METHOD(...)`` in finapi, with its place."""
-    for file, tree in modules():
-        for node in ast.walk(tree):
+    for file in FILES:
+        for node in nodes_of(file):
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
@@ -136,8 +135,8 @@ def calls() -> Iterator[tuple[str, ast.Call]]:
 
 def texts() -> Iterator[tuple[str, str]]:
     """Every text in finapi's code with its place; an f-string as a pattern that any word fits in."""
-    for file, tree in modules():
-        for node in ast.walk(tree):
+    for file in FILES:
+        for node in nodes_of(file):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield re.escape(node.value), f"{file.relative_to(ROOT)}:{node.lineno}"
             elif isinstance(node, ast.JoinedStr):
@@ -145,17 +144,17 @@ def texts() -> Iterator[tuple[str, str]]:
                 yield "".join(parts), f"{file.relative_to(ROOT)}:{node.lineno}"
 
 
-@pytest.mark.parametrize("name", sorted(QUERIES))
+@each("name", sorted(QUERIES))
 def test_query_compiles(connection: sqlite3.Connection, name: str) -> None:
     assert explained(connection, QUERIES[name], "EXPLAIN")
 
 
-@pytest.mark.parametrize("name", sorted(QUERIES))
+@each("name", sorted(QUERIES))
 def test_query_is_one_statement(name: str) -> None:
     assert ";" not in re.sub(r"'[^']*'|--[^\n]*", "", QUERIES[name])
 
 
-@pytest.mark.parametrize("name", sorted(set(QUERIES) - READS_ALL - READS_FOUND))
+@each("name", sorted(set(QUERIES) - READS_ALL - READS_FOUND))
 def test_query_searches_by_index(connection: sqlite3.Connection, name: str) -> None:
     plan = [str(row[3]) for row in explained(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
     # What a query itself has found is gone through: how it was found stands in the plan too.
@@ -172,6 +171,17 @@ def test_query_searches_every_table_by_index(connection: sqlite3.Connection, nam
     assert scanned & tables == set()
     named = {one for one in scanned if not one.startswith("(subquery-")}
     assert named <= {"near", "latest", "found", "json_each", "CONSTANT"}
+
+
+def test_no_query_names_tables_of_both_stores() -> None:
+    assert {name: stores for name, stores in stores_of_queries().items() if len(stores) > 1} == {}
+
+
+def test_no_table_refers_to_one_of_the_other_store(connection: sqlite3.Connection) -> None:
+    tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    assert tables >= {*ACCOUNTS}
+    referred = {(table, row[2]) for table in tables for row in connection.execute(f"PRAGMA foreign_key_list({table})")}
+    assert {(one, other) for one, other in referred if (one in ACCOUNTS) != (other in ACCOUNTS)} == set()
 
 
 # The lists of insiders walk their index in its order: a first page costs what it shows, however much there is.

@@ -108,7 +108,7 @@ def test_freshness_is_what_came_in_last_and_what_waits(app: App) -> None:
         # Documents that are due now, and a form whose documents nobody wants.
         following.note(tx, NOW, "0000000001-26-000001", "4", [1])
         following.note(tx, NOW, "0000000001-26-000002", "10-K", [1])
-        assert status.queues(tx, NOW) == {"ingest": 1, "mail": 2, "webhooks": 0}
+    assert status.queues(app, NOW) == {"ingest": 1, "mail": 2, "webhooks": 0}
     assert status.document(app, NOW)["data_freshness"] == {
         "last_filing_at": "2026-01-31T12:00:00.000Z",
         "last_13f_batch_at": "2026-01-31T12:01:00.000Z",

@@ -65,9 +65,27 @@ def test_without_a_filing_date_the_signature_decides_and_then_the_quarter() -> N
     assert (
         unit(filed_at=None, signed="2021-02-12", period="2020-12-31", rows=[(1, 10)]).rule == "thousands:signature_date"
     )
-    # A report cannot be signed before its quarter ended.
+    # A report cannot be signed before its quarter ended, nor on its last day.
+    assert unit(filed_at=None, signed="2022-12-31", period="2022-12-31").rule == "dollars:period"
     assert unit(filed_at=None, signed="2020-02-12", period="2022-12-31").rule == "dollars:period"
     assert unit(filed_at=None, signed=None, period="2022-09-30", rows=[(1, 10)]).rule == "thousands:period"
+
+
+def test_prices_of_other_managers_overrule_both_ways() -> None:
+    # A share of $700,000 in thousands passes for one of $700, and one of $2 for one of $2,000 in thousands.
+    rows = [(700, 1), (50_000, 1)]
+    assert unit(rows=rows).rule == "dollars:filing_date"
+    others = [(700.0, [690_000.0, 710_000.0]), (50_000.0, [49e6, 51e6, 50_000.0])]
+    assert unit(rows=rows, others=others) == Unit(1000, 1000, "thousands:other_managers", True)
+    old = unit(filed_at="2021-02-12", rows=[(2, 1)], others=[(2.0, [1.9, 2.1])])
+    assert old == Unit(1, 1, "dollars:other_managers", True)
+
+
+def test_other_managers_who_do_not_agree_or_are_too_few_overrule_nothing() -> None:
+    for others in ([(700.0, [700_000.0])], [(700.0, [7e5, 700.0])], [(700.0, [7e6, 7e6])], [(700.0, [])]):
+        assert unit(rows=[(700, 1)], others=others).rule == "dollars:filing_date"
+    # One of two rows is not most of them.
+    assert unit(rows=[(700, 1)], others=[(700.0, [7e5, 7e5]), (4.0, [4.0, 4.0])]).rule == "dollars:filing_date"
 
 
 @pytest.mark.parametrize("rows", [[], [(0, 1_000)], [(1_000, 0)]])

@@ -43,7 +43,7 @@ def test_a_list_of_companies_is_read_as_people_write_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("data", "reason"),
-    [(b"# none\n", "names no company"), (b"\xff", "is not UTF-8"), (b"A\n" * 600_000, "is larger than any list")],
+    [(b"# none\n", "names no company"), (b"\xff", "is not UTF-8"), (b"A\n" * 600_000, "is too large to be a list")],
 )
 def test_a_file_that_is_no_list_of_companies_is_refused(tmp_path: Path, data: bytes, reason: str) -> None:
     (tmp_path / "list").write_bytes(data)

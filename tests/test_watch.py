@@ -52,6 +52,37 @@ def test_a_probe_that_returns_is_an_answer(checks: Checks) -> None:
     assert checks.of({"a": works}) == {"a": Check("answered", 0)}
 
 
+def test_a_thread_that_still_ends_is_not_waited_for(checks: Checks, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = threading.Event()
+    made: list[threading.Thread] = []
+
+    class Lingering(threading.Thread):
+        def run(self) -> None:
+            made.append(self)
+            super().run()
+            release.wait(30.0)
+
+    monkeypatch.setattr(threading, "Thread", Lingering)
+    for _ in range(3):
+        assert checks.of({"a": works}) == {"a": Check("answered", 0)}
+    release.set()
+    for thread in made:
+        thread.join(30.0)
+
+
+def test_a_thread_that_cannot_be_had_leaves_the_check_to_the_next_round(
+    checks: Checks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError):
+            checks.of({"a": works})
+    assert checks.of({"a": works}) == {"a": Check("answered", 0)}
+
+
 # The rows of SPEC "Service health classification per check", each side of its second.
 @pytest.mark.parametrize(
     ("outcome", "ms", "health"),

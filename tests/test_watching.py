@@ -17,7 +17,7 @@ import pytest
 from finapi import cli
 from finapi.client import verify_webhook
 from finapi.testing import FinapiServer
-from finapi.verbs import VERBS
+from finapi.verbs.table import VERBS
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_an_address_that_does_not_answer_is_told(
         (("listen", "--forward-to", "ftp://x"), 2, "--forward-to is an http or https URL"),
         (("watch", "main-api", "--key", "bad", "-n", "1"), 3, "UNAUTHORIZED"),
         (("watch", "main-ap"), 2, "did you mean main-api?"),
-        (("trigger", "finapi.test", "--ready-line", "/nowhere"), 2, "a ready line of finapi fixture"),
+        (("trigger", "finapi.test", "--ready-line", "/nowhere"), 2, "needs the ready line of finapi fixture"),
         (("screen", "roee>1"), 2, "Did you mean roe"),
         (("screen", "roe"), 2, "this one is not: roe"),
         (("scren", "roe>1"), 2, "did you mean screen?"),
@@ -157,6 +157,7 @@ def test_shells_complete_every_verb(capsys: pytest.CaptureFixture[str], tmp_path
     assert completed("tim", "", "1") == ["timeseries"]
     assert completed("timeseries", "--ch", "2") == ["--chart"]
     assert "add" in completed("user", "", "2")
+    assert completed("watch", "13", "2") == ["13f-live"]
     fish = lines(capsys, "completion", "fish")
     assert 'complete -c finapi -n "__fish_seen_subcommand_from listen" -F -l forward-to' in fish
     assert lines(capsys, "completion", "zsh")[0].startswith("autoload")

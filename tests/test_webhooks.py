@@ -432,7 +432,7 @@ def test_a_delivery_that_is_done_can_be_sent_again_under_its_id(
 ) -> None:
     with receiver(status(500)) as there:
         delivery_id = enqueue(app, user, there.url)
-        with pytest.raises(ApiError, match="still under way"):
+        with pytest.raises(ApiError, match="still in progress"):
             webhooks.redeliver(app, user.id, delivery_id, clock.now(), keep)
         for wait in (10, 60, 300, 1):
             dispatcher.settle(5)

@@ -36,18 +36,18 @@ def step(app: App) -> float:
     now, days = app.clock.now(), app.config.ledger_days
     before = iso(now - timedelta(days=days))[:10] if days else ""
     oldest = iso(now - timedelta(days=app.config.usage_days))[:10]
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         state = tx.one("archive_state", today=iso(now)[:10], before=before)
         assert state is not None
         chunk = tx.value("last_of_chunk", to=state["archived"], limit=ROWS_AT_ONCE)
     if not state["marked"] or (state["oldest"] is not None and state["oldest"] < oldest):
-        with app.db.write() as tx:
+        with app.accounts.write() as tx:
             tx.run("put_ledger_mark", day=iso(now)[:10])
             tx.run("forget_ledger_marks", before=before, archived=state["archived"])
             tx.run("forget_usage", before=oldest)
     if chunk is not None:
         # Not counted as written: no answer that is kept depends on rows so old.
-        app.db.share(lambda tx: _carry_over(tx, chunk))
+        app.accounts.share(lambda tx: _carry_over(tx, chunk), alone=True)
         return BETWEEN_SECONDS
     if state["due"] <= state["archived"]:
         return STEP_SECONDS
@@ -72,7 +72,7 @@ def _archive(app: App, after: int, to: int, now: datetime) -> bool:
         table = csv.writer(file)
         table.writerow(COLUMNS)
         while count < FILE_ROWS:
-            with app.db.read() as tx:
+            with app.accounts.read() as tx:
                 rows = tx.all("ledger_rows_to_archive", after=last, to=to, limit=ROWS_AT_ONCE)
             if not rows:
                 break
@@ -82,7 +82,7 @@ def _archive(app: App, after: int, to: int, now: datetime) -> bool:
         return False
     name = _written(app.config.ledger_directory, f"ledger-{last_at[:10]}-{last:012}", data.getvalue())
     values = {"last_id": last, "file": name, "rows": count, "last_at": last_at, "now": iso(now)}
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         tx.run("insert_ledger_archive", values, sha256=hashlib.sha256(data.getvalue()).hexdigest())
     log.info("%d rows of the ledger, the last of %s, are archived in %s", count, last_at, name)
     return True
@@ -105,7 +105,7 @@ def _written(directory: Path, stem: str, data: bytes) -> str:
 
 def elsewhere(app: App) -> list[str]:
     """The files that were moved away from where they were written: what they hold cannot be checked."""
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         return [row["file"] for row in tx.all("ledger_archives") if not _path(app, row["file"]).exists()]
 
 
@@ -114,7 +114,7 @@ def wrong(app: App, now: datetime) -> list[str]:
 
     Each file is proved to be what was written; what accounts carry over, as long as all of them are there.
     """
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         files, archived = tx.all("ledger_archives"), tx.value("ledger_archived_to") or 0
         carried = {row["account"]: row["tokens"] for row in tx.all("carried_over", to=archived)}
         # From the first day of which every row is there, and every sum.

@@ -32,9 +32,9 @@ def put(tx: Transaction, by: By | None, action: str, now: datetime, subject: int
     try:
         written = tx.run("insert_audit", values, action=action, subject=subject, detail=said)
     except Refused:
-        raise ApiError("CONFLICT", "This form was sent before, and what it asks for was done.") from None
+        raise ApiError("CONFLICT", "This form was already sent and its action was carried out.") from None
     if not written:
-        raise ApiError("FORBIDDEN", "This account is no admin's.")
+        raise ApiError("FORBIDDEN", "This account is not an admin account.")
 
 
 def listed(tx: Transaction, limit: int, before: int | None = None) -> list[Row]:

@@ -22,6 +22,8 @@ T = TypeVar("T")
 # How often kept debits are written when no later debit takes them along, in seconds.
 CLOSE_SECONDS = 0.5
 
+REFUND_SECONDS = 60.0  # between looks for debits that died with their process
+
 SUMMED_AT_ONCE = 2_000  # rows of the ledger in one transaction, a few milliseconds
 
 # What a call that costs tokens may leave in the ledger.
@@ -47,7 +49,7 @@ def charged(app: App, user_id: int, endpoint: str, cost: int, request_id: str) -
         status = error.status if isinstance(error, ApiError) else 500
         debit, reason, now = {**call, "id": debit_id}, "4xx_refund" if status < 500 else "5xx_refund", app.clock.now()
         try:
-            app.db.share(lambda tx: _give_back(tx, debit, reason, status, now))
+            app.accounts.share(lambda tx: _give_back(tx, debit, reason, status, now))
         except (ApiError, StoreFailing) as failing:
             app.late_refunds.append((debit, reason, status))
             log.warning("%d tokens for %s are given back later: %s", cost, endpoint, failing)
@@ -62,7 +64,7 @@ def close_kept(app: App) -> float:
 
     In seconds: it is a worker's step.
     """
-    with app.db.glance() as tx:
+    with app.accounts.glance() as tx:
         row = tx.one("unsummed")
     assert row is not None
     to = min(row["last_id"] or 0, row["summed"] + SUMMED_AT_ONCE)
@@ -77,17 +79,34 @@ def close_kept(app: App) -> float:
             tx.run("put_summed", to=to)
 
     if app.kept_debits or app.late_refunds or to > row["summed"]:
-        app.db.share(write)
+        app.accounts.share(write, alone=to > row["summed"])
     return CLOSE_SECONDS if to == (row["last_id"] or 0) else 0.0
 
 
-def refund_open(app: App, now: datetime) -> int:
-    """Refund every debit that a crash left open, before the first request of a start; how many there were."""
-    with app.db.write() as tx:
-        rows = tx.all("open_debits")
+def refund_open(app: App, now: datetime, *, every: bool = False) -> int:
+    """Refund every debit that a crash left open, before the first request of a start; how many there were.
+
+    Of accounts that processes share nobody knows whose debits are open: those that no call can be behind any more, or
+    ``every`` one, when no process is there.
+    """
+    shared = app.accounts is not app.db and not every
+    with app.accounts.write() as tx:
+        rows = tx.all("open_debits", before=_no_call_since(app, now) if shared else "~")
         for row in rows:
             _give_back(tx, dict(row), "crash_refund", 500, now)
+    if rows:
+        log.warning("refunded %d calls that a crash cut off", len(rows))
     return len(rows)
+
+
+def refund_step(app: App) -> float:
+    """A worker's step: :func:`refund_open` of accounts that processes share."""
+    refund_open(app, app.clock.now())
+    return REFUND_SECONDS
+
+
+def _no_call_since(app: App, now: datetime) -> str:
+    return iso(now - timedelta(seconds=app.config.server_timeout + app.config.drain_timeout))
 
 
 def _debit(app: App, call: Mapping[str, Any]) -> int:
@@ -97,10 +116,11 @@ def _debit(app: App, call: Mapping[str, Any]) -> int:
     def take(tx: Transaction) -> tuple[int, Row | None]:
         _close_kept(app, tx)
         if tx.run("take_tokens", call, now=now):
-            return tx.insert("insert_ledger_row", call, delta=-cost, reason="debit", status=None, open=1, now=now), None
+            debit = {"delta": -cost, "reason": "debit", "status": None, "open": 1, "now": now}
+            return tx.insert_last("insert_ledger_row", call, **debit), None
         return 0, tx.one("userplan", call)
 
-    debit, plan = app.db.share(take)
+    debit, plan = app.accounts.share(take)
     if debit:
         return debit
     beside = {
@@ -216,8 +236,7 @@ def wrong(app: App, now: datetime) -> list[str]:
 
     A debit is open while its call runs, so that only one older than any call may be is wrong.
     """
-    longest = timedelta(seconds=app.config.server_timeout + app.config.drain_timeout)
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         return [
             *(
                 f"{row['email']}: the balance is {row['balance']} tokens, the ledger sums to {row['ledger']}"
@@ -229,7 +248,7 @@ def wrong(app: App, now: datetime) -> list[str]:
             ),
             *(
                 f"ledger row {row['id']}: {row['cost']} tokens for {row['endpoint']} are still open"
-                for row in tx.all("debits_open_since", before=iso(now - longest))
+                for row in tx.all("open_debits", before=_no_call_since(app, now))
             ),
         ]
 

@@ -33,7 +33,7 @@ def create(
     code = credentials.invite_code(app.secrets, uuid)
     expires_at = iso(now + lifetime) if lifetime is not None else None
     values = {"uuid": uuid, "note": note, "now": iso(now), "expires_at": expires_at}
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         made_with = credentials.name_of(app.secrets[0])
         audit.put(tx, by, "invite", now, said=note or "")
         tx.insert("insert_invite", values, fingerprint=credentials.fingerprint(code), made_with=made_with)
@@ -54,12 +54,12 @@ def listed(app: App, tx: Transaction, now: datetime) -> list[dict[str, Any]]:
 
 def revoke(app: App, code: str, now: datetime, by: audit.By | None = None) -> None:
     """Revoke a code that has not been used; NOT_FOUND or CONFLICT when it cannot be."""
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         row = _by_code(tx, code)
         if row is None:
-            raise ApiError("NOT_FOUND", "There is no such invite code.")
+            raise ApiError("NOT_FOUND", "Unknown invite code.")
         if not tx.run("revoke_invite", id=row["id"], now=iso(now)):
-            raise ApiError("CONFLICT", "The invite code was used or revoked before.")
+            raise ApiError("CONFLICT", "The invite code has already been used or revoked.")
         # A code that is revoked opens nothing: it may stand in the log.
         audit.put(tx, by, "revoke an invite", now, said=code.strip().upper())
 

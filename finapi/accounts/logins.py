@@ -75,13 +75,13 @@ def failed(app: App, email: bytes, now: datetime) -> None:
             ago = timedelta(seconds=max(0.0, app.clock.monotonic() - count.last))
             tx.run("keep_login_failures", email=email, failures=count.failures, last_at=iso(app.clock.now() - ago))
 
-    app.db.share(keep)
+    app.accounts.share(keep)
 
 
 def recall(app: App) -> int:
     """Count the failures that were written down before a start; of how many emails there are some."""
     now, monotonic = app.clock.now(), app.clock.monotonic()
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         rows = tx.all("login_failures", since=iso(now - timedelta(seconds=FORGOTTEN_AFTER)))
     for row in rows:
         # A clock that was set back meanwhile makes no failure one of the future.

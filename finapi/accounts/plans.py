@@ -127,14 +127,14 @@ def begin(
 
 def change_plan(app: App, user_id: int, plan: str, now: datetime, by: audit.By | None = None) -> None:
     """Put a user on a plan from now on."""
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         audit.put(tx, by, "plan", now, user_id, plan)
         begin(tx, app.config, user_id, plan, now)
 
 
 def refill(app: App, user_id: int, now: datetime) -> None:
     """Begin the period of ``now`` if the user's has ended: with the quota once, however many went by."""
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         refill_in(tx, app.config, user_id, now)
 
 
@@ -147,7 +147,7 @@ def refill_in(tx: Transaction, config: Config, user_id: int, now: datetime) -> N
 
 def refill_due(app: App, now: datetime) -> float:
     """Refill the accounts whose period has ended; when to be called again, in seconds. A worker's step."""
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         due = [row["user_id"] for row in tx.all("due_users", now=iso(now), limit=REFILLS_AT_ONCE)]
     for user_id in due:
         refill(app, user_id, now)
@@ -156,7 +156,7 @@ def refill_due(app: App, now: datetime) -> float:
 
 def grant(app: App, user_id: int, tokens: int, now: datetime, by: audit.By | None = None) -> None:
     """Add tokens to a user's balance."""
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         audit.put(tx, by, "grant", now, user_id, f"{tokens} tokens")
         _add(tx, user_id, tokens, "grant", now)
 
@@ -168,7 +168,7 @@ def purchase(
 
     INSUFFICIENT_BALANCE when the wallet holds less.
     """
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         left = tx.value("take_credit", user_id=user_id, cents=cents, now=iso(now))
         if left is None:
             raise ApiError("INSUFFICIENT_BALANCE", "The wallet balance is below this amount.")

@@ -81,7 +81,7 @@ def resend_verification(app: App, email: str, now: datetime) -> None:
     """
     email = users.normal(email)
     allowed = app.limiters["resend_email"].take(lockout.key_of(email), app.clock.monotonic()).allowed
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         user = tx.one("user_by_email", email=email)
         if user is None or user["verify_email"] or not allowed:
             mail.enqueue(tx, DECOY, 0, now)
@@ -112,7 +112,7 @@ def verify(app: App, token: str, now: datetime, *, follow: bool = True) -> None:
 
     With ``follow=False`` the link is only looked at, as a HEAD does.
     """
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         row = _live_row(app, tx, VERIFY, token, now)
         if follow:
             tx.run("set_verified", id=row["user_id"], now=iso(now))
@@ -131,7 +131,7 @@ def forget_password(app: App, email: str, now: datetime) -> None:
     """Queue a reset mail unless a live token exists; the same work whatever the email is (SPEC)."""
     expires_at = iso(now + timedelta(seconds=app.config.reset_lifetime))
     values = {"email": users.normal(email), "uuid": app.new_uuid(), "now": iso(now), "expires_at": expires_at}
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         reset_id = tx.value("put_reset", values)
         mail.enqueue(tx, RESET if reset_id is not None else DECOY, reset_id or 0, now)
 
@@ -147,13 +147,13 @@ def live_reset(app: App, tx: Transaction, token: str, now: datetime) -> Row:
 def send_due(app: App) -> float | None:
     """Send what is due of the mail queue; seconds until the next. A worker's step."""
     return mail.send_due(
-        app.db, app.post, app.clock.now(), render=lambda name, row: render(app, name, row), given_up=given_up
+        app.accounts, app.post, app.clock.now(), render=lambda name, row: render(app, name, row), given_up=given_up
     )
 
 
 def render(app: App, template: str, row_id: int) -> Letter | None:
     """The letter of a queued mail, or None when what it was about has gone or it never was one."""
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         if template in (WELCOME, NEW_KEY, *_CALLS):
             user = tx.one("user_by_id", id=row_id)
             if user is None:

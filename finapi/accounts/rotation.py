@@ -43,19 +43,19 @@ def settle(app: App, now: datetime, *, new_secrets: bool = True) -> None:
     the wrong secrets.
     """
     names = {credentials.name_of(secret) for secret in app.secrets}
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         unnamed = any(tx.one(f"unnamed_{kind}") for kind in _DERIVED)
         made = tx.all("made_with_secrets", now=iso(now))
         back = names & {row["made_with"] for row in tx.all("refused_names")}
     if unnamed:
-        with app.db.write() as tx:
+        with app.accounts.write() as tx:
             _name(app, tx)
             made = tx.all("made_with_secrets", now=iso(now))
     gone = [row for row in made if row["made_with"] not in names]
     if gone and len(gone) == len(made) and not new_secrets:
-        raise UsageError(f"none of the master secrets made what is stored ({lost(gone)}): {GIVE_UP}")
+        raise UsageError(f"no configured master secret matches the stored data ({lost(gone)}): {GIVE_UP}")
     if gone or back:
-        with app.db.write() as tx:
+        with app.accounts.write() as tx:
             for name in back:
                 tx.run("take_api_keys_again", name=name)
                 tx.run("take_webhook_secrets_again", name=name)
@@ -93,10 +93,10 @@ def drop(app: App, name: str, now: datetime, *, sure: bool) -> str:
     """
     left = [secret for secret in app.secrets if credentials.name_of(secret) != name]
     if len(left) == len(app.secrets):
-        raise ApiError("NOT_FOUND", f"There is no master secret of the name {name}.")
+        raise ApiError("NOT_FOUND", f"There is no master secret named {name}.")
     if name == credentials.name_of(app.secrets[0]):
-        raise ApiError("CONFLICT", "New keys are made from the newest secret; put another in front first.")
-    with app.db.read() as tx:
+        raise ApiError("CONFLICT", "New keys are made from the newest secret; put a newer one in front of it first.")
+    with app.accounts.read() as tx:
         dead = lost(row for row in tx.all("made_with_secrets", now=iso(now)) if row["made_with"] == name)
     if dead and not sure:
         raise ApiError(
@@ -105,7 +105,7 @@ def drop(app: App, name: str, now: datetime, *, sure: bool) -> str:
             "or add --yes.",
         )
     _put(app, left)
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         _drop_links(tx, now)
     settle(app, now)
     return dead

@@ -37,13 +37,13 @@ def register(app: App, email: str, password: str, invite_token: str, address: st
     """
     email = users.normal(email)
     passwords.check_new(password, "password", common=app.config.common_passwords)
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         invite_id = invites.of_token(app, tx, invite_token, now)
         if tx.one("user_by_email", email=email) is not None:
             raise ApiError("EMAIL_EXISTS", "Email already exists")
     stored = app.hasher.hash(password, ("address", address))
     try:
-        with app.db.write() as tx:
+        with app.accounts.write() as tx:
             invites.use(tx, invite_id, now)
             user = users.insert(tx, app, email, "free", now, password=stored, verified=False)
             tx.run("set_invite_user", id=invite_id, user_id=user.id)
@@ -64,13 +64,13 @@ def login(app: App, email: str, password: str, address: str, now: datetime) -> L
     key = lockout.key_of(email)
     user = confirm(app, email, password, address, now)
     if not user["verify_email"]:
-        with app.db.write() as tx:
+        with app.accounts.write() as tx:
             recovery.renew_verification(tx, app, user["id"], now)
         raise ApiError("EMAIL_NOT_VERIFIED", NOT_VERIFIED)
     again = None
     with suppress(ApiError):  # without time for it: the next login will do
         again = app.hasher.hash(password, key) if app.hasher.needs_rehash(user["password"]) else None
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         if again is not None:
             tx.run("set_password_again", id=user["id"], password=again, old=user["password"])
         token = _open(tx, app, user, now)
@@ -93,7 +93,7 @@ def _by_password(app: App, email: str, key: bytes, password: str, address: str, 
 
     ``key`` is that of the email in the lockout.
     """
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         user = tx.one("user_by_email", email=email)
         claim = logins.claim(app, tx, user, key, address, now)
     try:
@@ -122,7 +122,7 @@ def _by_password(app: App, email: str, key: bytes, password: str, address: str, 
 
 def logout(app: App, session: bytes) -> None:
     """End one session, named by its fingerprint."""
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         tx.run("delete_session", fingerprint=session)
 
 
@@ -133,7 +133,7 @@ def listed(tx: Transaction, user_id: int, now: datetime) -> list[Row]:
 
 def end_others(app: App, user_id: int, session: bytes) -> None:
     """End every session of a user but one, named by its fingerprint."""
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         tx.run("delete_other_sessions", user_id=user_id, fingerprint=session)
 
 
@@ -142,11 +142,11 @@ def change_password(app: App, token: str, password: str, address: str, now: date
 
     The token is used up in the transaction of the change, which also ends every session; the lockout clears.
     """
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         reset = recovery.live_reset(app, tx, token, now)
     passwords.check_new(password, "newpassword", common=app.config.common_passwords)
     stored, key = app.hasher.hash(password, ("address", address)), lockout.key_of(reset["email"])
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         user_id = tx.value("consume_reset", id=reset["id"], uuid=reset["uuid"], now=iso(now))
         if user_id is None:
             raise recovery.invalid_token()
@@ -162,7 +162,7 @@ def set_password(app: App, user_id: int, password: str, now: datetime, by: audit
     """Set a new password, as the operator does: every session ends, and the lockout clears."""
     passwords.check_new(password, "password", common=app.config.common_passwords)
     stored = app.hasher.hash(password)
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         user = tx.one("user_by_id", id=user_id)
         assert user is not None
         audit.put(tx, by, "password", now, user_id)

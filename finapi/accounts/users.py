@@ -115,17 +115,28 @@ def by_api_key(tx: Transaction, key: str) -> Caller | None:
     if not credentials.looks_like_api_key(key):
         return None
     row = tx.one("caller_by_fingerprint", fingerprint=credentials.fingerprint(key))
-    return None if row is None else _caller(row, data_stamp=row["data_stamp"])
+    return None if row is None else _caller(row)
 
 
 def by_key(app: App, key: str) -> Caller | None:
     """What :func:`by_api_key` gives, looked up once for as long as nothing is written but what calls cost."""
 
     def look_up() -> Caller | None:
+        with app.accounts.glance() as tx:
+            caller = by_api_key(tx, key)
+        if caller is None:
+            return None
         with app.db.glance() as tx:
-            return by_api_key(tx, key)
+            return replace(caller, data_stamp=tx.value("data_stamp"))
 
-    return app.callers.get(app.db.written, credentials.fingerprint(key), look_up)
+    mark = credentials.fingerprint(key)
+    if app.nobody.kept(app.written, mark, False):
+        return None
+    version = app.written
+    caller = app.callers.get(version, mark, look_up)
+    if caller is None:
+        app.nobody.get(version, mark, lambda: True)
+    return caller
 
 
 def by_session(app: App, tx: Transaction, token: str, now: datetime) -> Caller | None:
@@ -138,8 +149,8 @@ def by_session(app: App, tx: Transaction, token: str, now: datetime) -> Caller |
     return None if row is None else replace(_caller(row, session=fingerprint), admin=row["usertype"] == "admin")
 
 
-def _caller(row: Row, *, session: bytes | None = None, data_stamp: str = "") -> Caller:
-    return Caller(row["id"], row["uuid"], row["email"], row["plan"], row["current_period_end"], session, data_stamp)
+def _caller(row: Row, *, session: bytes | None = None) -> Caller:
+    return Caller(row["id"], row["uuid"], row["email"], row["plan"], row["current_period_end"], session)
 
 
 def normal(email: str) -> str:
@@ -164,7 +175,7 @@ def create(
     plans.check(app.config, plan)
     stored = app.hasher.hash(password) if password is not None else None
     try:
-        with app.db.write() as tx:
+        with app.accounts.write() as tx:
             user = insert(tx, app, email, plan, now, password=stored, verified=True)
             if admin:
                 tx.run("make_admin", id=user.id)
@@ -215,7 +226,7 @@ def own_limits(app: App, tx: Transaction, user_id: int) -> tuple[DocumentLimit, 
 def update(app: App, user_id: int, changes: Mapping[str, Any], now: datetime) -> User:
     """The user after a change of ``webhook_url``, ``notify_email``, ``notify_browser`` or ``webhook_topics``."""
     topics = changes.get("webhook_topics")
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         values = {name: changes.get(name) for name in ("webhook_url", "notify_email", "notify_browser")}
         values["webhook_topics"] = None if topics is None else json.text(sorted(set(topics)))
         tx.run("update_user", values, id=user_id, set_webhook_url="webhook_url" in changes, now=iso(now))
@@ -224,7 +235,7 @@ def update(app: App, user_id: int, changes: Mapping[str, Any], now: datetime) ->
 
 def id_of(app: App, email: str) -> int:
     """The id of the user with this email; NOT_FOUND when there is none."""
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         return int(_by_email(tx, email)["id"])
 
 
@@ -236,10 +247,10 @@ def locked_at(tx: Transaction, email: str) -> str | None:
 
 def set_locked(app: App, email: str, locked: bool, now: datetime, by: audit.By | None = None) -> None:
     """Shut an account, ending its sessions, or open it again; NOT_FOUND when there is none."""
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         user_id = _by_email(tx, email)["id"]
         if locked and by is not None and by.user_id == user_id:
-            raise ApiError("CONFLICT", "Nobody locks the own account: no page would open it again.")
+            raise ApiError("CONFLICT", "You cannot lock your own account: no page could unlock it again.")
         audit.put(tx, by, "lock" if locked else "unlock", now, user_id)
         tx.run("set_locked", id=user_id, locked_at=iso(now) if locked else None, now=iso(now))
         if locked:
@@ -259,7 +270,7 @@ def email_of(tx: Transaction, uuid: str) -> str:
     """The email of the account with this uuid; NOT_FOUND when there is none."""
     email: str | None = tx.value("email_by_uuid", uuid=uuid)
     if email is None:
-        raise ApiError("NOT_FOUND", "There is no such account.")
+        raise ApiError("NOT_FOUND", "Account not found.")
     return email
 
 
@@ -269,7 +280,7 @@ def erase(app: App, user_id: int, now: datetime, by: audit.By | None = None) -> 
     Its ledger and wallet stay under its number: they are the books of the service, which prove that money and tokens
     add up, and rows in archives cannot be taken out of them.
     """
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         user = tx.one("user_by_id", id=user_id)
         assert user is not None
         audit.put(tx, by, "delete", now, user_id)
@@ -299,7 +310,7 @@ _ERASED = (
 
 def add_credit(app: App, email: str, cents: int, now: datetime, by: audit.By | None = None) -> int:
     """Add to the wallet; the cents in it then. NOT_FOUND when there is no such user."""
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         values = {"user_id": _by_email(tx, email)["id"], "cents": cents, "now": iso(now)}
         audit.put(tx, by, "credit", now, values["user_id"], f"{cents / 100:.2f} dollars")
         tx.run("insert_wallet_row", values, reason="credit", tokens=0)
@@ -315,7 +326,7 @@ def _by_email(tx: Transaction, email: str) -> Row:
 
 def rotate_key(app: App, user_id: int, now: datetime) -> str:
     """Give a user a new API key; the old one dies with the same statement."""
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         return rotated_key(tx, app, user_id, now)
 
 

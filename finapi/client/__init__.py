@@ -1,13 +1,19 @@
-"""The Python client of finapi's API. It imports nothing of the server, and nothing beyond the standard library.
+"""The Python client of finapi's API. It imports nothing of the server, and beyond the standard library only for feeds.
 
-``Client(base_url, api_key)`` asks with urllib, ``AsyncClient`` with httpx (``pip install 'finapi[client]'``).
+``Client(base_url, api_key)`` asks with urllib, ``AsyncClient`` with httpx where it is installed (``finapi[client]``).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["ApiFailure", "AsyncClient", "Client", "verify_webhook"]
+if TYPE_CHECKING:
+    from finapi.client.asynchronous import AsyncClient
+    from finapi.client.exchange import ApiFailure
+    from finapi.client.signatures import verify_webhook
+    from finapi.client.synchronous import Client, by_httpx
+
+__all__ = ["ApiFailure", "AsyncClient", "Client", "by_httpx", "verify_webhook"]
 
 
 def __getattr__(name: str) -> Any:
@@ -15,5 +21,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from finapi.client import asynchronous, exchange, signatures, synchronous
 
-    homes = {"Client": synchronous, "AsyncClient": asynchronous, "ApiFailure": exchange}
+    homes = {"Client": synchronous, "by_httpx": synchronous, "AsyncClient": asynchronous, "ApiFailure": exchange}
     return getattr(homes.get(name, signatures), name)

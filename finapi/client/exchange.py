@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
+from functools import cache
+from importlib import resources
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -20,7 +22,6 @@ USER_AGENT = "finapi-python"
 WAITS = (0.5, 1.0, 2.0, 4.0)  # seconds before the next try of a call whose answer names none
 LONGEST_WAIT = 60.0  # that is waited for without asking; a lock of an hour is the caller's to know of
 AGAIN = (408, 429, 500, 502, 503, 504)
-TIMES = ("date", "_at", "time", "as_of", "timestamp", "period_of_report")  # ends of the names of days and times
 SAFE = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE")  # RFC 9110 9.2.2: as good twice as once
 
 
@@ -138,9 +139,13 @@ def conversation(first: ApiRequest, tries: int) -> Conversation:
         told = failure.retry_after
         if told is not None and told > LONGEST_WAIT:
             raise failure
-        # Spread, so that many who were refused at once do not come back at once.
-        yield told if told is not None else WAITS[min(number, len(WAITS)) - 1] * (0.5 + random.random() / 2)  # nosec B311
-    raise AssertionError("a call is tried once at least")
+        yield told if told is not None else spread(WAITS[min(number, len(WAITS)) - 1])
+    raise AssertionError("a call is tried at least once")
+
+
+def spread(seconds: float) -> float:
+    """About so long: many who were refused at once do not come back at once."""
+    return seconds * (0.5 + random.random() / 2)  # nosec B311
 
 
 def failed(answer: ApiAnswer | None) -> ApiFailure:
@@ -174,12 +179,23 @@ def decoded(answer: ApiAnswer, *, dates: bool) -> Any:
     if not answer.headers.get("content-type", "").startswith("application/json"):
         return answer.body.decode("utf-8", "replace")
     try:
-        value = json.loads(answer.body, parse_float=Decimal)
+        return document(answer.body, dates=dates)
     except ValueError:
         raise ApiFailure(
-            answer.status, "CUT_OFF", "The answer is not whole.", document={}, headers=answer.headers
+            answer.status, "CUT_OFF", "The response is incomplete.", document={}, headers=answer.headers
         ) from None
+
+
+def document(text: str | bytes, *, dates: bool) -> Any:
+    """A JSON document with its figures as Decimal; ValueError for what is none."""
+    value = json.loads(text, parse_float=Decimal)
     return _dated(value) if dates else value
+
+
+@cache
+def _times() -> frozenset[str]:
+    """The members of answers that are days or times."""
+    return frozenset(json.loads((resources.files("finapi.client") / "times.json").read_text("utf-8")))
 
 
 def _dated(value: Any, name: str = "") -> Any:
@@ -187,9 +203,7 @@ def _dated(value: Any, name: str = "") -> Any:
         return {key: _dated(one, key) for key, one in value.items()}
     if isinstance(value, list):
         return [_dated(one, name) for one in value]
-    if isinstance(value, str) and (
-        name.endswith(("date", "_at", "time")) or name in ("as_of", "timestamp", "period_of_report")
-    ):
+    if isinstance(value, str) and name in _times():
         try:
             return date.fromisoformat(value) if len(value) == 10 else datetime.fromisoformat(value)
         except ValueError:

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import Any
 
 from finapi.client import exchange
+from finapi.client.exchange import ApiRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +38,24 @@ class NamedCall:
         """The names of its query."""
         return tuple(name for name in self.takes if f"{{{name}}}" not in self.path)
 
-    def read(self, values: dict[str, Any]) -> tuple[str, str, dict[str, Any], Any, dict[str, str]]:
-        """Method, path, query, body and headers for values by name; TypeError for a name that the call has not.
+    def request(self, base_url: str, headers: Mapping[str, str], given: Mapping[str, Any]) -> ApiRequest:
+        """What is sent for values by name (``from_`` for ``from``); TypeError for a name that the call has not.
 
         A call that is made once under an ``Idempotency-Key`` has one: it can then be sent again.
         """
+        values = {name.removesuffix("_"): value for name, value in given.items()}
         key = values.pop("idempotency_key", None)
         path = exchange.filled(self.path, values)
         taken = (*self.query, *PAGING) if self.rows_in is not None else self.query
         unknown = [name for name in values if name not in (*taken, *self.body)]
         if unknown:
             raise TypeError(f"{self.name} has no {unknown[0]}; it takes {', '.join((*self.query, *self.body))}")
-        body = {name: values[name] for name in self.body if values.get(name) is not None}
+        told = {name: values[name] for name in self.body if values.get(name) is not None}
+        body = told if self.method in ("POST", "PUT") and self.body else None
         query = {name: value for name, value in values.items() if name not in self.body}
-        headers = {"Idempotency-Key": key or str(uuid.uuid4())} if self.idempotent else {}
-        return self.method, path, query, body if self.method in ("POST", "PUT") and self.body else None, headers
+        if self.idempotent:
+            headers = {**headers, "Idempotency-Key": key or str(uuid.uuid4())}
+        return exchange.request(base_url, self.method, path, query=query, body=body, headers=headers)
 
 
 PAGING = ("limit", "offset", "cursor", "page")
@@ -64,6 +68,16 @@ def operations() -> Mapping[str, NamedCall]:
     return {name: NamedCall(name, *row) for name, row in table.items()}
 
 
-def operation(name: str) -> NamedCall | None:
-    """The call of a name, or None."""
-    return operations().get(name)
+def operation(name: str) -> NamedCall:
+    """The call of a name; AttributeError where there is none."""
+    if name not in operations():
+        raise AttributeError(f"the API has no operation {name}")
+    return operations()[name]
+
+
+def listing(name: str) -> NamedCall:
+    """The call of a name that answers rows; TypeError for another."""
+    found = operations().get(name)
+    if found is None or found.rows_in is None:
+        raise TypeError(f"{name} does not return a list")
+    return found

@@ -47,5 +47,5 @@ def _mac(secret: str, signed: bytes) -> bytes:
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except binascii.Error:
-        raise ValueError(f"a webhook secret is {PREFIX} and base64") from None
+        raise ValueError(f"a webhook secret is {PREFIX} followed by base64") from None
     return hmac.digest(key, signed, hashlib.sha256)

@@ -6,12 +6,15 @@ import http.client
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
-from finapi.client import exchange
+from finapi.client import exchange, feeds, frames
 from finapi.client.exchange import ApiAnswer, ApiRequest, Conversation
-from finapi.client.operations import NamedCall, operation
+from finapi.client.feeds import FeedPlace
+from finapi.client.operations import listing, operation
+from finapi.client.types import Calls, Day, Moment
 
 TRIES = 4
 SECONDS = 30.0  # for an answer
@@ -49,17 +52,59 @@ def by_urllib(seconds: float = SECONDS) -> Send:
     return send
 
 
+def by_httpx(http: Any) -> Send:
+    """A sender over an ``httpx.Client``: its connections stay open, and it has what httpx has."""
+    import httpx
+
+    def send(request: ApiRequest) -> ApiAnswer | None:
+        try:
+            got = http.request(request.method, request.url, headers=dict(request.headers), content=request.body)
+        except httpx.HTTPError:
+            return None
+        return _answer(got.status_code, got.headers, got.content)
+
+    return send
+
+
 def _answer(status: int, headers: Any, body: bytes) -> ApiAnswer:
     return ApiAnswer(status, {name.lower(): value for name, value in headers.items()}, body)
 
 
-class Client:
+class ClientOptions(TypedDict, total=False):
+    """What a client is told beside where and with which key."""
+
+    token: str | None
+    tries: int
+    headers: Mapping[str, str] | None
+    send: Send | None
+    wait: Callable[[float], None] | None
+
+
+class Client(Calls[Day, Moment]):
     """Calls of a finapi by name: ``client.get_xbrl_timeseries(ticker="AAPL", metrics=["revenue"])``.
 
     Numbers with a point are ``Decimal``, with ``dates=True`` days are ``date``. A call that was refused for now is
     made again after ``Retry-After``, at most ``tries`` times; an error is an :class:`ApiFailure`.
     """
 
+    @overload
+    def __init__(
+        self: Client[str, str],
+        base_url: str,
+        api_key: str | None = None,
+        *,
+        dates: Literal[False] = False,
+        **more: Unpack[ClientOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Client[date, datetime],
+        base_url: str,
+        api_key: str | None = None,
+        *,
+        dates: Literal[True],
+        **more: Unpack[ClientOptions],
+    ) -> None: ...
     def __init__(
         self,
         base_url: str,
@@ -80,41 +125,55 @@ class Client:
         self._send = send or by_urllib()
         self._wait = wait or time.sleep
 
-    def __getattr__(self, name: str) -> Any:
-        known = operation(name)
-        if known is None:
-            raise AttributeError(f"the API has no call {name}")
-        return lambda **values: self._called(known, values)
-
     def call(self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Any = None) -> Any:
         """The document that a call of any path answers."""
-        asked = exchange.request(self.base_url, method, path, query=query, body=body, headers=self.headers)
-        return exchange.decoded(self._held(exchange.conversation(asked, self._tries)), dates=self._dates)
+        return self._told(exchange.request(self.base_url, method, path, query=query, body=body, headers=self.headers))
 
-    def rows(self, name: str, **values: Any) -> Iterator[Any]:
-        """Every row of a list, page after page: ``client.rows("get_sec_filings", ticker="AAPL")``."""
+    def _named(self, name: str) -> Any:
         known = operation(name)
-        if known is None or known.rows_in is None:
-            raise TypeError(f"{name} answers no list")
+        return lambda **values: self._told(known.request(self.base_url, self.headers, values))
+
+    def _rows(self, name: str, **values: Any) -> Iterator[Any]:
+        """Every row of a list, page after page: ``client.rows("get_sec_filings", ticker="AAPL")``."""
+        known = listing(name)
         more: dict[str, Any] | None = values
         while more is not None:
-            document = self._called(known, more)
-            found = exchange.rows_of(document, known.rows_in)
+            asked = known.request(self.base_url, self.headers, more)
+            answer = self._held(exchange.conversation(asked, self._tries))
+            document = exchange.decoded(answer, dates=self._dates)
+            found = exchange.rows_of(document, known.rows_in or "")
             yield from found
-            assert self.last is not None
-            more = exchange.following(more, document, self.last.headers, len(found))
+            more = exchange.following(more, document, answer.headers, len(found))
+
+    if not TYPE_CHECKING:  # Calls has their types
+        __getattr__, rows = _named, _rows
 
     def to_pandas(self, name: str, **values: Any) -> Any:
-        """Every row of a list as a ``pandas.DataFrame`` (which is not installed with finapi)."""
-        import pandas
-
-        return pandas.DataFrame(list(self.rows(name, **values)))
+        """Every row of a list as a ``pandas.DataFrame`` (``pip install 'finapi[pandas]'``)."""
+        return frames.to_pandas(self._rows(name, **values))
 
     def to_polars(self, name: str, **values: Any) -> Any:
-        """Every row of a list as a ``polars.DataFrame`` (which is not installed with finapi)."""
-        import polars
+        """Every row of a list as a ``polars.DataFrame`` (``pip install 'finapi[polars]'``)."""
+        return frames.to_polars(self._rows(name, **values))
 
-        return polars.DataFrame(list(self.rows(name, **values)))
+    def feed(
+        self,
+        name: str,
+        *,
+        since: int | None = None,
+        epoch: int | None = None,
+        tickers: Collection[str] = (),
+        ciks: Collection[str] = (),
+        form_types: Collection[str] = (),
+    ) -> Iterator[dict[str, Any]]:
+        """The events of a feed (main-api, insider-api, 13f-live) as they happen, for ever, over WebSocket.
+
+        After a break it goes on behind the last one, none lost and none twice; an event ``gap`` says what is no longer
+        kept. ApiFailure for a refusal, or when ten connections in a row told nothing.
+        """
+        filters = {"tickers": tickers, "ciks": ciks, "form_types": form_types}
+        place = FeedPlace(self.base_url, name, self.headers, since, epoch, filters, dates=self._dates)
+        return feeds.read(place, self._wait)
 
     def events(self, feed: str, *, since: int | None = None, wait: float = 5.0) -> Iterator[dict[str, Any]]:
         """The events of a feed for ever, resumed after each by its number; ``wait`` seconds between two empty looks."""
@@ -128,11 +187,7 @@ class Client:
             if not found:
                 self._wait(wait)
 
-    def _called(self, known: NamedCall, values: dict[str, Any]) -> Any:
-        method, path, query, body, headers = known.read(dict(values))
-        asked = exchange.request(
-            self.base_url, method, path, query=query, body=body, headers={**self.headers, **headers}
-        )
+    def _told(self, asked: ApiRequest) -> Any:
         return exchange.decoded(self._held(exchange.conversation(asked, self._tries)), dates=self._dates)
 
     def _held(self, talk: Conversation) -> ApiAnswer:

@@ -14,16 +14,18 @@ class Cache:
     """Values by key for one version of the data at a time; the least recently used go first.
 
     ``weigh`` gives what a value takes, in whatever unit ``room`` is counted. A value that alone is more than a
-    quarter of the room is not kept.
+    quarter of the room is not kept. Of the version before, values serve where making one fails with an error of
+    ``spare``.
     """
 
-    def __init__(self, room: int, weigh: Callable[[Any], int]) -> None:
+    def __init__(self, room: int, weigh: Callable[[Any], int], spare: tuple[type[Exception], ...] = ()) -> None:
         self._room = room
         self._weigh = weigh
         self._lock = threading.Lock()
         self._version: Hashable = None
         self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._weight = 0
+        self._spare, self._before = spare, self._kept
 
     def get(self, version: Hashable, key: Hashable, make: Callable[[], Value]) -> Value:
         """The value of a key under a version of the data, made when it is not kept.
@@ -33,19 +35,34 @@ class Cache:
         with self._lock:
             if version != self._version:
                 self._version, self._weight = version, 0
-                self._kept.clear()
+                if self._kept:
+                    self._before, self._kept = self._kept if self._spare else self._before, OrderedDict()
             held = self._kept.get(key)
             if held is not None:
                 self._kept.move_to_end(key)
                 value: Value = held[0]
                 return value
-        value = make()
+        try:
+            value = make()
+        except self._spare:
+            if key not in self._before:
+                raise
+            spare: Value = self._before[key][0]
+            return spare
         self._keep(version, key, value)
         return value
+
+    def kept(self, version: Hashable, key: Hashable, missing: Value) -> Value:
+        """The value of a key if it is kept under a version of the data, else ``missing``."""
+        with self._lock:
+            held = self._kept.get(key) if version == self._version else None
+            return missing if held is None else held[0]
 
     def _keep(self, version: Hashable, key: Hashable, value: Any) -> None:
         weight = self._weigh(value)
         with self._lock:
+            if self._spare:
+                self._before.pop(key, None)
             if version != self._version or key in self._kept or weight * 4 > self._room:
                 return
             self._kept[key] = (value, weight)
@@ -53,29 +70,6 @@ class Cache:
             while self._weight > self._room:
                 _, (_, freed) = self._kept.popitem(last=False)
                 self._weight -= freed
-
-
-class Throttled(Generic[Value]):
-    """A value of the data that takes long to make: never more than a twentieth of the time goes into making it.
-
-    It is made again when the data have changed, but not before twenty times as long has passed as it took. Who
-    asks while it is made waits for it.
-    """
-
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._lock = threading.Lock()
-        self._made: tuple[Hashable, float, Value] | None = None
-
-    def get(self, version: Hashable, make: Callable[[], Value]) -> Value:
-        """The value under ``version`` of the data, or while it is not time yet that of one before."""
-        with self._lock:
-            began = self._monotonic()
-            if self._made is None or (self._made[0] != version and began >= self._made[1]):
-                value = make()
-                ended = self._monotonic()
-                self._made = (version, ended + 20 * (ended - began), value)
-            return self._made[2]
 
 
 class TimedCache(Generic[Value]):

@@ -82,6 +82,10 @@ class Config:
         (), "addresses or CIDR ranges whose X-Forwarded-For is believed, comma-separated"
     )
 
+    accounts_url: str = _setting(
+        "", "postgresql://... of the database that holds accounts; empty: the one in data_dir", secret=True
+    )
+
     # FULL: a debit that was answered survives a power cut. NORMAL may lose the last commits of a crash of the
     # machine (never of the process) and commits several times faster on slow disks.
     synchronous: Literal["FULL", "NORMAL"] = _setting("FULL", "durability of a commit")
@@ -254,11 +258,13 @@ class Config:
                 except ValueError as error:
                     raise UsageError(f"setting {name}: {error}") from None
         if any(wait < 0 for wait in self.retry_seconds):
-            raise UsageError("setting webhook_retries: must be seconds from 0 on")
+            raise UsageError("setting webhook_retries: must be seconds, 0 or more")
         if len(self.targets) < len(self.watchdog_targets):
             raise UsageError("setting watchdog_targets: a name is used twice")
         for name in ("public_url", "frontend_url", "upgrade_url", "url"):
             _check_url(name, getattr(self, name))
+        if not self.accounts_url.startswith(("", "postgresql://", "postgres://")[bool(self.accounts_url) :]):
+            raise UsageError("setting accounts_url: must begin with postgresql://")
         if "://" in self.base_url and not self.base_url.startswith("file:///"):
             _check_url("base_url", self.base_url)
 
@@ -325,6 +331,12 @@ def load(flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | No
     return Config(**values), origins
 
 
+def colours(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether a terminal is to be told in colours (https://no-color.org)."""
+    environ = os.environ if environ is None else environ
+    return not environ.get("NO_COLOR") and environ.get("TERM", "dumb") != "dumb"
+
+
 def service_manager(environ: Mapping[str, str] | None = None) -> tuple[str, float]:
     """The socket on which a service manager waits to hear of this process (sd_notify(3)), and within how many seconds
     it wants to hear again and again; empty and 0 where there is none.
@@ -366,7 +378,7 @@ def _convert(raw: Any, kind: Any, said: str) -> Any:
     if get_origin(kind) is tuple:
         parts = raw.split(",") if isinstance(raw, str) else raw
         if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
-            raise UsageError(f"{said}: must be a list of texts")
+            raise UsageError(f"{said}: must be a list of strings")
         return tuple(part.strip() for part in parts if part.strip())
     if kind is Path and isinstance(raw, str | Path):
         try:
@@ -400,7 +412,7 @@ def _own_plans(raw: Any, said: str) -> tuple[OwnPlan, ...]:
             or not re.fullmatch(r"[a-z][a-z0-9_-]{0,31}", name)
         ):
             raise UsageError(
-                f"{said}.{name}: a plan is a name of a-z, 0-9, _ and -, with whole tokens and dollars of price and a "
+                f"{said}.{name}: a plan is a name of a-z, 0-9, _ and -, with whole tokens and a price in dollars and a "
                 "period of week, month or year"
             )
         plans.append(OwnPlan(name, **terms))

@@ -65,7 +65,7 @@ def parse(data: bytes, name: str, *, parse_float: Callable[[str], Any] = float) 
     """The value of a JSON document that somebody else wrote; ParseError under ``name``, with the place and the reason.
 
     Refused are what is not UTF-8 or not JSON, what is nested deeper than the interpreter allows, NaN and infinities,
-    and a key that stands twice in one object: two readers could disagree on what it means.
+    and a key that occurs twice in one object: two readers could disagree on what it means.
     """
     try:
         return strict_decoder(parse_float).decode(data.decode("utf-8"))
@@ -100,7 +100,7 @@ def _number(value: Any) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("a key occurs twice in one object")
     return members
 
 

@@ -184,7 +184,7 @@ class _Reader:
         elif kind == "open":
             node = self._any(field)
             if self._next("close") is None:
-                raise self._wrong(", where a bracket is not closed")
+                raise self._wrong(": a bracket is not closed")
         else:
             node = self._of_field(found["field"])
         self.depth -= 1
@@ -194,7 +194,7 @@ class _Reader:
         if self._next("open"):
             node = self._any(field)
             if self._next("close") is None:
-                raise self._wrong(", where a bracket is not closed")
+                raise self._wrong(": a bracket is not closed")
             return node
         found = _VALUE.match(self.text, self.at)
         if found is None:
@@ -209,15 +209,15 @@ class _Reader:
         if value.startswith("["):
             ends = _RANGE.fullmatch(value)
             if ends is None:
-                raise self._wrong(", where a range is not [from TO to]")
+                raise self._wrong(": a range must be [from TO to]")
             low, high = (None if end == "*" else end.strip('"') for end in ends.groups())
         elif value.startswith('"'):
             low = high = re.sub(r"\\(.)", r"\1", value[1:-1]).strip()
         elif _UNSERVED.search(value):
-            raise self._wrong(": wildcards, ~, ^, < and > are not served, ranges [from TO to] and quotes are")
+            raise self._wrong(": wildcards, ~, ^, < and > are not supported; ranges [from TO to] and quotes are")
         else:
             low = high = re.sub(r"\\(.)", r"\1", value)
         if low == "":
-            raise self._wrong(", where a text is empty")
+            raise self._wrong(": a text is empty")
         self.at = found.end()
         return QueryTerm(field, low, high)

@@ -85,6 +85,7 @@ class Checks:
         self._monotonic = monotonic
         self._deadline = deadline
         self._threads: dict[str, threading.Thread] = {}
+        self._under_way: set[str] = set()
         self._found: SimpleQueue[tuple[str, Check] | None] = SimpleQueue()
         self._stopping = threading.Event()
 
@@ -122,14 +123,25 @@ class Checks:
             thread.join(max(0.0, end - time.monotonic()))
 
     def _begin(self, name: str, probe: Probe, queue: SimpleQueue[tuple[str, Check] | None]) -> bool:
-        before = self._threads.get(name)
-        if before is not None and before.is_alive():
+        if name in self._under_way:
             return False
-        thread = threading.Thread(
-            target=lambda: queue.put((name, self._check(probe))), name=f"finapi-check-{name}", daemon=True
-        )
+
+        def make() -> None:
+            try:
+                check = self._check(probe)
+            finally:
+                # Before it is told: the next round may begin while this thread still ends.
+                self._under_way.discard(name)
+            queue.put((name, check))
+
+        thread = threading.Thread(target=make, name=f"finapi-check-{name}", daemon=True)
+        self._under_way.add(name)
+        try:
+            thread.start()
+        except RuntimeError:
+            self._under_way.discard(name)
+            raise
         self._threads[name] = thread
-        thread.start()
         return True
 
     def _check(self, probe: Probe) -> Check:

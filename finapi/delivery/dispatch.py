@@ -111,7 +111,7 @@ class Dispatcher:
     def recover(self) -> int:
         """Put back what a crash or a stop broke off, before the first pass; how many attempts that were."""
         now = iso(self._app.clock.now())
-        with self._app.db.write() as tx:
+        with self._app.accounts.write() as tx:
             rows = tx.all("broken_off_attempts")
             for row in rows:
                 tx.run("requeue_broken_off", id=row["id"], now=now)
@@ -124,7 +124,7 @@ class Dispatcher:
         """One pass: record what has ended, claim and send what is due; seconds until the next one is wanted."""
         now = self._app.clock.now()
         ended = [self._ended.popleft() for _ in range(len(self._ended))]
-        with self._app.db.glance() as tx:
+        with self._app.accounts.glance() as tx:
             span = tx.one("outbox_span")
         assert span is not None
         soonest = span["soonest"]
@@ -134,7 +134,7 @@ class Dispatcher:
         claims: list[_Claim] = []
         try:
             if ended or put_back or (soonest is not None and soonest <= iso(now)):
-                with self._app.db.write() as tx:
+                with self._app.accounts.write() as tx:
                     if put_back:
                         tx.run("pull_in_deliveries", latest=latest)
                     for end in ended:
@@ -151,7 +151,7 @@ class Dispatcher:
         for claim in claims:
             self._pool.submit(self._attempt, claim)
         if now.timestamp() >= self._forget_at:
-            with self._app.db.write() as tx:
+            with self._app.accounts.write() as tx:
                 tx.run("drop_held_deliveries", before=iso(now - KEEP), now=iso(now))
                 before = iso(now - timedelta(days=self._app.config.deliveries_kept_days))
                 tx.run("forget_deliveries", before=before)
@@ -183,7 +183,7 @@ class Dispatcher:
         now = self._app.clock.now()
         try:
             if self._ended:
-                with self._app.db.write() as tx:
+                with self._app.accounts.write() as tx:
                     for end in self._ended:
                         self._record(tx, end, now)
         except ApiError as error:

@@ -26,6 +26,8 @@ TYPES: dict[str, tuple[str, ...]] = {
     for feed in dict.fromkeys((MAIN, *(form.feed for form in FORMS)))
 }
 
+FEED_OF = {type: feed for feed, types in TYPES.items() for type in types}
+
 TOPIC = "events"  # under which the database tells that events were committed
 FIRST_EPOCH = 1  # of a journal that was there before epochs were, or that has told nothing yet
 PRUNE_SECONDS = 60.0  # between two looks at what is too old to be kept
@@ -71,13 +73,13 @@ class SequenceRange:
 
 
 def record(
-    tx: Transaction, type: str, *, now: datetime, occurred_at: str, about: About, data: Mapping[str, Any]
+    tx: Transaction, type: str, *, now: datetime, occurred_at: str, about: About, data: Mapping[str, Any] | str
 ) -> int:
     """Write an event into the journal of the feed that tells of its type; its ``seq``.
 
-    ``data`` is a JSON object. Readers are woken when the caller's transaction is committed.
+    ``data`` is a JSON object, or its text. Readers are woken when the caller's transaction is committed.
     """
-    feed = _FEED_OF[type]
+    feed = FEED_OF[type]
     seq: int = tx.value("next_seq", feed=feed)
     tx.insert(
         "insert_event",
@@ -86,10 +88,8 @@ def record(
         type=type,
         occurred_at=occurred_at,
         now=iso(now),
-        tickers=",".join(about.tickers),
-        ciks=",".join(about.ciks),
-        form_type=about.form_type,
-        data=json.text(data),
+        data=data if isinstance(data, str) else json.text(data),
+        **columns(about),
     )
     tx.announce(TOPIC)
     return seq
@@ -104,10 +104,10 @@ def span(tx: Transaction, feed: str) -> SequenceRange:
 
 def open_journal(app: App, now: datetime) -> None:
     """Begin the first epoch of a journal that has told nothing yet: no two directories begin with the same."""
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         begun = tx.value("journal_epoch") != FIRST_EPOCH
     if not begun:
-        with app.db.write() as tx:
+        with app.accounts.write() as tx:
             tx.run("begin_first_epoch", epoch=int(now.timestamp()))
 
 
@@ -143,7 +143,8 @@ def prune(app: App, now: datetime) -> int:
     """
     config = app.config
     oldest = iso(now - timedelta(days=config.events_kept_days))
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
+        tx.run("forget_carried", before=oldest)
         return sum(
             tx.run(
                 "drop_old_events",
@@ -156,12 +157,18 @@ def prune(app: App, now: datetime) -> int:
         )
 
 
-_FEED_OF = {type: feed for feed, types in TYPES.items() for type in types}
-
-
 def _event(row: Row) -> Event:
-    about = About(_split(row["tickers"]), _split(row["ciks"]), row["form_type"])
-    return Event(row["feed"], row["seq"], row["type"], row["occurred_at"], about, row["data"], row["epoch"])
+    return Event(row["feed"], row["seq"], row["type"], row["occurred_at"], about(row), row["data"], row["epoch"])
+
+
+def columns(about: About) -> dict[str, str | None]:
+    """What something is about, as columns."""
+    return {"tickers": ",".join(about.tickers), "ciks": ",".join(about.ciks), "form_type": about.form_type}
+
+
+def about(row: Row) -> About:
+    """What something is about, of its columns."""
+    return About(_split(row["tickers"]), _split(row["ciks"]), row["form_type"])
 
 
 def _split(text: str) -> tuple[str, ...]:

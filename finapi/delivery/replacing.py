@@ -27,7 +27,7 @@ class Replaced:
 def replace_one(app: App, email: str, now: datetime, webhooks_too: bool, by: audit.By | None = None) -> str:
     """Replace the API key of an account, and mail it; the new key. NOT_FOUND when there is no such user."""
     user_id = users.id_of(app, email)
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         audit.put(tx, by, "replace the key", now, user_id)
         if webhooks_too and webhooks.has_secret(tx, user_id):
             _webhook_secret(tx, app, user_id, now)
@@ -37,7 +37,7 @@ def replace_one(app: App, email: str, now: datetime, webhooks_too: bool, by: aud
 def revoke(app: App, email: str, now: datetime, by: audit.By) -> None:
     """End all that opens an account but its password: its sessions, and its key, in whose place a new one is mailed."""
     user_id = users.id_of(app, email)
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         audit.put(tx, by, "revoke", now, user_id)
         tx.run("delete_sessions", user_id=user_id)
         _key(tx, app, user_id, now)
@@ -50,7 +50,7 @@ def replace_all(
 
     What breaks it off leaves each account with its old key or its new one; done again, all are replaced again.
     """
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         audit.put(tx, by, "replace all keys", now)
     keys = _each(app, "users_after", lambda tx, user_id: _key(tx, app, user_id, now), tell)
     secrets = 0
@@ -62,7 +62,7 @@ def replace_all(
 def _each(app: App, query: str, replace: Callable[[Transaction, int], object], tell: Callable[[int], None]) -> int:
     done = last = 0
     while True:
-        with app.db.write() as tx:
+        with app.accounts.write() as tx:
             rows = tx.all(query, id=last, limit=BATCH)
             for row in rows:
                 last = row["id"]

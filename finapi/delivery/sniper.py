@@ -160,7 +160,7 @@ def create(app: App, user_id: int, watched: Watched, body: Mapping[str, Any], no
         "start_time": iso(start),
         "end_time": iso(end),
     }
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         slots, used = app.config.sniper_slots, _used(tx, user_id, now)
         if used >= slots:
             full = f"All {slots} slots are taken; stop a target to free one."
@@ -176,7 +176,7 @@ def stop(app: App, user_id: int, target_id: str, now: datetime, finish: Finish[T
     NOT_FOUND when the user has none of this id.
     """
     mine = {"user_id": user_id, "target_id": target_id}
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         row = _mine(tx, mine)
         if row["end_time"] <= iso(now):
             _expire(tx, row, now)
@@ -228,12 +228,12 @@ def hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
 
 def advance(app: App, now: datetime) -> float:
     """Open and close the windows that the clock has passed; seconds until the next look. A worker's step."""
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         due = tx.all("targets_ending", now=iso(now), limit=1)
         due += tx.all("targets_beginning", now=iso(now), limit=1)
     if not due:
         return ADVANCE_SECONDS
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         for row in tx.all("targets_ending", now=iso(now), limit=BATCH):
             _expire(tx, row, now)
         for row in tx.all("targets_beginning", now=iso(now), limit=BATCH):
@@ -352,7 +352,7 @@ def _mine(tx: Transaction, target: Mapping[str, Any]) -> Row:
     """The row of a target by its user_id and target_id."""
     row = tx.one("target", target)
     if row is None:
-        raise ApiError("NOT_FOUND", "There is no such target.")
+        raise ApiError("NOT_FOUND", "Target not found.")
     return row
 
 

@@ -47,13 +47,14 @@ class Receiver:
 class WebhookEvent:
     """What is told (SPEC "Outbound webhook"). ``subject`` names the occasion within its type.
 
-    The same subject makes the same ``delivery_id`` for a user, so that nothing is told twice.
+    The same subject makes the same ``delivery_id`` for a user, so that nothing is told twice. ``payload`` is a JSON
+    object, or its text.
     """
 
     type: str
     occurred_at: str
     subject: str
-    payload: Mapping[str, Any]
+    payload: Mapping[str, Any] | str
     target_id: str | None = None
 
 
@@ -125,15 +126,15 @@ def enqueue(tx: Transaction, now: datetime, receiver: Receiver, event: WebhookEv
         "occurred_at": event.occurred_at,
         "delivery_id": delivery_id,
         "target_id": event.target_id,
-        "payload": event.payload,
     }
+    payload = event.payload if isinstance(event.payload, str) else json.text(event.payload)
     tx.run(
         "insert_delivery",
         delivery_id=delivery_id,
         user_id=receiver.user_id,
         event_type=event.type,
         target_id=event.target_id,
-        body=json.text(body),
+        body=f'{json.text(body)[:-1]},"payload":{payload}}}',
         url=receiver.url,
         lane=_lane(receiver.user_id, receiver.url),
         asked=int(event.type == TEST),
@@ -177,7 +178,7 @@ def test(app: App, user_id: int, url: str | None, now: datetime, finish: Finish[
     """Put a ``finapi.test`` event into the outbox, to ``url`` or the account's; ``finish`` of the delivery."""
     if url is not None:
         check_url(app, "url", url)
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         receiver = account(tx, user_id, url)
         if receiver is None:
             raise invalid_param("url", "url is required: the account has no webhook_url.", expected="url")
@@ -191,10 +192,10 @@ def redeliver(app: App, user_id: int, delivery_id: str, now: datetime, finish: F
 
     NOT_FOUND when the user has none of this id, CONFLICT while it is still under way.
     """
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         row = _mine(tx, user_id, delivery_id)
         if not tx.run("put_back_delivery", id=row["id"], lane=_lane(user_id, row["url"]), now=iso(now)):
-            raise ApiError("CONFLICT", "The delivery is still under way.", details={"status": row["status"]})
+            raise ApiError("CONFLICT", "The delivery is still in progress.", details={"status": row["status"]})
         tx.announce(TOPIC)
         return finish(tx, _delivery(tx, _mine(tx, user_id, delivery_id)))
 
@@ -244,7 +245,7 @@ class WebhookSecret(TypedDict):
 
 def secret(app: App, user_id: int, now: datetime) -> WebhookSecret:
     """The user's signing secret, made when first asked for."""
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         return _secret(app, tx, user_id, now)
 
 
@@ -275,7 +276,7 @@ def rotate_secret(app: App, user_id: int, now: datetime) -> WebhookSecret:
 
     What was held for want of one is due at once.
     """
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         return rotated_secret(tx, app, user_id, now)
 
 
@@ -402,7 +403,7 @@ def host_of(lane: str) -> str:
 def _mine(tx: Transaction, user_id: int, delivery_id: str) -> Row:
     row = tx.one("delivery", user_id=user_id, delivery_id=delivery_id)
     if row is None:
-        raise ApiError("NOT_FOUND", "There is no such delivery.")
+        raise ApiError("NOT_FOUND", "Delivery not found.")
     return row
 
 

@@ -66,7 +66,7 @@ class CompanyFacts:
 def company(data: bytes, file: str) -> CompanyFacts:
     """The filings and figures of a companyfacts document; ``file`` is named in errors.
 
-    ParseError: JSON that is broken, ambiguous (a key that stands twice) or too deep; a row without its end,
+    ParseError: JSON that is broken, ambiguous (a key that occurs twice) or too deep; a row without its end,
     accession, form, filing date or value; a value that is not a decimal number; a name that is none.
     """
     if len(data) > MAX_SIZE:
@@ -121,11 +121,11 @@ class _CompanyFactsReader:
         for taxonomy in self._members():
             self._place = f"$.facts[{taxonomy[:80]!r}]"
             if not _NAME.fullmatch(taxonomy) or len(taxonomy) > MAX_NAME:
-                raise self._refusal("is not the prefix of a taxonomy")
+                raise self._refusal("is not a taxonomy prefix")
             for tag in self._members():
                 self._place = f"$.facts.{taxonomy}[{tag[:80]!r}]"
                 if not _NAME.fullmatch(tag) or len(tag) > MAX_NAME:
-                    raise self._refusal("is not the name of a concept")
+                    raise self._refusal("is not a concept name")
                 self._concept(f"{taxonomy}:{tag}", self._value())
 
     def _concept(self, name: str, value: Any) -> None:
@@ -134,7 +134,7 @@ class _CompanyFactsReader:
             raise self._refusal("has no units")
         for unit, rows in units.items():
             if not unit or len(unit) > MAX_NAME or _CONTROL.search(unit):
-                raise self._refusal("has a unit that is no name")
+                raise self._refusal("has a unit that is not a name")
             if not isinstance(rows, list):
                 raise self._refusal(f"unit {unit[:40]!r} is not a list")
             self._series.append(ConceptFacts(name, unit, self._rows(rows)))
@@ -155,11 +155,11 @@ class _CompanyFactsReader:
                 if start is not None and start not in seen:
                     self._day(start)
             except (TypeError, KeyError, AttributeError) as error:
-                raise self._refusal(f"a row is not as the SEC writes it: {error}") from None
+                raise self._refusal(f"a row is not in the SEC's format: {error}") from None
             if type(value) is int:
                 value = str(value)
                 if len(value) > MAX_NUMBER:
-                    raise self._refusal(f"a value is not a figure: {value[:40]}...")
+                    raise self._refusal(f"a value is not a number: {value[:40]}...")
             elif not isinstance(value, str) or len(value) > MAX_NUMBER or not NUMBER.fullmatch(value):
                 raise self._refusal(f"a value is not a decimal number: {str(value)[:40]!r}")
             if start is not None and start > end:
@@ -216,7 +216,7 @@ class _CompanyFactsReader:
                 raise JSONDecodeError("Expecting property name enclosed in double quotes", self._text, self._at)
             key = self._value()
             if key in seen:
-                raise self._refusal(f"the key {key[:40]!r} stands twice in one object")
+                raise self._refusal(f"the key {key[:40]!r} occurs twice in one object")
             seen.add(key)
             self._expect(":")
             yield key
@@ -232,7 +232,7 @@ class _CompanyFactsReader:
         except JSONDecodeError:
             raise
         except ValueError as error:
-            raise self._refusal(f"not JSON as the SEC writes it: {error}") from None
+            raise self._refusal(f"not JSON in the SEC's format: {error}") from None
         return value
 
     def _next(self) -> str:

@@ -211,7 +211,7 @@ def _submission(row: dict[str, str]) -> SubRow:
 
 def _concept(tag: str, version: str) -> str:
     if not _TAG.fullmatch(tag):
-        raise ValueError(f"{tag[:40]!r} is not the name of an element")
+        raise ValueError(f"{tag[:40]!r} is not an element name")
     taxonomy = _VERSION.fullmatch(version)
     if taxonomy is None and identity.accession(version) != version:
         raise ValueError(f"{version[:40]!r} is neither a taxonomy nor an accession number")

@@ -140,7 +140,7 @@ class _FeedReader(XmlReader):
         number = _ID.fullmatch(texts["id"])
         filed = _FILED.search(texts["summary"])
         if title is None or number is None or filed is None:
-            raise self.refusal("an entry whose title, id or filing date is none of this feed's")
+            raise self.refusal("an entry whose title, id or filing date is not in this feed's format")
         # The category has the form alone; a title's could hold " - " itself.
         form = texts.get("form") or title["form"]
         if not _FORM.fullmatch(form):

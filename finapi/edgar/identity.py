@@ -119,9 +119,9 @@ def json_document(data: bytes, file: str) -> Any:
         try:
             json.dumps(value)
         except UnicodeEncodeError:
-            raise ParseError(file, "", "holds half a surrogate pair") from None
+            raise ParseError(file, "", "contains an unpaired surrogate") from None
         if b"\\u0000" in data:
-            raise ParseError(file, "", "holds a NUL character")
+            raise ParseError(file, "", "contains a NUL character")
     return value
 
 
@@ -138,7 +138,7 @@ def _from_page(page: bytes, file: str) -> Identity | None:
     try:
         text = " ".join(html.unescape(bare).split())
     except ValueError:  # a character reference of thousands of digits
-        raise ParseError(file, "", "holds a character reference that is none") from None
+        raise ParseError(file, "", "contains an invalid character reference") from None
     number = _PAGE_ACCESSION.search(text)
     if number is None:
         return None

@@ -112,7 +112,7 @@ class _TsvTable:
             except UnicodeDecodeError:
                 cells = line.decode("latin-1").split("\t")
             if len(cells) > len(self._columns):
-                raise ParseError(self.file, cells[0][:40], "a row with more cells than columns")
+                raise ParseError(self.file, cells[0][:40], "a row has more cells than there are columns")
             yield {
                 name: " ".join(cells[place].split())
                 for name, place in self._columns.items()
@@ -126,7 +126,7 @@ def _filed(tables: Mapping[str, _TsvTable], key: bytes) -> FiledForm:
         raise ValueError("is not an accession number")
     submissions = list(tables[SUBMISSION].rows(key))
     if len(submissions) > 1:
-        raise ValueError("stands twice in the table of submissions")
+        raise ValueError("occurs twice in the table of submissions")
     row = submissions[0]
     return FiledForm(accession, _needed(row, "FILING_DATE", set_date), _form(tables, key, row))
 
@@ -135,7 +135,7 @@ def _form(tables: Mapping[str, _TsvTable], key: bytes, row: dict[str, str]) -> O
     signature = next(iter(_rows(tables, SIGNATURE, key)), {})
     document = _needed(row, "DOCUMENT_TYPE", str)
     if document not in ownership.FORMS:
-        raise ValueError(f"DOCUMENT_TYPE: {document[:20]!r} is no ownership form")
+        raise ValueError(f"DOCUMENT_TYPE: {document[:20]!r} is not an ownership form")
     owners = tuple(_owner(one) for one in _rows(tables, OWNER, key))
     if not owners:
         raise ValueError("has no reporting owner")

@@ -123,7 +123,7 @@ def parse(data: bytes, file: str) -> OwnershipForm:
     """Return the form that a document is.
 
     Raises ParseError for anything else: not XML, cut off, another root, no issuer, period or owner, a row
-    without its security, an element that stands twice, a number, date, code or truth value that is none.
+    without its security, an element that occurs twice, a number, date, code or truth value that is none.
     """
     reader = _OwnershipReader(file)
     reader.read(data)
@@ -291,7 +291,7 @@ class _OwnershipReader(XmlReader):
             return
         field, read = _LEAVES[name]
         if field in self._into:
-            raise self.refusal(f"{name} stands twice")
+            raise self.refusal(f"{name} occurs twice")
         self._into[field] = None
         self.collect(lambda text: self._put(field, read, text), limit=MAX_TEXT if name == "remarks" else MAX_CELL)
 
@@ -337,7 +337,7 @@ class _OwnershipReader(XmlReader):
 
     def _value(self, name: str, attributes: Attributes) -> None:
         if self._cell is None:
-            raise self.refusal("a value outside of a cell")
+            raise self.refusal("a value outside a cell")
         field, read = self._cell
         if field in self._into:
             raise self.refusal(f"{field} has two values")

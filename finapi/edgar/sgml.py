@@ -265,7 +265,7 @@ def _header_text(data: bytes, file: str) -> str:
         raise ParseError(file, "header", "cut off: it does not end")
     raw = data[start : end.start()]
     if b"\0" in raw:
-        raise ParseError(file, "header", "holds a NUL byte")
+        raise ParseError(file, "header", "contains a NUL byte")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -273,7 +273,7 @@ def _header_text(data: bytes, file: str) -> str:
     try:
         return html.unescape(text) if mark.startswith(b"&") else text
     except ValueError:  # a character reference of thousands of digits
-        raise ParseError(file, "header", "holds a character reference that is none") from None
+        raise ParseError(file, "header", "contains an invalid character reference") from None
 
 
 def _read_line(line: str, found: _Found) -> None:

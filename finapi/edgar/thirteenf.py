@@ -192,7 +192,7 @@ class _CoverReader(xml.XmlReader):
 
     def _leaf_of(self, parent: str, here: str, text: str) -> None:
         if self.leaves.setdefault((parent, here), (value := " ".join(text.split()))) != value:
-            raise self.refusal(f"{here} stands twice and differs")
+            raise self.refusal(f"{here} occurs twice with different values")
 
 
 def _as_cover(reader: _CoverReader) -> CoverPage:
@@ -327,7 +327,7 @@ class _InformationTableReader(xml.XmlReader):
         assert row is not None
         if key in row:
             if key != "managers":
-                raise self._in_row(f"{here} stands twice")
+                raise self._in_row(f"{here} occurs twice")
             text = f"{row[key]},{text}"
             if len(text) > _MAX_SHORT:
                 raise self._in_row("more managers than a row can have")
@@ -340,7 +340,7 @@ class _InformationTableReader(xml.XmlReader):
         self._values += holding.value
         self._amounts += holding.amount
         if max(self._values, self._amounts) > MAX_TOTAL:
-            raise self._in_row(f"the table sums to more than {MAX_TOTAL}")
+            raise self._in_row(f"the table's total exceeds {MAX_TOTAL}")
         self.rows.append(holding)
         self._row = None
 

@@ -184,7 +184,7 @@ class _LinkReader(XmlReader):
             raise self.refusal(f"link {self.role[:200]} has nothing with the label {label[:200]!r}")
         self._shared += len(sources) * len(found) - 1
         if self._shared > MAX_SHARED:
-            raise self.refusal(f"labels shared by so many that they make {MAX_SHARED} arcs more than are written")
+            raise self.refusal(f"labels shared so often that they imply {MAX_SHARED} more arcs than are written")
         return product(sources, found)
 
     def order(self, attributes: Attributes) -> float:

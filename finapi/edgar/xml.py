@@ -172,11 +172,16 @@ class XmlReader:
             raise self.refusal(f"encoding {encoding[:40]} is not one of {', '.join(sorted(ENCODINGS))}")
 
     def _doctype(self, name: str, system: str | None, public: str | None, has_subset: bool) -> None:
-        raise self.refusal("a document type declaration, which no SEC format has")
+        raise self.refusal("a document type declaration, which no SEC format allows")
 
     def _root(self, name: str, attributes: Attributes) -> None:
         if name not in self.opens:
             wanted = " or ".join(local(known) for known in self.opens)
+            own = next((known for known in self.opens if local(known) == local(name)), None)
+            if own is not None:
+                spaces = [one.rpartition(" ")[0][:100] for one in (name, own)]
+                given, wanted = (f"the namespace {spaces[0]}" if spaces[0] else "no namespace", spaces[1] or "none")
+                raise self.refusal(f"{local(name)[:40]} is of {given}, not of {wanted}")
             raise self.refusal(f"the root element is {local(name)[:40]}, not {wanted}")
         self._rooted = True
         self.parser.StartElementHandler = self._start
@@ -204,7 +209,7 @@ class XmlReader:
             raise self._too_deep()
 
     def _no_inner(self, name: str, attributes: Attributes) -> None:
-        raise self.refusal(f"element {local(name)[:40]} where only text may stand")
+        raise self.refusal(f"element {local(name)[:40]} where only text is allowed")
 
     def _too_deep(self) -> ParseError:
         return self.refusal(f"more than {MAX_DEPTH} elements inside each other")
@@ -216,7 +221,7 @@ class XmlReader:
         if self._room >= 0:
             self._text += piece
         elif self._long is None:
-            raise self.refusal("a text longer than any that is read here")
+            raise self.refusal("a text is longer than this reader accepts")
         else:
             self._text = ""
 

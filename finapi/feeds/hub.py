@@ -103,7 +103,7 @@ class Hub:
     def __init__(self, app: App) -> None:
         self._app = app
         self._counts: Counter[int] = Counter()
-        with app.db.read() as tx:
+        with app.accounts.read() as tx:
             self._feeds = {feed: _Feed(events.span(tx, feed).last) for feed in events.TYPES}
 
     @property
@@ -120,12 +120,12 @@ class Hub:
         another epoch may have meant another event: the reader is told, and goes on where the epochs part.
         """
         caller, key = who
-        with self._app.db.read() as tx:
+        with self._app.accounts.read() as tx:
             span = events.span(tx, feed)
         config = self._app.config
         allowed = config.feeds_free if caller.plan in (None, "free") else config.feeds_paid
         if self._counts[caller.id] >= allowed:
-            raise Refused(TOO_MANY, f"Connections that the plan allows at once: {allowed}.")
+            raise Refused(TOO_MANY, f"The plan's connection limit is {allowed}.")
         first = None
         if since is None:
             start = self._before_newest(feed, span, filter)
@@ -150,7 +150,7 @@ class Hub:
         left, seq = self._app.config.feed_catchup, span.last + 1
         if filter == Filter():
             return max(span.first - 1, span.last - left)
-        with self._app.db.read() as tx:
+        with self._app.accounts.read() as tx:
             while left and (found := events.before(tx, feed, seq, BATCH)):
                 for event in reversed(found):
                     seq = event.seq
@@ -172,7 +172,7 @@ class Hub:
         """Queue what a reader that has sent nearly everything is to have next."""
         feed = self._feeds[subscription.feed]
         while subscription in feed.readers and not subscription.live and subscription.reader.waiting() < BATCH:
-            with self._app.db.read() as tx:
+            with self._app.accounts.read() as tx:
                 found = events.after(tx, subscription.feed, subscription.seq, BATCH)
                 span = events.span(tx, subscription.feed)
             self._queue(subscription, found, span)
@@ -184,7 +184,7 @@ class Hub:
         """Push what is new in the journal to all who keep up; whether there may be more."""
         more = False
         for name, feed in self._feeds.items():
-            with self._app.db.read() as tx:
+            with self._app.accounts.read() as tx:
                 found = events.after(tx, name, feed.last, BATCH)
             if not found:
                 continue

@@ -49,7 +49,7 @@ class KeyDesk:
             question, state = self._questions.popleft(), self._state
             found: dict[str, Caller] | None = {}
             try:
-                with self._app.db.read() as tx:
+                with self._app.accounts.read() as tx:
                     callers = ((key, users.by_api_key(tx, key)) for key in question.keys)
                     found = {key: caller for key, caller in callers if caller is not None}
             except Exception:

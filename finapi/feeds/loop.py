@@ -62,8 +62,8 @@ class Feeds:
         self._ended = False
         self._round_at: float | None = None
         self._failure: str | None = None
-        app.db.listen(events.TOPIC, self._has_news)
-        app.db.listen(users.KEYS, self._has_changed_keys)
+        app.accounts.listen(events.TOPIC, self._has_news)
+        app.accounts.listen(users.KEYS, self._has_changed_keys)
 
     # ---- from other threads
 

@@ -124,7 +124,7 @@ class Filter:
         lists = {name: getattr(self, name) | words for name, words in _lists(said).items()}
         for name, words in lists.items():
             if len(words) > MAX_WORDS:
-                raise invalid_param(name, f"A filter may hold at most {MAX_WORDS} {name}.", expected="fewer")
+                raise invalid_param(name, f"A filter may contain at most {MAX_WORDS} {name}.", expected="fewer")
         return replace(self, **lists)
 
     def without_lists(self, said: Mapping[str, Any]) -> Filter:

@@ -120,7 +120,7 @@ def filter_changed(subscription: FeedSubscription, verb: object, said: Mapping[s
             subscription.filter = subscription.filter.without_lists(said)
         else:
             verbs = ["subscribe", "unsubscribe"]
-            raise invalid_param("type", "A message must be of type subscribe or unsubscribe.", allowed=verbs)
+            raise invalid_param("type", "type must be subscribe or unsubscribe.", allowed=verbs)
     except ApiError as error:
         return messages.error_reply(error)
     return messages.reply("subscribed", subscription.filter.described())

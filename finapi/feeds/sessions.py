@@ -214,7 +214,7 @@ class EngineSession:
         if self._held is not None:
             self._held.append(packet)
             if sum(map(len, self._held)) > MAX_MESSAGE or len(self._held) > MAX_HELD:
-                raise Malformed("too many packets before the key was looked at")
+                raise Malformed("too many packets before the key was checked")
             return
         said = engineio.read(packet)
         if isinstance(said, engineio.Joined):
@@ -236,7 +236,7 @@ class EngineSession:
             self.say(engineio.refused(namespace, "There is no feed of this name.", 4404))
             return
         if namespace in self._namespaces or len(self._namespaces) >= MAX_NAMESPACES:
-            raise Malformed("the namespace is joined already, or too many are")
+            raise Malformed("the namespace is already joined, or too many are")
         key = auth.get("token") or auth.get("apiKey") or requests.api_key(self._request)
         key = key if isinstance(key, str) else ""
         wanted = {**self._request.query, **auth}

@@ -28,7 +28,7 @@ def head(status: str, headers: Headers, version: str = "1.1") -> bytes:
     lines.append(f"Date: {_date(int(time.time()))}\r\n\r\n")
     written = "\r\n".join(lines).encode("latin-1")
     if not written.count(b"\r") == written.count(b"\n") == len(lines) + 1:
-        raise ValueError("a header of the answer holds a line break")
+        raise ValueError("a response header contains a line break")
     return written
 
 

@@ -17,7 +17,7 @@ MOST = 30_000  # characters of an answer, some ten thousand tokens of a model
 OUTPUT = {
     "type": "object",
     "properties": {
-        "data": {},
+        "data": {"anyOf": [{"type": one} for one in ("object", "array", "string", "null")]},
         "source": {"type": "string"},
         "tokens_charged": {"type": "integer"},
         "next": {"type": "object"},

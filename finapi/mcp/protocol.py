@@ -100,9 +100,9 @@ class ContextServer:
             if not isinstance(message, list):
                 return self._one(message, version, headers)
             if version != ASSUMED or not 0 < len(message) <= MOST_BATCH:
-                raise ContextError(INVALID, f"Batches are of revision {ASSUMED}, of {MOST_BATCH} messages at most.")
+                raise ContextError(INVALID, f"Batches need revision {ASSUMED} and at most {MOST_BATCH} messages.")
             if any(isinstance(one, dict) and one.get("method") == "initialize" for one in message):
-                raise ContextError(INVALID, "initialize does not stand in a batch.")
+                raise ContextError(INVALID, "initialize must not be part of a batch.")
         except ContextError as error:
             return ContextReply(400, _error(None, error))
         replies = [reply.document for one in message if (reply := self._one(one, version, headers)).document]
@@ -117,7 +117,7 @@ class ContextServer:
             if method is None or "id" not in message:
                 return ContextReply(202, None)
             if known is None:
-                raise ContextError(INVALID, "id is a text or a whole number.")
+                raise ContextError(INVALID, "id must be a string or an integer.")
             meta = params.get("_meta") or {}
             if modern or f"{_META}protocolVersion" in meta:
                 modern = True
@@ -155,7 +155,7 @@ class ContextServer:
     def _initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
         asked = params.get("protocolVersion")
         if not isinstance(asked, str):
-            raise ContextError(BAD_PARAMS, "initialize names a protocolVersion.")
+            raise ContextError(BAD_PARAMS, "initialize must name a protocolVersion.")
         self.version = asked if asked in WITH_HANDSHAKE else WITH_HANDSHAKE[0]
         return {
             "protocolVersion": self.version,
@@ -190,10 +190,10 @@ class ContextServer:
             meant = f" Did you mean {near[0]}?" if near else ""
             raise ContextError(BAD_PARAMS, f"There is no tool {str(name)[:80]}.{meant}", {"tools": [*tools()]})
         if not isinstance(arguments, dict):
-            raise ContextError(BAD_PARAMS, "arguments is an object.")
+            raise ContextError(BAD_PARAMS, "arguments must be an object.")
         try:
             values = tool.asked(arguments)
-            request = tool.request(self._base_url, values, self._headers)
+            request = tool.operation.request(self._base_url, self._headers, values)
         except (ToolMistake, TypeError) as error:
             return answers.mistake(str(error), code="INVALID_PARAM")
         answer = self._asked(request, (params.get("_meta") or {}).get("finapi/if_none_match"))
@@ -236,8 +236,7 @@ class ContextServer:
         if "path" in one:
             request = exchange.request(self._base_url, "GET", one["path"], headers={**self._headers, "Accept": "*/*"})
         else:
-            method, path, query, _, _ = operations()[one["call"]].read(dict(values))
-            request = exchange.request(self._base_url, method, path, query=query, headers=self._headers)
+            request = operations()[one["call"]].request(self._base_url, self._headers, values)
         answer = self._asked(request)
         if answer is None or answer.status != 200:
             failed = answers.failure(answer)
@@ -265,14 +264,14 @@ def _parsed(data: bytes) -> Any:
 def _read_message(message: Any) -> tuple[str | None, dict[str, Any]]:
     """Method and parameters; None for a response, which nothing here has asked for."""
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        raise ContextError(INVALID, 'A message is an object with "jsonrpc": "2.0".')
+        raise ContextError(INVALID, 'A message must be an object with "jsonrpc": "2.0".')
     if "method" not in message and ("result" in message or "error" in message):
         return None, {}
     method, params = message.get("method"), message.get("params", {})
     if not isinstance(method, str) or not isinstance(params, dict):
-        raise ContextError(INVALID, "method is a text, and params an object.")
+        raise ContextError(INVALID, "method must be a string and params an object.")
     if not isinstance(params.get("_meta", {}), dict):
-        raise ContextError(BAD_PARAMS, "_meta is an object.")
+        raise ContextError(BAD_PARAMS, "_meta must be an object.")
     return method, params
 
 
@@ -289,7 +288,7 @@ def _check_envelope(
         told = {"mcp-protocol-version": version, "mcp-method": method, **({"mcp-name": name} if name else {})}
         for header, value in told.items():
             if _header_value(headers.get(header)) != value:
-                raise ContextError(MISMATCH, f"The header {header} does not say what the body says.")
+                raise ContextError(MISMATCH, f"The header {header} does not match the body.")
     if version not in WITHOUT:
         raise _unsupported(version)
 
@@ -317,7 +316,7 @@ def _error(given: Any, error: ContextError) -> dict[str, Any]:
 def _listed(params: Mapping[str, Any], **lists: Any) -> dict[str, Any]:
     """A list, which is one page."""
     if params.get("cursor") is not None:
-        raise ContextError(BAD_PARAMS, "The list is one page: no cursor goes on.")
+        raise ContextError(BAD_PARAMS, "The list has a single page; cursors are not accepted.")
     return lists
 
 
@@ -374,7 +373,7 @@ def _prompt(params: Mapping[str, Any]) -> dict[str, Any]:
     if one is None:
         raise ContextError(BAD_PARAMS, f"There is no prompt {str(name)[:80]}.")
     if not isinstance(given, dict) or not all(isinstance(value, str) and len(value) <= 200 for value in given.values()):
-        raise ContextError(BAD_PARAMS, "arguments are texts of at most 200 characters.")
+        raise ContextError(BAD_PARAMS, "arguments must be strings of at most 200 characters.")
     missing = [argument for argument in one["arguments"] if not given.get(argument)]
     if missing:
         raise ContextError(BAD_PARAMS, f"{missing[0]} is required: {one['arguments'][missing[0]]}.")

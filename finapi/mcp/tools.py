@@ -10,8 +10,6 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from finapi.client import exchange
-from finapi.client.exchange import ApiRequest
 from finapi.client.operations import NamedCall, operations
 from finapi.core.guesses import nearest
 
@@ -99,11 +97,6 @@ class ContextTool:
                 values[name] = min(int(values[name]), most)
         return {**values, **self.fixed}
 
-    def request(self, base_url: str, values: Mapping[str, Any], headers: Mapping[str, str]) -> ApiRequest:
-        """What asks the API for the values of :meth:`asked`."""
-        method, path, query, body, more = self.operation.read(dict(values))
-        return exchange.request(base_url, method, path, query=query, body=body, headers={**headers, **more})
-
 
 def _read(name: str, value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if name == "where":
@@ -153,7 +146,7 @@ def conditions(value: Any) -> Iterator[tuple[str, str]]:
         if name not in known:
             near = nearest(metric, {key[:-3] for key in known if key.endswith(("_gt", "_lt"))})
             meant = f" Did you mean {', '.join(near)}?" if near else ""
-            raise ToolMistake(f"{metric} is no metric that companies are screened by.{meant} list_metrics names them.")
+            raise ToolMistake(f"{metric} is not a metric that can be screened.{meant} list_metrics names them.")
         yield name, number
 
 

@@ -123,7 +123,7 @@ def address(text: str) -> Address:
         and all(_is_label(label) for label in domain.split("."))
     )
     if not whole:
-        raise MailError("the address is not one that mail can be sent to", permanent=True)
+        raise MailError("mail cannot be sent to this address", permanent=True)
     if not domain.isascii():
         with suppress(UnicodeError):
             encoded = domain.encode("idna")
@@ -148,7 +148,7 @@ def mailbox(text: str) -> Address:
         return address(text)
     name, inner = found[1].strip(), found[2]
     if not name.isprintable() or len(name) > 100:
-        raise MailError("the display name contains characters that a header cannot", permanent=True)
+        raise MailError("the display name contains characters that a header may not", permanent=True)
     bare = address(inner)
     return Address(name, bare.username, bare.domain)
 
@@ -163,7 +163,7 @@ def compose(letter: Letter, sender: str, now: datetime, unique: str) -> EmailMes
     if not _UNIQUE.fullmatch(unique):
         raise ValueError("unique must be 1 to 60 letters, digits, dots and dashes")
     if not letter.subject.isprintable():
-        raise MailError("the subject contains characters that a header cannot", permanent=True)
+        raise MailError("the subject contains characters that a header may not", permanent=True)
     to, own = address(letter.to), mailbox(sender)
     utf8 = not (to.addr_spec + own.addr_spec).isascii()
     message = EmailMessage(policy=_POLICY.clone(utf8=utf8))
@@ -322,7 +322,7 @@ def _close(path: Path) -> None:
     if not status.st_mode & 0o077:
         return
     if status.st_uid != os.geteuid() or status.st_mode & stat.S_ISVTX:
-        raise UsageError(f"{path} is open to others, and mails hold links and keys: name a directory of its own")
+        raise UsageError(f"{path} is readable by others; mails contain keys, so name a private directory")
     path.chmod(0o700)
     log.warning("%s was open to others; it is closed now, as mails hold links and keys", path)
 

@@ -90,7 +90,7 @@ _PORTS = {"http": 80, "https": 443}
 def target(url: str) -> Target:
     """The parts of an http or https URL; TargetRefused for what two readers could read differently."""
     if len(url) > MAX_URL or not re.fullmatch(r"[\x21-\x7e]+", url) or "\\" in url:
-        raise TargetRefused(f"the URL is longer than {MAX_URL} characters or contains what a URL may not")
+        raise TargetRefused(f"the URL is longer than {MAX_URL} characters or contains invalid characters")
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").removesuffix("."), parts.port
@@ -104,7 +104,7 @@ def target(url: str) -> Target:
         raise TargetRefused("the URL has no usable port")
     if "[" in parts.netloc:
         if "%" in host or addresses.parsed(host) is None:
-            raise TargetRefused("the URL's host is not an IPv6 address without a zone")
+            raise TargetRefused("the URL's host must be an IPv6 address without a zone")
     elif not _HOST.fullmatch(host) or len(host) > 253 or ".." in host:
         raise TargetRefused("the URL's host is not a host name")
     elif _NUMBER.fullmatch(host.rpartition(".")[2]) and addresses.parsed(host) is None:
@@ -242,7 +242,7 @@ def _head(where: Target, request: OutboundRequest) -> bytes:
         fields["Content-Length"] = str(len(request.body))
     lines = [f"{request.method} {where.path} HTTP/1.1", *(f"{name}: {text}" for name, text in fields.items())]
     if not all(_HEADER.fullmatch(line) for line in lines):
-        raise ValueError("a header contains what a header cannot")
+        raise ValueError("a header contains characters that a header may not")
     return "\r\n".join([*lines, "", ""]).encode("ascii")
 
 

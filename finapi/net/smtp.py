@@ -166,7 +166,7 @@ class Smtp:
             raise MailError("the server offers no STARTTLS")
         if self._user:
             if not encrypted and self._starttls != "never" and not _is_loopback(conversation):
-                raise MailError("the server offers no TLS, and a login is not sent without")
+                raise MailError("the server offers no TLS, and a login is never sent without it")
             conversation.login(self._user, self._password)
 
 
@@ -175,7 +175,7 @@ def _deliver(conversation: _Conversation, message: EmailMessage) -> None:
     options: list[str] = []
     if not (sender + to).isascii():
         if not conversation.has_extn("smtputf8"):
-            raise MailError("the server takes no address outside ASCII (SMTPUTF8)", permanent=True)
+            raise MailError("the server does not accept non-ASCII addresses (SMTPUTF8)", permanent=True)
         options = ["SMTPUTF8", "BODY=8BITMIME"]
     conversation.sendmail(sender, [to], message.as_bytes(), options)
     # The mail is the server's now; whatever happens to the farewell cannot undo that.

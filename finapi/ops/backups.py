@@ -66,9 +66,9 @@ def make(
     """
     path, target = source(config), named(file, now, secrets=secrets)
     if target.exists():
-        raise UsageError(f"{target} is there already")
+        raise UsageError(f"{target} already exists")
     if not target.parent.is_dir():
-        raise UsageError(f"{target.parent} is no directory")
+        raise UsageError(f"{target.parent} is not a directory")
     held = list(_held(config)) if secrets else []
     made = backup.copy(path, target.parent, tell)
     try:
@@ -79,7 +79,7 @@ def make(
         finally:
             db.close()
         if found["problems"]:
-            raise ApiError("UNAVAILABLE", f"the copy is not good and was removed: {found['problems'][0]}")
+            raise ApiError("UNAVAILABLE", f"the copy failed its check and was removed: {found['problems'][0]}")
         if secrets:
             backup.put_secrets(made, held)
         os.link(made, target)
@@ -141,7 +141,7 @@ class Nightly:
 
     def _tell(self, done: int, pages: int) -> None:
         if self._stopping:
-            raise ApiError("UNAVAILABLE", "the server stops")
+            raise ApiError("UNAVAILABLE", "the server is stopping")
 
 
 def keep(directory: Path, number: int) -> list[Path]:
@@ -161,7 +161,7 @@ def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Te
     """
     path, now = config.data_dir / DATABASE, clock.now()
     if not backup.version_of(file):
-        raise UsageError(f"{file} is no backup")
+        raise UsageError(f"{file} is not a backup")
     made = backup.copy(file, config.data_dir, tell)
     try:
         brought = backup.take_secrets(made)
@@ -170,8 +170,9 @@ def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Te
             found = proof.of(db, config, now)
             if found["problems"]:
                 return None, found
-            with db.write() as tx:
+            with db.accounts.write() as tx:
                 events.begin_epoch(tx, _epoch(path) + 1, now)
+            with db.write() as tx:
                 tx.run("new_data_stamp")
         finally:
             db.close()
@@ -195,7 +196,7 @@ def _epoch(path: Path) -> int:
     except (UsageError, Failed):
         return 0
     try:
-        with db.read() as tx:
+        with db.accounts.read() as tx:
             return int(tx.value("journal_epoch"))
     except Failed:
         return 0

@@ -13,7 +13,7 @@ from finapi.core.clock import Clock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, StoreFailing
 from finapi.core.files import sweep
-from finapi.delivery import events
+from finapi.delivery import events, outbox
 from finapi.store import datadir
 
 log = logging.getLogger("finapi.server")
@@ -33,10 +33,9 @@ def opened(config: Config, clock: Clock | None = None, *, new_secrets: bool = Fa
         try:
             rotation.settle(app, app.clock.now(), new_secrets=new_secrets)
             events.open_journal(app, app.clock.now())
-            refunded = billing.refund_open(app, app.clock.now())
-            if refunded:
-                log.warning("refunded %d calls that a crash cut off", refunded)
+            billing.refund_open(app, app.clock.now())
             logins.recall(app)
+            outbox.carry(app.db)
             yield app
         finally:
             try:

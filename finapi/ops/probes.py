@@ -65,7 +65,7 @@ def check_targets(config: Config) -> None:
             raise UsageError(f"setting watchdog_targets: {name}: {error.reason}") from None
     taken = sorted({*config.targets} & {*SERVICES, "overall"})
     if taken:
-        raise UsageError(f"setting watchdog_targets: {taken[0]} is a name of finapi's own")
+        raise UsageError(f"setting watchdog_targets: {taken[0]} is reserved by finapi")
 
 
 def of_process(app: App) -> dict[str, Probe]:
@@ -162,7 +162,7 @@ class HeartbeatProbe:
         if trouble is not None:
             raise Trouble("failing", trouble)
         if now - self._since > self._within:
-            raise Trouble("timeout", f"no sign of life for {now - self._since:.0f} s")
+            raise Trouble("timeout", f"no heartbeat for {now - self._since:.0f} s")
         return None if fresh is None else fresh.took_ms
 
     def _last(self) -> heartbeats.Heartbeat | None:

@@ -47,8 +47,11 @@ def of(db: Database, config: Config, now: datetime) -> Proof:
             # Counting rows of damaged pages says nothing more.
             return {"counts": _none(), "archives_elsewhere": 0, "problems": problems}
         with db.read() as tx:
-            counts: ProofCounts = {**_none(), **{row["name"]: row["number"] for row in tx.all("proof_counts")}}
-            problems += [*_feeds(tx), *_counts(tx)]
+            rows, wrong = tx.all("counts_of_market"), _counts(tx)
+        with db.accounts.read() as tx:
+            rows += tx.all("counts_of_accounts")
+            problems += [*_feeds(tx), *wrong]
+        counts: ProofCounts = {**_none(), **{row["name"]: row["number"] for row in rows}}
         app = apps.over(config, db)
         problems += [*billing.wrong(app, now), *archive.wrong(app, now)]
         elsewhere = len(archive.elsewhere(app))

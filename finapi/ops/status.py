@@ -173,7 +173,7 @@ def history(app: App, service: str | None, days: int, resolution: Resolution, no
     if resolution == "hourly" and days * 24 > MAX_BUCKETS:
         resolution = "daily"
         warning = f"hourly over {days} days would be {days * 24} buckets, more than {MAX_BUCKETS}: daily is answered"
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         found = _buckets(tx, names if service is None else (service,), days, resolution, now)
     if service is None:
         running = {*app.watch.components}
@@ -203,19 +203,19 @@ def uptime(healthy: int, checks: int) -> float:
     return round(healthy / checks * 100, 2)
 
 
-def queues(tx: Transaction, now: datetime) -> dict[str, int]:
+def queues(app: App, now: datetime) -> dict[str, int]:
     """What waits to be done, by queue; ``ingest`` are filings whose documents are to be fetched and stored."""
-    return {
-        "ingest": following.queue_depth(tx, now),
-        "mail": tx.value("queued_mails"),
-        "webhooks": tx.value("queued_deliveries"),
-    }
+    with app.db.read() as tx:
+        ingest = following.queue_depth(tx, now)
+    with app.accounts.read() as tx:
+        return {"ingest": ingest, "mail": tx.value("queued_mails"), "webhooks": tx.value("queued_deliveries")}
 
 
 def figures(app: App) -> Figures:
     """What ``/metrics`` looks up when it is asked: how the components are, what waits, and what the store holds."""
+    waiting = queues(app, app.clock.now())
     with app.db.read() as tx:
-        waiting, version, given_up = queues(tx, app.clock.now()), tx.value("data_version"), following.given_up(tx)
+        version, given_up = tx.value("data_version"), following.given_up(tx)
     return {
         metrics.UP: {
             (name,): {"operational": 1.0, "degraded": 0.5, "down": 0.0}[one.status]
@@ -233,7 +233,7 @@ def _freshness(app: App) -> DataFreshness:
     try:
         with app.db.read() as tx:
             times = heartbeats.freshness(tx)
-            depth = sum(queues(tx, app.clock.now()).values())
+        depth = sum(queues(app, app.clock.now()).values())
     except (Failed, ApiError):
         last: DataFreshness | None = app.watch.freshness
         if last is None:

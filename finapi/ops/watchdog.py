@@ -120,7 +120,7 @@ def _record(app: App, now: datetime, *, new_hour: bool) -> Mapping[str, float]:
     unrecorded = app.watch.unrecorded
     services = sorted({record.service for record in unrecorded})
     try:
-        with app.db.write() as tx:
+        with app.accounts.write() as tx:
             for record in unrecorded:
                 check = record.check
                 values = {"service": record.service, "health": check.health, "ms": check.ms, "reason": check.reason}
@@ -137,7 +137,7 @@ def _record(app: App, now: datetime, *, new_hour: bool) -> Mapping[str, float]:
             since = today - (UPTIME_DAYS - 1) * DAY
             rows = tx.all("uptimes", services=json.text(services), since=since, until=today)
     except (Failed, ApiError) as error:
-        if app.db.trouble is None:  # which the store has told of
+        if app.accounts.trouble is None:  # which the store has told of
             log.warning("the checks are written with the next round: %s", error)
         return {}
     unrecorded.clear()

@@ -108,7 +108,7 @@ def sweep(directory: Path) -> None:
 def closed(directory: Path) -> None:
     """UsageError, with the command that mends it, for a directory that is open to everybody or written by others."""
     if directory.stat().st_mode & OPEN:
-        raise UsageError(f"{directory} is open to others; close it with: chmod 700 {shlex.quote(str(directory))}")
+        raise UsageError(f"{directory} is open to others; restrict it with: chmod 700 {shlex.quote(str(directory))}")
 
 
 def hand_over(directory: Path, words: list[str], say: Say, stdin: str = "") -> int:
@@ -118,7 +118,7 @@ def hand_over(directory: Path, words: list[str], say: Say, stdin: str = "") -> i
         try:
             connection.connect(address)
         except OSError:
-            raise UsageError(f"{directory} is in use by another process that takes no commands") from None
+            raise UsageError(f"{directory} is in use by another process that does not accept commands") from None
         connection.settimeout(None)  # an ingest takes as long as it takes
         request = json.dumps({"words": words, "cwd": os.getcwd(), "stdin": stdin}).encode() + b"\n"
         # However the connection ends without an exit status, the command was cut off.
@@ -155,7 +155,7 @@ class CommandSocket:
             self._socket.listen()
         except OSError as error:
             self._socket.close()
-            raise UsageError(f"cannot take commands in {self._directory}: {error.strerror}") from None
+            raise UsageError(f"cannot accept commands in {self._directory}: {error.strerror}") from None
         self._thread.start()
         return self
 

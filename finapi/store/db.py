@@ -76,18 +76,24 @@ class Transaction:
     ignored, so that one mapping serves several queries; a name without a value is sqlite3.ProgrammingError.
     """
 
-    __slots__ = ("_connection", "_queries", "topics", "undo")
+    __slots__ = ("_connection", "_queries", "steps", "topics", "undo")
 
     def __init__(self, connection: sqlite3.Connection, queries: dict[str, str]) -> None:
         self._connection = connection
         self._queries = queries
         self.topics: set[str] = set()
+        self.steps: tuple[Callable[[Database], None], ...] = ()
         # What else is to be put back when the transaction is rolled back, the last first.
         self.undo: list[Callable[[], None]] = []
 
     def announce(self, topic: str) -> None:
         """Call those who listen to ``topic`` (:meth:`Database.listen`) once the transaction is committed."""
         self.topics.add(topic)
+
+    def then(self, step: Callable[[Database], None]) -> None:
+        """Call ``step`` with the database once the transaction is committed; once, however often it is wanted."""
+        if step not in self.steps:
+            self.steps = (*self.steps, step)
 
     def all(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> list[Row]:
         """Every row of the query."""
@@ -116,6 +122,9 @@ class Transaction:
     def insert(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
         """Execute an INSERT; the rowid that it made."""
         return self._execute(query, values, more).lastrowid or 0
+
+    # An INSERT that nothing follows in its transaction: another store ends it in the same round trip.
+    insert_last = insert
 
     def _execute(self, query: str, values: Values, more: dict[str, Any]) -> sqlite3.Cursor:
         if values:
@@ -172,10 +181,11 @@ class Database:
             self._writer.close()
             raise UsageError(f"{path} cannot be used as a database: {error}; {PUT_BACK}") from None
         try:
-            if path is None:
-                _migrated().backup(self._writer)
+            if not self._writer.execute("SELECT 1 FROM sqlite_schema").fetchone():
+                empty().backup(self._writer)
             else:
                 migrate(self._writer)
+            if path is not None:
                 there = os.stat(path)
                 self._file = there.st_ino, there.st_dev
         except BaseException:
@@ -184,6 +194,8 @@ class Database:
 
     def _prepare(self, path: Path | None) -> None:
         self.path = path
+        # Where accounts are: here, beside the market data, unless another is put in its place.
+        self.accounts = self
         self._queries = named_queries()
         self._lock = threading.RLock()
         self._local = threading.local()
@@ -213,7 +225,7 @@ class Database:
             raise UsageError(f"{path} cannot be used as a database: {error}; {PUT_BACK}") from None
         if version != len(migrations()):
             self._writer.close()
-            raise UsageError(f"{path} is of schema version {version}, this finapi reads {len(migrations())}")
+            raise UsageError(f"{path} has schema version {version}, but this finapi reads {len(migrations())}")
 
     def write(self) -> AbstractContextManager[Transaction]:
         """A write transaction: committed when the block ends, rolled back when it raises.
@@ -252,13 +264,14 @@ class Database:
                 self._local.writes = False
         self._tell(tx)
 
-    def share(self, work: Callable[[Transaction], Result]) -> Result:
+    def share(self, work: Callable[[Transaction], Result], *, alone: bool = False) -> Result:
         """What ``work`` gives, run in a write transaction that it may share with the work of other threads.
 
         One commit, and its wait for the disk, serves all that came while the one before was under way. When a
         piece of work raises, all is undone and each piece is done again alone; a commit that fails fails them
         all. ``work`` must be short, and good to be called twice: ``tx.undo`` is for what is not in the database.
-        :attr:`written` does not count it: what is kept in memory must not depend on what it changes.
+        :attr:`written` does not count it: what is kept in memory must not depend on what it changes. ``alone``: of what
+        reads before it writes. Here one writes at a time; of a store that several processes share, none beside it.
         """
         if getattr(self._local, "writes", False):
             raise RuntimeError("a write transaction inside another")
@@ -310,6 +323,8 @@ class Database:
         for topic in tx.topics:
             for listener in self._listeners.get(topic, ()):
                 listener()
+        for step in tx.steps:
+            step(self)
 
     def listen(self, topic: str, listener: Callable[[], None]) -> None:
         """Call ``listener`` after every commit of a transaction that announced ``topic``.
@@ -317,6 +332,14 @@ class Database:
         It is called in the thread that wrote and must be quick: it wakes whoever does the work.
         """
         self._listeners.setdefault(topic, []).append(listener)
+
+    def elect(self, seconds: float, deposed: Callable[[], None]) -> bool:
+        """Whether this process may do the work that one alone does. Who has the file has it to itself.
+
+        Of a store that processes share: whether it is elected within so many seconds. ``deposed`` is called when
+        another works in its place, after a time in which the store could not be reached.
+        """
+        return True
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
@@ -497,6 +520,8 @@ class Database:
             self._readers.clear()
             self._separate_readers.clear()
             self._writer.close()
+        if self.accounts is not self:
+            self.accounts.close()
 
     def _reader(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
@@ -545,7 +570,7 @@ def migrate(connection: sqlite3.Connection) -> int:
     version = schema_version(connection)
     if version > len(scripts):
         raise UsageError(
-            f"the database is of schema version {version}, this finapi knows {len(scripts)}: use a newer finapi"
+            f"the database has schema version {version}, but this finapi supports {len(scripts)}; use a newer finapi"
         )
     for number in range(version + 1, len(scripts) + 1):
         try:
@@ -558,7 +583,7 @@ def migrate(connection: sqlite3.Connection) -> int:
 
 
 @cache
-def _migrated() -> sqlite3.Connection:
+def empty() -> sqlite3.Connection:
     """An empty database of today's schema: a copy of it takes a tenth of the time that all migrations take."""
     connection = connect(":memory:")
     migrate(connection)
@@ -571,7 +596,7 @@ def migrations() -> tuple[str, ...]:
     files = sorted(_files("migrations"), key=lambda file: file.name)
     for number, file in enumerate(files, 1):
         if not file.name.startswith(f"{number:04}_"):
-            raise RuntimeError(f"migration {file.name} stands where number {number:04} belongs")
+            raise RuntimeError(f"migration {file.name} is in the place of number {number:04}")
     return tuple(file.read_text(encoding="utf-8") for file in files)
 
 
@@ -586,13 +611,19 @@ def named_queries() -> dict[str, str]:
         cut = re.split(r"^-- (name|part): (\w+)\n", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
         for kind, name, text in zip(cut[1::3], cut[2::3], cut[3::3], strict=True):
             if name in found[kind]:
-                raise RuntimeError(f"query {name} stands twice")
+                raise RuntimeError(f"query {name} is defined twice")
             found[kind][name] = text.strip()
 
     def whole(text: str) -> str:
         return re.sub(r"\{(\w+)\}", lambda part: whole(found["part"][part[1]]), text)
 
     return {name: whole(text) for name, text in found["name"].items()}
+
+
+def own_sql(name: str) -> list[str]:
+    """The statements of the files of ``sql/postgres`` whose name begins so; an empty line stands between two."""
+    texts = [file.read_text(encoding="utf-8") for file in _files("postgres") if file.name.startswith(name)]
+    return [statement for text in texts for statement in text.strip().split(";\n\n")]
 
 
 def _files(folder: str) -> list[Any]:

@@ -11,12 +11,14 @@ import ctypes
 import math
 import re
 import sqlite3
+import statistics
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
+from array import array
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from finapi.core.errors import ApiError, invalid_param
@@ -29,11 +31,12 @@ from finapi.store.db import Database
 # Functions of SQLite that neither make long values nor compare long ones with each other (instr, replace, trim
 # with two arguments take the product of their lengths), nor tell anything of the process.
 _FUNCTIONS = """
-    abs avg coalesce count cume_dist date dense_rank first_value glob ifnull iif julianday lag last_value lead
-    length like lower max min nth_value ntile nullif percent_rank rank round row_number sign strftime substr
-    substring sum total typeof upper
+    abs avg coalesce count cume_dist date dense_rank first_value glob group_concat ifnull iif julianday lag last_value
+    lead length like lower max median min nth_value ntile nullif percent_rank rank round row_number sign stddev strftime
+    substr substring sum total typeof upper
 """
 FUNCTIONS = frozenset(_FUNCTIONS.split())
+MAX_HELD = 1_000_000  # numbers of 8 bytes that the medians of one query hold at a time
 
 MAX_TEXT = 16 * 1024  # bytes of any value or row that a query makes
 MAX_NODES = 250_000  # parts of a compiled query, of about 250 bytes and 3 microseconds each
@@ -53,22 +56,25 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 20,
     sqlite3.SQLITE_LIMIT_ATTACHED: 0,
     sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 50,
-    sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 0,
+    sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 50,
     sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 0,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
 
-_ONLY_SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
+_ONLY_SELECT = re.compile(r"\s*(?:SELECT|WITH)\b", re.IGNORECASE)
 # Words that open what is not allowed; looked for in the raw text, inside of quotes too, so that no disagreement
 # about where a quote ends can hide one.
 _REFUSED = (
-    (re.compile(r"\bWITH\b", re.IGNORECASE), "WITH is not supported: write the query as FROM (SELECT ...)"),
+    (re.compile(r"\bRECURSIVE\b", re.IGNORECASE), "recursion is not supported"),
     (re.compile(r"--|/\*"), "comments are not supported"),
     (re.compile(r'["`\[\]]'), "identifiers are written without quotes, strings in single quotes"),
     (re.compile(r"\0"), "it contains a NUL character"),
 )
-_TOKEN = re.compile(r"\w+|[*']")
-_NESTED = re.compile(r"(?:\b(?:FROM|JOIN)|[,(])\s*\(\s*(?:SELECT|VALUES)\b", re.IGNORECASE)
+_TOKEN = re.compile(r"\w+|[*'?]")
+_NESTED = re.compile(r"(?:\b(?:FROM|JOIN|AS|MATERIALIZED)|[,(])\s*\(\s*(?:SELECT|VALUES|WITH)\b", re.IGNORECASE)
+# What a query names with WITH, in any case.
+_NAMED = re.compile(r"\b(\w+)\s*(?:\([^()]*\)\s*)?AS\s*(?:(?:NOT\s+)?MATERIALIZED\s*)?\(", re.IGNORECASE)
+_WORDS = re.compile(r"[a-z_]\w*", re.IGNORECASE)
 _COMPOUND = re.compile(r"\b(?:UNION|INTERSECT|EXCEPT)\b", re.IGNORECASE)
 # What a caller may be told of SQLite's own words: about the text that the caller wrote.
 _TELLABLE = re.compile(
@@ -119,8 +125,10 @@ class Sandbox:
         self._cpu = cpu
         self._idle: list[_SandboxConnection] = []
 
-    def query(self, sql: str, views: frozenset[str], account: Hashable = None) -> QueryResult:
-        """The answer of one SELECT over ``views``.
+    def query(
+        self, sql: str, views: frozenset[str], account: Hashable = None, values: Sequence[str | float | None] = ()
+    ) -> QueryResult:
+        """The answer of one SELECT over ``views``, with ``values`` in the places of its question marks.
 
         INVALID_PARAM (400) for what is none, reads anything but the views, or takes more than it may;
         RATE_LIMIT_EXCEEDED (429) when the account has used its seconds of CPU, whether its queries were refunded or
@@ -135,18 +143,18 @@ class Sandbox:
             began = self._cpu()
             try:
                 with _heap_bounded():
-                    return self._run(sql, views)
+                    return self._run(sql, views, values)
             finally:
                 self._spending.add(account, self._cpu() - began, self._monotonic())
 
-    def _run(self, sql: str, views: frozenset[str]) -> QueryResult:
+    def _run(self, sql: str, views: frozenset[str], values: Sequence[str | float | None]) -> QueryResult:
         try:
             connection = self._idle.pop()
         except IndexError:
             # A database in memory cannot be opened twice: each query gets a copy of it as it is now.
             connection = _SandboxConnection(self._db.separate_reader(), views)
         try:
-            return connection.run(sql, self._budget, self._monotonic)
+            return connection.run(sql, values, self._budget, self._monotonic)
         finally:
             if self._db.path is None or connection.stopped:
                 # What a query that was stopped has grown goes back to the system.
@@ -216,8 +224,15 @@ class _SandboxConnection:
         self.views = views
         self._denied = False
         self._stopped = ""
+        self.columns: dict[str, list[str]] = {}
+        self._own: set[str] = set()  # names that the query gives, and nothing else bears
+        self.held = 0  # numbers in the medians of the query that runs
+        connection.create_aggregate("median", 1, partial(_Median, self))  # type: ignore[arg-type]
+        connection.create_aggregate("stddev", 1, _Deviation)  # type: ignore[arg-type]
         connection.row_factory = None
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
+        named = "SELECT name FROM sqlite_master UNION SELECT name FROM pragma_module_list"
+        self._taken = {str(row[0]).lower() for row in connection.execute(named)}
         # In memory, where the bound on growth sees it, and not on a disk that fills.
         for pragma in ("query_only=ON", "temp_store=MEMORY", "cache_size=-4000", "cell_size_check=ON"):
             connection.execute(f"PRAGMA {pragma}")
@@ -239,9 +254,11 @@ class _SandboxConnection:
         """Whether the last query was stopped for what it took."""
         return bool(self._stopped)
 
-    def run(self, sql: str, budget: Budget, monotonic: Callable[[], float]) -> QueryResult:
+    def run(
+        self, sql: str, values: Sequence[str | float | None], budget: Budget, monotonic: Callable[[], float]
+    ) -> QueryResult:
         """The answer of a query that has the right shape."""
-        self._denied, self._stopped = False, ""
+        self._denied, self._stopped, self.held = False, "", 0
         until, most = monotonic() + budget.seconds, _in_use() + MAX_GROWTH
 
         def over() -> bool:
@@ -253,10 +270,11 @@ class _SandboxConnection:
 
         if self._names_beneath.search(sql):
             raise _refused(self._only_views())
+        self._own = {name for name in map(str.lower, _NAMED.findall(sql)) if name not in self._taken}
         self._connection.set_progress_handler(over, CHECK_EVERY)
         cursor = self._connection.cursor()
         try:
-            cursor.execute(sql)
+            cursor.execute(sql, values)
             if cursor.description is None:
                 raise _refused("it returns no rows")
             return _read(cursor, budget)
@@ -264,12 +282,19 @@ class _SandboxConnection:
             self._stopped = TOO_MUCH
             raise _refused(TOO_MUCH) from None
         except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
-            raise _refused(self._reason(error)) from None
+            raise _refused(self._reason(error, sql)) from None
         finally:
             cursor.close()
             self._connection.set_progress_handler(None, 0)
 
-    def _reason(self, error: BaseException) -> str:
+    def hold(self, numbers: int) -> None:
+        """Count numbers that a median takes or leaves; MemoryError for more than all of a query's may hold."""
+        self.held += numbers
+        if self.held > MAX_HELD:
+            self._stopped = TOO_MUCH
+            raise MemoryError
+
+    def _reason(self, error: BaseException, sql: str) -> str:
         """What a caller may know of an error: nothing of tables that are not the views."""
         text = str(error)
         if self._stopped:
@@ -282,6 +307,12 @@ class _SandboxConnection:
             return "it is more than one statement"
         if "too big" in text:
             return f"it makes a value or row of more than {MAX_TEXT} bytes"
+        if "Incorrect number of bindings" in text:
+            return "it has not as many question marks as params has values"
+        if text.startswith("no such column"):
+            words = {word.lower() for word in _WORDS.findall(sql)}
+            told = (f"{view} has {', '.join(columns)}" for view, columns in self.columns.items() if view in words)
+            return "; ".join((text, *told))
         return text if _TELLABLE.fullmatch(text) else "it cannot be run"
 
     def _only_views(self) -> str:
@@ -300,7 +331,9 @@ class _SandboxConnection:
         self._connection.set_authorizer(note)
         for view in sorted(self.views):
             # Not a parameter: a name takes none. The names are ours.
-            self._connection.execute(f"SELECT * FROM {view} LIMIT 0").close()  # nosec B608
+            cursor = self._connection.execute(f"SELECT * FROM {view} LIMIT 0")  # nosec B608
+            self.columns[view] = [column[0] for column in cursor.description]
+            cursor.close()
         return frozenset(read)
 
     def _authorize(self, action: int, first: str | None, second: str | None, _: str | None, source: str | None) -> int:
@@ -310,6 +343,10 @@ class _SandboxConnection:
             # A table of which no column is read is named without its view: see _names_beneath.
             if first in self.views or ((source in self.views or not second) and (first, second) in self._beneath):
                 return sqlite3.SQLITE_OK
+            # So is what WITH names, which no table or function of SQLite's may bear.
+            name = str(first).lower()
+            if not second and name in self._own and not name.startswith(("sqlite_", "pragma_")):
+                return sqlite3.SQLITE_OK
             self._denied = True
         elif action == sqlite3.SQLITE_FUNCTION and second in FUNCTIONS:
             return sqlite3.SQLITE_OK
@@ -318,10 +355,48 @@ class _SandboxConnection:
         return sqlite3.SQLITE_DENY
 
 
+class _Median:
+    """The middle of numbers, or the mean of the two in the middle."""
+
+    def __init__(self, connection: _SandboxConnection) -> None:
+        self._connection = connection
+        self._numbers = array("d")
+
+    def step(self, value: object) -> None:
+        """Take a number; what is none is left out, as sum and avg leave null out."""
+        if isinstance(value, int | float):
+            self._connection.hold(1)
+            self._numbers.append(value)
+
+    def finalize(self) -> float | None:
+        """The median of what was taken, None of nothing."""
+        self._connection.hold(-len(self._numbers))
+        return statistics.median(self._numbers) if self._numbers else None
+
+
+class _Deviation:
+    """The standard deviation of a sample (Welford), None of fewer than two numbers."""
+
+    def __init__(self) -> None:
+        self._count, self._mean, self._squares = 0, 0.0, 0.0
+
+    def step(self, value: object) -> None:
+        """Take a number; what is none is left out."""
+        if isinstance(value, int | float):
+            self._count += 1
+            off = value - self._mean
+            self._mean += off / self._count
+            self._squares += off * (value - self._mean)
+
+    def finalize(self) -> float | None:
+        """The deviation of what was taken."""
+        return math.sqrt(self._squares / (self._count - 1)) if self._count > 1 else None
+
+
 def _check(sql: str) -> None:
     """Refuse what is no SELECT of a shape that compiles in bounded time."""
     if not _ONLY_SELECT.match(sql):
-        raise _refused("it does not begin with SELECT")
+        raise _refused("it begins with neither SELECT nor WITH")
     for pattern, reason in _REFUSED:
         if pattern.search(sql):
             raise _refused(reason)
@@ -331,7 +406,7 @@ def _check(sql: str) -> None:
     arms = 1 + len(_COMPOUND.findall(sql))
     tokens = len(_TOKEN.findall(sql))
     if levels > 8 or max(1.0, tokens / (levels + 1)) ** (levels + 1) * arms ** (levels - 1) > MAX_NODES:
-        raise _refused("it is too long for so many nested queries")
+        raise _refused("it is too long for its number of nested queries")
 
 
 def _read(cursor: sqlite3.Cursor, budget: Budget) -> QueryResult:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import itertools
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -103,7 +105,7 @@ class Draw:
 def account(app: App, plan: str, state: str, email: str) -> NewUser:
     """Make an account of a plan in a state, with the password of all fixture accounts."""
     now, stored = app.clock.now(), app.hasher.hash(PASSWORD)
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         if tx.one("user_by_email", email=email) is not None:
             raise UsageError(f"{email} is taken")
         made = users.insert(tx, app, email, plan, now, password=stored, verified=state != "unverified")
@@ -135,8 +137,9 @@ def _demo_data() -> Path:
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(file, _loaded())
-    except OSError:  # a home that cannot be written
+    except OSError:  # a home that cannot be written: a copy of this process's own
         file = Path(tempfile.mkdtemp(prefix="finapi-demo-data-")) / file.name
+        atexit.register(shutil.rmtree, file.parent, ignore_errors=True)
         replace_file(file, _loaded())
     # A process of another version may be about to open its file: SQLite would make an empty one in the place of it.
     unused = file.stat().st_mtime - KEPT_SECONDS

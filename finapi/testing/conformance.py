@@ -96,9 +96,9 @@ def read(path: str, answer: ApiAnswer) -> dict[str, Any]:
     try:
         value = json.loads(answer.body, parse_float=str, parse_int=str)
     except (ValueError, RecursionError):
-        raise Differs(f"{path} is not answered in JSON") from None
+        raise Differs(f"{path} does not return JSON") from None
     if not isinstance(value, dict):
-        raise Differs(f"{path} is not answered by an object")
+        raise Differs(f"{path} does not return an object")
     return value
 
 
@@ -189,7 +189,7 @@ def decimals(served: Served) -> str:
     texts = [one for kind in filed.values() for row in kind["rows"] for one in row["values"] if one is not None]
     wrong = [one for one in texts if not (isinstance(one, str) and DECIMAL.fullmatch(one))]
     if wrong:
-        raise Differs(f"{wrong[0]!r} is no decimal")
+        raise Differs(f"{wrong[0]!r} is not a decimal")
     return f"{count} figures and {len(texts)} of statements as filed"
 
 
@@ -280,7 +280,7 @@ def retry(served: Served) -> str:
     if seconds is None:
         raise Differs("a 429 has no Retry-After")
     if seconds > LONGEST:
-        raise Ungraded(f"it is to be waited {seconds:g} s")
+        raise Ungraded(f"the wait would be {seconds:g} s")
     began = datetime.fromisoformat(read("/account/balance", refusal)["timestamp"])
     served.wait(seconds)
     answer = served.ask("/account/balance")
@@ -323,7 +323,7 @@ def _receiver() -> Iterator[tuple[str, queue.Queue[tuple[dict[str, str], bytes]]
 def webhooks(served: Served) -> str:
     """A webhook comes with its id, a time of now and a signature by the account's secret."""
     if urlsplit(served.url).hostname not in ("127.0.0.1", "::1", "localhost"):
-        raise Ungraded("a server elsewhere does not reach this machine")
+        raise Ungraded("a remote server cannot reach this machine")
     secret = served.document("/webhooks/secret")["secret"]
     with _receiver() as (url, taken):
         sent = served.document("/webhooks/test", method="POST", body={"url": url})

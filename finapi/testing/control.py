@@ -17,7 +17,6 @@ from finapi.core.json import strict_decoder
 from finapi.delivery import events, webhooks
 from finapi.delivery.events import About
 from finapi.delivery.webhooks import EVENT_TYPES, WebhookEvent
-from finapi.market.intake import ingest
 from finapi.testing.base import Draw
 from finapi.testing.faults import moment
 from finapi.testing.world import World
@@ -93,7 +92,7 @@ class ControlCalls:
 
     def _dropped(self, world: World) -> dict[str, Any]:
         if not world.name:
-            raise ApiError("CONFLICT", "The world without a name stays.")
+            raise ApiError("CONFLICT", "The unnamed world cannot be deleted.")
         self._drop(world)
         return {}
 
@@ -112,7 +111,7 @@ def _read(environ: Environ) -> dict[str, Any]:
 def _bytes(environ: Environ, most: int) -> bytes:
     length = int(environ.get("CONTENT_LENGTH") or 0)
     if length > most:
-        raise ApiError("PAYLOAD_TOO_LARGE", f"The body may have {most:,} bytes.")
+        raise ApiError("PAYLOAD_TOO_LARGE", f"The body may have at most {most:,} bytes.")
     body: bytes = environ["wsgi.input"].read(length) if length else b""
     return body
 
@@ -120,7 +119,7 @@ def _bytes(environ: Environ, most: int) -> bytes:
 def _text(body: Mapping[str, Any], name: str) -> str:
     value = body.get(name)
     if not isinstance(value, str) or not value:
-        raise invalid_param(name, f"{name} must be a text.", expected="text")
+        raise invalid_param(name, f"{name} must be a string.", expected="text")
     return value
 
 
@@ -173,7 +172,7 @@ def _account(world: World, body: dict[str, Any]) -> Mapping[str, Any]:
 def _event(world: World, body: dict[str, Any]) -> dict[str, Any]:
     feed, type, data = _text(body, "feed"), _text(body, "type"), body.get("data", {})
     if feed not in events.TYPES:
-        raise invalid_param("feed", "feed must be one of the list.", allowed=list(events.TYPES))
+        raise invalid_param("feed", "Unknown feed.", allowed=list(events.TYPES))
     if type not in events.TYPES[feed]:
         raise invalid_param("type", f"type must be one that {feed} tells of.", allowed=list(events.TYPES[feed]))
     if not isinstance(data, dict):
@@ -183,7 +182,7 @@ def _event(world: World, body: dict[str, Any]) -> dict[str, Any]:
     tickers = [str(data["ticker"])] if data.get("ticker") else []
     form = data.get("form_type")
     about = About(tuple(tickers), tuple(ciks), str(form) if form else None)
-    with world.app.db.write() as tx:
+    with world.app.accounts.write() as tx:
         seq = events.record(tx, type, now=now, occurred_at=iso(now), about=about, data=data)
     return {"feed": feed, "seq": seq}
 
@@ -191,7 +190,7 @@ def _event(world: World, body: dict[str, Any]) -> dict[str, Any]:
 def _webhook(world: World, body: dict[str, Any]) -> dict[str, Any]:
     type, url = _text(body, "event_type"), body.get("url")
     if type not in EVENT_TYPES:
-        raise invalid_param("event_type", "event_type must be one of the list.", allowed=list(EVENT_TYPES))
+        raise invalid_param("event_type", "Unknown event_type.", allowed=list(EVENT_TYPES))
     data = body.get("data", EVENTS[type][2]["payload"])
     if not isinstance(data, dict):
         raise invalid_param("data", "data must be an object.", expected="object")
@@ -200,7 +199,7 @@ def _webhook(world: World, body: dict[str, Any]) -> dict[str, Any]:
     if url is not None:
         webhooks.check_url(world.app, "url", _text(body, "url"))
     id = users.id_of(world.app, str(email))
-    with world.app.db.write() as tx:
+    with world.app.accounts.write() as tx:
         receiver = webhooks.account(tx, id, url)
         if receiver is None:
             raise invalid_param("url", "url is required: the account has no webhook_url.", expected="url")
@@ -217,6 +216,8 @@ def _filing(world: World, environ: Environ) -> dict[str, Any]:
     # What this world holds from here on is no other's: neither are its version and what is kept by that.
     held = hashlib.sha256(document).hexdigest()
     world.app.db.draw_from(Draw(world.seed, f"{world.name} {held}"))
+    from finapi.market.intake import ingest  # loaded when a test files something
+
     found = ingest.document(world.app, name, document, lambda tx, outcomes: None)
     world.settle_mails()
     rows = [
@@ -228,7 +229,7 @@ def _filing(world: World, environ: Environ) -> dict[str, Any]:
 
 def _clear_limits(world: World) -> dict[str, Any]:
     world.clear_limits()
-    with world.app.db.write() as tx:
+    with world.app.accounts.write() as tx:
         tx.run("forget_old_login_failures", before=NEVER)
     world.forget_lockouts()
     return {}

@@ -107,17 +107,17 @@ class FaultPlan:
         for name, value in body.items():
             kind = {**KINDS, **WHEN}.get(name)
             if kind is None:
-                raise invalid_param(name, "No fault has this member.", allowed=[*KINDS, *WHEN])
+                raise invalid_param(name, "Unknown member of a fault.", allowed=[*KINDS, *WHEN])
             fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
             if not fits or (isinstance(value, bool) and kind is not bool):
-                raise invalid_param(name, f"{name} is not of its type.", expected=kind.__name__)
+                raise invalid_param(name, f"{name} has the wrong type.", expected=kind.__name__)
         does = {name: value for name, value in body.items() if name in KINDS}
         if len(does) != 1:
             raise invalid_param("status", "A fault has exactly one effect.", allowed=list(KINDS))
         _check(body)
         with self._lock:
             if len(self._faults) >= MOST:
-                raise ApiError("CONFLICT", f"There are {MOST} faults already.")
+                raise ApiError("CONFLICT", f"At most {MOST} faults can be planned at once.")
             self._number += 1
             when = {name: value for name, value in body.items() if name in WHEN}
             chance = random.Random(f"{self._seed} {self._number}")  # nosec B311
@@ -173,7 +173,7 @@ def _check(body: Mapping[str, Any]) -> None:
     """INVALID_PARAM for a value that its member cannot have."""
     status = body.get("status")
     if status is not None and status not in STATUSES:
-        raise invalid_param("status", "status must be one of the list.", allowed=sorted(STATUSES))
+        raise invalid_param("status", "Unsupported status.", allowed=sorted(STATUSES))
     for name, least, most in (
         ("delay", 0.0, LONGEST),
         ("drip", 1.0, 1e9),

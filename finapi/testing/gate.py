@@ -62,11 +62,11 @@ class Gate:
         if found is not None:
             return found
         if name and not NAME.fullmatch(name):
-            raise ApiError("BAD_REQUEST", "A world is named by 1 to 64 letters, digits, dots, dashes and underscores.")
+            raise ApiError("BAD_REQUEST", "A world's name is 1 to 64 letters, digits, dots, dashes and underscores.")
         with self._lock:
             if name not in self.worlds:
                 if len(self.worlds) >= MOST_WORLDS:
-                    raise ApiError("CONFLICT", f"There are {MOST_WORLDS} worlds: DELETE {CONTROL}/world.")
+                    raise ApiError("CONFLICT", f"At most {MOST_WORLDS} worlds; remove one with DELETE {CONTROL}/world.")
                 world = self._make(name)
                 self.worlds[name] = world
                 self._owners.update((one["api_key"], name) for one in world.accounts.values())

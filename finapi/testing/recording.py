@@ -140,7 +140,7 @@ class Recorder:
         try:
             handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except FileExistsError:
-            raise UsageError(f"{file} is there already: name another file for this recording") from None
+            raise UsageError(f"{file} already exists; name another file for this recording") from None
         except OSError as error:
             raise UsageError(f"{file}: {error.strerror}") from None
         self._file = os.fdopen(handle, "wb")
@@ -218,7 +218,7 @@ class Recorder:
 def _whole(environ: dict[str, Any]) -> bytes:
     length = int(environ.get("CONTENT_LENGTH") or 0)
     if length > BODY_BYTES:
-        raise ApiError("PAYLOAD_TOO_LARGE", f"The body may have {BODY_BYTES:,} bytes.")
+        raise ApiError("PAYLOAD_TOO_LARGE", f"The body may have at most {BODY_BYTES:,} bytes.")
     body: bytes = environ["wsgi.input"].read(length) if length else b""
     environ["wsgi.input"] = io.BytesIO(body)
     return body
@@ -253,12 +253,12 @@ class ServiceRecording:
         except OSError as error:
             raise UsageError(f"{file}: {error.strerror}") from None
         if len(data) > MOST_BYTES:
-            raise UsageError(f"{file}: is larger than any recording")
+            raise UsageError(f"{file}: is too large to be a recording")
         for number, line in enumerate(data.splitlines(), 1):
             try:
                 self._take(json.loads(line), first=number == 1)
             except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
-                raise UsageError(f"{file}: line {number} is not of a recording") from None
+                raise UsageError(f"{file}: line {number} is not a line of a recording") from None
         if not self.of:
             raise UsageError(f"{file}: is empty")
 

@@ -144,7 +144,7 @@ class World:
 
     def begin(self) -> None:
         """Take what it holds now for what :meth:`reset` goes back to."""
-        self.app.db.listen(webhooks.TOPIC, lambda: self.wake(self))
+        self.app.accounts.listen(webhooks.TOPIC, lambda: self.wake(self))
         self.wsgi.app = replace(self.app, outbound=self._outbound())
         self._begun = self._taken()
 
@@ -174,7 +174,7 @@ class World:
         """Be as a snapshot was; those taken after it are gone."""
         found = self._snapshots.get(name)
         if found is None:
-            raise invalid_param("snapshot", "There is no such snapshot.", allowed=sorted(self._snapshots))
+            raise invalid_param("snapshot", "Snapshot not found.", allowed=sorted(self._snapshots))
         self._put(found)
         self._snapshots = {name: one for name, one in self._snapshots.items() if one.mark <= found.mark}
 
@@ -236,14 +236,14 @@ class World:
         """Make an account of this world; INVALID_PARAM for a plan, a state or an email that cannot be."""
         for name, given, allowed in (("plan", plan, base.PLANS), ("state", state, base.STATES)):
             if given not in allowed:
-                raise invalid_param(name, f"{name} must be one of the list.", allowed=list(allowed))
+                raise invalid_param(name, f"Unknown {name}.", allowed=list(allowed))
         email = users.normal(email or f"{plan}-{self.app.random_bytes(4).hex()}@example.com")
         made = base.account(self.app, plan, state, email)
         return {"email": made.email, "password": base.PASSWORD, "api_key": made.api_key}
 
     def owns(self, key: str, token: str) -> bool:
         """Whether a key or a session token is one of this world's."""
-        with self.app.db.glance() as tx:
+        with self.app.accounts.glance() as tx:
             if key:
                 return users.by_api_key(tx, key) is not None
             claims = credentials.read_session_token(self.app.secrets, token, self.clock.now())
@@ -261,7 +261,7 @@ class World:
                 pass
             self._send_mails()
             plans.refill_due(self.app, now)
-            with self.app.db.read() as tx:
+            with self.app.accounts.read() as tx:
                 span = tx.one("outbox_span")
             if self._dispatcher is not None or (span is not None and span["soonest"] is not None):
                 self._sending().settle(seconds)
@@ -293,19 +293,19 @@ class World:
             self.settle()
             for _ in range(STOPS):
                 now = self.clock.now()
-                with self.app.db.read() as tx:
+                with self.app.accounts.read() as tx:
                     due = tx.value("next_happening", now=iso(now), until=iso(until), work=work)
                 if due is None:
                     break
                 self.clock.advance((datetime.fromisoformat(due) - now).total_seconds())
                 self.settle()
             else:
-                raise ApiError("UNAVAILABLE", f"More than {STOPS} things are due: advance by less.")
+                raise ApiError("UNAVAILABLE", f"More than {STOPS} events are due; advance by less.")
             if not work:
                 self.clock.advance(max(0.0, (until - self.clock.now()).total_seconds()))
                 self.settle()
             self.check()
-            with self.app.db.read() as tx:
+            with self.app.accounts.read() as tx:
                 rows = tx.all("happenings", since=iso(since), until=iso(self.clock.now()))
         return [dict(row) for row in rows]
 
@@ -313,7 +313,7 @@ class World:
         """Do what is due while nobody waits for it; in how many seconds more is, None when time stands still."""
         self.settle(0.0)
         now = self.clock.now()
-        with self.app.db.read() as tx:
+        with self.app.accounts.read() as tx:
             due = tx.value("next_happening", now=iso(now), until=iso(now + FURTHEST), work=True)
         if due is None or self.clock.frozen:
             return None
@@ -322,14 +322,14 @@ class World:
     def receive(self, name: str, headers: dict[str, str], body: bytes) -> None:
         """Take a message into an inbox, with the verdict on its signature."""
         now = self.clock.now()
-        with self.app.db.write() as tx:
+        with self.app.accounts.write() as tx:
             ids = [row["user_id"] for row in tx.all("signers_of_world")]
             secrets = [one for id in ids for one in webhooks.signing_secrets(self.app, tx, id, now)]
         wrong = verify_webhook(secrets, headers, body, now.timestamp())
         text = body.decode("utf-8", "replace")
         told = {"at": iso(now), "headers": headers, "body": text, "signature": wrong or "valid"}
         if name not in self.inboxes and len(self.inboxes) >= INBOXES:
-            raise ApiError("CONFLICT", f"There are {INBOXES} inboxes.")
+            raise ApiError("CONFLICT", f"At most {INBOXES} inboxes can exist at once.")
         self.inboxes.setdefault(name, deque(maxlen=KEPT)).append(told)
 
     def check(self) -> None:
@@ -403,7 +403,7 @@ def make(
 def _own_keys(world: World, accounts: Mapping[str, FixtureAccount]) -> None:
     """Give the accounts keys by which their world is known."""
     now = world.clock.now()
-    with world.app.db.write() as tx:
+    with world.app.accounts.write() as tx:
         ids = {row["email"]: row["id"] for row in tx.all("users_of_world")}
         for kind, one in accounts.items():
             key = users.rotated_key(tx, world.app, ids[one["email"]], now)

@@ -36,7 +36,7 @@ def _invite(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
         for row in rows:
             say("out", "  ".join(str(value) for value in row.values() if value is not None))
         return 0
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         rows = invites.listed(app, tx, now)
     return listing(say, args, "invites", rows, "code state created_at expires_at used_at used_by note")
 
@@ -60,7 +60,7 @@ def _by(directory: str) -> audit.By:
 
 
 def _audit(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         rows = audit.listed(tx, args.limit)
     return listing(say, args, "actions", rows, "at who action account detail place")
 
@@ -76,7 +76,7 @@ def _check_address(email: str | None) -> None:
 def _list(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import users
 
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         return listing(say, args, "users", users.listed(tx), "email plan balance state created_at uuid")
 
 
@@ -88,10 +88,10 @@ def _usage(app: App, args: argparse.Namespace, say: Say) -> int:
         raise UsageError(f"--days: must be from 1 to {app.config.usage_days}")
     now = app.clock.now()
     if args.email is None:
-        with app.db.read() as tx:
+        with app.accounts.read() as tx:
             return listing(say, args, "accounts", billing.of_accounts(tx, args.days, now), "email plan tokens calls")
     user_id = users.id_of(app, args.email)
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         spent = billing.usage(tx, user_id, args.days, now)
     return (
         document(say, spent) if args.json else listing(say, args, "", spent["top_endpoints"], "endpoint tokens calls")
@@ -108,7 +108,7 @@ def _password(app: App, args: argparse.Namespace, say: Say) -> int:
         except ApiError as error:
             raise UsageError(str(error)) from None
         return told(say, args, f"{args.email} has a new password; its sessions are ended", email=args.email, set=True)
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         audit.put(tx, args.by, "mail a link for a password", now, user_id)
     recovery.forget_password(app, args.email, now)
     return told(say, args, f"a link to set a new password is mailed to {args.email}", email=args.email, set=False)
@@ -119,7 +119,7 @@ def _delete(app: App, args: argparse.Namespace, say: Say) -> int:
 
     user_id = users.id_of(app, args.email)
     if not args.yes:
-        raise UsageError("what is deleted does not come back; say --yes")
+        raise UsageError("deletion cannot be undone; confirm with --yes")
     users.erase(app, user_id, app.clock.now(), args.by)
     line = f"{args.email} is deleted; the ledger and the wallet stay, under a number"
     return told(say, args, line, email=args.email, deleted=True)
@@ -129,7 +129,7 @@ def _show(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import users
 
     user_id, now = users.id_of(app, args.email), app.clock.now()
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         since = users.locked_at(tx, args.email)
         shown = {**users.profile(app, tx, user_id, now), **({"locked_at": since} if since else {})}
     return document(say, shown, indent=None if args.json else 1)
@@ -175,7 +175,7 @@ def _mail(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
         letter = mail.Letter(args.email, "A test of finapi", text, f"<p>{html.escape(text)}</p>")
         mail.send_now(app.post, letter, app.clock.now(), app.new_uuid())
     except MailError as error:
-        raise ApiError("UNAVAILABLE", f"the mail did not leave: {error}") from None
+        raise ApiError("UNAVAILABLE", f"the mail could not be sent: {error}") from None
     where = app.config.mail_directory
     line = f"{args.email}: " + (f"written to {where}" if where else "the server took it")
     return told(say, args, line, email=args.email, directory=where and str(where))

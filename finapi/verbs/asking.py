@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
-from typing import Any
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any, cast
 from urllib.parse import quote
 
 from finapi.client.exchange import ApiFailure, rows_of
-from finapi.client.operations import operations
+from finapi.client.operations import NamedCall, operations
 from finapi.client.synchronous import Client, Send, by_urllib
 from finapi.core import config as settings
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.store import datadir
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Argument, Perform, Verb, arg, one_line
-
-WIDTH = 60  # characters of a cell that are shown
-BAR = 40  # characters of the longest bar
+from finapi.verbs import tables
+from finapi.verbs.verb import Argument, Bar, Perform, Verb, arg, one_line
 
 # Exit statuses by what an answer was, beside 0, 1 (nobody answered, or a server failed) and 2 (a mistake in the words).
 STATUS = {400: 2, 401: 3, 403: 3, 404: 4, 402: 5, 429: 5}
 _STATUSES = "exit status: 1 no answer or a server's failure, 2 a wrong parameter, 3 credentials, 4 not there, 5 limits"
 
 _API = "/api/v1"
+_STATEMENTS, _SERIES = "/xbrl/companies/{ticker}/statements", "/xbrl/timeseries"
 _TICKER = arg("ticker", help="ticker or CIK")
 _PERIOD = arg("-p", "--period", choices=["A", "Q"], help="years or quarters")
 _LIMIT = arg("-n", "--limit", type=int, help="rows at most")
@@ -34,21 +36,15 @@ _LIMIT = arg("-n", "--limit", type=int, help="rows at most")
 _VERBS: dict[str, tuple[str, str, str, tuple[Argument, ...]]] = {
     "statements": (
         "a company's statements as filed",
-        "/xbrl/companies/{ticker}/statements",
+        _STATEMENTS,
         "",
         (_TICKER, _PERIOD, arg("--statement", help="income, balance, cash-flow, ..."), arg("--as-of", help="a day")),
     ),
     "timeseries": (
         "standardised figures of a company over time",
-        "/xbrl/timeseries",
+        _SERIES,
         "fiscal_year fiscal_period period_end",
-        (
-            _TICKER,
-            arg("metrics", nargs="?", help="keys, comma-separated"),
-            _PERIOD,
-            _LIMIT,
-            arg("--chart", action="store_true", help="bars beside the figures"),
-        ),
+        (_TICKER, arg("metrics", nargs="?", help="keys, comma-separated"), _PERIOD, _LIMIT),
     ),
     "filings": (
         "filings, newest first",
@@ -80,35 +76,65 @@ _VERBS: dict[str, tuple[str, str, str, tuple[Argument, ...]]] = {
 def _asked(path: str, columns: str, names: Iterable[str]) -> Callable[..., int]:
     def run(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
         given = {name: getattr(args, name) for name in names if getattr(args, name, None) is not None}
-        chart = given.pop("chart", False)
+        shown = bool(path) and not (args.csv or args.json)
+        if shown and path == _SERIES:
+            given["provenance"] = "summary"  # with units
         if "where" in given:
             given |= _conditions(given.pop("where"))
-        target = _API + path if path else args.path
-        for name in list(given):
-            if f"{{{name}}}" in target:
-                target = target.replace(f"{{{name}}}", quote(str(given.pop(name)), safe=""))
-        target = quote(target, safe="/?&=%,:.~-")
+        known = next((one for one in operations().values() if one.path == _API + path), None)
+        target = quote(getattr(args, "path", "/"), safe="/?&=%,:.~-")
         if not target.startswith("/"):
-            raise UsageError("PATH begins with a slash: /api/v1/policy")
+            raise UsageError("PATH must begin with a slash: /api/v1/policy")
         try:
             with connected(config) as (url, send):
                 client = Client(url, args.key or config.api_key, send=send)
                 if args.csv:
                     client.headers["Accept"] = "text/csv"
-                answer = client.call("GET", target, given)
+                if shown and known is not None:
+                    found = _found(client, known, given, say)
+                else:
+                    found = getattr(client, known.name)(**given) if known else client.call("GET", target)
         except ApiFailure as failure:
-            say("err", one_line(f"finapi: {failure}"))
+            say("err", one_line(f"finapi: {failure}{'' if known else _meant(target, failure)}"))
             return STATUS.get(failure.status, 1)
-        if args.csv or args.json or not path:
+        if not shown:
             assert client.last is not None
             # As it came: every digit of a figure.
             say("out", client.last.body.decode().rstrip("\n"))
-        else:
-            for line in _bars(answer) if chart else _shown(path, columns.split(), answer):
-                say("out", line)
+            return 0
+        coloured = settings.colours() and sys.stdout.isatty()
+        for line in (
+            _charts(path, columns.split(), found) if args.chart else _tables(path, columns.split(), found, coloured)
+        ):
+            say("out", line)
         return 0
 
     return run
+
+
+def _found(client: Client, known: NamedCall, given: dict[str, Any], say: Say) -> Any:
+    """The statements, or the rows of a list: as many as are asked for, page after page."""
+    if known.path.endswith("/statements"):
+        return getattr(client, known.name)(**given)["data"]["statements"]
+    most = given.get("limit")
+    if known.rows_in is None or most is None:
+        return rows_of(getattr(client, known.name)(**given), known.rows_in or "data")
+    bar, rows = Bar(say), []
+    for row in islice(cast(Any, client).rows(known.name, **given), max(most, 1)):
+        rows.append(row)
+        bar.moved("rows", "rows", len(rows), most)
+    bar.end()
+    return rows
+
+
+def _meant(target: str, failure: ApiFailure) -> str:
+    """The path that may have been meant by one that there is not."""
+    asked = target.partition("?")[0]
+    paths = [re.sub(r"\{.*?\}", "[^/]+", one.path) for one in operations().values()]
+    if failure.code != "NOT_FOUND" or any(re.fullmatch(one, asked) for one in paths):
+        return ""
+    close = get_close_matches(asked, (one.path for one in operations().values()), 1, 0.7)
+    return f" Did you mean {close[0]}?" if close else ""
 
 
 @contextmanager
@@ -122,26 +148,53 @@ def connected(config: Config) -> Iterator[tuple[str, Send]]:
     from finapi.web.wsgi import WsgiApp
 
     if not (config.data_dir / datadir.DATABASE).exists():
-        raise UsageError(f"there is no database in {config.data_dir}: name a --data-dir, or a server by --url")
+        raise UsageError(f"there is no database in {config.data_dir}: name a --data-dir, or a server with --url")
     try:
         with opened(config) as app:
             yield "", by_wsgi(WsgiApp(app))
     except datadir.Busy:
-        raise UsageError(f"{config.data_dir} is served: name its address by --url") from None
+        raise UsageError(f"{config.data_dir} is in use by a server; name its address with --url") from None
 
 
-def _shown(path: str, columns: Sequence[str], answer: Mapping[str, Any]) -> Iterator[str]:
-    """An answer as tables."""
-    if "statements" in answer.get("data", {}):
-        for kind, statement in answer["data"]["statements"].items():
-            yield from ("", f"{kind}: {statement['definition']}")
-            yield from _table(_lines(statement))
+def _tables(path: str, columns: Sequence[str], rows: Any, coloured: bool) -> Iterator[str]:
+    """What was found as tables."""
+    if path == _STATEMENTS:
+        for kind, statement in rows.items():
+            yield from ("", one_line(": ".join(filter(None, (kind, statement["definition"])))))
+            yield from tables.table(tables.statement(statement), coloured=coloured)
+    elif path == _SERIES:
+        yield from tables.table(tables.series(rows), coloured=coloured)
+    else:
+        told = ({name: row.get(name) for name in columns} | tables.metrics(row) for row in rows)
+        yield from tables.table(told, coloured=coloured)
+
+
+def _charts(path: str, columns: Sequence[str], rows: Any) -> Iterator[str]:
+    """What was found as charts: what its verb is asked for, by period, month, line, name or day."""
+    if path == _STATEMENTS:
+        for kind, statement in rows.items():
+            lines = [[*one.values()] for one in tables.statement(statement)]
+            yield from tables.chart(kind, [(line[0], line[2]) for line in lines if tables.is_figure(line[2])])
         return
-    rows_in = next(one.rows_in for one in operations().values() if one.path == _API + path)
-    rows = rows_of(answer, rows_in or "data")
-    # A year is a name, not a figure.
-    told = [{name: str(row[name]) if name == "fiscal_year" else row.get(name) for name in columns} for row in rows]
-    yield from _table([{**one, **_figures(row)} for one, row in zip(told, rows, strict=True)])
+    if path == _SERIES:
+        rows = rows[::-1]  # oldest first
+    if path == "/sec/filings":
+        yield from tables.chart("filings", tables.by_month(row["filed_date"] for row in rows))
+    elif path.startswith("/insiders/"):
+        told = [(f"{row['transaction_date']} {row['insider_name']}", _signed(row)) for row in rows[::-1]]
+        yield from tables.chart("transaction_value", told)
+    elif path.startswith("/form-13f/"):
+        yield from tables.chart("value_usd", [(row["name_of_issuer"], row["value_usd"]) for row in rows])
+    for metric in tables.metrics(rows[0]) if rows else ():
+        labels = columns[:2] if path == _SERIES else columns[:1]
+        named = [(" ".join(str(row[name]) for name in labels), tables.metrics(row)[metric]) for row in rows]
+        yield from tables.chart(metric, named)
+
+
+def _signed(row: Mapping[str, Any]) -> Any:
+    """What a transaction was worth, negative where shares were given away."""
+    value = row["transaction_value"]
+    return -value if value is not None and row["acquired_disposed_code"] == "D" else value
 
 
 def _conditions(words: list[str]) -> dict[str, str]:
@@ -150,73 +203,12 @@ def _conditions(words: list[str]) -> dict[str, str]:
     try:
         return dict(conditions(words))
     except ToolMistake as mistake:
-        raise UsageError(str(mistake)) from None
-
-
-def _bars(answer: Mapping[str, Any]) -> Iterator[str]:
-    """A series as bars, oldest first: below nothing is drawn to the other side."""
-    rows = [(f"{row['fiscal_year']} {row['fiscal_period']}", _figures(row)) for row in answer["data"]["rows"][::-1]]
-    for metric in rows[0][1] if rows else ():
-        values = [figures[metric] for _, figures in rows if _is_figure(figures[metric])]
-        most = max(map(abs, values), default=0) or 1
-        yield from ("", metric)
-        for name, figures in rows:
-            value = figures[metric]
-            bar = ("-" if value < 0 else "#") * round(abs(value) / most * BAR) if _is_figure(value) else ""
-            yield f"{name}  {bar.ljust(BAR)}  {_cell(value)}"
-
-
-def _figures(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of a row of a series, or why there is none."""
-    holes = row.get("holes", {})
-    return {
-        name: holes.get(name, {}).get("reason_code") if value is None else value
-        for name, value in row.get("metrics", {}).items()
-    }
-
-
-def _lines(statement: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The lines of a statement, as the filer showed their signs."""
-    heads = [f"{one['start_date'] or ''}/{one['end_date']}".lstrip("/") for one in statement["columns"]]
-    for row in statement["rows"]:
-        values = [None if one is None else -Decimal(one) if row["negated"] else Decimal(one) for one in row["values"]]
-        cells = dict(zip(heads, values or [None] * len(heads), strict=True))
-        yield {"": "  " * row["depth"] + row["label"], **cells, "unit": row["unit"]}
-
-
-def _table(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Rows with aligned columns: figures to the right, a dash where nothing is known."""
-    rows = list(rows)
-    if not rows:
-        yield "no rows"
-        return
-    cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
-    widths = [max(len(line[place]) for line in cells) for place in range(len(cells[0]))]
-    right = [
-        any(isinstance(row[name], int | Decimal) and not isinstance(row[name], bool) for row in rows)
-        for name in rows[0]
-    ]
-    for line in cells:
-        padded = (
-            one.rjust(width) if side else one.ljust(width) for one, width, side in zip(line, widths, right, strict=True)
-        )
-        yield "  ".join(padded).rstrip()
-
-
-def _is_figure(value: Any) -> bool:
-    return isinstance(value, int | Decimal) and not isinstance(value, bool)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if _is_figure(value):
-        return f"{value:,}"
-    return one_line(str(value))[:WIDTH]
+        raise UsageError(str(mistake).replace("list_metrics names", f"{_API}/xbrl/dictionary names")) from None
 
 
 KEY = arg("--key", help="API key; FINAPI_API_KEY keeps it off the list of processes")
 _COMMON = (KEY, arg("--csv", action="store_true", help="print the rows as CSV"))
+_CHART = arg("--chart", action="store_true", help="bars beside the figures")
 _SETTINGS = ("url",)
 GET = Verb(
     "one call of the API, as JSON", (arg("path", help="/api/v1/..."), *_COMMON), _asked("", "", ()), settings=_SETTINGS
@@ -228,6 +220,6 @@ def _names(arguments: Iterable[Argument]) -> list[str]:
 
 
 VERBS = {
-    name: Verb(f"{help}; {_STATUSES}", (*own, *_COMMON), _asked(path, columns, _names(own)), settings=_SETTINGS)
+    name: Verb(f"{help}; {_STATUSES}", (*own, _CHART, *_COMMON), _asked(path, columns, _names(own)), settings=_SETTINGS)
     for name, (help, path, columns, own) in _VERBS.items()
 }

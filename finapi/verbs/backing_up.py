@@ -19,7 +19,7 @@ def _backup(args: argparse.Namespace, config: Config, origins: settings.Origins,
 
     file = typed_path(os.getcwd(), args.file)
     if args.keep is not None and (args.keep < 1 or not file.is_dir()):
-        raise UsageError("--keep: needs a number from 1 on and a directory to keep them in")
+        raise UsageError("--keep: needs a number of at least 1 and a directory")
     progress = lambda done, pages: say("progress", f"{done} of {pages} pages")  # noqa: E731
     made = backups.make(config, file, SystemClock().now(), secrets=args.with_secrets, tell=progress)
     say("progress", "")
@@ -42,7 +42,7 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
             progress = lambda done, pages: say("progress", f"{done} of {pages} pages")  # noqa: E731
             kept, found = backups.restore(config, file, SystemClock(), secrets=args.with_secrets, tell=progress)
     except datadir.Busy:
-        raise UsageError(f"{config.data_dir} is held by a running finapi; stop it first") from None
+        raise UsageError(f"{config.data_dir} is in use by a running finapi; stop it first") from None
     say("progress", "")
     for problem in found["problems"]:
         say("err", one_line(f"finapi: {problem}"))
@@ -54,16 +54,21 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
 
 
 def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+    from finapi.app import find_accounts
     from finapi.ops import backups, proof
     from finapi.store.db import Database
 
     path = typed_path(os.getcwd(), args.file) if args.file is not None else backups.source(config)
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
+    say("progress", f"reading {path.stat().st_size // 1_000_000:,} MB")
     db = Database(path, reads_only=True)
     try:
+        if args.file is None:
+            find_accounts(config, db)
         found = proof.of(db, config, SystemClock().now())
     finally:
+        say("progress", "")
         db.close()
     if args.file is None:
         found["problems"] += proof.unwritable(config)

@@ -50,8 +50,9 @@ def _bash(verbs: Mapping[str, Verb], *, zsh: bool) -> Iterator[str]:
 
 
 def _words(verb: Verb) -> list[str]:
-    """What may stand behind a verb: its actions, its options, and the settings that its help shows."""
+    """What may stand behind a verb: actions, words to choose from, options, and the settings that its help shows."""
     own = [argument for action in verb.actions or (None,) for argument in verb.own(action)]
+    chosen = [word for names, told in own if names[0][0] != "-" for word in told.get("choices", ())]
     options = [name for names, _ in own for name in names if name.startswith("--")]
     shown = [f"--{name.replace('_', '-')}" for name in ("config", "data_dir", *verb.settings)]
-    return [*verb.actions, *dict.fromkeys([*options, *shown, "--help"])]
+    return [*verb.actions, *chosen, *dict.fromkeys([*options, *shown, "--help"])]

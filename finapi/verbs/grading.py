@@ -45,7 +45,7 @@ def _verdicts(args: argparse.Namespace, config: Config) -> Iterator[Verdict]:
     from finapi.testing import conformance, vectors
 
     if (args.against is None) == (args.answers is None):
-        raise UsageError("name a server by --against URL, or a client's answers by --answers FILE")
+        raise UsageError("name a server with --against URL, or a client's answers with --answers FILE")
     unknown = [name for name in args.checks if name not in conformance.CHECKS]
     if unknown:
         raise UsageError(f"there is no check {unknown[0]}; there are {', '.join(conformance.CHECKS)}")
@@ -53,7 +53,7 @@ def _verdicts(args: argparse.Namespace, config: Config) -> Iterator[Verdict]:
         return vectors.grade_answers(_answers(args.answers))
     key = args.key or config.api_key
     if not key:
-        raise UsageError("a server is graded with --key, or FINAPI_API_KEY")
+        raise UsageError("grading a server needs --key or FINAPI_API_KEY")
     if not args.against.startswith(("http://", "https://")):
         raise UsageError("--against is an http or https URL")
     return conformance.grade(conformance.Served(args.against, key), args.checks or conformance.CHECKS)
@@ -72,7 +72,7 @@ def _answers(path: str) -> dict[str, object]:
     except (ValueError, RecursionError):
         raise UsageError(f"{path}: is not JSON") from None
     if not isinstance(value, dict) or len(data) > MOST:
-        raise UsageError(f"{path}: is not an object of answers by the vectors' ids")
+        raise UsageError(f"{path}: is not an object that maps vector ids to answers")
     return value
 
 

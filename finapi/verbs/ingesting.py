@@ -91,7 +91,7 @@ def _pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
         if args.action == "export":
             form, *more = args.forms or [XBRL]
             if more:
-                raise UsageError("a file holds reports of one kind")
+                raise UsageError("all reports in one file must be of one kind")
             with app.db.read() as tx:
                 data = packed.dump(tx, form)
             file.write_bytes(data)

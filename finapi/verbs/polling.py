@@ -31,7 +31,7 @@ def _poll(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
         if not 1 <= args.every <= 86_400:
             raise UsageError("--every: must be 1 to 86400 seconds")
         if args.handed_over:
-            raise UsageError("a running server polls by itself: start it with --poll-every SECONDS")
+            raise UsageError("a running server does its own polling; start it with --poll-every SECONDS")
     gateway = Gateway(app)
     poller = Poller(app, gateway, every=args.every or 86_400.0)
     try:

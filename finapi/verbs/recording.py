@@ -59,7 +59,7 @@ def verify(args: argparse.Namespace, config: Config, say: Say) -> int:
     from finapi.testing.running import running
 
     if args.record is not None:
-        raise UsageError("--record and --verify are two runs")
+        raise UsageError("--record and --verify cannot be combined")
     live, failed = _service(args.verify), 0
     on = None if args.recording is None else ServiceRecording(typed_path(os.getcwd(), args.recording))
     with running(config, listens=False, elsewhere=on) as fixture, closing(Outbound(OPERATORS_OWN)) as outbound:

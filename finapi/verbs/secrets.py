@@ -21,7 +21,7 @@ def _secret(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
         dead = rotation.drop(app, args.name, now, sure=args.yes)
         line = f"the secret {args.name} is gone" + (f"; refused from now on: {dead}" if dead else "")
         return told(say, args, line, name=args.name, refused=dead or None)
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         rows = rotation.used(app, tx, now)
     return listing(say, args, "secrets", rows, "name api_keys webhook_secrets invite_codes newest")
 

@@ -106,7 +106,7 @@ def _serve(args: argparse.Namespace, config: Config, origins: settings.Origins, 
     def prepare(app: App) -> dict[str, Any]:
         from finapi.accounts import invites
 
-        with app.db.read() as tx:
+        with app.accounts.read() as tx:
             if tx.value("any_user_or_invite"):
                 return {}
         return {"invite_codes": [invites.create(app, app.clock.now(), lifetime=None, note="first start").code]}
@@ -125,7 +125,7 @@ def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins
 
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
     if origins["data_dir"] != "default":
-        raise UsageError("a fixture keeps nothing: it has no --data-dir")
+        raise UsageError("a fixture stores nothing, so it has no --data-dir")
     unset = {name: value for name, value in running.SETTINGS.items() if origins[name] == "default"}
     config = replace(config, **unset)
     if args.verify is not None:
@@ -192,7 +192,7 @@ def _serve_until_stopped(
             log.info("%s: what is under way is ended", name)
         log.info("stopped")
     except datadir.Busy:
-        raise UsageError(f"{config.data_dir} is held by another finapi; stop it or name another --data-dir") from None
+        raise UsageError(f"{config.data_dir} is in use by another finapi; stop it or name another --data-dir") from None
     return 0
 
 

@@ -123,7 +123,7 @@ def listed_names(directory: str, path: str) -> list[str]:
         raise UsageError(f"{file}: is not UTF-8") from None
     names = [name for line in text.splitlines() for name in line.partition("#")[0].replace(",", " ").split()]
     if len(data) > MOST_NAMES or not names:
-        raise UsageError(f"{file}: " + ("is larger than any list of companies" if names else "names no company"))
+        raise UsageError(f"{file}: " + ("is too large to be a list of companies" if names else "names no company"))
     return names
 
 

@@ -30,6 +30,8 @@ _COUNT = arg("-n", "--count", type=int, help="end after so many")
 
 def _watch(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     def events(client: Client) -> Iterator[dict[str, Any]]:
+        if config.url:
+            yield from client.feed(args.feed, since=args.since, tickers=[args.ticker] if args.ticker else ())
         for event in client.events(args.feed, since=args.since, wait=args.every):
             if args.ticker is None or str(event["data"].get("ticker")).upper() == args.ticker.upper():
                 yield event
@@ -98,7 +100,7 @@ def _trigger(args: argparse.Namespace, config: Config, origins: settings.Origins
         control = Control(ready["control_url"], ready["control_token"], by_urllib())
         data = json.loads(args.data) if args.data is not None else None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"a ready line of finapi fixture and data in JSON are needed: {error}") from None
+        raise UsageError(f"needs the ready line of finapi fixture and JSON data: {error}") from None
     where = {"url": args.to} if args.to else {"email": ready["accounts"][args.account]["email"]}
     try:
         if args.event in FEEDS:

@@ -117,7 +117,7 @@ def _made(call: Call) -> Iterator[Response | bytes]:
                 assert isinstance(page, TablePage)
                 yield from table_lines(kind, columns, page.rows, head=False)
                 if call.request.deadline is not None and call.app.clock.monotonic() > call.request.deadline:
-                    raise ApiError("TIMEOUT", "The call took longer than the server allows.")
+                    raise ApiError("TIMEOUT", "The call exceeded the server's time limit.")
 
 
 class _ListReader:
@@ -167,7 +167,7 @@ class _ListReader:
         if self.wanted is None and last.goes_on:
             raise invalid_param(
                 self.named[0],
-                f"The list has more than {MAX_ROWS:,} rows. Narrow it, or ask for so many at a time with "
+                f"The list has more than {MAX_ROWS:,} rows. Narrow it, or page through it with "
                 f"{self.named[0]} and {self.named[1]}.",
                 expected=f"at most {MAX_ROWS:,}",
             )

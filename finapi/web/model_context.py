@@ -46,4 +46,4 @@ def _check_origin(config: Config, origin: str | None) -> None:
     except ValueError:
         allowed = False
     if not allowed:
-        raise ApiError("FORBIDDEN", "Pages of other sites may not call this.", details={"origin": origin[:200]})
+        raise ApiError("FORBIDDEN", "Cross-site calls are not allowed.", details={"origin": origin[:200]})

@@ -270,7 +270,8 @@ def _schema(param: Param) -> Schema:
     body, allowed = param.place == "body", _told(param.values)
     text: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT if body else MAX_LENGTH}
     if param.kind == "words":
-        plain = text if body else {"type": "string", "minLength": 1}
+        like: Schema = {"pattern": f"^({param.pattern})$"} if param.pattern else {"minLength": 1}
+        plain = text if body else {"type": "string", **like}
         words = array(enum(*allowed) if allowed else _TYPES.get(param.each, plain))
         least = param.least or (0 if body else 1)
         bounds = {"maxItems": param.most or MAX_WORDS, **({"minItems": least} if least else {})}
@@ -279,6 +280,8 @@ def _schema(param: Param) -> Schema:
         return words if body and allowed else words | bounds
     if param.kind == "boolean" and allowed:
         return {"type": "boolean", "enum": [word == "true" for word in allowed]}
+    if param.kind == "values":
+        return {**array({"type": ["string", "number", "null"]}), "maxItems": param.most or MAX_WORDS}
     if param.kind == "sort":
         order = enum("asc", "desc")
         orders: Schema = {"anyOf": [order, {"type": "object", "properties": {"order": order}, "required": ["order"]}]}

@@ -58,7 +58,7 @@ def of_ticker(call: Call) -> Response:
     with call.app.db.read() as tx:
         series = prices.find(tx, params["ticker"])
         if series is None:
-            raise ApiError("NOT_COVERED", "No prices of this company are held.")
+            raise ApiError("NOT_COVERED", "finapi has no prices for this company.")
         found = prices.page(tx, series, limit=most + 1, **asked, adjusted=params["adjusted"])
     shown, more = found[:most], len(found) > most
     meta = {

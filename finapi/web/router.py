@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
@@ -20,7 +20,8 @@ class Match(NamedTuple):
 class Router:
     """Finds the routes of a path: literal segments before parameters, in time bounded by the path's length."""
 
-    def __init__(self, routes: Iterable[Route]) -> None:
+    def __init__(self, routes: Iterable[Route], served: Callable[[Route], Route] = lambda route: route) -> None:
+        self._served = served  # what becomes of a route when its path is first called
         by_path: dict[str, dict[str, Route]] = {}
         for route in routes:
             for path in route.paths:
@@ -47,10 +48,13 @@ class Router:
     def _match(self, segments: tuple[str, ...]) -> Match | None:
         by_method = self._literal.get(segments)
         if by_method is not None:
-            return Match(by_method, {})
+            return self._matching(by_method, {})
         for known in range(len(segments) - 1, -1, -1):
             for pattern, by_method in self._patterns.get((len(segments), segments[:known]), ()):
                 pairs = list(zip(pattern[known:], segments[known:], strict=True))
                 if all(name.startswith("{") or name == given for name, given in pairs):
-                    return Match(by_method, {name[1:-1]: given for name, given in pairs if name[0] == "{"})
+                    return self._matching(by_method, {name[1:-1]: given for name, given in pairs if name[0] == "{"})
         return None
+
+    def _matching(self, by_method: dict[str, Route], params: dict[str, str]) -> Match:
+        return Match({method: self._served(route) for method, route in by_method.items()}, params)

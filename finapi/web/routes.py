@@ -48,7 +48,7 @@ def priced(routes: Sequence[Route], config: Config) -> Sequence[Route]:
     costs = dict(config.costs)
     unknown = costs.keys() - {route.name for route in routes if route.auth == "key"}
     if unknown:
-        raise UsageError(f"setting costs: {min(unknown)!r} is no call that is made with a key (GET /api/v1/...)")
+        raise UsageError(f"setting costs: {min(unknown)!r} is not a call made with a key (GET /api/v1/...)")
     return [replace(route, cost=costs[route.name]) if route.name in costs else route for route in routes]
 
 
@@ -309,7 +309,8 @@ ROUTES: tuple[Route, ...] = (
           filings.BARE_PARAMS, cacheable=True, lists=True, rows_in="filings", shape=filings.FilingLinks),
     Route("GET", API + "/index", filings.of_day, "key", 1, "app", "The accession numbers of a day",
           filings.DAY_PARAMS, cacheable=True, lists=True, rows_in="accessions", shape=filings.FilingsOfDay),
-    Route("GET", API + "/stats", forms.totals, "key", 0, "app", "How much is held", shape=forms.Totals),
+    Route("GET", API + "/stats", forms.totals, "key", 0, "app", "How much is held", cacheable=True,
+          shape=forms.Totals),
     Route("GET", API + "/xbrl/filing/{accession}/index", coverage.of_filing, "key", 5, "xbrl",
           "The sections of a filing's XBRL", coverage.INDEX_PARAMS, cacheable=True, shape=coverage.INDEX),
     Route("GET", API + "/xbrl/facts", facts.of_xbrl, "key", 10, "xbrl",
@@ -397,6 +398,6 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", INSIDERS + "/stats/global", totals.stats, "key", 1, "insider", "The whole market in the last days",
           totals.STATS_PARAMS, shape=totals.OVERVIEW),
     Route("POST", API + "/sql-proxy", sql_proxy.query, "key", 25, "sql", "One SELECT over views of the market data",
-          body=sql_proxy.BODY, key_in_body=True, shape=sql_proxy.SqlResult),
+          body=sql_proxy.BODY, key_in_body=True, tabled=sql_proxy.flat, shape=sql_proxy.SqlResult),
 )
 # fmt: on

@@ -82,7 +82,7 @@ def openapi_is_ready(app: App) -> bool:
 def figures(call: Call) -> Response:
     """Every figure in Prometheus's text format; FORBIDDEN for callers that may not read them."""
     if not (_local(call.request) or _token(call.request, call.app.config.metrics_token)):
-        raise ApiError("FORBIDDEN", "Metrics are served to this host and to callers with the metrics token.")
+        raise ApiError("FORBIDDEN", "Metrics are only available from this host or with the metrics token.")
     return Response(200, call.app.metrics.text(status.figures(call.app)).encode(), metrics.CONTENT_TYPE)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
 
 from finapi.core.clock import iso
 from finapi.core.records import Object, Time
 from finapi.market.reference import views
 from finapi.store.sandbox import FUNCTIONS
-from finapi.web.http.call import Call
+from finapi.web.http.call import Call, FlatTable
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Field
 
@@ -20,11 +21,13 @@ BODY = (
         "text",
         required=True,
         help=(
-            f"One SELECT, without WITH, comments and quoted names, over these views: {views.described()}. "
+            "One SELECT, perhaps after WITH, without recursion, comments and quoted names, "
+            f"over these views: {views.described()}. "
             f"Functions: {', '.join(sorted(FUNCTIONS))}."
         ),
         example="SELECT symbol, close FROM price WHERE symbol = 'AAPL' ORDER BY date DESC LIMIT 5",
     ),
+    Field("params", "values", most=50, help="What stands in the places of ? in the query: texts, numbers or null."),
     Field("api_key", "text", help="The key, when it is in neither the header nor the query.", example="0" * 32),
 )
 
@@ -41,12 +44,20 @@ class SqlResult(TypedDict):
     timestamp: Time
 
 
+def flat(answer: Mapping[str, Any]) -> FlatTable:
+    """The rows of an answer as a table of the query's columns."""
+    return FlatTable(tuple(answer["columns"]), answer["data"])
+
+
 def query(call: Call) -> Response:
     """The rows of the query, each an object of its columns."""
-    table = call.app.sandbox.query(call.body["query"], VIEWS, call.user_id)
+    table = call.app.sandbox.query(call.body["query"], VIEWS, call.user_id, call.body.get("params") or ())
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    if (kind := call.table_kind) is not None:
+        return call.as_table(kind, table.columns, rows, {"has_more": table.truncated})
     found: SqlResult = {
         "success": True,
-        "data": [dict(zip(table.columns, row, strict=True)) for row in table.rows],
+        "data": rows,
         "columns": list(table.columns),
         "row_count": len(table.rows),
         "truncated": table.truncated,

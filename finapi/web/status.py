@@ -91,7 +91,7 @@ def _badge(left: str, right: str, colour: str) -> str:
 
 
 def _feed(app: App) -> bytes:
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         changes = status.changes(tx, FEED_CHANGES)
     base = escape(app.config.public_url)
     items = "".join(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import io
 import json
@@ -11,19 +10,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import Any
 from urllib.parse import urlsplit
 
 from finapi import __version__
 from finapi.accounts import billing, logins, plans, users
+from finapi.accounts.credentials import fingerprint
 from finapi.accounts.users import Caller
 from finapi.app import App
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.core import guesses
-from finapi.core.cache import Cache
 from finapi.core.clock import iso
-from finapi.core.errors import ApiError, StoreFailing, invalid_param, unwritable
+from finapi.core.errors import ApiError, StoreFailing, unwritable
 from finapi.core.json import dumps
 from finapi.core.limits import Decision
 from finapi.core.watch import MARK
@@ -61,9 +60,10 @@ from finapi.web.http.messages import (
     segments,
     too_large,
 )
-from finapi.web.http.params import read_all, read_body
-from finapi.web.http.tables import FORMATS, MAX_ROWS
+from finapi.web.http.params import read_body
+from finapi.web.http.tables import MAX_ROWS
 from finapi.web.pages import cookie
+from finapi.web.questions import Questions, tag_of
 from finapi.web.router import Match, Router
 from finapi.web.routes import ROUTES, priced
 
@@ -77,11 +77,6 @@ EXPOSED = (
 )
 ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempotency-Key"
 
-# Questions that are kept read, by the characters of their texts and what one takes beside them. A target, whose
-# length is not counted, has 8 KB at most.
-QUESTION_CHARACTERS = 1_000_000
-QUESTION_OVERHEAD = 1_000
-
 # What a browser asks for: it is told of an error by a page, wherever it looked.
 PAGES = ("text/html",)
 
@@ -90,14 +85,7 @@ Answered = tuple[str, list[tuple[str, str]], bytes]
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 
 
-class ReadQuestion(NamedTuple):
-    """What a path and a query ask of a route: the parameters, and a text that only the same question has."""
-
-    params: Mapping[str, Any]
-    text: str
-
-
-NO_QUESTION = ReadQuestion({}, "")
+UNKNOWN: Any = object()  # whether a key is anybody's
 
 
 @dataclass(slots=True)
@@ -149,16 +137,12 @@ class WsgiApp:
         self.app = app
         self._warned = False  # of a proxy that is not trusted
         routes = priced(routes, app.config)
-        if app.config.default_windows == "all":
-            routes = [route.without_default_windows() for route in routes]
-        self._routes = routes
-        self._router = Router(routes)
-        self._questions = Cache(QUESTION_CHARACTERS, lambda question: len(question.text) + QUESTION_OVERHEAD)
-        self._at_once = {
-            route.path: (tuple(route.path[1:].split("/")), route, route.zone in CALLER_ZONES)
-            for route in routes
-            if route.may_be_at_once
-        }
+        windowless = app.config.default_windows == "all"
+        served: Callable[[Route], Route] = Route.without_default_windows if windowless else lambda route: route
+        self._routes = cache(lambda: [*map(served, routes)])
+        self._router = Router(routes, served)
+        self._questions = Questions()
+        self._at_once = {route.path: (route, route.zone in CALLER_ZONES) for route in routes if route.may_be_at_once}
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic())
@@ -176,19 +160,59 @@ class WsgiApp:
         """Answer ``GET target`` when the answer is in memory, else None; called in the server's loop.
 
         ``headers`` are named as waitress does, ``USER_AGENT``. What has to be compressed takes too long here, and so
-        does a look at a credential that the call counts for.
+        does a look at a credential that nobody is kept for.
         """
         known = self._at_once.get(target)
-        if known is None or "gzip" in headers.get("ACCEPT_ENCODING", ""):
+        if known is None:
+            return self._without_work(target, headers, peer)
+        if "gzip" in headers.get("ACCEPT_ENCODING", ""):
             return None
-        ready = known[1].at_once
+        ready = known[0].at_once
         if ready is None or not ready(self.app):
             return None
-        if known[2] and ("X_API_KEY" in headers or "AUTHORIZATION" in headers):
+        if known[1] and ("X_API_KEY" in headers or "AUTHORIZATION" in headers):
             return None
         proxies = self.app.config.trusted_proxies
         exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic())
-        return self._respond(exchange, lambda: plain_get(target, known[0], headers, peer, proxies))
+        return self._respond(exchange, lambda: plain_get(target, headers, peer, proxies))
+
+    def _without_work(self, target: str, headers: Mapping[str, str], peer: str) -> Answered | None:
+        """A 401 or 304 of data, or an answer that is kept and free: nothing is read, written or made for these."""
+        request = plain_get(target, headers, peer, self.app.config.trusted_proxies)
+        match = None if request.wrong or target[:1] != "/" else self._router.match(request.segments)
+        route = match.by_method.get("GET") if match else None
+        if match is None or route is None or route.auth != "key" or "text/html" in headers.get("ACCEPT", ""):
+            return None
+        key = key_of(request, bearer=route.key_as_bearer)
+        caller = self._kept_caller(key) if key else None
+        if caller is UNKNOWN or (caller is not None and not self._is_kept(request, route, match.path_params, caller)):
+            return None
+        exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic(), caller=caller)
+        return self._respond(exchange, lambda: request)
+
+    def _kept_caller(self, key: str) -> Any:
+        """Who calls with a key, None for nobody, as it was looked up before; else UNKNOWN."""
+        mark = fingerprint(key)
+        if self.app.nobody.kept(self.app.written, mark, False):
+            return None
+        return self.app.callers.kept(self.app.written, mark, UNKNOWN)
+
+    def _is_kept(self, request: Request, route: Route, path_params: Mapping[str, str], caller: Caller) -> bool:
+        """Whether the caller has the answer already, or it is free and in memory as it is sent."""
+        held = request.headers.get("if-none-match", "")
+        free = route.cost == 0 and not (route.tables and table_kind(request) is not None)
+        due = caller.period_end is not None and caller.period_end <= iso(self.app.clock.now())
+        if due or not route.cacheable or not (held or free):
+            return False
+        question, wrong = self._questions.read(route, path_params, request)
+        tag = tag_of(route, question, caller.data_stamp, request)
+        if wrong is not None or held_etag(held, tag) is not None:
+            return wrong is None
+        kept: Response | None = self.app.answers.kept(caller.data_stamp, tag, None) if free else None
+        if kept is None or len(kept.body) > LARGE_ANSWER:
+            return False
+        packed = request.wants_gzip and len(kept.body) > GZIP_FROM
+        return not packed or self.app.answers.kept(caller.data_stamp, ("gzip", tag), None) is not None
 
     def _warn(self, peer: str) -> None:
         """Say once that a proxy may stand in front that nobody trusts."""
@@ -215,7 +239,10 @@ class WsgiApp:
         route = match.by_method.get(request.method) if match else None
         if route is not None:
             shown = replace(route, key_in_body=False)
-            known = route.auth == "none" or self._authenticate(request, shown, self.app.clock.now()) is not None
+            try:
+                known = route.auth == "none" or self._authenticate(request, shown, self.app.clock.now()) is not None
+            except StoreFailing as error:
+                known, request = False, replace(request, wrong=unwritable(error))
             limit = min(route.body_limit if known else PUBLIC_BODY, self.app.config.body_limit)
             if known or route.key_in_body:  # where the key may still come
                 if request.length <= limit:
@@ -302,7 +329,7 @@ class WsgiApp:
         if request.method == "OPTIONS":
             return _options(match)
         if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
-            raise ApiError("UNSUPPORTED_MEDIA_TYPE", "Bodies are taken as they are: without Content-Encoding.")
+            raise ApiError("UNSUPPORTED_MEDIA_TYPE", "Content-Encoding is not supported for request bodies.")
         if method not in match.by_method:
             allow = _allow(match)
             message = f"This path does not take {request.method[:20]}; it takes {allow}."
@@ -315,7 +342,7 @@ class WsgiApp:
         now = app.clock.now()
         public = route.auth == "none"
         if not public or route.zone in CALLER_ZONES:
-            exchange.caller = self._authenticate(request, route, now)
+            exchange.caller = exchange.caller or self._authenticate(request, route, now)
         # A public route knows nobody: who sent a key along is for the limit only.
         caller = None if public else exchange.caller
         if route.page and public and (token := cookie.token_of(app, request)):
@@ -334,9 +361,9 @@ class WsgiApp:
             raise unauthorized(route.auth, request)
         if caller is not None and caller.period_end is not None and caller.period_end <= iso(now):
             plans.refill(app, caller.id, now)
-        question, wrong = self._asked(route, path_params, request)
+        question, wrong = self._questions.read(route, path_params, request)
         if route.cacheable and wrong is None:
-            exchange.tag = _tag(route, question, caller.data_stamp if caller else "", request)
+            exchange.tag = tag_of(route, question, caller.data_stamp if caller else "", request)
             held = held_etag(request.headers.get("if-none-match", ""), exchange.tag)
             if held is not None:
                 return Response(304, b"", headers={"ETag": held, "Vary": _vary(route)})
@@ -397,16 +424,6 @@ class WsgiApp:
         exchange.charged = route.cost
         return response
 
-    def _asked(
-        self, route: Route, path_params: Mapping[str, str], request: Request
-    ) -> tuple[ReadQuestion, ApiError | None]:
-        """What the parameters mean, or what is wrong with them: that is found anew each time."""
-        try:
-            key = (route.method, request.target)
-            return self._questions.get(None, key, lambda: _read(route, path_params, request.query)), None
-        except ApiError as error:
-            return NO_QUESTION, error
-
     def _answered(self, call: Call, tag: str | None) -> Response:
         """What the handler answers, or answered before to the same question of the same data."""
         if call.route.tables and call.table_kind is not None:
@@ -427,13 +444,13 @@ class WsgiApp:
         asked = dumps([sorted(call.params.items()), sorted(call.body.items())])
         once = idempotency.once(call.caller.id, call.route.name, key, asked)
         try:
-            with self.app.db.read() as tx:
+            with self.app.accounts.read() as tx:
                 kept = once.answered(tx, call.now)
             if kept is None:
                 return call.route.handler(replace(call, once=once))
         except Refused:
             # Another call with this key was first; what this one did is rolled back.
-            with self.app.db.read() as tx:
+            with self.app.accounts.read() as tx:
                 kept = once.answered(tx, call.now)
             if kept is None:
                 raise
@@ -449,7 +466,7 @@ class WsgiApp:
             scheme, _, token = said.partition(" ")
             if scheme.lower() != "bearer":
                 return None
-            with self.app.db.glance() as tx:
+            with self.app.accounts.glance() as tx:
                 return users.by_session(self.app, tx, token.strip(), now)
         key = key_of(request, bearer=route.key_as_bearer)
         if not key and route.key_in_body:
@@ -458,7 +475,7 @@ class WsgiApp:
 
     def _by_cookie(self, token: str, now: datetime) -> Caller | None:
         """Who a page is shown to. Pages alone take the cookie: no form of another site reaches the API with it."""
-        with self.app.db.glance() as tx:
+        with self.app.accounts.glance() as tx:
             return users.by_session(self.app, tx, token, now)
 
     def _take(self, name: str, key: object) -> Decision:
@@ -614,7 +631,7 @@ def _instead(param: str, request: Request) -> str:
 
 
 def _overrun() -> ApiError:
-    return ApiError("TIMEOUT", "The call took longer than the server allows.")
+    return ApiError("TIMEOUT", "The call exceeded the server's time limit.")
 
 
 def _without_length(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -633,30 +650,6 @@ def _key_in(request: Request) -> str:
     except ApiError:
         return ""
     return key if isinstance(key, str) else ""
-
-
-def _read(route: Route, path_params: Mapping[str, str], query: Mapping[str, list[str]]) -> ReadQuestion:
-    for name in route.unserved:
-        if name in query:
-            raise invalid_param(name, f"{name} is not supported: this list cannot be filtered by it.")
-    _format_checked(route, query)
-    params = read_all(route.params, path_params, query)
-    return ReadQuestion(params, json.dumps([__version__, route.path, params], sort_keys=True, default=str))
-
-
-def _format_checked(route: Route, query: Mapping[str, list[str]]) -> None:
-    """INVALID_PARAM for a ``format`` that data are not answered in."""
-    if "format" in query and route.auth == "key" and not any(one.name == "format" for one in route.params):
-        allowed = list(FORMATS) if route.tables else ["json"]
-        if query["format"][-1].lower() not in allowed:
-            raise invalid_param("format", f"format must be one of {', '.join(allowed)} here.", allowed=allowed)
-
-
-def _tag(route: Route, question: ReadQuestion, data_stamp: str, request: Request) -> str:
-    kind = table_kind(request) if route.tables else None
-    # A table has more rows than a limit of JSON is clamped to.
-    table = None if kind is None else f"{kind} {request.query.get('limit')}"
-    return hashlib.sha256(f"{data_stamp} {table} {question.text}".encode()).hexdigest()[:32]
 
 
 def _vary(route: Route | None) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.ops import watchdog
@@ -15,6 +17,7 @@ from tests.client import Client
 from tests.conftest import NOW
 
 POLICY, STATUS, DOCUMENT = "/api/v1/policy", "/api/v1/status", "/openapi.json"
+STATS, TAXED = "/api/v1/stats", "/api/v1/xbrl/search?q=apple"
 
 
 @pytest.fixture
@@ -75,10 +78,80 @@ def test_a_credential_that_the_call_counts_for_is_looked_up_in_a_thread(
     assert at_once(application, DOCUMENT, **{header: "x"})[0] == "200 OK"
 
 
-@pytest.mark.parametrize("target", ["/api/v1/user/", "/", POLICY + "/", POLICY + "?a=1"])
+@pytest.mark.parametrize("target", ["/api/v1/user/", "/", POLICY + "/", POLICY + "?a=1", "x" + STATS])
 def test_nothing_else_is(application: WsgiApp, client: Client, target: str) -> None:
     client.get(POLICY)
     assert at_once(application, target) is None
+
+
+@pytest.mark.parametrize("header", [{}, {"X_API_KEY": "none"}, {"X_API_KEY": "0" * 32}])
+@pytest.mark.parametrize("target", [STATS, TAXED, STATS + "?apiKey=none"])
+def test_who_is_nobody_is_told_so_in_the_loop(
+    application: WsgiApp, client: Client, target: str, header: dict[str, str]
+) -> None:
+    by_thread = client.get(target, headers={name.replace("_", "-"): value for name, value in header.items()})
+    status, headers, body = at_once(application, target, **header)
+    assert (by_thread.status, status) == (401, "401 Unauthorized")
+    assert {name.lower() for name, _ in headers} == set(by_thread.headers)
+    assert json.loads(body)["message"] == by_thread.json["message"]
+
+
+def test_a_key_that_was_not_looked_up_is_left_to_a_thread(application: WsgiApp, user: users.NewUser) -> None:
+    assert at_once(application, STATS, X_API_KEY="0" * 32) is None
+    assert at_once(application, STATS, X_API_KEY=user.api_key) is None
+
+
+def test_a_browser_is_told_of_a_401_by_a_thread(application: WsgiApp) -> None:
+    assert at_once(application, STATS, ACCEPT="text/html") is None
+
+
+def test_strangers_meet_their_limit_in_the_loop(application: WsgiApp) -> None:
+    limit = application.app.config.app_per_minute
+    assert [at_once(application, STATS)[0][:3] for _ in range(limit + 1)] == ["401"] * limit + ["429"]
+
+
+def test_what_the_caller_has_already_is_told_so_in_the_loop_and_costs_nothing(
+    application: WsgiApp, user: users.NewUser
+) -> None:
+    client = Client(application.app, user.api_key)
+    tag = client.get(TAXED).headers["etag"]
+    left = client.get("/api/v1/account/balance").json
+    status, headers, body = at_once(application, TAXED, X_API_KEY=user.api_key, IF_NONE_MATCH=tag)
+    assert (status, body, dict(headers)["ETag"], dict(headers)["X-Tokens-Charged"]) == (
+        "304 Not Modified",
+        b"",
+        tag,
+        "0",
+    )
+    assert client.get("/api/v1/account/balance").json == left
+    for other in ({}, {"IF_NONE_MATCH": '"other"'}):
+        assert at_once(application, TAXED, X_API_KEY=user.api_key, **other) is None
+    assert at_once(application, TAXED + "&limit=3", X_API_KEY=user.api_key, IF_NONE_MATCH=tag) is None
+
+
+def test_new_data_are_a_threads_to_look_for(application: WsgiApp, user: users.NewUser) -> None:
+    tag = Client(application.app, user.api_key).get(TAXED).headers["etag"]
+    with application.app.db.write() as tx:
+        tx.run("new_data_stamp")
+    assert at_once(application, TAXED, X_API_KEY=user.api_key, IF_NONE_MATCH=tag) is None
+
+
+def test_whose_month_is_over_is_a_threads(application: WsgiApp, user: users.NewUser, clock: FixedClock) -> None:
+    client = Client(application.app, user.api_key)
+    tag = client.get(TAXED).headers["etag"]
+    clock.advance(40 * 86_400)
+    client.get(POLICY)
+    assert at_once(application, TAXED, X_API_KEY=user.api_key, IF_NONE_MATCH=tag) is None
+
+
+def test_a_free_answer_that_is_kept_is_given_in_the_loop(application: WsgiApp, user: users.NewUser) -> None:
+    client = Client(application.app, user.api_key)
+    by_thread = client.get(STATS)
+    status, headers, body = at_once(application, STATS, X_API_KEY=user.api_key)
+    assert (status, dict(headers)["ETag"]) == ("200 OK", by_thread.headers["etag"])
+    answer, told = json.loads(body), by_thread.json
+    assert answer.pop("request_id") != told.pop("request_id")
+    assert answer == told
 
 
 def test_what_has_to_be_compressed_is_left_to_a_thread(application: WsgiApp, client: Client) -> None:

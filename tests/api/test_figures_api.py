@@ -87,6 +87,11 @@ def test_the_dictionary_names_the_tags_of_a_metric(caller: Client) -> None:
             "category": "",
             "parameters": [],
             "coverage": "all industries",
+            "rules": [
+                "What is told under Goodwill, else Goodwill of IFRS.",
+                "The line of the balance sheet among its assets whose label means it, where none stands under a tag.",
+                "A line on the face of the balance sheet goes before any of a note, where the filing's pages are held.",
+            ],
         }
     ]
     assert entry["meta"]["count"] == 1

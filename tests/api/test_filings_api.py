@@ -65,6 +65,33 @@ def numbers(answer: Answer) -> list[str]:
 # ---- the list
 
 
+def test_forms_are_named_with_a_star_and_what_names_none_is_refused(ask: Any) -> None:
+    assert numbers(ask(form_type="10-K*")) == ["-000004", "-000001"]
+    assert numbers(ask(form_type="10-*,4")) == ["-000006", "-000004", "-000001", "-000007"]
+    for wrong in ("XX-9", "XX*", "10-KK"):
+        answer = ask(form_type=wrong)
+        assert answer.verdict[:2] == (400, "INVALID_PARAM")
+        assert answer.json["details"]["param"] == "form_type"
+    assert "10-K" in answer.json["message"]
+    assert ask(form_type="*").status == 400  # more forms than one question may name
+
+
+def test_an_item_that_there_is_not_is_refused(ask: Any) -> None:
+    assert numbers(ask(items="2.02")) == ["-000002"]
+    for wrong in ("2.2", "2.02x", "results", "99"):
+        answer = ask(items=wrong)
+        assert (answer.verdict[:2], answer.json["details"]["param"]) == ((400, "INVALID_PARAM"), "items")
+
+
+def test_depositors_and_securitizers_are_called_so(ask: Any, app: App) -> None:
+    parties = [Party(LAMP, metadata.RANKS["depositor"], "Lamp Corp"), Party(RIVER, metadata.RANKS["securitizer"], None)]
+    with app.db.write() as tx:
+        filings.put(tx, told(9, LAMP, "ABS-15G", "2025-03-05", parties=parties), app.clock.now())
+        tx.run("bump_data_version")
+    shown = ask("/0000001750-25-000009").json["data"]["parties"]
+    assert [one["role"] for one in shown] == ["depositor", "securitizer"]
+
+
 def test_the_newest_comes_first_and_what_has_no_day_last(ask: Any) -> None:
     answer = ask()
     assert numbers(answer) == NEWEST

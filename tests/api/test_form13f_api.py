@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from finapi import app as apps
 from finapi.accounts import users
 from finapi.app import App
 from finapi.core.cache import Cache
 from finapi.core.clock import FixedClock
+from finapi.core.config import Config
 from finapi.market.holdings import query
 from finapi.web.routes import ROUTES
 from tests import holdings as ours
@@ -36,15 +38,22 @@ MAPPING = b"cusip,ticker,name,successor\n594918104,MSFT,Microsoft,\n464286640,EC
 SHAPES = {(route.method, route.path): route.schema for route in ROUTES if route.shape is not None}
 
 
-@pytest.fixture
-def api(make_app: Callable[..., App], tmp_path: Path) -> Client:
-    """A client of a store that holds two funds and two quarters, a put, and a mapping."""
-    app = make_app(**ACCOUNTS)
-    user = users.create(app, "ann@example.com", "pro", NOW)
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """A store that holds two funds and two quarters, a put, and a mapping."""
+    app = apps.in_memory(Config(**ACCOUNTS), FixedClock(NOW))
     put = made.row(made.APPLE, 5_000, 20, putCall="Put")
     september = submission(2, ours.SEPTEMBER, extra=put, managers=["Wick LLC"])
-    take(app, tmp_path, TICKERS, SUBMISSIONS, MAPPING, ours.june(), september, ours.others())
-    return Client(app, user.api_key)
+    forms = tmp_path_factory.mktemp("forms")
+    take(app, forms, TICKERS, SUBMISSIONS, MAPPING, ours.june(), september, ours.others())
+    yield app
+    app.db.close()
+
+
+@pytest.fixture
+def api(copied: Callable[..., App], stored: App) -> Client:
+    app = copied(stored, **ACCOUNTS)
+    return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 
 def shown(client: Client, path: str, **query: Any) -> Any:
@@ -168,7 +177,13 @@ def test_a_fund_as_it_stands_and_as_it_changed(api: Client) -> None:
     assert (apple["pct_of_portfolio"], apple["change_shares"], apple["change_pct"]) == (33.3333, 5, 50)
     assert (apple["value_unit_rule"], apple["ticker_evidence"]) == ("dollars:filing_date", "name")
     assert found["meta"]["changes"] == {"available": True, "previous_period": "2025-06-30", "reason": None}
-    assert found["meta"]["counts"] == {"new": 1, "increased": 1, "decreased": 1, "unchanged": 0, "closed": 1}
+    # The put is counted where it is listed.
+    counts = {"new": 0, "increased": 1, "decreased": 1, "unchanged": 0, "closed": 1}
+    assert found["meta"]["counts"] == counts
+    with_options = shown(api, "/form-13f/fund/1234567", include_options="true")
+    assert with_options["meta"]["counts"] == {**counts, "new": 1}
+    only_options = shown(api, "/form-13f/fund/1234567", options_only="true")
+    assert only_options["meta"]["counts"] == {**dict.fromkeys(counts, 0), "new": 1}
     analysis = {kind: [row["cusip"] for row in rows] for kind, rows in found["analysis"].items()}
     assert analysis == {
         "new_buys": [],

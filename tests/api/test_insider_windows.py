@@ -5,15 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
 
+from finapi import app as apps
 from finapi.accounts import users
 from finapi.app import App
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
 from finapi.edgar import ownership, submissions
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.filings import lists
@@ -47,11 +50,17 @@ def announced() -> bytes:
     return json.dumps(lamps).encode()
 
 
-@pytest.fixture
-def market(make_app: Callable[..., App]) -> App:
-    app = make_app(insider_per_minute_paid=100_000)
+@pytest.fixture(scope="module")
+def whole() -> Iterator[App]:
+    app = apps.in_memory(Config(), FixedClock(NOW))
     put_market(app)
-    return app
+    yield app
+    app.db.close()
+
+
+@pytest.fixture
+def market(copied: Callable[..., App], whole: App) -> App:
+    return copied(whole, insider_per_minute_paid=100_000)
 
 
 @pytest.fixture

@@ -486,6 +486,7 @@ def test_a_full_disk_answers_503_and_charges_nothing_while_free_reads_go_on(
     app: App, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     database = app.db._writer
+    database.execute("VACUUM")
     database.execute(f"PRAGMA max_page_count={database.execute('PRAGMA page_count').fetchone()[0]}")
     # Until the free space in its pages is used up.
     for _ in range(400):

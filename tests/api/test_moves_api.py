@@ -74,6 +74,11 @@ def test_overlap_is_the_smaller_share_of_each_security(api: Client) -> None:
     assert shown(api, "/overlap?ciks=1234567,7654321&period=2025-06-30")["overlap_pct"] == 63.2911
 
 
+def test_two_managers_may_be_given_one_by_one_and_one_is_told_that_two_are_asked(api: Client) -> None:
+    assert shown(api, "/overlap?ciks=1234567&ciks=7654321&period=2025-09-30")["overlap_pct"] == 59.2417
+    assert api.get(f"{API}/overlap?ciks=1234567").json["message"] == "ciks must be 2 values separated by commas."
+
+
 def test_a_holding_names_its_other_managers_and_what_was_sold(api: Client) -> None:
     rows = {one["cusip"]: one for one in api.get(f"{API}/fund/1234567").json["holdings"]}
     assert (rows[made.ALLY]["other_managers"], rows[made.ALLY]["other_manager_names"]) == ("1,7", ["Wick LLC", None])
@@ -92,6 +97,7 @@ def test_a_holding_names_its_other_managers_and_what_was_sold(api: Client) -> No
         ("/overlap", 400, "ciks"),
         ("/overlap?ciks=1234567", 400, "ciks"),
         ("/overlap?ciks=1234567,1234567", 400, "ciks"),
+        ("/overlap?ciks=1234567,0001234567", 400, "ciks"),
         ("/overlap?ciks=1234567,7654321,9", 400, "ciks"),
         ("/overlap?ciks=1234567,99", 404, None),
         ("/overlap?ciks=1234567,x", 400, "ciks"),

@@ -84,7 +84,7 @@ def test_days_as_a_table(ask: Any) -> None:
 
 def test_nothing_held_is_said_so_and_costs_nothing(ask: Any) -> None:
     known, unknown = ask("1"), ask("NOPE")
-    assert known.verdict == (404, "NOT_COVERED", "No prices of this company are held.")
+    assert known.verdict == (404, "NOT_COVERED", "finapi has no prices for this company.")
     assert unknown.verdict == (404, "UNKNOWN_TICKER", "No company with the ticker or CIK NOPE is known.")
     assert known.headers["x-tokens-charged"] == unknown.headers["x-tokens-charged"] == "0"
 

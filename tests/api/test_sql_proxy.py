@@ -44,6 +44,25 @@ def test_rows_are_objects_of_their_columns(ask: Any) -> None:
     }
 
 
+def test_values_of_a_query_are_given_beside_it(ask: Any) -> None:
+    sql = "SELECT close FROM price WHERE symbol = ? AND close > ?"
+    assert ask(sql, params=["AAPL", 1.3]).json["data"] == [{"close": 1.5}]
+    for wrong in ("AAPL", [["AAPL"]], [{}], [1] * 51, [2**63]):
+        answer = ask(sql, params=wrong)
+        assert (answer.status, answer.json["details"]["param"]) == (400, "params")
+    assert ask(sql, params=["AAPL"]).json["details"]["param"] == "query"
+
+
+def test_rows_come_as_csv_and_ndjson_too(ask: Any, client: Client) -> None:
+    body = {"query": "SELECT symbol, close AS last, '=1' AS x FROM price ORDER BY date"}
+    answer = client.call("POST", f"{PATH}?format=csv", data=json.dumps(body).encode())
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert answer.body.decode() == "symbol,last,x\r\nAAPL,1.25,'=1\r\nAAPL,1.5,'=1\r\n"
+    assert answer.headers["x-has-more"] == "false"
+    lines = client.call("POST", f"{PATH}?format=ndjson", data=json.dumps(body).encode()).body.splitlines()
+    assert json.loads(lines[1]) == {"symbol": "AAPL", "last": 1.5, "x": "=1"}
+
+
 def test_the_key_may_stand_in_the_body(ask: Any, client: Client) -> None:
     key, client.key = client.key, None
     assert ask(api_key=key).status == 200

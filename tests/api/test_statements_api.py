@@ -425,7 +425,7 @@ def test_as_of_before_the_first_filing_is_not_covered(app: App, client: Client) 
         ("10-K", "2024-12-31"),
         ("10-K/A", "2024-12-31"),
     ]
-    assert answer.json["message"] == "No annual report filed by 2025-01-31 of Brook Lamps Inc. is held."
+    assert answer.json["message"] == "No annual report filed by 2025-01-31 of Brook Lamps Inc. is available."
 
 
 def test_a_form_selects_among_the_filings_of_a_period(app: App, client: Client) -> None:
@@ -506,7 +506,7 @@ def test_what_is_not_covered_is_said_with_what_is(app: App, client: Client) -> N
         ],
     }
     assert answer.json["message"] == (
-        "No quarterly report on form 10-Q for fiscal year 2021 of Brook Lamps Inc. is held."
+        "No quarterly report on form 10-Q for fiscal year 2021 of Brook Lamps Inc. is available."
     )
 
 

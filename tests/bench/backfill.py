@@ -31,20 +31,24 @@ EDGAR = Path(__file__).parents[3] / "shared/edgar"
 FIRST_YEAR = 2009
 
 
+def of_company(text: str, cik: int) -> bytes:
+    """A document with another company's number and accession numbers."""
+    text = re.sub(r'"cik": ?("?)[0-9]+', rf'"cik":\g<1>{cik}', text, count=1)
+    return re.sub(r'"[0-9]{10}(-[0-9]{2}-[0-9]{6}")', rf'"{cik:010}\1', text).encode()
+
+
 def companyfacts(edgar: Path, companies: int) -> Iterator[bytes]:
     """Documents whose filings are each company's own."""
     real = [file.read_text() for file in sorted((edgar / "companyfacts").glob("CIK*.json"))]
     for cik, text in zip(range(1, companies + 1), cycle(real)):
-        text = re.sub(r'"cik": ?[0-9]+', f'"cik":{cik}', text, count=1)
-        yield re.sub(r'"accn": ?"[0-9]{10}', f'"accn":"{cik:010}', text).encode()
+        yield of_company(text, cik)
 
 
 def submissions(edgar: Path, companies: int) -> Iterator[bytes]:
     """Lists of filings, under the numbers that companyfacts has them by."""
     real = [file.read_text() for file in sorted((edgar / "submissions").glob("CIK??????????.json"))]
     for cik, text in zip(range(1, companies + 1), cycle(real)):
-        text = re.sub(r'"cik": ?"?[0-9]+"?', f'"cik":"{cik}"', text, count=1)
-        yield re.sub(r'"[0-9]{10}(-[0-9]{2}-[0-9]{6}")', rf'"{cik:010}\1', text).encode()
+        yield of_company(text, cik)
 
 
 def quarters(edgar: Path, companies: int, count: int, folder: Path) -> Iterator[Path]:

@@ -225,6 +225,20 @@ def calls(ready: dict[str, Any], until: Callable[[], bool]) -> list[float]:
     return times
 
 
+def sending(name: str, connections: int, events: int) -> float:
+    """Seconds of a server's CPU for a message to one reader."""
+    with served(name, connections) as server:
+        readers = Readers(server.ready["port"], server.ready["paths"])
+        server.tell(1)
+        readers.wait(1)
+        before = server.cpu()
+        server.tell(events)
+        readers.wait(1 + events)
+        spent = server.cpu() - before
+        readers.close()
+    return spent / (events * connections)
+
+
 def measure(name: str, connections: int, events: int, seconds: float) -> None:
     """Print what there is to say of a server."""
     with served(name, connections) as server:

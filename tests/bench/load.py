@@ -29,7 +29,7 @@ CALLS = (
     ("/api/v1/xbrl/companies/AAPL/statements?period=Q&statement=income", 200),
     ("/api/v1/xbrl/timeseries?ticker=AAPL&metrics=revenue,net_income", 200),
     ("/api/v1/sec/filings?ticker=AAPL&limit=20", 200),
-    ("/api/v1/tickers/NFLX/overview", 200),
+    ("/api/v1/tickers/SNOW/overview", 200),
     ("/api/v1/tickers/autocomplete?q=AP", 200),
     ("/api/v1/policy", 200),
     ("/api/v1/account/limits", 200),

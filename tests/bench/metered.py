@@ -1,12 +1,12 @@
 """What a metered, limited, authenticated call costs beside stand-ins that do the same work (``standins.py``).
 
-    python -m tests.bench.metered [--seconds 3] [--rounds 6] [--connections 16] [--cores split|one] [--last FILE]
+    python -m tests.bench.metered [--seconds 3] [--rounds 6] [--connections 16] [--cores split|one] [--only KINDS]
 
 Needs ``wrk`` and ``taskset``; Flask and FastAPI take part where they are installed. The server runs on core 0, the
 client on core 1 or, with ``--cores one``, beside it. Every kind in turn, forth and back, several rounds; medians of
 requests a second, percentiles of the time of an answer, CPU time of the server a request, and the rate beside
 ``static`` in the same round, which alone means something on another machine. What moved by more than 8 % since the run
-in ``--last`` is marked, and this run written there. Steal is time that the host gave to others: with more than
+in ``--last FILE`` is marked, and this run written there. Steal is time that the host gave to others: with more than
 a few per cent of it measure again.
 """
 
@@ -222,8 +222,12 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=16)
     parser.add_argument("--cores", choices=("split", "one"), default="split")
     parser.add_argument("--last", type=Path, default=LAST)
+    parser.add_argument(
+        "--only", type=lambda text: text.split(","), help="these kinds, with commas; static is always one"
+    )
     args = parser.parse_args()
     kinds = dict.fromkeys((kind for kind in STANDINS if installed(kind)), "") | PATHS
+    kinds = {kind: path for kind, path in kinds.items() if not args.only or kind in ("static", *args.only)}
     runs: dict[str, list[Run]] = {name: [] for name in kinds}
     began = ticks()
     with serving(kinds, True) as servers:

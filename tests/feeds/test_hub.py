@@ -318,7 +318,7 @@ def test_the_limits_are_settings(make_app: Callable[..., App]) -> None:
     hub = Hub(app)
     open_(hub, mine, Reader())
     open_(hub, mine, Reader())
-    with pytest.raises(Refused, match="at once: 2"):
+    with pytest.raises(Refused, match="limit is 2"):
         open_(hub, mine, Reader())
 
 

@@ -92,7 +92,7 @@ def test_the_client_is_refused_with_the_code(modules: Path, service: Service) ->
     free = key(service.app, "free")
     with connect(service.url(token=free), proxy=None):
         assert read(modules, service, {"token": free}) == [
-            {"refused": 4429, "message": "Connections that the plan allows at once: 1."}
+            {"refused": 4429, "message": "The plan's connection limit is 1."}
         ]
     service.outwaited()
 

@@ -183,6 +183,8 @@ def test_leaving_a_namespace_makes_room(service: Service) -> None:
             assert reader.seqs(1) == [1]
 
 
+# A session by polling ends with the poll that is open.
+@pytest.mark.slow
 @transports
 def test_a_session_that_ended_leaves_nothing(service: Service, transports: list[str] | None) -> None:
     with client(service, MAIN, auth={"token": key(service.app)}, transports=transports):

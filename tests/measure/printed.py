@@ -8,6 +8,7 @@ with two lines that may be meant is left out.
 from __future__ import annotations
 
 import csv
+import hashlib
 import re
 import tomllib
 from collections import Counter
@@ -93,6 +94,8 @@ class PrintedScore:
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     stands: Counter[tuple[str, str]] = field(default_factory=Counter)
     misses: list[dict[str, Any]] = field(default_factory=list)
+    # By half of the companies.
+    halves: Counter[tuple[int, str]] = field(default_factory=Counter)
 
     def of(self, outcome: str) -> int:
         """How many comparisons had an outcome."""
@@ -140,12 +143,19 @@ def explained() -> dict[tuple[str, str], str]:
     return {(row["accession"], row["metric"]): row["why"] for row in rows}
 
 
-def compared(
-    tables: Mapping[str, Entry], books: Mapping[int, CompanyBook], score: PrintedScore | None = None
-) -> PrintedScore:
-    """Every line of a data set that a rule means against the figures of its company."""
-    score = score or PrintedScore()
-    filings = {row["adsh"]: row for row in rows_of(tables[SUB])}
+class PrintedFiling(NamedTuple):
+    """What a filing of a data set prints: lines by statement, and the pages that each tag stands on."""
+
+    accession: str
+    cik: int
+    name: str
+    statements: Mapping[str, Sequence[PrintedLine]]
+    pages: Mapping[str, list[str]]
+
+
+def filings(tables: Mapping[str, Entry]) -> Iterator[PrintedFiling]:
+    """Every filing of a data set, by accession number."""
+    known = {row["adsh"]: row for row in rows_of(tables[SUB])}
     values: dict[tuple[str, str], dict[tuple[str, int], Decimal]] = {}
     units: dict[tuple[str, str], set[str]] = {}
     for row in rows_of(tables[NUM]):
@@ -153,26 +163,39 @@ def compared(
             key = row["adsh"], row["tag"]
             values.setdefault(key, {})[row["ddate"], int(row["qtrs"])] = Decimal(row["value"])
             units.setdefault(key, set()).add(row["uom"])
-    pages: dict[str, list[dict[str, str]]] = {}
+    presented: dict[str, list[dict[str, str]]] = {}
     for row in rows_of(tables[PRE]):
-        pages.setdefault(row["adsh"], []).append(row)
-    for accession, of_filing in sorted(pages.items()):
-        held = books.get(int(filings[accession]["cik"]))
-        if held is None:
-            continue
+        presented.setdefault(row["adsh"], []).append(row)
+    for accession, of_filing in sorted(presented.items()):
         of_filing.sort(key=lambda row: (int(row["report"]), int(row["line"])))
-        pages_of: dict[str, list[str]] = {}
+        pages: dict[str, list[str]] = {}
         statements: dict[str, list[PrintedLine]] = {}
         for row in of_filing:
             key = accession, row["tag"]
             if row["inpth"] == "1":
-                pages_of.setdefault(row["tag"], []).append(f"{row['stmt']} in brackets")
+                pages.setdefault(row["tag"], []).append(f"{row['stmt']} in brackets")
                 continue
             # A line of the metric's own statement is told before another page that repeats it.
-            pages_of.setdefault(row["tag"], []).append(row["stmt"])
+            pages.setdefault(row["tag"], []).append(row["stmt"])
             one = PrintedLine(row["tag"], row["plabel"], values.get(key, {}), _unit(values, units, key))
             statements.setdefault(row["stmt"], []).append(one)
-        _Filing(accession, filings[accession]["name"], held, pages_of, score).judge(statements)
+        yield PrintedFiling(accession, int(known[accession]["cik"]), known[accession]["name"], statements, pages)
+
+
+def half_of(cik: int) -> int:
+    """Which of two halves a company is in, by its number alone: what is found in one is measured on the other."""
+    return hashlib.sha256(str(cik).encode()).digest()[0] % 2
+
+
+def compared(
+    tables: Mapping[str, Entry], books: Mapping[int, CompanyBook], score: PrintedScore | None = None
+) -> PrintedScore:
+    """Every line of a data set that a rule means against the figures of its company."""
+    score = score or PrintedScore()
+    for one in filings(tables):
+        held = books.get(one.cik)
+        if held is not None:
+            _Filing(one, held, score).judge(one.statements)
     return score
 
 
@@ -190,12 +213,11 @@ def _unit(
 
 
 class _Filing:
-    def __init__(
-        self, accession: str, name: str, held: CompanyBook, pages: Mapping[str, list[str]], score: PrintedScore
-    ) -> None:
-        self._of = accession, name
+    def __init__(self, filing: PrintedFiling, held: CompanyBook, score: PrintedScore) -> None:
+        self._of = filing.accession, filing.name
+        self._half = half_of(filing.cik)
         self._held = held
-        self._pages = pages
+        self._pages = filing.pages
         self._score = score
         self._rows = list(self._served())
 
@@ -241,6 +263,7 @@ class _Filing:
             alike = cell.value == value or (metric.outlay and cell.value == -value)
             outcome = "same" if alike else "differs"
         self._score.counts[rule.metric, industry, outcome] += 1
+        self._score.halves[self._half, outcome] += 1
         if outcome != "same":
             self._score.misses.append(
                 {
@@ -272,6 +295,11 @@ def lines(score: PrintedScore) -> list[str]:
         text.append(f"{metric:32} {sums[0]:>6} {sums[1]:>7} {sums[2]:>5}   {parts}")
     total = sum(score.counts.values())
     text.append(f"{'total':32} {score.of('same'):>6} {score.of('differs'):>7} {score.of('hole'):>5}   of {total}")
+    for half in (0, 1):
+        same, differs, holes = (score.halves[half, outcome] for outcome in OUTCOMES)
+        text.append(
+            f"{f'half {half} of the companies':32} {same:>6} {differs:>7} {holes:>5}   of {same + differs + holes}"
+        )
     text += ["", "where the chosen tags stand"]
     for metric in dict.fromkeys(rule.metric for rule in RULES):
         where = {place: count for (key, place), count in sorted(score.stands.items()) if key == metric}

@@ -218,7 +218,7 @@ def test_locking_ends_sessions_and_key_and_opens_again(app: App, admin: Admin, a
 
 def test_nobody_locks_the_own_account(app: App, admin: Admin) -> None:
     answer = admin.acts(page_of(app, ADMIN), "lock")
-    assert (answer.status, said(answer)) == (409, "Nobody locks the own account: no page would open it again.")
+    assert (answer.status, said(answer)) == (409, "You cannot lock your own account: no page could unlock it again.")
     assert admin.get("/admin").status == 200
 
 
@@ -301,7 +301,7 @@ def test_a_form_that_is_sent_again_is_not_done_again(app: App, admin: Admin) -> 
     form = {**admin.form(page_of(app), "credit"), "amount": "5.00", "password": PASSWORD}
     first, again = (admin.send("/admin/do/credit", **form) for _ in range(2))
     assert (first.status, again.status) == (303, 409)
-    assert said(again) == "This form was sent before, and what it asks for was done."
+    assert said(again) == "This form was already sent and its action was carried out."
     assert account(app)["credit_balance"] == 5.0
     assert len(log(app)) == 2
 
@@ -364,7 +364,7 @@ def test_documents_that_did_not_come_say_why_and_are_asked_for_again(app: App, a
     assert [accession, "4", "0000320193", "given_up", "0", "answered with <an> error page"] == rows_of(body)[-1][:6]
     assert admin.acts("/admin/intake", "retry", accession=accession).status == 303
     again = admin.send("/admin/do/retry", form_token=admin.token, once="2", accession=accession)
-    assert (again.status, said(again)) == (409, "There is nothing to ask for again.")
+    assert (again.status, said(again)) == (409, "There is nothing to retry.")
     assert log(app)[1:] == [(ADMIN, "retry", None, accession, HERE)]
 
 
@@ -437,7 +437,7 @@ def test_an_action_that_fails_leaves_no_line_and_a_line_that_fails_no_action(app
     with pytest.raises(ApiError):
         sessions.set_password(app, users.id_of(app, EMAIL), "short", now, By(None, "/"))
     users.add_credit(app, EMAIL, 100, now, By(None, "/", once="1"))
-    with pytest.raises(ApiError, match="sent before"):
+    with pytest.raises(ApiError, match="already sent"):
         users.add_credit(app, EMAIL, 100, now, By(None, "/", once="1"))
     assert (len(log(app)), account(app)["credit_balance"]) == (2, 1.0)
 

@@ -171,7 +171,7 @@ def test_an_ingest_killed_at_any_moment_keeps_whole_filings_and_can_be_repeated(
             assert everything(data_dir) == expected, moment
             life += 1
             data_dir = tmp_path / str(life)
-    assert cut_off >= KILLS // 2, f"most kills came too late to show anything: {cut_off}"
+    assert cut_off >= KILLS // 4, f"the kills came too late to show anything: {cut_off}"
     again = finapi("ingest", folder, "--json", "--data-dir", data_dir)
     assert again.status == 0
     assert again.json["counts"]["ingested"] + again.json["counts"]["unchanged"] == 5 * FILINGS

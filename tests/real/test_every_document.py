@@ -47,10 +47,7 @@ OTHERWISE = {
     "ownership/form4_0000927066_berkshire_davita_20260501_0001193125-26-207021.xml": ("ingested", UNDATED),
     "ownership/form4_0000933972_374water_20250430.xml": ("ingested", UNDATED),
     "ownership/form4_0001640147_scarpelli_20221213.xml": ("ingested", UNDATED),
-    "thirteenf/abacus_0001978011_primary_doc.xml": (
-        "refused",
-        "is the cover of a 13F-HR without its table of 92 entries",
-    ),
+    "thirteenf/abacus_0001978011_primary_doc.xml": ("refused", "is a 13F-HR cover without its table of 92 entries"),
     "thirteenf/brk_2026q1_0001193125-26-226661_index.json": (
         "skipped",
         "says nothing that the filing's own documents do not say",

@@ -26,6 +26,7 @@ MOST = 200 * bench.SECURITIES
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_first_pages_and_ingest_at_half_a_million_holdings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = itertools.count()
     connect = db.connect

@@ -83,9 +83,33 @@ def test_the_typescript_sdk_speaks_over_both_transports(asked: dict[str, Any], m
     assert [json.loads(line) for line in done.stdout.splitlines()] == [TOLD, TOLD]
 
 
+def inspected(modules: Path, *words: str) -> Any:
+    """What the inspector's command line is told."""
+    done = run(["npx", "mcp-inspector", "--cli", *words], modules)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+FIND = ("--method", "tools/call", "--tool-name", "find_company", "--tool-arg", "query=apple")
+
+
 def test_the_inspector_calls_a_tool(asked: dict[str, Any], modules: Path) -> None:
     settings = [word for name, value in asked["env"].items() for word in ("-e", f"{name}={value}")]
-    words = ["npx", "mcp-inspector", "--cli", *settings, *asked["command"], "--method", "tools/call"]
-    done = run([*words, "--tool-name", "find_company", "--tool-arg", "query=apple"], modules)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["structuredContent"]["data"] == TOLD["found"]
+    assert inspected(modules, *settings, *asked["command"], *FIND)["structuredContent"]["data"] == TOLD["found"]
+
+
+def test_the_inspector_asks_over_http(asked: dict[str, Any], modules: Path) -> None:
+    # The inspector that runs on node 20 sends no headers of one's own.
+    there = (f"{asked['url']}?apiKey={asked['env']['FINAPI_API_KEY']}", "--transport", "http")
+    assert [one["name"] for one in inspected(modules, *there, "--method", "tools/list")["tools"]] == [*tools()]
+    assert inspected(modules, *there, *FIND)["structuredContent"]["data"] == TOLD["found"]
+    assert len(inspected(modules, *there, "--method", "resources/list")["resources"]) == TOLD["resources"]
+    (read,) = inspected(modules, *there, "--method", "resources/read", "--uri", "finapi://coverage")["contents"]
+    assert json.loads(read["text"])["data"]["counts"]["companies"] > 0
+    prompt = ("--method", "prompts/get", "--prompt-name", "analyse_company", "--prompt-args", "ticker=AAPL")
+    assert inspected(modules, *there, *prompt)["messages"][0]["content"]["text"].startswith(TOLD["prompt"])
+    done = run(
+        ["npx", "mcp-inspector", "--cli", asked["url"], "--transport", "http", "--method", "tools/list"], modules
+    )
+    assert done.returncode == 1
+    assert "A valid API key is needed" in done.stderr

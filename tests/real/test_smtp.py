@@ -192,7 +192,7 @@ def test_a_login_without_tls_stays_on_this_machine(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr("finapi.net.smtp._is_loopback", lambda conversation: False)
         error = refusal(port, login=LOGIN, query="?starttls=offered")
         assert (str(error), error.permanent, len(door.tried)) == (
-            "the server offers no TLS, and a login is not sent without",
+            "the server offers no TLS, and a login is never sent without it",
             False,
             1,
         )
@@ -491,7 +491,7 @@ def test_answers_smuggled_in_before_tls_are_forgotten(certificates: Certificates
     letter = Letter("j\u00f6rg@example.com", "Hello", "t\n", "<p>\n")
     with misbehaving(script) as port:
         error = refusal(port, context=certificates.client, letter=letter)
-    assert str(error) == "the server takes no address outside ASCII (SMTPUTF8)"
+    assert str(error) == "the server does not accept non-ASCII addresses (SMTPUTF8)"
 
 
 def test_a_server_that_never_stops_answering_fills_no_memory() -> None:
@@ -519,7 +519,7 @@ def test_a_server_of_before_smtputf8_is_not_given_an_international_address() -> 
     for answers in ((GREETING, EHLO), (GREETING, b"502 no\r\n", OK)):
         with misbehaving(answering(*answers)) as port:
             error = refusal(port, letter=letter)
-        assert str(error) == "the server takes no address outside ASCII (SMTPUTF8)"
+        assert str(error) == "the server does not accept non-ASCII addresses (SMTPUTF8)"
         assert error.permanent
 
 

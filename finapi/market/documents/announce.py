@@ -1,4 +1,4 @@
-"""What feeds and webhooks are told when something is stored for the first time, in the transaction that stores it.
+"""What feeds and webhooks are to be told when something is stored for the first time: rows of the outbox beside it.
 
 The functions take values and look up the rest in the rows just stored, so that whoever stores something needs
 to know of its accession number only. Call them after the rows are written, once for what is new.
@@ -19,8 +19,10 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from finapi.core.clock import iso
-from finapi.delivery import events, sniper, webhooks
+from finapi.delivery import outbox
 from finapi.delivery.events import About
+from finapi.delivery.sniper import FilingHit
+from finapi.delivery.webhooks import WebhookEvent
 from finapi.edgar.forms import FormFamily
 from finapi.market.documents import filing_rows
 from finapi.market.documents.filing_rows import FilingRow
@@ -50,7 +52,7 @@ def filing(tx: Transaction, now: datetime, *, accession: str, listed: bool = Fal
         return False
     shown = filing_rows.rows(tx, [accession])[0]
     about, occurred_at = _about(tx, accession, shown["form_type"]), _occurred_at(now, shown)
-    events.record(tx, "new_filing", now=now, occurred_at=occurred_at, about=about, data=shown)
+    outbox.event(tx, now, accession, "new_filing", occurred_at=occurred_at, about=about, data=shown)
     if not undated:
         _hit(tx, now, shown, about)
     return True
@@ -70,17 +72,16 @@ def dated(tx: Transaction, now: datetime, *, accession: str) -> None:
 def _hit(tx: Transaction, now: datetime, shown: FilingRow, about: About) -> None:
     form, ciks = shown["form_type"], tuple(int(cik) for cik in about.ciks)
     if form is not None:
-        filing = sniper.FilingHit(
-            shown["accession_number"], ciks, form, _occurred_at(now, shown), shown["primary_link"]
-        )
-        sniper.hit(tx, now, filing)
+        number, link = shown["accession_number"], shown["primary_link"]
+        outbox.hit(tx, now, FilingHit(number, ciks, form, _occurred_at(now, shown), link))
 
 
 def data_ready(tx: Transaction, now: datetime, *, accession: str) -> None:
     """Announce that the XBRL figures of a filing can be asked for (``data_ready``)."""
     report = tx.one("latest_report_of", accession=accession)
     if report is not None:
-        _of_filing(tx, "data_ready", now, accession, dict(report))
+        told = {**report}
+        _of_filing(tx, "data_ready", now, accession, told, documents=told.pop("sha256"))
 
 
 def restatement(tx: Transaction, now: datetime, *, accession: str, changes: Sequence[Mapping[str, Any]]) -> None:
@@ -96,14 +97,17 @@ def restatement(tx: Transaction, now: datetime, *, accession: str, changes: Sequ
         _of_filing(tx, "restatement_detected", now, accession, {"change_count": len(real), "changes": listed})
 
 
-def _of_filing(tx: Transaction, type: str, now: datetime, accession: str, more: Mapping[str, Any]) -> None:
+def _of_filing(
+    tx: Transaction, type: str, now: datetime, accession: str, more: Mapping[str, Any], documents: bytes = b""
+) -> None:
     """Record an event about a filing's figures: which filing it is, and ``more``; nothing until its number is known."""
     if accession.startswith(UNFILED):
         return
     shown: Mapping[str, Any] = dict(filing_rows.rows(tx, [accession])[0])
     data = {**{name: shown[name] for name in FILING_MEMBERS}, **more}
     about = _about(tx, accession, data["form_type"])
-    events.record(tx, type, now=now, occurred_at=_occurred_at(now, shown), about=about, data=data)
+    occurred_at = _occurred_at(now, shown)
+    outbox.event(tx, now, accession, type, occurred_at=occurred_at, about=about, data=data, documents=documents)
 
 
 class News(NamedTuple):
@@ -122,10 +126,10 @@ def inside(tx: Transaction, now: datetime, form: FormFamily, accession: str, new
     shown = filing_rows.rows(tx, [accession])[0]
     about, occurred_at = _about(tx, accession, shown["form_type"]), _occurred_at(now, shown)
     for one in news:
-        events.record(tx, form.events[0], now=now, occurred_at=occurred_at, about=about, data=one.data)
+        outbox.event(tx, now, accession, form.events[0], occurred_at=occurred_at, about=about, data=one.data)
         if form.topic is not None:
             payload = {**one.payload, "accession_number": accession, "filed_at": _filed_at(shown)}
-            webhooks.publish(tx, now, webhooks.WebhookEvent(form.topic, occurred_at, one.subject, payload))
+            outbox.webhook(tx, now, accession, WebhookEvent(form.topic, occurred_at, one.subject, payload))
 
 
 def is_recent(now: datetime, filed_at: str | None, accepted_at: str | None = None) -> bool:

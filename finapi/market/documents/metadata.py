@@ -16,7 +16,9 @@ ROUNDED, DOCUMENT, INDEX, SUBMISSIONS, OPERATOR, HEADER = 0, 1, 2, 3, 4, 5
 
 # Whose filing it is, of its parties: the one with the lowest rank, then the lowest CIK. Headers name roles;
 # lists name companies only, and a document may name whom it likes.
-RANKS = {"issuer": 0, "subject": 1, "filer": 2, "filed_by": 6, "reporting_owner": 7}
+RANKS = {
+    "issuer": 0, "subject": 1, "filer": 2, "depositor": 3, "securitizer": 5, "filed_by": 6, "reporting_owner": 7,
+}  # fmt: skip
 OTHER_ROLE, LISTED, CLAIMED = 4, 12, 20
 
 # In the order of the digits of filings.evidence; the first is the form's.

@@ -61,7 +61,7 @@ def load(app: App, data: bytes, file: str) -> int:
                     for kind in family.arrivals:
                         heartbeats.arrived(tx, kind, now)
         except (Refused, ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
-            raise ParseError(file, f"line {number}", f"is not of a pack: {type(error).__name__}") from None
+            raise ParseError(file, f"line {number}", f"is not a pack line: {type(error).__name__}") from None
     return stored
 
 
@@ -98,5 +98,5 @@ def _unpacked(data: bytes, file: str) -> list[bytes]:
     except zlib.error as error:
         raise ParseError(file, "", f"cannot be unpacked: {error}") from None
     if not unpacker.eof:
-        raise ParseError(file, "", "is cut short or unpacks to too much")
+        raise ParseError(file, "", "is truncated or unpacks to too much data")
     return text.splitlines()

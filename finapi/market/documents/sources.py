@@ -322,7 +322,7 @@ def _opened_member(archive: zipfile.ZipFile, path: str, info: zipfile.ZipInfo) -
             raise ParseError(path, "", "is encrypted")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             # zipfile unpacks bzip2 and lzma without a bound, whatever is asked of it.
-            raise ParseError(path, "", "is compressed in another way than zip files of the SEC are")
+            raise ParseError(path, "", "uses a compression method that the SEC's zip files do not")
         try:
             with archive.open(info) as stream:
                 yield stream

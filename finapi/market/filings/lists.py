@@ -33,6 +33,8 @@ _ROLES = {
     "Subject": "subject",
     "Filer": "filer",
     "Filed by": "filed_by",
+    "Depositor": "depositor",
+    "Securitizer": "securitizer",
     "Reporting": "reporting_owner",
 }
 

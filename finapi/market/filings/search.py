@@ -6,20 +6,24 @@ order of days and accession numbers: a page costs its rows, whatever else is sto
 
 from __future__ import annotations
 
+import fnmatch
 import heapq
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from itertools import groupby, islice
 from typing import Any, NamedTuple, TypedDict
 
+from finapi.core import guesses as guesses_of
 from finapi.core.records import Date, Time, made
 from finapi.market.documents import metadata
 from finapi.store.db import Row, Transaction
 
 # Totals are exact up to here where they must be counted row by row.
 MOST_COUNTED = 20_000
+MOST_FORMS = 60  # that one question names, each of which is a walk of its own
 SKIPPED_AT_ONCE = 10_000  # rows that are passed over in one step
 
 
@@ -161,6 +165,24 @@ def forms(tx: Transaction, text: str | None) -> list[Form]:
         wanted = text.casefold()
         found = [one for one in found if wanted in f"{one['form_type']} {one['description'] or ''}".casefold()]
     return sorted(found, key=lambda one: (-one["filing_count"], one["form_type"]))
+
+
+def forms_named(tx: Transaction, words: Sequence[str]) -> tuple[str, ...]:
+    """The forms that words name, with ``*`` for any letters; ValueError for a word that names none, or too many."""
+    if not words:
+        return ()
+    known = {row["form"] for row in tx.all("form_counts")} | descriptions().keys()
+    found: dict[str, None] = {}
+    for word in words:
+        wanted = word.upper()
+        fits = sorted(fnmatch.filter(known, wanted.replace("[", "[[]"))) if "*" in wanted else [wanted]
+        if not fits or (fits == [wanted] and wanted not in known and root(wanted) not in known):
+            guesses = guesses_of.nearest(wanted, sorted(known))
+            raise ValueError(f"{word[:40]!r} is no form that is held{guesses_of.did_you_mean(guesses)}")
+        found.update(dict.fromkeys(fits))
+    if len(found) > MOST_FORMS:
+        raise ValueError(f"they name {len(found)} forms, more than {MOST_FORMS}.")
+    return tuple(found)
 
 
 def form(tx: Transaction, name: str) -> Form | None:

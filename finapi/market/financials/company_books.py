@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 
+from finapi import __version__
 from finapi.core import days
-from finapi.market.financials import fact_book, metrics, periods
+from finapi.market.financials import fact_book, kept_books, metrics, periods
 from finapi.market.financials.faces import KINDS, Faces
 from finapi.market.financials.fact_book import FactBook, SourceFiling
 from finapi.market.financials.figures import FigureResolver
@@ -44,7 +48,7 @@ class CompanyBook:
 
     def __len__(self) -> int:
         """How many facts it holds; what it weighs in a cache."""
-        return 1 + sum(len(vintages) for by_key in self.book.vintages.values() for vintages in by_key.values())
+        return 1 + self.book.facts
 
     @property
     def empty(self) -> bool:
@@ -57,23 +61,51 @@ class CompanyBook:
         return any(one.unit == currency for by_key in by_keys for found in by_key.values() for one in found)
 
 
-def read(tx: Transaction, cik: int, as_of: str | None = None, currency: str | None = None) -> CompanyBook:
-    """The book of a company from what was filed up to ``as_of`` (ISO date; None: everything)."""
-    mapping = metrics.mapping()
+@cache
+def rules() -> str:
+    """What figures are made by, in short: this version, its catalogues and modules."""
+    digest = hashlib.sha256(__version__.encode())
+    for file in sorted(resources.files(__package__).iterdir(), key=lambda file: file.name):
+        if file.name.endswith((".py", ".toml")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def at_hand(tx: Transaction, cik: int, as_of: str | None = None, currency: str | None = None) -> CompanyBook:
+    """What :func:`read` gives, out of the row that is kept where nothing is asked but the company."""
+    kept = tx.value("kept_book", cik=cik, rules=rules()) if as_of is currency is None else None
+    return read(tx, cik, as_of, currency) if kept is None else _ready(*kept_books.read(kept), metrics.mapping())
+
+
+def read(
+    tx: Transaction,
+    cik: int,
+    as_of: str | None = None,
+    currency: str | None = None,
+    mapping: metrics.MetricMapping | None = None,
+) -> CompanyBook:
+    """The book of a company from what was filed up to ``as_of`` (ISO date; None: everything), by a mapping (None: that
+    in force)."""
+    mapping = mapping or metrics.mapping()
     filings, sets = filings_of(tx, cik, as_of)
     faces = Faces(map(tuple, tx.all("book_faces", sets=json.dumps(sets), kinds=json.dumps(KINDS))), mapping)
     concepts = _concepts(tx, filings, sets, mapping, faces.meant())
     rows = tx.all("book_facts", sets=json.dumps(sets), concepts=json.dumps(concepts))
     company = tx.one("book_company", cik=cik)
     sic, year_end = (company["sic"], company["fiscal_year_end"]) if company else (None, None)
-    return made(fact_book.write(filings, rows, mapping, currency, faces), sic, year_end)
+    return made(fact_book.write(filings, rows, mapping, currency, faces), sic, year_end, mapping)
 
 
-def made(book: FactBook, sic: int | None, year_end: str | None) -> CompanyBook:
+def made(
+    book: FactBook, sic: int | None, year_end: str | None, mapping: metrics.MetricMapping | None = None
+) -> CompanyBook:
     """A book with its calendar and industry, ready to be asked."""
-    mapping = metrics.mapping()
+    mapping = mapping or metrics.mapping()
     calendar = periods.calendar(book, mapping, year_end, retailer=sic in RETAIL)
-    industry = industry_of(sic, book)
+    return _ready(book, calendar, industry_of(sic, book), mapping)
+
+
+def _ready(book: FactBook, calendar: Calendar, industry: str, mapping: metrics.MetricMapping) -> CompanyBook:
     resolvers = {basis: FigureResolver(book, calendar, mapping, industry, basis) for basis in ("latest", "original")}
     return CompanyBook(book, calendar, industry, resolvers)
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Annotated, Any, TypedDict
 
 from finapi.core.records import OneOf, members
-from finapi.market.financials import metrics, ratios, reasons, templates
+from finapi.market.financials import metrics, ratios, reasons, rule_words, templates
 
 KINDS = ("primitive", "derived", "ratio", "template_slot", "reason")
 STATEMENTS = (*metrics.STATEMENTS, "analytic", "derived", "other")
@@ -27,7 +27,7 @@ _AGGREGATION = {
 
 
 class DictionaryEntry(TypedDict):
-    """What a key means; texts are empty where there is nothing to say."""
+    """What a key means; texts are empty where there is nothing to say. ``rules`` say in words how it is found."""
 
     key: str
     label: str
@@ -40,6 +40,7 @@ class DictionaryEntry(TypedDict):
     category: str
     parameters: list[str]
     coverage: str
+    rules: list[str]
 
 
 def entries(kind: str | None = None, statement: str | None = None, key: str | None = None) -> list[DictionaryEntry]:
@@ -66,7 +67,7 @@ def every() -> tuple[DictionaryEntry, ...]:
 def _entry(key: str, label: str, kind: str, statement: str, definition: str, **more: str) -> DictionaryEntry:
     made: Any = dict.fromkeys(members(DictionaryEntry), "")
     made |= {"key": key, "label": label, "kind": kind, "statement": statement, "definition": definition}
-    made |= {"parameters": [], "coverage": "all industries"} | more
+    made |= {"parameters": [], "coverage": "all industries", "rules": []} | more
     return made  # type: ignore[no-any-return]
 
 
@@ -74,7 +75,7 @@ def _primitives() -> Iterator[DictionaryEntry]:
     for one in metrics.mapping().metrics.values():
         fitting = [industry for industry in metrics.INDUSTRIES if one.applies_to(industry)]
         all_of_them = len(fitting) == len(metrics.INDUSTRIES)
-        yield _entry(
+        entry = _entry(
             one.key,
             one.label,
             "primitive",
@@ -85,6 +86,7 @@ def _primitives() -> Iterator[DictionaryEntry]:
             formula=" ; ".join(rule.text for rule in one.rules["commercial"]),
             coverage="all industries" if all_of_them else ", ".join(fitting),
         )
+        yield {**entry, "rules": rule_words.of(one)}
 
 
 def _derived() -> Iterator[DictionaryEntry]:

@@ -6,11 +6,13 @@ What stands in brackets, and what a cash flow statement tells below its closing 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
+from finapi.edgar.xbrl_names import is_extension
 from finapi.market.financials.metrics import MOST_PARTS, NO_PRIORITY, Metric, MetricMapping
 
 # The statements whose lines a metric may stand on, by the kinds that sections have.
@@ -30,18 +32,38 @@ _BRACKETS = re.compile(rf"\((?!(?:{_SIGNS})\))[^()]*\)|\[[^\[\]]*\]", re.IGNOREC
 _POSSESSIVE = re.compile(r"['\u2019]s\b|[^a-z0-9]+")
 # A label that says itself that the line is current.
 _CURRENT = re.compile(r"\b(short term|current)\b")
+# One that says that not all liabilities are in it.
+_PARTIAL = re.compile(r"\b(long term|non ?current|other)\b")
 _CLOSING = re.compile(r"(^(at )?|cash.*\b)end( of|$)")
 
-# Where a line of a balance sheet stands: before the total that closes its part.
-_PARTS = (
-    ("us-gaap:AssetsCurrent", "current_assets"),
-    ("us-gaap:Assets", "assets"),
-    ("us-gaap:LiabilitiesCurrent", "current_liabilities"),
-)
+# Where a line of a balance sheet stands: before the total that closes its part. IFRS filers may begin with what is not
+# current, and have equity before liabilities.
+_PARTS = {
+    "us-gaap:AssetsCurrent": "current_assets",
+    "us-gaap:Assets": "assets",
+    "us-gaap:LiabilitiesCurrent": "current_liabilities",
+    "ifrs-full:CurrentAssets": "current_assets",
+    "ifrs-full:NoncurrentAssets": "assets",
+    "ifrs-full:Assets": "assets",
+    "ifrs-full:Equity": "equity",
+    "ifrs-full:NoncurrentLiabilities": "liabilities",
+    "ifrs-full:CurrentLiabilities": "current_liabilities",
+}
 
+
+# What stands between the liabilities and the equity, and the metrics whose lines are no part of it.
+MEZZANINE, MINORITY, EQUITY, LIABILITIES = "temporary_equity", "minority_interest", "total_equity", "total_liabilities"
+MOST_BETWEEN = 8  # lines of a balance sheet below its liabilities and before equity
 
 # Of how many lines a sum may be made.
 SUMMED = range(2, MOST_PARTS + 1)
+# A label that says what its line leaves out, and the lines that it then means.
+_WITHOUT = re.compile(
+    r"\b(exclu\w*|shown|listed|stated) (of|below|separately|items)|\bexclud|items below", re.IGNORECASE
+)
+_WEAR = re.compile(r"(depreciation|amortization|depletion).*")
+# Costs stand above these lines of an income statement.
+_RESULTS = ("gross_profit", "operating_income", "pretax_income")
 
 
 class FaceLine(NamedTuple):
@@ -63,6 +85,20 @@ class Placed(NamedTuple):
     sign: int
 
 
+class Apart(NamedTuple):
+    """A line that belongs beside a metric: with the totals it is ``inside``, the lines that say that they are without
+    it (``but``; empty: it is in no other line), and the periods for which it has a value."""
+
+    concept: str
+    text: str
+    inside: frozenset[str]
+    but: frozenset[str]
+    keys: frozenset[tuple[int, int]]
+
+
+# The values of the concepts of a filing by day and length.
+Values = Mapping[tuple[int, str], Mapping[tuple[int, int], str]]
+
 # Place, section, kind, concept, label and balance, in the order of the pages.
 FaceRow = tuple[int, int, str, str, str | None, str | None]
 
@@ -83,36 +119,71 @@ class Faces:
             shown.update(line.concept for line in lines)
 
     def meant(self) -> set[str]:
-        """Every concept of a line whose label may mean a metric."""
-        return {line.concept for page in self._pages.values() for line in page if _meanings(self._mapping, line.label)}
+        """Every concept of a line whose label may mean a metric, or that stands between liabilities and equity."""
+        pages = self._pages.values()
+        means = {line.concept for page in pages for line in page if _meanings(self._mapping, line.label)}
+        return means | {line.concept for page in pages for line in self._sides(page)[2]}
 
-    def chosen(self, kinds: Mapping[tuple[int, str], str]) -> Iterator[tuple[int, Metric, Placed | list[FaceLine]]]:
+    def chosen(
+        self, kinds: Mapping[tuple[int, str], str], values: Values
+    ) -> Iterator[tuple[int, Metric, Placed | list[FaceLine]]]:
         """Of each filing and metric the line that means it and is under no tag of it, or the lines that may mean it
         where none is clear. ``kinds`` holds the kind of unit of the facts of a place and concept."""
         for (place, statement), page in self._pages.items():
             found: dict[str, list[FaceLine]] = {}
+            closing = {} if statement != "balance_sheet" else self._closing(place, page, values)
+            yield from ((place, self._mapping.metrics[key], one) for key, one in closing.items())
             for line in page:
                 for key in _meanings(self._mapping, line.label) if (place, line.concept) in kinds else ():
                     metric = self._mapping.metrics[key]
                     fits = metric.statement == statement and metric.units == kinds[place, line.concept]
                     if fits and (metric.within in ("", line.part) or _CURRENT.search(line.label)):
                         found.setdefault(key, []).append(line)
-            for key, lines in found.items():
+            for key, lines in ((key, lines) for key, lines in found.items() if key not in closing):
                 metric = self._mapping.metrics[key]
                 shown = self.concepts[place][statement]
                 mapped = {one for one in shown if (place, one) in kinds and self._is_mapped(metric, one)}
-                one = self._placed(metric, lines, page, mapped)
+                paid = (line.concept for line in lines if metric.outlay and not is_extension(line.concept))
+                turned = {one for one in paid if any(Decimal(of) < 0 for of in values.get((place, one), {}).values())}
+                one = self._placed(metric, lines, page, mapped, turned)
                 if one is not None:
                     yield place, metric, one
 
+    def apart(self, values: Values) -> Iterator[tuple[int, str, list[Apart]]]:
+        """Of each filing and metric the lines that belong beside the one that means it."""
+        for (place, statement), page in self._pages.items():
+            for metric in self._mapping.metrics.values():
+                if metric.apart is not None and metric.statement == statement:
+                    found = list(self._apart(metric, place, page, values))
+                    if found:
+                        yield place, metric.key, found
+
+    def _apart(self, metric: Metric, place: int, page: Sequence[FaceLine], values: Values) -> Iterator[Apart]:
+        results = [self._mapping.metrics[key] for key in _RESULTS if metric.statement == "income_statement"]
+        until = (at for at, line in enumerate(page) if any(one.means(line.label) for one in results))
+        told = [line for line in page[: next(until, len(page))] if (place, line.concept) in values]
+        without = frozenset(line.concept for line in told if results and _WITHOUT.search(line.text))
+        for at, line in enumerate(told):
+            belongs = metric.apart is not None and metric.apart.fullmatch(line.label) and not line.part
+            wear = without and _WEAR.fullmatch(line.label)
+            of = values[place, line.concept]
+            keys = frozenset(key for key, value in of.items() if Decimal(value))
+            if keys and line.balance in (None, metric.balance) and (belongs or wear):
+                ends = [end for end in range(at + 1, len(told)) if _totals(metric, place, told[: end + 1], at, values)]
+                inside = (told[end].concept for end in ends)
+                yield Apart(line.concept, line.text, frozenset(inside), frozenset() if belongs else without, keys)
+
     def _placed(
-        self, metric: Metric, lines: list[FaceLine], page: list[FaceLine], mapped: set[str]
+        self, metric: Metric, lines: list[FaceLine], page: list[FaceLine], mapped: set[str], turned: set[str]
     ) -> Placed | list[FaceLine] | None:
         sure = [line for line in lines if metric.surely is not None and metric.surely.fullmatch(line.label)]
         exact = sure or [line for line in lines if metric.means(line.label)]
-        if not exact and metric.parts is not None:
-            parts = {line.concept: line for line in lines if metric.parts.fullmatch(line.label)}
-            if len(parts) in SUMMED and mapped <= parts.keys() and len({one.balance for one in parts.values()}) == 1:
+        parts = {
+            line.concept: line for line in lines if metric.parts is not None and metric.parts.fullmatch(line.label)
+        }
+        if parts and not sure and {line.concept for line in exact} <= parts.keys():
+            balances = {one.balance for one in parts.values()} - {None}
+            if len(parts) in SUMMED and mapped <= parts.keys() and len(balances) < 2 and not parts.keys() & turned:
                 return Placed(tuple(parts), 1)
         if mapped and min(mapped, key=lambda one: self._order(metric, one)) in {line.concept for line in exact}:
             return None
@@ -125,6 +196,59 @@ class Faces:
         other = None not in (one.balance, metric.balance) and one.balance != metric.balance
         return Placed((one.concept,), -1 if other else 1)
 
+    def _sides(self, page: Sequence[FaceLine]) -> tuple[str, FaceLine | None, Sequence[FaceLine], str]:
+        """Of a balance sheet the concept of its assets, the line of its liabilities, the lines between that and equity,
+        and the concept of equity; nothing of one that does not total its liabilities."""
+        at = {self._mapping.concept(line.concept): place for place, line in reversed(list(enumerate(page)))}
+        liabilities, assets = at.get("us-gaap:Liabilities"), at.get("us-gaap:Assets")
+        metric, below = self._mapping.metrics[EQUITY], page[len(page) if liabilities is None else liabilities + 1 :]
+        totals = [line.concept for line in below if self._is_mapped(metric, line.concept)]
+        if liabilities is None or assets is None or not totals:
+            return "", None, (), ""
+        equity = min(totals, key=lambda one: self._order(metric, one))
+        first = next(place for place, line in enumerate(below) if line.concept in totals)
+        return page[assets].concept, page[liabilities], below[: min(first, MOST_BETWEEN)], equity
+
+    def _closing(self, place: int, page: Sequence[FaceLine], values: Values) -> dict[str, Placed]:
+        """The lines that follow the liabilities and close the gap to assets less equity, on every day that has all
+        three: the mezzanine. Where the total of liabilities is said to be of the long-term ones, the current ones
+        before it belong to them."""
+        assets, liabilities, between, equity = self._sides(page)
+        if liabilities is None:
+            return {}
+
+        def of(concept: str) -> list[Decimal]:
+            return [Decimal(values.get((place, concept), {}).get(day, "0")) for day in days]
+
+        known = [set(values.get((place, one), ())) for one in (assets, liabilities.concept, equity)]
+        days = sorted(set.intersection(*known))
+        told = [of(line.concept) for line in between]
+        sums = [[sum(column, Decimal(0)) for column in zip(*told[:end], strict=True)] for end in range(len(told) + 1)]
+        current = next((one.concept for one in page if one.concept.endswith(":LiabilitiesCurrent")), "")
+        for lead in ("", current) if current and _PARTIAL.search(liabilities.label) else ("",):
+            sides = (of(one) for one in (assets, liabilities.concept, equity, lead))
+            left = [total - owed - owned - more for total, owed, owned, more in zip(*sides, strict=True)]
+            closed = any(left) and left in sums
+            made = self._mezzanine(between[: sums.index(left)], between, told) if closed else {}
+            if lead and days and (closed or not any(left)):
+                made[LIABILITIES] = Placed((lead, liabilities.concept), 1)
+            if made:
+                return made
+        return {}
+
+    def _mezzanine(
+        self, lines: Sequence[FaceLine], between: Sequence[FaceLine], told: Sequence[list[Decimal]]
+    ) -> dict[str, Placed]:
+        """The lines of the mezzanine, where no tag of it has their sum; minority interests are another metric."""
+        own, metric = self._mapping.metrics[MINORITY], self._mapping.metrics[MEZZANINE]
+        every = [(line.concept, row) for line, row in zip(lines, told, strict=False) if any(row)]
+        parts = [(concept, row) for concept, row in every if not self._is_mapped(own, concept)]
+        whole = [sum(column, Decimal(0)) for column in zip(*(row for _, row in parts), strict=True)]
+        tagged = (row for one, row in zip(between, told, strict=True) if self._is_mapped(metric, one.concept))
+        if whole in tagged or not 0 < len(parts) <= MOST_PARTS:
+            return {}
+        return {MEZZANINE: Placed(tuple(concept for concept, _ in parts), 1)}
+
     def _order(self, metric: Metric, concept: str) -> tuple[int, str]:
         return metric.priority(self._mapping.concept(concept) or concept), concept
 
@@ -133,10 +257,25 @@ class Faces:
         return counted is not None and metric.priority(counted) < NO_PRIORITY
 
 
+def _totals(metric: Metric, place: int, lines: Sequence[FaceLine], first: int, values: Values) -> bool:
+    """Whether the last of some lines is the total of those before it, from the ``first`` or an earlier one on."""
+    *parts, total = lines
+    if total.label.startswith("total ") and metric.means(total.label):
+        return True
+    whole = values[place, total.concept]
+    left = {key: Decimal(value) for key, value in whole.items()}
+    for at in range(len(parts) - 1, -1, -1):
+        of = values[place, parts[at].concept]
+        left = {key: value - Decimal(of.get(key, "0")) for key, value in left.items()}
+        if at <= first and at < len(parts) - 1 and not any(left.values()):
+            return True
+    return False
+
+
 def _face(page: Iterable[FaceRow], kind: str) -> Iterator[FaceLine]:
     rows = list(page)
     at = {row[3]: number for number, row in enumerate(rows)} if kind == "balance" else {}
-    ends = [(at[concept], part) for concept, part in _PARTS if concept in at]
+    ends = sorted((number, _PARTS[concept]) for concept, number in at.items() if concept in _PARTS)
     for number, (_, _, _, concept, label, balance) in enumerate(rows):
         part = next((part for end, part in ends if number < end), "")
         words = plain(label or "")

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from finapi.core import days
-from finapi.edgar.xbrl_names import NUMBER
-from finapi.market.financials.faces import Faces, Placed
+from finapi.edgar.xbrl_names import NUMBER, is_extension
+from finapi.market.financials.faces import Apart, Faces, Placed
 from finapi.market.financials.metrics import FACE, Metric, MetricMapping
 
 Key = tuple[int, int]
@@ -77,14 +77,15 @@ class FactBook:
     """``vintages[concept][key]`` are the vintages of a figure, the best and latest last."""
 
     __slots__ = (
-        *("currency", "filings", "instants", "nil", "other_units", "ranks", "vintages"),
-        *("placed", "shown", "split_ratios", "unplaced"),
+        *("currency", "facts", "filings", "instants", "nil", "other_units", "ranks", "vintages"),
+        *("apart", "placed", "shown", "split_ratios", "turned", "unplaced"),
     )
 
     def __init__(self, filings: Sequence[SourceFiling], currency: str) -> None:
         self.filings = filings
         self.currency = currency
-        self.vintages: dict[str, dict[Key, list[Vintage]]] = {}
+        self.facts = 0  # how many vintages there are
+        self.vintages: Mapping[str, Mapping[Key, list[Vintage]]] = {}
         # Periods for which a concept is reported as nil, or in a unit that is not asked for.
         self.nil: set[tuple[str, Key]] = set()
         self.other_units: set[tuple[str, Key]] = set()
@@ -98,6 +99,24 @@ class FactBook:
         self.shown: dict[int, dict[str, set[str]]] = {}
         self.placed: dict[tuple[int, str], int] = {}
         self.unplaced: dict[tuple[str, Key], str] = {}
+        # By place and metric the lines of its statement that belong beside it.
+        self.apart: dict[tuple[int, str], list[Apart]] = {}
+        # A filer's own payments and expenses that are told negative throughout a filing, where they are summed.
+        self.turned: set[tuple[int, str]] = set()
+
+    def beside(self, place: int, metric: str, facts: Iterable[tuple[Key, str]]) -> list[str]:
+        """The labels of the lines of a filing's statement that belong to a metric made of ``facts`` and are not in
+        it."""
+        lines = self.apart.get((place, metric))
+        if not lines:
+            return []
+        keys, concepts = ({fact[at] for fact in facts} for at in range(2))
+        return [
+            one.text
+            for one in lines
+            if one.keys & keys and one.concept not in concepts and not one.inside & concepts
+            if not one.but or one.but & concepts
+        ]
 
     def noted(self, metric: Metric, concept: str, vintage: Vintage) -> bool:
         """Whether a fact is not from the statement of a metric but from a note or another page, as far as is known."""
@@ -165,6 +184,8 @@ def write(
     ``filings`` stand in the order of :func:`order`, and ``rows`` in that of their filings.
     """
     book = FactBook(filings, currency or currency_of(rows))
+    vintages: dict[str, dict[Key, list[Vintage]]] = {}
+    book.vintages = vintages
     # By reported concept: under which one it counts, and the units that its facts may have; None for one not used.
     uses: dict[str, tuple[str, tuple[str, ...]] | None] = {}
     exact = _ExactPeriods(filings, rows)
@@ -185,31 +206,46 @@ def write(
             book.nil.add((concept, key))
         elif (figure := plain(value)) is not None:
             vintage = Vintage(place, reported, unit, figure, decimals)
-            _enter(book.vintages.setdefault(concept, {}), key, vintage, concept, units)
-    if COVER_SHARES in book.vintages:
-        book.vintages[COVER_SHARES] = _at_period_end(book, book.vintages[COVER_SHARES])
+            _enter(vintages.setdefault(concept, {}), key, vintage, concept, units)
+    if COVER_SHARES in vintages:
+        vintages[COVER_SHARES] = _at_period_end(book, vintages[COVER_SHARES])
     if faces is not None and faces.concepts:
-        _place(book, rows, faces, exact)
+        _place(book, vintages, rows, faces, exact)
+    book.facts = sum(len(found) for by_key in vintages.values() for found in by_key.values())
     book.instants = sorted({key[0] for by_key in book.vintages.values() for key in by_key if not key[1]})
     return book
 
 
-def _place(book: FactBook, rows: Sequence[Row], faces: Faces, exact: _ExactPeriods) -> None:
+def _place(
+    book: FactBook,
+    vintages: dict[str, dict[Key, list[Vintage]]],
+    rows: Sequence[Row],
+    faces: Faces,
+    exact: _ExactPeriods,
+) -> None:
     """Enter the lines whose labels mean a metric under its name."""
     book.shown = faces.concepts
     kinds = {unit: kind for kind in ("per_share", "shares", "currency") for unit in book.units(kind)}
     kind_of: dict[tuple[int, str], str] = {}
-    for concept, unit, _, _, value, _, place in rows:
+    values: dict[tuple[int, str], dict[Key, str]] = {}
+    for concept, unit, end, length, value, _, place in rows:
         if place in faces.concepts and value is not None and unit in kinds:
             kind_of[place, concept] = kinds[unit]
+            if unit == book.currency and (figure := plain(value)) is not None:
+                key = exact.key(place, end, length) if exact.needed else (end, length)
+                values.setdefault((place, concept), {})[key] = figure
     named: dict[tuple[int, str], list[tuple[Metric, str, str | None]]] = {}
-    for place, metric, one in faces.chosen(kind_of):
+    book.apart = {(place, key): lines for place, key, lines in faces.apart(values)}
+    for place, metric, one in faces.chosen(kind_of, values):
         name = FACE + metric.key
         if isinstance(one, Placed):
             book.placed[place, metric.key] = one.sign
             for number, concept in enumerate(one.concepts, 1):
                 entered = f"{name}/{number}" if len(one.concepts) > 1 else name
                 named.setdefault((place, concept), []).append((metric, entered, None))
+                of = values.get((place, concept), {}).values() if metric.outlay and is_extension(concept) else ()
+                if of and all(Decimal(value) <= 0 for value in of):
+                    book.turned.add((place, concept))
         else:
             for line in one:
                 named.setdefault((place, line.concept), []).append((metric, name, line.text))
@@ -221,7 +257,7 @@ def _place(book: FactBook, rows: Sequence[Row], faces: Faces, exact: _ExactPerio
                 book.unplaced.setdefault((metric.key, key), text)
             elif figure is not None:
                 vintage = Vintage(place, concept, unit, figure, decimals)
-                _enter(book.vintages.setdefault(name, {}), key, vintage, concept, book.units(metric.units))
+                _enter(vintages.setdefault(name, {}), key, vintage, concept, book.units(metric.units))
 
 
 def plain(text: str) -> str | None:

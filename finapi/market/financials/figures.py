@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from finapi.market.financials import reasons
 from finapi.market.financials.fact_book import FactBook, Key, Vintage
-from finapi.market.financials.metrics import FACE, Metric, MetricMapping, Rule, Term
+from finapi.market.financials.metrics import FACE, TOGETHER, Metric, MetricMapping, Rule, Term
 from finapi.market.financials.periods import SAME, Calendar, Period
 
 # What a figure is made of: sign, period and fact.
@@ -118,6 +118,8 @@ class Reports:
         self._reported: dict[tuple[str, Key], Figure | None] = {}
         self._own = {concept for concept in book.vintages if concept not in mapping.units_of}
         self._usable: dict[str, list[tuple[Rule, tuple[str, ...]]]] = {}
+        # By metric the periods that only another definition of it tells.
+        self.left_out: dict[str, set[Key]] = {}
 
     def reported(self, metric: Metric, key: Key) -> Figure | None:
         """What filings themselves report of a metric for a period, by the basis; None when none does."""
@@ -174,6 +176,10 @@ class Reports:
             sign = -1 if value < 0 else 1
         return Figure(sign * value, (concept,), rule.priority, vintage.place, method, ((sign, key, vintage),))
 
+    def beside(self, metric: Metric, figure: Figure) -> list[str]:
+        """The labels of the lines of the same statement that belong to a figure and are not in it."""
+        return self.book.beside(figure.place, metric.key, [(key, one.concept) for _, key, one in figure.operands])
+
     def _original(self, metric: Metric, key: Key) -> Figure | None:
         """What the first filing of the best rank said, by the best rule that it satisfies on its statement."""
         found = [one for rule, concepts in self._rules(metric) for one in self._versions(metric, rule, concepts, key)]
@@ -205,6 +211,8 @@ class Reports:
             found = [(rule, listed) for rule in metric.rules[self.industry] if (listed := self._listed(rule))]
             if metric.steady:
                 found = self._agreeing(metric, found)
+            if self.industry in metric.definitions:
+                found = self._of_one_definition(metric, found)
             self._usable[metric.key] = found
         return found
 
@@ -232,6 +240,27 @@ class Reports:
                 known = {**shown, **known}
         return kept
 
+    def _of_one_definition(
+        self, metric: Metric, rules: list[tuple[Rule, tuple[str, ...]]]
+    ) -> list[tuple[Rule, tuple[str, ...]]]:
+        """The tag of the newest balance, with those that say the same in every period that both tell, and in some."""
+        told = {
+            concept: {key: Decimal(one[-1].value) for key, one in self.book.vintages[concept].items()}
+            for _, concepts in rules
+            for concept in concepts
+        }
+        newest = max((key for values in told.values() for key in values), default=None)
+        chosen = next((values for values in told.values() if newest in values), {})
+        shared = {concept: values.keys() & chosen.keys() for concept, values in told.items()}
+        alike = {
+            concept
+            for concept, keys in shared.items()
+            if keys and all(told[concept][one] == chosen[one] for one in keys)
+        }
+        self.left_out[metric.key] = {key for concept in told.keys() - alike for key in told[concept]}
+        kept = ((rule, tuple(one for one in concepts if one in alike)) for rule, concepts in rules)
+        return [(rule, concepts) for rule, concepts in kept if concepts]
+
     def _listed(self, rule: Rule) -> tuple[str, ...]:
         listed = self._held(rule.tags, rule.own)
         for term in rule.terms:
@@ -254,6 +283,9 @@ class Reports:
         for place, operands, noted in self._operands(rule, key, metric):
             if self._has_negative_outlay(operands):
                 continue
+            if rule.text == TOGETHER:
+                turned = self.book.turned
+                operands = tuple((1 - 2 * ((place, one.concept) in turned), key, one) for _, _, one in operands)
             value = sum((sign * Decimal(vintage.value) for sign, _, vintage in operands), Decimal(0))
             line = tuple(f"{'+-'[sign < 0]}{vintage.concept}" for sign, _, vintage in operands)
             yield Figure(value, line, rule.priority, place, "mapped", operands, rule.text, noted)
@@ -291,7 +323,9 @@ class Reports:
             if not all(noted for _, _, noted in found):
                 found = [one for one in found if not (one[2] and one[0].optional)]
             noted = any(noted for _, _, noted in found)
-            yield place, _once((term, key, vintage) for term, vintage, _ in found), noted
+            facts = [(key, vintage.concept) for _, vintage, _ in found]
+            if metric is None or not metric.entire or not self.book.beside(place, metric.entire, facts):
+                yield place, _once((term, key, vintage) for term, vintage, _ in found), noted
 
     def _by_filing(self, term: Term, key: Key, metric: Metric | None) -> dict[int, tuple[Vintage, bool]]:
         """By filing the fact of a term, by its first name that is on the statement, and whether it is of a note."""
@@ -469,6 +503,8 @@ class FigureResolver:
                 return Missing(reason)
         if any(self.reports.has_unexpected_sign(metric, key) for key in keys):
             return Missing(reasons.UNEXPECTED_SIGN)
+        if any(key in self.reports.left_out.get(metric.key, ()) for key in keys):
+            return Missing(reasons.OTHER_DEFINITION)
         unplaced = self.book.unplaced
         line = next((unplaced[metric.key, key] for key in keys if (metric.key, key) in unplaced), "")
         return Missing(reasons.NOT_MAPPED, line) if line else Missing(reasons.NOT_REPORTED)

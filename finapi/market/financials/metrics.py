@@ -23,6 +23,8 @@ FACE = "face:"
 # Lines whose labels make a sum are "face:capex/1" and on; at most so many.
 MOST_PARTS = 4
 NO_PRIORITY = 10_000
+# How a figure is made that is the sum of such lines.
+TOGETHER = "the lines of the statement that make it"
 
 _TAXONOMIES = {"ifrs": "ifrs-full", "dei": "dei", "srt": "srt"}
 
@@ -58,8 +60,10 @@ class Metric:
     """A metric of the mapping. ``rules`` holds its rules by industry, the best first; with ``steady`` a fallback serves
     only where it means the same line. An ``outlay`` is positive unless a filer erred. ``face`` matches the labels that
     mean it, ``surely`` those of them that do so beside a tag of it, ``parts`` those of lines that make it together,
-    ``akin`` those that may mean it; ``within`` is the part of a balance sheet that such a line stands in. In
-    industries of ``anywhere`` it is not looked for on a statement first."""
+    ``akin`` those that may mean it, ``apart`` those of lines that belong beside it; ``within`` is the part of a balance
+    sheet that such a line stands in. In industries of ``anywhere`` it is not looked for on a statement first; in those
+    of ``definitions`` one tag serves a company. Formulas are made only of ``entire`` figures of another metric, beside
+    which no line stands."""
 
     key: str
     label: str
@@ -73,11 +77,14 @@ class Metric:
     steady: bool
     outlay: bool
     anywhere: frozenset[str]
+    definitions: frozenset[str]
     within: str
+    entire: str
     face: re.Pattern[str] | None
     surely: re.Pattern[str] | None
     parts: re.Pattern[str] | None
     akin: re.Pattern[str] | None
+    apart: re.Pattern[str] | None
     rules: dict[str, tuple[Rule, ...]]
 
     def applies_to(self, industry: str) -> bool:
@@ -90,7 +97,7 @@ class Metric:
 
     def may_mean(self, label: str) -> bool:
         """Whether a line with a label may mean it, or is a part of it."""
-        return any(one is not None and one.fullmatch(label) is not None for one in (self.akin, self.parts))
+        return any(one is not None and one.fullmatch(label) is not None for one in (self.akin, self.parts, self.apart))
 
     def priority(self, concept: str) -> int:
         """How a line under a counted concept is preferred as this metric by itself, 0 the best; NO_PRIORITY when it is
@@ -195,7 +202,7 @@ def parse(text: str) -> MetricMapping:
     for one in derived.values():
         unknown = [name for term in one.terms for name in term.names if name not in metrics]
         if unknown:
-            raise ValueError(f"{one.key} is made of {unknown[0]}, which is no metric")
+            raise ValueError(f"{one.key} is made of {unknown[0]}, which is not a metric")
     local_names = {name.partition(":")[2]: name for name in reversed(list(units_of)) if name.startswith("us-gaap:")}
     return MetricMapping(
         raw["version"], metrics, derived, units_of, local_names, tuple(own.values()), frozenset(outlays)
@@ -214,17 +221,17 @@ def terms(formula: str, *, tags: bool = False) -> tuple[Term, ...]:
         names = word.strip("[]").split("|")
         found.append(Term(sign, tuple(_concept(name) if tags else name for name in names), optional))
     if not found:
-        raise ValueError(f"{formula!r} is no formula")
+        raise ValueError(f"{formula!r} is not a formula")
     return tuple(found)
 
 
 def _metric(key: str, entry: dict[str, Any], words: dict[str, str]) -> Metric:
     statement = entry["statement"]
     if statement not in STATEMENTS:
-        raise ValueError(f"{key} stands on {statement}, which is no statement")
+        raise ValueError(f"{key} stands on {statement}, which is not a statement")
     not_for, only_for = (frozenset(entry.get(name, ())) for name in ("not_for", "only_for"))
     if not (not_for | only_for) <= set(INDUSTRIES):
-        raise ValueError(f"{key} names an industry that is none")
+        raise ValueError(f"{key} names an unknown industry")
     return Metric(
         key=key,
         label=entry["label"],
@@ -238,11 +245,14 @@ def _metric(key: str, entry: dict[str, Any], words: dict[str, str]) -> Metric:
         steady=entry.get("steady", False),
         outlay=entry.get("outlay", False),
         anywhere=frozenset(entry.get("anywhere", ())),
+        definitions=frozenset(entry.get("definitions", ())),
         within=entry.get("within", ""),
+        entire=entry.get("entire", ""),
         face=_label(entry.get("face"), words),
         surely=_label(entry.get("surely"), words),
         parts=_label(entry.get("parts"), words),
         akin=_label(entry.get("akin"), words),
+        apart=_label(entry.get("apart"), words),
         rules={industry: _rules(key, entry, industry) for industry in INDUSTRIES},
     )
 
@@ -271,9 +281,7 @@ def _rules(key: str, entry: dict[str, Any], industry: str) -> tuple[Rule, ...]:
         made.append(Rule(len(made) + 1, (FACE + key,), (), (), text, ((), ()), unsigned))
     if "parts" in entry:
         every = [Term(1, (f"{FACE}{key}/{number}",), number > 2) for number in range(1, MOST_PARTS + 1)]
-        made.append(
-            Rule(len(made) + 1, (), (), tuple(every), "the lines of the statement that make it", ((), ()), unsigned)
-        )
+        made.append(Rule(len(made) + 1, (), (), tuple(every), TOGETHER, ((), ()), unsigned))
     return tuple(made)
 
 

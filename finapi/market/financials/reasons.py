@@ -61,6 +61,12 @@ TAG_CHANGED = _hole(
     "The tag changed",
     "The figure would have to be derived from periods that are reported under different tags.",
 )
+OTHER_DEFINITION = _hole(
+    "other_definition",
+    "Told by another definition",
+    "Filings tell it for this period only under a tag of another meaning than the series has: a bank's cash with "
+    "deposits at other banks beside its cash without them.",
+)
 VINTAGE_CHANGED = _hole(
     "vintage_changed",
     "The vintages differ",

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
-from importlib import resources
 from typing import NamedTuple, NotRequired, TypedDict
 
-from finapi import __version__
 from finapi.core import days
 from finapi.core.records import Date
-from finapi.market.financials import company_books, metrics, ratios
-from finapi.market.financials.company_books import CompanyBook
+from finapi.market.financials import company_books, kept_books, metrics, ratios
+from finapi.market.financials.company_books import CompanyBook, rules
 from finapi.market.financials.figures import Figure, HoleReason, Missing, Status, holes, value_of
 from finapi.market.financials.rows import FigureSeries, Price, PriceSource, RowView
 from finapi.market.financials.series import units_of
@@ -86,16 +83,6 @@ class KnownYear(NamedTuple):
     written: str | None
 
 
-@cache
-def rules() -> str:
-    """What figures are made by, in short: this version, its catalogues and modules."""
-    digest = hashlib.sha256(__version__.encode())
-    for file in sorted(resources.files(__package__).iterdir(), key=lambda file: file.name):
-        if file.name.endswith((".py", ".toml")):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 def known(tx: Transaction, ciks: Iterable[int] | None = None) -> list[KnownYear]:
     """Companies of which facts are held, all or these, by CIK."""
     rows = tx.all("latest_years", rules=rules(), ciks=None if ciks is None else json.dumps(list(ciks)))
@@ -108,16 +95,20 @@ def due(tx: Transaction, limit: int) -> list[KnownYear]:
     return known(tx, found) if found else []
 
 
-def keep(tx: Transaction, made: Iterable[KnownYear]) -> None:
-    """Keep what was made of companies that are as they were."""
-    tx.many("keep_latest_year", [(rules(), one.written, one.company.cik, one.stamp) for one in made])
+def keep(tx: Transaction, made: Iterable[tuple[KnownYear, bytes]]) -> None:
+    """Keep what was made of companies that are as they were, with their books."""
+    for one, book in made:
+        of = (rules(), one.written, one.company.cik, one.stamp)
+        tx.many("keep_latest_year", [of])
+        tx.many("keep_book", [(rules(), book, *of[2:])])
 
 
-def written(tx: Transaction, company: Company, price: Price | None) -> str:
-    """The latest year of a company as a text for :func:`read`."""
+def made(tx: Transaction, company: Company, price: Price | None) -> tuple[str, bytes]:
+    """The latest year of a company as a text for :func:`read`, and its book to be kept."""
     # Not through the cache of books: a screen of all companies would turn it over.
     held = company_books.read(tx, company.cik)
-    return json.dumps(None if held.empty else latest(held, price))
+    year = json.dumps(None if held.empty else latest(held, price))
+    return year, kept_books.written(held.book, held.calendar, held.industry)
 
 
 def read(text: str) -> Latest | None:

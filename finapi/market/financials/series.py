@@ -16,7 +16,7 @@ from finapi.core import guesses
 from finapi.core.days import EPOCH, iso
 from finapi.core.errors import invalid_param
 from finapi.core.records import Date
-from finapi.market.financials import doubts, metrics, ratios, splits, templates
+from finapi.market.financials import doubts, metrics, ratios, rule_words, splits, templates
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.fact_book import Key, Vintage
 from finapi.market.financials.figures import Cell, Figure, HoleReason, Method, Missing, Status, holes, number, value_of
@@ -36,7 +36,7 @@ A_QUARTER = 90
 
 # What a figure is worth: as reported under the first tag, less for every step away from that.
 WORTH: dict[Method, int] = {"reported": 100, "mapped": 95, "derived": 85}
-A_PRIORITY, A_NOTE, LEAST, ESTIMATED, DOUBTED = 5, 10, 50, 40, 20
+A_PRIORITY, A_NOTE, A_PART, LEAST, ESTIMATED, DOUBTED = 5, 10, 20, 50, 40, 20
 
 
 class FactShown(TypedDict):
@@ -71,6 +71,7 @@ class Provenance(TypedDict):
     status: Status
     reason_code: str | None
     line: NotRequired[str]
+    beside: NotRequired[list[str]]
     split_factor: NotRequired[Decimal]
     estimated: NotRequired[bool]
     check: NotRequired[FailedCheck]
@@ -427,6 +428,8 @@ def summary(row: RowView, key: str, cell: Cell, totals: dict[str, Check]) -> Pro
     }
     if isinstance(cell, Missing) and cell.line:
         made["line"] = cell.line
+    if figure and (beside := beside_of(row, key, figure)):
+        made["beside"] = beside
     if figure and figure.estimated:
         made["estimated"] = True
     if figure and (failed := doubts.of_cell(row, key)):
@@ -453,10 +456,17 @@ def concept_of(cell: Figure) -> str:
     return " ".join(cell.line)
 
 
+def beside_of(row: RowView, key: str, cell: Figure) -> list[str]:
+    """The labels of lines of the statement that belong to a metric and are not in its figure, which is a part of it."""
+    metric = metrics.mapping().metrics.get(key)
+    return [] if metric is None else row.series.resolver.reports.beside(metric, cell)
+
+
 def confidence(row: RowView, key: str, cell: Figure) -> int:
     """From 0 to 100: 100 as reported under the first tag, less for other tags, formulas and derivations, for estimates
     and what is doubted; never more than that of an input."""
-    own = max(LEAST, WORTH[cell.method] - A_PRIORITY * max(0, cell.priority - 1) - A_NOTE * cell.noted)
+    less = A_NOTE * cell.noted + A_PART * bool(beside_of(row, key, cell))
+    own = max(LEAST, WORTH[cell.method] - A_PRIORITY * max(0, cell.priority - 1) - less)
     reported = key in metrics.mapping().metrics
     own = DOUBTED if reported and key in doubts.of_row(row) else ESTIMATED if cell.estimated else own
     inputs = () if reported else row.inputs(key)
@@ -513,6 +523,7 @@ class ConsideredRule(TypedDict):
 
     tier: int
     way: str
+    words: str
 
 
 class CellProof(TypedDict):
@@ -550,7 +561,10 @@ def proof(row: RowView, key: str) -> CellProof:
     }
     if isinstance(one, Metric):
         made["formula"] = cell.derivation if isinstance(cell, Figure) else ""
-        made["considered"] = [{"tier": rule.priority, "way": rule.text} for rule in one.rules[industry]]
+        made["considered"] = [
+            {"tier": rule.priority, "way": rule.text, "words": rule_words.rule(rule, one)}
+            for rule in one.rules[industry]
+        ]
         made["vintages"] = _vintages(row, one)
     else:
         made["formula"] = one.formula

@@ -132,10 +132,10 @@ def _evidence(book: FactBook, mapping: MetricMapping) -> Iterator[tuple[Decimal,
 
 def _of_shares(book: FactBook, mapping: MetricMapping) -> Iterator[tuple[str, Mapping[tuple[int, int], list[Vintage]]]]:
     """The concepts of shares and of one share: their units and what is told."""
-    for concept, by_key in book.vintages.items():
+    for concept in book.vintages:
         units = "currency" if concept.startswith(FACE) else mapping.units(concept)
         if units != "currency":
-            yield units, by_key
+            yield units, book.vintages[concept]
 
 
 def _factor(units: str, one: Vintage, later: Vintage) -> Decimal | None:

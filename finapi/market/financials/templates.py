@@ -253,7 +253,8 @@ def footing(statuses: Collection[Check]) -> Check:
 def receipt(total: Total, cell_of: CellOf) -> Receipt:
     """The receipt of a total: by the first of its sums that adds up, else by the first that can be made.
 
-    A total or a term that the mapping itself computed from others proves nothing.
+    A total or a term that the mapping itself computed from others proves nothing; one that is the sum of printed lines
+    does.
     """
     cell = cell_of(total.target)
     made: Receipt = {
@@ -288,7 +289,7 @@ def _summed(terms: Sequence[Term], cell_of: CellOf) -> tuple[list[SignedKey], De
     value = slack = Decimal(0)
     for term in terms:
         cell = cell_of(term.names[0])
-        if isinstance(cell, Figure) and len(cell.line) == 1:
+        if isinstance(cell, Figure) and (len(cell.line) == 1 or cell.derivation == metrics.TOGETHER):
             operands.append({"key": term.names[0], "sign": term.sign})
             value += term.sign * cell.value
             slack += rounding(cell)

@@ -275,6 +275,15 @@ class QuarterChanges(TypedDict):
     unchanged: list[PositionChange]
 
 
+def change_counts(tx: Transaction, held: FundQuarter, options: str) -> ChangeCounts:
+    """How many positions changed in which way, of those that are asked for."""
+    if not held.compared or options == WITH_OPTIONS:
+        return held.counts
+    rows = tx.all("fund_change_counts", cik=held.cik, period=held.period, options=options)
+    counts = {positions.change_name(row["status"]): row["positions"] for row in rows}
+    return made(ChangeCounts, {name: counts.get(name, 0) for name in positions.CHANGES})
+
+
 def changes(tx: Transaction, held: FundQuarter, options: str) -> QuarterChanges | None:
     """The changes of a quarter, of each kind at most :data:`MOST_CHANGES`; None when they are not known."""
     if not held.compared:

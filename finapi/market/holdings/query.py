@@ -69,7 +69,7 @@ def quarter(tx: Transaction, text: str) -> tuple[FundQuarter, str | None]:
             held = funds.quarter(tx, cik, row["period"])
             return held, None if [] in wanted else json.dumps(wanted)
     details = {"cik": f"{cik:010}", "covered_periods": funds.periods(tx, cik)}
-    raise ApiError("NOT_COVERED", f"No quarter of {name} is held that the query asks for.", details=details)
+    raise ApiError("NOT_COVERED", f"finapi holds no quarter of {name} that the query asks for.", details=details)
 
 
 def _fund(tx: Transaction, choice: list[Condition]) -> int | None:

@@ -52,10 +52,10 @@ def assemble(
     if not quarters.is_end(period):
         raise ParseError(file, "periodOfReport", f"{cover.period} is not the end of a calendar quarter")
     if rows and cover.is_notice:
-        raise ParseError(file, "", f"a {cover.form} says that others report, but a table lies beside it")
+        raise ParseError(file, "", f"a {cover.form} says that other managers report, but has a table of its own")
     if rows is None and not cover.is_notice and cover.entry_total != 0:
         entries = "" if cover.entry_total is None else f" of {cover.entry_total} entries"
-        raise ParseError(file, "", f"is the cover of a {cover.form} without its table{entries}")
+        raise ParseError(file, "", f"is a {cover.form} cover without its table{entries}")
     return HoldingsReport(cover, tuple(rows or ()), sha256, documents)
 
 

@@ -6,6 +6,7 @@ anew whenever one is added or its day becomes known, so that the order in which 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import Any
@@ -18,6 +19,9 @@ from finapi.market.holdings.positions import FundPosition, StandingReport
 from finapi.market.holdings.report import CALLS, PUTS, HoldingsReport, kind_of
 from finapi.market.reference import companies, issuers, securities, share_splits
 from finapi.store.db import Row, Transaction
+
+# Positions of a table that are compared with those of other managers, and funds that one report makes doubtful.
+MOST_COMPARED, MOST_DOUBTED = 10, 3
 
 # Columns of insert_holdings, in their order.
 _OF_ROW = attrgetter("value", "amount", "figi", "discretion", "managers", "sole", "shared", "none")
@@ -38,6 +42,7 @@ def put(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: dat
     _insert_rows(tx, report, report_id)
     _refile(tx, report_id)
     settle(tx, report.cik, report.cover.period)
+    _judge_others(tx, report_id, report.cik, report.cover.period)
     tx.run("bump_data_version")
     _announce(tx, filed.accession, now)
     return True
@@ -150,13 +155,16 @@ def _refile(tx: Transaction, report_id: int) -> None:
     tx.run("refile_holdings_report", id=report_id)
     row = tx.one("holdings_report", id=report_id)
     assert row is not None
+    rows = tx.all("priced_holdings", report_id=report_id)
+    told = _prices_told(tx, row["cik"], row["period"], rows)
     unit = value_units.decide(
         filed_at=row["filed_at"] or None,
         signed=row["signed"],
         period=row["period"],
         value_total=row["value_total"],
-        rows=[(one["value"], one["amount"]) for one in tx.all("priced_holdings", report_id=report_id)],
+        rows=[(one["value"], one["amount"]) for one in rows],
         row_value=row["row_value"],
+        others=[(own, list(prices.values())) for own, prices in told],
     )
     values = {"value_unit": unit.rows, "total_unit": unit.total, "rule": unit.rule, "corrected": unit.corrected}
     tx.run("set_value_unit", values, id=report_id)
@@ -164,6 +172,35 @@ def _refile(tx: Transaction, report_id: int) -> None:
     _put_fund(tx, row["cik"], row["name"], seen)
     named = tx.all("names_in_holdings", report_id=report_id)
     securities.report(tx, [(one["cusip"], one["issuer"], one["title"]) for one in named], seen)
+
+
+def _prices_told(tx: Transaction, cik: int, period: str, rows: Sequence[Row]) -> list[tuple[float, dict[int, float]]]:
+    """Of a table's largest share positions the price as it stands there, and the dollars that others imply, by fund."""
+    largest = sorted((one for one in rows if one["value"] and one["amount"]), key=lambda one: -one["value"])
+    return [
+        (
+            one["value"] / one["amount"],
+            {
+                other["cik"]: other["value"] / other["shares"]
+                for other in tx.all("worth_to_others", security_id=one["security_id"], period=period, cik=cik)
+            },
+        )
+        for one in largest[:MOST_COMPARED]
+    ]
+
+
+def _judge_others(tx: Transaction, report_id: int, cik: int, period: str) -> None:
+    """Decide anew the units of funds of this quarter whose prices are a thousand times off since this report came."""
+    row = tx.one("holdings_report", id=report_id)
+    assert row is not None
+    doubted: set[int] = set()
+    for own, prices in _prices_told(tx, cik, period, tx.all("priced_holdings", report_id=report_id)):
+        told = value_units.agreed([own * row["value_unit"], *prices.values()])
+        doubted |= {other for other, price in prices.items() if told is not None and value_units.off(price, told)}
+    for other in sorted(doubted)[:MOST_DOUBTED]:
+        for report in tx.all("reports_of_quarter", cik=other, period=period):
+            _refile(tx, report["id"])
+        settle(tx, other, period)
 
 
 def _put_fund(tx: Transaction, cik: int, name: str, as_of: str) -> None:

@@ -6,6 +6,7 @@ after that day, and a few in dollars before it. What a share would cost tells th
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ FIRST_DOLLAR_PERIOD = "2022-12-31"
 CHEAP, DEAR = 1, 5
 # The part of the rows, and of their value, that must speak against the day before it is overruled, in tenths.
 MOST_TENTHS = 6
+# Managers who must imply one price, and how far apart their prices and a thousandfold may be: prices of a quarter move.
+LEAST_MANAGERS, ALIKE = 2, 3
 
 THOUSANDS = 1_000
 
@@ -45,8 +48,12 @@ def decide(
     value_total: int | None,
     rows: Sequence[tuple[int, int]],
     row_value: int,
+    others: Sequence[tuple[float, Sequence[float]]] = (),
 ) -> Unit:
     """The unit of a table; ``rows`` are (value, shares) of its share positions, ``row_value`` the sum of all.
+
+    ``others`` are of some positions the price that the table implies and those, in dollars, that other managers'
+    reports of the quarter imply: where most are a thousand times off, they overrule the rest.
 
     In this order: the day of the filing (or of its signature, or its quarter) says what the form asked for;
     a price of a share that cannot be overrules it; a cover total a thousand times the table, or the table a
@@ -58,6 +65,8 @@ def decide(
     unit = 1 if in_dollars != corrected else THOUSANDS
     if corrected:
         source = "implied_price"
+    if _contradicted(unit, others):
+        unit, source, corrected = THOUSANDS // unit, "other_managers", not corrected
     total = _total_unit(unit, value_total, row_value, len(rows))
     return Unit(unit, total, f"{'dollars' if unit == 1 else 'thousands'}:{source}", corrected)
 
@@ -83,6 +92,28 @@ def _speaks(rows: Sequence[tuple[int, int]]) -> tuple[bool, bool]:
         return 10 * len(some) >= MOST_TENTHS * len(priced) and 10 * sum(some) >= MOST_TENTHS * worth
 
     return most(cheap), most(dear)
+
+
+def agreed(prices: Sequence[float]) -> float | None:
+    """The price that most of at least two managers imply; None where they do not agree."""
+    if len(prices) < LEAST_MANAGERS:
+        return None
+    middle = statistics.median_low(prices)
+    alike = sum(middle / ALIKE <= price <= middle * ALIKE for price in prices)
+    return middle if alike >= LEAST_MANAGERS and 2 * alike > len(prices) else None
+
+
+def off(price: float, told: float) -> int:
+    """1 for a price about a thousand times another, -1 for a thousandth, else 0."""
+    times = price / told
+    return 1 if THOUSANDS / ALIKE < times < THOUSANDS * ALIKE else -1 if 1 / ALIKE < times * THOUSANDS < ALIKE else 0
+
+
+def _contradicted(unit: int, others: Sequence[tuple[float, Sequence[float]]]) -> bool:
+    told = [(price * unit, agreed(prices)) for price, prices in others]
+    signs = [off(price, middle) for price, middle in told if middle is not None]
+    wrong = signs.count(1 if unit == THOUSANDS else -1)
+    return wrong > 0 and 10 * wrong >= MOST_TENTHS * len(signs)
 
 
 def _total_unit(unit: int, value_total: int | None, row_value: int, rows: int) -> int:

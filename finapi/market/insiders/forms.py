@@ -10,7 +10,7 @@ from types import GenericAlias
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.records import Date, Members, OneOf, Time, Url, made
-from finapi.edgar.ownership import FORMS, OwnershipForm, OwnershipRow
+from finapi.edgar.ownership import FORMS, Owner, OwnershipForm, OwnershipRow
 from finapi.market.insiders import store
 from finapi.market.insiders.trades import FigureMark, IdPage, InsiderCursor, absent, narrowest, page
 from finapi.market.reference import sectors
@@ -270,7 +270,12 @@ def _table(rows: RowElements, kind: Callable[[str], Any], *, derivative: bool) -
 
 
 def _owner_kind(field: str) -> Any:
-    return str if field == "cik" else bool | None if field.startswith("is_") else str | None
+    return str if field == "cik" else bool if field.startswith("is_") else str | None
+
+
+def _owner_value(owner: Owner, field: str) -> Any:
+    value = getattr(owner, field)
+    return bool(value) if field.startswith("is_") else value
 
 
 FiledOwner = Annotated[dict[str, Any], Members(_shown(_OWNER, _owner_kind))]
@@ -406,7 +411,7 @@ def _said(held: OwnershipForm, elements: RowElements, leaf: Callable[[OwnershipR
     return {
         "schemaVersion": held.schema,
         "notSubjectToSection16": held.not_subject_to_section_16,
-        "reportingOwners": [_shown(_OWNER, partial(getattr, owner)) for owner in held.owners],
+        "reportingOwners": [_shown(_OWNER, partial(_owner_value, owner)) for owner in held.owners],
         **tables,
         "footnotes": [{"id": one, "text": text} for one, text in held.footnotes],
         "remarks": held.remarks,

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
+from finapi.core import days
 from finapi.core.records import Date, made
-from finapi.market.insiders import names, titles, trades
+from finapi.market.insiders import names, store, titles, trades
 from finapi.market.insiders.trades import FigureMarks, FormOwner, InsiderTransaction
 from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 
 LATEST = "9999-12-31"
 _RECENT = 20  # transactions that a profile shows
+_ROLE_DAYS = 730  # after so many days without a form nobody is taken to hold an office
 
 
 class InsiderHolding(TypedDict):
@@ -47,12 +49,26 @@ class InsiderHolding(TypedDict):
     marks: FigureMarks
 
 
-class ShareSums(TypedDict):
-    """Shares held directly and indirectly, and both."""
+class ClassSums(TypedDict):
+    """Shares of one class of an issuer, held directly and indirectly, and both."""
 
+    issuer_cik: str
+    security_title: str | None
     total_shares_direct: Decimal
     total_shares_indirect: Decimal
     total_beneficial: Decimal
+
+
+_Total = Annotated[Decimal | None, "null where there are several classes, which are not added."]
+
+
+class ShareSums(TypedDict):
+    """Shares held directly and indirectly, and both; each class of them."""
+
+    total_shares_direct: _Total
+    total_shares_indirect: _Total
+    total_beneficial: _Total
+    classes: list[ClassSums]
 
 
 class OwnershipVehicle(TypedDict):
@@ -68,7 +84,7 @@ class OwnershipVehicle(TypedDict):
 
 
 class _CompanyOwnership(TypedDict):
-    total_beneficial_ownership: Decimal
+    total_beneficial_ownership: _Total
     vehicles: list[OwnershipVehicle]
 
 
@@ -88,7 +104,8 @@ class _InsiderRole(TypedDict):
 class InsiderProfile(names.InsiderName):
     """An insider's roles, holdings and the last year's trades."""
 
-    current_roles: list[_InsiderRole]
+    current_roles: Annotated[list[_InsiderRole], "By forms of the last two years, none of which tells of an end."]
+    former_roles: list[_InsiderRole]
     ownership_summary: _InsiderOwnership
     total_transactions_365d: int
     total_buy_value_365d: int
@@ -160,15 +177,27 @@ def _holding(
 
 
 def summary(rows: Sequence[Row]) -> ShareSums:
-    """The sums of positions; derivatives and amounts that are not given are left out."""
-    direct, indirect = Decimal(), Decimal()
+    """The sums of positions by class; derivatives and amounts that are not given are left out."""
+    sums: dict[tuple[int, str], ClassSums] = {}
     for row in rows:
-        if not row["is_derivative"] and row["amount_owned"] is not None:
-            if row["ownership_nature"] == "I":
-                indirect += Decimal(row["amount_owned"])
-            else:
-                direct += Decimal(row["amount_owned"])
-    return {"total_shares_direct": direct, "total_shares_indirect": indirect, "total_beneficial": direct + indirect}
+        if row["is_derivative"] or row["amount_owned"] is None:
+            continue
+        key, amount = (row["issuer_cik"], row["class"]), Decimal(row["amount_owned"])
+        one = sums.setdefault(key, {**_NOTHING, "issuer_cik": f"{key[0]:010}", "security_title": row["security_title"]})
+        one["total_shares_indirect" if row["ownership_nature"] == "I" else "total_shares_direct"] += amount
+        one["total_beneficial"] += amount
+    classes = list(sums.values())
+    whole = classes[0] if len(classes) == 1 else _NOTHING
+    return made(ShareSums, dict(whole) if len(classes) < 2 else dict.fromkeys(whole), classes=classes)
+
+
+_NOTHING: ClassSums = {
+    "issuer_cik": "",
+    "security_title": None,
+    "total_shares_direct": Decimal(),
+    "total_shares_indirect": Decimal(),
+    "total_beneficial": Decimal(),
+}
 
 
 def by_company(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -206,12 +235,14 @@ def profile(tx: Transaction, insider: int, today: int) -> InsiderProfile:
         issuer: {"total_beneficial_ownership": summary(held)["total_beneficial"], "vehicles": vehicles(held)}
         for issuer, held in by_company(rows).items()
     }
-    roles = []
+    roles: dict[bool, list[_InsiderRole]] = {True: [], False: []}
     for row in tx.all("roles_of_insider", insider=insider):
         held = companies.get(row["issuer_cik"])
         total = held["total_beneficial_ownership"] if held else None
         names_of_roles = role_names(row["bits"], row["title"])
-        roles.append(made(_InsiderRole, row, roles=names_of_roles, total_beneficial_ownership=total))
+        ended = store.unpacked(row["body"]).not_subject_to_section_16
+        current = not ended and days.number(row["as_of"]) > today - _ROLE_DAYS
+        roles[current].append(made(_InsiderRole, row, roles=names_of_roles, total_beneficial_ownership=total))
     year = tx.one("year_of_insider", insider=insider, since=today - 365)
     assert year is not None
     recent = trades.of_insider(tx, insider, trades.TradeFilters(limit=_RECENT)).ids
@@ -219,7 +250,8 @@ def profile(tx: Transaction, insider: int, today: int) -> InsiderProfile:
         InsiderProfile,
         year,
         **named,
-        current_roles=roles,
+        current_roles=roles[True],
+        former_roles=roles[False],
         ownership_summary={**summary(rows), "companies": companies},
         recent_transactions=trades.objects(tx, recent, insider=insider),
     )

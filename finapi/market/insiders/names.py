@@ -81,7 +81,7 @@ def named(tx: Transaction, cik: int) -> InsiderOfCompanies:
     """What an insider is called; NOT_FOUND for an unknown one."""
     row = tx.one("insider_named", cik=cik)
     if row is None:
-        raise ApiError("NOT_FOUND", "No insider with this CIK is known.")
+        raise ApiError("NOT_FOUND", "finapi knows no insider with this CIK.")
     return made(InsiderOfCompanies, row)
 
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from finapi.edgar.ownership import OwnershipForm, OwnershipRow
 from finapi.market.insiders import business_days
@@ -71,6 +71,7 @@ _FORM_5_CODES = ("L", "W", "Z")
 FORM_4_DAYS = 2  # business days after the transaction (Rule 16a-3(g)(1))
 FORM_3_DAYS = 10  # days after the event (Section 16(a)(2)(B))
 FORM_5_DAYS = 45  # days after the end of the fiscal year (Rule 16a-3(f)(1))
+_NEVER = "2199-12-31"  # the last day of a form whose filing day is not known
 _FIRST_DAY = date(1934, 6, 6)  # of Section 16: what is dated before it is a slip of the filer's
 
 
@@ -128,9 +129,22 @@ def value(row: OwnershipRow) -> int | None:
     return whole if abs(whole) <= LARGEST_VALUE else None
 
 
-def usable_date(text: str | None) -> str | None:
-    """A transaction date, or None for one before there was a Section 16 (year 15 for 2015)."""
-    return text if text is not None and date.fromisoformat(text) >= _FIRST_DAY else None
+def usable_date(text: str | None, last: str | None = None) -> str | None:
+    """A transaction date, or None for one before there was a Section 16 (year 15 for 2015) or after ``last``."""
+    return text if text is not None and date.fromisoformat(text) >= _FIRST_DAY and text <= (last or _NEVER) else None
+
+
+def believed(row: OwnershipRow, last: str | None) -> tuple[OwnershipRow, dict[str, str]]:
+    """A row without what cannot be, and why by its field: amounts below zero, a day after ``last`` (the filing's)."""
+    wrong = {field: "negative" for field in ("shares", "price", "following_shares") if _below_zero(getattr(row, field))}
+    if row.date is not None and usable_date(row.date, last) is None:
+        wrong["date"] = "out_of_range"
+    nothing: dict[str, Any] = dict.fromkeys(wrong)
+    return row._replace(**nothing), wrong
+
+
+def _below_zero(text: str | None) -> bool:
+    return text is not None and text.startswith("-")
 
 
 def lateness(form: OwnershipForm, filed_at: str | None) -> tuple[bool | None, int | None]:

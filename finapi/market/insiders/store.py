@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
@@ -178,7 +178,7 @@ def _insert(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, text: b
         _put_filing(tx, form, filed, now)
     sic = tx.value("company_sic", cik=issuer)
     _insert_form(tx, form, filed, text, sic, now)
-    for position, owner in enumerate(_distinct(form.owners)):
+    for position, owner in enumerate(titles.owners(form)):
         cik, name = int(owner.cik), owner.name or f"CIK {owner.cik}"
         tx.run("put_insider", cik=cik, name=name, is_entity=titles.is_entity(owner), day=day, form=number)
         named += [(word, 0, cik) for word in words(name)]
@@ -193,7 +193,7 @@ def _insert(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, text: b
             other=owner.other_text,
         )
     tx.many("insert_insider_words", named)
-    tx.many("insert_insider_transactions", _transactions(form, number, day, sic))
+    tx.many("insert_insider_transactions", _transactions(form, filed, sic))
     _insert_positions(tx, form, filed, number, day)
 
 
@@ -219,20 +219,16 @@ def _insert_form(
         as_of=positions.as_of(form, filed.filed_at),
         is_late=late,
         business_days=days,
-        roles=titles.roles(form.owners),
+        roles=titles.roles(titles.owners(form)),
         document=filed.primary_document,
         stored_at=iso(now),
-        owner_count=len(_distinct(form.owners)),
+        owner_count=len(titles.owners(form)),
         nonderiv_trans=tables.count((False, True)),
         nonderiv_holdings=tables.count((False, False)),
         deriv_trans=tables.count((True, True)),
         deriv_holdings=tables.count((True, False)),
         footnote_count=len(form.footnotes),
     )
-
-
-def _distinct(owners: Sequence[Owner]) -> list[Owner]:
-    return list({owner.cik: owner for owner in reversed(owners)}.values())[::-1]
 
 
 def words(text: str) -> list[str]:
@@ -259,7 +255,7 @@ def _put_filing(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now
         INDEX if _source(filed) == FROM_SET else DOCUMENT,
         (
             Party(int(form.issuer_cik), metadata.RANKS["issuer"], form.issuer_name),
-            *(Party(int(one.cik), rank, one.name) for one in _distinct(form.owners)),
+            *(Party(int(one.cik), rank, one.name) for one in titles.owners(form)),
         ),
         form=form.form,
         period_of_report=form.period,
@@ -270,27 +266,29 @@ def _put_filing(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now
     filings.put_document(tx, outside, inside, now, announced=_source(filed) == FROM_DOCUMENT)
 
 
-def _transactions(form: OwnershipForm, number: int, day: int, sic: int | None) -> list[tuple[Any, ...]]:
-    facts = rules.facts(form)
-    roles, owner, issuer = titles.roles(form.owners), int(form.owners[0].cik), int(form.issuer_cik)
+def _transactions(form: OwnershipForm, filed: FilingMetadata, sic: int | None) -> list[tuple[Any, ...]]:
+    number, day = form_id(filed.accession), positions.day_number(filed.filed_at)
+    judged = [rules.believed(row, filed.filed_at) for row in form.rows]
+    facts = rules.facts(replace(form, rows=tuple(row for row, _ in judged)))
+    roles, owner, issuer = titles.roles(titles.owners(form)), int(form.owners[0].cik), int(form.issuer_cik)
     found: list[tuple[Any, ...]] = []
-    for seq, row in enumerate(form.rows, 1):
+    for seq, (row, wrong) in enumerate(judged, 1):
         if not row.transaction:
             continue
         said = facts[len(found)]
-        own = (rules.usable_date(row.date), _figure_notes(row), _trade(form, row))
+        own = (row.date, _figure_notes(row, wrong), _trade(form, form.rows[seq - 1]))
         found.append((number, seq, day, issuer, owner, roles, sic, *own, *_OF_ROW(row), *_OF_FACTS(said)))
     return found
 
 
-def _figure_notes(row: OwnershipRow) -> str | None:
-    """Footnotes of the figures that are missing, as JSON; None when there are none."""
-    missing = {
+def _figure_notes(row: OwnershipRow, wrong: Mapping[str, str]) -> str | None:
+    """Footnotes of the figures that are missing, or why they are not believed, as JSON; None when there are none."""
+    missing: dict[str, Any] = {
         field: row.notes_of(field)
         for field in ("shares", "price", "following_shares", "following_value")
         if getattr(row, field) is None and row.notes_of(field)
     }
-    return json.dumps(missing) if missing else None
+    return json.dumps(missing | dict(wrong)) if missing or wrong else None
 
 
 def _trade(form: OwnershipForm, row: OwnershipRow) -> int:
@@ -306,7 +304,7 @@ def _insert_positions(tx: Transaction, form: OwnershipForm, filed: FilingMetadat
     tx.many("insert_insider_positions", rows)
     as_of, issuer = positions.as_of(form, filed.filed_at), int(form.issuer_cik)
     for derivative, cls in sorted({(one.derivative, one.cls) for one in held}):
-        for owner in _distinct(form.owners):
+        for owner in titles.owners(form):
             cik = int(owner.cik)
             tx.run("put_insider_stake", issuer_cik=issuer, owner_cik=cik, derivative=derivative, cls=cls)
             stake = tx.value("insider_stake_id", issuer_cik=issuer, owner_cik=cik, derivative=derivative, cls=cls)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from finapi.edgar.ownership import Owner
+from finapi.edgar.ownership import Owner, OwnershipForm
 
 DIRECTOR, OFFICER, TEN_PERCENT, OTHER, C_SUITE = 1, 2, 4, 8, 16
 
@@ -95,6 +96,9 @@ _TITLES: tuple[tuple[re.Pattern[str], Title], ...] = tuple(
         (r"\bchair\w*", Title("Chair", "board", 2, False, None)),
     )
 )
+# A title of more than 30 characters stands in the remarks.
+_ELSEWHERE = re.compile(r"\W*see\s+(?:the\s+)?remarks?\b.{0,40}", re.IGNORECASE)
+_TOLD_AS = re.compile(r"^\W*(?:(?:officer'?s?\s+)?titles?)?\s*(?:of\s+[^:]{1,60})?[:\-\s]*", re.IGNORECASE)
 _OTHER_OFFICER = Title("Other Officer", "other", 9, False, None)
 
 _ENTITY = re.compile(
@@ -112,6 +116,20 @@ def title(text: str | None) -> Title | None:
     if text is None:
         return None
     return next((found for pattern, found in _TITLES if pattern.search(text[:200])), _OTHER_OFFICER)
+
+
+def owners(form: OwnershipForm) -> list[Owner]:
+    """The owners of a form, each once; a title that refers to the remarks is what they say, where that is a title."""
+    distinct = list({owner.cik: owner for owner in reversed(form.owners)}.values())[::-1]
+    if len(distinct) > 1 or not _ELSEWHERE.fullmatch(distinct[0].officer_title or ""):
+        return distinct
+    sentences = re.split(r"[.;\n]", _TOLD_AS.sub("", form.remarks or ""), maxsplit=10)
+    said = next((one.strip() for one in sentences if _is_title(one)), distinct[0].officer_title)
+    return [replace(distinct[0], officer_title=said)]
+
+
+def _is_title(text: str) -> bool:
+    return len(text) <= 200 and title(text) not in (None, _OTHER_OFFICER)
 
 
 def is_entity(owner: Owner) -> bool:

@@ -189,11 +189,12 @@ def clusters(
 
 def _cluster(row: Row, traded: Sequence[Row], issuer: IssuerInSector) -> InsiderCluster:
     shares = sum((Decimal(one["shares"]) for one in traded if one["shares"] is not None), Decimal())
-    priced = [one for one in traded if one["value"] is not None and one["shares"] is not None]
+    priced = [one for one in traded if one["exact"] is not None and one["shares"] is not None]
     of_priced = sum((Decimal(one["shares"]) for one in priced), Decimal())
     average = None
     if of_priced:
-        average = (Decimal(sum(one["value"] for one in priced)) / of_priced).quantize(_PLACES, ROUND_HALF_EVEN)
+        paid = sum(Decimal(str(one["exact"])) for one in priced)
+        average = (paid / of_priced).quantize(_PLACES, ROUND_HALF_EVEN)
     return made(
         InsiderCluster,
         row,

@@ -389,12 +389,15 @@ _FIGURES = {
     "price_per_share": "price",
     "shares_owned_following": "following_shares",
     "value_owned_following": "following_value",
+    "transaction_date": "date",
 }
 
 
 def _marks(row: Row) -> dict[str, FigureMark]:
-    notes: dict[str, list[str]] = json.loads(row["figure_notes"]) if row["figure_notes"] else {}
-    marks = {figure: absent(notes.get(stored, ())) for figure, stored in _FIGURES.items() if row[figure] is None}
+    # Of each figure its footnotes, or why what the form says of it is not believed.
+    notes: dict[str, list[str] | str] = json.loads(row["figure_notes"]) if row["figure_notes"] else {}
+    said = {figure: notes.get(stored, []) for figure, stored in _FIGURES.items() if row[figure] is None}
+    marks = {figure: absent(reason=one) if isinstance(one, str) else absent(one) for figure, one in said.items()}
     if row["transaction_value"] is None:
         lacking = next((figure for figure in ("shares", "price_per_share") if figure in marks), None)
         marks["transaction_value"] = absent(reason=f"{lacking}_missing" if lacking else "out_of_range")

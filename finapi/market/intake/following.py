@@ -124,11 +124,15 @@ def states(tx: Transaction) -> list[Row]:
 
 def retry(app: App, accessions: Sequence[str | None], now: datetime, by: audit.By | None = None) -> list[int]:
     """Ask for these of :func:`in_trouble` (None: all) again at once, and as often as at first; how many those are."""
+    with app.db.read() as tx:
+        there: set[str | None] = {row["accession"] for row in in_trouble(tx)}
+    if not there or not {None, *there}.intersection(accessions):
+        return [0] * len(accessions)
+    # Written down first, in the other store: it refuses whoever may not.
+    with app.accounts.write() as tx:
+        audit.put(tx, by, "retry", now, said=" ".join(one or "all" for one in accessions))
     with app.db.write() as tx:
-        found = [tx.run("retry_documents", accession=accession, now=iso(now)) for accession in accessions]
-        if any(found):
-            audit.put(tx, by, "retry", now, said=" ".join(one or "all" for one in accessions))
-        return found
+        return [tx.run("retry_documents", accession=accession, now=iso(now)) for accession in accessions]
 
 
 def given_up(tx: Transaction) -> int:

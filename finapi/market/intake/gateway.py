@@ -269,7 +269,7 @@ def check(config: Config) -> None:
     if archive(config.base_url) is None and not _CONTACT.search(config.user_agent):
         raise UsageError("EDGAR asks for a contact address: --user-agent 'Your Name name@example.com'")
     if not re.fullmatch(r"[\x20-\x7e]*", config.user_agent):
-        raise UsageError("--user-agent: must be of ASCII characters, as it is sent in a header")
+        raise UsageError("--user-agent: must be ASCII, because it is sent in a header")
 
 
 def archive(base_url: str) -> Path | None:

@@ -173,9 +173,7 @@ class Loader:
         if first.kind == "missing":
             return None
         if not first.whole:
-            raise UsageError(
-                f"{first.url}: its host gives no parts of files; fetch them and name the folder: --base-url"
-            )
+            raise UsageError(f"{first.url}: its host serves no byte ranges; download the files, --base-url FOLDER")
         return BulkFile(path, first.whole, first.etag or first.last_modified or "", of)
 
     def _check_room(self, plan: LoadPlan) -> None:

@@ -35,7 +35,7 @@ class Recording:
                 self._pages.setdefault(int(found[2]), {})[moment] = file
         self.moments = sorted({moment for pages in self._pages.values() for moment in pages})
         if not self.moments:
-            raise UsageError(f"{folder} holds no recorded page of the feed (getcurrent_TIME_startN.atom)")
+            raise UsageError(f"{folder} contains no recorded page of the feed (getcurrent_TIME_startN.atom)")
         self.moment = self.moments[0]
 
     def get(self, host: Host, path: str, *, conditional: bool = False, may_fail: bool = False) -> Fetched:

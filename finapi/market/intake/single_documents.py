@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -34,6 +35,8 @@ _COMPANIONS = (
     "image",
     "pdf",
 )
+# What the SEC puts beside the tables of its data sets, to tell people of them.
+_OF_A_SET = re.compile(r"(?:\w+[_-])?(?:readme|metadata)\.(?:html?|json|txt|pdf)", re.IGNORECASE)
 _REFUSALS = {
     "empty": "is empty",
     "sec-error-page": "is an error page of the SEC, not a document",
@@ -43,7 +46,7 @@ _REFUSALS = {
 
 def unread(document: Document) -> Outcome:
     """The outcome of a document that finapi does not store."""
-    if document.kind in _COMPANIONS:
+    if document.kind in _COMPANIONS or _OF_A_SET.fullmatch(document.name):
         return Outcome(document.path, document.kind, "skipped", _COMPANION)
     return outcomes.refused(document, _REFUSALS.get(document.kind, "is not a document that finapi reads"))
 

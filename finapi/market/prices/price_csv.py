@@ -93,7 +93,7 @@ def parse(data: bytes, file: str, name: str) -> Prices:
                 raise ValueError("the file ends in the middle of this line")
             row = _row(cells, columns)
             if rows.setdefault(row.ticker, {}).setdefault(row.date, row) != row:
-                raise ValueError(f"{row.date} stands twice with other figures")
+                raise ValueError(f"{row.date} occurs twice with different figures")
             synthetic |= _cell(cells, columns, "source").lower() == "synthetic"
         except _OtherOrder as error:
             raise ParseError(file, f"line {number}", str(error)) from None
@@ -122,7 +122,7 @@ def _header(cells: list[str], file: str) -> dict[str, int]:
             raise ParseError(file, "line 1", f"two columns are the {name}")
         columns[name] = place
     if "date" not in columns or not columns.keys() & {"close", "dividend", "split"}:
-        raise ParseError(file, "line 1", "no column of days, or none of closes, dividends or splits")
+        raise ParseError(file, "line 1", "needs a column of dates and one of closes, dividends or splits")
     return columns
 
 
@@ -163,7 +163,7 @@ def _row(cells: list[str], columns: dict[str, int]) -> PriceRow:
         split=_split(_cell(cells, columns, "split")),
     )
     if row.close is None and row.dividend is None and row.split is None:
-        raise ValueError("no close" if "close" in columns else "neither dividend nor split")
+        raise ValueError("no close" if "close" in columns else "neither a dividend nor a split")
     if row.high is not None and row.low is not None and Decimal(row.high) < Decimal(row.low):
         raise ValueError(f"the high {row.high} is below the low {row.low}")
     return row

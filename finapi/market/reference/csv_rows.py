@@ -26,7 +26,7 @@ def records(data: bytes, file: str, *, strict: bool = False) -> Iterator[tuple[i
     except UnicodeDecodeError as error:
         raise ParseError(file, f"byte {error.start}", "not UTF-8") from None
     if "\0" in text:
-        raise ParseError(file, "", "holds a NUL character")
+        raise ParseError(file, "", "contains a NUL character")
     first = text.partition("\n")[0]
     mark = max(",;\t", key=first.count)
     reader = csv.reader(_lines(text, file), delimiter=mark, strict=strict)

@@ -133,7 +133,7 @@ def _columns(header: list[str], file: str) -> dict[str, int]:
             if folded in titles:
                 columns.setdefault(name, place)
     if "cusip" not in columns:
-        raise ParseError(file, "line 1", "no column is called cusip")
+        raise ParseError(file, "line 1", "has no column named cusip")
     return columns
 
 

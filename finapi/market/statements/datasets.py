@@ -145,7 +145,7 @@ def _dealt(table: Table, stem: Path, files: int, filings: Mapping[bytes, SubRow]
 
 def _by_filing(table: Table, place: Path) -> dict[bytes, list[bytes]]:
     if place.stat().st_size > MAX_SHARE:
-        raise ParseError(table.file, "", "has more rows of one filing than any filing")
+        raise ParseError(table.file, "", "has more rows for one filing than any filing could")
     found: dict[bytes, list[bytes]] = {}
     with place.open("rb") as stream:
         for line in stream:

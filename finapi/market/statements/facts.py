@@ -7,8 +7,10 @@ the best source that is held (``factsets.py``).
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import accumulate
 from statistics import median
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
@@ -374,16 +376,17 @@ def by_concept(
 ) -> tuple[list[CompanyFact], int]:
     """A page of the figures of a concept, whosever, the latest first; how many there are in all between two days."""
     asked = {"concept": concept_id, "first": days.number(first or _FIRST), "last": days.number(last or _LAST)}
-    total: int = tx.value("facts_of_concept", asked)
+    counted = [(row["end_day"], row["number"]) for row in tx.all("days_of_concept", asked)]
+    passed = [0, *accumulate(number for _, number in counted)]
+    total = passed[-1]
     if offset >= total:
         return [], total
-    # The days of the page's ends; they are read whole, and what stands before the page is counted.
-    newest = tx.value("day_of_concept", asked, offset=offset)
-    oldest = tx.value("day_of_concept", asked, offset=min(offset + limit, total) - 1)
-    skip = offset - tx.value("facts_of_concept", {**asked, "first": newest + 1})
-    found = _across(tx, concept_id, (oldest, newest), (0, 1_000_000))
+    # The days of the page's ends; they are read whole.
+    newest, oldest = (bisect_right(passed, at) - 1 for at in (offset, min(offset + limit, total) - 1))
+    found = _across(tx, concept_id, (counted[oldest][0], counted[newest][0]), (0, 1_000_000))
     found.sort(key=lambda one: (one.cik, one.filed or "~", one.accession, one.start or "", one.unit))
     found.sort(key=lambda one: one.end, reverse=True)
+    skip = offset - passed[newest]
     return found[skip : skip + limit], total
 
 

@@ -45,12 +45,13 @@ _NOTE_URI = re.compile(
 )
 
 _ROOTS = {
-    "IncomeStatementAbstract": "income",
+    **dict.fromkeys(("IncomeStatementAbstract", "ProfitLossAbstract"), "income"),
     "StatementOfFinancialPositionAbstract": "balance",
     "StatementOfCashFlowsAbstract": "cash-flow",
     "StatementOfStockholdersEquityAbstract": "equity",
-    "StatementOfPartnersCapitalAbstract": "equity",
+    **dict.fromkeys(("StatementOfPartnersCapitalAbstract", "StatementOfChangesInEquityAbstract"), "equity"),
     "StatementOfOtherComprehensiveIncomeAbstract": "comprehensive-income",
+    "StatementOfComprehensiveIncomeAbstract": "comprehensive-income",
     "StatementOfIncomeAndComprehensiveIncomeAbstract": "comprehensive-income",
 }
 

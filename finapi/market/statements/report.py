@@ -152,7 +152,7 @@ def _merge_contexts(file: str, instance: xbrl.Instance) -> tuple[list[Context], 
     for seq, context in enumerate(instance.contexts.values(), 1):
         for day in (context.start, context.end):
             if day is not None and day[:4] not in _YEARS:
-                raise ParseError(file, f"context {context.id}", f"{day} is in no year that a filing is about")
+                raise ParseError(file, f"context {context.id}", f"{day} is not in a year that a filing could cover")
         key = (context.start, context.end, context.dims)
         index = seen.get(key)
         if index is None:

@@ -129,7 +129,7 @@ PLANS = Envelope[list[plans.Plan], Object]
 
 def user(call: Call) -> Response:
     """The user, as login shows it, with the limits of documents and devices."""
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         profile = users.profile(call.app, tx, call.user_id, call.now)
         documents, devices = users.own_limits(call.app, tx, call.user_id)
     user: OwnUser = {**profile, "UserDocumentLimit": documents, "UserDeviceLimit": devices}
@@ -151,13 +151,13 @@ def rotate_key(call: Call) -> Response:
 
 def balance(call: Call) -> Response:
     """The tokens left, the plan, and when it refills."""
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         return call.plain(plans.balance(tx, call.app.config, call.user_id, call.now))
 
 
 def usage(call: Call) -> Response:
     """Tokens and calls by day and by endpoint, and the events that no receiver took."""
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         spent = billing.usage(tx, call.user_id, call.params["days"], call.now)
         failures = webhooks.failures(tx, call.user_id)
     return call.plain({**spent, "webhook_failures": failures, "as_of": iso(call.now)})
@@ -165,7 +165,7 @@ def usage(call: Call) -> Response:
 
 def transactions(call: Call) -> Response:
     """The ledger, newest first."""
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         rows, cursor = billing.transactions(tx, call.user_id, **call.params)
     return call.plain(
         {
@@ -225,14 +225,14 @@ def buy_quota(call: Call) -> Response:
 
 def subscription(call: Call) -> Response:
     """The plan and its counters."""
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         return call.success(plans.subscription(tx, call.user_id), {})
 
 
 def history(call: Call) -> Response:
     """Every change of the wallet, newest first."""
     limit = call.params["limit"]
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         rows = plans.purchases(tx, call.user_id, limit + 1, call.params["offset"])
     return call.plain({"transactions": rows[:limit], "has_more": len(rows) > limit})
 

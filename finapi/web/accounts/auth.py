@@ -66,7 +66,7 @@ def redeem_invite(call: Call) -> Response:
     code = call.body.get("invite_code") or call.body.get("code")
     if code is None:
         raise REDEEM_BODY[0].wrong("is required", expected="text")
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         token = invites.redeem(call.app, tx, code, call.now)
     lifetime = call.app.config.invite_token_lifetime
     return call.plain({"message": "Invite code accepted.", "invite_token": token, "expires_in": lifetime})

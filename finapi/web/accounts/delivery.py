@@ -51,7 +51,7 @@ def targets(call: Call) -> Response:
     """The caller's targets, newest first."""
     ticker = call.params["ticker"] and _company(call, call.params["ticker"]).ticker
     wanted = {**call.params, "ticker": ticker}
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         return call.plain(sniper.listed(call.app, tx, call.user_id, call.now, **wanted))
 
 
@@ -64,7 +64,7 @@ def deliveries(call: Call) -> Response:
     """The caller's deliveries, newest first, with their attempts."""
     given = call.params
     page = {"limit": given["limit"], "offset": given["offset"], "before": given["cursor"] and int(given["cursor"])}
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         return call.plain(
             webhooks.listed(tx, call.user_id, **page, state=given["status"], event_type=given["event_type"])
         )

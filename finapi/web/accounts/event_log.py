@@ -61,7 +61,7 @@ FEED = Envelope[list[FeedEvent], FeedMeta]
 def show(call: Call) -> Response:
     """What a feed told after a number, or its newest events, oldest first."""
     feed, since = call.params["feed"], call.params["since_seq"]
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         span = events.span(tx, feed)
         asked = start = max(span.last - call.app.config.feed_catchup, span.first - 1) if since is None else since
         if call.params["epoch"] not in (None, span.epoch):

@@ -40,7 +40,7 @@ class Deleted(TypedDict):
 
 def export(call: Call) -> Response:
     """What is held of the caller."""
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         targets = sniper.listed(call.app, tx, call.user_id, call.now, limit=MOST + 1)["targets"]
         wallet = plans.purchases(tx, call.user_id, MOST + 1, 0)
         ledger, more = billing.transactions(tx, call.user_id, limit=MOST)

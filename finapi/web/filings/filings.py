@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from finapi.core.errors import ApiError
+from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Object, Url
 from finapi.market.documents import contents, filing_rows
 from finapi.market.documents.filing_rows import FilingDetail, FilingRow
@@ -105,7 +105,7 @@ DETAIL = Envelope[FilingDetail, Object]
 _COMPANY_AND_FORM = (
     Param("ticker", "words", help="Tickers (any spelling) or CIKs.", example="AAPL,BRK.B"),
     Param("cik", "words", each="cik", help="CIKs, with or without leading zeros.", example="0000320193"),
-    Param("form_type", "words", help="Forms, exactly: 10-K is not 10-K/A.", example="10-K,10-Q"),
+    Param("form_type", "words", help="Forms, exactly: 10-K is not 10-K/A; 10-K* is both.", example="10-K,10-Q"),
 )
 _DAYS = (
     Param("from_date", "date", window=True, help="Filed on this day or later.", example="2025-01-01"),
@@ -115,7 +115,7 @@ _LIMIT = limit(50, 500)
 _CURSOR = cursor("2025-05-02_32019325000057", "([0-9]{4}-[0-9]{2}-[0-9]{2})?_[0-9]{1,18}")
 LIST_PARAMS = (
     *_COMPANY_AND_FORM,
-    Param("items", "words", help="Items of an 8-K.", example="2.02,9.01"),
+    Param("items", "words", pattern=r"[1-9]\.[0-9]{2}|[1-9]|1[0-2]", help="Items of an 8-K.", example="2.02,9.01"),
     Param("exhibits", "words", help="Exhibit types, of filings whose documents are known.", example="EX-99.1"),
     *_DAYS,
     Param(
@@ -162,7 +162,7 @@ def listed(call: Call) -> Response:
     params = call.params
     with call.app.db.read() as tx:
         asked = _companies(tx, call)
-        question = _question(call, asked)
+        question = _question(tx, call, asked)
         rows, following = _page(tx, call, question)
         total, exact = search.total(tx, question) if params["include_total"] else (None, None)
         paging: FilingsPage = {
@@ -188,7 +188,7 @@ def detail(call: Call) -> Response:
     with call.app.db.read() as tx:
         found = filing_rows.detail(tx, call.params["accession_number"])
     if found is None:
-        raise ApiError("NOT_FOUND", "finapi knows no filing with this accession number.")
+        raise ApiError("NOT_FOUND", "finapi has no filing with this accession number.")
     return call.success(found, {})
 
 
@@ -214,7 +214,7 @@ def text(call: Call) -> Response:
 def bare(call: Call) -> Response:
     """The filings without their envelope, by cursor."""
     with call.app.db.read() as tx:
-        question = _question(call, _companies(tx, call))
+        question = _question(tx, call, _companies(tx, call))
         rows, following = _page(tx, call, question)
         total, exact = search.total(tx, question)
         windows = call.windows(search.undated(tx, question))
@@ -259,11 +259,17 @@ def _companies(tx: Transaction, call: Call) -> list[companies.Company] | None:
     return [company for cik, company in found[0].items() if all(cik in one for one in found)]
 
 
-def _question(call: Call, asked: list[companies.Company] | None) -> Question:
+def _question(tx: Transaction, call: Call, asked: list[companies.Company] | None) -> Question:
     params = call.params
+    try:
+        forms = search.forms_named(tx, params["form_type"] or ())
+    except ValueError as error:
+        raise invalid_param(
+            "form_type", f"form_type: {error}", expected="forms that are held, * for any letters"
+        ) from None
     return Question(
         None if asked is None else tuple(company.cik for company in asked),
-        tuple(form.upper() for form in params["form_type"] or ()),
+        forms,
         tuple(params.get("items") or ()),
         tuple(f"EX-{one.upper().removeprefix('EX-')}" for one in params.get("exhibits") or ()),
         params["from_date"],

@@ -6,6 +6,7 @@ from typing import TypedDict
 
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError
+from finapi.core.json import dumps
 from finapi.core.records import Date, Object, Time
 from finapi.market.filings import search
 from finapi.market.filings.search import Entity, Form, FormCount
@@ -86,7 +87,7 @@ def form(call: Call) -> Response:
     with call.app.db.read() as tx:
         found = search.form(tx, call.params["form_type"].strip().upper())
     if found is None:
-        raise ApiError("NOT_FOUND", "finapi knows no form of this name.")
+        raise ApiError("NOT_FOUND", "finapi knows no form with this name.")
     return call.success(found, {})
 
 
@@ -111,9 +112,9 @@ def statistics(call: Call) -> Response:
 def totals(call: Call) -> Response:
     """How much is held of everything."""
     with call.app.db.read() as tx:
-        held = call.app.held.get(tx.value("data_version"), lambda: lookups.held(tx))
+        held = lookups.held(tx)
         counts = search.counts(tx)
-        found: Totals = {
+        found = {
             "total_filings": search.count_of_all(tx),
             "total_insiders": counts["insiders"],
             "total_holdings_13f": held["holdings"],
@@ -121,7 +122,5 @@ def totals(call: Call) -> Response:
             "total_endpoints_documented": sum(not route.page for route in call.routes),
             "last_filing_at": counts["last_filing_at"],
             "last_13f_quarter": counts["last_13f_quarter"],
-            "request_id": call.request_id,
-            "timestamp": iso(call.now),
         }
-    return call.plain(found)
+    return Response(200, dumps(found)[:-1], end=call.own_end)

@@ -107,7 +107,7 @@ def proof_of_cell(call: Call) -> Response:
         rows = FigureSeries(held, params["period"], params["basis"], price, estimated=estimated)
         period = rows.find(params["fiscal_year"], params["fiscal_period"], params["period_end"])
         if period is None:
-            raise ApiError("NOT_FOUND", f"No such period of {company.name} is known.")
+            raise ApiError("NOT_FOUND", f"{company.name} has no such period in finapi.")
         row = rows.row(period)
         data: ProofData = {
             **series.names(company),

@@ -213,4 +213,4 @@ def _in_body(tx: Transaction, text: str) -> int:
     try:
         return companies.find(tx, text).cik
     except ApiError as error:
-        raise invalid_param("tickers", f"{text[:20]} is not known.", expected="AAPL") from error
+        raise invalid_param("tickers", f"{text[:20]} is unknown.", expected="AAPL") from error

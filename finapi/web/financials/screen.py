@@ -124,19 +124,20 @@ def _named(tx: Transaction, params: Mapping[str, Any]) -> set[int] | None:
 
 def _latest(app: App, tx: Transaction, one: screen.KnownYear) -> screen.Latest | None:
     key = (one.company.cik, one.stamp)
-    return screen.read(one.written or app.screened.get(None, key, lambda: _written(tx, one.company)))
+    return screen.read(one.written or app.screened.get(None, key, lambda: _made(tx, one.company)[0]))
 
 
-def _written(tx: Transaction, company: Company) -> str:
-    return screen.written(tx, company, series.price_of(tx, company))
+def _made(tx: Transaction, company: Company) -> tuple[str, bytes]:
+    return screen.made(tx, company, series.price_of(tx, company))
 
 
 def keep_latest(app: App) -> float:
-    """Make the latest years that are due and keep them; a step of a worker."""
+    """Make the latest years that are due, and the books, and keep them; a step of a worker."""
     while True:
         with app.db.read() as tx:
             due = screen.due(tx, AT_ONCE)
-            made = [one._replace(written=_written(tx, one.company)) for one in due]
+            years = [_made(tx, one.company) for one in due]
+        made = [(one._replace(written=year), book) for one, (year, book) in zip(due, years, strict=True)]
         if not made:
             return STEP_SECONDS
         # What is kept in memory does not depend on it.

@@ -87,7 +87,7 @@ def by_axis(call: Call) -> Response:
     """Figures of a concept or metric by the members of an axis."""
     params, concept = call.params, call.params["concept"]
     if concept is not None and params["metric"] is not None:
-        raise invalid_param("metric", "Only one of concept and metric can be asked for.", expected="concept or metric")
+        raise invalid_param("metric", "Give either concept or metric, not both.", expected="concept or metric")
     metric = params["metric"] or "revenue"
     question = SeriesQuestion(params["period"], years=params["years"], basis=params["basis"], as_of=params["as_of"])
     with call.app.db.read() as tx:
@@ -127,7 +127,7 @@ def share_classes(call: Call) -> Response:
         company = series.selected(tx, call.params)
         filing, classes = segments.share_classes(tx, company.cik, call.params["as_of"], call.params["basis"])
     if filing is None:
-        raise ApiError("NOT_COVERED", f"No cover page of {company.name} with a count of shares is held.")
+        raise ApiError("NOT_COVERED", f"finapi has no cover page of {company.name} with a share count.")
     data: ShareClassData = {
         **series.names(company),
         "covered": True,

@@ -140,7 +140,7 @@ def timeseries(call: Call) -> Response:
     long = call.params["layout"] == "long"
     if kind is not None:
         if call.params["template"]:
-            raise invalid_param("template", "template is not served in tables; ask for JSON.", allowed=["false"])
+            raise invalid_param("template", "template is only available as JSON.", allowed=["false"])
         # Where a figure is from stands in every table.
         question = replace(question, provenance="full")
     with call.app.db.read() as tx:
@@ -179,7 +179,7 @@ def selected(tx: Transaction, params: Mapping[str, Any]) -> Company:
         raise invalid_param("ticker", "A ticker or a cik is required.", expected="ticker or cik")
     found = [companies.find(tx, str(one)) for one in named]
     if len({company.cik for company in found}) > 1:
-        raise invalid_param("cik", "ticker and cik name two companies.", expected="one of them")
+        raise invalid_param("cik", "ticker and cik name different companies.", expected="one of them")
     return found[0]
 
 
@@ -209,7 +209,7 @@ def book_of(
     What is ingested of others leaves it where it is, with every cell that was found in it.
     """
     key = (company.cik, as_of, currency, company_books.stamp(tx, company.cik))
-    held = call.app.books.get(None, key, lambda: company_books.read(tx, company.cik, as_of, currency))
+    held = call.app.books.get(None, key, lambda: company_books.at_hand(tx, company.cik, as_of, currency))
     # A company has counts of shares in no currency at all.
     if held.empty or (currency is not None and not held.reports_in(currency)):
         by = f" filed by {as_of}" if as_of else ""
@@ -311,7 +311,7 @@ def batch(call: Call) -> Response:
     body = call.body
     selectors = list(dict.fromkeys((*body.get("tickers", ()), *body.get("ciks", ()))))
     if not 1 <= len(selectors) <= BATCH_MAX:
-        raise invalid_param("tickers", f"From 1 to {BATCH_MAX} companies can be asked for.", expected="tickers or ciks")
+        raise invalid_param("tickers", f"Give 1 to {BATCH_MAX} companies.", expected="tickers or ciks")
     call.hold_large()
     found = Counter[str]()
     with call.app.db.read() as tx:

@@ -93,7 +93,7 @@ def of_company(call: Call) -> Response:
         report = as_filed.find_report(tx, company.cik, form=params["form_type"], **asked)
         if report is None:
             details = {"cik": company.padded_cik, "covered_periods": as_filed.periods_held(tx, company.cik)}
-            raise ApiError("NOT_COVERED", f"No {_wanted(params)} of {company.name} is held.", details=details)
+            raise ApiError("NOT_COVERED", f"No {_wanted(params)} of {company.name} is available.", details=details)
         return _answer(call, company, report, tx)
 
 

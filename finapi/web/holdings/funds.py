@@ -98,10 +98,11 @@ def fund(call: Call) -> Response:
         by = {"sort": params["sort_by"], "descending": params["sort_order"] == "desc", "search": params["q"]}
         place = {name: params[name] for name in ("limit", "offset")}
         rows, total = funds.holdings(tx, held, options=options, status=status, **by, **place)
+        counts = funds.change_counts(tx, held, options)
         analysis = funds.changes(tx, held, options) if params["include_activity"] else None
         allocation = funds.sector_allocation(tx, held) if params["include_analytics"] else None
     page = paging(total, **place)
-    meta = {"pagination": page, "total_value_usd": held.value, "changes": changes(held), "counts": held.counts}
+    meta = {"pagination": page, "total_value_usd": held.value, "changes": changes(held), "counts": counts}
     members = {
         "fund": held.fund,
         "period": held.period,
@@ -337,7 +338,7 @@ def query_covers(call: Call) -> Response:
     """The cover pages that a query asks for, notices included."""
     limit, offset = call.body.get("size", 50), call.body.get("from", 0)
     if call.body.get("sort", ("", True))[1] is False:
-        raise invalid_param("sort", "An ascending order is not served, only the newest first.", allowed=["desc"])
+        raise invalid_param("sort", "Ascending order is not supported; results come newest first.", allowed=["desc"])
     with call.app.db.read() as tx:
         found = query.covers(tx, call.body["query"], limit, offset)
     page = {"limit": limit, "offset": offset, "has_more": found.has_more}

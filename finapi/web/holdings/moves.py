@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from finapi.core.errors import ApiError, invalid_param
+from finapi.core.errors import ApiError
 from finapi.core.records import Date
 from finapi.market.holdings import funds, moves
 from finapi.market.holdings.moves import FundMove, SharedPosition
@@ -66,8 +66,6 @@ def largest(call: Call) -> Response:
 def overlap(call: Call) -> Response:
     """What two funds hold alike at the end of a quarter."""
     params = call.params
-    if len(params["ciks"]) != 2:
-        raise invalid_param("ciks", "An overlap is of two different managers.", expected="two CIKs")
     place = {"limit": params["limit"], "offset": params["offset"]}
     with call.app.db.read() as tx:
         first = funds.quarter(tx, params["ciks"][0], params["period"])

@@ -49,7 +49,7 @@ def show(call: Call) -> Response:
     """A static file, without a name the icon; 304 to whoever has it."""
     found = files().get(call.params.get("name", "favicon.svg"))
     if found is None:
-        raise ApiError("NOT_FOUND", "There is no such file.")
+        raise ApiError("NOT_FOUND", "File not found.")
     named = call.request.query.get("v") == [found.tag]
     headers = {"Cache-Control": FOR_EVER if named else FOR_AN_HOUR, "ETag": f'W/"{found.tag}"'}
     if held_etag(call.request.headers.get("if-none-match", ""), found.tag) is not None:

@@ -295,8 +295,8 @@ class Call:
     caller: Caller | None
     params: Mapping[str, Any]
     body: Mapping[str, Any]
-    # The route table, for answers about the API itself.
-    routes: Sequence[Route] = ()
+    # Gives the route table, for answers about the API itself.
+    route_table: Callable[[], Sequence[Route]] = tuple
     once: Once | None = None
     # What is to be given back when the answer has been handed to its connection.
     held: list[Callable[[], None]] = field(default_factory=list)
@@ -304,6 +304,11 @@ class Call:
     ask: Callable[[ApiRequest], ApiAnswer] | None = None
     # Where an export takes the rows from, instead of an answer.
     taken: list[TablePage] | None = None
+
+    @property
+    def routes(self) -> Sequence[Route]:
+        """The route table as it is served."""
+        return self.route_table()
 
     @property
     def table_kind(self) -> str | None:

@@ -137,7 +137,28 @@ def read_request(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = 
     for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
         if environ.get(name):
             headers[name.replace("_", "-").lower()] = environ[name]
-    queried = environ.get("QUERY_STRING", "")
+    peer, deadline = environ.get("REMOTE_ADDR", ""), environ.get("finapi.deadline")
+    given = (environ["REQUEST_METHOD"], path, environ.get("QUERY_STRING", ""), headers, peer, trusted_proxies)
+    return _request(*given, deadline, environ.get("wsgi.input"))
+
+
+def plain_get(target: str, headers: Mapping[str, str], peer: str, trusted_proxies: tuple[str, ...]) -> Request:
+    """GET of a target without body; ``headers`` as the server names them, ``USER_AGENT``."""
+    path, _, queried = target.partition("?")
+    named = {name.replace("_", "-").lower(): value for name, value in headers.items()}
+    return _request("GET", path, queried, named, peer, trusted_proxies)
+
+
+def _request(
+    method: str,
+    path: str,
+    queried: str,
+    headers: Mapping[str, str],
+    peer: str,
+    trusted_proxies: tuple[str, ...],
+    deadline: float | None = None,
+    stream: Any = None,
+) -> Request:
     segments: tuple[str, ...] = ()
     query: Mapping[str, list[str]] = {}
     wrong = None
@@ -145,28 +166,9 @@ def read_request(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = 
         segments, query = _target(path, queried)
     except ApiError as error:
         wrong = error
-    return Request(
-        method=environ["REQUEST_METHOD"],
-        path=path,
-        segments=segments,
-        query=query,
-        headers=headers,
-        address=client_address(environ.get("REMOTE_ADDR", ""), headers.get("x-forwarded-for", ""), trusted_proxies),
-        deadline=environ.get("finapi.deadline"),
-        wrong=wrong,
-        stream=environ.get("wsgi.input"),
-        peer=environ.get("REMOTE_ADDR", ""),
-        target=f"{path}?{queried}",
-    )
-
-
-def plain_get(
-    target: str, segments: tuple[str, ...], headers: Mapping[str, str], peer: str, trusted_proxies: tuple[str, ...]
-) -> Request:
-    """GET of a target that is known, without query and body; ``headers`` as the server names them, ``USER_AGENT``."""
-    named = {name.replace("_", "-").lower(): value for name, value in headers.items()}
-    address = client_address(peer, named.get("x-forwarded-for", ""), trusted_proxies)
-    return Request("GET", target, segments, {}, named, address, None, None, peer=peer, target=target)
+    address = client_address(peer, headers.get("x-forwarded-for", ""), trusted_proxies)
+    target = f"{path}?{queried}"
+    return Request(method, path, segments, query, headers, address, deadline, wrong, stream, peer, target)
 
 
 def is_trusted(peer: str, trusted_proxies: tuple[str, ...]) -> bool:
@@ -222,7 +224,7 @@ def json_object(data: bytes, content_type: str) -> dict[str, Any]:
     except RecursionError:
         raise ApiError("BAD_REQUEST", "The body is nested too deeply.") from None
     except ValueError as error:
-        # What the decoder itself refuses: a key that stands twice, NaN.
+        # What the decoder itself refuses: a key that occurs twice, NaN.
         raise ApiError("BAD_REQUEST", f"The body cannot be read: {error}.") from None
     if not isinstance(value, dict):
         raise ApiError("BAD_REQUEST", "The body must be a JSON object.")

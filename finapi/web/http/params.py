@@ -37,10 +37,10 @@ MAX_WORDS = 200
 # "word" is a text that a body may also give as a whole number, as years are; "words" is a list of texts, in a query
 # with commas between them or each given anew; "number" is read as a Decimal, "cik" as an int; "ticker" takes a ticker
 # or a CIK, "any_accession" also the name of a document whose filing is not known, "sort" a column alone or as a list of
-# one, with or without its order.
+# one, with or without its order, "values" a list of texts, numbers and nulls.
 Kind = Literal[
     "text", "word", "words", "integer", "number", "boolean", "date", "quarter", "cik", "accession",
-    "any_accession", "cusip", "ticker", "cursor", "email", "url", "new_password", "sort",
+    "any_accession", "cusip", "ticker", "cursor", "email", "url", "new_password", "sort", "values",
 ]  # fmt: skip
 
 
@@ -90,13 +90,14 @@ class Param:
 
     def read_all(self, texts: Sequence[str]) -> tuple[Any, ...]:
         """The words of several texts as one list; what is wrong with any of them is wrong with it."""
-        return self.counted(word for text in texts if text.strip(" ,") for word in self.read(text))
+        return self.counted((word for text in texts if text.strip(" ,") for word in self.read(text)), self.least or 1)
 
-    def counted(self, words: Iterable[Any]) -> tuple[Any, ...]:
-        """Each of the words once, if they are not none and not too many."""
+    def counted(self, words: Iterable[Any], least: int = 1) -> tuple[Any, ...]:
+        """Each of the words once, if they are neither too few nor too many."""
         found, most = tuple(dict.fromkeys(words)), self.most or MAX_WORDS
-        if not 1 <= len(found) <= most:
-            raise self.wrong(f"must be 1 to {most} values separated by commas", expected="comma-separated list")
+        if not least <= len(found) <= most:
+            many = least if least == most else f"{least} to {most}"
+            raise self.wrong(f"must be {many} values separated by commas", expected="comma-separated list")
         return found
 
     @property
@@ -157,7 +158,7 @@ def read_all(params: Sequence[Param], path: Mapping[str, str], query: Mapping[st
             if param.required:
                 raise param.wrong("is required", expected=param.kind)
             values[param.name] = param.default
-        elif param.kind == "words" and len(given) > 1:
+        elif param.kind == "words":
             values[param.name] = param.read_all(given)
         elif len(given) > 1 and not param.joined:
             raise param.wrong("is given more than once", expected="one value")
@@ -234,9 +235,7 @@ ACCESSION_NUMBER = in_path("accession_number", "accession", help=ACCESSION.help,
 
 def whole(bound: Decimal | None, *, up: bool) -> int | None:
     """A bound on whole numbers: 1.5 at least is 2, 1.5 at most is 1."""
-    if bound is None:
-        return None
-    return math.ceil(bound) if up else math.floor(bound)
+    return None if bound is None else math.ceil(bound) if up else math.floor(bound)
 
 
 # ---- the reader: first as JSON has it, then by its kind
@@ -269,7 +268,7 @@ def _text_words(param: Param, text: str) -> tuple[str, ...]:
 
 def _json_text(param: Param, value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise param.wrong("must be a text that is not empty", expected="text")
+        raise param.wrong("must be a non-empty string", expected="text")
     if len(value) > MAX_TEXT:
         raise param.wrong(f"may have at most {MAX_TEXT:,} characters", expected=f"at most {MAX_TEXT:,} characters")
     try:
@@ -324,8 +323,17 @@ def _json_sort(param: Param, value: Any) -> tuple[str, bool]:
         ((value, order),) = value.items()
         order = order.get("order") if isinstance(order, dict) else order
     if not isinstance(value, str) or order not in ("asc", "desc"):
-        raise param.wrong("must be one column, with or without its order", expected='[{"column": {"order": "desc"}}]')
+        raise param.wrong("must be one column, optionally with its order", expected='[{"column": {"order": "desc"}}]')
     return _read_text(param, "text", value), order == "desc"
+
+
+def _json_values(param: Param, value: Any) -> list[str | float | None]:
+    known = isinstance(value, list) and all(one is None or isinstance(one, str | int | float) for one in value)
+    if not known or len(value) > (param.most or MAX_WORDS):
+        raise param.wrong(f"must be a list of at most {param.most} texts, numbers or nulls", expected="list of values")
+    if any(isinstance(one, int) and abs(one) > 2**63 - 1 for one in value):
+        raise param.wrong("has a number that is too large", expected="list of values")
+    return [_json_text(param, one) if isinstance(one, str) and one else one for one in value]
 
 
 _FROM_TEXT: dict[Kind, Callable[[Param, str], Any]] = {
@@ -341,6 +349,7 @@ _FROM_JSON: dict[Kind, Callable[[Param, Any], Any]] = {
     "boolean": _json_boolean,
     "words": _json_words,
     "sort": _json_sort,
+    "values": _json_values,
 }
 
 
@@ -392,7 +401,7 @@ _TEXTS: dict[Kind, tuple[Callable[[str], Any], str, str]] = {
 def _checked(param: Param, value: Any) -> Any:
     if param.kind in ("integer", "number"):
         return _bounded(param, value)
-    if param.kind == "sort":
+    if param.kind in ("sort", "values"):
         return value
     if param.kind == "words":
         words = [_read_text(param, param.each, word) for word in value]

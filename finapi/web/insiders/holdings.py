@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from finapi.core import days
 from finapi.core.records import Date
 from finapi.market.insiders import holdings, names
@@ -43,13 +41,14 @@ class HoldingsOfCompany(ShareSums):
     ownership_vehicles: list[OwnershipVehicle]
 
 
+class InsiderSums(ShareSums):
+    """What all insiders of a company hold of it."""
+
+    total_insiders: int
+
+
 HOLDINGS_OF_ISSUER = answer(
-    data=list[InsiderHolding],
-    meta=part(
-        pagination=InsiderPaging,
-        company=COMPANY,
-        summary=part(total_insiders=int, total_shares_direct=Decimal, total_shares_indirect=Decimal),
-    ),
+    data=list[InsiderHolding], meta=part(pagination=InsiderPaging, company=COMPANY, summary=InsiderSums)
 )
 HOLDINGS_OF_INSIDER = answer(
     data=list[InsiderHolding],
@@ -68,15 +67,10 @@ def of_ticker(call: Call) -> Response:
         page, paging = filters.cut(call, held)
         shown = holdings.objects(tx, page)
         insiders = holdings.insiders_of_issuer(tx, company.cik)
-    sums = holdings.summary(held)
     meta = {
         "pagination": {"total": len(held), **paging},
         "company": filters.named(company),
-        "summary": {
-            "total_insiders": insiders,
-            "total_shares_direct": sums["total_shares_direct"],
-            "total_shares_indirect": sums["total_shares_indirect"],
-        },
+        "summary": {"total_insiders": insiders, **holdings.summary(held)},
     }
     return call.rows(shown, meta)
 

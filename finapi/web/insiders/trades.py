@@ -201,7 +201,7 @@ def query_forms(call: Call) -> Response:
     """The forms that a query finds, with both tables."""
     start, size = call.body.get("from", 0), call.body.get("size", 50)
     if call.body.get("sort", ("", True))[1] is False:
-        raise invalid_param("sort", "An ascending order is not served; forms come newest first.", allowed=["desc"])
+        raise invalid_param("sort", "Ascending order is not supported; forms come newest first.", allowed=["desc"])
     with call.app.db.read() as tx:
         ids, total, exact = query.filings(tx, call.body["query"], start, size)
         found = forms.plain(tx, ids)

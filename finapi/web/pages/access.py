@@ -27,7 +27,7 @@ def shown(call: Call, stands_for: Sequence[str], make: Callable[[], Response]) -
     """
     config = call.app.config
     if config.pages == "off":
-        raise ApiError("NOT_FOUND", "The operator of this host shows no pages with data.")
+        raise ApiError("NOT_FOUND", "The operator of this host has turned off the data pages.")
     if config.pages == "members" and call.caller is None:
         from finapi.web.pages.member import signing_in
 

@@ -50,7 +50,7 @@ def checked(call: Call) -> Mapping[str, str]:
         sent_by = False
     fields = call.request.read_form() if sent_by else {}
     if not sent_by or (call.caller and not hmac.compare_digest(fields.get(FIELD, "").encode(), _token(call).encode())):
-        raise ApiError("FORBIDDEN", "This form is not of this session. Go back, load the page anew and send it again.")
+        raise ApiError("FORBIDDEN", "This form belongs to another session. Go back, reload the page and send it again.")
     return fields
 
 

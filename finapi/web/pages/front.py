@@ -60,7 +60,7 @@ def newest(call: Call) -> Response:
 def _held(call: Call) -> Html:
     with call.app.db.read() as tx:
         times = heartbeats.freshness(tx)
-        counts: dict[str, Any] = dict(call.app.held.get(tx.value("data_version"), lambda: lookups.held(tx)))
+        counts: dict[str, Any] = lookups.held(tx)
     cells = [h.div(h.dt(said), h.dd(f"{counts[name]:,}")) for name, said in _COUNTED]
     last = times["filing"]
     fresh = "No filing has come in yet." if last is None else f"The last filing came in on {_minute(last)}."

@@ -20,7 +20,7 @@ def reset_password(call: Call) -> Response:
     """The form for a new password, or what to do when the link has been used or has expired."""
     token = call.request.query.get("token", [""])[0]
     try:
-        with call.app.db.read() as tx:
+        with call.app.accounts.read() as tx:
             reset = recovery.live_reset(call.app, tx, token, call.now)
     except ApiError as error:
         return problem(call, TITLE, f"{error.message} Ask for a new one.", error.status)
@@ -51,7 +51,7 @@ def email_verified(call: Call) -> Response:
         done = h.p("The link of a verification mail leads here. Once you have followed it you can log in.")
         return page(call, "Verify your email address", done, secret=True)
     try:
-        with call.app.db.read() as tx:
+        with call.app.accounts.read() as tx:
             verified = recovery.is_verified(call.app, tx, token, call.now)
     except ApiError as error:
         return problem(call, "Email not verified", f"{error.message} Log in to be sent a new one.", error.status)

@@ -159,9 +159,10 @@ def _insider(call: Call, asks: Sequence[Ask]) -> Response:
     told = figures.facts([("CIK", one["cik"]), *dollars, ("Last trade", one["latest_transaction_date"])])
     more = filing_list.more(call, "Older transactions", cursor=traded["meta"]["pagination"]["next_cursor"])
     none = h.p("No transaction is held.", class_="note", role="status")
-    roles = one["current_roles"]
+    roles, former = one["current_roles"], one["former_roles"]
     return frame.page(
         call, one["name"], told, roles and section("Companies", figures.grid("Roles by the last forms", _ROLES, roles)),
+        former and section("Companies before", figures.grid("Former roles by the last forms", _ROLES, former)),
         section("Transactions", owners.trades_table(traded["data"], issuer=True) if traded["data"] else none, more),
         held and section("Holdings", figures.grid("Holdings by the last forms", _OWNED, held)),
         asked.source(call, *asks, csv=filing_list.csv_of(call)), wide=True,

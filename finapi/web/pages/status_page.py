@@ -59,7 +59,7 @@ def _page(app: App) -> bytes:
     document = status.document(app, now)
     standings = status.components(app)
     history = status.history(app, None, DAYS, "daily", now)["history"]
-    with app.db.read() as tx:
+    with app.accounts.read() as tx:
         changes = status.changes(tx, CHANGES)
     overall = document["overall"]
     parts = [

@@ -4,7 +4,7 @@
 SELECT EXISTS (SELECT 1 FROM ledger_marks WHERE day = :today) AS marked,
     coalesce((SELECT max(last_id) FROM ledger_archives), 0) AS archived,
     coalesce(min((SELECT max(last_id) FROM ledger_marks WHERE day < :before),
-        coalesce((SELECT min(id) - 1 FROM ledger WHERE open = 1), 1 << 62)), 0) AS due,
+        coalesce((SELECT min(id) - 1 FROM ledger WHERE open = 1), 4611686018427387904)), 0) AS due,
     (SELECT min(day) FROM ledger_days) AS oldest
 
 -- name: put_ledger_mark
@@ -33,7 +33,7 @@ VALUES (:last_id, :file, :rows, :last_at, :sha256, :now)
 
 -- name: last_of_chunk
 -- The last id of the oldest rows that are to go, so many at once; null when none is left.
-SELECT max(id) FROM (SELECT id FROM ledger WHERE id > 0 AND id <= :to ORDER BY id LIMIT :limit)
+SELECT max(id) FROM (SELECT id FROM ledger WHERE id > 0 AND id <= :to ORDER BY id LIMIT :limit) AS chunk
 
 -- name: carry_over
 INSERT INTO ledger (id, user_id, delta, reason, created_at)
@@ -41,7 +41,7 @@ SELECT -user_id, user_id, sum(delta), 'carried_over', max(created_at)
 FROM ledger
 WHERE id > 0 AND id <= :to
 GROUP BY user_id
-ON CONFLICT (id) DO UPDATE SET delta = delta + excluded.delta, created_at = max(created_at, excluded.created_at)
+ON CONFLICT (id) DO UPDATE SET delta = ledger.delta + excluded.delta, created_at = max(ledger.created_at, excluded.created_at)
 
 -- name: remove_archived
 DELETE FROM ledger WHERE id > 0 AND id <= :to
@@ -62,13 +62,13 @@ SELECT users.email, found.day, found.endpoint
 FROM (
     SELECT user_id, day, endpoint, tokens, calls FROM ledger_days
     UNION ALL
-    SELECT user_id, substr(created_at, 1, 10), endpoint, delta, -(reason = 'debit')
+    SELECT user_id, substr(created_at, 1, 10), endpoint, delta, CASE reason WHEN 'debit' THEN -1 ELSE 0 END
     FROM ledger
     WHERE endpoint IS NOT NULL AND id <= (SELECT last_id FROM ledger_summed)
 ) AS found
 JOIN users ON users.id = found.user_id
 WHERE found.day > :after
-GROUP BY found.user_id, found.day, found.endpoint
+GROUP BY found.user_id, users.email, found.day, found.endpoint
 HAVING sum(found.tokens) <> 0 OR sum(found.calls) <> 0
 ORDER BY found.user_id, found.day, found.endpoint
 

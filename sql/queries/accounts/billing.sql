@@ -23,10 +23,7 @@ UPDATE ledger SET open = 0, status = :status WHERE id = :id AND open = 1
 UPDATE ledger SET open = 0, status = 200 WHERE id = ? AND open = 1
 
 -- name: open_debits
-SELECT id, user_id, -delta AS cost, endpoint, request_id FROM ledger WHERE open = 1
-
--- name: debits_open_since
-SELECT id, -delta AS cost, endpoint FROM ledger WHERE open = 1 AND created_at < :before
+SELECT id, user_id, -delta AS cost, endpoint, request_id FROM ledger WHERE open = 1 AND created_at < :before
 
 -- name: ledger_rows
 -- Purchases, grants and refills are no calls: an endpoint tells which row is one.
@@ -43,12 +40,12 @@ SELECT last_id AS summed, (SELECT max(id) FROM ledger) AS last_id FROM ledger_su
 
 -- name: sum_ledger_rows
 INSERT INTO ledger_days (user_id, day, endpoint, tokens, calls)
-SELECT user_id, substr(created_at, 1, 10) AS day, endpoint, -sum(delta), sum(reason = 'debit')
+SELECT user_id, substr(created_at, 1, 10) AS day, endpoint, -sum(delta), count(*) FILTER (WHERE reason = 'debit')
 FROM ledger
 WHERE id > :summed AND id <= :to AND endpoint IS NOT NULL
 GROUP BY user_id, day, endpoint
 ON CONFLICT (user_id, day, endpoint) DO UPDATE
-SET tokens = tokens + excluded.tokens, calls = calls + excluded.calls
+SET tokens = ledger_days.tokens + excluded.tokens, calls = ledger_days.calls + excluded.calls
 
 -- name: put_summed
 UPDATE ledger_summed SET last_id = :to
@@ -59,10 +56,10 @@ SELECT day, sum(tokens) AS tokens_consumed, sum(calls) AS calls
 FROM (
     SELECT day, tokens, calls FROM ledger_days WHERE user_id = :user_id AND day >= :first
     UNION ALL
-    SELECT substr(created_at, 1, 10), -delta, reason = 'debit'
+    SELECT substr(created_at, 1, 10), -delta, CASE reason WHEN 'debit' THEN 1 ELSE 0 END
     FROM ledger
     WHERE user_id = :user_id AND id > (SELECT last_id FROM ledger_summed) AND endpoint IS NOT NULL
-)
+) AS spent
 WHERE day >= :first
 GROUP BY day
 ORDER BY day
@@ -72,29 +69,32 @@ SELECT endpoint, sum(tokens) AS tokens, sum(calls) AS calls
 FROM (
     SELECT day, endpoint, tokens, calls FROM ledger_days WHERE user_id = :user_id AND day >= :first
     UNION ALL
-    SELECT substr(created_at, 1, 10), endpoint, -delta, reason = 'debit'
+    SELECT substr(created_at, 1, 10), endpoint, -delta, CASE reason WHEN 'debit' THEN 1 ELSE 0 END
     FROM ledger
     WHERE user_id = :user_id AND id > (SELECT last_id FROM ledger_summed) AND endpoint IS NOT NULL
-)
+) AS spent
 WHERE day >= :first
 GROUP BY endpoint
 ORDER BY tokens DESC, calls DESC, endpoint
 LIMIT 10
 
 -- name: unequal_balances
-SELECT users.email, userplans.total_limit_api - userplans.reach_limit_api AS balance,
-    (SELECT coalesce(sum(delta), 0) FROM ledger WHERE ledger.user_id = users.id) AS ledger
-FROM userplans
-JOIN users ON users.id = userplans.user_id
+SELECT email, balance, ledger
+FROM (
+    SELECT users.id, users.email, userplans.total_limit_api - userplans.reach_limit_api AS balance,
+        (SELECT coalesce(sum(delta), 0) FROM ledger WHERE ledger.user_id = users.id) AS ledger
+    FROM userplans
+    JOIN users ON users.id = userplans.user_id
+) AS found
 WHERE balance <> ledger
-ORDER BY users.id
+ORDER BY id
 
 -- name: unequal_wallets
 SELECT users.email, users.credit_cents, coalesce(sum(wallet.cents), 0) AS rows
 FROM users
 LEFT JOIN wallet ON wallet.user_id = users.id
 GROUP BY users.id
-HAVING users.credit_cents <> rows
+HAVING users.credit_cents <> coalesce(sum(wallet.cents), 0)
 ORDER BY users.id
 
 -- name: spent_by_account
@@ -103,5 +103,5 @@ FROM ledger_days
 JOIN users ON users.id = ledger_days.user_id
 LEFT JOIN userplans ON userplans.user_id = users.id
 WHERE ledger_days.day >= :first
-GROUP BY users.id
+GROUP BY users.id, userplans.plan
 ORDER BY tokens DESC, users.email

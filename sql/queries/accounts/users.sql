@@ -17,12 +17,12 @@ SELECT id FROM users WHERE id > :id AND deleted_at IS NULL ORDER BY id LIMIT :li
 -- name: users_listed
 SELECT users.email, users.uuid, userplans.plan, userplans.total_limit_api - userplans.reach_limit_api AS balance,
     CASE WHEN users.deleted_at IS NOT NULL THEN 'deleted' WHEN users.locked_at IS NOT NULL THEN 'locked'
-        WHEN users.verify_email THEN 'active' ELSE 'unverified' END AS state,
+        WHEN users.verify_email = 1 THEN 'active' ELSE 'unverified' END AS state,
     users.created_at, users.credit_cents / 100.0 AS credit_balance, users.usertype
 FROM users
 LEFT JOIN userplans ON userplans.user_id = users.id
 WHERE :text = '' OR instr(users.email, :text) > 0 OR users.uuid = :text
-ORDER BY iif(:limit < 0, users.id, -users.id)
+ORDER BY CASE WHEN :limit < 0 THEN users.id ELSE -users.id END
 LIMIT :limit
 
 -- name: email_by_uuid
@@ -74,8 +74,7 @@ DELETE FROM mails WHERE state = 'queued' AND due_at >= '' AND subject_id = :user
 UPDATE userplans SET status = 'deleted', current_period_end = '9999-12-31T00:00:00.000Z' WHERE user_id = :user_id
 
 -- name: caller_by_fingerprint
-SELECT users.id, users.uuid, users.email, userplans.plan, userplans.current_period_end,
-    (SELECT stamp FROM data_version) AS data_stamp
+SELECT users.id, users.uuid, users.email, userplans.plan, userplans.current_period_end
 FROM api_keys
 JOIN users ON users.id = api_keys.user_id
 LEFT JOIN userplans ON userplans.user_id = users.id
@@ -111,7 +110,7 @@ ORDER BY id DESC
 
 -- name: update_user
 UPDATE users
-SET webhook_url = CASE WHEN :set_webhook_url THEN :webhook_url ELSE webhook_url END,
+SET webhook_url = CASE WHEN :set_webhook_url = 1 THEN :webhook_url ELSE webhook_url END,
     notify_email = coalesce(:notify_email, notify_email),
     notify_browser = coalesce(:notify_browser, notify_browser),
     webhook_topics = coalesce(:webhook_topics, webhook_topics),

@@ -9,10 +9,10 @@ WITH RECURSIVE lanes (name) AS (
 )
 SELECT name, min(
     coalesce((
-        SELECT min(due_at) FROM deliveries WHERE due_at IS NOT NULL AND lane = lanes.name AND (failures = 0) = 0
+        SELECT min(due_at) FROM deliveries WHERE due_at IS NOT NULL AND lane = lanes.name AND (failures = 0) = (1 = 0)
     ), '~'),
     coalesce((
-        SELECT min(due_at) FROM deliveries WHERE due_at IS NOT NULL AND lane = lanes.name AND (failures = 0) = 1
+        SELECT min(due_at) FROM deliveries WHERE due_at IS NOT NULL AND lane = lanes.name AND (failures = 0) = (1 = 1)
     ), '~')
 ) AS due_at
 FROM lanes
@@ -23,18 +23,18 @@ WHERE name IS NOT NULL
 SELECT * FROM (
     SELECT id, delivery_id, user_id, event_type, body, url, lane, attempts, failures
     FROM deliveries
-    WHERE lane = :lane AND (failures = 0) = 0 AND due_at <= :now
+    WHERE lane = :lane AND (failures = 0) = (1 = 0) AND due_at <= :now
     ORDER BY due_at, id
     LIMIT :limit
-)
+) AS retries
 UNION ALL
 SELECT * FROM (
     SELECT id, delivery_id, user_id, event_type, body, url, lane, attempts, failures
     FROM deliveries
-    WHERE lane = :lane AND (failures = 0) = 1 AND due_at <= :now
+    WHERE lane = :lane AND (failures = 0) = (1 = 1) AND due_at <= :now
     ORDER BY due_at, id
     LIMIT :limit
-)
+) AS firsts
 LIMIT :limit
 
 -- name: outbox_span
@@ -89,7 +89,7 @@ DELETE FROM deliveries WHERE done_at < :before
 
 -- name: receiver_dropped
 INSERT INTO failing_receivers (lane, user_id, dropped, dropped_at) VALUES (:lane, :user_id, 1, :now)
-ON CONFLICT (lane) DO UPDATE SET dropped = dropped + 1, dropped_at = :now
+ON CONFLICT (lane) DO UPDATE SET dropped = failing_receivers.dropped + 1, dropped_at = :now
 
 -- name: tell_of_receiver
 -- Of a streak once, and an account once a day however many of its receivers fail.

@@ -44,7 +44,7 @@ SELECT count(*) FROM sniper_targets WHERE user_id = :user_id AND state <> 'STOPP
 -- name: targets_watching
 SELECT sniper_targets.*
 FROM sniper_targets
-WHERE cik IN (SELECT value FROM json_each(:ciks)) AND state <> 'STOPPED' AND start_time <= :now
+WHERE cik IN (SELECT CAST(value AS BIGINT) FROM json_each(:ciks)) AND state <> 'STOPPED' AND start_time <= :now
     AND end_time > :now
 ORDER BY id
 

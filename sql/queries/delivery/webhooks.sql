@@ -33,7 +33,7 @@ WHERE id IN (
         WHERE user_id = :user_id AND state = :state AND event_type = :event_type AND id < :before
         ORDER BY id DESC
         LIMIT :limit OFFSET :offset
-    )
+    ) AS found
 )
 ORDER BY id DESC
 

@@ -8,7 +8,7 @@ SELECT * FROM (
     WHERE state = 'queued' AND due_at <= :now
     ORDER BY due_at, id
     LIMIT :limit
-)
+) AS due
 UNION ALL
 SELECT id, template, subject_id, created_at, attempts FROM mails WHERE state = 'queued' AND due_at > :latest
 LIMIT :limit

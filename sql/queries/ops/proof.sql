@@ -1,9 +1,10 @@
--- name: proof_counts
-SELECT 'accounts' AS name, count(*) AS number FROM users
-UNION ALL
-SELECT 'filings', count(*) FROM filings
+-- name: counts_of_market
+SELECT 'filings' AS name, count(*) AS number FROM filings
 UNION ALL
 SELECT 'facts', count(*) FROM facts
+
+-- name: counts_of_accounts
+SELECT 'accounts' AS name, count(*) AS number FROM users
 UNION ALL
 SELECT 'ledger_rows', count(*) FROM ledger
 
@@ -11,8 +12,8 @@ SELECT 'ledger_rows', count(*) FROM ledger
 SELECT feeds.name, count(*) AS number, min(events.seq) AS first, max(events.seq) AS last, feeds.last_seq
 FROM feeds
 JOIN events ON events.feed = feeds.name
-GROUP BY feeds.name
-HAVING number <> last - first + 1 OR last <> feeds.last_seq
+GROUP BY feeds.name, feeds.last_seq
+HAVING count(*) <> max(events.seq) - min(events.seq) + 1 OR max(events.seq) <> feeds.last_seq
 ORDER BY feeds.name
 
 -- name: unequal_facts

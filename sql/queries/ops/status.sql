@@ -13,7 +13,7 @@ SELECT id, service, changed_at, status, reason FROM status_changes WHERE id > 0 
 
 -- name: queued_mails
 -- Of what waits so many are counted: more say no more.
-SELECT count(*) FROM (SELECT 1 FROM mails WHERE state = 'queued' AND due_at > '' LIMIT 100000)
+SELECT count(*) FROM (SELECT 1 FROM mails WHERE state = 'queued' AND due_at > '' LIMIT 100000) AS waiting
 
 -- name: queued_deliveries
-SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE due_at > '' LIMIT 100000)
+SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE due_at > '' LIMIT 100000) AS waiting

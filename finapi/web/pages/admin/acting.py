@@ -79,7 +79,7 @@ def act(call: Call) -> Response:
     """What a form asks for, and back to its page; a page that says why not."""
     fields, name = cookie.checked(call), call.params["action"]
     if name not in ACTS:
-        raise ApiError("NOT_FOUND", "There is no such form.")
+        raise ApiError("NOT_FOUND", "Form not found.")
     action, account = ACTS[name], fields.get("account", "")
     place = f"{action.place}/{account}" if action.place == ACCOUNTS else action.place
     try:
@@ -99,7 +99,7 @@ def _confirmed(call: Call, fields: Fields, asks: bool) -> By:
     caller, once = call.caller, fields.get("once", "")
     assert caller is not None
     if not once or len(once) > 36:
-        raise invalid_param("once", "The form is not whole. Load the page anew.")
+        raise invalid_param("once", "The form is incomplete. Reload the page.")
     if asks:
         body = read_body(LOGIN_BODY, {"email": caller.email, "password": fields.get("password") or "none"})
         address = call.request.address
@@ -118,7 +118,7 @@ def _refused(call: Call, place: str, error: ApiError) -> Response:
 
 
 def _email(call: Call, fields: Fields) -> str:
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         return users.email_of(tx, fields.get("account", ""))
 
 
@@ -172,7 +172,7 @@ def _revoke_invite(call: Call, fields: Fields, by: By) -> None:
 
 def _retry(call: Call, fields: Fields, by: By) -> None:
     if not sum(following.retry(call.app, [fields.get("accession") or None], call.now, by)):
-        raise ApiError("CONFLICT", "There is nothing to ask for again.")
+        raise ApiError("CONFLICT", "There is nothing to retry.")
 
 
 def _redeliver(call: Call, fields: Fields, by: By) -> None:

@@ -49,8 +49,10 @@ def health(call: Call) -> Response:
         parts = [{"name": name, **_part(one)} for name, one in status.components(app).items()]
     except ApiError:
         parts = []
+    waiting = status.queues(app, call.now)
     with app.db.read() as tx:
-        waiting, given_up = status.queues(tx, call.now), following.given_up(tx)
+        given_up = following.given_up(tx)
+    with app.accounts.read() as tx:
         rows = audit.listed(tx, 10)
     waits = [(name.capitalize(), f"{number:,}") for name, number in {**waiting, "given up": given_up}.items()]
     sizes = {name: f"{size / 1e6:,.1f} MB" for name, size in app.db.sizes().items()}
@@ -75,7 +77,7 @@ def _account(email: str, uuid: str) -> Html:
 def accounts(call: Call) -> Response:
     """The page at ``/admin/accounts``: the newest, or those that a part of an email finds."""
     text = call.params["q"]
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         rows = users.listed(tx, text, SHOWN)
     search = h.form(
         figures.entry("Email or uuid", "q", text, "search", maxlength=200), h.button("Search"), method="get",
@@ -93,11 +95,11 @@ def accounts(call: Call) -> Response:
 def account(call: Call) -> Response:
     """The page of an account: what it has and spends, and what can be done with it."""
     uuid = call.params["account"]
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         email = users.email_of(tx, uuid)
         row = users.listed(tx, uuid, 1)[0]
     user_id = users.id_of(call.app, email)
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         spent: list[Any] = list(billing.usage(tx, user_id, DAYS, call.now)["top_endpoints"])
     has = [
         *(("Plan", row["plan"]), ("Tokens left", figures.whole(row["balance"] or 0)), ("State", row["state"])),
@@ -127,7 +129,7 @@ def _forms(call: Call, uuid: str, row: Any) -> Html:
 @for_admins
 def codes(call: Call) -> Response:
     """The page at ``/admin/invites``."""
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         rows = invites.listed(call.app, tx, call.now)[: -SHOWN - 1 : -1]
     make = form(
         call, "invite", "Make a code", h.label("Note ", h.input(name="note", maxlength=200)),
@@ -188,8 +190,9 @@ def _hidden(name: str, value: str) -> Html:
 @for_admins
 def deliveries(call: Call) -> Response:
     """The page at ``/admin/deliveries``: those that failed, of all accounts."""
-    with call.app.db.read() as tx:
-        rows, waiting = webhooks.failed(tx, SHOWN), status.queues(tx, call.now)["webhooks"]
+    waiting = status.queues(call.app, call.now)["webhooks"]
+    with call.app.accounts.read() as tx:
+        rows = webhooks.failed(tx, SHOWN)
 
     def again(one: Any) -> Child:
         if one["state"] != "dropped":
@@ -208,7 +211,7 @@ def deliveries(call: Call) -> Response:
 @for_admins
 def log(call: Call) -> Response:
     """The page at ``/admin/audit``."""
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         rows = audit.listed(tx, SHOWN, call.params["before"])
     more = len(rows) == SHOWN and h.p(h.a("Older", href=with_query("/admin/audit", before=rows[-1]["id"])))
     return _page(call, "/admin/audit", _log(rows), more)

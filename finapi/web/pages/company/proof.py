@@ -36,7 +36,7 @@ _CHECKS = {"consistent": "adds up", "inconsistent": "does not add up", "unchecke
 def show(call: Call) -> Response:
     """The page at ``/company/{ticker}/proof/{metric}/{cell}``, where the cell is "A2024FY" or "Q2025Q2"."""
     if _CELL.fullmatch(call.params["cell"]) is None or definition(call.params["metric"]) is None:
-        raise ApiError("NOT_FOUND", "There is no such figure.")
+        raise ApiError("NOT_FOUND", "Figure not found.")
     return subject.shown(call, _asks, _page)
 
 

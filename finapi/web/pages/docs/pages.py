@@ -35,7 +35,7 @@ def guide(call: Call) -> Response:
     name = call.params["name"]
     plain = name.removesuffix(".md")
     if plain not in GUIDES:
-        raise ApiError("NOT_FOUND", "There is no such guide.")
+        raise ApiError("NOT_FOUND", "Guide not found.")
     return access.open_to_all(call, lambda: _shown(call, _guide(plain), name))
 
 
@@ -58,7 +58,7 @@ def _operation(call: Call) -> Response:
     name, document = call.params["name"], _document(call)
     one = reference.operations(call, document).get(name.removesuffix(".md"))
     if one is None:
-        raise ApiError("NOT_FOUND", "There is no such call.")
+        raise ApiError("NOT_FOUND", "Operation not found.")
     return _shown(call, reference.markdown(one, document, call.app.config.public_url), name, one)
 
 

@@ -50,7 +50,7 @@ def act(call: Call) -> Response:
     """What a form asks for, done by the API's own handler, and back to its page."""
     fields, name = cookie.checked(call), call.params["action"]
     if name not in ACTIONS:
-        raise ApiError("NOT_FOUND", "There is no such form.")
+        raise ApiError("NOT_FOUND", "Form not found.")
     told, place, _ = ACTIONS[name]
     route = next(one for one in call.routes if one.name == told.replace(" ", f" {API}", 1))
     body: dict[str, Any] = {key: value for key, value in fields.items() if value}
@@ -157,7 +157,7 @@ def _limits(call: Call) -> Html:
 
 def _sessions(call: Call, user: Any) -> Html:
     assert call.caller is not None
-    with call.app.db.read() as tx:
+    with call.app.accounts.read() as tx:
         rows = sessions.listed(tx, call.user_id, call.now)
     mine = call.caller.session
     this = ("Current", lambda one: "this one" if one["fingerprint"] == mine else "")

@@ -81,7 +81,7 @@ def register(call: Call) -> Response:
     fields = cookie.checked(call)
     try:
         body = read_body(REGISTER_BODY, {**fields, "invite_token": "x"})
-        with call.app.db.read() as tx:
+        with call.app.accounts.read() as tx:
             token = invites.redeem(call.app, tx, fields.get("invite_code", ""), call.now)
         sessions.register(call.app, body["email"], body["password"], token, call.request.address, call.now)
     except ApiError as error:

@@ -29,7 +29,7 @@ WHERE accession = :accession AND undated = 1
 
 -- name: latest_report_of
 SELECT reports.form AS form_type, reports.period_of_report, reports.fiscal_year, reports.fiscal_period,
-    reports.statements AS statement_count
+    reports.statements AS statement_count, reports.sha256
 FROM reports
 JOIN filings ON filings.id = reports.filing_id
 WHERE filings.accession = :accession

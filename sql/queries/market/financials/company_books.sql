@@ -46,6 +46,12 @@ WHERE facts.hidden = 0 AND facts.unit_id <> 0
 -- name: book_company
 SELECT sic, fiscal_year_end FROM companies WHERE cik = :cik
 
+-- name: kept_book
+SELECT kept_books.book
+FROM kept_books
+JOIN latest_years ON latest_years.cik = kept_books.cik AND latest_years.stamp = kept_books.made_of
+WHERE kept_books.cik = :cik AND kept_books.made_by = :rules
+
 -- name: book_stamp
 SELECT stamp FROM latest_years WHERE cik = :cik
 

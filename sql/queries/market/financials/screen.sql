@@ -13,3 +13,8 @@ SELECT cik FROM latest_years WHERE made_of IS NOT stamp OR made_by IS NOT :rules
 -- name: keep_latest_year
 -- Unless something changed while it was made.
 UPDATE latest_years SET made_of = stamp, made_by = ?, figures = ? WHERE cik = ? AND stamp = ?
+
+-- name: keep_book
+INSERT INTO kept_books (cik, made_by, book, made_of)
+SELECT cik, ?, ?, stamp FROM latest_years WHERE cik = ? AND stamp = ?
+ON CONFLICT (cik) DO UPDATE SET made_by = excluded.made_by, book = excluded.book, made_of = excluded.made_of

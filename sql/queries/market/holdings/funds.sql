@@ -32,6 +32,12 @@ WHERE quarter.cik = :cik AND (:period IS NULL OR quarter.period = :period)
 ORDER BY quarter.period DESC
 LIMIT 1
 
+-- name: fund_change_counts
+SELECT status, count(*) AS positions
+FROM positions
+WHERE cik = :cik AND period = :period AND (kind >= 2) = (:options = 'only')
+GROUP BY status
+
 -- name: fund_positions
 SELECT cusip, ticker, CASE WHEN ticker IS NOT NULL THEN evidence END AS ticker_evidence,
     holding_names.issuer AS name_of_issuer, holding_names.title AS title_of_class,

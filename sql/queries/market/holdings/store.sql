@@ -71,10 +71,20 @@ SET (accession, filed_at) = (SELECT accession, coalesce(filed_at, '') FROM filin
 WHERE id = :id
 
 -- name: holdings_report
-SELECT cik, name, accession, filed_at, signed, period, value_total, row_value FROM holdings_reports WHERE id = :id
+SELECT cik, name, accession, filed_at, signed, period, value_total, row_value, value_unit
+FROM holdings_reports
+WHERE id = :id
 
 -- name: priced_holdings
-SELECT value, amount FROM holdings WHERE report_id = :report_id AND kind = 0
+SELECT value, amount, security_id FROM holdings WHERE report_id = :report_id AND kind = 0
+
+-- name: worth_to_others
+SELECT cik, value, shares
+FROM positions
+WHERE security_id = :security_id AND period = :period AND kind = 0 AND cik <> :cik AND status <> 5 AND shares > 0
+    AND value > 0
+ORDER BY value DESC
+LIMIT 25
 
 -- name: names_in_holdings
 -- Beside min() SQLite gives the other columns of the row that has it.

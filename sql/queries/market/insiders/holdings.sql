@@ -76,7 +76,7 @@ JOIN companies_with_ticker AS companies ON companies.cik = form.issuer_cik
 -- name: roles_of_insider
 -- The relationship on the latest form of each company, the latest company first.
 SELECT printf('%010d', latest.issuer_cik) AS issuer_cik, latest.roles AS bits, latest.title, companies.name AS company,
-    latest.as_of, companies.ticker
+    latest.as_of, companies.ticker, form.body
 FROM (
     SELECT form.issuer_cik, form.as_of, form.id, form.filed_day, owner.roles, owner.title,
         row_number() OVER (PARTITION BY form.issuer_cik ORDER BY form.filed_day DESC, form.id DESC) AS place
@@ -85,13 +85,14 @@ FROM (
     WHERE owner.owner_cik = :insider
 ) AS latest
 JOIN companies_with_ticker AS companies ON companies.cik = latest.issuer_cik
+JOIN insider_forms AS form ON form.id = latest.id
 WHERE latest.place = 1
 ORDER BY latest.filed_day DESC, latest.id DESC
 
 -- name: year_of_insider
 SELECT count(*) FILTER (WHERE owner.filed_day >= :since) AS total_transactions_365d,
-    coalesce(sum(value) FILTER (WHERE owner.filed_day >= :since AND direction = 1), 0) AS total_buy_value_365d,
-    coalesce(sum(value) FILTER (WHERE owner.filed_day >= :since AND direction = -1), 0) AS total_sell_value_365d,
+    CAST(round(total(exact) FILTER (WHERE owner.filed_day >= :since AND direction = 1)) AS INTEGER) AS total_buy_value_365d,
+    CAST(round(total(exact) FILTER (WHERE owner.filed_day >= :since AND direction = -1)) AS INTEGER) AS total_sell_value_365d,
     max(date) AS latest_transaction_date
 FROM insider_form_owners AS owner
 JOIN insider_transactions AS trade ON trade.form_id = owner.form_id

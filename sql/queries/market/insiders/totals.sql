@@ -15,24 +15,24 @@
 -- Bits of roles as in titles.py.
 SELECT issuer_cik, count(*) AS total_transactions,
     count(*) FILTER (WHERE direction = 1) AS total_buys, count(*) FILTER (WHERE direction = -1) AS total_sells,
-    coalesce(sum(value) FILTER (WHERE direction = 1), 0) AS total_buy_value,
-    coalesce(sum(value) FILTER (WHERE direction = -1), 0) AS total_sell_value,
+    CAST(round(total(exact) FILTER (WHERE direction = 1)) AS INTEGER) AS total_buy_value,
+    CAST(round(total(exact) FILTER (WHERE direction = -1)) AS INTEGER) AS total_sell_value,
     count(*) FILTER (WHERE value IS NULL) AS transactions_without_value,
     count(DISTINCT owner_cik) AS unique_insiders,
     count(DISTINCT owner_cik) FILTER (WHERE direction = 1) AS unique_buyers,
     count(DISTINCT owner_cik) FILTER (WHERE direction = -1) AS unique_sellers,
     count(*) FILTER (WHERE direction = 1 AND rule_10b5_1) AS rule_10b5_1_buy_count,
     count(*) FILTER (WHERE direction = -1 AND rule_10b5_1) AS rule_10b5_1_sell_count,
-    coalesce(sum(value) FILTER (WHERE direction = 1 AND rule_10b5_1), 0) AS rule_10b5_1_buy_value,
-    coalesce(sum(value) FILTER (WHERE direction = -1 AND rule_10b5_1), 0) AS rule_10b5_1_sell_value,
+    CAST(round(total(exact) FILTER (WHERE direction = 1 AND rule_10b5_1)) AS INTEGER) AS rule_10b5_1_buy_value,
+    CAST(round(total(exact) FILTER (WHERE direction = -1 AND rule_10b5_1)) AS INTEGER) AS rule_10b5_1_sell_value,
     count(*) FILTER (WHERE direction = 1 AND roles & 16) AS csuite_buy_count,
     count(*) FILTER (WHERE direction = -1 AND roles & 16) AS csuite_sell_count,
-    coalesce(sum(value) FILTER (WHERE direction = 1 AND roles & 16), 0) AS csuite_buy_value,
-    coalesce(sum(value) FILTER (WHERE direction = -1 AND roles & 16), 0) AS csuite_sell_value,
-    coalesce(sum(value) FILTER (WHERE direction = 1 AND roles & 2), 0) AS officer_buy_value,
-    coalesce(sum(value) FILTER (WHERE direction = -1 AND roles & 2), 0) AS officer_sell_value,
-    coalesce(sum(value) FILTER (WHERE direction = 1 AND roles & 1), 0) AS director_buy_value,
-    coalesce(sum(value) FILTER (WHERE direction = -1 AND roles & 1), 0) AS director_sell_value,
+    CAST(round(total(exact) FILTER (WHERE direction = 1 AND roles & 16)) AS INTEGER) AS csuite_buy_value,
+    CAST(round(total(exact) FILTER (WHERE direction = -1 AND roles & 16)) AS INTEGER) AS csuite_sell_value,
+    CAST(round(total(exact) FILTER (WHERE direction = 1 AND roles & 2)) AS INTEGER) AS officer_buy_value,
+    CAST(round(total(exact) FILTER (WHERE direction = -1 AND roles & 2)) AS INTEGER) AS officer_sell_value,
+    CAST(round(total(exact) FILTER (WHERE direction = 1 AND roles & 1)) AS INTEGER) AS director_buy_value,
+    CAST(round(total(exact) FILTER (WHERE direction = -1 AND roles & 1)) AS INTEGER) AS director_sell_value,
     count(DISTINCT form_id) AS filing_count, max(date) AS latest_transaction_date
 FROM ({market_trades}) AS trade
 WHERE {within}
@@ -43,8 +43,8 @@ SELECT CASE WHEN :by_industry THEN industry ELSE sector END AS grouped, count(*)
     count(DISTINCT form_id) AS filing_count, count(DISTINCT owner_cik) AS unique_insiders,
     count(DISTINCT issuer_cik) AS unique_issuers,
     count(*) FILTER (WHERE direction = 1) AS buy_count, count(*) FILTER (WHERE direction = -1) AS sell_count,
-    coalesce(sum(value) FILTER (WHERE direction = 1), 0) AS buy_value,
-    coalesce(sum(value) FILTER (WHERE direction = -1), 0) AS sell_value
+    CAST(round(total(exact) FILTER (WHERE direction = 1)) AS INTEGER) AS buy_value,
+    CAST(round(total(exact) FILTER (WHERE direction = -1)) AS INTEGER) AS sell_value
 FROM (
     SELECT * FROM insider_transactions INDEXED BY insider_transactions_by_day
     WHERE NOT :by_date AND superseded_by IS NULL AND filed_day >= :since AND filed_day <= :until
@@ -57,7 +57,7 @@ GROUP BY grouped
 
 -- name: clusters
 -- Companies in which several insiders bought, or several sold; the date is that of the trade.
-SELECT issuer_cik, direction, count(DISTINCT owner_cik) AS insider_count, coalesce(sum(value), 0) AS total_value,
+SELECT issuer_cik, direction, count(DISTINCT owner_cik) AS insider_count, CAST(round(total(exact)) AS INTEGER) AS total_value,
     count(*) AS transaction_count, min(date) AS first_date, max(date) AS last_date, min(filed_day) AS first_day,
     max(filed_day) AS last_day,
     max(roles & 1) AS has_director, max(roles & 2) AS has_officer, max(roles & 4) AS has_ten_percent_owner,
@@ -70,7 +70,7 @@ ORDER BY insider_count DESC, total_value DESC, issuer_cik, direction DESC
 LIMIT :limit OFFSET :offset
 
 -- name: trades_of_cluster
-SELECT DISTINCT trade.id, trade.shares, trade.value, insiders.name
+SELECT DISTINCT trade.id, trade.shares, trade.exact, insiders.name
 FROM insider_transactions AS trade
 JOIN insiders ON insiders.cik = trade.owner_cik
 WHERE trade.issuer_cik = :issuer AND trade.direction = :direction AND {within}
@@ -82,8 +82,8 @@ FROM json_each(:ciks)
 CROSS JOIN companies_with_ticker ON cik = json_each.value
 
 -- name: trade_days
-SELECT filed_day, coalesce(sum(value) FILTER (WHERE direction = 1), 0) AS buy,
-    coalesce(sum(value) FILTER (WHERE direction = -1), 0) AS sell,
+SELECT filed_day, CAST(round(total(exact) FILTER (WHERE direction = 1)) AS INTEGER) AS buy,
+    CAST(round(total(exact) FILTER (WHERE direction = -1)) AS INTEGER) AS sell,
     count(*) FILTER (WHERE direction = 1) AS buys, count(*) FILTER (WHERE direction = -1) AS sells
 FROM insider_transactions INDEXED BY insider_trades_by_day
 WHERE superseded_by IS NULL AND direction <> 0 AND filed_day >= :since
@@ -93,7 +93,7 @@ ORDER BY filed_day DESC
 -- name: top_issuers
 SELECT companies.ticker, companies.name AS company_name, top.total_value
 FROM (
-    SELECT issuer_cik, sum(value) AS total_value
+    SELECT issuer_cik, CAST(round(sum(exact)) AS INTEGER) AS total_value
     FROM insider_transactions INDEXED BY insider_trades_by_day
     WHERE superseded_by IS NULL AND direction <> 0 AND filed_day >= :since AND value IS NOT NULL
     GROUP BY issuer_cik
@@ -106,7 +106,7 @@ ORDER BY top.total_value DESC, top.issuer_cik
 -- name: top_insiders
 SELECT insiders.name AS insider, printf('%010d', top.owner_cik) AS insider_cik, companies.ticker, top.total_value
 FROM (
-    SELECT owner_cik, issuer_cik, sum(value) AS total_value
+    SELECT owner_cik, issuer_cik, CAST(round(sum(exact)) AS INTEGER) AS total_value
     FROM insider_transactions INDEXED BY insider_trades_by_day
     WHERE superseded_by IS NULL AND direction <> 0 AND filed_day >= :since AND value IS NOT NULL
     GROUP BY owner_cik, issuer_cik

@@ -55,20 +55,14 @@ SELECT members FROM dimensions WHERE id = :id
 -- name: concepts_called
 SELECT id, name FROM concepts WHERE name IN (SELECT value FROM json_each(:names)) ORDER BY name
 
--- name: facts_of_concept
-SELECT count(*)
+-- name: days_of_concept
+-- How many facts end on each day, the latest first: one pass over the concept's index for the total and every page.
+SELECT end_day, count(*) AS number
 FROM facts
 WHERE concept_id = :concept AND dimension_id = 0 AND hidden = 0
     AND end_day BETWEEN :first AND :last
-
--- name: day_of_concept
--- The day of the last row that a page shows; its whole day is read, because rows of one day have no order here.
-SELECT end_day
-FROM facts
-WHERE concept_id = :concept AND dimension_id = 0 AND hidden = 0
-    AND end_day BETWEEN :first AND :last
+GROUP BY end_day
 ORDER BY end_day DESC
-LIMIT 1 OFFSET :offset
 
 -- name: rows_of_concept
 SELECT fact_sets.cik, filings.accession, filings.form, filings.filed_at, companies.sic, facts.end_day, facts.days,

@@ -1,6 +1,9 @@
 -- name: data_version
 SELECT version FROM data_version
 
+-- name: data_stamp
+SELECT stamp FROM data_version
+
 -- name: bump_data_version
 UPDATE data_version SET version = version + 1, stamp = hex(randomblob(8))
 

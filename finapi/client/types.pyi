@@ -1,0 +1,5075 @@
+"""What each call takes and answers. Made of the route table by python -m tests.client_table."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any, Generic, Literal, NotRequired, Required, TypedDict, overload
+
+from typing_extensions import TypeVar, Unpack
+
+Day = TypeVar("Day", default=str)  # date in answers of a client with dates=True
+Moment = TypeVar("Moment", default=str)  # datetime there
+
+
+class Livez(TypedDict):
+    status: Literal["ok"]
+
+class Readyz(TypedDict):
+    status: Literal["ok"]
+    data_version: int
+
+class OpenapiJsonInfo(TypedDict):
+    title: NotRequired[str]
+    version: NotRequired[str]
+
+class OpenapiJson(TypedDict):
+    openapi: Literal["3.1.0"]
+    info: OpenapiJsonInfo
+    servers: list[dict[str, Any]]
+    paths: dict[str, Any]
+    webhooks: dict[str, Any]
+    components: dict[str, Any]
+
+class StatusServices(TypedDict, Generic[Day, Moment]):
+    name: str
+    status: Literal["operational", "degraded", "down"]
+    uptime_30d_pct: int | Decimal
+    last_check_at: Moment
+
+class StatusDataFreshness(TypedDict, Generic[Day, Moment]):
+    last_filing_at: Moment | None
+    last_13f_batch_at: Moment | None
+    last_xbrl_run_at: Moment | None
+    last_news_at: Moment | None
+    queue_depth: int
+
+class Status(TypedDict, Generic[Day, Moment]):
+    overall: Literal["operational", "degraded", "partial_outage", "major_outage"]
+    services: list[StatusServices[Day, Moment]]
+    data_freshness: StatusDataFreshness[Day, Moment]
+    as_of: Moment
+
+class StatusHistoryHistoryValue(TypedDict, Generic[Day, Moment]):
+    timestamp: Moment
+    total_checks: int
+    healthy: int
+    degraded: int
+    down: int
+    uptime_pct: int | Decimal
+    avg_response_ms: int
+
+class StatusHistoryMeta(TypedDict, Generic[Day, Moment]):
+    generated_at: Moment
+    services_included: list[str]
+    warning: str | None
+
+class StatusHistory(TypedDict, Generic[Day, Moment]):
+    days: int
+    resolution: Literal["hourly", "daily"]
+    history: dict[str, list[StatusHistoryHistoryValue[Day, Moment]]]
+    meta: StatusHistoryMeta[Day, Moment]
+
+class FinancialsStatusDataCounts(TypedDict):
+    companies: int
+    filings: int
+    facts: int
+    insider_transactions: int
+    holdings: int
+    prices: int
+
+class FinancialsStatusData(TypedDict, Generic[Day, Moment]):
+    counts: FinancialsStatusDataCounts
+    last_filing_at: Moment | None
+    last_xbrl_run_at: Moment | None
+    data_version: int
+
+class FinancialsStatus(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: FinancialsStatusData[Day, Moment]
+    meta: dict[str, Any]
+    request_id: str
+    timestamp: Moment
+
+class PostAuthRedeemInvite(TypedDict):
+    message: str
+    invite_token: str
+    expires_in: int
+
+class PostAuthRegister(TypedDict):
+    message: str
+    linkMsg: str
+
+class AuthVerifyemail(TypedDict):
+    message: str
+
+class PostAuthLoginUserUserplan(TypedDict, Generic[Day, Moment]):
+    id: int
+    userId: str
+    total_limit_api: int
+    reach_limit_api: int
+    plan: str
+    status: str
+    current_period_end: Moment | None
+    created_at: Moment
+    updated_at: Moment
+
+class PostAuthLoginUser(TypedDict, Generic[Day, Moment]):
+    id: int
+    uuid: str
+    email: str
+    usertype: Literal["user", "admin"]
+    api_key: str | None
+    verify_email: bool
+    is_online: bool
+    has_uat_access: bool
+    billing_admin: bool
+    credit_balance: int | Decimal
+    notify_email: bool
+    notify_browser: bool
+    webhook_url: str | None
+    webhook_topics: list[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated"]]
+    created_at: Moment
+    updated_at: Moment
+    Userplan: PostAuthLoginUserUserplan[Day, Moment] | None
+
+class PostAuthLogin(TypedDict, Generic[Day, Moment]):
+    message: str
+    user: PostAuthLoginUser[Day, Moment]
+    token: str
+
+class UserUserUserDocumentLimit(TypedDict, Generic[Day, Moment]):
+    id: int
+    userId: str
+    total_limit_GB: int
+    reach_limit_GB: str
+    created_at: Moment
+    updated_at: Moment
+
+class UserUserUserDeviceLimit(TypedDict, Generic[Day, Moment]):
+    id: int
+    userId: str
+    device_limit: int
+    user_login_device: str
+    created_at: Moment
+    updated_at: Moment
+
+class UserUser(TypedDict, Generic[Day, Moment]):
+    id: int
+    uuid: str
+    email: str
+    usertype: Literal["user", "admin"]
+    api_key: str | None
+    verify_email: bool
+    is_online: bool
+    has_uat_access: bool
+    billing_admin: bool
+    credit_balance: int | Decimal
+    notify_email: bool
+    notify_browser: bool
+    webhook_url: str | None
+    webhook_topics: list[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated"]]
+    created_at: Moment
+    updated_at: Moment
+    Userplan: PostAuthLoginUserUserplan[Day, Moment] | None
+    UserDocumentLimit: UserUserUserDocumentLimit[Day, Moment]
+    UserDeviceLimit: UserUserUserDeviceLimit[Day, Moment]
+
+class User(TypedDict, Generic[Day, Moment]):
+    user: UserUser[Day, Moment]
+
+class PutUser(TypedDict, Generic[Day, Moment]):
+    message: str
+    user: PostAuthLoginUser[Day, Moment]
+
+class DeleteUser(TypedDict):
+    message: str
+    kept: str
+
+class UserExportWallet(TypedDict, Generic[Day, Moment]):
+    id: str
+    created_at: Moment
+    type: Literal["credit", "purchase"]
+    amount_usd: int | Decimal
+    tokens_credited: int
+    stripe_invoice_id: None
+    description: str
+
+class UserExportUsageDaily(TypedDict, Generic[Day, Moment]):
+    day: Day
+    tokens_consumed: int
+    calls: int
+
+class UserExportUsageTopEndpoints(TypedDict):
+    endpoint: str
+    tokens: int
+    calls: int
+
+class UserExportUsage(TypedDict, Generic[Day, Moment]):
+    window_days: int
+    daily: list[UserExportUsageDaily[Day, Moment]]
+    top_endpoints: list[UserExportUsageTopEndpoints]
+
+class UserExportTransactionsMetadata(TypedDict):
+    request_id: str | None
+    cost_tier: int | None
+
+class UserExportTransactions(TypedDict, Generic[Day, Moment]):
+    created_at: Moment
+    delta: int
+    reason: Literal["debit", "4xx_refund", "5xx_refund", "crash_refund", "refill", "purchase", "grant", "carried_over"]
+    endpoint: str | None
+    metadata: UserExportTransactionsMetadata
+    response_status: int | None
+
+class UserExportSniperTargetsCandidateUrls(TypedDict):
+    accession: str
+    url: str
+
+class UserExportSniperTargetsLastEvent(TypedDict, Generic[Day, Moment]):
+    accession_number: str
+    form_type: str
+    filed_at: Moment
+
+class UserExportSniperTargets(TypedDict, Generic[Day, Moment]):
+    target_id: str
+    ticker: str
+    status: Literal["CREATED", "ACTIVE", "STOPPED"]
+    start_time: Moment
+    end_time: Moment
+    form_types: list[str]
+    webhook_url: str | None
+    created_at: Moment
+    processing_state: Literal["scheduled", "watching", "resolved"]
+    candidate_urls: list[UserExportSniperTargetsCandidateUrls]
+    resolution_reason: Literal["filing_hit", "window_expired", "manual_stop"] | None
+    stopped_at: Moment | None
+    last_event: UserExportSniperTargetsLastEvent[Day, Moment] | None
+    filing_uuid: str | None
+    holdings_count: int | None
+    parsed_at: Moment | None
+    enriched_at: Moment | None
+
+class UserExportDeliveriesAttempts(TypedDict, Generic[Day, Moment]):
+    attempt: int
+    started_at: Moment
+    ended_at: Moment | None
+    duration_ms: int | None
+    status_code: int | None
+    error: str | None
+    response_body: str | None
+
+class UserExportDeliveries(TypedDict, Generic[Day, Moment]):
+    delivery_id: str
+    event_type: Literal["sniper.filing_hit", "sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "finapi.test"]
+    target_id: str | None
+    url: str
+    status: Literal["pending", "sending", "retry_pending", "delivered", "dropped"]
+    occurred_at: Moment
+    payload: dict[str, Any]
+    attempt_count: int
+    last_status_code: int | None
+    last_error: str | None
+    created_at: Moment
+    next_attempt_at: Moment | None
+    delivered_at: Moment | None
+    dropped_at: Moment | None
+    attempts: list[UserExportDeliveriesAttempts[Day, Moment]]
+
+class UserExport(TypedDict, Generic[Day, Moment]):
+    user: PostAuthLoginUser[Day, Moment]
+    wallet: list[UserExportWallet[Day, Moment]]
+    usage: UserExportUsage[Day, Moment]
+    transactions: list[UserExportTransactions[Day, Moment]]
+    sniper_targets: list[UserExportSniperTargets[Day, Moment]]
+    deliveries: list[UserExportDeliveries[Day, Moment]]
+    cut: list[str]
+    as_of: Moment
+
+class PostUserApiKeyRotate(TypedDict):
+    api_key: str
+
+class PostSniperTargets(TypedDict, Generic[Day, Moment]):
+    target_id: str
+    ticker: str
+    status: Literal["CREATED", "ACTIVE", "STOPPED"]
+    start_time: Moment
+    end_time: Moment
+    form_types: list[str]
+    webhook_url: str | None
+    created_at: Moment
+
+class SniperTargetsMeta(TypedDict):
+    total: int
+    limit: int
+    offset: int
+    active_count: int
+    slots_available: int
+
+class SniperTargets(TypedDict, Generic[Day, Moment]):
+    targets: list[UserExportSniperTargets[Day, Moment]]
+    meta: SniperTargetsMeta
+
+class PostSniperTargetsTargetIdStop(TypedDict, Generic[Day, Moment]):
+    target_id: str
+    ticker: str
+    status: Literal["CREATED", "ACTIVE", "STOPPED"]
+    resolution_reason: Literal["filing_hit", "window_expired", "manual_stop"]
+    stopped_at: Moment
+    slots_available: int
+
+class WebhooksDeliveriesMeta(TypedDict):
+    limit: int
+    has_more: bool
+    next_cursor: str | None
+
+class WebhooksDeliveries(TypedDict, Generic[Day, Moment]):
+    deliveries: list[UserExportDeliveries[Day, Moment]]
+    meta: WebhooksDeliveriesMeta
+
+PostWebhooksDeliveriesDeliveryIdRedeliver = UserExportDeliveries[Day, Moment]
+
+class WebhooksSecret(TypedDict, Generic[Day, Moment]):
+    secret: str | None
+    created_at: Moment
+    previous_secret: str | None
+    previous_expires_at: Moment | None
+
+WebhooksVectorsVectorsHeaders = TypedDict("WebhooksVectorsVectorsHeaders", {"webhook-id": str, "webhook-timestamp": str, "webhook-signature": str})
+
+class WebhooksVectorsVectors(TypedDict):
+    description: str
+    secret: str
+    body: str
+    headers: WebhooksVectorsVectorsHeaders
+    valid: bool
+
+class WebhooksVectors(TypedDict):
+    tolerance_seconds: int
+    vectors: list[WebhooksVectorsVectors]
+
+class AccountBalance(TypedDict, Generic[Day, Moment]):
+    current_balance: int
+    plan: str
+    plan_display_name: str
+    monthly_quota: int
+    billing_cycle_end: Moment
+    days_until_refill: int
+    suspended: bool
+    as_of: Moment
+
+class AccountUsageWebhookFailures(TypedDict, Generic[Day, Moment]):
+    delivery_id: str
+    event_type: str
+    url_host: str
+    attempts: int
+    last_error: str | None
+    dropped_at: Moment
+
+class AccountUsage(TypedDict, Generic[Day, Moment]):
+    window_days: int
+    daily: list[UserExportUsageDaily[Day, Moment]]
+    top_endpoints: list[UserExportUsageTopEndpoints]
+    webhook_failures: list[AccountUsageWebhookFailures[Day, Moment]]
+    as_of: Moment
+
+class AccountTransactions(TypedDict, Generic[Day, Moment]):
+    transactions: list[UserExportTransactions[Day, Moment]]
+    count: int
+    has_more: bool
+    next_cursor: int | None
+    as_of: Moment
+
+class AccountLimitsLimits(TypedDict, Generic[Day, Moment]):
+    zone: Literal["app", "financials", "xbrl", "insider", "sql"]
+    requests: int
+    window_seconds: int
+    burst: int
+    remaining: int
+    reset_at: Moment
+
+class AccountLimits(TypedDict, Generic[Day, Moment]):
+    limits: list[AccountLimitsLimits[Day, Moment]]
+    as_of: Moment
+
+class PostAccountBillingPortal(TypedDict):
+    url: str
+
+class PostBillingQuotaData(TypedDict):
+    message: str
+    tokens_credited: int
+    new_token_balance: int
+    new_balance: int | Decimal
+
+class PostBillingQuota(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: PostBillingQuotaData
+    meta: dict[str, Any]
+    request_id: str
+    timestamp: Moment
+
+class BillingSubscriptionData(TypedDict):
+    reach_limit_api: int
+    total_limit_api: int
+    plan_name: str
+    status: str
+
+class BillingSubscription(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: BillingSubscriptionData
+    meta: dict[str, Any]
+    request_id: str
+    timestamp: Moment
+
+class BillingHistory(TypedDict, Generic[Day, Moment]):
+    transactions: list[UserExportWallet[Day, Moment]]
+    has_more: bool
+
+class PlansData(TypedDict):
+    id: int
+    name: str
+    price: int | None
+    currency: str
+    interval: Literal["week", "month", "year"]
+    features: list[str]
+    is_active: bool
+    stripe_price_id: None
+
+class Plans(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[PlansData]
+    meta: dict[str, Any]
+    request_id: str
+    timestamp: Moment
+
+class PolicyDataRateLimits(TypedDict):
+    global_default_per_minute: int
+    global_default_per_hour: int
+    global_limit_layer: str
+    global_limit_headers_on_429: list[str]
+    financials_endpoints_per_minute: int
+    financials_endpoints_burst: int
+    financials_limit_layer: str
+    xbrl_endpoints_per_minute: int
+    xbrl_endpoints_burst: int
+    xbrl_limit_layer: str
+    gateway_429_carries_rate_limit_headers: Literal[False]
+    register_per_hour_per_ip: int
+    register_per_hour_per_email: int
+    login_per_minute_per_ipv6_network: int
+    sql_proxy_per_minute: int
+    sql_proxy_cpu_seconds_per_minute: int | Decimal
+    insider_service_per_minute_free: int
+    insider_service_per_minute_paid: int
+    over_limit_status: Literal[429]
+    over_limit_error_code: Literal["RATE_LIMIT_EXCEEDED"]
+
+class PolicyDataMetering(TypedDict):
+    model: str
+    cost_header: Literal["X-Tokens-Charged"]
+    failed_call_refunded: Literal[True]
+    over_quota_status: Literal[402]
+    over_quota_error: Literal["insufficient_tokens"]
+    quota_source: Literal["per_account_plan"]
+    pilot: Literal[True]
+    statement: str
+
+class PolicyDataWebsocket(TypedDict):
+    transport: str
+    concurrent_connections_free: int
+    concurrent_connections_paid: int
+    catchup_events_per_connect: int
+    statement: str
+
+class PolicyDataVersioning(TypedDict):
+    scheme: Literal["semver"]
+    current: str
+    version_header: Literal["X-API-Version"]
+    additive_change: str
+    breaking_change: str
+    deprecation_headers: list[str]
+    no_endpoints_currently_deprecated: bool
+    changelog_url: str
+    spec_url: str
+
+class PolicyDataRequestLimits(TypedDict):
+    max_request_body_bytes: int
+    max_json_body_bytes: int
+    max_json_body_bytes_without_credential: int
+    server_timeout_seconds: int
+
+class PolicyDataPasswords(TypedDict):
+    min_length: int
+    max_length: int
+    common_passwords: str
+    statement: str
+
+class PolicyDataFreshness(TypedDict):
+    sec_filings: str
+    insider: str
+    form_13f: str
+    form_13dg: str
+    prices: str
+    xbrl_fundamentals: str
+    vintage_fields: list[str]
+    freshness_endpoint: Literal["/api/v1/financials/status"]
+    coverage_endpoint: Literal["/api/v1/xbrl/coverage"]
+
+class PolicyDataTooling(TypedDict):
+    openapi_spec_url: Literal["/openapi.json"]
+    python_sdk_install: str
+    cli_install: str
+    mcp_server_docs: Literal["/integrations/mcp"]
+    statement: str
+
+class PolicyData(TypedDict):
+    api_version: str
+    rate_limits: PolicyDataRateLimits
+    metering: PolicyDataMetering
+    websocket: PolicyDataWebsocket
+    versioning: PolicyDataVersioning
+    request_limits: PolicyDataRequestLimits
+    passwords: PolicyDataPasswords
+    freshness: PolicyDataFreshness
+    tooling: PolicyDataTooling
+
+class Policy(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: PolicyData
+    meta: dict[str, Any]
+    request_id: str
+    timestamp: Moment
+
+class EventsData(TypedDict, Generic[Day, Moment]):
+    type: Literal["new_filing", "data_ready", "restatement_detected", "insider_transaction", "13f_filing"]
+    seq: int
+    epoch: int
+    occurred_at: Moment
+    data: dict[str, Any]
+
+EventsMetaGap = TypedDict("EventsMetaGap", {"from": int, "to": int})
+
+class EventsMeta(TypedDict):
+    feed: Literal["main-api", "insider-api", "13f-live"]
+    epoch: int
+    first_seq: int
+    last_seq: int
+    next_since_seq: int
+    has_more: bool
+    gap: EventsMetaGap | None
+
+class Events(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[EventsData[Day, Moment]]
+    meta: EventsMeta
+    request_id: str
+    timestamp: Moment
+
+class XbrlCompaniesTickerStatementsDataStatementsValueColumns(TypedDict, Generic[Day, Moment]):
+    context_seq: int
+    period_type: Literal["D", "I"]
+    start_date: Day | None
+    end_date: Day
+    dims: dict[str, str] | None
+
+class XbrlCompaniesTickerStatementsDataStatementsValueRowsMarks(TypedDict):
+    status: Literal["absent", "nil"]
+    reason: str
+
+class XbrlCompaniesTickerStatementsDataStatementsValueRows(TypedDict):
+    concept: str
+    label: str | None
+    depth: int
+    balance: Literal["debit", "credit"] | None
+    preferred_label: str | None
+    negated: bool
+    abstract: bool
+    unit: str | None
+    decimals: int | Literal["INF"] | None
+    values: list[str | None]
+    marks: list[XbrlCompaniesTickerStatementsDataStatementsValueRowsMarks | None]
+
+class XbrlCompaniesTickerStatementsDataStatementsValue(TypedDict, Generic[Day, Moment]):
+    slot: str
+    role_uri: str | None
+    definition: str | None
+    columns: list[XbrlCompaniesTickerStatementsDataStatementsValueColumns[Day, Moment]]
+    rows: list[XbrlCompaniesTickerStatementsDataStatementsValueRows]
+
+class XbrlCompaniesTickerStatementsData(TypedDict, Generic[Day, Moment]):
+    kind: Literal["as_filed"]
+    ticker: str | None
+    cik: str
+    company_name: str
+    statements: dict[str, XbrlCompaniesTickerStatementsDataStatementsValue[Day, Moment]]
+
+class XbrlCompaniesTickerStatementsMetaAbsent(TypedDict):
+    statement: str
+    status: Literal["absent"]
+    reason: str
+
+class XbrlCompaniesTickerStatementsMeta(TypedDict, Generic[Day, Moment]):
+    resolved_accession: str
+    accession: str
+    period_of_report: Day
+    form_type: str
+    filed_at: Day | None
+    fiscal_year: int | None
+    fiscal_period: str | None
+    cik: str
+    ticker: str | None
+    company_name: str
+    covered: bool
+    source: str
+    view: Literal["consolidated", "all"]
+    engine_version: int
+    generated_at: Moment
+    statement_count: int
+    entity: dict[str, str] | None
+    absent: list[XbrlCompaniesTickerStatementsMetaAbsent]
+
+class XbrlCompaniesTickerStatements(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: XbrlCompaniesTickerStatementsData[Day, Moment]
+    meta: XbrlCompaniesTickerStatementsMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class Form13fFundCikFund(TypedDict, Generic[Day, Moment]):
+    cik: str
+    name: str
+    signing_officer: str | None
+    latest_filed_at: Day | None
+
+class Form13fFundCikFiling(TypedDict, Generic[Day, Moment]):
+    accession_no: str
+    form_type: str
+    is_amendment: bool
+    amendment_type: str | None
+    filed_at: Day | None
+    table_value_total: int | None
+    table_entry_total: int | None
+    table_rows: int
+    table_rows_value: int
+    table_ties: bool
+    value_corrected: bool
+    value_unit_rule: str
+    confidential_omitted: bool
+    reports_united: int
+
+class Form13fFundCikHoldingsVotingAuthority(TypedDict):
+    sole: int | None
+    shared: int | None
+    none: int | None
+
+class Form13fFundCikHoldings(TypedDict):
+    cusip: str
+    cusip_valid: bool
+    ticker: str | None
+    ticker_evidence: str | None
+    name_of_issuer: str
+    title_of_class: str
+    share_type: Literal["SH", "PRN"]
+    is_option: bool
+    put_call: Literal["Put", "Call"] | None
+    shares: int
+    value_usd: int
+    pct_of_portfolio: int | Decimal | None
+    investment_discretion: str | None
+    other_managers: str | None
+    other_manager_names: list[str | None]
+    voting_authority: Form13fFundCikHoldingsVotingAuthority
+    figi: str | None
+    status: Literal["new", "increased", "decreased", "unchanged", "closed"] | None
+    previous_shares: int | None
+    previous_value_usd: int | None
+    split_factor: int | Decimal | None
+    change_shares: int | None
+    change_pct: int | Decimal | None
+    value_unit_rule: str
+    accession_no: str
+    table_rows: int
+
+class Form13fFundCikAnalysisNewBuys(TypedDict):
+    cusip: str
+    ticker: str | None
+    name_of_issuer: str
+    shares: int
+    previous_shares: int | None
+    split_factor: int | Decimal | None
+    change_shares: int | None
+    change_pct: int | Decimal | None
+    value_usd: int
+    put_call: Literal["Put", "Call"] | None
+
+class Form13fFundCikAnalysis(TypedDict):
+    new_buys: list[Form13fFundCikAnalysisNewBuys]
+    closed: list[Form13fFundCikAnalysisNewBuys]
+    increased: list[Form13fFundCikAnalysisNewBuys]
+    decreased: list[Form13fFundCikAnalysisNewBuys]
+    unchanged: list[Form13fFundCikAnalysisNewBuys]
+
+class Form13fFundCikSectorAllocation(TypedDict):
+    sector: str | None
+    total_value_usd: int
+    position_count: int
+    pct_of_portfolio: int | Decimal | None
+
+class Form13fFundCikMetaPagination(TypedDict):
+    total: int
+    limit: int
+    offset: int
+    has_more: bool
+
+class Form13fFundCikMetaChanges(TypedDict, Generic[Day, Moment]):
+    available: bool
+    previous_period: Day
+    reason: str | None
+
+class Form13fFundCikMetaCounts(TypedDict):
+    new: int | None
+    increased: int | None
+    decreased: int | None
+    unchanged: int | None
+    closed: int | None
+
+class Form13fFundCikMeta(TypedDict, Generic[Day, Moment]):
+    pagination: Form13fFundCikMetaPagination
+    total_value_usd: int
+    changes: Form13fFundCikMetaChanges[Day, Moment]
+    counts: Form13fFundCikMetaCounts
+
+class Form13fFundCik(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    fund: Form13fFundCikFund[Day, Moment]
+    period: Day
+    filing: Form13fFundCikFiling[Day, Moment]
+    holdings: list[Form13fFundCikHoldings]
+    analysis: Form13fFundCikAnalysis | None
+    sector_allocation: list[Form13fFundCikSectorAllocation] | None
+    meta: Form13fFundCikMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class Form13fFundCikPeriods(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    cik: str
+    periods: list[Day]
+    latest_period: Day | None
+    count: int
+    request_id: str
+    timestamp: Moment
+
+class Form13fFundCikCusipCusipHistorySplits(TypedDict, Generic[Day, Moment]):
+    date: Day
+    ratio: int | Decimal
+
+class Form13fFundCikCusipCusipHistoryHistory(TypedDict, Generic[Day, Moment]):
+    quarter_date: Day
+    shares: int
+    shares_raw: int
+    split_factor: int | Decimal | None
+    value: int
+    implied_price: int | Decimal | None
+    shares_delta: int | None
+    transaction_type: Literal["new", "increased", "decreased", "unchanged", "closed"] | None
+    value_unit_rule: str
+    accession_no: str
+
+class Form13fFundCikCusipCusipHistory(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    cik: str
+    cusip: str
+    ticker: str | None
+    name: str
+    quarters: int
+    split_adjusted: bool
+    splits: list[Form13fFundCikCusipCusipHistorySplits[Day, Moment]]
+    history: list[Form13fFundCikCusipCusipHistoryHistory[Day, Moment]]
+    request_id: str
+    timestamp: Moment
+
+class PostForm13fFundBulkFunds(TypedDict, Generic[Day, Moment]):
+    cik: str
+    name: str | None
+    status: Literal["ok", "no_filing", "unknown_cik"]
+    period: Day | None
+    portfolio_value_usd: int | None
+    holdings_count: int | None
+    holdings: list[Form13fFundCikHoldings] | None
+    has_more: bool
+
+class PostForm13fFundBulkMeta(TypedDict):
+    requested_count: int
+    ok_count: int
+    no_filing_count: int
+    unknown_cik_count: int
+    detail: str
+
+class PostForm13fFundBulk(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    period: Day | None
+    detail: str
+    funds: list[PostForm13fFundBulkFunds[Day, Moment]]
+    meta: PostForm13fFundBulkMeta
+    request_id: str
+    timestamp: Moment
+
+class Form13fFundsFunds(TypedDict, Generic[Day, Moment]):
+    cik: str
+    name: str
+    symbol: str | None
+    filing_count: int
+    latest_period: Day | None
+    latest_filed_at: Day | None
+    latest_aum_usd: int | None
+
+class Form13fFundsMeta(TypedDict):
+    has_more: bool
+    next_cursor: str | None
+    limit: int
+
+class Form13fFunds(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    funds: list[Form13fFundsFunds[Day, Moment]]
+    count: int
+    meta: Form13fFundsMeta
+    request_id: str
+    timestamp: Moment
+
+class Form13fSearch(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    results: list[Form13fFundsFunds[Day, Moment]]
+    count: int
+    request_id: str
+    timestamp: Moment
+
+class Form13fFilersMeta(TypedDict):
+    total: int
+    limit: int
+    has_more: bool
+
+class Form13fFilers(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    filers: list[Form13fFundsFunds[Day, Moment]]
+    meta: Form13fFilersMeta
+    request_id: str
+    timestamp: Moment
+
+class Form13fLatestDataStatistics(TypedDict):
+    new_positions: int | None
+    increased: int | None
+    increased_positions: int | None
+    decreased: int | None
+    decreased_positions: int | None
+    closed: int | None
+    unchanged: int | None
+    prior_quarter_available: bool
+
+class Form13fLatestData(TypedDict, Generic[Day, Moment]):
+    accession_no: str
+    fund_name: str
+    cik: str
+    period_of_report: Day
+    filed_at: Day | None
+    table_value_total: int | None
+    holdings_count: int
+    form_type: str
+    is_amendment: bool
+    analysis: Form13fFundCikMetaCounts
+    statistics: Form13fLatestDataStatistics
+    parsed_at: Moment | None
+
+class Form13fLatestMeta(TypedDict, Generic[Day, Moment]):
+    total: int
+    limit: int
+    offset: int
+    has_more: bool
+    since: Day | None
+    undated_left_out: int
+    clamped: dict[str, str]
+
+class Form13fLatest(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[Form13fLatestData[Day, Moment]]
+    meta: Form13fLatestMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class Form13fFilingStatsData(TypedDict, Generic[Day, Moment]):
+    period: Day
+    deadline: Day
+    deadlineStatus: Literal["open", "passed"]
+    totalFundsFiled: int
+    percentOfFundsReported: int | Decimal | None
+    previousQuarterFilers: int
+    totalFilings: int
+    totalAUM: int | None
+    lateNoticeFilers: int
+    previousPeriod: Day
+    previousDeadline: Day
+    lastCompleteQuarterEnd: Day
+    beforeLastCompleteQuarterEnd: Day
+    nextReportingPeriodStart: Day
+    nextDeadline: Day
+    daysUntilNextDeadline: int
+
+class Form13fFilingStats(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: Form13fFilingStatsData[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class Form13fFilingProgressDataQuarterMetadata(TypedDict, Generic[Day, Moment]):
+    quarter: Day
+    filing_deadline: Day
+    is_complete: bool
+    days_until_deadline: int
+
+class Form13fFilingProgressData(TypedDict, Generic[Day, Moment]):
+    period: Day
+    filers: int
+    pct_reported: int | Decimal | None
+    baseline_filers: int
+    baseline_period: Day
+    total_filings: int
+    total_aum: int | None
+    late_notice_filers: int
+    deadline: Day
+    deadline_status: Literal["open", "passed"]
+    is_complete: bool
+    days_until_deadline: int
+    previous_deadline: Day
+    next_deadline: Day
+    days_until_next_deadline: int
+    next_reporting_period_start: Day
+    quarter_metadata: Form13fFilingProgressDataQuarterMetadata[Day, Moment]
+
+class Form13fFilingProgress(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: Form13fFilingProgressData[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class PostForm13fHoldingsHoldings(TypedDict):
+    cusip: str
+    ticker: str | None
+    issuer_name: str
+    title_of_class: str
+    put_call: Literal["Put", "Call"] | None
+    shares: int
+    value_usd: int
+    changeShares: int | None
+    changePercent: int | Decimal | None
+    status: Literal["new", "increased", "decreased", "unchanged", "closed"] | None
+    value_unit_rule: str
+
+class PostForm13fHoldingsMeta(TypedDict, Generic[Day, Moment]):
+    pagination: Form13fFundCikMetaPagination
+    changes: Form13fFundCikMetaChanges[Day, Moment]
+
+class PostForm13fHoldings(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    cik: str
+    period: Day
+    previousPeriod: Day
+    holdings: list[PostForm13fHoldingsHoldings]
+    meta: PostForm13fHoldingsMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class PostForm13fCoverPagesFilingsOtherManagers(TypedDict):
+    number: int | None
+    name: str
+    cik: str | None
+    file_number: str | None
+    included: bool
+
+class PostForm13fCoverPagesFilings(TypedDict, Generic[Day, Moment]):
+    cik: str
+    accession_number: str
+    form_type: str
+    amendment_type: str | None
+    period_of_report: Day
+    filed_date: Day | None
+    filer_name: str
+    address: str | None
+    report_type: str | None
+    file_number: str | None
+    signing_officer: str | None
+    signing_officer_title: str | None
+    total_value_usd: int | None
+    holdings_count: int | None
+    table_rows: int
+    value_unit_rule: str
+    other_managers: list[PostForm13fCoverPagesFilingsOtherManagers]
+
+class PostForm13fCoverPagesMeta(TypedDict):
+    limit: int
+    offset: int
+    has_more: bool
+    older_not_looked_at: bool
+
+class PostForm13fCoverPages(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    filings: list[PostForm13fCoverPagesFilings[Day, Moment]]
+    meta: PostForm13fCoverPagesMeta
+    request_id: str
+    timestamp: Moment
+
+class Form13fHoldingsSearchResolved(TypedDict):
+    ticker: str | None
+    cusip: str
+    name_of_issuer: str
+    cusip_chain: list[str]
+    evidence: str | None
+
+class Form13fHoldingsSearchHolders(TypedDict):
+    cik: str
+    name: str
+    cusip: str
+    shares: int
+    value_usd: int
+    pct_of_portfolio: int | Decimal | None
+    change_shares: int | None
+    status: Literal["new", "increased", "decreased", "unchanged", "closed"] | None
+    value_unit_rule: str
+
+class Form13fHoldingsSearchMeta(TypedDict):
+    total: int
+    has_more: bool
+
+class Form13fHoldingsSearch(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    query: str
+    resolved: Form13fHoldingsSearchResolved
+    period: Day
+    holders: list[Form13fHoldingsSearchHolders]
+    count: int
+    meta: Form13fHoldingsSearchMeta
+    request_id: str
+    timestamp: Moment
+
+class Form13fMovesMoves(TypedDict):
+    cik: str
+    fund: str
+    cusip: str
+    ticker: str | None
+    name_of_issuer: str
+    title_of_class: str
+    status: Literal["new", "increased", "decreased", "unchanged", "closed"]
+    shares: int
+    previous_shares: int
+    split_factor: int | Decimal | None
+    change_pct: int | Decimal | None
+    value_usd: int
+    previous_value_usd: int
+    flow_usd: int
+    pct_of_portfolio: int | Decimal | None
+    previous_pct_of_portfolio: int | Decimal | None
+    accession_no: str
+
+class Form13fMovesMeta(TypedDict, Generic[Day, Moment]):
+    limit: int
+    offset: int
+    has_more: bool
+    changes: Form13fFundCikMetaChanges[Day, Moment] | None
+
+class Form13fMoves(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    period: Day
+    moves: list[Form13fMovesMoves]
+    meta: Form13fMovesMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class Form13fOverlapFunds(TypedDict, Generic[Day, Moment]):
+    cik: str
+    name: str
+    period: Day
+    value_usd: int
+    shared_value_usd: int
+    shared_pct: int | Decimal | None
+
+class Form13fOverlapPositions(TypedDict):
+    cusip: str
+    ticker: str | None
+    name_of_issuer: str
+    shares: int
+    value_usd: int
+    pct_of_portfolio: int | Decimal | None
+    other_shares: int
+    other_value_usd: int
+    other_pct_of_portfolio: int | Decimal | None
+    overlap_pct: int | Decimal | None
+
+class Form13fOverlapMeta(TypedDict):
+    pagination: Form13fFundCikMetaPagination
+
+class Form13fOverlap(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    overlap_pct: int | Decimal | None
+    funds: list[Form13fOverlapFunds[Day, Moment]]
+    positions: list[Form13fOverlapPositions]
+    meta: Form13fOverlapMeta
+    request_id: str
+    timestamp: Moment
+
+class Form13fAggregationBasketHoldingsBasketFiled(TypedDict):
+    cik: str
+    company_name: str | None
+
+class Form13fAggregationBasketHoldingsBasket(TypedDict):
+    total_funds: int
+    funds_filed: int
+    funds_pending: int
+    filed: list[Form13fAggregationBasketHoldingsBasketFiled]
+    pending: list[Form13fAggregationBasketHoldingsBasketFiled]
+
+class Form13fAggregationBasketHoldingsTotals(TypedDict):
+    total_value_usd: int
+    total_positions: int
+
+class Form13fAggregationBasketHoldingsPositions(TypedDict):
+    cusip: str
+    ticker: str | None
+    name_of_issuer: str
+    class_title: str
+    funds_holding: int
+    funds: list[Form13fAggregationBasketHoldingsBasketFiled]
+    value_usd: int
+    shares: int
+    pct_of_basket: int | Decimal | None
+    change_type: Literal["new", "increased", "decreased", "unchanged", "closed"] | None
+    prev_value_usd: int | None
+    value_change_pct: int | Decimal | None
+    share_change: int | None
+
+class Form13fAggregationBasketHoldingsMeta(TypedDict):
+    has_more: bool
+
+class Form13fAggregationBasketHoldings(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    period: Day
+    compare_period: Day
+    generated_at: Moment
+    basket: Form13fAggregationBasketHoldingsBasket
+    totals: Form13fAggregationBasketHoldingsTotals
+    positions: list[Form13fAggregationBasketHoldingsPositions]
+    meta: Form13fAggregationBasketHoldingsMeta
+    request_id: str
+    timestamp: Moment
+
+class Form13fAggregationByTickerDataTickers(TypedDict, Generic[Day, Moment]):
+    cusip: str
+    ticker: str | None
+    name: str
+    sector: str | None
+    industry: str | None
+    security_group: str
+    is_etf: bool
+    implied_price: int | Decimal | None
+    close_price: int | Decimal | None
+    market_cap: int | None
+    shares_outstanding: int | None
+    first_traded: Day | None
+    fund_flow_mcap_pct: int | Decimal | None
+    fund_flow: int | None
+    total_value: int
+    total_shares: int
+    fund_count: int
+    fund_count_compared: int
+    fund_count_prev: int | None
+    fund_change: int | None
+    fund_change_pct: int | Decimal | None
+    share_change: int | None
+    share_change_pct: int | Decimal | None
+    new_buys_count: int | None
+    increased_count: int | None
+    decreased_count: int | None
+    unchanged_count: int | None
+    closed_count: int | None
+
+class Form13fAggregationByTickerDataVolume(TypedDict):
+    buy: int | None
+    sell: int | None
+
+class Form13fAggregationByTickerDataFilterRangesMarketCap(TypedDict):
+    min: int | None
+    max: int | None
+
+class Form13fAggregationByTickerDataFilterRanges(TypedDict):
+    market_cap: Form13fAggregationByTickerDataFilterRangesMarketCap
+    total_value: Form13fAggregationByTickerDataFilterRangesMarketCap
+    fund_count: Form13fAggregationByTickerDataFilterRangesMarketCap
+    fund_flow: Form13fAggregationByTickerDataFilterRangesMarketCap
+
+class Form13fAggregationByTickerData(TypedDict, Generic[Day, Moment]):
+    quarter: Day
+    tickers: list[Form13fAggregationByTickerDataTickers[Day, Moment]]
+    volume: Form13fAggregationByTickerDataVolume
+    quarter_metadata: Form13fFilingProgressDataQuarterMetadata[Day, Moment]
+    available_quarters: list[Day]
+    filter_ranges: Form13fAggregationByTickerDataFilterRanges | None
+
+class Form13fAggregationByTickerMetaSort(TypedDict):
+    column: str
+    order: str
+
+class Form13fAggregationByTickerMetaHolesValue(TypedDict):
+    status: Literal["hole"]
+    reason_code: str
+
+class Form13fAggregationByTickerMeta(TypedDict):
+    pagination: Form13fFundCikMetaPagination
+    sort: Form13fAggregationByTickerMetaSort
+    filters_applied: dict[str, Any]
+    holes: dict[str, Form13fAggregationByTickerMetaHolesValue]
+
+class Form13fAggregationByTicker(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: Form13fAggregationByTickerData[Day, Moment]
+    meta: Form13fAggregationByTickerMeta
+    request_id: str
+    timestamp: Moment
+
+class Form13fAggregationBySectorDataSectorsCompare(TypedDict, Generic[Day, Moment]):
+    prev_quarter: Day
+    flow_change: int | None
+    prev_momentum_label: Literal["strong_outflow", "outflow", "neutral", "inflow", "strong_inflow"] | None
+    momentum_shift: Literal["strengthened", "weakened", "unchanged"] | None
+    fund_count_change: int
+    value_change_pct: int | Decimal | None
+
+class Form13fAggregationBySectorDataSectorsIndustriesInflowsTopMovers(TypedDict):
+    cusip: str
+    ticker: str | None
+    name: str
+    fund_flow: int | None
+    total_value: int
+    fund_count: int
+
+class Form13fAggregationBySectorDataSectorsIndustriesInflows(TypedDict):
+    industry: str
+    fund_flow: int | None
+    total_value: int
+    fund_count: int
+    top_movers: list[Form13fAggregationBySectorDataSectorsIndustriesInflowsTopMovers]
+
+class Form13fAggregationBySectorDataSectorsIndustries(TypedDict):
+    inflows: list[Form13fAggregationBySectorDataSectorsIndustriesInflows]
+    outflows: list[Form13fAggregationBySectorDataSectorsIndustriesInflows]
+
+class Form13fAggregationBySectorDataSectors(TypedDict, Generic[Day, Moment]):
+    sector: str
+    fund_flow: int | None
+    total_value: int
+    fund_count: int
+    etf_value: int
+    flow_significance_pct: int | Decimal | None
+    momentum: Literal["strong_outflow", "outflow", "neutral", "inflow", "strong_inflow"] | None
+    confidence: Literal["high", "low"]
+    compare: Form13fAggregationBySectorDataSectorsCompare[Day, Moment] | None
+    industries: Form13fAggregationBySectorDataSectorsIndustries
+
+class Form13fAggregationBySectorData(TypedDict, Generic[Day, Moment]):
+    quarter: Day
+    sector_count: int
+    total_value: int
+    coverage_pct: int | Decimal | None
+    sectors: list[Form13fAggregationBySectorDataSectors[Day, Moment]]
+    quarter_metadata: Form13fFilingProgressDataQuarterMetadata[Day, Moment]
+
+class Form13fAggregationBySector(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: Form13fAggregationBySectorData[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class Form13fAggregationByIndustryDataIndustriesSector(TypedDict):
+    name: str
+    fund_flow: int | None
+    total_value: int
+    unique_fund_count: int
+    flow_significance_pct: int | Decimal | None
+    momentum_label: Literal["strong_outflow", "outflow", "neutral", "inflow", "strong_inflow"] | None
+    low_confidence: bool
+
+class Form13fAggregationByIndustryDataIndustries(TypedDict, Generic[Day, Moment]):
+    industry: str
+    sector: Form13fAggregationByIndustryDataIndustriesSector
+    fund_flow: int | None
+    total_value: int
+    unique_fund_count: int
+    flow_significance_pct: int | Decimal | None
+    momentum_label: Literal["strong_outflow", "outflow", "neutral", "inflow", "strong_inflow"] | None
+    low_confidence: bool
+    cusip_count: int
+    total_positions: int
+    etf_value: int
+    new_buys_count: int | None
+    closed_count: int | None
+    increased_count: int | None
+    decreased_count: int | None
+    top_movers: list[Form13fAggregationBySectorDataSectorsIndustriesInflowsTopMovers]
+    compare: Form13fAggregationBySectorDataSectorsCompare[Day, Moment] | None
+
+class Form13fAggregationByIndustryData(TypedDict, Generic[Day, Moment]):
+    quarter: Day
+    total_institutional_value: int
+    coverage_pct: int | Decimal | None
+    total_industries: int
+    industries: list[Form13fAggregationByIndustryDataIndustries[Day, Moment]]
+    quarter_metadata: Form13fFilingProgressDataQuarterMetadata[Day, Moment]
+
+class Form13fAggregationByIndustry(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: Form13fAggregationByIndustryData[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class TickersAutocompleteTickers(TypedDict):
+    symbol: str
+    name: str
+    cik: str
+    exchange: str | None
+    score: int
+    rank: int
+
+class TickersAutocompleteMeta(TypedDict):
+    total: int
+    query: str
+    has_more: bool
+
+class TickersAutocomplete(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    tickers: list[TickersAutocompleteTickers]
+    meta: TickersAutocompleteMeta
+    request_id: str
+    timestamp: Moment
+
+class TickersTickerHoldersDataHoldersHistory(TypedDict, Generic[Day, Moment]):
+    period: Day
+    shares: int | None
+    value: int | None
+
+class TickersTickerHoldersDataHolders(TypedDict, Generic[Day, Moment]):
+    cik: str
+    name: str
+    cusip: str
+    shares: int
+    value: int
+    pct_of_portfolio: int | Decimal | None
+    previous_shares: int | None
+    split_factor: int | Decimal | None
+    chg_shares: int | None
+    chg_pct: int | Decimal | None
+    status: Literal["new", "increased", "decreased", "unchanged", "closed"] | None
+    accession_number: str
+    filed_at: Day | None
+    value_unit_rule: str
+    history: NotRequired[list[TickersTickerHoldersDataHoldersHistory[Day, Moment]]]
+
+class TickersTickerHoldersData(TypedDict, Generic[Day, Moment]):
+    ticker: str
+    cusips: list[str]
+    ticker_evidence: str | None
+    period: Day
+    prev_period: Day
+    holders: list[TickersTickerHoldersDataHolders[Day, Moment]]
+    total_shares: int
+    total_value: int
+    total_holders: int
+    total_count: int
+    offset: int
+    limit: int
+    has_more: bool
+
+class TickersTickerHolders(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: TickersTickerHoldersData[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class TickersTickerFundTrendsDataQuarters(TypedDict, Generic[Day, Moment]):
+    date: Day
+    total_shares: int
+    total_value: int
+    fund_count: int
+    fund_count_compared: int
+    share_change: int | None
+    share_change_pct: int | Decimal | None
+    fund_flow: int | None
+    fund_count_change: int | None
+
+class TickersTickerFundTrendsData(TypedDict, Generic[Day, Moment]):
+    ticker: str
+    security_name: str
+    cusips: list[str]
+    quarters: list[TickersTickerFundTrendsDataQuarters[Day, Moment]]
+
+class TickersTickerFundTrends(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: TickersTickerFundTrendsData[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class TickersTickerOverviewDataHolesValue(TypedDict):
+    status: Literal["hole", "nm"]
+    reason_code: str
+    line: NotRequired[str]
+
+class TickersTickerOverviewDataOperandsValue(TypedDict, Generic[Day, Moment]):
+    sign: int
+    value: int | Decimal
+    concept: str
+    unit: str
+    decimals: int | Literal["INF"] | None
+    start_date: Day | None
+    end_date: Day
+    accession: str
+    form_type: str
+    filed_at: Day | None
+    source: str
+
+class TickersTickerOverviewData(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    cik: str
+    name: str
+    sector: str | None
+    industry: str | None
+    market_cap: int | Decimal | None
+    enterprise_value: int | Decimal | None
+    shares_outstanding: int | Decimal | None
+    revenue: int | Decimal | None
+    gross_profit: int | Decimal | None
+    operating_income: int | Decimal | None
+    net_income: int | Decimal | None
+    total_debt: int | Decimal | None
+    profit_margin: int | Decimal | None
+    gross_margin: int | Decimal | None
+    operating_margin: int | Decimal | None
+    ebitda_margin: int | Decimal | None
+    eps_diluted_ttm: int | Decimal | None
+    book_value_per_share: int | Decimal | None
+    free_cash_flow_per_share: int | Decimal | None
+    dividend_yield: int | Decimal | None
+    total_cash: int | Decimal | None
+    float_shares: int | Decimal | None
+    first_trade_date: Day | None
+    short_pct_float: int | Decimal | None
+    short_ratio: int | Decimal | None
+    currency: str
+    holes: dict[str, TickersTickerOverviewDataHolesValue]
+    sources: dict[str, str]
+    operands: dict[str, list[TickersTickerOverviewDataOperandsValue[Day, Moment]]]
+
+class TickersTickerOverviewMeta(TypedDict, Generic[Day, Moment]):
+    period: Literal["A", "TTM"]
+    fiscal_year: int
+    fiscal_period: str
+    period_end: Day
+    price_date: Day | None
+    price_source: Literal["csv", "synthetic"] | None
+
+class TickersTickerOverview(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: TickersTickerOverviewData[Day, Moment]
+    meta: TickersTickerOverviewMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class CusipLookupCusip(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    cusip: str
+    cusip_valid: bool
+    ticker: str | None
+    issuer_name: str | None
+    title_of_class: str | None
+    cik: str | None
+    cusip6: str
+    security_group: str
+    evidence: str | None
+    seen_in: str | None
+    seen_on: Day | None
+    request_id: str
+    timestamp: Moment
+
+class PostCusipBatchResults(TypedDict):
+    cusip: str
+    ticker: str | None
+    issuer_name: str | None
+    cik: str | None
+    security_group: str | None
+    cusip6: str
+    evidence: str | None
+    reason: str | None
+
+class PostCusipBatchMeta(TypedDict):
+    requested: int
+    resolved: int
+    unmapped: int
+
+class PostCusipBatch(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    results: list[PostCusipBatchResults]
+    meta: PostCusipBatchMeta
+    request_id: str
+    timestamp: Moment
+
+class CusipChainCusipChain(TypedDict, Generic[Day, Moment]):
+    cusip: str
+    issuer_name: str | None
+    is_current: bool
+    effective_date: Day | None
+    reason: str | None
+
+class CusipChainCusip(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    cusip: str
+    chain: list[CusipChainCusipChain[Day, Moment]]
+    current_ticker: str | None
+    request_id: str
+    timestamp: Moment
+
+class CusipCikCikSecurities(TypedDict, Generic[Day, Moment]):
+    cusip: str
+    cusip_valid: bool
+    ticker: str | None
+    issuer_name: str | None
+    title_of_class: str | None
+    cik: str | None
+    cusip6: str
+    security_group: str
+    evidence: str | None
+    seen_in: str | None
+    seen_on: Day | None
+
+class CusipCikCik(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    cik: str
+    issuer_name: str
+    securities: list[CusipCikCikSecurities[Day, Moment]]
+    meta: Form13fAggregationBasketHoldingsMeta
+    request_id: str
+    timestamp: Moment
+
+class CusipCusip6Cusip6(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    cusip6: str
+    issuer_name: str | None
+    securities: list[CusipCikCikSecurities[Day, Moment]]
+    meta: Form13fAggregationBasketHoldingsMeta
+    request_id: str
+    timestamp: Moment
+
+class CusipSearchResults(TypedDict, Generic[Day, Moment]):
+    cusip: str
+    cusip_valid: bool
+    ticker: str | None
+    issuer_name: str | None
+    title_of_class: str | None
+    cik: str | None
+    cusip6: str
+    security_group: str
+    evidence: str | None
+    seen_in: str | None
+    seen_on: Day | None
+    score: int
+
+class CusipSearchMeta(TypedDict):
+    total: int
+    limit: int
+    offset: int
+    has_more: bool
+    query: str
+
+class CusipSearch(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    results: list[CusipSearchResults[Day, Moment]]
+    meta: CusipSearchMeta
+    request_id: str
+    timestamp: Moment
+
+class CusipStats(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    total_cusips: int
+    mapped: int
+    unmapped: int
+    with_cik: int
+    mapping_rate: int | Decimal | None
+    by_security_group: dict[str, int]
+    openfigi_enabled: bool
+    last_refresh_at: Day | None
+    request_id: str
+    timestamp: Moment
+
+class SecFilingsDataDocumentFiles(TypedDict):
+    type: str
+    document: str | None
+    description: str | None
+    size: str
+
+class SecFilingsData(TypedDict, Generic[Day, Moment]):
+    id: int
+    accession_number: str
+    ticker: str | None
+    form_type: str | None
+    cik: str
+    entity_name: str
+    company_name: str
+    title: str
+    filing_size: str | None
+    filed_date: Day | None
+    filed_at: Day | None
+    accepted_at: Moment | None
+    updated_at: Moment | None
+    primary_link: str
+    primary_html_url: str | None
+    primary_description: str | None
+    document_files: list[SecFilingsDataDocumentFiles]
+    data_files: list[SecFilingsDataDocumentFiles]
+    items: list[str]
+    period_of_report: Day | None
+    sic: str | None
+    all_links: list[str]
+    is_xbrl: bool | None
+    first_seen_at: Moment | None
+    last_seen_at: Moment | None
+
+class SecFilingsMetaPagination(TypedDict):
+    total: int | None
+    total_exact: bool | None
+    limit: int
+    offset: int
+    has_more: bool
+    next_cursor: str | None
+
+class SecFilingsMetaFormerNames(TypedDict, Generic[Day, Moment]):
+    name: str
+    from_date: Day | None
+    to_date: Day | None
+
+class SecFilingsMetaTickerHistory(TypedDict, Generic[Day, Moment]):
+    cik: str
+    company_name: str
+    ticker: str
+    as_of: Day | None
+    current: bool
+
+class SecFilingsMetaNotIngested(TypedDict, Generic[Day, Moment]):
+    page: str
+    filings: int | None
+    first_filed: Day | None
+    last_filed: Day | None
+
+class SecFilingsMeta(TypedDict, Generic[Day, Moment]):
+    pagination: SecFilingsMetaPagination
+    has_more: bool
+    next_cursor: str | None
+    requested_ticker: str | None
+    primary_ticker: str | None
+    cik: str | None
+    company: str | None
+    former_names: list[SecFilingsMetaFormerNames[Day, Moment]]
+    ticker_history: list[SecFilingsMetaTickerHistory[Day, Moment]]
+    not_ingested: list[SecFilingsMetaNotIngested[Day, Moment]]
+    undated_left_out: int
+    clamped: dict[str, str]
+    from_date: Day | None
+    to_date: Day | None
+
+class SecFilings(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[SecFilingsData[Day, Moment]]
+    meta: SecFilingsMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class SecFilingsStatsDataTopFormTypes(TypedDict):
+    form_type: str
+    count: int
+
+class SecFilingsStatsData(TypedDict, Generic[Day, Moment]):
+    total_entries: int
+    top_form_types: list[SecFilingsStatsDataTopFormTypes]
+    latest_filing_date: Day | None
+    timestamp: Moment
+
+class SecFilingsStats(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: SecFilingsStatsData[Day, Moment]
+    meta: dict[str, Any]
+    request_id: str
+    timestamp: Moment
+
+class SecFilingsAccessionNumberDataParties(TypedDict):
+    cik: str
+    company_name: str
+    ticker: str | None
+    role: str | None
+
+class SecFilingsAccessionNumberData(TypedDict, Generic[Day, Moment]):
+    id: int
+    accession_number: str
+    ticker: str | None
+    form_type: str | None
+    cik: str
+    entity_name: str
+    company_name: str
+    title: str
+    filing_size: str | None
+    filed_date: Day | None
+    filed_at: Day | None
+    accepted_at: Moment | None
+    updated_at: Moment | None
+    primary_link: str
+    primary_html_url: str | None
+    primary_description: str | None
+    document_files: list[SecFilingsDataDocumentFiles]
+    data_files: list[SecFilingsDataDocumentFiles]
+    items: list[str]
+    period_of_report: Day | None
+    sic: str | None
+    all_links: list[str]
+    is_xbrl: bool | None
+    first_seen_at: Moment | None
+    last_seen_at: Moment | None
+    raw_entry_xml: Literal[None]
+    parties: list[SecFilingsAccessionNumberDataParties]
+    has_html: bool
+
+class SecFilingsAccessionNumber(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: SecFilingsAccessionNumberData[Day, Moment]
+    meta: dict[str, Any]
+    request_id: str
+    timestamp: Moment
+
+class SecFormsData(TypedDict, Generic[Day, Moment]):
+    form_type: str
+    root_form_type: str
+    description: str | None
+    filing_count: int
+    first_filed: Day | None
+    last_filed: Day | None
+
+class SecFormsMeta(TypedDict):
+    count: int
+    limit: int
+    has_more: bool
+
+class SecForms(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[SecFormsData[Day, Moment]]
+    meta: SecFormsMeta
+    request_id: str
+    timestamp: Moment
+
+class SecFormsFormType(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: SecFormsData[Day, Moment]
+    meta: dict[str, Any]
+    request_id: str
+    timestamp: Moment
+
+class SecEntitiesData(TypedDict):
+    entity_name: str
+    cik: str
+
+class SecEntitiesMeta(TypedDict):
+    count: int
+    limit: int
+    has_more: bool
+    next_cursor: str | None
+
+class SecEntities(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[SecEntitiesData]
+    meta: SecEntitiesMeta
+    request_id: str
+    timestamp: Moment
+
+class FilingsFilings(TypedDict, Generic[Day, Moment]):
+    accession_number: str
+    cik: str
+    ticker: str | None
+    form_type: str | None
+    filed_date: Day | None
+    filing_url: str
+
+class FilingsPagination(TypedDict):
+    next_cursor: str | None
+    total: int
+    total_exact: bool
+
+class FilingsMeta(TypedDict, Generic[Day, Moment]):
+    undated_left_out: int
+    clamped: dict[str, str]
+    from_date: Day | None
+    to_date: Day | None
+
+class Filings(TypedDict, Generic[Day, Moment]):
+    filings: list[FilingsFilings[Day, Moment]]
+    pagination: FilingsPagination
+    meta: FilingsMeta[Day, Moment]
+
+class IndexAccessions(TypedDict, Generic[Day, Moment]):
+    accession_number: str
+    cik: str
+    form_type: str | None
+    accepted_at: Moment | None
+
+class Index(TypedDict, Generic[Day, Moment]):
+    date: Day
+    accessions: list[IndexAccessions[Day, Moment]]
+    count: int
+    has_more: bool
+    next_cursor: str | None
+
+class Stats(TypedDict, Generic[Day, Moment]):
+    total_filings: int
+    total_insiders: int
+    total_holdings_13f: int
+    total_tickers: int
+    total_endpoints_documented: int
+    last_filing_at: Moment | None
+    last_13f_quarter: Day | None
+    request_id: str
+    timestamp: Moment
+
+class XbrlFilingAccessionIndexDataReports(TypedDict):
+    role_seq: int
+    role_uri: str | None
+    definition: str | None
+    group_type: str | None
+    menu_category: str | None
+    statement_slot: str | None
+    r_file: str | None
+
+class XbrlFilingAccessionIndexDataAssembledStatements(TypedDict):
+    slot: str
+    role_uri: str | None
+    definition: str | None
+    statement: str
+
+class XbrlFilingAccessionIndexData(TypedDict, Generic[Day, Moment]):
+    accession_no: str
+    cik: str
+    form_type: str
+    period_of_report: Day
+    filed_at: Day | None
+    is_current: bool
+    packaging: Literal["xbrl", "fsds"]
+    is_inline_xbrl: bool | None
+    reports: list[XbrlFilingAccessionIndexDataReports]
+    assembled_statements: list[XbrlFilingAccessionIndexDataAssembledStatements]
+
+class XbrlFilingAccessionIndexMeta(TypedDict):
+    report_count: int
+    assembled_count: int
+
+class XbrlFilingAccessionIndex(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: XbrlFilingAccessionIndexData[Day, Moment]
+    meta: XbrlFilingAccessionIndexMeta
+    request_id: str
+    timestamp: Moment
+
+class XbrlFactsDataMark(TypedDict):
+    status: Literal["nil"]
+    reason: Literal["reported_nil"]
+
+class XbrlFactsDataPeriod(TypedDict, Generic[Day, Moment]):
+    startDate: Day | None
+    endDate: Day
+
+class XbrlFactsDataDimensions(TypedDict):
+    axis: str
+    member: str
+
+class XbrlFactsData(TypedDict, Generic[Day, Moment]):
+    accession_no: str
+    cik: str
+    form_type: str | None
+    filed_at: Day | None
+    taxonomy: str
+    concept: str
+    value: int | Decimal | None
+    mark: XbrlFactsDataMark | None
+    decimals: int | Literal["INF"] | None
+    unit: str
+    period: XbrlFactsDataPeriod[Day, Moment]
+    dimensions: list[XbrlFactsDataDimensions]
+    is_extension: bool
+    source: str
+
+class XbrlFactsMetaPagination(TypedDict):
+    limit: int
+    offset: int
+    has_more: bool
+
+class XbrlFactsMeta(TypedDict):
+    pagination: XbrlFactsMetaPagination
+    has_more: bool
+
+class XbrlFacts(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[XbrlFactsData[Day, Moment]]
+    meta: XbrlFactsMeta
+    request_id: str
+    timestamp: Moment
+
+class XbrlCoverageDataCompanies(TypedDict):
+    ticker: str | None
+    company_name: str
+    cik: str
+    filings_indexed: int
+
+class XbrlCoverageData(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    company_name: str | None
+    cik: str | None
+    covered: bool
+    phase: Literal["figures", "listed"]
+    stratum: Literal["xbrl", "companyfacts", "fsds"] | None
+    filings_indexed: int
+    filings_total: int
+    first_period: Day | None
+    last_period: Day | None
+    companies: list[XbrlCoverageDataCompanies]
+
+class XbrlCoverageMeta(TypedDict):
+    companies: int
+    limit: int
+    offset: int
+    has_more: bool
+
+class XbrlCoverage(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: XbrlCoverageData[Day, Moment]
+    meta: XbrlCoverageMeta
+    request_id: str
+    timestamp: Moment
+
+class XbrlSearchData(TypedDict):
+    cik: str
+    ticker: str | None
+    company: str
+
+class XbrlSearchMeta(TypedDict):
+    count: int
+    query: str
+
+class XbrlSearch(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[XbrlSearchData]
+    meta: XbrlSearchMeta
+    request_id: str
+    timestamp: Moment
+
+class FactsData(TypedDict, Generic[Day, Moment]):
+    concept_qualified_name: str
+    value: int | Decimal | None
+    mark: XbrlFactsDataMark | None
+    unit: str
+    period_start: Day | None
+    period_end: Day
+    accession_number: str
+    form_type: str | None
+    filed_at: Day | None
+
+class FactsMeta(TypedDict, Generic[Day, Moment]):
+    undated_left_out: int
+    clamped: dict[str, str]
+    date_from: Day | None
+    date_to: Day | None
+    total: int
+    limit: int
+    offset: int
+    has_more: bool
+
+class Facts(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[FactsData[Day, Moment]]
+    meta: FactsMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class FactsByConceptFacts(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    cik: str
+    value: int | Decimal | None
+    mark: XbrlFactsDataMark | None
+    unit: str
+    period_start: Day | None
+    period_end: Day
+    accession_number: str
+    form_type: str | None
+    filed_at: Day | None
+
+class FactsByConcept(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    concept: str
+    facts: list[FactsByConceptFacts[Day, Moment]]
+    meta: FactsMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class PostFactsAggregateAggregates(TypedDict):
+    sum: int | Decimal | None
+    avg: int | Decimal | None
+    median: int | Decimal | None
+    count: int
+    min: int | Decimal | None
+    max: int | Decimal | None
+
+class PostFactsAggregateMeta(TypedDict):
+    sector: str | None
+    tickers: list[str]
+    period: str
+    dominant_unit: str | None
+    excluded_count: int
+
+class PostFactsAggregate(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    concept: str
+    period: str
+    aggregates: PostFactsAggregateAggregates
+    meta: PostFactsAggregateMeta
+    request_id: str
+    timestamp: Moment
+
+class PricesTickerData(TypedDict, Generic[Day, Moment]):
+    date: Day
+    open: int | Decimal | None
+    high: int | Decimal | None
+    low: int | Decimal | None
+    close: int | Decimal | None
+    volume: int | None
+    adj_close: int | Decimal | None
+    adj_close_reason: Literal["no_dividends_or_splits_held"] | None
+    split_factor: int | Decimal | None
+    dividend: int | Decimal | None
+
+PricesTickerMeta = TypedDict("PricesTickerMeta", {"from": Any | None, "to": Any | None, "undated_left_out": int, "clamped": dict[str, str], "ticker": str, "source": Literal["csv", "synthetic"], "synthetic": bool, "adjusted": bool, "count": int, "limit": int, "has_more": bool, "next_cursor": str | None})
+
+class PricesTicker(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[PricesTickerData[Day, Moment]]
+    meta: PricesTickerMeta
+    request_id: str
+    timestamp: Moment
+
+class XbrlTimeseriesDataRowsMetricsValueCheck(TypedDict):
+    rule: Literal["sum", "eps_times_shares", "neighbours", "input"]
+    keys: list[str]
+    implied: int | Decimal | None
+
+class XbrlTimeseriesDataRowsMetricsValue(TypedDict, Generic[Day, Moment]):
+    value: int | Decimal | None
+    status: Literal["value", "hole", "nm"]
+    reason_code: str | None
+    line: NotRequired[str]
+    beside: NotRequired[list[str]]
+    split_factor: NotRequired[int | Decimal]
+    estimated: NotRequired[bool]
+    check: NotRequired[XbrlTimeseriesDataRowsMetricsValueCheck]
+    concept: str | None
+    tier: int | None
+    method: Literal["reported", "mapped", "derived"] | None
+    calc_status: Literal["consistent", "inconsistent", "unchecked"]
+    confidence: int
+    accession: str | None
+    source: str | None
+    unit: str
+    decimals: NotRequired[int | Literal["INF"] | None]
+    filed_at: NotRequired[Day | None]
+    operands: NotRequired[list[TickersTickerOverviewDataOperandsValue[Day, Moment]]]
+
+class XbrlTimeseriesDataRowsTemplateIncomeLines(TypedDict):
+    key: str
+    label: str
+    status: Literal["value", "hole", "nm"]
+    value: int | Decimal | None
+    level: int
+    parent: str | None
+    is_subtotal: bool
+
+class XbrlTimeseriesDataRowsTemplateIncomeSubtotalsOperands(TypedDict):
+    key: str
+    sign: int
+
+class XbrlTimeseriesDataRowsTemplateIncomeSubtotals(TypedDict):
+    target: str
+    reported: int | Decimal | None
+    recomputed: int | Decimal | None
+    residual: int | Decimal | None
+    status: Literal["consistent", "inconsistent", "unchecked"]
+    tolerance: int | Decimal | None
+    operands: list[XbrlTimeseriesDataRowsTemplateIncomeSubtotalsOperands]
+
+class XbrlTimeseriesDataRowsTemplateIncomeOther(TypedDict):
+    bucket: str
+    section_total_key: str
+    foots_to_filed_total: bool
+    value: int | Decimal | None
+    status: Literal["value", "hole"]
+
+class XbrlTimeseriesDataRowsTemplateIncome(TypedDict):
+    lines: list[XbrlTimeseriesDataRowsTemplateIncomeLines]
+    subtotals: list[XbrlTimeseriesDataRowsTemplateIncomeSubtotals]
+    other: list[XbrlTimeseriesDataRowsTemplateIncomeOther]
+    footing_status: Literal["consistent", "inconsistent", "unchecked"]
+
+class XbrlTimeseriesDataRowsTemplate(TypedDict):
+    income: XbrlTimeseriesDataRowsTemplateIncome
+    balance: XbrlTimeseriesDataRowsTemplateIncome
+    cashflow: XbrlTimeseriesDataRowsTemplateIncome
+    comprehensive_income: XbrlTimeseriesDataRowsTemplateIncome
+
+class XbrlTimeseriesDataRows(TypedDict, Generic[Day, Moment]):
+    fiscal_year: int
+    fiscal_period: str
+    period_start: Day | None
+    period_end: Day
+    calendar_year: NotRequired[int]
+    calendar_period: NotRequired[str]
+    metrics: dict[str, int | Decimal | None | XbrlTimeseriesDataRowsMetricsValue[Day, Moment]]
+    holes: NotRequired[dict[str, TickersTickerOverviewDataHolesValue]]
+    split_factors: NotRequired[dict[str, int | Decimal]]
+    mixed_shares: NotRequired[bool]
+    split_break: NotRequired[int | Decimal]
+    estimated: NotRequired[list[str]]
+    template: NotRequired[XbrlTimeseriesDataRowsTemplate]
+
+class XbrlTimeseriesDataSplits(TypedDict, Generic[Day, Moment]):
+    factor: int | Decimal
+    date: Day | None
+    not_before: Day | None
+    restated_by: str | None
+    restated_at: Day | None
+    evidence: list[Literal["prices", "tag", "restated"]]
+
+class XbrlTimeseriesData(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    cik: str
+    company_name: str
+    period: Literal["A", "Q", "TTM", "YTD"]
+    basis: Literal["latest", "original"]
+    provenance: Literal["none", "summary", "full"]
+    reporting_currency: str
+    ratios: bool
+    rows: list[XbrlTimeseriesDataRows[Day, Moment]]
+    splits: NotRequired[list[XbrlTimeseriesDataSplits[Day, Moment]]]
+    template: NotRequired[bool]
+    industry: NotRequired[str]
+
+class XbrlTimeseriesMetaPagination(TypedDict):
+    limit: int
+    has_more: bool
+    page_row_count: int
+    series_row_count: int
+    next_cursor: str | None
+
+class XbrlTimeseriesMeta(TypedDict):
+    covered: bool
+    phase: str
+    industry: str
+    mapping_version: int
+    metric_count: int
+    row_count: int
+    years: str
+    price_source: Literal["csv", "synthetic"] | None
+    pagination: XbrlTimeseriesMetaPagination
+
+class XbrlTimeseries(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: XbrlTimeseriesData[Day, Moment]
+    meta: XbrlTimeseriesMeta
+    request_id: str
+    timestamp: Moment
+
+class XbrlDictionaryData(TypedDict):
+    key: str
+    label: str
+    kind: Literal["primitive", "derived", "ratio", "template_slot", "reason"]
+    statement: Literal["income_statement", "balance_sheet", "cash_flow_statement", "comprehensive_income", "analytic", "derived", "other"]
+    units: str
+    aggregation: str
+    definition: str
+    formula: str
+    category: str
+    parameters: list[str]
+    coverage: str
+    rules: list[str]
+
+class XbrlDictionaryMeta(TypedDict):
+    count: int
+    total: int
+    kinds: list[str]
+    statements: list[str]
+    generated_from: str
+
+class XbrlDictionary(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[XbrlDictionaryData]
+    meta: XbrlDictionaryMeta
+    request_id: str
+    timestamp: Moment
+
+class XbrlProofDataInputs(TypedDict, Generic[Day, Moment]):
+    metric: str
+    period: str
+    fiscal_year: int
+    fiscal_period: str
+    period_start: Day | None
+    period_end: Day
+    value: int | Decimal | None
+    status: Literal["value", "hole", "nm"]
+    reason_code: str | None
+    line: NotRequired[str]
+    beside: NotRequired[list[str]]
+    split_factor: NotRequired[int | Decimal]
+    estimated: NotRequired[bool]
+    check: NotRequired[XbrlTimeseriesDataRowsMetricsValueCheck]
+    concept: str | None
+    tier: int | None
+    method: Literal["reported", "mapped", "derived"] | None
+    calc_status: Literal["consistent", "inconsistent", "unchecked"]
+    confidence: int
+    accession: str | None
+    source: str | None
+    unit: str
+    decimals: int | Literal["INF"] | None
+    filed_at: Day | None
+    operands: list[TickersTickerOverviewDataOperandsValue[Day, Moment]]
+
+class XbrlProofDataConsidered(TypedDict):
+    tier: int
+    way: str
+    words: str
+
+class XbrlProofDataVintages(TypedDict, Generic[Day, Moment]):
+    value: int | Decimal
+    concept: str
+    unit: str
+    decimals: int | Literal["INF"] | None
+    start_date: Day | None
+    end_date: Day
+    accession: str
+    form_type: str
+    filed_at: Day | None
+    source: str
+
+class XbrlProofData(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    cik: str
+    company_name: str
+    industry: str
+    period: str
+    fiscal_year: int
+    fiscal_period: str
+    period_start: Day | None
+    period_end: Day
+    basis: str
+    as_of: Day | None
+    metric: str
+    label: str
+    definition: str
+    formula: str
+    mapping_version: int
+    cell: XbrlTimeseriesDataRowsMetricsValue[Day, Moment]
+    inputs: list[XbrlProofDataInputs[Day, Moment]]
+    considered: list[XbrlProofDataConsidered]
+    vintages: list[XbrlProofDataVintages[Day, Moment]]
+
+class XbrlProofMeta(TypedDict):
+    mapping_version: int
+
+class XbrlProof(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: XbrlProofData[Day, Moment]
+    meta: XbrlProofMeta
+    request_id: str
+    timestamp: Moment
+
+class PostXbrlTimeseriesBatchDataResultsError(TypedDict):
+    code: str
+    message: str
+
+class PostXbrlTimeseriesBatchDataResults(TypedDict, Generic[Day, Moment]):
+    selector: str
+    status: Literal["success", "error"]
+    data: XbrlTimeseriesData[Day, Moment] | None
+    meta: XbrlTimeseriesMeta | None
+    error: PostXbrlTimeseriesBatchDataResultsError | None
+
+class PostXbrlTimeseriesBatchData(TypedDict, Generic[Day, Moment]):
+    results: list[PostXbrlTimeseriesBatchDataResults[Day, Moment]]
+
+class PostXbrlTimeseriesBatchMeta(TypedDict):
+    requested: int
+    resolved: int
+    errors: int
+    batch_max: int
+    tokens_note: str
+
+class PostXbrlTimeseriesBatch(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: PostXbrlTimeseriesBatchData[Day, Moment]
+    meta: PostXbrlTimeseriesBatchMeta
+    request_id: str
+    timestamp: Moment
+
+class XbrlSegmentsDataSeriesPoints(TypedDict, Generic[Day, Moment]):
+    fiscal_year: int
+    fiscal_period: str
+    period_end: Day
+    start_date: Day | None
+    end_date: Day
+    value: int | Decimal
+    decimals: int | Literal["INF"] | None
+    unit: str
+    concept: str
+    is_extension: bool
+    accession_no: str
+
+class XbrlSegmentsDataSeries(TypedDict, Generic[Day, Moment]):
+    member: str
+    points: list[XbrlSegmentsDataSeriesPoints[Day, Moment]]
+
+class XbrlSegmentsData(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    cik: str
+    company_name: str
+    covered: bool
+    phase: str
+    axis: str | None
+    concept_or_metric: str
+    period: str
+    series: list[XbrlSegmentsDataSeries[Day, Moment]]
+
+class XbrlSegmentsMeta(TypedDict):
+    member_count: int
+    concepts_resolved: list[str]
+    axes: list[str]
+    years: str
+    note: str
+
+class XbrlSegments(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: XbrlSegmentsData[Day, Moment]
+    meta: XbrlSegmentsMeta
+    request_id: str
+    timestamp: Moment
+
+class XbrlShareClassesDataFiling(TypedDict, Generic[Day, Moment]):
+    accession_no: str
+    form_type: str
+    period_of_report: Day | None
+    filed_at: Day | None
+
+class XbrlShareClassesDataClasses(TypedDict, Generic[Day, Moment]):
+    member: str
+    class_ticker: str | None
+    shares_outstanding: int | Decimal
+    context_end_date: Day
+    unit: str
+
+class XbrlShareClassesData(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    cik: str
+    company_name: str
+    covered: bool
+    phase: str
+    filing: XbrlShareClassesDataFiling[Day, Moment]
+    classes: list[XbrlShareClassesDataClasses[Day, Moment]]
+
+class XbrlShareClassesMeta(TypedDict):
+    class_count: int
+
+class XbrlShareClasses(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: XbrlShareClassesData[Day, Moment]
+    meta: XbrlShareClassesMeta
+    request_id: str
+    timestamp: Moment
+
+class XbrlScreenData(TypedDict, Generic[Day, Moment]):
+    cik: str
+    ticker: str | None
+    period_end: Day
+    price_source: Literal["csv", "synthetic"] | None
+    metrics: dict[str, int | Decimal | None]
+    holes: dict[str, TickersTickerOverviewDataHolesValue]
+
+class XbrlScreenMetaScreenFiltersAppliedValue(TypedDict):
+    gt: NotRequired[int | Decimal]
+    lt: NotRequired[int | Decimal]
+
+class XbrlScreenMetaScreen(TypedDict):
+    grain: str
+    latest_period_semantics: str
+    filters_applied: dict[str, XbrlScreenMetaScreenFiltersAppliedValue]
+    metrics_returned: list[str]
+    list_filtered: bool
+
+class XbrlScreenMeta(TypedDict):
+    pagination: XbrlFactsMetaPagination
+    screen: XbrlScreenMetaScreen
+
+class XbrlScreen(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[XbrlScreenData[Day, Moment]]
+    meta: XbrlScreenMeta
+    request_id: str
+    timestamp: Moment
+
+class XbrlCompaniesIdValuationDataInputs(TypedDict):
+    metric: str
+    redacted: bool
+    source: str | None
+
+class XbrlCompaniesIdValuationData(TypedDict, Generic[Day, Moment]):
+    metric: str
+    fiscal_year: int
+    fiscal_period: str
+    period_end: Day
+    value: int | Decimal | None
+    status: Literal["value", "hole", "nm"]
+    reason_code: str | None
+    unit: str
+    method_labels: list[str]
+    formula_version: int
+    inputs: list[XbrlCompaniesIdValuationDataInputs]
+    price_date: Day | None
+
+class XbrlCompaniesIdValuationMeta(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    cik: str
+    covered: bool
+    period: str
+    years: int
+    mode: str
+    price_date: Day | None
+    price_source: Literal["csv", "synthetic"] | None
+    valuation_family: bool
+
+class XbrlCompaniesIdValuation(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[XbrlCompaniesIdValuationData[Day, Moment]]
+    meta: XbrlCompaniesIdValuationMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class InsidersTransactionsLatestDataOwners(TypedDict):
+    cik: str
+    name: str
+    is_entity: bool
+    is_director: bool
+    is_officer: bool
+    is_ten_percent_owner: bool
+    is_other: bool
+    is_c_suite: bool
+    title: str | None
+    officer_title_standardized: str | None
+
+class InsidersTransactionsLatestDataMarksValue(TypedDict):
+    status: Literal["absent"]
+    reason: str
+    footnotes: list[str]
+
+class InsidersTransactionsLatestDataOutcome(TypedDict, Generic[Day, Moment]):
+    close: int | Decimal | None
+    close_date: Day | None
+    return_1d: int | Decimal | None
+    return_5d: int | Decimal | None
+    return_20d: int | Decimal | None
+    return_60d: int | Decimal | None
+    is_adjusted: bool | None
+    next_earnings: Day | None
+    days_to_earnings: int | None
+    reasons: dict[str, str]
+
+class InsidersTransactionsLatestData(TypedDict, Generic[Day, Moment]):
+    transaction_id: str
+    transaction_date: Day | None
+    transaction_code: str | None
+    transaction_description: str | None
+    standard_type: Literal["purchase", "sale", "grant", "exercise", "gift", "other"]
+    acquired_disposed_code: str | None
+    shares: int | Decimal | None
+    price_per_share: int | Decimal | None
+    transaction_value: int | None
+    shares_owned_following: int | Decimal | None
+    value_owned_following: int | Decimal | None
+    total_beneficial_ownership: int | Decimal | None
+    ownership_nature: str | None
+    indirect_owner_name: str | None
+    is_derivative: bool
+    security_type: str | None
+    is_common_stock: bool
+    is_rule_10b5_1: bool
+    rule_10b5_1_source: Literal["checkbox", "footnote", "remarks", "not_stated"]
+    is_cashless_exercise: bool
+    is_sell_to_cover: bool
+    insider_name: str
+    insider_cik: str
+    is_entity: bool
+    is_director: bool
+    is_officer: bool
+    is_ten_percent_owner: bool
+    is_other: bool
+    insider_title: str | None
+    officer_title_standardized: str | None
+    is_c_suite: bool
+    seniority_rank: int | None
+    title_category: str | None
+    is_section_16_officer: bool
+    is_named_executive_officer: bool | None
+    ticker: str | None
+    company_name: str
+    sector: str | None
+    industry: str | None
+    issuer_cik: str
+    accession_number: str
+    form_type: Literal["3", "3/A", "4", "4/A", "5", "5/A"]
+    filing_date: Day | None
+    filed_at: Day | None
+    accepted_at: Moment | None
+    period_of_report: Day
+    is_late: bool | None
+    business_days_to_file: int | None
+    is_amendment: bool
+    non_derivative_holding_count: int
+    derivative_holding_count: int
+    footnote_count: int
+    owner_count: int
+    owners: list[InsidersTransactionsLatestDataOwners]
+    percent_of_holding: int | Decimal | None
+    marks: dict[str, InsidersTransactionsLatestDataMarksValue]
+    outcome: NotRequired[InsidersTransactionsLatestDataOutcome[Day, Moment]]
+
+class InsidersTransactionsLatestMetaPagination(TypedDict):
+    total: int | None
+    limit: int
+    offset: int
+    has_more: bool
+    next_cursor: str | None
+
+class InsidersTransactionsLatestMeta(TypedDict, Generic[Day, Moment]):
+    pagination: InsidersTransactionsLatestMetaPagination
+    from_date: Day | None
+    to_date: Day | None
+    filed_from: Day | None
+    filed_to: Day | None
+    quarter: Day | None
+    undated_left_out: int
+    clamped: dict[str, str]
+
+class InsidersTransactionsLatest(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[InsidersTransactionsLatestData[Day, Moment]]
+    meta: InsidersTransactionsLatestMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class InsidersTransactionsByTickerTickerMeta(TypedDict, Generic[Day, Moment]):
+    pagination: InsidersTransactionsLatestMetaPagination
+    filed_at_days: int | None
+    transaction_days: int | None
+    from_date: Day | None
+    to_date: Day | None
+    filed_from: Day | None
+    filed_to: Day | None
+    quarter: Day | None
+    undated_left_out: int
+    clamped: dict[str, str]
+
+class InsidersTransactionsByTickerTicker(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[InsidersTransactionsLatestData[Day, Moment]]
+    meta: InsidersTransactionsByTickerTickerMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class InsidersTransactionsByInsiderCikMetaInsider(TypedDict):
+    cik: str
+    name: str
+    is_entity: bool
+    total_companies: int
+
+class InsidersTransactionsByInsiderCikMeta(TypedDict, Generic[Day, Moment]):
+    pagination: InsidersTransactionsLatestMetaPagination
+    insider: InsidersTransactionsByInsiderCikMetaInsider
+    from_date: Day | None
+    to_date: Day | None
+    filed_from: Day | None
+    filed_to: Day | None
+    quarter: Day | None
+    undated_left_out: int
+    clamped: dict[str, str]
+
+class InsidersTransactionsByInsiderCik(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[InsidersTransactionsLatestData[Day, Moment]]
+    meta: InsidersTransactionsByInsiderCikMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class InsidersTransactionsSearchMeta(TypedDict, Generic[Day, Moment]):
+    filed_at_days: int | None
+    transaction_days: int | None
+    from_date: Day | None
+    to_date: Day | None
+    filed_from: Day | None
+    filed_to: Day | None
+    quarter: Day | None
+    total: int | None
+    limit: int
+    has_more: bool
+    next_cursor: str | None
+    matched_insiders: int | None
+    matched_issuers: int | None
+    matches_cut: bool
+    undated_left_out: int
+    clamped: dict[str, str]
+
+class InsidersTransactionsSearch(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[InsidersTransactionsLatestData[Day, Moment]]
+    meta: InsidersTransactionsSearchMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class PostInsidersQueryTotal(TypedDict):
+    value: int
+    relation: Literal["eq", "gte"]
+
+class PostInsidersQueryTransactionsIssuer(TypedDict):
+    cik: str
+    name: str
+    tradingSymbol: str | None
+
+class PostInsidersQueryTransactionsReportingOwnerAddress(TypedDict):
+    street1: str | None
+    street2: str | None
+    city: str | None
+    state: str | None
+    zipCode: str | None
+
+class PostInsidersQueryTransactionsReportingOwnerRelationship(TypedDict):
+    isOfficer: bool
+    officerTitle: str | None
+    isDirector: bool
+    isTenPercentOwner: bool
+    isOther: bool
+    otherText: str | None
+
+class PostInsidersQueryTransactionsReportingOwner(TypedDict):
+    name: str | None
+    cik: str
+    address: PostInsidersQueryTransactionsReportingOwnerAddress
+    relationship: PostInsidersQueryTransactionsReportingOwnerRelationship
+
+class PostInsidersQueryTransactionsNonDerivativeTableTransactionsPostTransactionAmounts(TypedDict):
+    sharesOwnedFollowingTransaction: int | Decimal | None
+    valueOwnedFollowingTransaction: int | Decimal | None
+
+class PostInsidersQueryTransactionsNonDerivativeTableTransactionsOwnershipNature(TypedDict):
+    directOrIndirectOwnership: str | None
+    natureOfOwnership: str | None
+
+class PostInsidersQueryTransactionsNonDerivativeTableTransactionsCoding(TypedDict):
+    formType: str | None
+    code: str | None
+    equitySwapInvolved: bool | None
+    footnoteId: list[str]
+
+class PostInsidersQueryTransactionsNonDerivativeTableTransactionsAmounts(TypedDict):
+    shares: int | Decimal | None
+    pricePerShare: int | Decimal | None
+    acquiredDisposedCode: str | None
+
+class PostInsidersQueryTransactionsNonDerivativeTableTransactions(TypedDict, Generic[Day, Moment]):
+    securityTitle: str | None
+    postTransactionAmounts: PostInsidersQueryTransactionsNonDerivativeTableTransactionsPostTransactionAmounts
+    ownershipNature: PostInsidersQueryTransactionsNonDerivativeTableTransactionsOwnershipNature
+    footnotes: dict[str, list[str]]
+    transactionDate: Day | None
+    coding: PostInsidersQueryTransactionsNonDerivativeTableTransactionsCoding
+    amounts: PostInsidersQueryTransactionsNonDerivativeTableTransactionsAmounts
+
+class PostInsidersQueryTransactionsNonDerivativeTableHoldings(TypedDict):
+    securityTitle: str | None
+    postTransactionAmounts: PostInsidersQueryTransactionsNonDerivativeTableTransactionsPostTransactionAmounts
+    ownershipNature: PostInsidersQueryTransactionsNonDerivativeTableTransactionsOwnershipNature
+    footnotes: dict[str, list[str]]
+
+class PostInsidersQueryTransactionsNonDerivativeTable(TypedDict, Generic[Day, Moment]):
+    transactions: list[PostInsidersQueryTransactionsNonDerivativeTableTransactions[Day, Moment]]
+    holdings: list[PostInsidersQueryTransactionsNonDerivativeTableHoldings]
+
+class PostInsidersQueryTransactionsDerivativeTableTransactionsUnderlyingSecurity(TypedDict):
+    title: str | None
+    shares: int | Decimal | None
+    value: int | Decimal | None
+
+class PostInsidersQueryTransactionsDerivativeTableTransactions(TypedDict, Generic[Day, Moment]):
+    securityTitle: str | None
+    postTransactionAmounts: PostInsidersQueryTransactionsNonDerivativeTableTransactionsPostTransactionAmounts
+    ownershipNature: PostInsidersQueryTransactionsNonDerivativeTableTransactionsOwnershipNature
+    footnotes: dict[str, list[str]]
+    transactionDate: Day | None
+    coding: PostInsidersQueryTransactionsNonDerivativeTableTransactionsCoding
+    amounts: PostInsidersQueryTransactionsNonDerivativeTableTransactionsAmounts
+    conversionOrExercisePrice: int | Decimal | None
+    exerciseDate: Day | None
+    expirationDate: Day | None
+    underlyingSecurity: PostInsidersQueryTransactionsDerivativeTableTransactionsUnderlyingSecurity
+
+class PostInsidersQueryTransactionsDerivativeTableHoldings(TypedDict, Generic[Day, Moment]):
+    securityTitle: str | None
+    postTransactionAmounts: PostInsidersQueryTransactionsNonDerivativeTableTransactionsPostTransactionAmounts
+    ownershipNature: PostInsidersQueryTransactionsNonDerivativeTableTransactionsOwnershipNature
+    footnotes: dict[str, list[str]]
+    conversionOrExercisePrice: int | Decimal | None
+    exerciseDate: Day | None
+    expirationDate: Day | None
+    underlyingSecurity: PostInsidersQueryTransactionsDerivativeTableTransactionsUnderlyingSecurity
+
+class PostInsidersQueryTransactionsDerivativeTable(TypedDict, Generic[Day, Moment]):
+    transactions: list[PostInsidersQueryTransactionsDerivativeTableTransactions[Day, Moment]]
+    holdings: list[PostInsidersQueryTransactionsDerivativeTableHoldings[Day, Moment]]
+
+class PostInsidersQueryTransactionsFootnotes(TypedDict):
+    id: str
+    text: str
+
+class PostInsidersQueryTransactions(TypedDict, Generic[Day, Moment]):
+    id: str
+    accessionNo: str
+    documentType: Literal["3", "3/A", "4", "4/A", "5", "5/A"]
+    filedAt: Day | None
+    periodOfReport: Day
+    schemaVersion: str | None
+    notSubjectToSection16: bool | None
+    issuer: PostInsidersQueryTransactionsIssuer
+    reportingOwner: PostInsidersQueryTransactionsReportingOwner
+    reportingOwners: list[PostInsidersQueryTransactionsReportingOwner]
+    nonDerivativeTable: PostInsidersQueryTransactionsNonDerivativeTable[Day, Moment]
+    derivativeTable: PostInsidersQueryTransactionsDerivativeTable[Day, Moment]
+    footnotes: list[PostInsidersQueryTransactionsFootnotes]
+    remarks: str | None
+    ownerSignatureName: str | None
+    ownerSignatureNameDate: Day | None
+
+class PostInsidersQuery(TypedDict, Generic[Day, Moment]):
+    total: PostInsidersQueryTotal
+    transactions: list[PostInsidersQueryTransactions[Day, Moment]]
+
+class InsidersClusters(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    company_name: str
+    issuer_cik: str
+    sector: str | None
+    industry: str | None
+    insider_count: int
+    total_value: int
+    net_shares: int | Decimal
+    transaction_count: int
+    first_date: Day | None
+    last_date: Day | None
+    insiders: list[str]
+    cluster_type: Literal["buy", "sell"]
+    has_officer: bool
+    has_director: bool
+    has_c_suite: bool
+    has_ten_percent_owner: bool
+    price_avg: int | Decimal | None
+    last_filed: Day | None
+
+class InsidersScreenResultsMarksValue(TypedDict):
+    status: Literal["nm"]
+    reason: str
+
+class InsidersScreenResults(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    company_name: str
+    issuer_cik: str
+    sector: str | None
+    industry: str | None
+    total_transactions: int
+    total_buys: int
+    total_sells: int
+    total_buy_value: int
+    total_sell_value: int
+    net_value: int
+    transactions_without_value: int
+    unique_insiders: int
+    unique_buyers: int
+    unique_sellers: int
+    rule_10b5_1_buy_count: int
+    rule_10b5_1_sell_count: int
+    rule_10b5_1_buy_value: int
+    rule_10b5_1_sell_value: int
+    csuite_buy_count: int
+    csuite_sell_count: int
+    csuite_buy_value: int
+    csuite_sell_value: int
+    csuite_net_value: int
+    officer_buy_value: int
+    officer_sell_value: int
+    director_buy_value: int
+    director_sell_value: int
+    filing_count: int
+    buy_sell_ratio: int | Decimal | None
+    sentiment_score: int | Decimal | None
+    value_sentiment_score: int | Decimal | None
+    csuite_sentiment_score: int | Decimal | None
+    value_csuite_sentiment_score: int | Decimal | None
+    latest_transaction_date: Day | None
+    marks: dict[str, InsidersScreenResultsMarksValue]
+
+class InsidersScreenMeta(TypedDict, Generic[Day, Moment]):
+    filed_at_days: int | None
+    transaction_days: int | None
+    from_date: Day | None
+    to_date: Day | None
+    filed_from: Day | None
+    filed_to: Day | None
+    quarter: Day | None
+    total_results: int
+    returned: int
+    limit: int
+    offset: int
+    has_more: bool
+    request_id: str
+    timestamp: Moment
+    filters_applied: dict[str, Any]
+    undated_left_out: int
+    clamped: dict[str, str]
+
+class InsidersScreen(TypedDict, Generic[Day, Moment]):
+    results: list[InsidersScreenResults[Day, Moment]]
+    meta: InsidersScreenMeta[Day, Moment]
+
+class InsidersSummaryByTickerTickerData(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    company_name: str
+    issuer_cik: str
+    total_transactions: int
+    total_buys: int
+    total_sells: int
+    total_buy_value: int
+    total_sell_value: int
+    net_value: int
+    transactions_without_value: int
+    unique_insiders: int
+    unique_buyers: int
+    unique_sellers: int
+    rule_10b5_1_buy_count: int
+    rule_10b5_1_sell_count: int
+    rule_10b5_1_buy_value: int
+    rule_10b5_1_sell_value: int
+    csuite_buy_count: int
+    csuite_sell_count: int
+    csuite_buy_value: int
+    csuite_sell_value: int
+    csuite_net_value: int
+    officer_buy_value: int
+    officer_sell_value: int
+    director_buy_value: int
+    director_sell_value: int
+    filing_count: int
+    buy_sell_ratio: int | Decimal | None
+    sentiment_score: int | Decimal | None
+    value_sentiment_score: int | Decimal | None
+    csuite_sentiment_score: int | Decimal | None
+    value_csuite_sentiment_score: int | Decimal | None
+    latest_transaction_date: Day | None
+    marks: dict[str, InsidersScreenResultsMarksValue]
+
+class InsidersSummaryByTickerTickerMeta(TypedDict, Generic[Day, Moment]):
+    filed_at_days: int | None
+    transaction_days: int | None
+    from_date: Day | None
+    to_date: Day | None
+    filed_from: Day | None
+    filed_to: Day | None
+    quarter: Day | None
+    days: int | None
+    undated_left_out: int
+    clamped: dict[str, str]
+
+class InsidersSummaryByTickerTicker(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: InsidersSummaryByTickerTickerData[Day, Moment]
+    meta: InsidersSummaryByTickerTickerMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class InsidersInsiderSearch(TypedDict):
+    cik: str
+    name: str
+    is_entity: bool
+    latest_company: str | None
+    active_tickers: list[str]
+
+class InsidersInsiderInsiderCikCurrentRoles(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    company: str
+    issuer_cik: str
+    roles: list[str]
+    as_of: Day
+    total_beneficial_ownership: int | Decimal | None
+
+class InsidersInsiderInsiderCikOwnershipSummaryClasses(TypedDict):
+    issuer_cik: str
+    security_title: str | None
+    total_shares_direct: int | Decimal
+    total_shares_indirect: int | Decimal
+    total_beneficial: int | Decimal
+
+class InsidersInsiderInsiderCikOwnershipSummaryCompaniesValueVehicles(TypedDict, Generic[Day, Moment]):
+    nature: str | None
+    ownership_nature: str | None
+    security_title: str | None
+    shares: int | Decimal | None
+    as_of: Day
+    name: str | None
+    indirect_owner_name: str | None
+
+class InsidersInsiderInsiderCikOwnershipSummaryCompaniesValue(TypedDict, Generic[Day, Moment]):
+    total_beneficial_ownership: int | Decimal | None
+    vehicles: list[InsidersInsiderInsiderCikOwnershipSummaryCompaniesValueVehicles[Day, Moment]]
+
+class InsidersInsiderInsiderCikOwnershipSummary(TypedDict, Generic[Day, Moment]):
+    total_shares_direct: int | Decimal | None
+    total_shares_indirect: int | Decimal | None
+    total_beneficial: int | Decimal | None
+    classes: list[InsidersInsiderInsiderCikOwnershipSummaryClasses]
+    companies: dict[str, InsidersInsiderInsiderCikOwnershipSummaryCompaniesValue[Day, Moment]]
+
+class InsidersInsiderInsiderCikRecentTransactions(TypedDict, Generic[Day, Moment]):
+    transaction_id: str
+    transaction_date: Day | None
+    transaction_code: str | None
+    transaction_description: str | None
+    standard_type: Literal["purchase", "sale", "grant", "exercise", "gift", "other"]
+    acquired_disposed_code: str | None
+    shares: int | Decimal | None
+    price_per_share: int | Decimal | None
+    transaction_value: int | None
+    shares_owned_following: int | Decimal | None
+    value_owned_following: int | Decimal | None
+    total_beneficial_ownership: int | Decimal | None
+    ownership_nature: str | None
+    indirect_owner_name: str | None
+    is_derivative: bool
+    security_type: str | None
+    is_common_stock: bool
+    is_rule_10b5_1: bool
+    rule_10b5_1_source: Literal["checkbox", "footnote", "remarks", "not_stated"]
+    is_cashless_exercise: bool
+    is_sell_to_cover: bool
+    insider_name: str
+    insider_cik: str
+    is_entity: bool
+    is_director: bool
+    is_officer: bool
+    is_ten_percent_owner: bool
+    is_other: bool
+    insider_title: str | None
+    officer_title_standardized: str | None
+    is_c_suite: bool
+    seniority_rank: int | None
+    title_category: str | None
+    is_section_16_officer: bool
+    is_named_executive_officer: bool | None
+    ticker: str | None
+    company_name: str
+    sector: str | None
+    industry: str | None
+    issuer_cik: str
+    accession_number: str
+    form_type: Literal["3", "3/A", "4", "4/A", "5", "5/A"]
+    filing_date: Day | None
+    filed_at: Day | None
+    accepted_at: Moment | None
+    period_of_report: Day
+    is_late: bool | None
+    business_days_to_file: int | None
+    is_amendment: bool
+    non_derivative_holding_count: int
+    derivative_holding_count: int
+    footnote_count: int
+    owner_count: int
+    owners: list[InsidersTransactionsLatestDataOwners]
+    percent_of_holding: int | Decimal | None
+    marks: dict[str, InsidersTransactionsLatestDataMarksValue]
+
+class InsidersInsiderInsiderCik(TypedDict, Generic[Day, Moment]):
+    cik: str
+    name: str
+    is_entity: bool
+    current_roles: list[InsidersInsiderInsiderCikCurrentRoles[Day, Moment]]
+    former_roles: list[InsidersInsiderInsiderCikCurrentRoles[Day, Moment]]
+    ownership_summary: InsidersInsiderInsiderCikOwnershipSummary[Day, Moment]
+    total_transactions_365d: int
+    total_buy_value_365d: int
+    total_sell_value_365d: int
+    latest_transaction_date: Day | None
+    recent_transactions: list[InsidersInsiderInsiderCikRecentTransactions[Day, Moment]]
+
+class InsidersHoldingsByTickerTickerData(TypedDict, Generic[Day, Moment]):
+    holding_id: str
+    security_title: str | None
+    amount_owned: int | Decimal | None
+    ownership_nature: str | None
+    indirect_owner_name: str | None
+    reported_date: Day
+    is_derivative: bool
+    total_beneficial_ownership: int | Decimal | None
+    ticker: str | None
+    company_name: str
+    issuer_cik: str
+    sector: str | None
+    industry: str | None
+    insider_name: str
+    insider_cik: str
+    is_entity: bool
+    is_director: bool
+    is_officer: bool
+    is_ten_percent_owner: bool
+    insider_title: str | None
+    is_c_suite: bool
+    accession_number: str
+    filed_at: Day | None
+    owners: list[InsidersTransactionsLatestDataOwners]
+    marks: dict[str, InsidersTransactionsLatestDataMarksValue]
+
+class InsidersHoldingsByTickerTickerMetaCompany(TypedDict):
+    ticker: str | None
+    name: str
+    cik: str
+
+class InsidersHoldingsByTickerTickerMetaSummary(TypedDict):
+    total_shares_direct: int | Decimal | None
+    total_shares_indirect: int | Decimal | None
+    total_beneficial: int | Decimal | None
+    classes: list[InsidersInsiderInsiderCikOwnershipSummaryClasses]
+    total_insiders: int
+
+class InsidersHoldingsByTickerTickerMeta(TypedDict):
+    pagination: InsidersTransactionsLatestMetaPagination
+    company: InsidersHoldingsByTickerTickerMetaCompany
+    summary: InsidersHoldingsByTickerTickerMetaSummary
+
+class InsidersHoldingsByTickerTicker(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[InsidersHoldingsByTickerTickerData[Day, Moment]]
+    meta: InsidersHoldingsByTickerTickerMeta
+    request_id: str
+    timestamp: Moment
+
+class InsidersHoldingsByInsiderCikMetaOwnershipSummaryValue(TypedDict, Generic[Day, Moment]):
+    total_shares_direct: int | Decimal | None
+    total_shares_indirect: int | Decimal | None
+    total_beneficial: int | Decimal | None
+    classes: list[InsidersInsiderInsiderCikOwnershipSummaryClasses]
+    ownership_vehicles: list[InsidersInsiderInsiderCikOwnershipSummaryCompaniesValueVehicles[Day, Moment]]
+
+class InsidersHoldingsByInsiderCikMeta(TypedDict, Generic[Day, Moment]):
+    pagination: InsidersTransactionsLatestMetaPagination
+    insider: InsidersTransactionsByInsiderCikMetaInsider
+    ownership_summary: dict[str, InsidersHoldingsByInsiderCikMetaOwnershipSummaryValue[Day, Moment]]
+
+class InsidersHoldingsByInsiderCik(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[InsidersHoldingsByTickerTickerData[Day, Moment]]
+    meta: InsidersHoldingsByInsiderCikMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class InsidersHoldingsSnapshotSnapshotDateMeta(TypedDict, Generic[Day, Moment]):
+    snapshot_date: Day
+    pagination: InsidersTransactionsLatestMetaPagination
+
+class InsidersHoldingsSnapshotSnapshotDate(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[InsidersHoldingsByTickerTickerData[Day, Moment]]
+    meta: InsidersHoldingsSnapshotSnapshotDateMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class InsidersFilingsLatestDataIssuer(TypedDict):
+    cik: str
+    name: str
+    trading_symbol: str | None
+    sector: str | None
+    industry: str | None
+
+class InsidersFilingsLatestData(TypedDict, Generic[Day, Moment]):
+    filing_id: str
+    accession_number: str
+    form_type: Literal["3", "3/A", "4", "4/A", "5", "5/A"]
+    filed_at: Day | None
+    accepted_at: Moment | None
+    period_of_report: Day
+    is_amendment: bool
+    is_superseded: bool
+    is_late: bool | None
+    business_days_to_file: int | None
+    issuer: InsidersFilingsLatestDataIssuer
+    owner_count: int
+    non_derivative_transaction_count: int
+    derivative_transaction_count: int
+    non_derivative_holding_count: int
+    derivative_holding_count: int
+    footnote_count: int
+    xml_url: str | None
+    index_url: str | None
+
+class InsidersFilingsLatestMeta(TypedDict, Generic[Day, Moment]):
+    pagination: InsidersTransactionsLatestMetaPagination
+    from_date: Day | None
+    to_date: Day | None
+    undated_left_out: int
+    clamped: dict[str, str]
+
+class InsidersFilingsLatest(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[InsidersFilingsLatestData[Day, Moment]]
+    meta: InsidersFilingsLatestMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class InsidersFilingsByTickerTickerMeta(TypedDict, Generic[Day, Moment]):
+    pagination: InsidersTransactionsLatestMetaPagination
+    company: InsidersHoldingsByTickerTickerMetaCompany
+    from_date: Day | None
+    to_date: Day | None
+    undated_left_out: int
+    clamped: dict[str, str]
+
+class InsidersFilingsByTickerTicker(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[InsidersFilingsLatestData[Day, Moment]]
+    meta: InsidersFilingsByTickerTickerMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class InsidersFilingsAccessionNumberDataIssuer(TypedDict):
+    cik: str
+    name: str
+    tradingSymbol: str | None
+    tradingSymbolAtFiling: str | None
+
+class InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle(TypedDict):
+    value: str | None
+    footnotes: list[str]
+
+class InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsPostTransactionAmountsSharesOwnedFollowingTransaction(TypedDict):
+    value: int | Decimal | None
+    footnotes: list[str]
+    mark: InsidersTransactionsLatestDataMarksValue | None
+
+class InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsPostTransactionAmounts(TypedDict):
+    sharesOwnedFollowingTransaction: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsPostTransactionAmountsSharesOwnedFollowingTransaction
+    valueOwnedFollowingTransaction: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsPostTransactionAmountsSharesOwnedFollowingTransaction
+
+class InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsOwnershipNature(TypedDict):
+    directOrIndirectOwnership: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    natureOfOwnership: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+
+class InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsTransactionCoding(TypedDict):
+    transactionFormType: str | None
+    transactionCode: str | None
+    equitySwapInvolved: bool | None
+    footnotes: list[str]
+
+class InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsTransactionAmounts(TypedDict):
+    transactionShares: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsPostTransactionAmountsSharesOwnedFollowingTransaction
+    transactionTotalValue: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsPostTransactionAmountsSharesOwnedFollowingTransaction
+    transactionPricePerShare: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsPostTransactionAmountsSharesOwnedFollowingTransaction
+    transactionAcquiredDisposedCode: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+
+class InsidersFilingsAccessionNumberDataNonDerivativeTableTransactions(TypedDict):
+    securityTitle: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    postTransactionAmounts: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsPostTransactionAmounts
+    ownershipNature: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsOwnershipNature
+    isSuperseded: bool
+    transactionDate: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    deemedExecutionDate: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    transactionCoding: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsTransactionCoding
+    transactionTimeliness: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    transactionAmounts: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsTransactionAmounts
+
+class InsidersFilingsAccessionNumberDataNonDerivativeTableHoldings(TypedDict):
+    securityTitle: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    postTransactionAmounts: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsPostTransactionAmounts
+    ownershipNature: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsOwnershipNature
+    isSuperseded: bool
+
+class InsidersFilingsAccessionNumberDataNonDerivativeTable(TypedDict):
+    transactions: list[InsidersFilingsAccessionNumberDataNonDerivativeTableTransactions]
+    holdings: list[InsidersFilingsAccessionNumberDataNonDerivativeTableHoldings]
+
+class InsidersFilingsAccessionNumberDataDerivativeTableTransactionsUnderlyingSecurity(TypedDict):
+    underlyingSecurityTitle: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    underlyingSecurityShares: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsPostTransactionAmountsSharesOwnedFollowingTransaction
+    underlyingSecurityValue: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsPostTransactionAmountsSharesOwnedFollowingTransaction
+
+class InsidersFilingsAccessionNumberDataDerivativeTableTransactions(TypedDict):
+    securityTitle: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    postTransactionAmounts: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsPostTransactionAmounts
+    ownershipNature: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsOwnershipNature
+    isSuperseded: bool
+    transactionDate: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    deemedExecutionDate: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    transactionCoding: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsTransactionCoding
+    transactionTimeliness: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    transactionAmounts: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsTransactionAmounts
+    conversionOrExercisePrice: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsPostTransactionAmountsSharesOwnedFollowingTransaction
+    exerciseDate: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    expirationDate: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    underlyingSecurity: InsidersFilingsAccessionNumberDataDerivativeTableTransactionsUnderlyingSecurity
+
+class InsidersFilingsAccessionNumberDataDerivativeTableHoldings(TypedDict):
+    securityTitle: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    postTransactionAmounts: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsPostTransactionAmounts
+    ownershipNature: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsOwnershipNature
+    isSuperseded: bool
+    conversionOrExercisePrice: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsPostTransactionAmountsSharesOwnedFollowingTransaction
+    exerciseDate: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    expirationDate: InsidersFilingsAccessionNumberDataNonDerivativeTableTransactionsSecurityTitle
+    underlyingSecurity: InsidersFilingsAccessionNumberDataDerivativeTableTransactionsUnderlyingSecurity
+
+class InsidersFilingsAccessionNumberDataDerivativeTable(TypedDict):
+    transactions: list[InsidersFilingsAccessionNumberDataDerivativeTableTransactions]
+    holdings: list[InsidersFilingsAccessionNumberDataDerivativeTableHoldings]
+
+class InsidersFilingsAccessionNumberDataProcessingMetadata(TypedDict, Generic[Day, Moment]):
+    createdAt: Moment
+    updatedAt: Moment
+    processingState: str
+    source: Literal["document", "data_set"]
+
+class InsidersFilingsAccessionNumberData(TypedDict, Generic[Day, Moment]):
+    id: str
+    accessionNo: str
+    documentType: Literal["3", "3/A", "4", "4/A", "5", "5/A"]
+    filedAt: Day | None
+    periodOfReport: Day
+    schemaVersion: str | None
+    notSubjectToSection16: bool | None
+    acceptedAt: Moment | None
+    noSecuritiesOwned: bool | None
+    isAmendment: bool
+    isSuperseded: bool
+    isLate: bool | None
+    businessDaysToFile: int | None
+    dateOfOriginalSubmission: Day | None
+    aff10b5One: bool | None
+    indexUrl: str | None
+    xmlUrl: str | None
+    issuer: InsidersFilingsAccessionNumberDataIssuer
+    reportingOwners: list[PostInsidersQueryTransactionsReportingOwner]
+    nonDerivativeTable: InsidersFilingsAccessionNumberDataNonDerivativeTable
+    derivativeTable: InsidersFilingsAccessionNumberDataDerivativeTable
+    footnotes: list[PostInsidersQueryTransactionsFootnotes]
+    remarks: str | None
+    ownerSignatureName: str | None
+    ownerSignatureDate: Day | None
+    processingMetadata: InsidersFilingsAccessionNumberDataProcessingMetadata[Day, Moment]
+
+class InsidersFilingsAccessionNumber(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: InsidersFilingsAccessionNumberData[Day, Moment]
+    meta: dict[str, Any]
+    request_id: str
+    timestamp: Moment
+
+class InsidersAggregationBySectorData(TypedDict):
+    group: str | None
+    transaction_count: int
+    filing_count: int
+    unique_insiders: int
+    unique_issuers: int
+    buy_count: int
+    sell_count: int
+    buy_value: int
+    sell_value: int
+    net_value: int
+
+class InsidersAggregationBySectorMeta(TypedDict, Generic[Day, Moment]):
+    total: int
+    limit: int
+    offset: int
+    has_more: bool
+    group_by: str
+    filed_at_days: int | None
+    transaction_days: int | None
+    from_date: Day | None
+    to_date: Day | None
+    filed_from: Day | None
+    filed_to: Day | None
+    quarter: Day | None
+    undated_left_out: int
+    clamped: dict[str, str]
+
+class InsidersAggregationBySector(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[InsidersAggregationBySectorData]
+    meta: InsidersAggregationBySectorMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class InsidersRecommendationsDailyBuy(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    company_name: str
+    signal: Literal["cluster_buy", "cluster_sell"]
+    insider_count: int
+    total_value: int
+    price_avg: int | Decimal | None
+    latest_date: Day | None
+
+class InsidersRecommendationsDailyMeta(TypedDict, Generic[Day, Moment]):
+    strategy: str
+    period: str
+    undated_left_out: int
+    generated_at: Moment
+
+class InsidersRecommendationsDaily(TypedDict, Generic[Day, Moment]):
+    buy: list[InsidersRecommendationsDailyBuy[Day, Moment]]
+    sell: list[InsidersRecommendationsDailyBuy[Day, Moment]]
+    meta: InsidersRecommendationsDailyMeta[Day, Moment]
+
+class InsidersStatsGlobalVolume(TypedDict):
+    buy_volume: int
+    sell_volume: int
+    buy_count: int
+    sell_count: int
+
+class InsidersStatsGlobalTopTickers(TypedDict):
+    ticker: str | None
+    company_name: str
+    total_value: int
+
+class InsidersStatsGlobalRecentLargeTx(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    date: Day | None
+    type: str
+    value: int
+    insider: str
+    transaction_id: str
+
+class InsidersStatsGlobalDailyTrend(TypedDict, Generic[Day, Moment]):
+    date: Day | None
+    buy: int
+    sell: int
+
+class InsidersStatsGlobalTopInsiders(TypedDict):
+    insider: str
+    insider_cik: str
+    ticker: str | None
+    total_value: int
+
+class InsidersStatsGlobalRecentClusters(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    company_name: str
+    insiders: int
+    value: int
+    last_active: Day | None
+    type: str
+
+class InsidersStatsGlobal(TypedDict, Generic[Day, Moment]):
+    period_days: int | None
+    volume: InsidersStatsGlobalVolume
+    top_tickers: list[InsidersStatsGlobalTopTickers]
+    recent_large_tx: list[InsidersStatsGlobalRecentLargeTx[Day, Moment]]
+    daily_trend: list[InsidersStatsGlobalDailyTrend[Day, Moment]]
+    top_insiders: list[InsidersStatsGlobalTopInsiders]
+    recent_clusters: list[InsidersStatsGlobalRecentClusters[Day, Moment]]
+    undated_left_out: int
+    clamped: dict[str, str]
+    days: int | None
+
+class PostSqlProxy(TypedDict, Generic[Day, Moment]):
+    success: Literal[True]
+    data: list[dict[str, Any]]
+    columns: list[str]
+    row_count: int
+    truncated: bool
+    request_id: str
+    timestamp: Moment
+
+class GetStatusHistoryGiven(TypedDict, total=False):
+    service: Literal["main_api", "insider_api", "insider_module", "postgres_db", "redis", "sec_worker", "sec_13f_worker", "13f_worker", "news_daemon", "sec_gateway", "frontend", "sec_watchdog"] | None
+    days: int | None
+    resolution: Literal["hourly", "daily"] | None
+
+class PostAuthRedeemInviteGiven(TypedDict, total=False):
+    invite_code: str | None
+    code: str | None
+
+class PostAuthRegisterGiven(TypedDict, total=False):
+    email: Required[str]
+    password: Required[str]
+    invite_token: Required[str]
+
+class GetAuthVerifyEmailGiven(TypedDict, total=False):
+    token: Required[str]
+
+class PostAuthResendVerificationGiven(TypedDict, total=False):
+    email: Required[str]
+
+class PostAuthLoginGiven(TypedDict, total=False):
+    email: Required[str]
+    password: Required[str]
+
+class PostAuthForgetpasswordGiven(TypedDict, total=False):
+    email: Required[str]
+
+class PutAuthNewpasswordGiven(TypedDict, total=False):
+    token: Required[str]
+    newpassword: Required[str]
+
+class PutUserGiven(TypedDict, total=False):
+    webhook_url: str | None | None
+    notify_email: bool | None
+    notify_browser: bool | None
+    webhook_topics: Sequence[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated"]] | None
+
+class DeleteUserGiven(TypedDict, total=False):
+    password: Required[str]
+
+class PostSniperTargetsGiven(TypedDict, total=False):
+    idempotency_key: str
+    ticker: Required[str]
+    duration_minutes: int | None | None
+    start_time: str | None | None
+    end_time: str | None | None
+    form_types: Sequence[str] | None | None
+    webhook_url: str | None | None
+
+class GetSniperTargetsGiven(TypedDict, total=False):
+    status: Literal["CREATED", "ACTIVE", "STOPPED"] | None
+    ticker: str | None
+    limit: int | None
+    offset: int | None
+
+class PostSniperTargetsTargetIdStopGiven(TypedDict, total=False):
+    target_id: Required[str]
+    idempotency_key: str
+
+class GetWebhooksDeliveriesGiven(TypedDict, total=False):
+    status: Literal["pending", "sending", "retry_pending", "delivered", "dropped"] | None
+    event_type: Literal["sniper.filing_hit", "sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "finapi.test"] | None
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+
+class PostWebhooksDeliveriesDeliveryIdRedeliverGiven(TypedDict, total=False):
+    delivery_id: Required[str]
+    idempotency_key: str
+
+class PostWebhooksTestGiven(TypedDict, total=False):
+    idempotency_key: str
+    url: str | None | None
+
+class GetAccountUsageGiven(TypedDict, total=False):
+    days: int | None
+
+class GetAccountTransactionsGiven(TypedDict, total=False):
+    limit: int | None
+    offset: int | None
+    cursor: int | None
+
+class PostBillingQuotaGiven(TypedDict, total=False):
+    idempotency_key: str
+    amount_dollars: Required[float | Decimal]
+
+class GetBillingHistoryGiven(TypedDict, total=False):
+    limit: int | None
+    offset: int | None
+
+class GetEventsGiven(TypedDict, total=False):
+    feed: Required[Literal["main-api", "insider-api", "13f-live"]]
+    since_seq: int | None
+    epoch: int | None
+    limit: int | None
+    offset: int | None
+
+class GetXbrlCompaniesTickerStatementsGiven(TypedDict, total=False):
+    ticker: Required[str]
+    period: Literal["A", "Q"] | None
+    form_type: str | None
+    year: int | None
+    as_of: str | date | None
+    basis: Literal["latest", "original"] | None
+    statement: Sequence[Literal["income", "balance", "cash-flow", "comprehensive-income", "equity", "other", "income-parenthetical", "balance-parenthetical", "cash-flow-parenthetical", "comprehensive-income-parenthetical", "equity-parenthetical", "other-parenthetical", "StatementsOfIncome", "StatementsOfOperations", "StatementsOfEarnings", "IncomeStatement", "StatementsOfFinancialPosition", "BalanceSheets", "BalanceSheet", "StatementsOfFinancialCondition", "balance_sheet", "StatementsOfCashFlows", "CashFlowStatement", "CashFlows", "StatementsOfComprehensiveIncome", "ComprehensiveIncome", "StatementsOfStockholdersEquity", "StatementsOfShareholdersEquity", "StatementsOfEquity", "StatementsOfChangesInEquity", "OtherStatements", "StatementsOfIncomeParenthetical", "StatementsOfOperationsParenthetical", "StatementsOfEarningsParenthetical", "IncomeStatementParenthetical", "StatementsOfFinancialPositionParenthetical", "BalanceSheetsParenthetical", "BalanceSheetParenthetical", "StatementsOfFinancialConditionParenthetical", "balance_sheetParenthetical", "StatementsOfCashFlowsParenthetical", "CashFlowStatementParenthetical", "CashFlowsParenthetical", "cash_flowParenthetical", "StatementsOfComprehensiveIncomeParenthetical", "ComprehensiveIncomeParenthetical", "comprehensive_incomeParenthetical", "StatementsOfStockholdersEquityParenthetical", "StatementsOfShareholdersEquityParenthetical", "StatementsOfEquityParenthetical", "StatementsOfChangesInEquityParenthetical", "OtherStatementsParenthetical"]] | str | None
+    consolidated_only: bool | None
+
+class GetXbrlFilingAccessionStatementsGiven(TypedDict, total=False):
+    accession: Required[str]
+    statement: Sequence[Literal["income", "balance", "cash-flow", "comprehensive-income", "equity", "other", "income-parenthetical", "balance-parenthetical", "cash-flow-parenthetical", "comprehensive-income-parenthetical", "equity-parenthetical", "other-parenthetical", "StatementsOfIncome", "StatementsOfOperations", "StatementsOfEarnings", "IncomeStatement", "StatementsOfFinancialPosition", "BalanceSheets", "BalanceSheet", "StatementsOfFinancialCondition", "balance_sheet", "StatementsOfCashFlows", "CashFlowStatement", "CashFlows", "StatementsOfComprehensiveIncome", "ComprehensiveIncome", "StatementsOfStockholdersEquity", "StatementsOfShareholdersEquity", "StatementsOfEquity", "StatementsOfChangesInEquity", "OtherStatements", "StatementsOfIncomeParenthetical", "StatementsOfOperationsParenthetical", "StatementsOfEarningsParenthetical", "IncomeStatementParenthetical", "StatementsOfFinancialPositionParenthetical", "BalanceSheetsParenthetical", "BalanceSheetParenthetical", "StatementsOfFinancialConditionParenthetical", "balance_sheetParenthetical", "StatementsOfCashFlowsParenthetical", "CashFlowStatementParenthetical", "CashFlowsParenthetical", "cash_flowParenthetical", "StatementsOfComprehensiveIncomeParenthetical", "ComprehensiveIncomeParenthetical", "comprehensive_incomeParenthetical", "StatementsOfStockholdersEquityParenthetical", "StatementsOfShareholdersEquityParenthetical", "StatementsOfEquityParenthetical", "StatementsOfChangesInEquityParenthetical", "OtherStatementsParenthetical"]] | str | None
+    consolidated_only: bool | None
+
+class GetForm13fFundCikGiven(TypedDict, total=False):
+    cik: Required[str]
+    period: str | date | None
+    limit: int | None
+    offset: int | None
+    include_options: bool | None
+    options_only: bool | None
+    include_analytics: bool | None
+    include_activity: bool | None
+    sort_by: Literal["value", "shares", "name", "ticker", "change", "flow", "value_usd", "market_value", "pct_of_portfolio", "name_of_issuer", "issuer", "change_shares"] | None
+    sort_order: Literal["asc", "desc"] | None
+    status: Literal["all", "new", "increased", "decreased", "unchanged", "closed"] | None
+    q: str | None
+
+class GetForm13fFundCikPeriodsGiven(TypedDict, total=False):
+    cik: Required[str]
+
+class GetForm13fFundCikCusipCusipHistoryGiven(TypedDict, total=False):
+    cik: Required[str]
+    cusip: Required[str]
+
+class PostForm13fFundBulkGiven(TypedDict, total=False):
+    period: str | date | None
+    detail: Literal["summary", "full"] | None
+    size: int | None
+    from_: int | None
+    ciks: Required[Sequence[str]]
+
+class GetForm13fFundsGiven(TypedDict, total=False):
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+
+class GetForm13fSearchGiven(TypedDict, total=False):
+    q: str | None
+    limit: int | None
+    offset: int | None
+
+class GetForm13fFilersGiven(TypedDict, total=False):
+    q: str | None
+    limit: int | None
+    offset: int | None
+
+class GetForm13fLatestGiven(TypedDict, total=False):
+    limit: int | None
+    offset: int | None
+    cik: str | None
+    since: str | date | None
+
+class GetForm13fFilingStatsGiven(TypedDict, total=False):
+    period: str | date | None
+
+class GetForm13fFilingProgressGiven(TypedDict, total=False):
+    quarter: str | date | None
+
+class PostForm13fHoldingsGiven(TypedDict, total=False):
+    query: Required[str]
+    from_: int | None
+    size: int | None
+    sort: Any | None
+    includeChanges: bool | None
+
+class PostForm13fCoverPagesGiven(TypedDict, total=False):
+    query: Required[str]
+    from_: int | None
+    size: int | None
+    sort: Any | None
+
+class GetForm13fHoldingsSearchGiven(TypedDict, total=False):
+    q: Required[str]
+    limit: int | None
+    offset: int | None
+    period: str | date | None
+
+class GetForm13fMovesGiven(TypedDict, total=False):
+    period: str | date | None
+    status: Literal["new", "increased", "decreased", "closed"] | None
+    cik: str | None
+    limit: int | None
+    offset: int | None
+
+class GetForm13fOverlapGiven(TypedDict, total=False):
+    ciks: Required[Sequence[str] | str]
+    period: str | date | None
+    limit: int | None
+    offset: int | None
+
+class GetForm13fAggregationBasketHoldingsGiven(TypedDict, total=False):
+    ciks: Required[Sequence[str] | str]
+    period: Required[str | date]
+    compare_period: str | date | None
+    sort_by: Literal["value", "funds", "shares", "change", "value_usd", "funds_holding", "fund_count", "share_change"] | None
+    sort_order: Literal["asc", "desc"] | None
+    size: str | None
+    offset: int | None
+
+class GetForm13fAggregationByTickerGiven(TypedDict, total=False):
+    quarter: str | None
+    sort_by: Literal["fund_flow", "total_value", "fund_count", "fund_change", "share_change", "ticker", "name", "flow", "value", "total_institutional_value", "holders", "unique_fund_count"] | None
+    sort_order: Literal["asc", "desc"] | None
+    limit: int | None
+    offset: int | None
+    security_group: Literal["Stocks", "ETFs", "Preferred", "Warrants", "Debt", "Other"] | None
+    is_etf: bool | None
+    sector: str | None
+    industry: str | None
+    search: str | None
+    min_total_value: float | Decimal | None
+    max_total_value: float | Decimal | None
+    min_fund_flow: float | Decimal | None
+    max_fund_flow: float | Decimal | None
+    min_fund_count: float | Decimal | None
+    max_fund_count: float | Decimal | None
+    min_fund_change: float | Decimal | None
+    max_fund_change: float | Decimal | None
+    min_share_change: float | Decimal | None
+    max_share_change: float | Decimal | None
+    include_ranges: bool | None
+
+class GetForm13fAggregationBySectorGiven(TypedDict, total=False):
+    quarter: str | None
+    compare: str | None
+    industry_limit: int | None
+    sort: Literal["fund_flow", "total_value", "fund_count", "flow", "value", "total_institutional_value", "holders", "unique_fund_count"] | None
+
+class GetForm13fAggregationByIndustryGiven(TypedDict, total=False):
+    quarter: str | None
+    compare: str | None
+    limit: int | None
+    offset: int | None
+    sort_by: Literal["fund_flow", "total_value", "fund_count", "flow", "value", "total_institutional_value", "holders", "unique_fund_count"] | None
+    sector: str | None
+
+class GetTickersAutocompleteGiven(TypedDict, total=False):
+    q: Required[str]
+    limit: int | None
+    offset: int | None
+
+class GetTickersTickerHoldersGiven(TypedDict, total=False):
+    ticker: Required[str]
+    limit: int | None
+    offset: int | None
+    status: Literal["all", "new", "increased", "decreased", "unchanged", "closed"] | None
+    period: str | date | None
+    quarters: int | None
+
+class GetTickersTickerFundTrendsGiven(TypedDict, total=False):
+    ticker: Required[str]
+    limit: int | None
+    offset: int | None
+
+class GetTickersTickerOverviewGiven(TypedDict, total=False):
+    ticker: Required[str]
+
+class GetCusipLookupCusipGiven(TypedDict, total=False):
+    cusip: Required[str]
+
+class GetCusipTickerTickerGiven(TypedDict, total=False):
+    ticker: Required[str]
+
+class PostCusipBatchGiven(TypedDict, total=False):
+    cusips: Required[Sequence[str]]
+
+class GetCusipChainCusipGiven(TypedDict, total=False):
+    cusip: Required[str]
+
+class GetCusipCikCikGiven(TypedDict, total=False):
+    cik: Required[str]
+    limit: int | None
+    offset: int | None
+
+class GetCusipCusip6Cusip6Given(TypedDict, total=False):
+    cusip6: Required[str]
+    limit: int | None
+    offset: int | None
+
+class GetCusipSearchGiven(TypedDict, total=False):
+    q: Required[str]
+    limit: int | None
+    offset: int | None
+
+class GetSecFilingsGiven(TypedDict, total=False):
+    ticker: Sequence[str] | str | None
+    cik: Sequence[str] | str | None
+    form_type: Sequence[str] | str | None
+    items: Sequence[str] | str | None
+    exhibits: Sequence[str] | str | None
+    from_date: str | date | None
+    to_date: str | date | None
+    sort: Literal["filed_date:desc", "filed_date:asc", "filed_at:desc", "filed_at:asc"] | None
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+    include_total: bool | None
+
+class GetSecFilingsAccessionNumberGiven(TypedDict, total=False):
+    accession_number: Required[str]
+
+class GetSecFilingsAccessionNumberHtmlGiven(TypedDict, total=False):
+    accession_number: Required[str]
+    offset: int | None
+    length: int | None
+    max_bytes: int | None
+
+class GetSecFormsGiven(TypedDict, total=False):
+    q: str | None
+    limit: int | None
+    offset: int | None
+
+class GetSecFormsFormTypeGiven(TypedDict, total=False):
+    form_type: Required[str]
+
+class GetSecEntitiesGiven(TypedDict, total=False):
+    form_type: str | None
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+
+class GetFilingsGiven(TypedDict, total=False):
+    ticker: Sequence[str] | str | None
+    cik: Sequence[str] | str | None
+    form_type: Sequence[str] | str | None
+    from_date: str | date | None
+    to_date: str | date | None
+    limit: int | None
+    cursor: str | None
+
+class GetIndexGiven(TypedDict, total=False):
+    date: Required[str | date]
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+
+class GetXbrlFilingAccessionIndexGiven(TypedDict, total=False):
+    accession: Required[str]
+
+class GetXbrlFactsGiven(TypedDict, total=False):
+    accession: str | None
+    cik: str | None
+    as_of: str | date | None
+    tag: Sequence[str] | str | None
+    dims: Sequence[str] | str | None
+    consolidated_only: bool | None
+    amendments: Literal["current", "all"] | None
+    limit: int | None
+    offset: int | None
+
+class GetXbrlCoverageGiven(TypedDict, total=False):
+    ticker: str | None
+    limit: int | None
+    offset: int | None
+
+class GetXbrlSearchGiven(TypedDict, total=False):
+    q: Required[str]
+    limit: int | None
+    offset: int | None
+
+class GetFactsGiven(TypedDict, total=False):
+    ticker: str | None
+    accession_number: str | None
+    concept: Sequence[str] | str | None
+    form_type: str | None
+    date_from: str | date | None
+    date_to: str | date | None
+    limit: int | None
+    offset: int | None
+
+class GetFactsByConceptGiven(TypedDict, total=False):
+    concept: Required[str]
+    ticker: str | None
+    date_from: str | date | None
+    date_to: str | date | None
+    limit: int | None
+    offset: int | None
+
+class PostFactsAggregateGiven(TypedDict, total=False):
+    concept: Required[str]
+    period: Required[str | int]
+    sector: Literal["Agriculture, Forestry and Fishing", "Mining", "Construction", "Manufacturing", "Transportation, Communications and Utilities", "Wholesale Trade", "Retail Trade", "Finance, Insurance and Real Estate", "Services", "Public Administration", "Nonclassifiable", "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", None] | None
+    tickers: Sequence[str] | None | None
+
+class GetPricesTickerGiven(TypedDict, total=False):
+    ticker: Required[str]
+    from_: str | date | None
+    to: str | date | None
+    adjusted: bool | None
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+
+class GetXbrlTimeseriesGiven(TypedDict, total=False):
+    ticker: str | None
+    cik: str | None
+    metrics: Sequence[str] | str | None
+    ratios: bool | None
+    period: Literal["A", "Q", "TTM", "YTD"] | None
+    years: str | None
+    provenance: Literal["none", "summary", "full"] | None
+    basis: Literal["latest", "original"] | None
+    as_of: str | date | None
+    currency: str | None
+    adjusted: bool | None
+    q4: Literal["reported", "estimated"] | None
+    calendar: bool | None
+    template: bool | None
+    period_offset: int | None
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+    layout: Literal["wide", "long"] | None
+
+class GetXbrlDictionaryGiven(TypedDict, total=False):
+    kind: Literal["primitive", "derived", "ratio", "template_slot", "reason"] | None
+    statement: Literal["income_statement", "balance_sheet", "cash_flow_statement", "comprehensive_income", "analytic", "derived", "other"] | None
+    metric: str | None
+
+class GetXbrlProofGiven(TypedDict, total=False):
+    ticker: str | None
+    cik: str | None
+    metric: Required[Literal["revenue", "cost_of_revenue", "gross_profit", "research_and_development", "selling_general_admin", "operating_expenses", "operating_income", "interest_expense", "interest_income", "nonoperating_income_expense", "equity_method_earnings", "pretax_income", "income_tax", "discontinued_operations", "minority_interest_income", "net_income", "preferred_dividends", "net_income_to_common", "eps_basic", "eps_diluted", "weighted_average_shares_basic", "weighted_average_shares_diluted", "dividends_per_share", "net_interest_income", "provision_for_credit_losses", "noninterest_income", "noninterest_expense", "premiums_earned", "net_investment_income", "benefits_and_claims", "rental_revenue", "cash_and_equivalents", "short_term_investments", "accounts_receivable", "inventory", "total_current_assets", "ppe_net", "real_estate_net", "goodwill", "intangibles_ex_goodwill", "long_term_investments", "loans_net", "total_assets", "accounts_payable", "deferred_revenue", "short_term_debt", "total_current_liabilities", "long_term_debt", "total_debt", "operating_lease_liability", "total_deposits", "total_liabilities", "common_stock_par", "common_stock_with_capital", "additional_paid_in_capital", "retained_earnings", "treasury_stock", "accumulated_oci", "preferred_equity", "minority_interest", "total_equity", "temporary_equity", "shares_outstanding", "operating_cashflow", "depreciation_amortization", "stock_based_compensation", "capex", "acquisitions", "investing_cashflow", "dividends_paid", "share_repurchases", "stock_issuance", "debt_issued", "debt_repaid", "financing_cashflow", "discontinued_cashflow", "effect_of_fx_on_cash", "net_change_in_cash", "cash_at_beginning_of_period", "cash_at_end_of_period", "other_comprehensive_income", "comprehensive_income", "free_cashflow", "ebitda", "net_debt", "working_capital", "invested_capital", "gross_margin", "operating_margin", "net_margin", "ebitda_margin", "fcf_margin", "rd_intensity", "sga_ratio", "roa", "roe", "roce", "roic", "revenue_growth_yoy", "revenue_growth_yoy_q", "revenue_growth_sequential", "eps_growth_yoy", "eps_growth_yoy_q", "eps_growth_sequential", "current_ratio", "quick_ratio", "cash_ratio", "wc_to_revenue", "monthly_burn_rate", "cash_runway", "debt_to_equity", "lt_debt_to_equity", "liabilities_to_equity", "debt_to_assets", "debt_to_capital", "debt_to_ebitda", "net_debt_to_ebitda", "interest_coverage", "asset_turnover", "fixed_asset_turnover", "inventory_turnover", "receivables_turnover", "dio", "dso", "operating_cycle", "capex_to_revenue", "capex_to_depreciation", "fcf_to_ni", "ocf_to_ni", "payout_ratio", "retention_ratio", "book_value_per_share", "cash_per_share", "dividend_per_share", "fcf_per_share", "ocf_per_share", "revenue_per_share", "market_cap", "ev", "pe_ratio", "earnings_yield", "price_to_book", "price_to_tangible_book", "price_to_sales", "price_to_fcf", "fcf_yield", "dividend_yield", "shareholder_yield", "ev_to_sales", "ev_to_ebit", "ev_to_ebitda", "ev_to_fcf"]]
+    period: Literal["A", "Q", "TTM", "YTD"] | None
+    fiscal_year: int | None
+    fiscal_period: str | None
+    period_end: str | date | None
+    basis: Literal["latest", "original"] | None
+    as_of: str | date | None
+    currency: str | None
+    q4: Literal["reported", "estimated"] | None
+
+class PostXbrlTimeseriesBatchGiven(TypedDict, total=False):
+    tickers: Sequence[str] | None
+    ciks: Sequence[str] | None
+    metrics: Sequence[str] | None
+    period: Literal["A", "Q", "TTM", "YTD"] | None
+    years: str | int | None
+    provenance: Literal["none", "summary", "full"] | None
+    basis: Literal["latest", "original"] | None
+    as_of: str | date | None
+    ratios: bool | None
+    adjusted: bool | None
+    q4: Literal["reported", "estimated"] | None
+    calendar: bool | None
+    template: bool | None
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+
+class GetXbrlSegmentsGiven(TypedDict, total=False):
+    ticker: str | None
+    cik: str | None
+    axis: str | None
+    concept: str | None
+    metric: str | None
+    period: Literal["A", "Q"] | None
+    years: str | None
+    as_of: str | date | None
+    basis: Literal["latest", "original"] | None
+
+class GetXbrlShareClassesGiven(TypedDict, total=False):
+    ticker: str | None
+    cik: str | None
+    as_of: str | date | None
+    basis: Literal["latest", "original"] | None
+
+class GetXbrlScreenGiven(TypedDict, total=False):
+    free_cashflow_gt: float | Decimal | None
+    free_cashflow_lt: float | Decimal | None
+    ebitda_gt: float | Decimal | None
+    ebitda_lt: float | Decimal | None
+    net_debt_gt: float | Decimal | None
+    net_debt_lt: float | Decimal | None
+    working_capital_gt: float | Decimal | None
+    working_capital_lt: float | Decimal | None
+    invested_capital_gt: float | Decimal | None
+    invested_capital_lt: float | Decimal | None
+    gross_margin_gt: float | Decimal | None
+    gross_margin_lt: float | Decimal | None
+    operating_margin_gt: float | Decimal | None
+    operating_margin_lt: float | Decimal | None
+    net_margin_gt: float | Decimal | None
+    net_margin_lt: float | Decimal | None
+    ebitda_margin_gt: float | Decimal | None
+    ebitda_margin_lt: float | Decimal | None
+    fcf_margin_gt: float | Decimal | None
+    fcf_margin_lt: float | Decimal | None
+    rd_intensity_gt: float | Decimal | None
+    rd_intensity_lt: float | Decimal | None
+    sga_ratio_gt: float | Decimal | None
+    sga_ratio_lt: float | Decimal | None
+    roa_gt: float | Decimal | None
+    roa_lt: float | Decimal | None
+    roe_gt: float | Decimal | None
+    roe_lt: float | Decimal | None
+    roce_gt: float | Decimal | None
+    roce_lt: float | Decimal | None
+    roic_gt: float | Decimal | None
+    roic_lt: float | Decimal | None
+    revenue_growth_yoy_gt: float | Decimal | None
+    revenue_growth_yoy_lt: float | Decimal | None
+    revenue_growth_yoy_q_gt: float | Decimal | None
+    revenue_growth_yoy_q_lt: float | Decimal | None
+    revenue_growth_sequential_gt: float | Decimal | None
+    revenue_growth_sequential_lt: float | Decimal | None
+    eps_growth_yoy_gt: float | Decimal | None
+    eps_growth_yoy_lt: float | Decimal | None
+    eps_growth_yoy_q_gt: float | Decimal | None
+    eps_growth_yoy_q_lt: float | Decimal | None
+    eps_growth_sequential_gt: float | Decimal | None
+    eps_growth_sequential_lt: float | Decimal | None
+    current_ratio_gt: float | Decimal | None
+    current_ratio_lt: float | Decimal | None
+    quick_ratio_gt: float | Decimal | None
+    quick_ratio_lt: float | Decimal | None
+    cash_ratio_gt: float | Decimal | None
+    cash_ratio_lt: float | Decimal | None
+    wc_to_revenue_gt: float | Decimal | None
+    wc_to_revenue_lt: float | Decimal | None
+    monthly_burn_rate_gt: float | Decimal | None
+    monthly_burn_rate_lt: float | Decimal | None
+    cash_runway_gt: float | Decimal | None
+    cash_runway_lt: float | Decimal | None
+    debt_to_equity_gt: float | Decimal | None
+    debt_to_equity_lt: float | Decimal | None
+    lt_debt_to_equity_gt: float | Decimal | None
+    lt_debt_to_equity_lt: float | Decimal | None
+    liabilities_to_equity_gt: float | Decimal | None
+    liabilities_to_equity_lt: float | Decimal | None
+    debt_to_assets_gt: float | Decimal | None
+    debt_to_assets_lt: float | Decimal | None
+    debt_to_capital_gt: float | Decimal | None
+    debt_to_capital_lt: float | Decimal | None
+    debt_to_ebitda_gt: float | Decimal | None
+    debt_to_ebitda_lt: float | Decimal | None
+    net_debt_to_ebitda_gt: float | Decimal | None
+    net_debt_to_ebitda_lt: float | Decimal | None
+    interest_coverage_gt: float | Decimal | None
+    interest_coverage_lt: float | Decimal | None
+    asset_turnover_gt: float | Decimal | None
+    asset_turnover_lt: float | Decimal | None
+    fixed_asset_turnover_gt: float | Decimal | None
+    fixed_asset_turnover_lt: float | Decimal | None
+    inventory_turnover_gt: float | Decimal | None
+    inventory_turnover_lt: float | Decimal | None
+    receivables_turnover_gt: float | Decimal | None
+    receivables_turnover_lt: float | Decimal | None
+    dio_gt: float | Decimal | None
+    dio_lt: float | Decimal | None
+    dso_gt: float | Decimal | None
+    dso_lt: float | Decimal | None
+    operating_cycle_gt: float | Decimal | None
+    operating_cycle_lt: float | Decimal | None
+    capex_to_revenue_gt: float | Decimal | None
+    capex_to_revenue_lt: float | Decimal | None
+    capex_to_depreciation_gt: float | Decimal | None
+    capex_to_depreciation_lt: float | Decimal | None
+    fcf_to_ni_gt: float | Decimal | None
+    fcf_to_ni_lt: float | Decimal | None
+    ocf_to_ni_gt: float | Decimal | None
+    ocf_to_ni_lt: float | Decimal | None
+    payout_ratio_gt: float | Decimal | None
+    payout_ratio_lt: float | Decimal | None
+    retention_ratio_gt: float | Decimal | None
+    retention_ratio_lt: float | Decimal | None
+    book_value_per_share_gt: float | Decimal | None
+    book_value_per_share_lt: float | Decimal | None
+    cash_per_share_gt: float | Decimal | None
+    cash_per_share_lt: float | Decimal | None
+    dividend_per_share_gt: float | Decimal | None
+    dividend_per_share_lt: float | Decimal | None
+    fcf_per_share_gt: float | Decimal | None
+    fcf_per_share_lt: float | Decimal | None
+    ocf_per_share_gt: float | Decimal | None
+    ocf_per_share_lt: float | Decimal | None
+    revenue_per_share_gt: float | Decimal | None
+    revenue_per_share_lt: float | Decimal | None
+    market_cap_gt: float | Decimal | None
+    market_cap_lt: float | Decimal | None
+    ev_gt: float | Decimal | None
+    ev_lt: float | Decimal | None
+    pe_ratio_gt: float | Decimal | None
+    pe_ratio_lt: float | Decimal | None
+    earnings_yield_gt: float | Decimal | None
+    earnings_yield_lt: float | Decimal | None
+    price_to_book_gt: float | Decimal | None
+    price_to_book_lt: float | Decimal | None
+    price_to_tangible_book_gt: float | Decimal | None
+    price_to_tangible_book_lt: float | Decimal | None
+    price_to_sales_gt: float | Decimal | None
+    price_to_sales_lt: float | Decimal | None
+    price_to_fcf_gt: float | Decimal | None
+    price_to_fcf_lt: float | Decimal | None
+    fcf_yield_gt: float | Decimal | None
+    fcf_yield_lt: float | Decimal | None
+    dividend_yield_gt: float | Decimal | None
+    dividend_yield_lt: float | Decimal | None
+    shareholder_yield_gt: float | Decimal | None
+    shareholder_yield_lt: float | Decimal | None
+    ev_to_sales_gt: float | Decimal | None
+    ev_to_sales_lt: float | Decimal | None
+    ev_to_ebit_gt: float | Decimal | None
+    ev_to_ebit_lt: float | Decimal | None
+    ev_to_ebitda_gt: float | Decimal | None
+    ev_to_ebitda_lt: float | Decimal | None
+    ev_to_fcf_gt: float | Decimal | None
+    ev_to_fcf_lt: float | Decimal | None
+    metrics: Sequence[str] | str | None
+    cik: Sequence[str] | str | None
+    ticker: Sequence[str] | str | None
+    limit: int | None
+    offset: int | None
+
+class GetXbrlCompaniesIdValuationGiven(TypedDict, total=False):
+    id: Required[str]
+    period: Literal["A", "Q", "TTM", "YTD"] | None
+    years: str | None
+    as_of: str | date | None
+    basis: Literal["latest", "original"] | None
+
+class GetInsidersTransactionsLatestGiven(TypedDict, total=False):
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+    from_date: str | date | None
+    to_date: str | date | None
+    filed_from: str | date | None
+    filed_to: str | date | None
+    quarter: str | date | None
+    transaction_code: str | None
+    acquired_disposed_code: Literal["A", "D"] | None
+    min_value: float | Decimal | None
+    max_value: float | Decimal | None
+    min_shares: float | Decimal | None
+    max_shares: float | Decimal | None
+    min_percent: float | Decimal | None
+    max_percent: float | Decimal | None
+    is_officer: bool | None
+    is_director: bool | None
+    is_ten_percent_owner: bool | None
+    is_c_suite: bool | None
+    exclude_10b5_1: bool | None
+    exclude_cashless: bool | None
+    exclude_sell_to_cover: bool | None
+    earnings_within: int | None
+    standard_type: Literal["purchase", "sale", "grant", "exercise", "gift", "other"] | None
+    sector: str | None
+    industry: str | None
+    dedup_owners: bool | None
+    collapse_joint_filers: bool | None
+    include_outcome: bool | None
+    include_total: bool | None
+
+class GetInsidersTransactionsByTickerTickerGiven(TypedDict, total=False):
+    ticker: Required[str]
+    filed_at_days: int | None
+    transaction_days: int | None
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+    from_date: str | date | None
+    to_date: str | date | None
+    filed_from: str | date | None
+    filed_to: str | date | None
+    quarter: str | date | None
+    transaction_code: str | None
+    acquired_disposed_code: Literal["A", "D"] | None
+    min_value: float | Decimal | None
+    max_value: float | Decimal | None
+    min_shares: float | Decimal | None
+    max_shares: float | Decimal | None
+    min_percent: float | Decimal | None
+    max_percent: float | Decimal | None
+    is_officer: bool | None
+    is_director: bool | None
+    is_ten_percent_owner: bool | None
+    is_c_suite: bool | None
+    exclude_10b5_1: bool | None
+    exclude_cashless: bool | None
+    exclude_sell_to_cover: bool | None
+    earnings_within: int | None
+    standard_type: Literal["purchase", "sale", "grant", "exercise", "gift", "other"] | None
+    sector: str | None
+    industry: str | None
+    dedup_owners: bool | None
+    collapse_joint_filers: bool | None
+    include_outcome: bool | None
+
+class GetInsidersTransactionsByInsiderCikGiven(TypedDict, total=False):
+    cik: Required[str]
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+    from_date: str | date | None
+    to_date: str | date | None
+    filed_from: str | date | None
+    filed_to: str | date | None
+    quarter: str | date | None
+    transaction_code: str | None
+    acquired_disposed_code: Literal["A", "D"] | None
+    min_value: float | Decimal | None
+    max_value: float | Decimal | None
+    min_shares: float | Decimal | None
+    max_shares: float | Decimal | None
+    min_percent: float | Decimal | None
+    max_percent: float | Decimal | None
+    is_officer: bool | None
+    is_director: bool | None
+    is_ten_percent_owner: bool | None
+    is_c_suite: bool | None
+    exclude_10b5_1: bool | None
+    exclude_cashless: bool | None
+    exclude_sell_to_cover: bool | None
+    earnings_within: int | None
+    standard_type: Literal["purchase", "sale", "grant", "exercise", "gift", "other"] | None
+    sector: str | None
+    industry: str | None
+    dedup_owners: bool | None
+    collapse_joint_filers: bool | None
+    include_outcome: bool | None
+
+class GetInsidersTransactionsSearchGiven(TypedDict, total=False):
+    query: str | None
+    filed_at_days: int | None
+    transaction_days: int | None
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+    from_date: str | date | None
+    to_date: str | date | None
+    filed_from: str | date | None
+    filed_to: str | date | None
+    quarter: str | date | None
+    transaction_code: str | None
+    acquired_disposed_code: Literal["A", "D"] | None
+    min_value: float | Decimal | None
+    max_value: float | Decimal | None
+    min_shares: float | Decimal | None
+    max_shares: float | Decimal | None
+    min_percent: float | Decimal | None
+    max_percent: float | Decimal | None
+    is_officer: bool | None
+    is_director: bool | None
+    is_ten_percent_owner: bool | None
+    is_c_suite: bool | None
+    exclude_10b5_1: bool | None
+    exclude_cashless: bool | None
+    exclude_sell_to_cover: bool | None
+    earnings_within: int | None
+    standard_type: Literal["purchase", "sale", "grant", "exercise", "gift", "other"] | None
+    sector: str | None
+    industry: str | None
+    dedup_owners: bool | None
+    collapse_joint_filers: bool | None
+    include_outcome: bool | None
+
+class GetInsidersTransactionsTopGiven(TypedDict, total=False):
+    direction: Literal["BUY", "SELL"] | None
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+    from_date: str | date | None
+    to_date: str | date | None
+    filed_from: str | date | None
+    filed_to: str | date | None
+    quarter: str | date | None
+    transaction_code: str | None
+    acquired_disposed_code: Literal["A", "D"] | None
+    min_value: float | Decimal | None
+    max_value: float | Decimal | None
+    min_shares: float | Decimal | None
+    max_shares: float | Decimal | None
+    min_percent: float | Decimal | None
+    max_percent: float | Decimal | None
+    is_officer: bool | None
+    is_director: bool | None
+    is_ten_percent_owner: bool | None
+    is_c_suite: bool | None
+    exclude_10b5_1: bool | None
+    exclude_cashless: bool | None
+    exclude_sell_to_cover: bool | None
+    earnings_within: int | None
+    standard_type: Literal["purchase", "sale", "grant", "exercise", "gift", "other"] | None
+    sector: str | None
+    industry: str | None
+    dedup_owners: bool | None
+    collapse_joint_filers: bool | None
+    include_outcome: bool | None
+    include_total: bool | None
+
+class PostInsidersQueryGiven(TypedDict, total=False):
+    query: Required[str]
+    from_: int | None
+    size: int | None
+    sort: Any | None
+
+class GetInsidersClustersGiven(TypedDict, total=False):
+    days: int | None
+    transaction_days: int | None
+    ticker: str | None
+    min_insiders: int | None
+    limit: int | None
+    offset: int | None
+    from_date: str | date | None
+    to_date: str | date | None
+    filed_from: str | date | None
+    filed_to: str | date | None
+    quarter: str | date | None
+    min_value: float | Decimal | None
+    max_value: float | Decimal | None
+    min_shares: float | Decimal | None
+    max_shares: float | Decimal | None
+    min_percent: float | Decimal | None
+    max_percent: float | Decimal | None
+    earnings_within: int | None
+    is_officer: bool | None
+    is_director: bool | None
+    is_ten_percent_owner: bool | None
+    is_c_suite: bool | None
+    exclude_10b5_1: bool | None
+    exclude_cashless: bool | None
+    exclude_sell_to_cover: bool | None
+    sector: str | None
+    industry: str | None
+
+class GetInsidersScreenGiven(TypedDict, total=False):
+    filed_at_days: int | None
+    transaction_days: int | None
+    sentiment_gt: float | Decimal | None
+    sentiment_lt: float | Decimal | None
+    net_value_gt: float | Decimal | None
+    net_value_lt: float | Decimal | None
+    min_transactions: int | None
+    min_insiders: int | None
+    csuite_only: bool | None
+    from_date: str | date | None
+    to_date: str | date | None
+    filed_from: str | date | None
+    filed_to: str | date | None
+    quarter: str | date | None
+    min_value: float | Decimal | None
+    max_value: float | Decimal | None
+    min_shares: float | Decimal | None
+    max_shares: float | Decimal | None
+    min_percent: float | Decimal | None
+    max_percent: float | Decimal | None
+    earnings_within: int | None
+    is_officer: bool | None
+    is_director: bool | None
+    is_ten_percent_owner: bool | None
+    is_c_suite: bool | None
+    exclude_10b5_1: bool | None
+    exclude_cashless: bool | None
+    exclude_sell_to_cover: bool | None
+    sector: str | None
+    industry: str | None
+    limit: int | None
+    offset: int | None
+    sort_by: Literal["sentiment", "abs_sentiment", "net_value", "abs_net_value", "total_transactions"] | None
+
+class GetInsidersSummaryByTickerTickerGiven(TypedDict, total=False):
+    ticker: Required[str]
+    filed_at_days: int | None
+    transaction_days: int | None
+    days: int | None
+    from_date: str | date | None
+    to_date: str | date | None
+    filed_from: str | date | None
+    filed_to: str | date | None
+    quarter: str | date | None
+    min_value: float | Decimal | None
+    max_value: float | Decimal | None
+    min_shares: float | Decimal | None
+    max_shares: float | Decimal | None
+    min_percent: float | Decimal | None
+    max_percent: float | Decimal | None
+    earnings_within: int | None
+    is_officer: bool | None
+    is_director: bool | None
+    is_ten_percent_owner: bool | None
+    is_c_suite: bool | None
+    exclude_10b5_1: bool | None
+    exclude_cashless: bool | None
+    exclude_sell_to_cover: bool | None
+
+class GetInsidersInsiderSearchGiven(TypedDict, total=False):
+    query: Required[str]
+    limit: int | None
+    offset: int | None
+
+class GetInsidersInsiderInsiderCikGiven(TypedDict, total=False):
+    insider_cik: Required[str]
+
+class GetInsidersHoldingsByTickerTickerGiven(TypedDict, total=False):
+    ticker: Required[str]
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+
+class GetInsidersHoldingsByInsiderCikGiven(TypedDict, total=False):
+    cik: Required[str]
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+
+class GetInsidersHoldingsSnapshotSnapshotDateGiven(TypedDict, total=False):
+    snapshot_date: Required[str | date]
+    ticker: str | None
+    insider_cik: str | None
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+
+class GetInsidersFilingsLatestGiven(TypedDict, total=False):
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+    form_type: Literal["3", "3/A", "4", "4/A", "5", "5/A"] | None
+    ticker: str | None
+    from_date: str | date | None
+    to_date: str | date | None
+    is_amendment: bool | None
+    sector: str | None
+    industry: str | None
+
+class GetInsidersFilingsByTickerTickerGiven(TypedDict, total=False):
+    ticker: Required[str]
+    limit: int | None
+    offset: int | None
+    cursor: str | None
+    form_type: Literal["3", "3/A", "4", "4/A", "5", "5/A"] | None
+    from_date: str | date | None
+    to_date: str | date | None
+    insider_cik: str | None
+
+class GetInsidersFilingsAccessionNumberGiven(TypedDict, total=False):
+    accession_number: Required[str]
+
+class GetInsidersAggregationBySectorGiven(TypedDict, total=False):
+    group_by: Literal["sector", "industry"] | None
+    filed_at_days: int | None
+    transaction_days: int | None
+    from_date: str | date | None
+    to_date: str | date | None
+    filed_from: str | date | None
+    filed_to: str | date | None
+    quarter: str | date | None
+    transaction_code: str | None
+    acquired_disposed_code: Literal["A", "D"] | None
+    min_value: float | Decimal | None
+    max_value: float | Decimal | None
+    min_shares: float | Decimal | None
+    max_shares: float | Decimal | None
+    min_percent: float | Decimal | None
+    max_percent: float | Decimal | None
+    is_officer: bool | None
+    is_director: bool | None
+    is_ten_percent_owner: bool | None
+    is_c_suite: bool | None
+    exclude_10b5_1: bool | None
+    exclude_cashless: bool | None
+    exclude_sell_to_cover: bool | None
+    earnings_within: int | None
+    standard_type: Literal["purchase", "sale", "grant", "exercise", "gift", "other"] | None
+    sector: str | None
+    industry: str | None
+    limit: int | None
+    offset: int | None
+    sort_by: Literal["abs_net_value", "net_value", "buy_value", "sell_value", "transaction_count", "group"] | None
+
+class GetInsidersStatsGlobalGiven(TypedDict, total=False):
+    days: int | None
+
+class PostSqlProxyGiven(TypedDict, total=False):
+    query: Required[str]
+    params: Sequence[str | float | Decimal | None] | None
+    api_key: str | None
+
+class Calls(Generic[Day, Moment]):
+    def get_livez(self) -> Livez:
+        """Whether the process answers."""
+    def get_readyz(self) -> Readyz:
+        """Whether the store answers too."""
+    def get_openapi_json(self) -> OpenapiJson:
+        """This document."""
+    def get_status(self) -> Status[Day, Moment]:
+        """How every part of the service stands."""
+    def get_status_history(self, **given: Unpack[GetStatusHistoryGiven]) -> StatusHistory[Day, Moment]:
+        """How they stood, in buckets of hours or days."""
+    def get_financials_status(self) -> FinancialsStatus[Day, Moment]:
+        """How much is held, and how fresh it is."""
+    def post_auth_redeem_invite(self, **given: Unpack[PostAuthRedeemInviteGiven]) -> PostAuthRedeemInvite:
+        """An invite token for an invite code."""
+    def post_auth_register(self, **given: Unpack[PostAuthRegisterGiven]) -> PostAuthRegister:
+        """Make an account."""
+    def get_auth_verifyEmail(self, **given: Unpack[GetAuthVerifyEmailGiven]) -> AuthVerifyemail:
+        """Follow the activation link."""
+    def post_auth_resend_verification(self, **given: Unpack[PostAuthResendVerificationGiven]) -> AuthVerifyemail:
+        """Send the activation link again."""
+    def post_auth_login(self, **given: Unpack[PostAuthLoginGiven]) -> PostAuthLogin[Day, Moment]:
+        """Open a session."""
+    def post_auth_logout(self) -> AuthVerifyemail:
+        """End this session."""
+    def post_auth_forgetpassword(self, **given: Unpack[PostAuthForgetpasswordGiven]) -> AuthVerifyemail:
+        """Ask for a link to set a new password."""
+    def get_auth_verifyPasswordLink(self) -> str:
+        """Follow the password link to its page."""
+    def put_auth_newpassword(self, **given: Unpack[PutAuthNewpasswordGiven]) -> AuthVerifyemail:
+        """Set a new password by a reset token."""
+    def get_user(self) -> User[Day, Moment]:
+        """The caller's account."""
+    def put_user(self, **given: Unpack[PutUserGiven]) -> PutUser[Day, Moment]:
+        """Change the caller's account."""
+    def delete_user(self, **given: Unpack[DeleteUserGiven]) -> DeleteUser:
+        """Delete the caller's account."""
+    def get_user_export(self) -> UserExport[Day, Moment]:
+        """What is held of the caller."""
+    def post_user_api_key_rotate(self) -> PostUserApiKeyRotate:
+        """Replace the API key."""
+    def post_sniper_targets(self, **given: Unpack[PostSniperTargetsGiven]) -> PostSniperTargets[Day, Moment]:
+        """Watch a company for a filing."""
+    def get_sniper_targets(self, **given: Unpack[GetSniperTargetsGiven]) -> SniperTargets[Day, Moment]:
+        """The caller's sniper targets."""
+    def post_sniper_targets_target_id_stop(self, **given: Unpack[PostSniperTargetsTargetIdStopGiven]) -> PostSniperTargetsTargetIdStop[Day, Moment]:
+        """Stop a sniper target."""
+    def get_webhooks_deliveries(self, **given: Unpack[GetWebhooksDeliveriesGiven]) -> WebhooksDeliveries[Day, Moment]:
+        """What was sent to the caller's receivers, attempt by attempt."""
+    def post_webhooks_deliveries_delivery_id_redeliver(self, **given: Unpack[PostWebhooksDeliveriesDeliveryIdRedeliverGiven]) -> UserExportDeliveries[Day, Moment]:
+        """Send a delivery again, under its id."""
+    def post_webhooks_test(self, **given: Unpack[PostWebhooksTestGiven]) -> UserExportDeliveries[Day, Moment]:
+        """Send a test event."""
+    def get_webhooks_secret(self) -> WebhooksSecret[Day, Moment]:
+        """The secret that signs the caller's deliveries."""
+    def post_webhooks_secret_rotate(self) -> WebhooksSecret[Day, Moment]:
+        """A new signing secret; the old one signs too for 24 hours."""
+    def get_webhooks_vectors(self) -> WebhooksVectors:
+        """Signed messages to test a receiver with."""
+    def get_account_balance(self) -> AccountBalance[Day, Moment]:
+        """The tokens left and when they refill."""
+    def get_account_usage(self, **given: Unpack[GetAccountUsageGiven]) -> AccountUsage[Day, Moment]:
+        """Tokens spent by day and by endpoint."""
+    def get_account_transactions(self, **given: Unpack[GetAccountTransactionsGiven]) -> AccountTransactions[Day, Moment]:
+        """The token ledger, newest first."""
+    def get_account_limits(self) -> AccountLimits[Day, Moment]:
+        """What is left of every rate limit; asking uses none of it."""
+    def post_account_billing_portal(self) -> PostAccountBillingPortal:
+        """Where plans are described and changed."""
+    def post_billing_quota(self, **given: Unpack[PostBillingQuotaGiven]) -> PostBillingQuota[Day, Moment]:
+        """Buy tokens out of the wallet."""
+    def get_billing_subscription(self) -> BillingSubscription[Day, Moment]:
+        """The plan and its counters."""
+    def get_billing_history(self, **given: Unpack[GetBillingHistoryGiven]) -> BillingHistory[Day, Moment]:
+        """Every change of the wallet, newest first."""
+    def get_plans(self) -> Plans[Day, Moment]:
+        """The plans that there are."""
+    def get_policy(self) -> Policy[Day, Moment]:
+        """Limits, metering, versions, freshness and tools, as they are in force."""
+    def get_events(self, **given: Unpack[GetEventsGiven]) -> Events[Day, Moment]:
+        """The events of a feed after a number; text/event-stream to listen."""
+    def get_xbrl_companies_ticker_statements(self, **given: Unpack[GetXbrlCompaniesTickerStatementsGiven]) -> XbrlCompaniesTickerStatements[Day, Moment]:
+        """A company's statements as filed."""
+    def get_xbrl_filing_accession_statements(self, **given: Unpack[GetXbrlFilingAccessionStatementsGiven]) -> XbrlCompaniesTickerStatements[Day, Moment]:
+        """One filing's statements as filed."""
+    def get_form_13f_fund_cik(self, **given: Unpack[GetForm13fFundCikGiven]) -> Form13fFundCik[Day, Moment]:
+        """What a fund held at the end of a quarter, and how that changed."""
+    def get_form_13f_fund_cik_periods(self, **given: Unpack[GetForm13fFundCikPeriodsGiven]) -> Form13fFundCikPeriods[Day, Moment]:
+        """The quarters for which finapi has a fund's holdings."""
+    def get_form_13f_fund_cik_cusip_cusip_history(self, **given: Unpack[GetForm13fFundCikCusipCusipHistoryGiven]) -> Form13fFundCikCusipCusipHistory[Day, Moment]:
+        """What a fund held of one security, quarter by quarter."""
+    def post_form_13f_fund_bulk(self, **given: Unpack[PostForm13fFundBulkGiven]) -> PostForm13fFundBulk[Day, Moment]:
+        """Several funds at once."""
+    def get_form_13f_funds(self, **given: Unpack[GetForm13fFundsGiven]) -> Form13fFunds[Day, Moment]:
+        """Every manager with 13F reports in finapi."""
+    def get_form_13f_search(self, **given: Unpack[GetForm13fSearchGiven]) -> Form13fSearch[Day, Moment]:
+        """Managers by name."""
+    def get_form_13f_filers(self, **given: Unpack[GetForm13fFilersGiven]) -> Form13fFilers[Day, Moment]:
+        """Managers by name, with what they hold."""
+    def get_form_13f_latest(self, **given: Unpack[GetForm13fLatestGiven]) -> Form13fLatest[Day, Moment]:
+        """The newest 13F filings and what they changed."""
+    def get_form_13f_filing_stats(self, **given: Unpack[GetForm13fFilingStatsGiven]) -> Form13fFilingStats[Day, Moment]:
+        """How many funds filed for a quarter."""
+    def get_form_13f_filing_progress(self, **given: Unpack[GetForm13fFilingProgressGiven]) -> Form13fFilingProgress[Day, Moment]:
+        """How far the reports of a quarter have come in."""
+    def post_form_13f_holdings(self, **given: Unpack[PostForm13fHoldingsGiven]) -> PostForm13fHoldings[Day, Moment]:
+        """The holdings that a query asks for."""
+    def post_form_13f_cover_pages(self, **given: Unpack[PostForm13fCoverPagesGiven]) -> PostForm13fCoverPages[Day, Moment]:
+        """The cover pages that a query asks for."""
+    def get_form_13f_holdings_search(self, **given: Unpack[GetForm13fHoldingsSearchGiven]) -> Form13fHoldingsSearch[Day, Moment]:
+        """The funds that hold what a ticker or a CUSIP names."""
+    def get_form_13f_moves(self, **given: Unpack[GetForm13fMovesGiven]) -> Form13fMoves[Day, Moment]:
+        """What funds bought and sold most in a quarter."""
+    def get_form_13f_overlap(self, **given: Unpack[GetForm13fOverlapGiven]) -> Form13fOverlap[Day, Moment]:
+        """What two funds hold alike."""
+    def get_form_13f_aggregation_basket_holdings(self, **given: Unpack[GetForm13fAggregationBasketHoldingsGiven]) -> Form13fAggregationBasketHoldings[Day, Moment]:
+        """What several funds held together."""
+    def get_form_13f_aggregation_by_ticker(self, **given: Unpack[GetForm13fAggregationByTickerGiven]) -> Form13fAggregationByTicker[Day, Moment]:
+        """The securities of a quarter over all funds."""
+    def get_form_13f_aggregation_by_sector(self, **given: Unpack[GetForm13fAggregationBySectorGiven]) -> Form13fAggregationBySector[Day, Moment]:
+        """The sectors of a quarter over all funds."""
+    def get_form_13f_aggregation_by_industry(self, **given: Unpack[GetForm13fAggregationByIndustryGiven]) -> Form13fAggregationByIndustry[Day, Moment]:
+        """The industries of a quarter over all funds."""
+    def get_tickers_autocomplete(self, **given: Unpack[GetTickersAutocompleteGiven]) -> TickersAutocomplete[Day, Moment]:
+        """Tickers by the beginning of a ticker or a name."""
+    def get_tickers_ticker_holders(self, **given: Unpack[GetTickersTickerHoldersGiven]) -> TickersTickerHolders[Day, Moment]:
+        """The funds that hold a ticker."""
+    def get_tickers_ticker_fund_trends(self, **given: Unpack[GetTickersTickerFundTrendsGiven]) -> TickersTickerFundTrends[Day, Moment]:
+        """A ticker quarter by quarter over all funds."""
+    def get_tickers_ticker_overview(self, **given: Unpack[GetTickersTickerOverviewGiven]) -> TickersTickerOverview[Day, Moment]:
+        """A company at a glance."""
+    def get_cusip_lookup_cusip(self, **given: Unpack[GetCusipLookupCusipGiven]) -> CusipLookupCusip[Day, Moment]:
+        """What finapi knows about a CUSIP, with the evidence."""
+    def get_cusip_ticker_ticker(self, **given: Unpack[GetCusipTickerTickerGiven]) -> CusipLookupCusip[Day, Moment]:
+        """The CUSIP of a ticker."""
+    def post_cusip_batch(self, **given: Unpack[PostCusipBatchGiven]) -> PostCusipBatch[Day, Moment]:
+        """Several CUSIPs at once."""
+    def get_cusip_chain_cusip(self, **given: Unpack[GetCusipChainCusipGiven]) -> CusipChainCusip[Day, Moment]:
+        """The CUSIPs that replaced each other."""
+    def get_cusip_cik_cik(self, **given: Unpack[GetCusipCikCikGiven]) -> CusipCikCik[Day, Moment]:
+        """The CUSIPs of a company."""
+    def get_cusip_cusip6_cusip6(self, **given: Unpack[GetCusipCusip6Cusip6Given]) -> CusipCusip6Cusip6[Day, Moment]:
+        """The CUSIPs of an issuer's six characters."""
+    def get_cusip_search(self, **given: Unpack[GetCusipSearchGiven]) -> CusipSearch[Day, Moment]:
+        """Securities by CUSIP, ticker or name."""
+    def get_cusip_stats(self) -> CusipStats[Day, Moment]:
+        """How many CUSIPs finapi knows."""
+    def get_sec_filings(self, **given: Unpack[GetSecFilingsGiven]) -> SecFilings[Day, Moment]:
+        """Filings, newest first."""
+    def get_sec_filings_stats(self) -> SecFilingsStats[Day, Moment]:
+        """How many filings are known, of which forms."""
+    def get_sec_filings_accession_number(self, **given: Unpack[GetSecFilingsAccessionNumberGiven]) -> SecFilingsAccessionNumber[Day, Moment]:
+        """One filing."""
+    def get_sec_filings_accession_number_html(self, **given: Unpack[GetSecFilingsAccessionNumberHtmlGiven]) -> str:
+        """The primary document of a filing, as HTML or text."""
+    def get_sec_forms(self, **given: Unpack[GetSecFormsGiven]) -> SecForms[Day, Moment]:
+        """Forms and what they are for."""
+    def get_sec_forms_form_type(self, **given: Unpack[GetSecFormsFormTypeGiven]) -> SecFormsFormType[Day, Moment]:
+        """One form."""
+    def get_sec_entities(self, **given: Unpack[GetSecEntitiesGiven]) -> SecEntities[Day, Moment]:
+        """Companies and people, by CIK."""
+    def get_filings(self, **given: Unpack[GetFilingsGiven]) -> Filings[Day, Moment]:
+        """Filings by cursor, without an envelope."""
+    def get_index(self, **given: Unpack[GetIndexGiven]) -> Index[Day, Moment]:
+        """The accession numbers of a day."""
+    def get_stats(self) -> Stats[Day, Moment]:
+        """How much is held."""
+    def get_xbrl_filing_accession_index(self, **given: Unpack[GetXbrlFilingAccessionIndexGiven]) -> XbrlFilingAccessionIndex[Day, Moment]:
+        """The sections of a filing's XBRL."""
+    def get_xbrl_facts(self, **given: Unpack[GetXbrlFactsGiven]) -> XbrlFacts[Day, Moment]:
+        """Facts of a filing or a company, dimensions included."""
+    def get_xbrl_coverage(self, **given: Unpack[GetXbrlCoverageGiven]) -> XbrlCoverage[Day, Moment]:
+        """How much of a company is held."""
+    def get_xbrl_search(self, **given: Unpack[GetXbrlSearchGiven]) -> XbrlSearch[Day, Moment]:
+        """Companies by ticker, name or CIK."""
+    def get_facts(self, **given: Unpack[GetFactsGiven]) -> Facts[Day, Moment]:
+        """Figures of a company or a filing."""
+    def get_facts_by_concept(self, **given: Unpack[GetFactsByConceptGiven]) -> FactsByConcept[Day, Moment]:
+        """Figures of one concept, of a company or of all."""
+    def post_facts_aggregate(self, **given: Unpack[PostFactsAggregateGiven]) -> PostFactsAggregate[Day, Moment]:
+        """One concept added up over companies."""
+    def get_prices_ticker(self, **given: Unpack[GetPricesTickerGiven]) -> PricesTicker[Day, Moment]:
+        """A ticker's prices by day."""
+    def get_xbrl_timeseries(self, **given: Unpack[GetXbrlTimeseriesGiven]) -> XbrlTimeseries[Day, Moment]:
+        """Standardised figures of a company over time."""
+    def get_xbrl_dictionary(self, **given: Unpack[GetXbrlDictionaryGiven]) -> XbrlDictionary[Day, Moment]:
+        """Every key of an answer, and every reason."""
+    def get_xbrl_proof(self, **given: Unpack[GetXbrlProofGiven]) -> XbrlProof[Day, Moment]:
+        """What is behind one cell of a series."""
+    def post_xbrl_timeseries_batch(self, **given: Unpack[PostXbrlTimeseriesBatchGiven]) -> PostXbrlTimeseriesBatch[Day, Moment]:
+        """Series of several companies."""
+    def get_xbrl_segments(self, **given: Unpack[GetXbrlSegmentsGiven]) -> XbrlSegments[Day, Moment]:
+        """Figures by segment, product or region."""
+    def get_xbrl_share_classes(self, **given: Unpack[GetXbrlShareClassesGiven]) -> XbrlShareClasses[Day, Moment]:
+        """Classes of shares."""
+    def get_xbrl_screen(self, **given: Unpack[GetXbrlScreenGiven]) -> XbrlScreen[Day, Moment]:
+        """Companies by their ratios."""
+    def get_xbrl_companies_id_valuation(self, **given: Unpack[GetXbrlCompaniesIdValuationGiven]) -> XbrlCompaniesIdValuation[Day, Moment]:
+        """Valuation ratios of a company over time."""
+    def get_insiders_transactions_latest(self, **given: Unpack[GetInsidersTransactionsLatestGiven]) -> InsidersTransactionsLatest[Day, Moment]:
+        """The newest transactions of insiders."""
+    def get_insiders_transactions_by_ticker_ticker(self, **given: Unpack[GetInsidersTransactionsByTickerTickerGiven]) -> InsidersTransactionsByTickerTicker[Day, Moment]:
+        """Transactions in a company's securities."""
+    def get_insiders_transactions_by_insider_cik(self, **given: Unpack[GetInsidersTransactionsByInsiderCikGiven]) -> InsidersTransactionsByInsiderCik[Day, Moment]:
+        """Transactions of an insider."""
+    def get_insiders_transactions_search(self, **given: Unpack[GetInsidersTransactionsSearchGiven]) -> InsidersTransactionsSearch[Day, Moment]:
+        """Transactions by name, value, role and kind."""
+    def get_insiders_transactions_top(self, **given: Unpack[GetInsidersTransactionsTopGiven]) -> InsidersTransactionsLatest[Day, Moment]:
+        """The greatest purchases or sales."""
+    def post_insiders_query(self, **given: Unpack[PostInsidersQueryGiven]) -> PostInsidersQuery[Day, Moment]:
+        """Ownership forms by a query."""
+    def get_insiders_clusters(self, **given: Unpack[GetInsidersClustersGiven]) -> list[InsidersClusters[Day, Moment]]:
+        """Companies in which several insiders bought, or sold."""
+    def get_insiders_screen(self, **given: Unpack[GetInsidersScreenGiven]) -> InsidersScreen[Day, Moment]:
+        """Companies by what their insiders did."""
+    def get_insiders_summary_by_ticker_ticker(self, **given: Unpack[GetInsidersSummaryByTickerTickerGiven]) -> InsidersSummaryByTickerTicker[Day, Moment]:
+        """Sums over a company's insiders."""
+    def get_insiders_insider_search(self, **given: Unpack[GetInsidersInsiderSearchGiven]) -> list[InsidersInsiderSearch]:
+        """Insiders by name."""
+    def get_insiders_insider_insider_cik(self, **given: Unpack[GetInsidersInsiderInsiderCikGiven]) -> InsidersInsiderInsiderCik[Day, Moment]:
+        """An insider: roles, holdings, trades."""
+    def get_insiders_holdings_by_ticker_ticker(self, **given: Unpack[GetInsidersHoldingsByTickerTickerGiven]) -> InsidersHoldingsByTickerTicker[Day, Moment]:
+        """What insiders hold of a company."""
+    def get_insiders_holdings_by_insider_cik(self, **given: Unpack[GetInsidersHoldingsByInsiderCikGiven]) -> InsidersHoldingsByInsiderCik[Day, Moment]:
+        """What an insider holds."""
+    def get_insiders_holdings_snapshot_snapshot_date(self, **given: Unpack[GetInsidersHoldingsSnapshotSnapshotDateGiven]) -> InsidersHoldingsSnapshotSnapshotDate[Day, Moment]:
+        """What insiders held on a day."""
+    def get_insiders_filings_latest(self, **given: Unpack[GetInsidersFilingsLatestGiven]) -> InsidersFilingsLatest[Day, Moment]:
+        """The newest forms 3, 4 and 5."""
+    def get_insiders_filings_by_ticker_ticker(self, **given: Unpack[GetInsidersFilingsByTickerTickerGiven]) -> InsidersFilingsByTickerTicker[Day, Moment]:
+        """Forms 3, 4 and 5 about a company."""
+    def get_insiders_filings_accession_number(self, **given: Unpack[GetInsidersFilingsAccessionNumberGiven]) -> InsidersFilingsAccessionNumber[Day, Moment]:
+        """One form, element by element."""
+    def get_insiders_aggregation_by_sector(self, **given: Unpack[GetInsidersAggregationBySectorGiven]) -> InsidersAggregationBySector[Day, Moment]:
+        """Sums by sector or industry."""
+    def get_insiders_recommendations_daily(self) -> InsidersRecommendationsDaily[Day, Moment]:
+        """The strongest clusters of the month."""
+    def get_insiders_stats_global(self, **given: Unpack[GetInsidersStatsGlobalGiven]) -> InsidersStatsGlobal[Day, Moment]:
+        """The whole market in the last days."""
+    def post_sql_proxy(self, **given: Unpack[PostSqlProxyGiven]) -> PostSqlProxy[Day, Moment]:
+        """One SELECT over views of the market data."""
+    @overload
+    def rows(self, name: Literal["get_form_13f_fund_cik"], **given: Unpack[GetForm13fFundCikGiven]) -> Iterator[Form13fFundCikHoldings]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_fund_cik_cusip_cusip_history"], **given: Unpack[GetForm13fFundCikCusipCusipHistoryGiven]) -> Iterator[Form13fFundCikCusipCusipHistoryHistory[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_funds"], **given: Unpack[GetForm13fFundsGiven]) -> Iterator[Form13fFundsFunds[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_search"], **given: Unpack[GetForm13fSearchGiven]) -> Iterator[Form13fFundsFunds[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_filers"], **given: Unpack[GetForm13fFilersGiven]) -> Iterator[Form13fFundsFunds[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_latest"], **given: Unpack[GetForm13fLatestGiven]) -> Iterator[Form13fLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["post_form_13f_holdings"], **given: Unpack[PostForm13fHoldingsGiven]) -> Iterator[PostForm13fHoldingsHoldings]: ...
+    @overload
+    def rows(self, name: Literal["post_form_13f_cover_pages"], **given: Unpack[PostForm13fCoverPagesGiven]) -> Iterator[PostForm13fCoverPagesFilings[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_holdings_search"], **given: Unpack[GetForm13fHoldingsSearchGiven]) -> Iterator[Form13fHoldingsSearchHolders]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_moves"], **given: Unpack[GetForm13fMovesGiven]) -> Iterator[Form13fMovesMoves]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_overlap"], **given: Unpack[GetForm13fOverlapGiven]) -> Iterator[Form13fOverlapPositions]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_aggregation_basket_holdings"], **given: Unpack[GetForm13fAggregationBasketHoldingsGiven]) -> Iterator[Form13fAggregationBasketHoldingsPositions]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_aggregation_by_ticker"], **given: Unpack[GetForm13fAggregationByTickerGiven]) -> Iterator[Form13fAggregationByTickerDataTickers[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_aggregation_by_sector"], **given: Unpack[GetForm13fAggregationBySectorGiven]) -> Iterator[Form13fAggregationBySectorDataSectors[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_aggregation_by_industry"], **given: Unpack[GetForm13fAggregationByIndustryGiven]) -> Iterator[Form13fAggregationByIndustryDataIndustries[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_tickers_autocomplete"], **given: Unpack[GetTickersAutocompleteGiven]) -> Iterator[TickersAutocompleteTickers]: ...
+    @overload
+    def rows(self, name: Literal["get_tickers_ticker_holders"], **given: Unpack[GetTickersTickerHoldersGiven]) -> Iterator[TickersTickerHoldersDataHolders[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_tickers_ticker_fund_trends"], **given: Unpack[GetTickersTickerFundTrendsGiven]) -> Iterator[TickersTickerFundTrendsDataQuarters[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["post_cusip_batch"], **given: Unpack[PostCusipBatchGiven]) -> Iterator[PostCusipBatchResults]: ...
+    @overload
+    def rows(self, name: Literal["get_cusip_chain_cusip"], **given: Unpack[GetCusipChainCusipGiven]) -> Iterator[CusipChainCusipChain[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_cusip_cik_cik"], **given: Unpack[GetCusipCikCikGiven]) -> Iterator[CusipCikCikSecurities[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_cusip_cusip6_cusip6"], **given: Unpack[GetCusipCusip6Cusip6Given]) -> Iterator[CusipCikCikSecurities[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_cusip_search"], **given: Unpack[GetCusipSearchGiven]) -> Iterator[CusipSearchResults[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_sec_filings"], **given: Unpack[GetSecFilingsGiven]) -> Iterator[SecFilingsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_sec_forms"], **given: Unpack[GetSecFormsGiven]) -> Iterator[SecFormsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_sec_entities"], **given: Unpack[GetSecEntitiesGiven]) -> Iterator[SecEntitiesData]: ...
+    @overload
+    def rows(self, name: Literal["get_filings"], **given: Unpack[GetFilingsGiven]) -> Iterator[FilingsFilings[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_index"], **given: Unpack[GetIndexGiven]) -> Iterator[IndexAccessions[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_xbrl_facts"], **given: Unpack[GetXbrlFactsGiven]) -> Iterator[XbrlFactsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_xbrl_search"], **given: Unpack[GetXbrlSearchGiven]) -> Iterator[XbrlSearchData]: ...
+    @overload
+    def rows(self, name: Literal["get_facts"], **given: Unpack[GetFactsGiven]) -> Iterator[FactsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_prices_ticker"], **given: Unpack[GetPricesTickerGiven]) -> Iterator[PricesTickerData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_xbrl_timeseries"], **given: Unpack[GetXbrlTimeseriesGiven]) -> Iterator[XbrlTimeseriesDataRows[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_xbrl_dictionary"], **given: Unpack[GetXbrlDictionaryGiven]) -> Iterator[XbrlDictionaryData]: ...
+    @overload
+    def rows(self, name: Literal["get_xbrl_companies_id_valuation"], **given: Unpack[GetXbrlCompaniesIdValuationGiven]) -> Iterator[XbrlCompaniesIdValuationData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_transactions_latest"], **given: Unpack[GetInsidersTransactionsLatestGiven]) -> Iterator[InsidersTransactionsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_transactions_by_ticker_ticker"], **given: Unpack[GetInsidersTransactionsByTickerTickerGiven]) -> Iterator[InsidersTransactionsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_transactions_by_insider_cik"], **given: Unpack[GetInsidersTransactionsByInsiderCikGiven]) -> Iterator[InsidersTransactionsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_transactions_search"], **given: Unpack[GetInsidersTransactionsSearchGiven]) -> Iterator[InsidersTransactionsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_transactions_top"], **given: Unpack[GetInsidersTransactionsTopGiven]) -> Iterator[InsidersTransactionsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_clusters"], **given: Unpack[GetInsidersClustersGiven]) -> Iterator[InsidersClusters[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_screen"], **given: Unpack[GetInsidersScreenGiven]) -> Iterator[InsidersScreenResults[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_insider_search"], **given: Unpack[GetInsidersInsiderSearchGiven]) -> Iterator[InsidersInsiderSearch]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_holdings_by_ticker_ticker"], **given: Unpack[GetInsidersHoldingsByTickerTickerGiven]) -> Iterator[InsidersHoldingsByTickerTickerData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_holdings_by_insider_cik"], **given: Unpack[GetInsidersHoldingsByInsiderCikGiven]) -> Iterator[InsidersHoldingsByTickerTickerData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_holdings_snapshot_snapshot_date"], **given: Unpack[GetInsidersHoldingsSnapshotSnapshotDateGiven]) -> Iterator[InsidersHoldingsByTickerTickerData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_filings_latest"], **given: Unpack[GetInsidersFilingsLatestGiven]) -> Iterator[InsidersFilingsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_filings_by_ticker_ticker"], **given: Unpack[GetInsidersFilingsByTickerTickerGiven]) -> Iterator[InsidersFilingsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_aggregation_by_sector"], **given: Unpack[GetInsidersAggregationBySectorGiven]) -> Iterator[InsidersAggregationBySectorData]: ...
+
+
+class AsyncCalls(Generic[Day, Moment]):
+    async def get_livez(self) -> Livez:
+        """Whether the process answers."""
+    async def get_readyz(self) -> Readyz:
+        """Whether the store answers too."""
+    async def get_openapi_json(self) -> OpenapiJson:
+        """This document."""
+    async def get_status(self) -> Status[Day, Moment]:
+        """How every part of the service stands."""
+    async def get_status_history(self, **given: Unpack[GetStatusHistoryGiven]) -> StatusHistory[Day, Moment]:
+        """How they stood, in buckets of hours or days."""
+    async def get_financials_status(self) -> FinancialsStatus[Day, Moment]:
+        """How much is held, and how fresh it is."""
+    async def post_auth_redeem_invite(self, **given: Unpack[PostAuthRedeemInviteGiven]) -> PostAuthRedeemInvite:
+        """An invite token for an invite code."""
+    async def post_auth_register(self, **given: Unpack[PostAuthRegisterGiven]) -> PostAuthRegister:
+        """Make an account."""
+    async def get_auth_verifyEmail(self, **given: Unpack[GetAuthVerifyEmailGiven]) -> AuthVerifyemail:
+        """Follow the activation link."""
+    async def post_auth_resend_verification(self, **given: Unpack[PostAuthResendVerificationGiven]) -> AuthVerifyemail:
+        """Send the activation link again."""
+    async def post_auth_login(self, **given: Unpack[PostAuthLoginGiven]) -> PostAuthLogin[Day, Moment]:
+        """Open a session."""
+    async def post_auth_logout(self) -> AuthVerifyemail:
+        """End this session."""
+    async def post_auth_forgetpassword(self, **given: Unpack[PostAuthForgetpasswordGiven]) -> AuthVerifyemail:
+        """Ask for a link to set a new password."""
+    async def get_auth_verifyPasswordLink(self) -> str:
+        """Follow the password link to its page."""
+    async def put_auth_newpassword(self, **given: Unpack[PutAuthNewpasswordGiven]) -> AuthVerifyemail:
+        """Set a new password by a reset token."""
+    async def get_user(self) -> User[Day, Moment]:
+        """The caller's account."""
+    async def put_user(self, **given: Unpack[PutUserGiven]) -> PutUser[Day, Moment]:
+        """Change the caller's account."""
+    async def delete_user(self, **given: Unpack[DeleteUserGiven]) -> DeleteUser:
+        """Delete the caller's account."""
+    async def get_user_export(self) -> UserExport[Day, Moment]:
+        """What is held of the caller."""
+    async def post_user_api_key_rotate(self) -> PostUserApiKeyRotate:
+        """Replace the API key."""
+    async def post_sniper_targets(self, **given: Unpack[PostSniperTargetsGiven]) -> PostSniperTargets[Day, Moment]:
+        """Watch a company for a filing."""
+    async def get_sniper_targets(self, **given: Unpack[GetSniperTargetsGiven]) -> SniperTargets[Day, Moment]:
+        """The caller's sniper targets."""
+    async def post_sniper_targets_target_id_stop(self, **given: Unpack[PostSniperTargetsTargetIdStopGiven]) -> PostSniperTargetsTargetIdStop[Day, Moment]:
+        """Stop a sniper target."""
+    async def get_webhooks_deliveries(self, **given: Unpack[GetWebhooksDeliveriesGiven]) -> WebhooksDeliveries[Day, Moment]:
+        """What was sent to the caller's receivers, attempt by attempt."""
+    async def post_webhooks_deliveries_delivery_id_redeliver(self, **given: Unpack[PostWebhooksDeliveriesDeliveryIdRedeliverGiven]) -> UserExportDeliveries[Day, Moment]:
+        """Send a delivery again, under its id."""
+    async def post_webhooks_test(self, **given: Unpack[PostWebhooksTestGiven]) -> UserExportDeliveries[Day, Moment]:
+        """Send a test event."""
+    async def get_webhooks_secret(self) -> WebhooksSecret[Day, Moment]:
+        """The secret that signs the caller's deliveries."""
+    async def post_webhooks_secret_rotate(self) -> WebhooksSecret[Day, Moment]:
+        """A new signing secret; the old one signs too for 24 hours."""
+    async def get_webhooks_vectors(self) -> WebhooksVectors:
+        """Signed messages to test a receiver with."""
+    async def get_account_balance(self) -> AccountBalance[Day, Moment]:
+        """The tokens left and when they refill."""
+    async def get_account_usage(self, **given: Unpack[GetAccountUsageGiven]) -> AccountUsage[Day, Moment]:
+        """Tokens spent by day and by endpoint."""
+    async def get_account_transactions(self, **given: Unpack[GetAccountTransactionsGiven]) -> AccountTransactions[Day, Moment]:
+        """The token ledger, newest first."""
+    async def get_account_limits(self) -> AccountLimits[Day, Moment]:
+        """What is left of every rate limit; asking uses none of it."""
+    async def post_account_billing_portal(self) -> PostAccountBillingPortal:
+        """Where plans are described and changed."""
+    async def post_billing_quota(self, **given: Unpack[PostBillingQuotaGiven]) -> PostBillingQuota[Day, Moment]:
+        """Buy tokens out of the wallet."""
+    async def get_billing_subscription(self) -> BillingSubscription[Day, Moment]:
+        """The plan and its counters."""
+    async def get_billing_history(self, **given: Unpack[GetBillingHistoryGiven]) -> BillingHistory[Day, Moment]:
+        """Every change of the wallet, newest first."""
+    async def get_plans(self) -> Plans[Day, Moment]:
+        """The plans that there are."""
+    async def get_policy(self) -> Policy[Day, Moment]:
+        """Limits, metering, versions, freshness and tools, as they are in force."""
+    async def get_events(self, **given: Unpack[GetEventsGiven]) -> Events[Day, Moment]:
+        """The events of a feed after a number; text/event-stream to listen."""
+    async def get_xbrl_companies_ticker_statements(self, **given: Unpack[GetXbrlCompaniesTickerStatementsGiven]) -> XbrlCompaniesTickerStatements[Day, Moment]:
+        """A company's statements as filed."""
+    async def get_xbrl_filing_accession_statements(self, **given: Unpack[GetXbrlFilingAccessionStatementsGiven]) -> XbrlCompaniesTickerStatements[Day, Moment]:
+        """One filing's statements as filed."""
+    async def get_form_13f_fund_cik(self, **given: Unpack[GetForm13fFundCikGiven]) -> Form13fFundCik[Day, Moment]:
+        """What a fund held at the end of a quarter, and how that changed."""
+    async def get_form_13f_fund_cik_periods(self, **given: Unpack[GetForm13fFundCikPeriodsGiven]) -> Form13fFundCikPeriods[Day, Moment]:
+        """The quarters for which finapi has a fund's holdings."""
+    async def get_form_13f_fund_cik_cusip_cusip_history(self, **given: Unpack[GetForm13fFundCikCusipCusipHistoryGiven]) -> Form13fFundCikCusipCusipHistory[Day, Moment]:
+        """What a fund held of one security, quarter by quarter."""
+    async def post_form_13f_fund_bulk(self, **given: Unpack[PostForm13fFundBulkGiven]) -> PostForm13fFundBulk[Day, Moment]:
+        """Several funds at once."""
+    async def get_form_13f_funds(self, **given: Unpack[GetForm13fFundsGiven]) -> Form13fFunds[Day, Moment]:
+        """Every manager with 13F reports in finapi."""
+    async def get_form_13f_search(self, **given: Unpack[GetForm13fSearchGiven]) -> Form13fSearch[Day, Moment]:
+        """Managers by name."""
+    async def get_form_13f_filers(self, **given: Unpack[GetForm13fFilersGiven]) -> Form13fFilers[Day, Moment]:
+        """Managers by name, with what they hold."""
+    async def get_form_13f_latest(self, **given: Unpack[GetForm13fLatestGiven]) -> Form13fLatest[Day, Moment]:
+        """The newest 13F filings and what they changed."""
+    async def get_form_13f_filing_stats(self, **given: Unpack[GetForm13fFilingStatsGiven]) -> Form13fFilingStats[Day, Moment]:
+        """How many funds filed for a quarter."""
+    async def get_form_13f_filing_progress(self, **given: Unpack[GetForm13fFilingProgressGiven]) -> Form13fFilingProgress[Day, Moment]:
+        """How far the reports of a quarter have come in."""
+    async def post_form_13f_holdings(self, **given: Unpack[PostForm13fHoldingsGiven]) -> PostForm13fHoldings[Day, Moment]:
+        """The holdings that a query asks for."""
+    async def post_form_13f_cover_pages(self, **given: Unpack[PostForm13fCoverPagesGiven]) -> PostForm13fCoverPages[Day, Moment]:
+        """The cover pages that a query asks for."""
+    async def get_form_13f_holdings_search(self, **given: Unpack[GetForm13fHoldingsSearchGiven]) -> Form13fHoldingsSearch[Day, Moment]:
+        """The funds that hold what a ticker or a CUSIP names."""
+    async def get_form_13f_moves(self, **given: Unpack[GetForm13fMovesGiven]) -> Form13fMoves[Day, Moment]:
+        """What funds bought and sold most in a quarter."""
+    async def get_form_13f_overlap(self, **given: Unpack[GetForm13fOverlapGiven]) -> Form13fOverlap[Day, Moment]:
+        """What two funds hold alike."""
+    async def get_form_13f_aggregation_basket_holdings(self, **given: Unpack[GetForm13fAggregationBasketHoldingsGiven]) -> Form13fAggregationBasketHoldings[Day, Moment]:
+        """What several funds held together."""
+    async def get_form_13f_aggregation_by_ticker(self, **given: Unpack[GetForm13fAggregationByTickerGiven]) -> Form13fAggregationByTicker[Day, Moment]:
+        """The securities of a quarter over all funds."""
+    async def get_form_13f_aggregation_by_sector(self, **given: Unpack[GetForm13fAggregationBySectorGiven]) -> Form13fAggregationBySector[Day, Moment]:
+        """The sectors of a quarter over all funds."""
+    async def get_form_13f_aggregation_by_industry(self, **given: Unpack[GetForm13fAggregationByIndustryGiven]) -> Form13fAggregationByIndustry[Day, Moment]:
+        """The industries of a quarter over all funds."""
+    async def get_tickers_autocomplete(self, **given: Unpack[GetTickersAutocompleteGiven]) -> TickersAutocomplete[Day, Moment]:
+        """Tickers by the beginning of a ticker or a name."""
+    async def get_tickers_ticker_holders(self, **given: Unpack[GetTickersTickerHoldersGiven]) -> TickersTickerHolders[Day, Moment]:
+        """The funds that hold a ticker."""
+    async def get_tickers_ticker_fund_trends(self, **given: Unpack[GetTickersTickerFundTrendsGiven]) -> TickersTickerFundTrends[Day, Moment]:
+        """A ticker quarter by quarter over all funds."""
+    async def get_tickers_ticker_overview(self, **given: Unpack[GetTickersTickerOverviewGiven]) -> TickersTickerOverview[Day, Moment]:
+        """A company at a glance."""
+    async def get_cusip_lookup_cusip(self, **given: Unpack[GetCusipLookupCusipGiven]) -> CusipLookupCusip[Day, Moment]:
+        """What finapi knows about a CUSIP, with the evidence."""
+    async def get_cusip_ticker_ticker(self, **given: Unpack[GetCusipTickerTickerGiven]) -> CusipLookupCusip[Day, Moment]:
+        """The CUSIP of a ticker."""
+    async def post_cusip_batch(self, **given: Unpack[PostCusipBatchGiven]) -> PostCusipBatch[Day, Moment]:
+        """Several CUSIPs at once."""
+    async def get_cusip_chain_cusip(self, **given: Unpack[GetCusipChainCusipGiven]) -> CusipChainCusip[Day, Moment]:
+        """The CUSIPs that replaced each other."""
+    async def get_cusip_cik_cik(self, **given: Unpack[GetCusipCikCikGiven]) -> CusipCikCik[Day, Moment]:
+        """The CUSIPs of a company."""
+    async def get_cusip_cusip6_cusip6(self, **given: Unpack[GetCusipCusip6Cusip6Given]) -> CusipCusip6Cusip6[Day, Moment]:
+        """The CUSIPs of an issuer's six characters."""
+    async def get_cusip_search(self, **given: Unpack[GetCusipSearchGiven]) -> CusipSearch[Day, Moment]:
+        """Securities by CUSIP, ticker or name."""
+    async def get_cusip_stats(self) -> CusipStats[Day, Moment]:
+        """How many CUSIPs finapi knows."""
+    async def get_sec_filings(self, **given: Unpack[GetSecFilingsGiven]) -> SecFilings[Day, Moment]:
+        """Filings, newest first."""
+    async def get_sec_filings_stats(self) -> SecFilingsStats[Day, Moment]:
+        """How many filings are known, of which forms."""
+    async def get_sec_filings_accession_number(self, **given: Unpack[GetSecFilingsAccessionNumberGiven]) -> SecFilingsAccessionNumber[Day, Moment]:
+        """One filing."""
+    async def get_sec_filings_accession_number_html(self, **given: Unpack[GetSecFilingsAccessionNumberHtmlGiven]) -> str:
+        """The primary document of a filing, as HTML or text."""
+    async def get_sec_forms(self, **given: Unpack[GetSecFormsGiven]) -> SecForms[Day, Moment]:
+        """Forms and what they are for."""
+    async def get_sec_forms_form_type(self, **given: Unpack[GetSecFormsFormTypeGiven]) -> SecFormsFormType[Day, Moment]:
+        """One form."""
+    async def get_sec_entities(self, **given: Unpack[GetSecEntitiesGiven]) -> SecEntities[Day, Moment]:
+        """Companies and people, by CIK."""
+    async def get_filings(self, **given: Unpack[GetFilingsGiven]) -> Filings[Day, Moment]:
+        """Filings by cursor, without an envelope."""
+    async def get_index(self, **given: Unpack[GetIndexGiven]) -> Index[Day, Moment]:
+        """The accession numbers of a day."""
+    async def get_stats(self) -> Stats[Day, Moment]:
+        """How much is held."""
+    async def get_xbrl_filing_accession_index(self, **given: Unpack[GetXbrlFilingAccessionIndexGiven]) -> XbrlFilingAccessionIndex[Day, Moment]:
+        """The sections of a filing's XBRL."""
+    async def get_xbrl_facts(self, **given: Unpack[GetXbrlFactsGiven]) -> XbrlFacts[Day, Moment]:
+        """Facts of a filing or a company, dimensions included."""
+    async def get_xbrl_coverage(self, **given: Unpack[GetXbrlCoverageGiven]) -> XbrlCoverage[Day, Moment]:
+        """How much of a company is held."""
+    async def get_xbrl_search(self, **given: Unpack[GetXbrlSearchGiven]) -> XbrlSearch[Day, Moment]:
+        """Companies by ticker, name or CIK."""
+    async def get_facts(self, **given: Unpack[GetFactsGiven]) -> Facts[Day, Moment]:
+        """Figures of a company or a filing."""
+    async def get_facts_by_concept(self, **given: Unpack[GetFactsByConceptGiven]) -> FactsByConcept[Day, Moment]:
+        """Figures of one concept, of a company or of all."""
+    async def post_facts_aggregate(self, **given: Unpack[PostFactsAggregateGiven]) -> PostFactsAggregate[Day, Moment]:
+        """One concept added up over companies."""
+    async def get_prices_ticker(self, **given: Unpack[GetPricesTickerGiven]) -> PricesTicker[Day, Moment]:
+        """A ticker's prices by day."""
+    async def get_xbrl_timeseries(self, **given: Unpack[GetXbrlTimeseriesGiven]) -> XbrlTimeseries[Day, Moment]:
+        """Standardised figures of a company over time."""
+    async def get_xbrl_dictionary(self, **given: Unpack[GetXbrlDictionaryGiven]) -> XbrlDictionary[Day, Moment]:
+        """Every key of an answer, and every reason."""
+    async def get_xbrl_proof(self, **given: Unpack[GetXbrlProofGiven]) -> XbrlProof[Day, Moment]:
+        """What is behind one cell of a series."""
+    async def post_xbrl_timeseries_batch(self, **given: Unpack[PostXbrlTimeseriesBatchGiven]) -> PostXbrlTimeseriesBatch[Day, Moment]:
+        """Series of several companies."""
+    async def get_xbrl_segments(self, **given: Unpack[GetXbrlSegmentsGiven]) -> XbrlSegments[Day, Moment]:
+        """Figures by segment, product or region."""
+    async def get_xbrl_share_classes(self, **given: Unpack[GetXbrlShareClassesGiven]) -> XbrlShareClasses[Day, Moment]:
+        """Classes of shares."""
+    async def get_xbrl_screen(self, **given: Unpack[GetXbrlScreenGiven]) -> XbrlScreen[Day, Moment]:
+        """Companies by their ratios."""
+    async def get_xbrl_companies_id_valuation(self, **given: Unpack[GetXbrlCompaniesIdValuationGiven]) -> XbrlCompaniesIdValuation[Day, Moment]:
+        """Valuation ratios of a company over time."""
+    async def get_insiders_transactions_latest(self, **given: Unpack[GetInsidersTransactionsLatestGiven]) -> InsidersTransactionsLatest[Day, Moment]:
+        """The newest transactions of insiders."""
+    async def get_insiders_transactions_by_ticker_ticker(self, **given: Unpack[GetInsidersTransactionsByTickerTickerGiven]) -> InsidersTransactionsByTickerTicker[Day, Moment]:
+        """Transactions in a company's securities."""
+    async def get_insiders_transactions_by_insider_cik(self, **given: Unpack[GetInsidersTransactionsByInsiderCikGiven]) -> InsidersTransactionsByInsiderCik[Day, Moment]:
+        """Transactions of an insider."""
+    async def get_insiders_transactions_search(self, **given: Unpack[GetInsidersTransactionsSearchGiven]) -> InsidersTransactionsSearch[Day, Moment]:
+        """Transactions by name, value, role and kind."""
+    async def get_insiders_transactions_top(self, **given: Unpack[GetInsidersTransactionsTopGiven]) -> InsidersTransactionsLatest[Day, Moment]:
+        """The greatest purchases or sales."""
+    async def post_insiders_query(self, **given: Unpack[PostInsidersQueryGiven]) -> PostInsidersQuery[Day, Moment]:
+        """Ownership forms by a query."""
+    async def get_insiders_clusters(self, **given: Unpack[GetInsidersClustersGiven]) -> list[InsidersClusters[Day, Moment]]:
+        """Companies in which several insiders bought, or sold."""
+    async def get_insiders_screen(self, **given: Unpack[GetInsidersScreenGiven]) -> InsidersScreen[Day, Moment]:
+        """Companies by what their insiders did."""
+    async def get_insiders_summary_by_ticker_ticker(self, **given: Unpack[GetInsidersSummaryByTickerTickerGiven]) -> InsidersSummaryByTickerTicker[Day, Moment]:
+        """Sums over a company's insiders."""
+    async def get_insiders_insider_search(self, **given: Unpack[GetInsidersInsiderSearchGiven]) -> list[InsidersInsiderSearch]:
+        """Insiders by name."""
+    async def get_insiders_insider_insider_cik(self, **given: Unpack[GetInsidersInsiderInsiderCikGiven]) -> InsidersInsiderInsiderCik[Day, Moment]:
+        """An insider: roles, holdings, trades."""
+    async def get_insiders_holdings_by_ticker_ticker(self, **given: Unpack[GetInsidersHoldingsByTickerTickerGiven]) -> InsidersHoldingsByTickerTicker[Day, Moment]:
+        """What insiders hold of a company."""
+    async def get_insiders_holdings_by_insider_cik(self, **given: Unpack[GetInsidersHoldingsByInsiderCikGiven]) -> InsidersHoldingsByInsiderCik[Day, Moment]:
+        """What an insider holds."""
+    async def get_insiders_holdings_snapshot_snapshot_date(self, **given: Unpack[GetInsidersHoldingsSnapshotSnapshotDateGiven]) -> InsidersHoldingsSnapshotSnapshotDate[Day, Moment]:
+        """What insiders held on a day."""
+    async def get_insiders_filings_latest(self, **given: Unpack[GetInsidersFilingsLatestGiven]) -> InsidersFilingsLatest[Day, Moment]:
+        """The newest forms 3, 4 and 5."""
+    async def get_insiders_filings_by_ticker_ticker(self, **given: Unpack[GetInsidersFilingsByTickerTickerGiven]) -> InsidersFilingsByTickerTicker[Day, Moment]:
+        """Forms 3, 4 and 5 about a company."""
+    async def get_insiders_filings_accession_number(self, **given: Unpack[GetInsidersFilingsAccessionNumberGiven]) -> InsidersFilingsAccessionNumber[Day, Moment]:
+        """One form, element by element."""
+    async def get_insiders_aggregation_by_sector(self, **given: Unpack[GetInsidersAggregationBySectorGiven]) -> InsidersAggregationBySector[Day, Moment]:
+        """Sums by sector or industry."""
+    async def get_insiders_recommendations_daily(self) -> InsidersRecommendationsDaily[Day, Moment]:
+        """The strongest clusters of the month."""
+    async def get_insiders_stats_global(self, **given: Unpack[GetInsidersStatsGlobalGiven]) -> InsidersStatsGlobal[Day, Moment]:
+        """The whole market in the last days."""
+    async def post_sql_proxy(self, **given: Unpack[PostSqlProxyGiven]) -> PostSqlProxy[Day, Moment]:
+        """One SELECT over views of the market data."""
+    @overload
+    def rows(self, name: Literal["get_form_13f_fund_cik"], **given: Unpack[GetForm13fFundCikGiven]) -> AsyncIterator[Form13fFundCikHoldings]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_fund_cik_cusip_cusip_history"], **given: Unpack[GetForm13fFundCikCusipCusipHistoryGiven]) -> AsyncIterator[Form13fFundCikCusipCusipHistoryHistory[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_funds"], **given: Unpack[GetForm13fFundsGiven]) -> AsyncIterator[Form13fFundsFunds[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_search"], **given: Unpack[GetForm13fSearchGiven]) -> AsyncIterator[Form13fFundsFunds[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_filers"], **given: Unpack[GetForm13fFilersGiven]) -> AsyncIterator[Form13fFundsFunds[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_latest"], **given: Unpack[GetForm13fLatestGiven]) -> AsyncIterator[Form13fLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["post_form_13f_holdings"], **given: Unpack[PostForm13fHoldingsGiven]) -> AsyncIterator[PostForm13fHoldingsHoldings]: ...
+    @overload
+    def rows(self, name: Literal["post_form_13f_cover_pages"], **given: Unpack[PostForm13fCoverPagesGiven]) -> AsyncIterator[PostForm13fCoverPagesFilings[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_holdings_search"], **given: Unpack[GetForm13fHoldingsSearchGiven]) -> AsyncIterator[Form13fHoldingsSearchHolders]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_moves"], **given: Unpack[GetForm13fMovesGiven]) -> AsyncIterator[Form13fMovesMoves]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_overlap"], **given: Unpack[GetForm13fOverlapGiven]) -> AsyncIterator[Form13fOverlapPositions]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_aggregation_basket_holdings"], **given: Unpack[GetForm13fAggregationBasketHoldingsGiven]) -> AsyncIterator[Form13fAggregationBasketHoldingsPositions]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_aggregation_by_ticker"], **given: Unpack[GetForm13fAggregationByTickerGiven]) -> AsyncIterator[Form13fAggregationByTickerDataTickers[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_aggregation_by_sector"], **given: Unpack[GetForm13fAggregationBySectorGiven]) -> AsyncIterator[Form13fAggregationBySectorDataSectors[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_aggregation_by_industry"], **given: Unpack[GetForm13fAggregationByIndustryGiven]) -> AsyncIterator[Form13fAggregationByIndustryDataIndustries[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_tickers_autocomplete"], **given: Unpack[GetTickersAutocompleteGiven]) -> AsyncIterator[TickersAutocompleteTickers]: ...
+    @overload
+    def rows(self, name: Literal["get_tickers_ticker_holders"], **given: Unpack[GetTickersTickerHoldersGiven]) -> AsyncIterator[TickersTickerHoldersDataHolders[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_tickers_ticker_fund_trends"], **given: Unpack[GetTickersTickerFundTrendsGiven]) -> AsyncIterator[TickersTickerFundTrendsDataQuarters[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["post_cusip_batch"], **given: Unpack[PostCusipBatchGiven]) -> AsyncIterator[PostCusipBatchResults]: ...
+    @overload
+    def rows(self, name: Literal["get_cusip_chain_cusip"], **given: Unpack[GetCusipChainCusipGiven]) -> AsyncIterator[CusipChainCusipChain[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_cusip_cik_cik"], **given: Unpack[GetCusipCikCikGiven]) -> AsyncIterator[CusipCikCikSecurities[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_cusip_cusip6_cusip6"], **given: Unpack[GetCusipCusip6Cusip6Given]) -> AsyncIterator[CusipCikCikSecurities[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_cusip_search"], **given: Unpack[GetCusipSearchGiven]) -> AsyncIterator[CusipSearchResults[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_sec_filings"], **given: Unpack[GetSecFilingsGiven]) -> AsyncIterator[SecFilingsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_sec_forms"], **given: Unpack[GetSecFormsGiven]) -> AsyncIterator[SecFormsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_sec_entities"], **given: Unpack[GetSecEntitiesGiven]) -> AsyncIterator[SecEntitiesData]: ...
+    @overload
+    def rows(self, name: Literal["get_filings"], **given: Unpack[GetFilingsGiven]) -> AsyncIterator[FilingsFilings[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_index"], **given: Unpack[GetIndexGiven]) -> AsyncIterator[IndexAccessions[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_xbrl_facts"], **given: Unpack[GetXbrlFactsGiven]) -> AsyncIterator[XbrlFactsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_xbrl_search"], **given: Unpack[GetXbrlSearchGiven]) -> AsyncIterator[XbrlSearchData]: ...
+    @overload
+    def rows(self, name: Literal["get_facts"], **given: Unpack[GetFactsGiven]) -> AsyncIterator[FactsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_prices_ticker"], **given: Unpack[GetPricesTickerGiven]) -> AsyncIterator[PricesTickerData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_xbrl_timeseries"], **given: Unpack[GetXbrlTimeseriesGiven]) -> AsyncIterator[XbrlTimeseriesDataRows[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_xbrl_dictionary"], **given: Unpack[GetXbrlDictionaryGiven]) -> AsyncIterator[XbrlDictionaryData]: ...
+    @overload
+    def rows(self, name: Literal["get_xbrl_companies_id_valuation"], **given: Unpack[GetXbrlCompaniesIdValuationGiven]) -> AsyncIterator[XbrlCompaniesIdValuationData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_transactions_latest"], **given: Unpack[GetInsidersTransactionsLatestGiven]) -> AsyncIterator[InsidersTransactionsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_transactions_by_ticker_ticker"], **given: Unpack[GetInsidersTransactionsByTickerTickerGiven]) -> AsyncIterator[InsidersTransactionsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_transactions_by_insider_cik"], **given: Unpack[GetInsidersTransactionsByInsiderCikGiven]) -> AsyncIterator[InsidersTransactionsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_transactions_search"], **given: Unpack[GetInsidersTransactionsSearchGiven]) -> AsyncIterator[InsidersTransactionsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_transactions_top"], **given: Unpack[GetInsidersTransactionsTopGiven]) -> AsyncIterator[InsidersTransactionsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_clusters"], **given: Unpack[GetInsidersClustersGiven]) -> AsyncIterator[InsidersClusters[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_screen"], **given: Unpack[GetInsidersScreenGiven]) -> AsyncIterator[InsidersScreenResults[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_insider_search"], **given: Unpack[GetInsidersInsiderSearchGiven]) -> AsyncIterator[InsidersInsiderSearch]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_holdings_by_ticker_ticker"], **given: Unpack[GetInsidersHoldingsByTickerTickerGiven]) -> AsyncIterator[InsidersHoldingsByTickerTickerData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_holdings_by_insider_cik"], **given: Unpack[GetInsidersHoldingsByInsiderCikGiven]) -> AsyncIterator[InsidersHoldingsByTickerTickerData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_holdings_snapshot_snapshot_date"], **given: Unpack[GetInsidersHoldingsSnapshotSnapshotDateGiven]) -> AsyncIterator[InsidersHoldingsByTickerTickerData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_filings_latest"], **given: Unpack[GetInsidersFilingsLatestGiven]) -> AsyncIterator[InsidersFilingsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_filings_by_ticker_ticker"], **given: Unpack[GetInsidersFilingsByTickerTickerGiven]) -> AsyncIterator[InsidersFilingsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_aggregation_by_sector"], **given: Unpack[GetInsidersAggregationBySectorGiven]) -> AsyncIterator[InsidersAggregationBySectorData]: ...

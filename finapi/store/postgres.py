@@ -1,0 +1,551 @@
+"""Accounts in PostgreSQL: the same queries as in SQLite, with what its SQL has no word for made by ``sql/postgres``.
+
+Loaded where ``accounts_url`` names a database, and nowhere else: psycopg comes with ``finapi[postgres]``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import Any, ClassVar, TypeVar
+from uuid import uuid4
+
+import psycopg
+from psycopg.adapt import Dumper, Loader
+from psycopg.pq import TransactionStatus
+from psycopg.types.string import StrDumper
+
+from finapi.core.errors import UsageError
+from finapi.store.db import (
+    NO_VALUES,
+    Database,
+    Failed,
+    Refused,
+    Transaction,
+    Unwritable,
+    Values,
+    empty,
+    migrations,
+    own_sql,
+)
+from finapi.store.tables import ACCOUNTS, REPLACED
+
+log = logging.getLogger("finapi.store")
+
+Result = TypeVar("Result")
+
+CONNECT_SECONDS = 3
+# A node that stands still in a transaction keeps the others from writing for so long.
+IDLE_SECONDS, STATEMENT_SECONDS, LOCK_SECONDS = 10, 60, 5
+HEAR_SECONDS = 1.0  # between looks at whether the connection that hears of changes still stands
+OPTIONS = (
+    f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout={LOCK_SECONDS}s "
+    f"-c idle_in_transaction_session_timeout={IDLE_SECONDS}s -c timezone=UTC -c client_encoding=UTF8"
+)
+
+# Keys of advisory locks: of who writes, and of the node that works.
+WRITES, WORKS = 0x66696E61, 0x66696E62
+CHANNEL = "finapi"
+
+# Whoever reads before it writes has accounts for itself, as in SQLite; what :meth:`share` runs is of single statements
+# that cannot disturb one another, and only keeps the former out.
+ALONE = f"SELECT pg_advisory_xact_lock({WRITES})"
+TOGETHER = f"SELECT pg_advisory_xact_lock_shared({WRITES})"
+
+
+class Away(Unwritable):
+    """The database cannot be reached, or takes too long."""
+
+    shown = "Accounts cannot be reached at the moment."
+
+
+class Row(tuple[Any, ...]):
+    """A row whose values are found by number and by name, as one of ``sqlite3``."""
+
+    names: ClassVar[Mapping[str, int]] = {}
+
+    def __getitem__(self, key: Any) -> Any:
+        return tuple.__getitem__(self, self.names[key] if isinstance(key, str) else key)
+
+    def keys(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.names)
+
+
+@cache
+def _row_of(names: tuple[str, ...]) -> type[Row]:
+    return type("Row", (Row,), {"names": {name: number for number, name in enumerate(names)}})
+
+
+def _rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], Any]:
+    return _row_of(tuple(column.name for column in cursor.description or ()))
+
+
+@cache
+def translated(query: str) -> str:
+    """A query in psycopg's style: ``%(name)s`` and ``%s``, a limit of -1 none."""
+    parts = re.split(r"('[^']*')", re.sub(r"--[^\n]*", "", query).replace("%", "%%"))
+    for number in range(0, len(parts), 2):
+        text = re.sub(r"LIMIT (:[a-z_]\w*)", r"LIMIT nullif(\1, -1)", parts[number])
+        text = re.sub(r"(?<!:):([a-z_]\w*)", r"%(\1)s", text).replace("?", "%s")
+        parts[number] = text.replace("CROSS JOIN", "JOIN")
+    return "".join(parts).strip()
+
+
+class _Truth(Dumper):
+    """True and False are 1 and 0, as the columns of SQLite have them."""
+
+    def dump(self, obj: Any) -> bytes:
+        return b"1" if obj else b"0"
+
+    def quote(self, obj: Any) -> bytes:
+        return self.dump(obj)
+
+
+class _Text(StrDumper):
+    """A text; the character NUL, which PostgreSQL's cannot hold, as the one for what cannot be shown."""
+
+    def dump(self, obj: str) -> bytes:
+        return bytes(super().dump(obj.replace("\0", "\ufffd")) or b"")
+
+
+class _Number(Loader):
+    """What a sum or a division gives: whole, or with a fraction."""
+
+    def load(self, data: Any) -> Any:
+        text = bytes(data)
+        return float(text) if b"." in text else int(text)
+
+
+class _Whether(Loader):
+    """A truth as 1 or 0."""
+
+    def load(self, data: Any) -> Any:
+        return int(bytes(data) == b"t")
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """Errors of PostgreSQL as those of the store."""
+    try:
+        yield
+    except psycopg.IntegrityError as error:
+        raise Refused(str(error)) from error
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        raise Away(" ".join(str(error).split())) from error
+    except psycopg.Error as error:
+        raise Failed(str(error)) from error
+
+
+class PostgresTransaction(Transaction):
+    """A transaction whose statements wait until a result is wanted, and then go out together in one round trip."""
+
+    __slots__ = ("_to", "_waiting", "begun", "ended")
+
+    def __init__(self, connection: Any, queries: dict[str, str], *first: str) -> None:
+        super().__init__(connection, queries)
+        self._to = connection
+        self._waiting = list(first)
+        self.begun = False
+        self.ended = False
+
+    def insert(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
+        """Execute an INSERT; the id that it made."""
+        row = self._send(self._text(query, {**values, **more}) + " RETURNING id").fetchone()
+        return row[0] if row else 0
+
+    def insert_last(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
+        """An INSERT that ends the transaction, in the same round trip; the id that it made."""
+        self.ended = True
+        return self.insert(query, values, **more)
+
+    def many(self, query: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Execute a statement once for each row, with whatever comes next; -1, as nobody knows yet how many rows."""
+        self._waiting += [self._text(query, tuple(row)) for row in rows]
+        return -1
+
+    def end(self, *last: str) -> None:
+        """Send what waits and how it ends; nothing where nothing was asked for."""
+        if self.begun or len(self._waiting) > 2:
+            self._waiting += last[:-1]
+            self._send(last[-1])
+
+    def _execute(self, query: str, values: Values, more: dict[str, Any]) -> Any:
+        return self._send(self._text(query, {**values, **more}))
+
+    def _text(self, query: str, values: Any) -> str:
+        with _said():
+            text: str = psycopg.ClientCursor(self._to).mogrify(translated(self._queries[query]), values)
+            return text
+
+    def _send(self, statement: str) -> Any:
+        self.begun, before, self._waiting = True, self._waiting, []
+        cursor = psycopg.ClientCursor(self._to, row_factory=_rows)
+        with _said():
+            # Without parameters it goes by the protocol that takes several statements in one message.
+            cursor.execute(";\n".join((*before, statement, *(["COMMIT"] if self.ended else []))))
+            for _ in before:
+                cursor.nextset()
+        return cursor
+
+
+class Postgres(Database):
+    """Accounts in a PostgreSQL database, which any number of processes may share.
+
+    ``write`` holds a lock against every other writer of every process, as SQLite's one writer does; what ``share`` runs
+    goes on beside its like. A transaction has a connection of its own; those that nobody uses wait for the next.
+    """
+
+    def __init__(self, url: str, *, schema: str = "") -> None:
+        self._prepare(None)
+        self._url = url
+        self._options = OPTIONS + (f" -c search_path={schema}" if schema else "")
+        self._idle: deque[Any] = deque()
+        self._mark = uuid4().hex
+        self._hears: threading.Thread | None = None
+        self._over = threading.Event()
+        self._elected = threading.Event()
+        self._deposed: Callable[[], None] | None = None
+        try:
+            with _said(), self._lent() as connection:
+                prepare(connection)
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self) -> Any:
+        if self.closed:
+            raise sqlite3.ProgrammingError("the database is closed")
+        with _said():
+            connection = psycopg.connect(
+                self._url, autocommit=True, connect_timeout=CONNECT_SECONDS, options=self._options,
+                tcp_user_timeout=1000 * IDLE_SECONDS, application_name="finapi",
+            )  # fmt: skip
+        connection.adapters.register_dumper(bool, _Truth)
+        connection.adapters.register_dumper(str, _Text)
+        connection.adapters.register_loader("numeric", _Number)
+        connection.adapters.register_loader("bool", _Whether)
+        return connection
+
+    @contextmanager
+    def _lent(self) -> Iterator[Any]:
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connect()
+        try:
+            yield connection
+        except Away:
+            # Those that wait lead where this one led.
+            while self._idle:
+                self._idle.pop().close()
+            raise
+        finally:
+            if self.closed or connection.info.transaction_status != TransactionStatus.IDLE:
+                connection.close()
+            else:
+                self._idle.append(connection)
+
+    @contextmanager
+    def _within(self, *first: str) -> Iterator[PostgresTransaction]:
+        """A transaction on a connection of its own, undone when the block raises."""
+        with self._judged(), self._lent() as connection:
+            tx = PostgresTransaction(connection, self._queries, *first)
+            try:
+                yield tx
+            except BaseException:
+                if connection.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+                    with suppress(psycopg.Error):
+                        connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _judged(self) -> Iterator[None]:
+        try:
+            yield
+        except Away as error:
+            self._say("accounts cannot be reached: %s", error)
+            self.trouble = str(error)
+            raise
+        if self.trouble is not None:
+            log.info("accounts can be reached again")
+            self.trouble = None
+
+    @contextmanager
+    def _transaction(self, *, shared: bool) -> Iterator[Transaction]:
+        if getattr(self._local, "writes", False):
+            raise RuntimeError("a write transaction inside another")
+        self._local.writes = True
+        try:
+            with self._within("BEGIN", TOGETHER if shared else ALONE) as tx:
+                try:
+                    yield tx
+                    if not tx.ended:
+                        tx.end(*self._told(tx, shared), "COMMIT")
+                except BaseException:
+                    for put_back in reversed(tx.undo):
+                        put_back()
+                    raise
+        finally:
+            self._local.writes = False
+        self.written += not shared
+        self._tell(tx)
+
+    def _told(self, tx: Transaction, shared: bool) -> Sequence[str]:
+        """What the other processes are told of a transaction: that there was one, and its topics."""
+        words = " ".join((self._mark, *sorted(tx.topics)))
+        return () if shared and not tx.topics else (f"NOTIFY {CHANNEL}, '{words}'",)
+
+    def share(self, work: Callable[[Transaction], Result], *, alone: bool = False) -> Result:
+        """What ``work`` gives, in a transaction beside others of this kind; ``alone``: beside none.
+
+        Nobody waits here for a commit of others: PostgreSQL puts them together.
+        """
+        with self._transaction(shared=True) as tx:
+            if alone:
+                tx._waiting[1] = ALONE  # type: ignore[attr-defined]
+            return work(tx)
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """A read transaction: everything read in the block is of one moment. One inside another is refused."""
+        if getattr(self._local, "reads", False):
+            raise RuntimeError("a read transaction inside another")
+        self._local.reads = True
+        try:
+            with self._within("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as tx:
+                yield tx
+                tx.end("COMMIT")
+        finally:
+            self._local.reads = False
+
+    @contextmanager
+    def glance(self) -> Iterator[Transaction]:
+        """For one query that answers everything: what :meth:`read` gives, without a transaction around it."""
+        with self._within() as tx:
+            yield tx
+
+    def listen(self, topic: str, listener: Callable[[], None]) -> None:
+        """Call ``listener`` after every commit that announced ``topic``, of this process or another."""
+        super().listen(topic, listener)
+        self._begin_to_hear()
+
+    def elect(self, seconds: float, deposed: Callable[[], None]) -> bool:
+        """Whether this process is the one that works, within so many seconds: it holds a lock while it hears."""
+        self._deposed = deposed
+        self._begin_to_hear()
+        return self._elected.wait(seconds)
+
+    def _begin_to_hear(self) -> None:
+        with self._opening:
+            if self._hears is None:
+                self._hears = threading.Thread(target=self._hear, name="finapi-accounts", daemon=True)
+                self._hears.start()
+
+    def _hear(self) -> None:
+        """Hear what other processes commit; while that cannot be heard, it may be anything each second."""
+        while not self._over.is_set():
+            with suppress(Away, psycopg.Error, sqlite3.ProgrammingError):
+                self._hear_on(self._connect())
+            if self.trouble is None:
+                self._changed(self._listeners)
+            self._over.wait(HEAR_SECONDS)
+
+    def _hear_on(self, connection: Any) -> None:
+        works = False
+        with connection:
+            connection.execute(f"LISTEN {CHANNEL}")
+            # What was said before.
+            self._changed(self._listeners)
+            while not self._over.is_set():
+                if self._deposed is not None and not works:
+                    works = bool(connection.execute(f"SELECT pg_try_advisory_lock({WORKS})").fetchone()[0])
+                    if works:
+                        self._elected.set()
+                    elif self._elected.is_set():
+                        log.error("another process works in the place of this one")
+                        self._deposed()
+                        return
+                connection.execute("SELECT 1")
+                for notice in connection.notifies(timeout=HEAR_SECONDS):
+                    mark, *topics = notice.payload.split()
+                    if mark != self._mark:
+                        self._changed(topics)
+                    if self._over.is_set():
+                        return
+
+    def _changed(self, topics: Iterable[str]) -> None:
+        self.written += 1
+        for topic in list(topics):
+            for listener in self._listeners.get(topic, ()):
+                listener()
+
+    def take(self, file: Database) -> dict[str, int]:
+        """Hold what a file holds of accounts, row by row; how many of each table. UsageError: nothing has changed."""
+        with self._moving() as (connection, moved_to), file.read() as tx:
+            source = tx._connection
+            held = {table: digest(source.execute(f"SELECT * FROM {table}")) for table in ACCOUNTS}  # nosec B608
+            there = self._digests(connection)
+            if moved_to is None and any(there[table][0] for table in ("users", "invites")) and there != held:
+                raise UsageError("other accounts are there already")
+            connection.execute(f"TRUNCATE {', '.join(ACCOUNTS)} RESTART IDENTITY")
+            copy_rows(source, connection)
+            if self._digests(connection) != held:
+                raise UsageError("what arrived is not what was sent; nothing has changed")
+            connection.execute("UPDATE schema_version SET moved_to = NULL")
+        return {table: count for table, (count, _) in held.items()}
+
+    def give(self, file: Database) -> dict[str, int]:
+        """Put the rows of accounts into a file in the place of those that it holds; how many of each table."""
+        with self._moving() as (connection, _), file.write() as tx:
+            target, held = tx._connection, self._digests(connection)
+            target.execute("PRAGMA defer_foreign_keys=ON")
+            for table in ACCOUNTS:
+                # The audit log is not changed: what it has stays, and is in what comes.
+                if table != "audit":
+                    target.execute(f"DELETE FROM {table}")  # nosec B608
+            for table in ACCOUNTS:
+                if table in REPLACED:
+                    target.execute(f"DELETE FROM {table}")  # nosec B608
+                with connection.cursor(f"all_{table}") as rows:
+                    rows.execute(f"SELECT * FROM {table}")  # nosec B608
+                    marks = ", ".join("?" * len(rows.description))
+                    target.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", rows)  # nosec B608
+            for (table,) in target.execute("SELECT name FROM sqlite_sequence").fetchall():
+                if table in ACCOUNTS:
+                    last = connection.execute(f"SELECT last_value FROM {table}_id_seq").fetchone()[0]  # nosec B608
+                    target.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (last, table))
+            arrived = {table: digest(target.execute(f"SELECT * FROM {table}")) for table in ACCOUNTS}  # nosec B608
+            if arrived != held:
+                raise UsageError("what arrived is not what was sent; nothing has changed")
+        return {table: count for table, (count, _) in held.items()}
+
+    def leave(self, place: str) -> None:
+        """Note that accounts are elsewhere now: nobody opens these any more."""
+        with self._lent() as connection, _said():
+            connection.execute("UPDATE schema_version SET moved_to = %s", (place,))
+
+    @property
+    def moved_to(self) -> str | None:
+        """Where accounts were moved to from here."""
+        with self._lent() as connection, _said():
+            place: str | None = connection.execute("SELECT moved_to FROM schema_version").fetchone()[0]
+            return place
+
+    @contextmanager
+    def _moving(self) -> Iterator[tuple[Any, str | None]]:
+        """A connection with a transaction beside which nobody writes, however long it takes, and ``moved_to``."""
+        with self._lent() as connection, _said(), connection.transaction():
+            for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
+                connection.execute(f"SET LOCAL {limit} = 0")
+            connection.execute(ALONE)
+            yield connection, connection.execute("SELECT moved_to FROM schema_version").fetchone()[0]
+
+    def _digests(self, connection: Any) -> dict[str, tuple[int, int]]:
+        found = {}
+        for table in ACCOUNTS:
+            with connection.cursor(f"digest_{table}") as rows:
+                rows.execute(f"SELECT * FROM {table}")  # nosec B608
+                found[table] = digest(rows)
+        return found
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of the database; PostgreSQL's own of them are no concern of finapi's."""
+        with self._lent() as connection, _said():
+            return {"pages": connection.execute("SELECT pg_database_size(current_database())").fetchone()[0]}
+
+    def integrity(self) -> list[str]:
+        """Nothing: PostgreSQL looks after its pages and its references itself."""
+        return []
+
+    def close(self) -> None:
+        """Close every connection that waits; one in use is closed by who uses it."""
+        self.closed = True
+        self._over.set()
+        while self._idle:
+            self._idle.pop().close()
+        if self._hears is not None:
+            self._hears.join(2 * HEAR_SECONDS)
+
+
+def prepare(connection: Any) -> None:
+    """Make the schema of accounts where there is none, and bring an earlier one up to date."""
+    scripts = migrations()
+    with connection.transaction():
+        connection.execute(ALONE)
+        if connection.execute("SELECT to_regclass('schema_version')").fetchone()[0] is None:
+            for statement in (*own_sql("first"), *schema(), *own_sql("last")):
+                connection.execute(statement)
+            connection.execute("INSERT INTO schema_version (number) VALUES (%s)", (len(scripts),))
+            copy_rows(empty(), connection)
+            return
+        version = connection.execute("SELECT number FROM schema_version").fetchone()[0]
+        if version > len(scripts):
+            raise UsageError(
+                f"accounts are of schema version {version}, this finapi knows {len(scripts)}: use a newer one"
+            )
+        for number in range(version + 1, len(scripts) + 1):
+            for statement in own_sql(f"{number:04}"):
+                connection.execute(statement)
+        connection.execute("UPDATE schema_version SET number = %s", (len(scripts),))
+
+
+def schema() -> list[str]:
+    """The tables of accounts and their indexes as SQLite has them, in PostgreSQL's words."""
+    made = {row["name"]: row for row in empty().execute("SELECT * FROM sqlite_schema WHERE sql IS NOT NULL")}
+    indexes = [row for row in made.values() if row["type"] == "index" and row["tbl_name"] in ACCOUNTS]
+    return [_in_postgres(row["sql"]) for row in (*(made[table] for table in ACCOUNTS), *indexes)]
+
+
+_WORDS = (
+    (r"--[^\n]*|\"", ""),
+    (r"\bINTEGER PRIMARY KEY( AUTOINCREMENT)?", "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"),
+    (r"\bINTEGER\b", "BIGINT"),
+    (r"\bBLOB\b", "BYTEA"),
+    # Compared by bytes, as in SQLite.
+    (r"\bTEXT\b", 'TEXT COLLATE "C"'),
+    (r"\) STRICT(, WITHOUT ROWID)?$", ")"),
+    (r", failures = 0,", ", (failures = 0),"),
+    (r"= 'filing_hit', 0\)", "= 'filing_hit', false)"),
+)
+
+
+def _in_postgres(statement: str) -> str:
+    for pattern, word in _WORDS:
+        statement = re.sub(pattern, word, statement)
+    return statement
+
+
+def copy_rows(source: sqlite3.Connection, target: Any) -> None:
+    """Copy what SQLite holds of accounts into tables that hold nothing else, and let new numbers follow on."""
+    highest = dict(source.execute("SELECT name, seq FROM sqlite_sequence").fetchall())
+    for table in ACCOUNTS:
+        rows = source.execute(f"SELECT * FROM {table}")  # nosec B608
+        columns = [column[0] for column in rows.description]
+        # What the schema begins with, and what a trigger has counted of a row that was copied before.
+        if table in REPLACED:
+            target.execute(f"DELETE FROM {table}")  # nosec B608
+        with target.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(tuple(row))
+        if "id" in columns:
+            last = f"nullif(greatest((SELECT max(id) FROM {table}), {highest.get(table, 0)}), 0)"  # nosec B608
+            place = f"pg_get_serial_sequence('{table}', 'id')"
+            target.execute(f"SELECT setval({place}, coalesce({last}, 1), {last} IS NOT NULL)")  # nosec B608
+
+
+def digest(rows: Iterable[Sequence[Any]]) -> tuple[int, int]:
+    """How many rows there are, and a number that they have whatever their order."""
+    count = total = 0
+    for row in rows:
+        count += 1
+        text = repr(tuple(row)).encode("utf-8", "surrogatepass")
+        total += int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "big")
+    return count, total % 2**128

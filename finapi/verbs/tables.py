@@ -1,0 +1,110 @@
+"""Answers on a terminal: tables with aligned figures and their units, and charts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from finapi.verbs.verb import one_line
+
+WIDTH = 60  # characters of a cell that are shown
+BAR = 40  # characters of the longest bar
+MOST_MONTHS = 36  # of a chart; more are told as years
+
+Rows = Iterable[Mapping[str, Any]]
+
+
+def table(rows: Rows, *, coloured: bool) -> Iterator[str]:
+    """Rows with aligned columns: figures by their points, a dash where nothing is known."""
+    rows = list(rows)
+    if not rows:
+        yield "no rows"
+        return
+    columns = [_column(name, [row[name] for row in rows], coloured=coloured) for name in rows[0]]
+    for cells in zip(*columns, strict=True):
+        yield "  ".join(cells).rstrip()
+
+
+def _column(name: str, values: Sequence[Any], *, coloured: bool) -> list[str]:
+    """The cells of a column of the same width, its head first."""
+    name, cells = one_line(name), [cell(value) for value in values]
+    # By figure: how much of it stands behind the point, the point with it.
+    behind = {n: len(cells[n]) - len(cells[n].partition(".")[0]) for n, value in enumerate(values) if is_figure(value)}
+    for place, length in behind.items():
+        cells[place] += " " * (max(behind.values()) - length)
+    width = max(map(len, [name, *cells]))
+    head, *cells = [one.rjust(width) if behind else one.ljust(width) for one in [name, *cells]]
+    if coloured:
+        head = f"\x1b[1m{head}\x1b[0m"
+        for place in (place for place in behind if values[place] < 0):
+            cells[place] = f"\x1b[31m{cells[place]}\x1b[0m"
+    return [head, *cells]
+
+
+def chart(title: str, rows: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    """A bar a row; below nothing it is drawn in another sign."""
+    rows = [(one_line(name)[:WIDTH], value) for name, value in rows]
+    most = max((abs(value) for _, value in rows if is_figure(value)), default=0) or 1
+    wide = max((len(name) for name, _ in rows), default=0)
+    yield from ("", one_line(title))
+    for name, value in rows:
+        bar = ("-" if value < 0 else "#") * round(abs(value) / most * BAR) if is_figure(value) else ""
+        yield f"{name.ljust(wide)}  {bar.ljust(BAR)}  {cell(value)}"
+
+
+def is_figure(value: Any) -> bool:
+    """Whether a value is a number."""
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+
+
+def cell(value: Any) -> str:
+    """A value as it is shown."""
+    if value is None:
+        return "-"
+    if is_figure(value):
+        return f"{value:,}"
+    return one_line(str(value))[:WIDTH]
+
+
+# ---- answers
+
+
+def statement(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The lines of a statement, as the filer showed their signs."""
+    heads = [f"{one['start_date'] or ''}/{one['end_date']}".lstrip("/") for one in told["columns"]]
+    for row in told["rows"]:
+        values: list[Any] = [
+            None if one is None else -Decimal(one) if row["negated"] else Decimal(one) for one in row["values"]
+        ]
+        # A heading has no figures.
+        cells = dict(zip(heads, values or [""] * len(heads), strict=True))
+        yield {"": "  " * row["depth"] + row["label"], "unit": row["unit"] or "", **cells}
+
+
+def series(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """A series with a line a metric and a column a period, newest first."""
+    heads = [f"{row['fiscal_year']} {row['fiscal_period']}" for row in rows]
+    if rows:
+        yield {"metric": "period_end", "unit": "", **dict(zip(heads, (row["period_end"] for row in rows), strict=True))}
+    told = [metrics(row) for row in rows]
+    for name in told[0] if told else ():
+        values = (one[name] for one in told)
+        yield {"metric": name, "unit": rows[0]["metrics"][name]["unit"], **dict(zip(heads, values, strict=True))}
+
+
+def metrics(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of a row, or why there is none."""
+    told = {
+        name: one if isinstance(one, dict) else {"value": one, **row.get("holes", {}).get(name, {})}
+        for name, one in row.get("metrics", {}).items()
+    }
+    return {name: one.get("reason_code") if one["value"] is None else one["value"] for name, one in told.items()}
+
+
+def by_month(days: Iterable[str | None]) -> list[tuple[str, int]]:
+    """How many of the days there are in each month, or in each year of many, oldest first."""
+    found = sorted(day for day in days if day)
+    months = Counter(day[:7] for day in found)
+    return sorted((months if len(months) <= MOST_MONTHS else Counter(day[:4] for day in found)).items())

@@ -1,0 +1,254 @@
+"""What finapi's work costs beside the least that the same bytes could cost, in one table.
+
+    python -m tests.bench [--rounds 3] [--only WORDS] [--last FILE] [--edgar DIRECTORY]
+
+Each row is CPU time beside that of something else in the same round, row after row and round after round, which means
+the same on a slow machine: a parse of the same bytes by ``json.loads`` or ``xml.etree``, the splitting of the same
+lines, a bare waitress, the threading server of ``websockets``, the same list over a fifth of the rows; where nothing
+is alike, ``json.loads`` of Apple's companyfacts (3.7 MB, the "unit"). Medians go into ``--last`` as JSON, and what
+moved by more than 8 % since is marked. ``tests.bench.metered`` has the rows of billed calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from finapi import app as apps
+from finapi.accounts import users
+from finapi.app import App
+from finapi.core.cache import Cache
+from finapi.core.config import Config
+from finapi.market.documents.identify import Given
+from finapi.market.filings import lists
+from finapi.market.intake import ingest
+from finapi.web.financials import screen
+from tests import thirteenf
+from tests.bench import backfill, feeds, webhooks
+from tests.bench.filings import rows as index_rows
+from tests.bench.metered import MOVED, ROOT
+from tests.client import Client
+
+LAST = Path(__file__).with_name("rows.json")
+REPORT = "xbrl/aapl-10q-20250329_0000320193-25-000057"
+FEW, MANY = 10_000, 50_000  # lines of an index before and after a list has grown
+POSITIONS = 10_000  # of a 13F
+# A pair of seconds: of the work, and of what it is compared with.
+Pair = tuple[float, float]
+BARE = (
+    "import waitress.server as s; s.create_server(lambda e, r: [], listen='127.0.0.1:0'); print('ready', flush=True); "
+    "input()"
+)
+
+
+def spent(act: Callable[[], object]) -> float:
+    """Seconds of CPU of this process."""
+    began = time.process_time()
+    act()
+    return time.process_time() - began
+
+
+def started(command: Sequence[str]) -> float:
+    """Seconds of CPU of a process up to its first line, its bytecode at hand."""
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    options: Any = {"cwd": ROOT, "env": environ, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with subprocess.Popen([sys.executable, *command], **options) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.kill()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+class Bench:
+    """One store on disk, and what every row asks of it."""
+
+    def __init__(self, place: Path, edgar: Path) -> None:
+        self.place, self.edgar, self.number = place, edgar, count(1)
+        self.apple = (edgar / "companyfacts/CIK0000320193.json").read_bytes()
+        many = 10**9
+        config = Config(data_dir=self.folder("data"), xbrl_per_minute=many, xbrl_burst=many, app_per_minute=many,
+                        app_per_hour=many, pages_per_minute=many, pro_tokens=many, answer_bytes=0,
+                        webhook_allow=("127.0.0.0/8",))  # fmt: skip
+        self.app = apps.on_disk(config)
+        self.user = users.create(self.app, "bench@example.com", "pro", self.app.clock.now())
+        for folder in ("companyfacts", "companyfacts_trimmed", "thirteenf", "ownership"):
+            self.take([edgar / folder])
+        for document in backfill.companyfacts(edgar, 40):
+            self.take([self._file("CIK{}.json", document)])
+        screen.keep_latest(self.app)
+        lists.put_index(self.app, index_rows(0, FEW))
+        self.few = {path: self.asked(path) for path in GROWING}
+        lists.put_index(self.app, index_rows(FEW, MANY - FEW))
+
+    def folder(self, name: str) -> Path:
+        """An empty directory."""
+        (self.place / name).mkdir(mode=0o700)
+        return self.place / name
+
+    def _file(self, name: str, data: bytes) -> Path:
+        file = self.place / name.format(f"{next(self.number):010}")
+        file.write_bytes(data)
+        return file
+
+    def take(self, files: Sequence[Path], app: App | None = None) -> None:
+        """Ingest files, whole or not at all."""
+        counts = ingest.run(app or self.app, files, Given(filed_at="2025-11-14"), lambda outcome: None)
+        assert counts["ingested"], (files, counts)
+
+    def unit(self) -> float:
+        """What the rows without anything alike are counted in."""
+        return spent(lambda: json.loads(self.apple))
+
+    def asked(self, path: str) -> float:
+        """A call over a store that nothing is kept of in memory; the median of several."""
+        times = []
+        for _ in range(5):
+            fresh = replace(self.app, books=Cache(apps.BOOK_BYTES, len), screened=Cache(apps.SCREENED_BYTES, len))
+            client = Client(fresh, self.user.api_key)
+            client.get("/api/v1/policy")
+            headers = {"Accept": "application/json" if path.startswith("/api") else "text/html"}
+            times.append(spent(partial(self._answered, client, path, headers)))
+        return statistics.median(times)
+
+    def _answered(self, client: Client, path: str, headers: dict[str, str]) -> None:
+        if path == MCP:
+            tool = {"name": "find_company", "arguments": {"q": "apple"}}
+            answer = client.post(MCP, {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": tool})
+        else:
+            answer = client.get(path, headers=headers)
+        assert answer.status == 200, (path, answer.body[:300])
+        assert b'"error"' not in answer.body, (path, answer.body[:300])
+
+    # ---- rows
+
+    def read(self, document: str) -> Pair:
+        """A document with the numbers of a company that is new, ingested and parsed."""
+        data = backfill.of_company((self.edgar / document).read_text(), next(self.number) + 5_000)
+        file = self._file("CIK{}.json", data)
+        return spent(lambda: self.take([file])), spent(lambda: json.loads(data))
+
+    def report(self) -> Pair:
+        """An XBRL filing with its linkbases, into a store of its own."""
+        files = [one for one in sorted((self.edgar / REPORT).glob("aapl-2*")) if one.suffix in (".xml", ".xsd")]
+        app = apps.on_disk(Config(data_dir=self.folder(f"report{next(self.number)}")))
+        work = spent(lambda: self.take(files, app))
+        app.db.close()
+        return work, spent(lambda: [ElementTree.fromstring(one.read_bytes()) for one in files])
+
+    def holdings(self) -> Pair:
+        """A 13F of ten thousand positions."""
+        cik = f"{next(self.number) + 7_000_000:010}"
+        rows = [thirteenf.row(f"{n:08}0", 1_000 + n, 10 + n, nameOfIssuer=f"CO {n}") for n in range(POSITIONS)]
+        folder = self.folder(cik)
+        (folder / "primary_doc.xml").write_bytes(thirteenf.cover(cik=cik, entries=POSITIONS))
+        table = folder / "infotable.xml"
+        table.write_bytes(thirteenf.table(*rows))
+        return spent(lambda: self.take([folder])), spent(lambda: ElementTree.fromstring(table.read_bytes()))
+
+    def quarter(self) -> Pair:
+        """A quarterly data set, into a store of its own."""
+        app = apps.on_disk(Config(data_dir=self.folder(f"quarter{next(self.number)}")))
+        file = self.edgar / "fsds/2009q3.zip"
+        pair = spent(lambda: self.take([file], app)), spent(lambda: backfill._split(file))
+        app.db.close()
+        return pair
+
+    def delivered(self) -> Pair:
+        """Three hundred webhooks, with their receivers."""
+        place = self.folder(f"webhooks{next(self.number)}")
+        app = apps.on_disk(replace(self.app.config, data_dir=place))
+        work = spent(lambda: webhooks.throughput(app, 300))
+        app.db.close()
+        return work / 300, self.unit()
+
+
+MCP = "/api/mcp"
+GROWING = ("/api/v1/sec/filings?limit=20", "/api/v1/sec/filings?form_type=10-K&limit=20", "/api/v1/stats")
+ASKED = {
+    "first series": "/api/v1/xbrl/timeseries?ticker=320193&metrics=revenue,net_income",
+    "first series, all": "/api/v1/xbrl/timeseries?ticker=320193",
+    "cold screen": "/api/v1/xbrl/screen?roe_gt=0.1&limit=20",
+    "13F funds": "/api/v1/form-13f/funds?limit=20",
+    "insiders": "/api/v1/insiders/transactions/by-insider/1780525?from_date=2000-01-01",
+    "facts of a concept": "/api/v1/facts/by-concept?concept=Assets&limit=20",
+    "front page": "/",
+    "page of the changelog": "/changelog",
+    "MCP: find a company": MCP,
+}
+
+
+def rows_of(bench: Bench) -> dict[str, Callable[[], Pair]]:
+    """Every row by its name."""
+
+    def to_ready(verb: str) -> Pair:
+        data = ["--data-dir", str(bench.folder(f"start{next(bench.number)}"))] if verb == "serve" else []
+        ready = ["run.py", verb, "--ready", "json", "--port", "0", *data]
+        return min(started(ready), started(ready)), started(["-c", BARE])  # the first may write bytecode
+
+    def ask(path: str) -> Pair:
+        return bench.asked(path), bench.unit()
+
+    def grown(path: str) -> Pair:
+        return bench.asked(path), bench.few[path]
+
+    return {
+        "start: serve": partial(to_ready, "serve"),
+        "start: demo": partial(to_ready, "demo"),
+        "ingest: companyfacts": partial(bench.read, "companyfacts/CIK0001835632.json"),
+        "ingest: submissions": partial(bench.read, "submissions/CIK0000320193.json"),
+        "ingest: XBRL": bench.report,
+        "ingest: 13F": bench.holdings,
+        "ingest: data set": bench.quarter,
+        **{f"ask: {name}": partial(ask, path) for name, path in ASKED.items()},
+        **{f"grown: {path[8:]}": partial(grown, path) for path in GROWING},
+        "webhook": bench.delivered,
+        "feed message": lambda: (feeds.sending("finapi", 50, 100), feeds.sending("websockets.sync", 50, 100)),
+    }
+
+
+def main() -> None:
+    """Measure every row in turn, print the table and keep it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", help="rows whose names hold one of these words, with commas")
+    parser.add_argument("--last", type=Path, default=LAST)
+    parser.add_argument("--edgar", type=Path, default=backfill.EDGAR)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="finapi-bench-") as place:
+        bench = Bench(Path(place), given.edgar)
+        rows = {name: row for name, row in rows_of(bench).items() if any(map(name.__contains__, given.only.split(",")))}
+        found: dict[str, list[Pair]] = {name: [] for name in rows}
+        for _ in range(given.rounds):
+            for name, row in rows.items():
+                found[name].append(row())
+        bench.app.db.close()
+    last = json.loads(given.last.read_text()) if given.last.exists() else {}
+    print(f"{'':42} {'CPU ms':>9} {'of':>9} {'ratio':>8}")
+    for name, pairs in found.items():
+        ratio = round(statistics.median(work / least for work, least in pairs), 4)
+        work, least = (round(1000 * statistics.median(pair[at] for pair in pairs), 3) for at in range(2))
+        before = last.get(name, {}).get("ratio")
+        mark = f"  {ratio / before - 1:+.0%} since {before}" if before and abs(ratio / before - 1) > MOVED else ""
+        print(f"{name:42} {work:9.2f} {least:9.2f} {ratio:8.3f}{mark}")
+        last[name] = {"work_ms": work, "least_ms": least, "ratio": ratio}
+    given.last.write_text(json.dumps(last, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""The tests with accounts in PostgreSQL: ``python -m pytest -p tests.on_postgres PATHS``.
+
+Every database in memory gets accounts in PostgreSQL beside it. What a test asks of one store and the other holds is
+asked of the other: tests were written for one file.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import psycopg
+import pytest
+
+from finapi.store import db, postgres
+from finapi.store.tables import ACCOUNTS
+from tests import postgres_cluster
+
+_FREE: list[str] = []
+_SCHEMAS: list[str] = []
+_CLUSTER: list[Any] = []
+
+
+def _cluster() -> postgres_cluster.Cluster:
+    if not _CLUSTER:
+        context = postgres_cluster.running()
+        _CLUSTER.extend((context.__enter__(), context))
+    return _CLUSTER[0]  # type: ignore[no-any-return]
+
+
+def pytest_unconfigure() -> None:
+    """Stop the cluster of this process."""
+    if _CLUSTER:
+        _CLUSTER[1].__exit__(None, None, None)
+        _CLUSTER.clear()
+
+
+def emptied(url: str, schema: str) -> None:
+    """Make a schema what it was when it was new."""
+    # Without triggers and references, which have their say about single rows.
+    words = [f"SET search_path = {schema}", "BEGIN", "SET LOCAL session_replication_role = replica"]
+    words += [f"DELETE FROM {table}" for table in ACCOUNTS]
+    with psycopg.connect(url, autocommit=True, cursor_factory=psycopg.ClientCursor) as connection:
+        for table in ACCOUNTS:
+            rows = db.empty().execute(f"SELECT * FROM {table}")
+            columns = [column[0] for column in rows.description]
+            marks = ", ".join(["%s"] * len(columns))
+            words += [connection.cursor().mogrify(f"INSERT INTO {table} VALUES ({marks})", tuple(row)) for row in rows]
+            if "id" in columns:
+                words.append(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), 1, false)")
+        connection.execute("; ".join((*words, "COMMIT")))
+
+
+def opened() -> postgres.Postgres:
+    """Accounts in a schema that nobody else uses now, with nothing in it."""
+    url = _cluster().url()
+    if _FREE:
+        schema = _FREE.pop()
+        emptied(url, schema)
+    else:
+        schema = f"t{len(_SCHEMAS)}"
+        _SCHEMAS.append(schema)
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {schema}")
+    store = postgres.Postgres(url, schema=schema)
+    close = store.close
+
+    def closed() -> None:
+        if not store.closed:
+            close()
+            _FREE.append(schema)
+
+    store.close = closed  # type: ignore[method-assign]
+    return store
+
+
+class Done:
+    """What became of a statement that answers no rows."""
+
+    def __init__(self, cursor: Any) -> None:
+        self.rowcount = cursor.rowcount
+
+    def fetchall(self) -> list[Any]:
+        """No rows."""
+        return []
+
+    def fetchone(self) -> None:
+        """No row."""
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+
+class Bridge:
+    """A connection to the file that sends what names a table of accounts to PostgreSQL."""
+
+    def __init__(self, connection: Any, home: db.Database) -> None:
+        self._connection, self.home = connection, home
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def is_elsewhere(self, query: str) -> bool:
+        """Whether a statement names a table of accounts, which are in PostgreSQL."""
+        return isinstance(self.home.accounts, postgres.Postgres) and _NAMES.search(query) is not None
+
+    def execute(self, query: str, values: Any = ()) -> Any:
+        """Run a statement where its tables are."""
+        if not self.is_elsewhere(query):
+            return self._connection.execute(query, values)
+        if "strftime" in query or "printf" in query or "sqlite_" in query:
+            pytest.skip("of the file itself")
+        with self.home.accounts._within() as tx:  # type: ignore[attr-defined]
+            cursor = tx._send(psycopg.ClientCursor(tx._to).mogrify(postgres.translated(query), values))
+            return cursor if cursor.description else Done(cursor)
+
+    def executemany(self, query: str, rows: Any) -> Any:
+        """Run a statement for each row where its tables are."""
+        if not self.is_elsewhere(query):
+            return self._connection.executemany(query, rows)
+        for row in rows:
+            last = self.execute(query, row)
+        return last
+
+
+_NAMES = re.compile(rf"\b(FROM|INTO|UPDATE|JOIN)\s+({'|'.join(ACCOUNTS)})\b")
+
+
+class Bridged(db.Transaction):
+    """A transaction on a :class:`Bridge`."""
+
+    __slots__ = ()
+
+    def insert(self, query: str, values: Any = db.NO_VALUES, /, **more: Any) -> int:
+        """What it is, in the store that has the table."""
+        bridge: Any = self._connection
+        if not bridge.is_elsewhere(self._queries[query]):
+            return super().insert(query, values, **more)
+        with bridge.home.accounts._within() as tx:
+            return int(tx.insert(query, values, **more))
+
+    insert_last = insert
+
+
+_made, _plain = db.Database.__init__, db.Transaction
+
+
+def _with_accounts(self: db.Database, path: Any, **how: Any) -> None:
+    _made(self, path, **how)
+    if path is None:
+        self.accounts = store = opened()
+        store._listeners = self._listeners
+        self._writer = Bridge(self._writer, self)  # type: ignore[assignment]
+
+
+def _chosen(connection: Any, queries: dict[str, str]) -> db.Transaction:
+    return (Bridged if isinstance(connection, Bridge) else _plain)(connection, queries)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give every database in memory its accounts."""
+    # Of a database that a test leaves to the collector, as one in memory may be.
+    config.addinivalue_line("filterwarnings", "ignore::pytest.PytestUnraisableExceptionWarning")
+    db.Database.__init__ = _with_accounts  # type: ignore[method-assign]
+    db.Transaction = _chosen  # type: ignore[misc, assignment]
+
+
+# Tests of the file itself, and why.
+OF_THE_FILE: dict[str, str] = {
+    "tests/test_billing.py::test_a_refund_that_cannot_be_written_is_tried_again_and_the_error_stays": "patches SQLite",
+    "tests/test_billing.py::test_a_debit_is_refunded_once_whoever_refunds_it_first": "open debits by age",
+    "tests/test_billing.py::test_a_debit_that_was_refunded_is_not_kept_afterwards": "open debits by age",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests of the file itself, by name."""
+    for item in items:
+        why = next((why for place, why in OF_THE_FILE.items() if item.nodeid.startswith(place)), None)
+        if why:
+            item.add_marker(pytest.mark.skip(reason=why))

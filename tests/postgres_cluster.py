@@ -1,0 +1,77 @@
+"""A PostgreSQL of the tests' own: a cluster in a temporary directory, reached over a Unix socket."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+# What Debian calls the directory of one version's programs.
+_PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda place: float(place.parent.name))
+SETTINGS = "-c listen_addresses='' -c fsync=off -c full_page_writes=off -c max_connections=300"
+
+
+@cache
+def programs() -> Path | None:
+    """The directory of ``initdb`` and ``pg_ctl``; None where PostgreSQL is not installed."""
+    found = shutil.which("initdb")
+    return Path(found).parent if found and not _PLACES else next(iter(reversed(_PLACES)), None)
+
+
+class Cluster:
+    """A cluster that runs; ``url(database)`` is where one of its databases is reached."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def url(self, database: str = "postgres") -> str:
+        """Where a database of it is reached."""
+        return f"postgresql:///{database}?host={self.directory}&user=postgres"
+
+    def ctl(self, *words: str) -> None:
+        """Run ``pg_ctl`` as the user who may."""
+        place = programs()
+        assert place is not None
+        log = self.directory / "log"
+        run(str(place / "pg_ctl"), "-D", str(self.directory / "data"), "-l", str(log), "-w", *words)
+
+    def start(self) -> None:
+        """Start it, again too."""
+        self.ctl("-o", f"{SETTINGS} -c unix_socket_directories={self.directory}", "start")
+
+    def stop(self) -> None:
+        """Stop it at once."""
+        self.ctl("-m", "immediate", "stop")
+
+
+def run(*words: str) -> None:
+    """Run a program as user postgres, who alone may serve a cluster, where root asks for it."""
+    as_user = ("setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups") if os.geteuid() == 0 else ()
+    subprocess.run([*as_user, *words], check=True, cwd="/", stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+
+
+@contextmanager
+def running() -> Iterator[Cluster]:
+    """A new cluster until the block ends."""
+    place = programs()
+    assert place is not None
+    # Not below pytest's own directory, which another user may not enter.
+    directory = Path(tempfile.mkdtemp(prefix="finapi-pg-", dir="/tmp"))
+    cluster = Cluster(directory)
+    try:
+        if os.geteuid() == 0:
+            shutil.chown(directory, "postgres", "postgres")
+        run(str(place / "initdb"), "-D", str(directory / "data"), "-A", "trust", "-U", "postgres", "-E", "UTF8",
+            "--locale=C", "-N")  # fmt: skip
+        cluster.start()
+        try:
+            yield cluster
+        finally:
+            cluster.stop()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,86 @@
+"""The two stores: which tables are of accounts, which store each query is of, and a watch over transactions.
+
+``python -m pytest -p tests.stores PATHS`` fails where finapi runs a query of the other store than the one on which it
+opened the transaction.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sqlite3
+import sys
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any, ClassVar
+
+import pytest
+
+from finapi.store import db
+from finapi.store.tables import ACCOUNTS
+
+READ, INSERT, UPDATE, DELETE = 20, 18, 23, 9
+
+_PACKAGE = Path(__file__).parents[1] / "finapi"
+
+
+@cache
+def stores_of_queries() -> dict[str, set[str]]:
+    """The stores whose tables a query names, views and triggers followed: "accounts", "market"."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    db.migrate(connection)
+    tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    found: dict[str, set[str]] = {name: set() for name in db.named_queries()}
+    for name, query in db.named_queries().items():
+
+        def note(action: int, table: str | None, *_: object, name: str = name) -> int:
+            if action in (READ, INSERT, UPDATE, DELETE) and table in tables:
+                found[name].add("accounts" if table in ACCOUNTS else "market")
+            return sqlite3.SQLITE_OK
+
+        connection.set_authorizer(note)
+        values: Any = [None] * query.count("?") if "?" in query else defaultdict(lambda: None)
+        connection.execute(f"EXPLAIN {query}", values).fetchall()
+        connection.set_authorizer(None)
+    connection.close()
+    return found
+
+
+class Watched(db.Transaction):
+    """A transaction that notes every query of the other store than finapi opened it on."""
+
+    crossings: ClassVar[list[str]] = []
+
+    __slots__ = ("_place", "_store")
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        frame: FrameType | None = sys._getframe(1)
+        while frame and frame.f_code.co_filename.endswith(("contextlib.py", "/store/db.py", "/store/layered.py")):
+            frame = frame.f_back
+        assert frame is not None
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+        self._place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        self._store = "accounts" if "accounts." in line or self._place.startswith(f"{_PACKAGE}/net/mail") else "market"
+
+    def _execute(self, query: str, *given: Any) -> sqlite3.Cursor:
+        self._note(query)
+        return super()._execute(query, *given)
+
+    def many(self, query: str, rows: Any) -> int:
+        """What it is, noted."""
+        self._note(query)
+        return super().many(query, rows)
+
+    def _note(self, query: str) -> None:
+        if self._place.startswith(f"{_PACKAGE}/") and stores_of_queries()[query] - {self._store}:
+            Watched.crossings.append(f"{self._place}: {query} in a transaction on the store of {self._store}")
+
+
+@pytest.fixture(autouse=True)
+def _watched(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(db, "Transaction", Watched)
+    Watched.crossings.clear()
+    yield
+    assert Watched.crossings == []

@@ -1,0 +1,180 @@
+"""Feeds of the Python client over WebSocket: what breaks is gone on with, and what is refused is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi.client import ApiFailure, AsyncClient, Client, by_httpx
+from finapi.client.feeds import FeedPlace
+from finapi.testing import FinapiServer
+from finapi.testing.server import FixtureWorld
+
+AAPL = {"ticker": "AAPL"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FinapiServer]:
+    with FinapiServer(seed=17) as running:
+        yield running
+
+
+@pytest.fixture
+def world(server: FinapiServer) -> Iterator[FixtureWorld]:
+    one = server.world("feeds")
+    yield one
+    one.control.drop()
+
+
+def tell(world: FixtureWorld, data: dict[str, Any] | None = None) -> int:
+    return world.control.event("main-api", "new_filing", data or AAPL)
+
+
+@pytest.mark.parametrize("code", [1001, 1011, 1013, 4429])
+def test_a_feed_that_is_closed_goes_on_where_it_was(world: FixtureWorld, code: int) -> None:
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        tell(world)  # while nobody listens
+
+    seq = tell(world)
+    feed = world.client(wait=wait).feed("main-api", since=seq - 1)
+    assert next(feed)["seq"] == seq
+    world.control.fault(close=code)
+    assert [next(feed)["seq"], tell(world), next(feed)["seq"]] == [seq + 1, seq + 2, seq + 2]
+    assert len(waits) == 1
+    assert 0.5 <= waits[0] <= 1.0
+    feed.close()
+
+
+def test_a_filter_is_kept_over_a_break(world: FixtureWorld) -> None:
+    seq = tell(world)
+    feed = world.client(wait=lambda _: None).feed("main-api", since=seq, tickers=["UPXI", "NFLX"])
+    told = [tell(world), tell(world, {"ticker": "NFLX"})]
+    assert next(feed)["seq"] == told[1]
+    world.control.fault(close=1013)
+    told = [tell(world), tell(world, {"ticker": "UPXI"})]
+    assert next(feed)["seq"] == told[1]
+    feed.close()
+
+
+@pytest.mark.parametrize(("code", "status", "name"), [(4400, 400, "INVALID_PARAM"), (4401, 401, "UNAUTHORIZED")])
+def test_a_close_that_stays_is_a_failure(world: FixtureWorld, code: int, status: int, name: str) -> None:
+    seq = tell(world)
+    feed = world.client().feed("main-api", since=seq - 1)
+    next(feed)
+    world.control.fault(close=code)
+    with pytest.raises(ApiFailure) as caught:
+        next(feed)
+    assert (caught.value.status, caught.value.code, caught.value.details) == (status, name, {"close_code": code})
+    assert caught.value.message == "The fixture was told to close."
+
+
+def test_a_key_or_a_feed_that_is_none_is_a_failure_at_once(world: FixtureWorld) -> None:
+    with pytest.raises(ApiFailure, match="401 UNAUTHORIZED"):
+        next(Client(world.url, "k" * 32).feed("main-api"))
+    with pytest.raises(ApiFailure, match="404 NOT_FOUND"):
+        next(world.client().feed("nothing"))
+
+
+def test_more_connections_than_the_plan_has_are_tried_for_and_told(world: FixtureWorld) -> None:
+    tell(world)
+    one, waits = world.client("free").feed("main-api"), list[float]()
+    next(one)
+    with pytest.raises(ApiFailure) as caught:
+        next(world.client("free", wait=waits.append).feed("main-api"))
+    assert (caught.value.status, caught.value.code, len(waits)) == (429, "RATE_LIMIT_EXCEEDED", 9)
+    one.close()
+
+
+def test_where_nobody_answers_it_ends() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url, waits = f"http://127.0.0.1:{free.getsockname()[1]}", list[float]()
+        with pytest.raises(ApiFailure, match="There was no answer"):
+            next(Client(url, wait=waits.append).feed("main-api"))
+    assert len(waits) == 9
+    assert max(waits) <= 30.0
+
+
+def test_the_client_that_does_not_wait_reads_the_same(world: FixtureWorld) -> None:
+    async def read() -> list[int]:
+        async def wait(seconds: float) -> None:
+            tell(world)
+
+        seen: list[int] = []
+        async with AsyncClient(world.url, world.api_key, wait=wait) as client:
+            async for event in client.feed("main-api", since=seq - 1):
+                seen.append(event["seq"])
+                if len(seen) == 1:
+                    world.control.fault(close=1013)
+                if len(seen) == 2:
+                    break
+        return seen
+
+    seq = tell(world)
+    assert asyncio.run(read()) == [seq, seq + 1]
+
+
+def test_without_httpx_it_asks_by_urllib(world: FixtureWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+
+    async def ask() -> str:
+        async with AsyncClient(world.url, world.api_key) as client:
+            return (await client.get_account_balance())["plan"]
+
+    assert asyncio.run(ask()) == "pro"
+
+
+@pytest.mark.slow
+def test_docs_clients_does_what_it_says(server: FinapiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.control.reset()
+    monkeypatch.setenv("FINAPI_URL", server.url)
+    monkeypatch.setenv("FINAPI_API_KEY", server.api_key)
+    page = (Path(__file__).parents[1] / "docs" / "CLIENTS.md").read_text("utf-8")
+    held: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL):
+        exec(compile(block, "docs/CLIENTS.md", "exec"), held)
+    held["feed"].close()
+    assert held["newest"].year >= 2025
+    assert {"8-K", "10-Q"} <= held["forms"]
+    assert held["told"][:2] == (404, "UNKNOWN_TICKER")
+    assert held["event"]["data"]["ticker"] == "AAPL"
+    assert held["left"] > 0
+
+
+def test_the_same_over_connections_that_stay_open(world: FixtureWorld) -> None:
+    httpx = pytest.importorskip("httpx")
+    with httpx.Client() as http:
+        client = Client(world.url, world.api_key, send=by_httpx(http), tries=1)
+        assert client.get_account_balance()["plan"] == "pro"
+        with pytest.raises(ApiFailure, match="404 UNKNOWN_TICKER"):
+            client.get_tickers_ticker_overview(ticker="ZZZZ")
+    world.control.fault("*/policy", reset=True)
+    with httpx.Client() as http, pytest.raises(ApiFailure, match="There was no answer"):
+        Client(world.url, world.api_key, send=by_httpx(http), tries=1).get_policy()
+
+
+def test_what_was_told_is_not_told_again() -> None:
+    place = FeedPlace("https://x", "main-api", {}, 4, 1, {"tickers": ["A", "B"], "ciks": []}, dates=False)
+    assert place.url() == "wss://x/ws/main-api?tickers=A%2CB&since_seq=4&epoch=1"
+
+    def heard(**event: Any) -> bool:
+        return place.heard(json.dumps({"type": "new_filing", **event})) is not None
+
+    assert [heard(seq=seq, epoch=1) for seq in (4, 5, 5, 6)] == [False, True, False, True]
+    # An answer to a filter has no number; a restored backup counts anew.
+    assert not heard(type="subscribed")
+    assert place.heard("<html>") is None
+    assert heard(type="gap", seq=2, epoch=2)
+    assert [heard(seq=seq, epoch=2) for seq in (2, 3)] == [False, True]
+    assert place.url() == "wss://x/ws/main-api?tickers=A%2CB&since_seq=3&epoch=2"

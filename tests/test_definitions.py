@@ -1,0 +1,97 @@
+"""One series has one meaning: common stock with and without capital paid in, and cash of banks."""
+
+from __future__ import annotations
+
+import pytest
+
+from finapi.market.financials import templates
+from finapi.market.financials.rows import FigureSeries
+from tests.figures import Fact, filing, held, named, told
+
+K18, K19, K20 = (
+    filing(f"0000000001-{year}-000001", "10-K", f"20{year}-02-20", fiscal_year=1999 + year, fiscal_period="FY")
+    for year in (19, 20, 21)
+)
+REPORTS = {2018: K18, 2019: K19, 2020: K20}
+BANK = 6022
+RESTRICTED = "CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents"
+
+
+def base() -> list[Fact]:
+    """Income of the years, so that they have rows."""
+    return [("NetIncomeLoss", f"{year}-01-01", f"{year}-12-31", "7", one.accession) for year, one in REPORTS.items()]
+
+
+def balances(tag: str, **values: str) -> list[Fact]:
+    """Balances at the ends of years, each told by the report of its year: ``y2018="5"``."""
+    return [(tag, None, f"{name[1:]}-12-31", value, REPORTS[int(name[1:])].accession) for name, value in values.items()]
+
+
+def test_par_value_and_capital_paid_in_are_not_one_series() -> None:
+    facts = [
+        *base(),
+        *balances("CommonStockValue", y2018="3", y2019="3"),
+        *balances("AdditionalPaidInCapital", y2018="90", y2019="95"),
+        *balances("CommonStocksIncludingAdditionalPaidInCapital", y2020="101"),
+    ]
+    company = held([K18, K19, K20], facts)
+    by_year = {
+        key: [told(company, key, f"{year} FY") for year in REPORTS]
+        for key in ("common_stock_par", "additional_paid_in_capital", "common_stock_with_capital")
+    }
+    assert by_year == {
+        "common_stock_par": ["3", "3", "not_reported"],
+        "additional_paid_in_capital": ["90", "95", "not_reported"],
+        "common_stock_with_capital": ["not_reported", "not_reported", "101"],
+    }
+
+
+def test_a_total_beside_its_parts_is_told_by_the_parts() -> None:
+    facts = [
+        *base(),
+        *balances("CommonStockValue", y2020="3"),
+        *balances("AdditionalPaidInCapital", y2020="98"),
+        *balances("CommonStocksIncludingAdditionalPaidInCapital", y2020="101"),
+    ]
+    company = held([K18, K19, K20], facts)
+    assert told(company, "common_stock_with_capital", "2020 FY") == "not_reported"
+    assert told(company, "common_stock_par", "2020 FY") == "3"
+
+
+@pytest.mark.parametrize("sic", [3571, BANK, 6311, 6798])
+def test_the_template_takes_stock_with_capital_off_equity_once(sic: int) -> None:
+    facts = [
+        *base(),
+        *balances("CommonStocksIncludingAdditionalPaidInCapital", y2020="101"),
+        *balances("RetainedEarningsAccumulatedDeficit", y2020="50"),
+        *balances("StockholdersEquity", y2020="155"),
+    ]
+    rows = FigureSeries(held([K18, K19, K20], facts, sic=sic), "A", "latest")
+    row = rows.row(named(rows.periods, "2020 FY"))
+    balance = templates.filled(rows.held.industry, row.cell)["balance"]
+    told_lines = {line["key"]: line["value"] for line in balance["lines"]}
+    assert (told_lines["common_stock_with_capital"], told_lines["other_equity"]) == (101, 4)
+
+
+def test_cash_of_a_bank_has_the_definition_of_its_newest_balance() -> None:
+    facts = [*base(), *balances("CashAndDueFromBanks", y2018="20", y2019="21"), *balances(RESTRICTED, y2020="400")]
+    company = held([K18, K19, K20], facts, sic=BANK)
+    cash = [told(company, "cash_and_equivalents", f"{year} FY") for year in REPORTS]
+    assert cash == ["other_definition", "other_definition", "400"]
+    # As known before the change, the definition of then serves.
+    earlier = held([K18, K19, K20], facts, sic=BANK, as_of="2020-12-31")
+    assert [told(earlier, "cash_and_equivalents", f"{year} FY") for year in (2018, 2019)] == ["20", "21"]
+    # Elsewhere no tag stands for another one.
+    assert told(held([K18, K19, K20], facts, sic=3571), "cash_and_equivalents", "2018 FY") == "20"
+
+
+def test_two_tags_of_one_definition_are_one_series() -> None:
+    facts = [
+        *base(),
+        *balances("CashAndCashEquivalentsAtCarryingValue", y2018="20", y2019="21"),
+        *balances("CashAndDueFromBanks", y2019="21", y2020="22"),
+    ]
+    company = held([K18, K19, K20], facts, sic=BANK)
+    assert [told(company, "cash_and_equivalents", f"{year} FY") for year in REPORTS] == ["20", "21", "22"]
+    other = [*facts[:-3], *balances("CashAndDueFromBanks", y2019="19", y2020="22")]
+    assert told(held([K18, K19, K20], other, sic=BANK), "cash_and_equivalents", "2018 FY") == "other_definition"

@@ -1,0 +1,109 @@
+"""Books that are kept as rows: the same as those made of the facts, and read in their place while they are true."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi.app import App
+from finapi.market.demo import data
+from finapi.market.documents.identify import Given
+from finapi.market.financials import company_books, kept_books, mapping_diff
+from finapi.market.financials.company_books import CompanyBook
+from finapi.market.financials.faces import Apart
+from finapi.market.intake import ingest
+from finapi.web.financials import screen
+from tests.api.test_figures_api import year
+from tests.data_sets import folder, tables
+from tests.figures import document, store
+
+CIK = 77
+
+
+def document_of(revenue: int) -> bytes:
+    facts = [fact for one in range(2020, 2024) for fact in year(CIK, one, revenue + one)]
+    return document(CIK, "Seventy-Seven Corp", facts)
+
+
+@pytest.fixture
+def kept(app: App) -> App:
+    """One company with figures, whose book is kept."""
+    store(app, document_of(1000))
+    screen.keep_latest(app)
+    return app
+
+
+def alike(one: CompanyBook, other: CompanyBook) -> bool:
+    """Whether two books say the same in every part."""
+    parts = set(one.book.__slots__) - {"vintages"}
+    return (
+        all(getattr(one.book, name) == getattr(other.book, name) for name in parts)
+        and all_of(one) == all_of(other)
+        and (one.calendar, one.industry, len(one)) == (other.calendar, other.industry, len(other))
+    )
+
+
+def all_of(held: CompanyBook) -> list[Any]:
+    return [(concept, list(by_key.items())) for concept, by_key in held.book.vintages.items()]
+
+
+def from_row(held: CompanyBook) -> CompanyBook:
+    book, calendar, industry = kept_books.read(kept_books.written(held.book, held.calendar, held.industry))
+    return CompanyBook(book, calendar, industry, {})
+
+
+def test_every_part_of_a_book_comes_back(kept: App) -> None:
+    with kept.db.read() as tx:
+        held = company_books.read(tx, CIK)
+    book, key = held.book, (19_000, 365)
+    book.nil, book.other_units, book.turned = {("a:B", key)}, {("a:C", key)}, {(1, "a:B")}
+    book.split_ratios = [(Decimal("2.50"), key, 1)]
+    book.shown, book.placed, book.unplaced = {1: {"x": {"a:B"}}}, {(1, "revenue"): -1}, {("revenue", key): "Sales"}
+    book.apart = {(1, "revenue"): [Apart("a:B", "Sales", frozenset({"a:C"}), frozenset({"a:D"}), frozenset({key}))]}
+    assert [name for name in book.__slots__ if not getattr(book, name)] == []
+    assert alike(held, from_row(held))
+
+
+def test_books_of_filings_with_faces_come_back_as_they_were(app: App, tmp_path: Path) -> None:
+    ingest.run(app, [folder(tmp_path / "2009q3", tables())], Given(), lambda outcome: None)
+    data.load(app)
+    with app.db.read() as tx:
+        books = {cik: company_books.read(tx, cik) for cik in company_books.ciks(tx)}
+    assert (len(books) > 2, any(held.book.shown for held in books.values())) == (True, True)
+    assert [cik for cik, held in books.items() if not alike(held, from_row(held))] == []
+
+
+def test_a_kept_book_answers_what_the_facts_do(kept: App) -> None:
+    with kept.db.read() as tx:
+        made, read = company_books.read(tx, CIK), company_books.at_hand(tx, CIK)
+        assert (type(read.book.vintages).__name__, alike(made, read)) == ("ReadLate", True)
+        assert mapping_diff.cells(read) == mapping_diff.cells(made)
+        assert "us-gaap:Nothing" not in read.book.vintages
+
+
+def test_only_the_concepts_that_are_asked_for_are_read(kept: App) -> None:
+    with kept.db.read() as tx:
+        vintages = company_books.at_hand(tx, CIK).book.vintages
+    assert isinstance(vintages, kept_books.ReadLate)
+    assert (len(vintages) > 1, "us-gaap:Revenues" in vintages, len(vintages._read)) == (True, True, 0)
+    assert vintages["us-gaap:Revenues"] is vintages["us-gaap:Revenues"]
+    assert list(vintages._read) == ["us-gaap:Revenues"]
+
+
+def is_kept(app: App, *asked: str | None) -> bool:
+    with app.db.read() as tx:
+        return isinstance(company_books.at_hand(tx, CIK, *asked).book.vintages, kept_books.ReadLate)
+
+
+def test_a_book_is_kept_until_its_facts_or_the_rules_change_and_is_of_all_that_is_known(kept: App) -> None:
+    assert [is_kept(kept), is_kept(kept, "2023-01-01"), is_kept(kept, None, "EUR")] == [True, False, False]
+    store(kept, document_of(2000))
+    assert not is_kept(kept)
+    screen.keep_latest(kept)
+    assert is_kept(kept)
+    with kept.db.write() as tx:
+        tx._connection.execute("UPDATE kept_books SET made_by = 'before'")
+    assert not is_kept(kept)

@@ -1,0 +1,206 @@
+"""What filings cause for accounts: carried from one store to the other once, whenever either of them stops."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi.accounts import users
+from finapi.app import App
+from finapi.core.config import Config
+from finapi.core.errors import StoreFailing
+from finapi.delivery import events, outbox, sniper, webhooks
+from finapi.market.documents import filings
+from finapi.market.documents.metadata import HEADER, FilingMetadata, Party
+from finapi.ops.opened import opened
+from finapi.store import db
+from finapi.store.db import Database
+from tests.conftest import NOW
+from tests.stores import ACCOUNTS
+
+APPLE = 320193
+ACCESSION = "0000320193-26-000001"
+FILED = FilingMetadata(ACCESSION, HEADER, [Party(APPLE, 2, "Apple Inc.")], form="10-Q", filed_at="2026-01-31")
+
+# Stores the filing for which a target of ann@example.com waits, in a process that kills itself at a place.
+STORES = """
+import os, signal, sys
+from pathlib import Path
+from finapi.core.config import Config
+from finapi.delivery import outbox
+from finapi.market.documents import filings
+from finapi.ops.opened import opened
+from tests.conftest import NOW
+from tests.test_outbox import FILED
+with opened(Config(data_dir=Path(sys.argv[1]))) as app:
+    setattr(outbox, sys.argv[2], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    with app.db.write() as tx:
+        filings.put(tx, FILED, NOW)
+"""
+
+
+@pytest.fixture
+def apart(app: App) -> App:
+    """An App whose accounts are in a store of their own."""
+    app.db.accounts = Database(None)
+    return app
+
+
+def waiting(app: App) -> None:
+    """An account whose target waits for a filing of Apple."""
+    user = users.create(app, "ann@example.com", "pro", NOW)
+    watched = sniper.Watched(APPLE, "AAPL")
+    sniper.create(app, user.id, watched, {"webhook_url": "https://example.com/"}, NOW, lambda tx, made: made)
+
+
+def store(app: App) -> None:
+    with app.db.write() as tx:
+        filings.put(tx, FILED, NOW)
+
+
+def came(app: App) -> tuple[list[tuple[int, str]], list[str], list[str]]:
+    """The events, the states of targets and the deliveries of the account."""
+    with app.accounts.read() as tx:
+        told = [(one.seq, one.type) for one in events.after(tx, events.MAIN, 0, 100)]
+        targets = sniper.listed(app, tx, 1, NOW + timedelta(minutes=1), limit=9)["targets"]
+        sent = [one["event_type"] for one in webhooks.listed(tx, 1, 9)["deliveries"]]
+    return told, [one["status"] for one in targets], sent
+
+
+def rows(database: Database, table: str) -> int:
+    with database.read() as tx:
+        count: int = tx._connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return count
+
+
+ALL = [(1, "new_filing")], ["STOPPED"], ["sniper.filing_hit"]
+NOTHING: tuple[list[Any], ...] = [], ["ACTIVE"], []
+
+
+def test_what_a_filing_causes_is_there_when_it_is_stored(app: App) -> None:
+    waiting(app)
+    store(app)
+    assert (came(app), rows(app.db, "outbox"), rows(app.db, "carried")) == (ALL, 0, 2)
+
+
+def test_it_is_carried_to_a_store_that_is_another(apart: App) -> None:
+    waiting(apart)
+    store(apart)
+    assert (came(apart), rows(apart.db, "outbox")) == (ALL, 0)
+    of_all = {table: (rows(apart.db, table), rows(apart.accounts, table)) for table in (*ACCOUNTS, "filings", "outbox")}
+    # A database begins with the names of its feeds and what is counted of nothing.
+    own = ("feeds", "journal", "ledger_summed")
+    assert {table for table, (market, _) in of_all.items() if market and table not in own} == {"filings"}
+    assert of_all["filings"] == (1, 0)
+    assert (of_all["events"], of_all["users"], of_all["carried"]) == ((0, 1), (0, 1), (0, 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["_carry_now", "_carried", "_drop"])
+def test_a_kill_between_the_two_loses_nothing_and_tells_nothing_twice(tmp_path: Path, place: str) -> None:
+    config = Config(data_dir=tmp_path, password_profile="cheap")
+    with opened(config) as app:
+        waiting(app)
+    run = [sys.executable, "-B", "-c", STORES, str(tmp_path), place]
+    assert subprocess.run(run, cwd=Path(__file__).parents[1], check=False).returncode == -signal.SIGKILL
+    with sqlite3.connect(f"file:{tmp_path}/finapi.db?mode=ro", uri=True) as left:
+        assert left.execute("SELECT count(*) FROM filings").fetchone() == (1,)
+        assert left.execute("SELECT count(*) FROM outbox").fetchone() == (2,)
+        # The last kill comes when all is told and before it is taken off.
+        assert left.execute("SELECT count(*) FROM events").fetchone() == (int(place == "_drop"),)
+    left.close()
+    for _ in range(2):
+        with opened(config) as app:
+            assert (came(app), rows(app.db, "outbox")) == (ALL, 0)
+
+
+def test_accounts_that_are_away_keep_no_filing_from_being_stored(
+    apart: App, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    waiting(apart)
+
+    def away() -> Any:
+        raise StoreFailing("no route to it")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(apart.accounts, "write", away)
+        store(apart)
+        with pytest.raises(StoreFailing):
+            outbox.step(apart)
+    assert (came(apart), rows(apart.db, "filings"), rows(apart.db, "outbox")) == (NOTHING, 1, 2)
+    assert "what filings caused is told later: no route to it" in caplog.text
+    assert outbox.step(apart) == 5.0
+    assert (came(apart), rows(apart.db, "outbox")) == (ALL, 0)
+
+
+def test_many_who_carry_at_once_carry_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(Config(data_dir=tmp_path, password_profile="cheap")) as app:
+        waiting(app)
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(outbox, "_carry_now", lambda _: None)
+            store(app)
+        carried: list[int] = []
+        begin = threading.Barrier(8)
+
+        def carry() -> None:
+            begin.wait()
+            carried.append(outbox.carry(app.db))
+
+        threads = [threading.Thread(target=carry) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (sum(carried), came(app), rows(app.db, "outbox")) == (2, ALL, 0)
+
+
+def test_market_data_of_an_earlier_state_tell_nothing_again(apart: App) -> None:
+    waiting(apart)
+    store(apart)
+    earlier = Database(None)
+    earlier.accounts = apart.accounts
+    with earlier.write() as tx:
+        filings.put(tx, FILED, NOW)
+    assert (came(apart), rows(earlier, "outbox"), rows(earlier, "filings")) == (ALL, 0, 1)
+    earlier.close()
+
+
+def test_what_was_carried_is_forgotten_with_the_events(app: App) -> None:
+    store(app)
+    kept = timedelta(days=app.config.events_kept_days)
+    events.prune(app, NOW + kept)
+    assert rows(app.db, "carried") == 2
+    events.prune(app, NOW + kept + timedelta(seconds=1))
+    assert rows(app.db, "carried") == 0
+
+
+def test_targets_of_an_earlier_database_are_kept() -> None:
+    connection = db.connect(":memory:")
+    number = next(at for at, script in enumerate(db.migrations()) if "CREATE TABLE outbox" in script)
+    for script in db.migrations()[:number]:
+        connection.executescript(script)
+    target = (3, "tgt_a", 7, APPLE, "AAPL", "ACTIVE", "[]", "2026-01-31T11", "2026-01-31T13", "2")
+    connection.executescript(
+        f"""PRAGMA user_version={number};
+        PRAGMA foreign_keys=ON;
+        INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES ({APPLE}, 'Apple Inc.', 1, '');
+        INSERT INTO users (id, uuid, email, created_at, updated_at) VALUES (7, 'u', 'ann@example.com', '2', '2');
+        INSERT INTO sniper_targets (id, target_id, user_id, cik, ticker, state, form_types, start_time, end_time,
+            created_at)
+        VALUES {target};"""
+    )
+    db.migrate(connection)
+    row = connection.execute("SELECT * FROM sniper_targets").fetchone()
+    assert tuple(value for value in row if value is not None) == target
+    assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    connection.execute("DELETE FROM users")
+    assert connection.execute("SELECT count(*) FROM sniper_targets").fetchone()[0] == 0
+    connection.close()

@@ -1,0 +1,384 @@
+"""Accounts in PostgreSQL: the same queries, the same promises, several processes over one ledger."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi import app as apps
+from finapi.accounts import billing, users
+from finapi.app import App
+from finapi.cli import main
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.core.errors import ApiError, StoreFailing, UsageError
+from finapi.ops import moving, proof
+from finapi.ops.opened import opened
+from finapi.store import db
+from finapi.store.tables import ACCOUNTS
+from tests import postgres_cluster
+from tests.client import Client
+from tests.conftest import NOW
+from tests.postgres_cluster import Cluster
+from tests.stores import stores_of_queries
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(postgres_cluster.programs() is None, reason="PostgreSQL is not installed"),
+]
+psycopg = pytest.importorskip("psycopg")
+
+from finapi.store import postgres  # noqa: E402
+
+# Of the test server, whose worlds are layers over a file.
+OF_THE_FILE = {"next_happening", "happenings"}
+
+# The schema that accounts began with in PostgreSQL.
+FIRST = 47
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with postgres_cluster.running() as running:
+        yield running
+
+
+@pytest.fixture
+def url(cluster: Cluster) -> str:
+    """A database of this test's own, with nothing in it."""
+    name = f"accounts{time.monotonic_ns()}"
+    with psycopg.connect(cluster.url(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return cluster.url(name)
+
+
+@pytest.fixture
+def node(url: str, clock: FixedClock) -> Iterator[Callable[..., App]]:
+    """Makes processes that share accounts."""
+    made = []
+
+    def make(**settings: Any) -> App:
+        market = db.Database(None)
+        market.accounts = postgres.Postgres(url)
+        made.append(market)
+        return apps.in_memory(Config(password_profile="cheap", **settings), clock, db=market)
+
+    yield make
+    for market in made:
+        market.close()
+
+
+def asked(url: str, words: str) -> list[tuple[Any, ...]]:
+    """The rows of a statement, asked beside finapi."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        cursor = connection.execute(words)
+        return [tuple(row) for row in cursor] if cursor.description else []
+
+
+def left(app: App) -> int:
+    """The tokens of the first account."""
+    with app.accounts.read() as tx:
+        return int(tx.one("userplan", user_id=1)["current_balance"])  # type: ignore[index]
+
+
+def test_every_query_of_accounts_compiles_in_postgresql_too(url: str) -> None:
+    store = postgres.Postgres(url)
+    wrong = {}
+    for name in sorted(name for name, stores in stores_of_queries().items() if stores == {"accounts"}):
+        query = db.named_queries()[name]
+        if name in OF_THE_FILE:
+            continue
+        values: Any = (None,) * query.count("?") if "?" in query else defaultdict(lambda: None)
+        with store._lent() as connection:
+            try:
+                text = psycopg.ClientCursor(connection).mogrify(postgres.translated(query), values)
+                connection.execute(f"EXPLAIN {text}")
+            except psycopg.Error as error:
+                wrong[name] = str(error)
+    store.close()
+    assert wrong == {}
+
+
+def test_its_tables_have_the_columns_of_sqlite(url: str) -> None:
+    postgres.Postgres(url).close()
+    columns = "SELECT column_name FROM information_schema.columns WHERE table_name = '{}' ORDER BY ordinal_position"
+    for table in ACCOUNTS:
+        names = [row[1] for row in db.empty().execute(f"PRAGMA table_info({table})")]
+        assert [name for (name,) in asked(url, columns.format(table))] == names
+
+
+def test_a_migration_of_accounts_has_its_like_for_postgresql() -> None:
+    # What was before accounts could be in PostgreSQL is in its first schema.
+    for number, script in list(enumerate(db.migrations(), 1))[FIRST:]:
+        if set(ACCOUNTS) & set(re.findall(r"\w+", script)):
+            assert db.own_sql(f"{number:04}_"), f"sql/postgres/{number:04}_... is missing"
+
+
+def test_a_schema_of_an_unknown_version_is_refused_and_an_earlier_one_brought_up(url: str) -> None:
+    postgres.Postgres(url).close()
+    asked(url, "UPDATE schema_version SET number = 9999")
+    with pytest.raises(UsageError, match="9999"):
+        postgres.Postgres(url)
+    asked(url, f"UPDATE schema_version SET number = {FIRST}")
+    postgres.Postgres(url).close()
+    assert asked(url, "SELECT number FROM schema_version") == [(len(db.migrations()),)]
+
+
+def test_a_database_that_is_not_there_is_a_line(tmp_path: Path) -> None:
+    config = Config(data_dir=tmp_path, accounts_url="postgresql:///nobody?host=/nowhere")
+    with pytest.raises(UsageError, match=r"accounts_url cannot be opened: .*nowhere"):
+        apps.on_disk(config)
+
+
+def test_an_url_of_another_database_is_refused() -> None:
+    with pytest.raises(UsageError, match="accounts_url: must begin with postgresql://"):
+        Config(accounts_url="mysql://host/accounts")
+
+
+def test_a_billed_call_takes_two_round_trips(node: Callable[..., App], monkeypatch: pytest.MonkeyPatch) -> None:
+    app = node()
+    user = users.create(app, "ann@example.com", "pro", NOW)
+    caller = Client(app, user.api_key)
+    sent = []
+    send = postgres.PostgresTransaction._send
+    monkeypatch.setattr(postgres.PostgresTransaction, "_send", lambda tx, text: (sent.append(text), send(tx, text))[1])
+    for _ in range(2):
+        sent.clear()
+        assert caller.get("/api/v1/sec/filings").status == 200
+    # The first of them closes the debit of the call before.
+    assert len(sent) == 2
+
+
+def test_eight_threads_on_three_nodes_spend_the_last_fifty_tokens_once(node: Callable[..., App]) -> None:
+    nodes = [node(free_tokens=50) for _ in range(3)]
+    users.create(nodes[0], "ann@example.com", "free", NOW)
+    spent, refused = [], []
+
+    def spend(app: App, number: int) -> None:
+        for turn in range(20):
+            try:
+                with billing.charged(app, 1, "GET /x", 1, f"r{number}-{turn}"):
+                    spent.append(1)
+            except ApiError as error:
+                refused.append(error.code)
+
+    threads = [threading.Thread(target=spend, args=(nodes[number % 3], number)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for one in nodes:
+        billing.close_kept(one)
+    assert (len(spent), set(refused), left(nodes[0])) == (50, {"insufficient_tokens"}, 0)
+    assert billing.wrong(nodes[0], NOW) == []
+    with nodes[1].accounts.read() as tx:
+        assert [row["calls"] for row in billing.usage(tx, 1, 1, NOW)["daily"]] == [50]
+
+
+def test_a_key_that_one_node_changes_is_unknown_to_the_others(node: Callable[..., App]) -> None:
+    one, other = node(), node()
+    heard = threading.Event()
+    other.accounts.listen("any", heard.set)
+    user = users.create(one, "ann@example.com", "pro", NOW)
+    # It begins to hear, and what was said before counts as said now.
+    assert heard.wait(10)
+    heard.clear()
+    assert users.by_key(other, user.api_key) is not None
+    before = other.accounts.written
+    with one.accounts.write() as tx:
+        tx.announce("any")
+        tx.run("delete_api_key", user_id=user.id)
+    assert heard.wait(10)
+    assert other.accounts.written > before
+    assert users.by_key(other, user.api_key) is None
+
+
+def test_what_a_dead_node_left_open_is_refunded_when_no_call_can_be_behind_it(
+    node: Callable[..., App], clock: FixedClock
+) -> None:
+    dead, alive = node(), node()
+    users.create(dead, "ann@example.com", "pro", NOW)
+    billing._debit(dead, {"user_id": 1, "cost": 25, "endpoint": "GET /x", "request_id": "r1"})
+    assert billing.refund_open(alive, clock.now()) == 0
+    clock.advance(seconds=306)
+    assert billing.refund_open(alive, clock.now()) == 1
+    assert left(alive) == 500_000
+
+
+def test_one_process_works_and_the_next_when_it_has_died(node: Callable[..., App]) -> None:
+    one, other = node(), node()
+    deposed: list[str] = []
+    assert one.accounts.elect(10, lambda: deposed.append("one"))
+    assert not other.accounts.elect(0.1, lambda: deposed.append("other"))
+    one.db.close()
+    assert other.accounts.elect(10, lambda: deposed.append("other"))
+    assert deposed == []
+
+
+def test_a_write_on_one_node_waits_for_that_on_another(node: Callable[..., App]) -> None:
+    one, other = node(), node()
+    order = []
+
+    def write() -> None:
+        with other.accounts.write() as tx:
+            tx.value("any_user_or_invite")
+            order.append("other")
+
+    with one.accounts.write() as tx:
+        tx.value("any_user_or_invite")
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join(0.2)
+        order.append("one")
+    thread.join()
+    assert order == ["one", "other"]
+
+
+def test_a_transaction_that_raises_leaves_nothing(node: Callable[..., App]) -> None:
+    app = node()
+    with suppress(KeyError), app.accounts.write() as tx:
+        tx.insert("insert_mail", template="welcome", subject_id=1, now="2026-01-01")
+        raise KeyError
+    with app.accounts.read() as tx:
+        assert tx.value("queued_mails") == 0
+
+
+def test_nothing_is_written_where_it_is_read(node: Callable[..., App]) -> None:
+    with pytest.raises(db.Failed, match="read-only"), node().accounts.read() as tx:
+        tx.run("delete_resets")
+
+
+def test_a_text_that_postgresql_cannot_hold_finds_nobody(node: Callable[..., App]) -> None:
+    with node().accounts.read() as tx:
+        assert tx.one("user_by_email", email="a\0b@example.com") is None
+
+
+def test_calls_that_cost_tokens_are_503_while_the_database_is_away_and_free_ones_go_on(
+    node: Callable[..., App], cluster: Cluster
+) -> None:
+    app = node()
+    user = users.create(app, "ann@example.com", "pro", NOW)
+    caller = Client(app, user.api_key)
+    free, billed = "/api/v1/form-13f/funds", "/api/v1/sec/filings"
+    assert caller.get(free).status == 200
+    cluster.stop()
+    try:
+        away = caller.get(billed)
+        assert (away.status, away.json["code"], away.headers["retry-after"]) == (503, "UNAVAILABLE", "30")
+        assert away.json["message"] == "Accounts cannot be reached at the moment."
+        assert caller.get(free).status == 200
+        assert caller.get("/readyz").status == 200
+        with pytest.raises(StoreFailing):
+            users.by_key(app, "0" * 32)
+    finally:
+        cluster.start()
+    assert caller.get(billed).status == 200
+    assert billing.wrong(app, NOW) == []
+
+
+# ---- moving
+
+
+def directory(tmp_path: Path) -> Config:
+    """A data directory with an account that has spent, in every table that is easy to fill."""
+    config = Config(data_dir=tmp_path / "data", password_profile="cheap")
+    config.data_dir.mkdir(mode=0o700)
+    with opened(config) as app:
+        users.create(app, "ann@example.com", "pro", app.clock.now())
+        bob = users.create(app, "bob@example.com", "free", app.clock.now())
+        with billing.charged(app, bob.id, "GET /x", 25, "r1"):
+            pass
+        with app.accounts.write() as tx:
+            tx.run("insert_check", service="redis", tick=3600, health="healthy", ms=3, reason=None)
+            done = {"action": "user add", "detail": "", "place": "", "once": None}
+            tx.run("insert_audit", done, now="2026-01-01", by_user=None, subject=bob.id)
+    return config
+
+
+def test_accounts_move_to_postgresql_and_back_with_every_token(tmp_path: Path, url: str) -> None:
+    config = directory(tmp_path)
+    there = replace(config, accounts_url=url)
+    rows = moving.to_postgres(there, "postgresql:///x")
+    assert (rows["users"], rows["ledger"], rows["tokens"], rows["audit"]) == (2, 3, 501_975, 1)
+    with pytest.raises(UsageError, match=r"accounts are in postgresql:///x: set accounts_url"), opened(config):
+        pass
+    with opened(there) as app:
+        with billing.charged(app, 2, "GET /x", 75, "r2"):
+            pass
+        assert asked(url, "SELECT healthy FROM status_hours") == [(1,)]
+    rows = moving.to_file(there)
+    assert (rows["users"], rows["ledger"], rows["tokens"], rows["audit"]) == (2, 4, 501_900, 1)
+    with pytest.raises(UsageError, match="accounts were moved from there to"), opened(there):
+        pass
+    with opened(config) as app:
+        assert proof.of(app.db, config, app.clock.now())["problems"] == []
+        with app.accounts.read() as tx:
+            plan = tx.one("userplan", user_id=2)
+        assert plan is not None
+        assert plan["current_balance"] == 1_900
+        # New numbers follow on.
+        with app.accounts.write() as tx:
+            assert billing.ledger_row(tx, 2, 1, "grant", "2026-01-01") == 5
+    # What was left there is in nobody's way.
+    with opened(config) as app, app.accounts.write() as tx:
+        tx.run("add_tokens", user_id=2, tokens=1, now="2026-01-01")
+    assert moving.to_postgres(there, "postgresql:///x")["tokens"] == 501_901
+
+
+def test_a_move_that_was_broken_off_is_made_again(tmp_path: Path, url: str) -> None:
+    config = directory(tmp_path)
+    there = replace(config, accounts_url=url)
+    moving.to_postgres(there, "postgresql:///x")
+    (config.data_dir / apps.MOVED).unlink()
+    assert moving.to_postgres(there, "postgresql:///x")["tokens"] == 501_975
+
+
+def test_a_move_to_where_other_accounts_are_changes_nothing(tmp_path: Path, url: str, node: Callable[..., App]) -> None:
+    users.create(node(), "eve@example.com", "pro", NOW)
+    config = directory(tmp_path)
+    with pytest.raises(UsageError, match="other accounts are there already"):
+        moving.to_postgres(replace(config, accounts_url=url), "postgresql:///x")
+    assert asked(url, "SELECT email FROM users") == [("eve@example.com",)]
+    with opened(config) as app, app.accounts.read() as tx:
+        assert tx.value("any_user_or_invite") == 1
+
+
+def test_a_move_that_loses_a_row_is_undone(tmp_path: Path, url: str) -> None:
+    config = directory(tmp_path)
+    postgres.Postgres(url).close()
+    asked(url, "CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
+    asked(url, "CREATE TRIGGER lose BEFORE INSERT ON ledger FOR EACH ROW EXECUTE FUNCTION lose()")
+    with pytest.raises(UsageError, match="what arrived is not what was sent"):
+        moving.to_postgres(replace(config, accounts_url=url), "postgresql:///x")
+    assert asked(url, "SELECT count(*) FROM users") == [(0,)]
+
+
+def test_a_move_under_a_process_that_works_is_refused(tmp_path: Path, url: str, node: Callable[..., App]) -> None:
+    assert node().accounts.elect(10, lambda: None)
+    with pytest.raises(UsageError, match="a finapi works on the accounts there"):
+        moving.to_postgres(replace(directory(tmp_path), accounts_url=url), "postgresql:///x")
+
+
+def test_accounts_that_were_not_moved_are_not_begun_anew(tmp_path: Path, url: str) -> None:
+    config = replace(directory(tmp_path), accounts_url=url)
+    with pytest.raises(UsageError, match="accounts are in the data directory"), opened(config):
+        pass
+
+
+def test_the_verb_names_no_password(tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    config = directory(tmp_path)
+    words = url.replace("postgresql:///", "postgresql://postgres:hunter2@/")
+    assert main(["move", "--to", words, "--data-dir", str(config.data_dir)]) == 0
+    said = capsys.readouterr().out
+    assert "2 accounts with 3 rows of the ledger and 501,975 tokens are in postgresql:///accounts" in said
+    assert "hunter2" not in said + (config.data_dir / apps.MOVED).read_text()
+    assert main(["move", "--to", "file", "--data-dir", str(config.data_dir)]) == 2

@@ -1,0 +1,67 @@
+"""The rules of the mapping in words: each has some, and they name what the rule reads."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from finapi.market.financials import dictionary, metrics, rule_words
+from finapi.market.financials.metrics import FACE, INDUSTRIES, Metric, Rule
+
+EVERY = list(metrics.mapping().metrics.values())
+# Words of the sentences that begin with a capital and are no names.
+PLAIN = {"A", "It", "Minus", "No", "Of", "The", "What", "IFRS"}
+
+
+def named(rule: Rule) -> set[str]:
+    """The local names of the tags that a rule reads."""
+    names = (*rule.tags, *(name for term in rule.terms for name in term.names))
+    return {name.partition(":")[2] for name in names if not name.startswith(FACE)}
+
+
+@pytest.mark.parametrize("metric", EVERY, ids=lambda one: one.key)
+def test_the_words_of_a_rule_name_all_that_it_reads_and_nothing_else(metric: Metric) -> None:
+    every = rule_words.of(metric)
+    for industry in INDUSTRIES:
+        for one in metric.rules[industry]:
+            words = rule_words.rule(one, metric)
+            assert any(told.endswith(words) for told in every), words
+            plain = words
+            for pattern in one.own:
+                assert f"a tag of the filer's own that reads {pattern.pattern}" in words
+                plain = plain.replace(pattern.pattern, "")
+            assert set(re.findall(r"\b[A-Z][A-Za-z0-9]*\b", plain)) - PLAIN == named(one)
+
+
+def test_the_dictionary_has_a_sentence_for_every_rule_of_every_metric() -> None:
+    told = {entry["key"]: entry["rules"] for entry in dictionary.entries("primitive")}
+    assert list(told) == [metric.key for metric in EVERY]
+    for metric in EVERY:
+        rules = {one.text for industry in INDUSTRIES for one in metric.rules[industry]}
+        assert len(told[metric.key]) >= len(rules), metric.key
+        assert all(one[0].isupper() and one.endswith(".") for one in told[metric.key]), metric.key
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("revenue", "Of banks: InterestIncomeExpenseNet, plus NoninterestIncome, of one filing."),
+        (
+            "long_term_debt",
+            "SeniorLongTermNotes or else LongTermNotesPayable or else SeniorNotesNoncurrent, plus "
+            "ConvertibleDebtNoncurrent or else ConvertibleLongTermNotesPayable "
+            "or else ConvertibleNotesPayableNoncurrent where that is told, of one filing.",
+        ),
+        ("shares_outstanding", "What is told under EntityCommonStockSharesOutstanding of the cover page."),
+        ("net_income", "ProfitLoss, less NetIncomeLossAttributableToNoncontrollingInterest, of one filing."),
+        ("gross_profit", "No sum is made of a filing that also tells FinancialServicesRevenue."),
+        ("eps_basic", "It is never made of other periods by adding or subtracting."),
+        (
+            "temporary_equity",
+            "The lines of the balance sheet that stand between its liabilities and its equity, summed.",
+        ),
+    ],
+)
+def test_rules_read_as_sentences(key: str, words: str) -> None:
+    assert words in rule_words.of(metrics.mapping().metrics[key])
