@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
-from finapi.edgar import xbrl, xbrl_linkbases
+from finapi.edgar import xbrl
 from finapi.edgar.xbrl import (
     CalculationArc,
     DefinitionArc,
@@ -24,8 +24,9 @@ from finapi.edgar.xbrl import (
     LinkbaseRef,
     PresentationArc,
     SchemaElement,
+    linkbases,
 )
-from finapi.edgar.xbrl_names import standard_prefix
+from finapi.edgar.xbrl.names import standard_prefix
 
 FILINGS = Path(__file__).parents[2] / "shared" / "edgar" / "xbrl"
 needs_filings = pytest.mark.skipif(not FILINGS.is_dir(), reason="the real filings (../shared/edgar) are not here")
@@ -720,7 +721,7 @@ def test_locators_that_share_a_label_all_have_the_arc() -> None:
 def test_locators_that_would_make_a_million_arcs_are_refused() -> None:
     error = refusal(lambda: presented(loc("a", "Assets") * 1000 + arc("presentation", "a", "a")))
     assert error.reason == "labels shared so often that they imply 100000 more arcs than are written"
-    assert xbrl_linkbases.MAX_SHARED == 100_000
+    assert linkbases.MAX_SHARED == 100_000
 
 
 def test_calculation_arc_has_its_weight() -> None:

@@ -17,7 +17,7 @@ from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.core.json import strict_decoder
 from finapi.edgar import identity
-from finapi.edgar.xbrl_names import NUMBER
+from finapi.edgar.xbrl.names import NUMBER
 
 # Bytes; the largest companies have about 10 MB. Bytes, text and rows of one this large take 190 MB together.
 MAX_SIZE = 32 * 1024 * 1024

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from finapi.core import days
-from finapi.edgar.xbrl_names import NUMBER, is_extension
+from finapi.edgar.xbrl.names import NUMBER, is_extension
 from finapi.market.financials.faces import Apart, Faces, Placed
 from finapi.market.financials.metrics import FACE, Metric, MetricMapping
 

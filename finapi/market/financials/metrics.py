@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from finapi.edgar.xbrl_names import is_extension
+from finapi.edgar.xbrl.names import is_extension
 
 INDUSTRIES = ("commercial", "bank", "insurer", "reit")
 STATEMENTS = ("income_statement", "balance_sheet", "cash_flow_statement", "comprehensive_income")

@@ -12,7 +12,7 @@ from decimal import Decimal
 from itertools import product
 from typing import Generic, NamedTuple, TypeVar
 
-from finapi.edgar.xbrl_names import LINK, NUMBER, STANDARD_LABEL, XLINK
+from finapi.edgar.xbrl.names import LINK, NUMBER, STANDARD_LABEL, XLINK
 from finapi.edgar.xml import Attributes, Opened, XmlReader
 
 # Arcs of one document beyond one for each that is written. An arc goes from all locators that share a label to

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from finapi.core.errors import ParseError
-from finapi.edgar.xbrl_names import LINK, NUMBER, XBRLI, XLINK, XSI, Names
+from finapi.edgar.xbrl.names import LINK, NUMBER, XBRLI, XLINK, XSI, Names
 from finapi.edgar.xml import Attributes, Opened, XmlReader, local
 
 # Characters. A fact with a longer text is a note block; the service serves figures and not notes.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from finapi.edgar.xbrl_names import LINK, XBRLI, XLINK, Names
+from finapi.edgar.xbrl.names import LINK, XBRLI, XLINK, Names
 from finapi.edgar.xml import Attributes, Opened, XmlReader
 
 _XS = "http://www.w3.org/2001/XMLSchema"

@@ -7,8 +7,8 @@ XBRL Dimensions 1.0, the link role registry, and the EDGAR Filer Manual, volume 
 
 from __future__ import annotations
 
-from finapi.edgar.xbrl_instance import TEXT_LIMIT, Instance, InstanceContext, InstanceFact, instance
-from finapi.edgar.xbrl_linkbases import (
+from finapi.edgar.xbrl.instance import TEXT_LIMIT, Instance, InstanceContext, InstanceFact, instance
+from finapi.edgar.xbrl.linkbases import (
     CalculationArc,
     DefinitionArc,
     PresentationArc,
@@ -18,8 +18,8 @@ from finapi.edgar.xbrl_linkbases import (
     labels,
     presentation,
 )
-from finapi.edgar.xbrl_names import STANDARD_LABEL, concept_name, is_negated, label_for, label_kind
-from finapi.edgar.xbrl_schema import LinkbaseRef, Schema, SchemaElement, schema
+from finapi.edgar.xbrl.names import STANDARD_LABEL, concept_name, is_negated, label_for, label_kind
+from finapi.edgar.xbrl.schema import LinkbaseRef, Schema, SchemaElement, schema
 
 __all__ = [
     "STANDARD_LABEL",
