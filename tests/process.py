@@ -159,6 +159,7 @@ def made(words: tuple[object, ...]) -> None:
         "follow",
         "poll",
         "documents",
+        "outbox",
         "pack",
         "mail",
     ):

@@ -60,6 +60,7 @@ VERBS = (
     "follow",
     "poll",
     "documents",
+    "outbox",
     "user",
     "invite",
     "audit",

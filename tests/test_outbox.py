@@ -15,11 +15,15 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
+from finapi.core import metrics
+from finapi.core.clock import iso
 from finapi.core.config import Config
 from finapi.core.errors import StoreFailing
 from finapi.delivery import events, outbox, sniper, webhooks
+from finapi.delivery.sniper import FilingHit
 from finapi.market.documents import filings
 from finapi.market.documents.metadata import HEADER, FilingMetadata, Party
+from finapi.ops import status
 from finapi.ops.opened import opened
 from finapi.store import db
 from finapi.store.db import Database
@@ -139,6 +143,121 @@ def test_accounts_that_are_away_keep_no_filing_from_being_stored(
     assert "what filings caused is told later: no route to it" in caplog.text
     assert outbox.step(apart) == 5.0
     assert (came(apart), rows(apart.db, "outbox")) == (ALL, 0)
+
+
+@pytest.fixture
+def spoilt(app: App, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Hits of targets cannot be recorded until this is undone; two rows of the outbox wait, the hit first."""
+
+    def fails(*_: object) -> None:
+        raise ValueError("an amount of 'x'")
+
+    with app.db.write() as tx:
+        outbox.hit(tx, NOW, FilingHit(ACCESSION, (APPLE,), "10-Q", iso(NOW), "https://example.com/"))
+        about = events.About(("AAPL",), (str(APPLE),), "10-Q")
+        outbox.event(tx, NOW, ACCESSION, "new_filing", occurred_at=iso(NOW), about=about, data={})
+        tx.steps = ()
+    monkeypatch.setattr(sniper, "hit", fails)
+    return monkeypatch
+
+
+def troubles(app: App) -> list[dict[str, Any]]:
+    with app.db.read() as tx:
+        return outbox.in_trouble(tx)
+
+
+def test_a_row_that_cannot_be_carried_holds_up_none_behind_it(
+    app: App, spoilt: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert outbox.step(app) == 5.0
+    assert (came(app)[0], rows(app.db, "outbox"), rows(app.db, "carried")) == ([(1, "new_filing")], 1, 1)
+    hit = {"id": 1, "accession": ACCESSION, "type": sniper.HIT, "noted_at": iso(NOW), "state": "tried", "tries": 1}
+    assert troubles(app) == [hit | {"reason": "ValueError: an amount of 'x'"}]
+    assert f"sniper.filing_hit of {ACCESSION} could not be told: ValueError: an amount of 'x'" in caplog.text
+
+
+def test_the_fifth_failure_puts_it_aside_and_it_is_not_tried_by_itself(
+    app: App, spoilt: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for tried in range(1, 6):
+        outbox.step(app)
+        (trouble,) = troubles(app)
+        assert (trouble["tries"], trouble["state"]) == (tried, "put_aside" if tried == 5 else "tried")
+        assert status.figures(app)[metrics.ASIDE] == {(): float(tried == 5)}
+    assert f"sniper.filing_hit of {ACCESSION} cannot be told and is put aside; see finapi outbox list" in caplog.text
+    spoilt.undo()
+    waiting(app)
+    assert outbox.carry(app.db) == 0
+    assert came(app) == ([(1, "new_filing")], ["ACTIVE"], [])
+
+
+def test_a_filing_that_follows_does_not_use_up_the_tries(app: App, spoilt: pytest.MonkeyPatch) -> None:
+    outbox.step(app)
+    for number in range(2, 12):
+        with app.db.write() as tx:
+            about = events.About((), (str(APPLE),), "10-Q")
+            outbox.event(tx, NOW, f"{ACCESSION[:-2]}{number:02}", "new_filing", occurred_at="", about=about, data={})
+    assert [trouble["tries"] for trouble in troubles(app)] == [1]
+    assert [seq for seq, _ in came(app)[0]] == [*range(1, 12)]
+
+
+def test_it_is_told_when_it_is_tried_again_with_the_cause_mended(app: App, spoilt: pytest.MonkeyPatch) -> None:
+    waiting(app)
+    for _ in range(5):
+        outbox.step(app)
+    assert outbox.retry(app.db, [1]) == [1]
+    assert [(trouble["tries"], trouble["state"]) for trouble in troubles(app)] == [(1, "tried")]
+    spoilt.undo()
+    assert outbox.retry(app.db, [2, None]) == [0, 1]
+    assert (came(app), troubles(app), rows(app.db, "outbox")) == (ALL, [], 0)
+    assert outbox.retry(app.db, [None]) == [0]
+
+
+def test_several_that_fail_in_one_batch_leave_the_rest(app: App, spoilt: pytest.MonkeyPatch) -> None:
+    with app.db.write() as tx:
+        for number in range(2, 5):
+            filing = FilingHit(f"{ACCESSION[:-1]}{number}", (APPLE,), "10-Q", iso(NOW), "https://example.com/")
+            outbox.hit(tx, NOW, filing)
+        tx.steps = ()
+    spoilt.setattr(outbox, "BATCH", 2)
+    assert outbox.carry(app.db) == 1
+    assert [(trouble["id"], trouble["tries"]) for trouble in troubles(app)] == [(1, 1), (3, 1), (4, 1), (5, 1)]
+
+
+def test_accounts_that_are_away_use_up_no_try(apart: App, spoilt: pytest.MonkeyPatch) -> None:
+    def away(*_: object) -> Any:
+        raise StoreFailing("no route to it")
+
+    spoilt.setattr(sniper, "hit", away)
+    for _ in range(9):
+        with pytest.raises(StoreFailing):
+            outbox.step(apart)
+    assert (troubles(apart), rows(apart.db, "outbox"), came(apart)[0]) == ([], 2, [])
+
+
+def test_what_was_put_aside_is_kept_as_long_as_events(app: App, spoilt: pytest.MonkeyPatch) -> None:
+    for _ in range(5):
+        outbox.step(app)
+    kept = timedelta(days=app.config.events_kept_days)
+    events.prune(app, NOW + kept)
+    assert len(troubles(app)) == 1
+    events.prune(app, NOW + kept + timedelta(seconds=1))
+    assert (troubles(app), rows(app.db, "outbox")) == ([], 0)
+
+
+def test_a_start_is_not_kept_by_a_row_that_cannot_be_carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise KeyError("ciks")
+
+    monkeypatch.setattr(sniper, "hit", fails)
+    config = Config(data_dir=tmp_path, password_profile="cheap")
+    with opened(config) as app:
+        store(app)
+    with opened(config) as app:
+        assert (came(app)[0], [trouble["reason"] for trouble in troubles(app)]) == (
+            [(1, "new_filing")],
+            ["KeyError: 'ciks'"],
+        )
 
 
 def test_many_who_carry_at_once_carry_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,7 +212,8 @@ NEEDS_NONE = {
 
 
 WITHOUT_DATABASE = [
-    ("follow", "list"), ("poll",), ("documents", "list"), ("user", "list"), ("invite", "list"), ("secret", "list"),
+    ("follow", "list"), ("poll",), ("documents", "list"), ("outbox", "list"), ("user", "list"), ("invite", "list"),
+    ("secret", "list"),
     ("mail", "test", "a@b.example"), ("audit",), ("pack", "export", "x"), ("check",), ("backup", "x"),
     ("move", "--to", "file"),
     ("mapping", "save", "x"), ("get", "/livez"), ("statements", "AAPL"), ("timeseries", "AAPL"), ("filings",),

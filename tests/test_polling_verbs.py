@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from finapi.core.clock import iso
+from finapi.core.config import Config
 from finapi.market.intake.poller import document_path
+from finapi.ops.opened import opened
 from tests.edgar_server import AGENT, Page, entry, fake_edgar, feed
 from tests.process import finapi, serve
 
@@ -72,3 +78,44 @@ def test_a_recording_is_played_into_a_running_server(tmp_path: Path) -> None:
         beside = finapi("poll", "--every", "60", *data)
         assert beside.complaint == "a running server does its own polling; start it with --poll-every SECONDS"
         assert finapi("poll", "--replay", tmp_path, *data).status == 2
+
+
+def test_news_that_cannot_be_told_are_listed_and_tried_again(tmp_path: Path) -> None:
+    place = tmp_path / "data"
+    data = ("--data-dir", place)
+    with opened(Config(data_dir=place)):
+        pass
+    with closing(sqlite3.connect(place / "finapi.db")) as db, db:
+        for number, ciks, aside in ((1, "x", 1), (2, "320193", 1), (3, "x", 0)):
+            db.execute(
+                "INSERT INTO outbox (accession, type, subject, occurred_at, tickers, ciks, data, noted_at, tries,"
+                " aside) VALUES (?, 'sniper.filing_hit', '', '2026-01-31', '', ?, '', ?, ?, ?)",
+                # Of today: a server forgets what is old.
+                (f"{ACCESSION[:-1]}{number}", ciks, iso(datetime.now(UTC)), 5 * aside, aside),
+            )
+    wrong = "ValueError: invalid literal for int() with base 10: 'x'"
+    listed = finapi("outbox", "list", "--json", *data).json["outbox"]
+    assert [(row["id"], row["state"], row["tries"], row["reason"]) for row in listed] == [
+        (1, "put_aside", 5, None),
+        (2, "put_aside", 5, None),
+        (3, "tried", 1, wrong),
+    ]
+    assert finapi("outbox", "retry", "2", "--json", *data).json == {"retried": 1, "failed": 0}
+    done = finapi("outbox", "retry", "--all", *data)
+    assert (done.status, done.out) == (1, "2 tried again, 2 of them in vain; see finapi outbox list\n")
+    other = finapi("outbox", "retry", "2", *data)
+    assert (other.status, other.out) == (1, "0 tried again\n")
+    assert other.err.splitlines()[-1] == "finapi: 2 is not in finapi outbox list"
+    nothing = finapi("outbox", "retry", *data)
+    assert (nothing.status, nothing.err.splitlines()[-1]) == (
+        2,
+        "finapi: name numbers of finapi outbox list, or give --all",
+    )
+    assert finapi("outbox", "retry", "--all", "1", *data).status == 2
+    with serve(place) as server:
+        shown = finapi("outbox", "list", *data).out.splitlines()
+        assert shown[0].split() == ["ID", "STATE", "TYPE", "ACCESSION", "NOTED", "AT", "TRIES", "REASON"]
+        assert [line.split()[0] for line in shown[1:]] == ["1", "3"]
+        assert finapi("outbox", "retry", "1", *data).status == 1
+        assert server.get("/healthz").status == 200
+    assert "outbox 1" in finapi("audit", *data).out

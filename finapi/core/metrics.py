@@ -74,6 +74,7 @@ DOCUMENTS = _family(
     "finapi_edgar_documents_total", "counter", "Documents that the poller asked for, by outcome.", "outcome"
 )
 GIVEN_UP = _family("finapi_edgar_documents_given_up", "gauge", "Documents given up: finapi documents lists them.")
+ASIDE = _family("finapi_outbox_put_aside", "gauge", "News of filings that could not be told: finapi outbox lists them.")
 CHECKS = _family("finapi_checks_total", "counter", "Checks of the watchdog, by service and class.", "service", "class")
 MISSED = _family("finapi_checks_missed_total", "counter", "Rounds of checks that were due and not made.")
 WORKING = _family(

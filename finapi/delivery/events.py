@@ -143,6 +143,7 @@ def prune(app: App, now: datetime) -> int:
     """
     config = app.config
     oldest = iso(now - timedelta(days=config.events_kept_days))
+    app.db.share(lambda tx: tx.run("forget_outbox_aside", before=oldest))
     with app.accounts.write() as tx:
         tx.run("forget_carried", before=oldest)
         return sum(

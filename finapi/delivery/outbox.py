@@ -2,14 +2,15 @@
 
 Market data and accounts may live in two stores, so that no transaction has both. A row is written in the filing's own
 transaction and carried when that is committed, once by its key: accession number, type and subject. What a stop leaves
-is carried at the next start; what was carried and not yet taken off is found to be.
+is carried at the next start; what was carried and not yet taken off is found to be. A row that cannot be carried is
+tried ``TRIES`` times and put aside; those behind it do not wait for it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -28,6 +29,8 @@ log = logging.getLogger("finapi.outbox")
 
 BATCH = 100  # rows carried in one transaction
 LOOK_SECONDS = 5.0  # between two looks for what could not be carried at once
+TRIES = 5  # of a row, a look apart: what fails so often for its own sake fails until the program is mended
+REASON_LENGTH = 300
 
 
 def event(
@@ -69,21 +72,83 @@ def _put(
     tx.then(_carry_now)
 
 
-def carry(db: Database) -> int:
-    """Carry over what waits, oldest first; how many rows that were."""
-    carried = 0
+def carry(db: Database, *, again: bool = True) -> int:
+    """Carry over what waits, oldest first; how many rows that were.
+
+    ``again``: with what was tried before. Raises what keeps the accounts from being written at all.
+    """
+    carried = after = 0
     while True:
         with db.glance() as tx:
-            rows = tx.all("outbox_rows", limit=BATCH)
+            rows = tx.all("outbox_rows", limit=BATCH, after=after, again=again)
         if not rows:
             return carried
-        with db.accounts.write() as tx:
-            carried += sum(_carried(tx, row) for row in rows)
-        db.share(partial(_drop, [(row["id"],) for row in rows]))
+        after = rows[-1]["id"]
+        carried += _carry_batch(db, rows)
+
+
+def _carry_batch(db: Database, rows: list[Row]) -> int:
+    """Carry rows over in one transaction, again without one that cannot be; how many had not been carried."""
+    while rows:
+        under_way: Row | None = None
+        try:
+            with db.accounts.write() as tx:
+                carried = 0
+                for row in rows:
+                    under_way = row
+                    carried += _carried(tx, row)
+                under_way = None
+        except StoreFailing:
+            raise
+        except Exception as error:
+            # Before the first row and after the last it is not a row's fault.
+            if under_way is None:
+                raise
+            rows = [row for row in rows if row["id"] != under_way["id"]]
+            _note_failure(db, under_way, error)
+        else:
+            db.share(partial(_drop, [(row["id"],) for row in rows]))
+            return carried
+    return 0
 
 
 def _drop(done: list[tuple[int]], tx: Transaction) -> None:
     tx.many("drop_outbox", done)
+
+
+def _note_failure(db: Database, row: Row, error: Exception) -> None:
+    reason = f"{type(error).__name__}: {error}"[:REASON_LENGTH]
+    aside = row["tries"] + 1 >= TRIES
+    values = {"id": row["id"], "tries": row["tries"], "reason": reason, "aside": aside}
+    db.share(lambda tx: tx.run("note_outbox_failure", values))
+    what = f"{row['type']} of {row['accession']}"
+    if aside:
+        log.error("%s cannot be told and is put aside; see finapi outbox list", what, exc_info=error)
+    else:
+        log.warning("%s could not be told: %s", what, reason)
+
+
+def in_trouble(tx: Transaction) -> list[dict[str, Any]]:
+    """What could not be carried: ``id``, ``accession``, ``type``, ``noted_at``, ``tries``, ``reason`` and ``state``.
+
+    The state is ``put_aside``, or ``tried`` of what will be tried again.
+    """
+    return [dict(row) for row in tx.all("outbox_in_trouble")]
+
+
+def put_aside(tx: Transaction) -> int:
+    """How many rows were put aside."""
+    number: int = tx.value("count_outbox_aside")
+    return number
+
+
+def retry(db: Database, ids: Sequence[int | None]) -> list[int]:
+    """Try these of :func:`in_trouble` (None: all) again at once, and as often as at first; how many those were."""
+    with db.write() as tx:
+        found = [tx.run("retry_outbox", id=id) for id in ids]
+    if any(found):
+        carry(db)
+    return found
 
 
 def step(app: App) -> float:
@@ -94,7 +159,7 @@ def step(app: App) -> float:
 
 def _carry_now(db: Database) -> None:
     try:
-        carry(db)
+        carry(db, again=False)
     except (ApiError, StoreFailing, Failed) as error:
         log.warning("what filings caused is told later: %s", error)
 

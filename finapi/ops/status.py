@@ -15,6 +15,7 @@ from finapi.core.errors import ApiError, invalid_param
 from finapi.core.metrics import Figures
 from finapi.core.records import Time
 from finapi.core.watch import ComponentStatus, Status
+from finapi.delivery import outbox
 from finapi.market.intake import following
 from finapi.ops import watchdog
 from finapi.ops.watchdog import DAY, HOUR
@@ -215,7 +216,7 @@ def figures(app: App) -> Figures:
     """What ``/metrics`` looks up when it is asked: how the components are, what waits, and what the store holds."""
     waiting = queues(app, app.clock.now())
     with app.db.read() as tx:
-        version, given_up = tx.value("data_version"), following.given_up(tx)
+        version, given_up, aside = tx.value("data_version"), following.given_up(tx), outbox.put_aside(tx)
     return {
         metrics.UP: {
             (name,): {"operational": 1.0, "degraded": 0.5, "down": 0.0}[one.status]
@@ -223,6 +224,7 @@ def figures(app: App) -> Figures:
         },
         metrics.QUEUE: {(queue,): float(depth) for queue, depth in waiting.items()},
         metrics.GIVEN_UP: {(): float(given_up)},
+        metrics.ASIDE: {(): float(aside)},
         metrics.DATABASE: {(part,): float(size) for part, size in app.db.sizes().items()},
         metrics.DATA_VERSION: {(): float(version)},
     }

@@ -1,4 +1,4 @@
-"""poll, follow, documents: EDGAR as it happens, whose documents are fetched, and those that did not come."""
+"""poll, follow, documents, outbox: EDGAR as it happens, whose documents are fetched, and what did not come or go."""
 
 from __future__ import annotations
 
@@ -125,6 +125,31 @@ def _documents(app: App, args: argparse.Namespace, directory: str, say: Say) -> 
     return 0 if args.all or all(retried) else 1
 
 
+def _outbox(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+    from finapi.delivery import outbox
+
+    if args.action == "list":
+        with app.db.read() as tx:
+            rows = outbox.in_trouble(tx)
+        return listing(say, args, "outbox", rows, "id state type accession noted_at tries reason")
+    if bool(args.ids) == args.all:
+        raise UsageError("name numbers of finapi outbox list, or give --all")
+    # Written down first, in the other store: it refuses whoever may not.
+    with app.accounts.write() as tx:
+        said = " ".join(map(str, args.ids)) or "all"
+        audit.put(tx, audit.By(None, directory), "retry", app.clock.now(), said=f"outbox {said}")
+    found = outbox.retry(app.db, args.ids or [None])
+    for number, there in zip(args.ids, found, strict=False):
+        if not there:
+            say("err", f"finapi: {number} is not in finapi outbox list")
+    with app.db.read() as tx:
+        left = {row["id"] for row in outbox.in_trouble(tx)}
+    failed = len(left.intersection(args.ids) if args.ids else left)
+    line = f"{sum(found)} tried again" + (f", {failed} of them in vain; see finapi outbox list" if failed else "")
+    told(say, args, line, retried=sum(found), failed=failed)
+    return 1 if failed or not (args.all or all(found)) else 0
+
+
 _COMPANIES = (
     arg("tickers", nargs="*", metavar="TICKER", help="a ticker that is known, or a CIK"),
     arg("--file", metavar="FILE", help="a file that lists more of them"),
@@ -157,6 +182,20 @@ DOCUMENTS = Verb(
             "ask for them again at once, and as often as at first",
             (
                 arg("accessions", nargs="*", metavar="ACCESSION", help="an accession number"),
+                arg("--all", action="store_true", help="all that are listed"),
+            ),
+        ),
+    },
+)
+OUTBOX = Verb(
+    "news of filings that feeds, webhooks and targets could not be told",
+    work=_outbox,
+    actions={
+        "list": ("list what was put aside or will be tried again, with the reason of each", ()),
+        "retry": (
+            "try again at once, and as often as at first",
+            (
+                arg("ids", nargs="*", type=int, metavar="ID", help="a number of the list"),
                 arg("--all", action="store_true", help="all that are listed"),
             ),
         ),

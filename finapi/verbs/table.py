@@ -40,6 +40,7 @@ _VERBS: dict[str, Verb | Mapping[str, Verb] | Callable[[Mapping[str, Verb]], Ver
     "follow": polling.FOLLOW,
     "poll": polling.POLL,
     "documents": polling.DOCUMENTS,
+    "outbox": polling.OUTBOX,
     "user": accounts.USER,
     "invite": accounts.INVITE,
     "audit": accounts.AUDIT,

@@ -3,10 +3,29 @@ INSERT INTO outbox (accession, type, subject, occurred_at, tickers, ciks, form_t
 VALUES (:accession, :type, :subject, :occurred_at, :tickers, :ciks, :form_type, :data, :now)
 
 -- name: outbox_rows
-SELECT id, accession, type, subject, occurred_at, tickers, ciks, form_type, data, noted_at
+-- Without those that were tried before, unless they are asked for.
+SELECT id, accession, type, subject, occurred_at, tickers, ciks, form_type, data, noted_at, tries
 FROM outbox
+WHERE aside = 0 AND id > :after AND (tries = 0 OR :again)
 ORDER BY id
 LIMIT :limit
+
+-- name: note_outbox_failure
+-- Of several who tried at the same time one counts.
+UPDATE outbox SET tries = tries + 1, reason = :reason, aside = :aside WHERE id = :id AND tries = :tries
+
+-- name: outbox_in_trouble
+SELECT id, accession, type, noted_at, CASE aside WHEN 1 THEN 'put_aside' ELSE 'tried' END AS state, tries, reason
+FROM outbox
+WHERE aside = 1 OR (aside = 0 AND tries > 0)
+ORDER BY id
+
+-- name: count_outbox_aside
+SELECT count(*) FROM (SELECT 1 FROM outbox WHERE aside = 1 LIMIT 100000)
+
+-- name: retry_outbox
+UPDATE outbox SET tries = 0, aside = 0, reason = NULL
+WHERE (:id IS NULL OR id = :id) AND (aside = 1 OR (aside = 0 AND tries > 0))
 
 -- name: mark_carried
 INSERT INTO carried (accession, type, subject, carried_at) VALUES (:accession, :type, :subject, :noted_at)
@@ -17,3 +36,6 @@ DELETE FROM outbox WHERE id = ?
 
 -- name: forget_carried
 DELETE FROM carried WHERE carried_at < :before
+
+-- name: forget_outbox_aside
+DELETE FROM outbox WHERE aside = 1 AND noted_at < :before
