@@ -34,7 +34,7 @@ ROOMS = {
     "market.reference": 1_300,  # symbols from the SEC's own files, names written out; splits of prices
     "market.documents": 1_580,  # lists stored at once
     "market.statements": 3_090,  # lines told of segments
-    "market.financials": 5_300,  # kept years, faces, mezzanines; splits however known, doubts; versions compared, words
+    "market.financials": 5_500,  # kept years, faces, mezzanines, sums; splits, doubts; versions compared; words
     "market.insiders": 3_690,  # what cannot be; windows and thresholds on every list
     "market.holdings": 3_125,  # splits, moves and overlap of funds; units by the prices of other managers
     "market.prices": 630,  # returns after a day
@@ -58,7 +58,7 @@ ROOMS = {
     "cli": 275,
     "__main__": 20,
 }
-ALL_LINES = 65_800  # 56,000 were meant to do; the client and the test server are 3,800 beside the service
+ALL_LINES = 66_000  # 56,000 were meant to do; the client and the test server are 3,800 beside the service
 FOLDER_MODULES = 20
 
 # Rooms that import nothing of finapi but these: pure, or for others to copy.

@@ -6,6 +6,7 @@ import pytest
 
 from finapi.market.financials import series, templates
 from finapi.market.financials.company_books import CompanyBook
+from finapi.market.financials.fact_book import SourceFiling
 from finapi.market.financials.rows import FigureSeries
 from tests.figures import Fact, filing, held, named, told
 
@@ -360,3 +361,61 @@ def test_a_total_of_long_term_liabilities_under_the_tag_of_all_is_a_part(label: 
         told(sheet("1001", "201", "401", "", "", "51", "399", lines=lines), "total_liabilities", "2019 FY")
         == liabilities
     )
+
+
+# ---- filings whose pages are not held
+
+LATER = filing("0000000001-20-000002", "10-K", "2020-10-30")
+YEARS_LATER = filing("0000000001-25-000003", "10-K", "2025-10-31")
+
+
+PLANT = {BALANCE: [("PublicUtilitiesPropertyPlantAndEquipmentNet", "Plant, net"), ("Assets", "Total assets")]}
+BOTH = {"PropertyPlantAndEquipmentNet": "1", "PublicUtilitiesPropertyPlantAndEquipmentNet": "95"}
+
+
+def unpaged(of: SourceFiling, flows: dict[str, str], balances: dict[str, str]) -> list[Fact]:
+    """What a filing of companyfacts tells of the year before it was filed."""
+    ended = int((of.filed or "")[:4])
+    span, facts = (f"{ended - 1}-10-01", f"{ended}-09-30"), {"NetIncomeLoss": "8", "InterestExpense": "2", **flows}
+    told_of: list[Fact] = [(tag, *span, value, of.accession) for tag, value in facts.items()]
+    return told_of + [(tag, None, span[1], value, of.accession) for tag, value in ({"Assets": "9"} | balances).items()]
+
+
+@pytest.mark.parametrize("basis", ["latest", "original"])
+def test_tags_of_a_companys_own_statements_decide_where_a_filing_has_no_pages(basis: str) -> None:
+    facts = [*BASE, day("PublicUtilitiesPropertyPlantAndEquipmentNet", "90"), *unpaged(LATER, {}, BOTH)]
+    assert told(held([K, LATER], facts, pages=PLANT), "ppe_net", "2020 FY", basis=basis) == "95"
+    assert told(held([K, LATER], facts), "ppe_net", "2020 FY", basis=basis) == "1"
+
+
+def test_where_a_filing_does_not_use_the_tags_of_the_statement_the_ranking_decides() -> None:
+    facts = [*BASE, *unpaged(LATER, {}, {"PropertyPlantAndEquipmentNet": "1"})]
+    company = held([K, LATER], facts, pages=PLANT)
+    rows = FigureSeries(company, "A", "latest")
+    row = rows.row(named(rows.periods, "2020 FY"))
+    shown = series.summary(row, "ppe_net", row.cell("ppe_net"), {})
+    assert (shown["value"], shown["source"], shown["confidence"]) == (1, "companyfacts", 100)
+
+
+def test_a_statement_of_years_ago_does_not_decide() -> None:
+    company = held([K, YEARS_LATER], [*BASE, *unpaged(YEARS_LATER, {}, BOTH)], pages=PLANT)
+    assert told(company, "ppe_net", "2025 FY") == "1"
+
+
+def test_a_line_that_a_label_places_means_the_same_in_the_next_filing_without_pages() -> None:
+    line = ("OtherTaxExpenseBenefit", "Provision for income taxes")
+    base = [one for one in BASE if one[0] != "IncomeTaxExpenseBenefit"]
+    facts = [*base, year(line[0], "24"), *unpaged(LATER, {line[0]: "25"}, {})]
+    paged = held([K, LATER], facts, pages={INCOME: [line, RESULT[0]]})
+    assert told(paged, "income_tax", "2020 FY") == "25"
+    assert told(held([K, LATER], facts), "income_tax", "2020 FY") == "not_reported"
+
+
+def test_parts_that_the_statement_prints_go_before_a_total_of_the_notes_in_a_filing_without_pages() -> None:
+    parts = {"SellingAndMarketingExpense": "30", "GeneralAndAdministrativeExpense": "12"}
+    lines = [(tag, f"Line {number}") for number, tag in enumerate(parts)]
+    more = unpaged(LATER, {**parts, "SellingGeneralAndAdministrativeExpense": "50"}, {})
+    facts = [*BASE, *(year(tag, "20") for tag in parts), *more]
+    company = held([K, LATER], facts, pages={INCOME: [*lines, *RESULT]})
+    assert told(company, "selling_general_admin", "2020 FY") == "42"
+    assert told(held([K, LATER], facts), "selling_general_admin", "2020 FY") == "50"

@@ -114,6 +114,32 @@ def test_a_tag_that_went_stale_does_not_freeze_the_series() -> None:
     assert told(company, "revenue", "2018 FY") == "265595"
 
 
+YEAR17 = ("2016-10-02", "2017-09-30")
+
+
+@pytest.mark.parametrize(
+    ("revenues", "is_told"),
+    # Of a year before, under the later tag and under the earlier one.
+    [(None, True), ("2", True), ("1", False)],
+)
+def test_a_series_that_goes_on_under_another_tag_says_so(revenues: str | None, is_told: bool) -> None:
+    facts: list[Fact] = [
+        *annual((YEAR18, K18.accession), (YEAR19, K19.accession)),
+        ("SalesRevenueNet", *YEAR18, "265595", K18.accession),
+        ("SalesRevenueNet", *YEAR17, "1", K18.accession),
+        ("Revenues", *YEAR19, "260174", K19.accession),
+    ]
+    if revenues is not None:
+        facts.append(("Revenues", *YEAR17, revenues, K18.accession))
+    company = held([K18, K19], facts)
+    expected = {"tags": ["us-gaap:SalesRevenueNet"], "later_tags": ["us-gaap:Revenues"]}
+    for offset in range(2):
+        data, _ = series.answer(company, series.SeriesQuestion(metrics=("revenue", "net_income"), offset=offset))
+        told_of = {row["fiscal_year"]: row.get("tag_breaks") for row in data["rows"]}
+        assert told_of.get(2019) is None
+        assert told_of[2018] == ({"revenue": expected} if is_told else None)
+
+
 def test_goodwill_that_is_no_longer_given_is_a_hole_and_not_the_old_figure() -> None:
     facts = [
         *annual((YEAR18, K18.accession), (YEAR19, K19.accession)),

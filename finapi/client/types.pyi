@@ -2086,6 +2086,10 @@ class XbrlTimeseriesDataRowsMetricsValue(TypedDict, Generic[Day, Moment]):
     filed_at: NotRequired[Day | None]
     operands: NotRequired[list[TickersTickerOverviewDataOperandsValue[Day, Moment]]]
 
+class XbrlTimeseriesDataRowsTagBreaksValue(TypedDict):
+    tags: list[str]
+    later_tags: list[str]
+
 class XbrlTimeseriesDataRowsTemplateIncomeLines(TypedDict):
     key: str
     label: str
@@ -2140,6 +2144,7 @@ class XbrlTimeseriesDataRows(TypedDict, Generic[Day, Moment]):
     mixed_shares: NotRequired[bool]
     split_break: NotRequired[int | Decimal]
     estimated: NotRequired[list[str]]
+    tag_breaks: NotRequired[dict[str, XbrlTimeseriesDataRowsTagBreaksValue]]
     template: NotRequired[XbrlTimeseriesDataRowsTemplate]
 
 class XbrlTimeseriesDataSplits(TypedDict, Generic[Day, Moment]):

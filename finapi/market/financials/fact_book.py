@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -23,6 +23,9 @@ Key = tuple[int, int]
 # The cover page's count of shares, and how many days after the period it may be taken.
 COVER_SHARES = "dei:EntityCommonStockSharesOutstanding"
 COVER_DAYS = 150
+# For how many days before and after a filing its pages show how the company tags: rules of accounting change, and tags
+# with them (JPMorgan's cash of 2009 is one line of its cash of 2025).
+LIKE_DAYS = 1_100
 # How filings tag the ratio of a split.
 SPLIT_RATIO = "us-gaap:StockholdersEquityNoteStockSplitConversionRatio1"
 
@@ -44,6 +47,11 @@ class SourceFiling(NamedTuple):
     fiscal_year: int | None = None
     fiscal_period: str | None = None
     period_end: int | None = None
+
+    @property
+    def day(self) -> int | None:
+        """When it was filed, or else the end of its period; None where neither is known."""
+        return self.period_end if self.filed is None else days.number(self.filed)
 
     @property
     def rank(self) -> int:
@@ -128,6 +136,27 @@ class FactBook:
         if (vintage.place, metric.key) in self.placed:
             return not concept.startswith(FACE)
         return vintage.concept not in shown
+
+    def nearest(self, place: int, statement: str) -> int | None:
+        """Of the filings whose pages are held and have a statement, the one filed nearest to another, which is near
+        enough to use the same tags."""
+        day = self.filings[place].day
+        if day is None:
+            return None
+        days_of = ((self.filings[one].day, one) for one, shown in self.shown.items() if shown.get(statement))
+        near = [(abs(of - day), one) for of, one in days_of if of is not None and abs(of - day) <= LIKE_DAYS]
+        return min(near)[1] if near else None
+
+    def usual(self, metric: Metric, tags: Iterable[str], place: int) -> tuple[Sequence[str], Set[str]]:
+        """Of a filing whose pages are not held, under which of the tags of a metric the statement of the nearest one
+        tells it, and every concept of that statement."""
+        near = self.nearest(place, metric.statement) if self.shown else None
+        if near is None:
+            return (), frozenset()
+        if (near, metric.key) in self.placed:
+            return (FACE + metric.key,), frozenset()
+        face = self.shown[near][metric.statement]
+        return [tag for tag in dict.fromkeys(tags) if tag in face], face
 
     def latest(self, places: Iterable[int]) -> int:
         """Of the filings at some places the one filed last, when all of them were known; one of unknown day is known
@@ -249,6 +278,7 @@ def _place(
         else:
             for line in one:
                 named.setdefault((place, line.concept), []).append((metric, name, line.text))
+    _place_elsewhere(book, named)
     for concept, unit, end, length, value, decimals, place in rows if named else ():
         for metric, name, text in named.get((place, concept), ()):
             figure = plain(value) if value is not None and unit in book.units(metric.units) else None
@@ -258,6 +288,27 @@ def _place(
             elif figure is not None:
                 vintage = Vintage(place, concept, unit, figure, decimals)
                 _enter(vintages.setdefault(name, {}), key, vintage, concept, book.units(metric.units))
+
+
+def _place_elsewhere(book: FactBook, named: dict[tuple[int, str], list[tuple[Metric, str, str | None]]]) -> None:
+    """Let the line that a label places in a filing mean the same in those nearest to it whose pages are not held."""
+    alone = [
+        (place, concept, metric)
+        for (place, concept), of in named.items()
+        for metric, name, text in of
+        if text is None and name == FACE + metric.key and not is_extension(concept)
+    ]
+    near: dict[str, dict[int, list[int]]] = {}
+    for statement in {metric.statement for _, _, metric in alone}:
+        of_statement = near.setdefault(statement, {})
+        for place in range(len(book.filings)):
+            at = book.nearest(place, statement) if place not in book.shown else None
+            if at is not None:
+                of_statement.setdefault(at, []).append(place)
+    for at, concept, metric in alone:
+        for place in near[metric.statement].get(at, ()):
+            named.setdefault((place, concept), []).append((metric, FACE + metric.key, None))
+            book.placed[place, metric.key] = book.placed[at, metric.key]
 
 
 def plain(text: str) -> str | None:

@@ -6,7 +6,7 @@ Pure. :class:`Reports` finds what filings themselves say, chosen among rules, fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from re import Pattern
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
@@ -118,6 +118,7 @@ class Reports:
         self._reported: dict[tuple[str, Key], Figure | None] = {}
         self._own = {concept for concept in book.vintages if concept not in mapping.units_of}
         self._usable: dict[str, list[tuple[Rule, tuple[str, ...]]]] = {}
+        self._usual: dict[tuple[str, int], tuple[Sequence[str], Set[str]]] = {}
         # By metric the periods that only another definition of it tells.
         self.left_out: dict[str, set[Key]] = {}
 
@@ -159,7 +160,7 @@ class Reports:
             told = self.book.vintages[concept].get(key)
             # Vintages stand in the order of their filings; an equal place keeps the preferred tag.
             for one in reversed(told) if told else ():
-                of = (not self._noted(metric, concept, one), one.place)
+                of = (not self._noted(metric, concept, key, one), one.place)
                 if of > worth:
                     preferred, last, worth = concept, one, of
                 if of[0]:
@@ -194,15 +195,27 @@ class Reports:
         found: dict[int, Figure] = {}
         for concept in concepts:
             for vintage in self.book.vintages[concept].get(key, ()):
-                noted = self._noted(metric, concept, vintage)
+                noted = self._noted(metric, concept, key, vintage)
                 held = found.get(vintage.place)
                 if held is None or (held.noted and not noted):
                     stated = self._stated(rule, concept, key, vintage, _method(rule, concept))
                     found[vintage.place] = stated._replace(noted=noted)
         yield from found.values()
 
-    def _noted(self, metric: Metric, concept: str, vintage: Vintage) -> bool:
-        return self.industry not in metric.anywhere and self.book.noted(metric, concept, vintage)
+    def _noted(self, metric: Metric, concept: str, key: Key, vintage: Vintage) -> bool:
+        """Whether a fact is not of the metric's statement. Of a filing without pages the nearest one with pages
+        decides, where the filing tells the period under a tag that stands there."""
+        place = vintage.place
+        if self.industry in metric.anywhere or place in self.book.shown:
+            return self.industry not in metric.anywhere and self.book.noted(metric, concept, vintage)
+        if (metric.key, place) not in self._usual:
+            tags = [tag for rule in metric.rules[self.industry] for tag in rule.tags]
+            self._usual[metric.key, place] = self.book.usual(metric, tags, place)
+        usual, face = self._usual[metric.key, place]
+        if not usual or concept in usual or concept in face:
+            return False
+        told = self.book.vintages
+        return any(one.place == place for tag in usual for one in told.get(tag, {}).get(key, ()))
 
     def _rules(self, metric: Metric) -> list[tuple[Rule, tuple[str, ...]]]:
         """The rules of a metric that this book can satisfy, each with its concepts that are there, in order."""
@@ -231,7 +244,7 @@ class Reports:
                     value = self._stated(rule, concept, key, vintages[-1]).value
                     values.setdefault(key, value)
                     # What a note says is no measure of what the statement does.
-                    if not self._noted(metric, concept, vintages[-1]):
+                    if not self._noted(metric, concept, key, vintages[-1]):
                         shown.setdefault(key, value)
             common = values.keys() & known.keys()
             differing = sum(values[key] != known[key] for key in common)
@@ -332,7 +345,7 @@ class Reports:
         found: dict[int, tuple[Vintage, bool]] = {}
         for name in term.names:
             for vintage in self.book.vintages.get(name, {}).get(key, ()):
-                noted = metric is not None and self._noted(metric, name, vintage)
+                noted = metric is not None and self._noted(metric, name, key, vintage)
                 if vintage.place not in found or (found[vintage.place][1] and not noted):
                     found[vintage.place] = vintage, noted
         return found

@@ -58,6 +58,11 @@ def definition(key: str) -> Metric | Derived | Ratio | None:
     return mapping.metrics.get(key) or mapping.derived.get(key) or ratios.catalogue().ratios.get(key)
 
 
+def tags_of(figure: Figure) -> list[str]:
+    """The concepts that a figure is of."""
+    return sorted({vintage.concept for _, _, vintage in figure.operands})
+
+
 class FigureSeries:
     """The rows of one company for one kind of period ("A", "Q", "TTM", "YTD") and basis, newest first. With
     ``estimated`` last quarters have the averages of shares and earnings of one that no filing tells."""
@@ -99,6 +104,17 @@ class FigureSeries:
             if fits and end in (None, days.iso(one.end)):
                 return one
         return None
+
+    def is_one_line(self, one: Figure, other: Figure) -> bool:
+        """Whether two figures are of the same tags, or of two that say the same in most periods that both tell."""
+        counted, told = self.resolver.mapping.concept, self.held.book.vintages
+        tags, others = ([counted(tag) or tag for tag in tags_of(figure)] for figure in (one, other))
+        if tags == others or len(tags) != 1 or len(others) != 1:
+            return tags == others
+        these, those = (told.get(of[0], {}) for of in (tags, others))
+        common = these.keys() & those.keys()
+        alike = sum(Decimal(these[key][-1].value) == Decimal(those[key][-1].value) for key in common)
+        return 2 * alike > len(common)
 
     def before(self, period: Period, length: int) -> Period | None:
         """The period of this series that ends about ``length`` days before another and is like it."""

@@ -61,6 +61,7 @@ def _general(metric: Metric) -> Iterator[str]:
         of = f" (not of {', '.join(sorted(metric.anywhere))})" if metric.anywhere else ""
         page = metric.statement.replace("_", " ")
         yield f"A line on the face of the {page} goes before any of a note, where the filing's pages are held{of}."
+        yield "Where they are not, the tags decide that stand there in the company's nearest filing; then their order."
     beside = next((one.beside for rules in metric.rules.values() for one in rules if any(one.beside)), ((), ()))
     if any(beside):
         yield f"No sum is made of a filing that also tells {', or '.join(_taken(*beside))}."
@@ -70,6 +71,7 @@ def _general(metric: Metric) -> Iterator[str]:
         yield "Lines beside it that belong to it, and are not in it, are named with it."
     if metric.steady:
         yield "A later rule is left out where it disagrees with an earlier one in most of the periods that both tell."
+        yield "A figure whose series goes on under tags of another line, as far as is known, says so: `tag_breaks`."
     if metric.definitions:
         yield f"Of {' and '.join(sorted(metric.definitions))}s one tag serves a company, that of its newest balance."
     if metric.outlay:

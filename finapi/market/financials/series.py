@@ -22,7 +22,7 @@ from finapi.market.financials.fact_book import Key, Vintage
 from finapi.market.financials.figures import Cell, Figure, HoleReason, Method, Missing, Status, holes, number, value_of
 from finapi.market.financials.metrics import Metric
 from finapi.market.financials.periods import HALF, YEAR, Period
-from finapi.market.financials.rows import FigureSeries, Price, PriceSource, RowPeriod, RowView, definition
+from finapi.market.financials.rows import FigureSeries, Price, PriceSource, RowPeriod, RowView, definition, tags_of
 from finapi.market.financials.splits import ShareSplit
 from finapi.market.financials.templates import Check, FailedCheck, FilledTemplate
 from finapi.market.statements.facts import Decimals, decimals_of
@@ -101,12 +101,20 @@ class CellShown(Provenance):
     operands: NotRequired[list[OperandShown]]
 
 
+class TagBreak(TypedDict):
+    """The tags of a figure, and those of the next newer one of its series: not the same line, as far as is known."""
+
+    tags: list[str]
+    later_tags: list[str]
+
+
 class SeriesRow(RowPeriod):
     """A row of a series; ``metrics`` are bare values, beside them ``holes``, or cells with their provenance.
 
     ``split_factors`` are of figures told in the shares of before later splits: how many of today's one of them is. A
     row is ``mixed_shares`` that has figures told before a split and after it; ``split_break`` is how many shares of the
-    row after it one of this row's is. ``estimated`` names what ``q4=estimated`` added."""
+    row after it one of this row's is. ``estimated`` names what ``q4=estimated`` added.
+    ``tag_breaks`` are of figures whose series goes on under other tags."""
 
     calendar_year: NotRequired[int]
     calendar_period: NotRequired[str]
@@ -116,6 +124,7 @@ class SeriesRow(RowPeriod):
     mixed_shares: NotRequired[bool]
     split_break: NotRequired[Decimal]
     estimated: NotRequired[list[str]]
+    tag_breaks: NotRequired[dict[str, TagBreak]]
     template: NotRequired[FilledTemplate]
 
 
@@ -351,13 +360,36 @@ def _rows(
     of_shares = [key for key in keys if splits.is_of_shares(key)] if found else []
     before = series.periods[: series.periods.index(page[0])][-1:] if page and not question.adjusted else []
     newer = splits.told_in(splits.factors(series.row(before[0]), of_shares, found)) if before else None
+    later = _later(series, page[:1], keys)
     for row in map(series.row, page):
         factors = splits.factors(row, of_shares, found)
         made = _row(row, keys, question, {key: one for key, (_, one) in factors.items() if question.adjusted})
         if not question.adjusted:
             made |= splits.marks(factors, newer)  # type: ignore[typeddict-item]
             newer = splits.told_in(factors) or newer
+        breaks = dict(_tag_breaks(row, later))
+        if breaks:
+            made["tag_breaks"] = breaks
         yield made
+
+
+def _later(series: FigureSeries, first: Sequence[Period], keys: Iterable[str]) -> dict[str, Figure | None]:
+    """By each key whose series must not change its line the next figure after a page that begins with a period."""
+    mapping = series.resolver.mapping
+    steady = [key for key in keys if key in mapping.metrics and mapping.metrics[key].steady]
+    newer = series.periods[: series.periods.index(first[0])] if first else []
+    told = {key: (series.row(one).cell(key) for one in reversed(newer)) for key in steady}
+    return {key: next((cell for cell in cells if isinstance(cell, Figure)), None) for key, cells in told.items()}
+
+
+def _tag_breaks(row: RowView, later: dict[str, Figure | None]) -> Iterator[tuple[str, TagBreak]]:
+    """The figures of a row whose ``later`` ones are of another line; those of the row take their places."""
+    for key, after in later.items():
+        cell = row.cell(key)
+        if isinstance(cell, Figure):
+            if after is not None and not row.series.is_one_line(cell, after):
+                yield key, {"tags": tags_of(cell), "later_tags": tags_of(after)}
+            later[key] = cell
 
 
 def _row(row: RowView, keys: Sequence[str], question: SeriesQuestion, factors: Mapping[str, Decimal]) -> SeriesRow:
