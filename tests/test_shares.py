@@ -406,8 +406,8 @@ def test_shares_are_given_back(start: Callable[..., Running]) -> None:
     running = start(connections_per_address=2)
     for _ in range(10):
         assert running.ask().status == 200
-    eventually(lambda: sum(running.listener.share.values()) == 0)
-    assert dict(running.listener.share) == {}
+        # A client may have its answer, and be gone, before the loop has noted either: it would be refused as a third.
+        eventually(lambda: dict(running.listener.share) == {})
 
 
 def test_in_a_full_house_the_address_that_has_most_makes_room(start: Callable[..., Running]) -> None:
