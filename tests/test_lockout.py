@@ -364,6 +364,25 @@ def test_a_known_email_needs_no_room() -> None:
     assert [fail(lockouts, ANN, 0.0) for _ in range(5)] == [None, None, None, None, 60]
 
 
+def test_who_had_to_make_room_is_told_once() -> None:
+    lockouts = Lockouts(1)
+    fail(lockouts, ANN, 0.0)
+    fail(lockouts, BOB, 1.0)
+    assert (lockouts.dropped(), lockouts.dropped()) == ([ANN], [])
+
+
+def test_what_is_put_back_after_a_restart_fills_the_table_and_no_more() -> None:
+    lockouts = Lockouts(2)
+    for key, count in ((ANN, 2), (BOB, 3), (CAY, 5)):
+        lockouts.put(key, FailureCount(count, 0.0))
+    assert [lockouts.count(key) for key in (ANN, BOB, CAY)] == [None, FailureCount(3, 0.0), FailureCount(5, 0.0)]
+    assert lockouts.dropped() == [ANN]
+    lockouts.put(BOB, FailureCount(10, 0.0))  # a known one needs no room
+    assert (len(lockouts), lockouts.dropped()) == (2, [])
+    lockouts.put(DAN, FailureCount(20, 0.0))  # every one is a lock in force
+    assert (lockouts.count(DAN), len(lockouts), lockouts.dropped()) == (None, 2, [])
+
+
 # ---- against a model
 
 
