@@ -132,12 +132,20 @@ def _workers(app: App) -> list[Worker]:
         Worker("archive-ledger", lambda: archive.step(app)),
         Worker("outbox", lambda: outbox.step(app)),
         Worker("prune", lambda: _prune_step(app)),
+        Worker("full-text", lambda: _full_text_step(app)),
         Worker("latest-years", lambda: _latest_years_step(app)),
         Worker("sniper", lambda: sniper.advance(app, app.clock.now())),
         Worker("refill-plans", lambda: plans.refill_due(app, app.clock.now())),
         Worker("memory", memory.MemoryKeeper().step),
         Worker("mail", lambda: _mail_step(app), interrupt=app.post.transport.close, patience=mail_patience),
     ]
+
+
+def _full_text_step(app: App) -> float | None:
+    # What reads documents is loaded beside the first calls, not before them.
+    from finapi.market.documents import contents
+
+    return contents.index_step(app)
 
 
 def _latest_years_step(app: App) -> float:

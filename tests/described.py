@@ -81,7 +81,7 @@ class World:
         with app.db.write() as tx:
             stored = filings.put(tx, metadata.from_header(header, len(FULL)), now)
             text = contents.text(papers[0][1].body, papers[0][1].filename, 10_000)
-            contents.put(tx, stored.id, [line for line, _ in papers], text, 10_000)
+            contents.put(tx, stored.id, [line for line, _ in papers], text, most_kept=10_000, most_found=10_000)
             tx.run("bump_data_version")
         # Nothing is looked up for what is made up: a delivery goes to an address or nowhere.
         app.outbound._dialler._resolve = _nowhere

@@ -17,7 +17,8 @@ from tests import growth
 BY_DATA = {
     "announced_filings", "arrivals", "companies", "company_keys", "concepts", "cusip_mappings", "dimensions",
     "failed_securities", "listed_securities",
-    "fact_sets", "facts", "filing_bodies", "filing_documents", "filing_parties", "filing_terms", "filings",
+    "fact_sets", "facts", "filing_bodies", "filing_documents", "filing_parties", "filing_terms", "filing_texts",
+    "filings", "filing_words", "filing_words_config", "filing_words_data", "filing_words_docsize", "filing_words_idx",
     "followed", "form_entities", "former_names", "fund_groups", "fund_quarters", "fund_words", "funds",
     "holding_names", "holdings", "holdings_managers", "holdings_redated", "holdings_reports", "holdings_resplit",
     "insider_form_owners", "insider_forms", "insider_positions", "insider_stake_forms", "insider_stakes",

@@ -1685,6 +1685,41 @@ class SecFilings(TypedDict, Generic[Day, Moment]):
     request_id: str
     timestamp: Moment
 
+class SecFilingsSearchData(TypedDict, Generic[Day, Moment]):
+    accession_number: str
+    cik: str
+    ticker: str | None
+    company_name: str
+    form_type: str | None
+    filed_at: Day | None
+    document_url: str | None
+    place_url: str | None
+    snippet: str | None
+    offset: int | None
+    length: int | None
+    text_length: int
+
+class SecFilingsSearchMeta(TypedDict, Generic[Day, Moment]):
+    undated_left_out: int
+    clamped: dict[str, str]
+    from_date: Day | None
+    to_date: Day | None
+    query: str
+    documents_kept: int
+    documents_searched: int
+    total: int
+    total_exact: bool
+    limit: int
+    has_more: bool
+    next_cursor: str | None
+
+class SecFilingsSearch(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[SecFilingsSearchData[Day, Moment]]
+    meta: SecFilingsSearchMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
 class SecFilingsStatsDataTopFormTypes(TypedDict):
     form_type: str
     count: int
@@ -3717,6 +3752,16 @@ class GetSecFilingsGiven(TypedDict, total=False):
     cursor: str | None
     include_total: bool | None
 
+class GetSecFilingsSearchGiven(TypedDict, total=False):
+    q: Required[str]
+    ticker: Sequence[str] | str | None
+    cik: Sequence[str] | str | None
+    form_type: Sequence[str] | str | None
+    from_date: str | date | None
+    to_date: str | date | None
+    limit: int | None
+    cursor: str | None
+
 class GetSecFilingsAccessionNumberGiven(TypedDict, total=False):
     accession_number: Required[str]
 
@@ -3725,6 +3770,7 @@ class GetSecFilingsAccessionNumberHtmlGiven(TypedDict, total=False):
     offset: int | None
     length: int | None
     max_bytes: int | None
+    plain: bool | None
 
 class GetSecFormsGiven(TypedDict, total=False):
     q: str | None
@@ -4547,6 +4593,8 @@ class Calls(Generic[Day, Moment]):
         """How many CUSIPs finapi knows."""
     def get_sec_filings(self, **given: Unpack[GetSecFilingsGiven]) -> SecFilings[Day, Moment]:
         """Filings, newest first."""
+    def get_sec_filings_search(self, **given: Unpack[GetSecFilingsSearchGiven]) -> SecFilingsSearch[Day, Moment]:
+        """Full text search of kept documents."""
     def get_sec_filings_stats(self) -> SecFilingsStats[Day, Moment]:
         """How many filings are known, of which forms."""
     def get_sec_filings_accession_number(self, **given: Unpack[GetSecFilingsAccessionNumberGiven]) -> SecFilingsAccessionNumber[Day, Moment]:
@@ -4687,6 +4735,8 @@ class Calls(Generic[Day, Moment]):
     def rows(self, name: Literal["get_cusip_search"], **given: Unpack[GetCusipSearchGiven]) -> Iterator[CusipSearchResults[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_sec_filings"], **given: Unpack[GetSecFilingsGiven]) -> Iterator[SecFilingsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_sec_filings_search"], **given: Unpack[GetSecFilingsSearchGiven]) -> Iterator[SecFilingsSearchData[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_sec_forms"], **given: Unpack[GetSecFormsGiven]) -> Iterator[SecFormsData[Day, Moment]]: ...
     @overload
@@ -4888,6 +4938,8 @@ class AsyncCalls(Generic[Day, Moment]):
         """How many CUSIPs finapi knows."""
     async def get_sec_filings(self, **given: Unpack[GetSecFilingsGiven]) -> SecFilings[Day, Moment]:
         """Filings, newest first."""
+    async def get_sec_filings_search(self, **given: Unpack[GetSecFilingsSearchGiven]) -> SecFilingsSearch[Day, Moment]:
+        """Full text search of kept documents."""
     async def get_sec_filings_stats(self) -> SecFilingsStats[Day, Moment]:
         """How many filings are known, of which forms."""
     async def get_sec_filings_accession_number(self, **given: Unpack[GetSecFilingsAccessionNumberGiven]) -> SecFilingsAccessionNumber[Day, Moment]:
@@ -5028,6 +5080,8 @@ class AsyncCalls(Generic[Day, Moment]):
     def rows(self, name: Literal["get_cusip_search"], **given: Unpack[GetCusipSearchGiven]) -> AsyncIterator[CusipSearchResults[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_sec_filings"], **given: Unpack[GetSecFilingsGiven]) -> AsyncIterator[SecFilingsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_sec_filings_search"], **given: Unpack[GetSecFilingsSearchGiven]) -> AsyncIterator[SecFilingsSearchData[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_sec_forms"], **given: Unpack[GetSecFormsGiven]) -> AsyncIterator[SecFormsData[Day, Moment]]: ...
     @overload

@@ -144,6 +144,10 @@ class Config:
     documents_bytes: int = _setting(
         512 * MIB, "bytes of all primary documents kept, compressed; what comes later is left out", least=0
     )
+    # A fifth of their HTML; index and text take half as many bytes as it has characters (measured on 10-Q and 10-K).
+    documents_searched: int = _setting(
+        512 * MIB, "characters of kept documents that full text search finds; what comes later it does not", least=0
+    )
 
     watchdog_interval: int = _setting(60, "seconds from one check of every part to the next", least=1)
     watchdog_deadline: float = _setting(5.0, "seconds that a check may take", least=0.05)

@@ -20,7 +20,7 @@ from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach
 from finapi.net.smtp import MailError, Smtp
 from finapi.ops import probes
 from finapi.store import backup, datadir
-from finapi.store.db import SQLITE, migrations
+from finapi.store.db import SQLITE, full_text, migrations
 
 SECONDS = 10.0  # for a mail server or EDGAR to answer
 GIB = 1 << 30
@@ -96,6 +96,10 @@ def _database(config: Config, clock: Clock) -> Found:
     version, newest = backup.version_of(config.data_dir / datadir.DATABASE), len(migrations())
     text = f"schema {version} of {newest}, SQLite {'.'.join(map(str, SQLITE))}"
     yield version <= newest, text, "a newer finapi wrote it: install that one"
+    words = (
+        "SQLite has FTS5 for full text search" if full_text() else "SQLite has no FTS5: full text search answers 501"
+    )
+    yield full_text() or None, words, "a Python whose SQLite is built with FTS5, as Debian's and python.org's are"
     yield SQLITE >= (3, 37), f"SQLite {'.'.join(map(str, SQLITE))}", "3.37 or later is needed: a newer Python or system"
 
 

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -579,7 +579,17 @@ def migrate(connection: sqlite3.Connection) -> int:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+    if full_text():
+        for file in _files("full_text"):
+            connection.execute(file.read_text(encoding="utf-8"))
     return len(scripts)
+
+
+@cache
+def full_text() -> bool:
+    """Whether this SQLite has FTS5. Without it the tables of ``sql/full_text`` are not there, or cannot be used."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        return bool(connection.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").fetchone())
 
 
 @cache

@@ -24,7 +24,7 @@ with by_name():
     from finapi.ops import status as ops
     from finapi.web import model_context, policy, prices, service, sql_proxy, status
     from finapi.web.accounts import account, auth, delivery, event_log, own_data
-    from finapi.web.filings import coverage, filings, forms
+    from finapi.web.filings import coverage, filings, forms, texts
     from finapi.web.financials import dictionary, facts, flat, overview, screen, segments, series, statements
     from finapi.web.holdings import cusips, flows, funds, moves
     from finapi.web.html import static
@@ -292,6 +292,8 @@ ROUTES: tuple[Route, ...] = (
           shape=cusips.STATS),
     Route("GET", API + "/sec/filings", filings.listed, "key", 5, "app", "Filings, newest first", filings.LIST_PARAMS,
           cacheable=True, lists=True, shape=filings.LIST),
+    Route("GET", API + "/sec/filings/search", texts.search, "key", 10, "app", "Full text search of kept documents",
+          texts.SEARCH_PARAMS, cacheable=True, lists=True, shape=texts.SEARCH),
     Route("GET", API + "/sec/filings/stats", forms.statistics, "key", 5, "app",
           "How many filings are known, of which forms", shape=forms.STATISTICS),
     Route("GET", API + "/sec/filings/{accession_number}", filings.detail, "key", 5, "app", "One filing",

@@ -284,7 +284,7 @@ def kept(app: App, ask: Any) -> Any:
     with app.db.write() as tx:
         stored = filings.put(tx, metadata.from_header(header, len(body)), app.clock.now())
         text = contents.text(papers[0][1].body, papers[0][1].filename, 10_000)
-        contents.put(tx, stored.id, [line for line, _ in papers], text, 10_000)
+        contents.put(tx, stored.id, [line for line, _ in papers], text, most_kept=10_000, most_found=10_000)
         tx.run("bump_data_version")
     return html, lambda **query: ask("/0000001750-98-000077/html", **query)
 

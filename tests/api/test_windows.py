@@ -217,6 +217,7 @@ def demo() -> Iterator[Client]:
 NOT_IN_THE_DEMO = {
     *("get_insiders_clusters", "get_insiders_transactions_top"),
     *("get_form_13f_moves", "get_form_13f_overlap"),
+    "get_sec_filings_search",  # documents are no part of it
 }
 LISTS = [name for name, one in sorted(ROUTE_OF.items()) if one.lists and one.method == "GET" and one.auth == "key"]
 

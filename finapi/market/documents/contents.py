@@ -1,23 +1,29 @@
 """The documents of a full submission: their list, and the primary document's text, within bounds.
 
 A primary document is kept as UTF-8 text, compressed, when it is HTML or text and both it and all that is kept
-stay within the settings; without it the filing is as good, only that its text is asked of the SEC.
+stay within the settings; without it the filing is as good, only that its text is asked of the SEC. What is kept is
+indexed for full text search with it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from finapi.app import App
 from finapi.edgar import sgml
-from finapi.market.documents import filings, metadata
-from finapi.store.db import Transaction
+from finapi.market.documents import filings, fulltext, metadata
+from finapi.store.db import Transaction, full_text
 
 _LEVEL = 6  # zlib: a 10-K shrinks to an eighth; higher levels cost twice the time for two per cent
 _LOOKED_AT = 2_048  # bytes in which a document without a name shows that it is HTML
+log = logging.getLogger("finapi.documents")
+
+STEP = 20  # documents that are indexed before a stop is looked for; a 10-K takes a tenth of a second
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _NAMED = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 
@@ -38,6 +44,18 @@ class Text(NamedTuple):
     media: str
     body: bytes
 
+    def plain(self) -> str:
+        """The text that full text search finds, and counts its places in."""
+        text = self.body.decode()
+        return fulltext.plain(text) if self.media == "html" else text
+
+
+class Kept(NamedTuple):
+    """A primary document to be kept, with its plain text."""
+
+    text: Text
+    plain: str
+
 
 def listed(documents: Iterator[sgml.SubmissionDocument]) -> Iterator[tuple[Listed, sgml.SubmissionDocument]]:
     """Each document with its line of the list; numbers that repeat or are missing are counted on."""
@@ -49,7 +67,7 @@ def listed(documents: Iterator[sgml.SubmissionDocument]) -> Iterator[tuple[Liste
         yield Listed(seq, document.type, name, document.description, len(document.body)), document
 
 
-def text(body: bytes, name: str | None, most: int) -> Text | None:
+def text(body: bytes, name: str | None, most: int) -> Kept | None:
     """A document as text, or None when it is neither HTML nor text, or longer than ``most`` bytes."""
     body = body.strip()
     if not body or len(body) > most or _BINARY.search(body):
@@ -61,28 +79,35 @@ def text(body: bytes, name: str | None, most: int) -> Text | None:
         body.decode("utf-8")
     except UnicodeDecodeError:
         body = body.decode("latin-1").encode()
-    return Text("html" if is_html else "text", body)
+    found = Text("html" if is_html else "text", body)
+    # Here rather than where it is stored: nobody writes meanwhile.
+    return Kept(found, found.plain())
 
 
-def put(tx: Transaction, filing_id: int, documents: list[Listed], primary: Text | None, most_of_all: int) -> bool:
+def put(
+    tx: Transaction, filing_id: int, documents: list[Listed], primary: Kept | None, *, most_kept: int, most_found: int
+) -> bool:
     """Store a filing's list of documents and its primary text; whether the list or the text is new.
 
     A list that is held already stays: the documents of a filing do not change. The text is left out when all that
-    is kept would be more than ``most_of_all`` bytes, compressed.
+    is kept would be more than ``most_kept`` bytes, compressed, and its words when more than ``most_found`` characters
+    would be searched.
     """
     fresh = bool(documents) and not tx.value("has_documents", filing_id=filing_id)
+    row = tx.one("filing_by_id", id=filing_id)
+    assert row is not None
     if fresh:
         tx.many("insert_documents", [(filing_id, *one) for one in documents])
-        row = tx.one("filing_by_id", id=filing_id)
-        assert row is not None
         terms = sorted(filings.exhibits(one.type for one in documents))
         key = row["filed_at"] or "", metadata.number(row["accession"])
         tx.many("insert_terms", [(term, *key) for term in terms])
     if primary is not None and not tx.value("has_body", filing_id=filing_id):
-        packed = zlib.compress(primary.body, _LEVEL)
-        if tx.value("bodies_size") + len(packed) <= most_of_all:
-            sha256 = hashlib.sha256(primary.body).hexdigest()
-            tx.run("insert_body", filing_id=filing_id, media=primary.media, packed=packed, sha256=sha256)
+        media, body = primary.text
+        packed = zlib.compress(body, _LEVEL)
+        if tx.value("bodies_size") + len(packed) <= most_kept:
+            sha256 = hashlib.sha256(body).hexdigest()
+            tx.run("insert_body", filing_id=filing_id, media=media, packed=packed, sha256=sha256)
+            fulltext.put(tx, filing_id, row["filed_at"], primary.plain, most_found)
             fresh = True
     return fresh
 
@@ -91,3 +116,31 @@ def primary(tx: Transaction, accession: str) -> Text | None:
     """The primary document of a filing, or None when it is not kept."""
     row = tx.one("filing_body", accession=accession)
     return None if row is None else Text(row["media"], zlib.decompress(row["packed"]))
+
+
+def index_step(app: App) -> float | None:
+    """Index some of the documents that were kept before full text search was there, each in a transaction of its own;
+    when to come back: at once while there may be more, else never.
+    """
+    after = done = 0
+    while done < STEP and full_text():
+        with app.db.read() as tx:
+            row = tx.one("body_unindexed", after=after)
+        if row is None:
+            break
+        after = row["filing_id"]
+        try:
+            plain = Text(row["media"], zlib.decompress(row["packed"])).plain()
+        except (zlib.error, UnicodeDecodeError):
+            log.warning("the document kept of filing %d is damaged: `finapi check` names it", after)
+            continue
+        with app.db.write() as tx:
+            # It may have gone meanwhile, or its day have changed.
+            held = tx.one("filing_by_id", id=after) if tx.value("has_body", filing_id=after) else None
+            if held is not None and not fulltext.put(tx, after, held["filed_at"], plain, app.config.documents_searched):
+                break
+        done += 1
+    if done:
+        with app.db.write() as tx:
+            tx.run("bump_data_version")
+    return 0.0 if done == STEP else None

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from finapi.core.clock import iso
-from finapi.market.documents import announce
+from finapi.market.documents import announce, fulltext
 from finapi.market.documents.metadata import CLAIMED, FIELDS, INDEX, SUBMISSIONS, FilingMetadata, is_unfiled, number
 from finapi.market.reference import companies
 from finapi.store import heartbeats
@@ -186,6 +186,8 @@ def _evidence(values: Iterable[Any], evidence: int) -> str:
 def _update(tx: Transaction, held: Row, before: dict[int, int], after: dict[int, int], values: dict[str, Any]) -> None:
     """Write what is now known of a filing, and move its terms to where they now belong."""
     tx.run("update_filing", values, id=held["id"], cik=_primary(after))
+    if values["filed_at"] != held["filed_at"]:
+        fulltext.move(tx, held["id"], values["filed_at"])
     tx.many("put_parties", [(held["id"], cik, rank) for cik, rank in sorted(after.items())])
     key = number(held["accession"])
     types = exhibits(row["type"] for row in tx.all("filing_documents", filing_id=held["id"]))

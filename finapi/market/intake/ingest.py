@@ -236,7 +236,7 @@ def _page(app: App, page: Document, accession: str) -> Put:
             return [single_documents.unread(page)]
         named = FilingMetadata(accession, metadata.DOCUMENT, primary_document=page.name)
         changed = filings.put(tx, named, now, news=False).changed
-        changed |= contents.put(tx, row["id"], [], primary, app.config.documents_bytes)
+        changed |= _kept(app, tx, row["id"], [], primary)
         if changed:
             tx.run("bump_data_version")
         return [outcomes.of(page, changed, None, accession)]
@@ -293,7 +293,7 @@ def _put_submission(
     header: sgml.SubmissionHeader,
     size: int,
     lines: list[contents.Listed],
-    primary: contents.Text | None,
+    primary: contents.Kept | None,
     now: datetime,
 ) -> bool:
     """Store a filing as its own header and list of documents tell of it; whether anything was new."""
@@ -310,13 +310,20 @@ def _put_submission(
             description=lines[0].description,
         )
         changed |= filings.put(tx, first, now, news=False).changed
-        changed |= contents.put(tx, stored.id, lines, primary, app.config.documents_bytes)
+        changed |= _kept(app, tx, stored.id, lines, primary)
     changed |= families.settle(tx, now)
     # At the end, so that whoever is told of the filing is told of its documents too.
     announce.filing(tx, now, accession=header.accession)
     if changed:
         tx.run("bump_data_version")
     return changed
+
+
+def _kept(
+    app: App, tx: Transaction, filing_id: int, lines: list[contents.Listed], primary: contents.Kept | None
+) -> bool:
+    most_kept, most_found = app.config.documents_bytes, app.config.documents_searched
+    return contents.put(tx, filing_id, lines, primary, most_kept=most_kept, most_found=most_found)
 
 
 def _identity(document: Document) -> Identity | None:

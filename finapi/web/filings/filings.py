@@ -102,22 +102,22 @@ class FilingsOfDay(TypedDict):
 LIST = Envelope[list[FilingRow], FilingsMeta]
 DETAIL = Envelope[FilingDetail, Object]
 
-_COMPANY_AND_FORM = (
+COMPANY_AND_FORM = (
     Param("ticker", "words", help="Tickers (any spelling) or CIKs.", example="AAPL,BRK.B"),
     Param("cik", "words", each="cik", help="CIKs, with or without leading zeros.", example="0000320193"),
     Param("form_type", "words", help="Forms, exactly: 10-K is not 10-K/A; 10-K* is both.", example="10-K,10-Q"),
 )
-_DAYS = (
+DAYS = (
     Param("from_date", "date", window=True, help="Filed on this day or later.", example="2025-01-01"),
     Param("to_date", "date", window=True, help="Filed on this day or earlier.", example="2025-12-31"),
 )
 _LIMIT = limit(50, 500)
 _CURSOR = cursor("2025-05-02_32019325000057", "([0-9]{4}-[0-9]{2}-[0-9]{2})?_[0-9]{1,18}")
 LIST_PARAMS = (
-    *_COMPANY_AND_FORM,
+    *COMPANY_AND_FORM,
     Param("items", "words", pattern=r"[1-9]\.[0-9]{2}|[1-9]|1[0-2]", help="Items of an 8-K.", example="2.02,9.01"),
     Param("exhibits", "words", help="Exhibit types, of filings whose documents are known.", example="EX-99.1"),
-    *_DAYS,
+    *DAYS,
     Param(
         "sort",
         default="filed_date:desc",
@@ -143,8 +143,15 @@ TEXT_PARAMS = (
     offset(what="Characters"),
     Param("length", "integer", least=1, help="Characters at most.", example="10000"),
     Param("max_bytes", "integer", least=1, help="Bytes of UTF-8 at most; no character is cut.", example="65536"),
+    Param(
+        "plain",
+        "boolean",
+        default=False,
+        help="The text without tags, scripts and hidden facts: what /sec/filings/search counts its offsets in.",
+        example="true",
+    ),
 )
-BARE_PARAMS = (*_COMPANY_AND_FORM, *_DAYS, _LIMIT, _CURSOR)
+BARE_PARAMS = (*COMPANY_AND_FORM, *DAYS, _LIMIT, _CURSOR)
 DAY_PARAMS = (
     Param("date", "date", required=True, help="The filing date.", example="2025-05-02"),
     limit(1_000, 5_000),
@@ -198,7 +205,8 @@ def text(call: Call) -> Response:
         found = contents.primary(tx, call.params["accession_number"])
     if found is None:
         raise ApiError("NOT_FOUND", "finapi does not have the text of this filing.")
-    whole = found.body.decode()
+    plain = call.params["plain"] is True
+    whole = found.plain() if plain else found.body.decode()
     first, length = call.params["offset"], call.params["length"]
     part = whole[first : None if length is None else first + length].encode()
     if call.params["max_bytes"] is not None:
@@ -206,7 +214,7 @@ def text(call: Call) -> Response:
     return Response(
         200,
         part,
-        f"text/{'html' if found.media == 'html' else 'plain'}; charset=utf-8",
+        f"text/{'html' if found.media == 'html' and not plain else 'plain'}; charset=utf-8",
         {"Content-Security-Policy": INERT, "X-Total-Characters": str(len(whole)), "Referrer-Policy": "no-referrer"},
     )
 
@@ -214,7 +222,7 @@ def text(call: Call) -> Response:
 def bare(call: Call) -> Response:
     """The filings without their envelope, by cursor."""
     with call.app.db.read() as tx:
-        question = _question(tx, call, _companies(tx, call))
+        question = question_of(tx, call)
         rows, following = _page(tx, call, question)
         total, exact = search.total(tx, question)
         windows = call.windows(search.undated(tx, question))
@@ -244,6 +252,11 @@ def of_day(call: Call) -> Response:
     last = shown[-1]["accession_number"].replace("-", "").lstrip("0") if more else None
     paging = {"has_more": more, "next_cursor": last}
     return call.table(shown, paging) or call.plain({"date": day, "accessions": shown, "count": count, **paging})
+
+
+def question_of(tx: Transaction, call: Call) -> Question:
+    """Which filings the parameters ask for."""
+    return _question(tx, call, _companies(tx, call))
 
 
 def _companies(tx: Transaction, call: Call) -> list[companies.Company] | None:

@@ -12,3 +12,10 @@ SELECT filing_bodies.media, filing_bodies.packed
 FROM filings
 JOIN filing_bodies ON filing_bodies.filing_id = filings.id
 WHERE filings.accession = :accession
+
+-- name: body_unindexed
+SELECT filing_id, media, packed
+FROM filing_bodies
+WHERE filing_id > :after AND NOT EXISTS (SELECT 1 FROM filing_texts WHERE filing_texts.filing_id = filing_bodies.filing_id)
+ORDER BY filing_id
+LIMIT 1

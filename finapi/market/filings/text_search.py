@@ -1,0 +1,182 @@
+"""Full text search of the primary documents that are kept, newest filing first, with the place found in each."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple, TypedDict
+from urllib.parse import quote
+
+from finapi.core.errors import ApiError, invalid_param
+from finapi.core.records import Date, Url
+from finapi.market.documents import filing_rows, fulltext
+from finapi.market.documents.filing_rows import FilingRow
+from finapi.store.db import Transaction, full_text
+
+# What bounds the work of one call: each word is a list of documents that is read.
+MOST_WORDS, MOST_PREFIXES, LEAST_PREFIX = 16, 2, 3
+MOST_COUNTED = 1_000
+EXPECTED = 'words, "a phrase", begin*, -without'
+
+_TERM = re.compile(r'(-?)("[^"]*"\*?|\S+)')
+
+
+@dataclass(frozen=True, slots=True)
+class TextQuery:
+    """What is looked for: ``match`` in the words of FTS5; ``phrases``, of which each must stand in a document, and
+    which of them are the beginning of a word.
+    """
+
+    match: str
+    phrases: tuple[tuple[str, ...], ...]
+    prefixes: tuple[bool, ...]
+
+
+class TextScope(NamedTuple):
+    """Whose documents, on which forms, filed between which days; None for any."""
+
+    ciks: tuple[int, ...] | None
+    forms: tuple[str, ...]
+    first: str | None
+    last: str | None
+
+
+class TextFound(TypedDict):
+    """A document in which the words stand, and the first place of the longest phrase among them."""
+
+    accession_number: str
+    cik: str
+    ticker: str | None
+    company_name: str
+    form_type: str | None
+    filed_at: Date | None
+    document_url: Url | None
+    place_url: Annotated[Url | None, "The document at the SEC; a browser scrolls to the place."]
+    snippet: Annotated[str | None, "What is written around the place."]
+    offset: Annotated[int | None, "Characters before the place in the document's plain text."]
+    length: Annotated[int | None, "Characters of what was found."]
+    text_length: Annotated[int, "Characters of the document's plain text."]
+
+
+class TextPage(NamedTuple):
+    """Documents found, where the next page begins, and how many answer: exactly, or at least so many."""
+
+    rows: list[TextFound]
+    following: int | None
+    total: int
+    exact: bool
+
+
+class TextsHeld(NamedTuple):
+    """How many documents are kept, and how many of them full text search finds."""
+
+    documents: int
+    texts: int
+
+
+def parsed(text: str) -> TextQuery:
+    """A query of words that must all stand in a document, in any order; INVALID_PARAM for one that cannot be read.
+
+    ``"net income"`` stands as it is written, ``restat*`` is any word that begins so, ``-draft`` must not be there.
+    Other marks part words: ``10-K`` is the phrase "10 K".
+    """
+    if text.count('"') % 2:
+        raise _wrong("has a quotation mark without its other half")
+    wanted: list[tuple[tuple[str, ...], bool]] = []
+    without: list[tuple[tuple[str, ...], bool]] = []
+    for minus, term in _TERM.findall(text):
+        phrase, prefix = tuple(fulltext.words(term)), term.rstrip('"').endswith("*")
+        if prefix and (not phrase or len(phrase[-1]) < LEAST_PREFIX):
+            raise _wrong(f"has a * after fewer than {LEAST_PREFIX} letters")
+        if phrase:
+            (without if minus else wanted).append((phrase, prefix))
+    if not wanted:
+        raise _wrong("has no word that must be there")
+    every = [*wanted, *without]
+    if sum(len(phrase) for phrase, _ in every) > MOST_WORDS:
+        raise _wrong(f"has more than {MOST_WORDS} words")
+    if sum(prefix for _, prefix in every) > MOST_PREFIXES:
+        raise _wrong(f"has a * more than {MOST_PREFIXES} times")
+    match = " AND ".join(map(_fts, wanted))
+    for one in without:
+        match = f"({match}) NOT {_fts(one)}"
+    return TextQuery(match, tuple(phrase for phrase, _ in wanted), tuple(prefix for _, prefix in wanted))
+
+
+def _fts(term: tuple[tuple[str, ...], bool]) -> str:
+    # Words are letters and digits alone: nothing in the quotation marks can end them.
+    return f'"{" ".join(term[0])}"{" *" if term[1] else ""}'
+
+
+def _wrong(what: str) -> ApiError:
+    return invalid_param("q", f"q {what}.", expected=EXPECTED)
+
+
+def page(tx: Transaction, query: TextQuery, scope: TextScope, limit: int, before: int | None) -> TextPage:
+    """A page of the documents found, behind the place ``before``. NOT_IMPLEMENTED where SQLite has no FTS5."""
+    _check()
+    values = _values(query, scope)
+    rows = tx.all("texts_found", values, before=min(before or values["end"], values["end"]), limit=limit + 1)
+    shown = rows[:limit]
+    filings = {one["accession_number"]: one for one in filing_rows.rows(tx, [row["accession"] for row in shown])}
+    found = [_found(filings[row["accession"]], fulltext.unpacked(row["packed"]), query) for row in shown]
+    counted = tx.value("texts_counted", values, most=MOST_COUNTED + 1)
+    following = shown[-1]["place"] if len(rows) > limit else None
+    return TextPage(found, following, min(counted, MOST_COUNTED), counted <= MOST_COUNTED)
+
+
+def undated(tx: Transaction, query: TextQuery, scope: TextScope) -> int:
+    """How many documents found the days leave out because theirs is not known, up to :data:`MOST_COUNTED`."""
+    if scope.first is None and scope.last is None:
+        return 0
+    values = _values(query, scope._replace(first=None, last=None))
+    return int(tx.value("texts_counted", {**values, "end": fulltext.first_place("0001-01-01")}, most=MOST_COUNTED))
+
+
+def held(tx: Transaction) -> TextsHeld:
+    """How many documents are kept and searched."""
+    row = tx.one("texts_held")
+    assert row is not None
+    return TextsHeld(*row)
+
+
+def _check() -> None:
+    if not full_text():
+        raise ApiError(
+            "NOT_IMPLEMENTED", "Full text search needs FTS5, which the SQLite of this server was built without."
+        )
+
+
+def _values(query: TextQuery, scope: TextScope) -> dict[str, Any]:
+    undated = scope.first is None and scope.last is None
+    return {
+        "match": query.match,
+        "first": fulltext.NOWHERE if undated else fulltext.first_place(scope.first or "0001-01-01"),
+        "end": fulltext.end_place(scope.last),
+        "ciks": None if scope.ciks is None else json.dumps(scope.ciks),
+        "forms": json.dumps(scope.forms) if scope.forms else None,
+    }
+
+
+def _found(filing: FilingRow, text: str, query: TextQuery) -> TextFound:
+    place, url = fulltext.place_of(text, query.phrases, query.prefixes), filing["primary_html_url"]
+    to = None
+    if place is not None and url is not None:
+        # A text fragment (WICG); its own marks are the hyphen, the comma and the ampersand.
+        words = " ".join(text[place.offset : place.offset + place.length].split())
+        to = f"{url}#:~:text={quote(words, safe='').replace('-', '%2D')}"
+    return {
+        "accession_number": filing["accession_number"],
+        "cik": filing["cik"],
+        "ticker": filing["ticker"],
+        "company_name": filing["company_name"],
+        "form_type": filing["form_type"],
+        "filed_at": filing["filed_at"],
+        "document_url": url,
+        "place_url": to,
+        "snippet": place and place.snippet,
+        "offset": place and place.offset,
+        "length": place and place.length,
+        "text_length": len(text),
+    }

@@ -1,0 +1,72 @@
+"""Full text search of the documents that are kept, over HTTP."""
+
+from __future__ import annotations
+
+from finapi.core.records import Date
+from finapi.market.filings import text_search
+from finapi.market.filings.text_search import TextFound, TextScope
+from finapi.web.filings import filings
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import Param, cursor, limit
+from finapi.web.http.schema import Envelope, Windows
+
+
+class TextDays(Windows):
+    """The days that a search is narrowed to."""
+
+    from_date: Date | None
+    to_date: Date | None
+
+
+class TextsMeta(TextDays):
+    """What was searched, how many documents answer, and where the next page begins."""
+
+    query: str
+    documents_kept: int
+    documents_searched: int
+    total: int
+    total_exact: bool
+    limit: int
+    has_more: bool
+    next_cursor: str | None
+
+
+SEARCH = Envelope[list[TextFound], TextsMeta]
+SEARCH_PARAMS = (
+    Param(
+        "q",
+        required=True,
+        help=f"Words that must all stand in a document, at most {text_search.MOST_WORDS}: {text_search.EXPECTED}.",
+        example='"net income" revenue',
+    ),
+    *filings.COMPANY_AND_FORM,
+    *filings.DAYS,
+    limit(10, 50, "Documents"),
+    cursor("3174700005070847", "[0-9]{1,18}"),
+)
+
+
+def search(call: Call) -> Response:
+    """The kept documents in which words stand, the newest filing first, and where they stand."""
+    params = call.params
+    query = text_search.parsed(params["q"])
+    with call.app.db.read() as tx:
+        asked = filings.question_of(tx, call)
+        scope = TextScope(asked.ciks, asked.forms, asked.first, asked.last)
+        before = int(params["cursor"]) if params["cursor"] else None
+        found = text_search.page(tx, query, scope, params["limit"], before)
+        held, undated = text_search.held(tx), text_search.undated(tx, query, scope)
+    more = found.following is not None
+    meta: TextsMeta = {
+        "query": params["q"],
+        "documents_kept": held.documents,
+        "documents_searched": held.texts,
+        "total": found.total,
+        "total_exact": found.exact,
+        "limit": params["limit"],
+        "has_more": more,
+        "next_cursor": str(found.following) if more else None,
+        **call.windows(undated),  # type: ignore[typeddict-item]
+    }
+    return call.rows(found.rows, meta)

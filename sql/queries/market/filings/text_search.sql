@@ -1,0 +1,22 @@
+-- part: matching_texts
+FROM filing_words
+JOIN filing_texts ON filing_texts.place = filing_words.rowid
+JOIN filings ON filings.id = filing_texts.filing_id
+WHERE filing_words MATCH :match AND filing_words.rowid >= :first
+    AND (:forms IS NULL OR filings.form IN (SELECT value FROM json_each(:forms)))
+    AND (:ciks IS NULL OR EXISTS (
+        SELECT 1 FROM json_each(:ciks) AS wanted
+        JOIN filing_parties ON filing_parties.filing_id = filings.id AND filing_parties.cik = wanted.value))
+
+-- name: texts_found
+SELECT filing_texts.place, filings.accession, filing_texts.packed
+{matching_texts}
+    AND filing_words.rowid < :before
+ORDER BY filing_words.rowid DESC
+LIMIT :limit
+
+-- name: texts_counted
+SELECT count(*) FROM (SELECT 1 {matching_texts} AND filing_words.rowid < :end LIMIT :most)
+
+-- name: texts_held
+SELECT documents, texts FROM filing_bodies_size

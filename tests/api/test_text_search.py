@@ -1,0 +1,318 @@
+"""Full text search of kept documents: what is found, where, in which order; what is refused or not searched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from finapi import app as apps
+from finapi.accounts.users import NewUser
+from finapi.app import App
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.core.errors import ApiError
+from finapi.market.documents import contents, filings, fulltext, metadata
+from finapi.market.documents.metadata import FilingMetadata, Party
+from finapi.market.filings import text_search
+from finapi.market.reference import companies
+from finapi.ops import doctor
+from finapi.store import db
+from tests.client import Answer, Client
+from tests.conftest import NOW
+from tests.test_filings import FULL, run
+
+PATH = "/api/v1/sec/filings/search"
+LAMP, RIVER = 1750, 1751
+PAGE = """<html><head><title>unseen</title></head><body><!-- unseen --><script>unseen()</script>
+<ix:header><ix:hidden>unseen</ix:hidden></ix:header>
+<p>The <b>R</b>ESTATED figures of <i>Estée</i> Lamp&nbsp;Corp</p><table><tr><td>Net</td><td>income</td></tr></table>
+<p>A material weakness&#8212;found in 2024.</p></body></html>"""
+PLAIN = "The RESTATED figures of Estée Lamp Corp\nNet income\nA material weakness\u2014found in 2024."
+
+
+def keep(app: App, cik: int, number: int, body: str, day: str | None, form: str = "8-K", media: str = "htm") -> str:
+    accession = f"{cik:010}-25-{number:06}"
+    name = f"d{number}.{media}"
+    told = FilingMetadata(
+        accession, metadata.HEADER, [Party(cik, 2, f"Company {cik}")], form, day, primary_document=name
+    )
+    with app.db.write() as tx:
+        stored = filings.put(tx, told, app.clock.now())
+        text = contents.text(body.encode(), name, 10**6)
+        contents.put(tx, stored.id, [], text, most_kept=10**6, most_found=app.config.documents_searched)
+        tx.run("bump_data_version")
+    return accession
+
+
+@pytest.fixture
+def find(app: App, client: Client, user: NewUser) -> Callable[..., Answer]:
+    client.key = user.api_key
+    with app.db.write() as tx:
+        companies.put_name(tx, LAMP, "Lamp Corp", companies.FROM_COVER, "")
+        companies.put_tickers(tx, LAMP, [("LMP", None)], companies.FROM_LIST)
+    return lambda q, **query: client.get(PATH, query={"q": q, **query})
+
+
+def accessions(answer: Answer) -> list[str]:
+    assert answer.status == 200, answer.json
+    return [one["accession_number"][-6:] for one in answer.json["data"]]
+
+
+def test_plain_text_is_what_a_reader_sees() -> None:
+    assert fulltext.plain(PAGE) == PLAIN
+
+
+def test_a_document_is_found_with_the_place_where_the_words_stand(app: App, find: Callable[..., Answer]) -> None:
+    accession = keep(app, LAMP, 1, PAGE, "2025-02-01")
+    answer = find('"material weakness"', limit=1)
+    at = PLAIN.index("material weakness")
+    folder = f"https://www.sec.gov/Archives/edgar/data/1750/{accession.replace('-', '')}"
+    assert answer.json["data"] == [
+        {
+            "accession_number": accession,
+            "cik": "0000001750",
+            "ticker": "LMP",
+            "company_name": "Lamp Corp",
+            "form_type": "8-K",
+            "filed_at": "2025-02-01",
+            "document_url": f"{folder}/d1.htm",
+            "place_url": f"{folder}/d1.htm#:~:text=material%20weakness",
+            "snippet": " ".join(PLAIN.split()),
+            "offset": at,
+            "length": len("material weakness"),
+            "text_length": len(PLAIN),
+        }
+    ]
+    assert answer.json["meta"] == {
+        "query": '"material weakness"', "documents_kept": 1, "documents_searched": 1, "total": 1, "total_exact": True,
+        "limit": 1, "has_more": False, "next_cursor": None, "from_date": None, "to_date": None, "undated_left_out": 0,
+        "clamped": {},
+    }  # fmt: skip
+    assert answer.headers["x-tokens-charged"] == "10"
+
+
+def test_the_offset_is_one_of_the_plain_text_of_the_document(
+    app: App, client: Client, find: Callable[..., Answer]
+) -> None:
+    accession = keep(app, LAMP, 1, PAGE, "2025-02-01")
+    (row,) = find("income").json["data"]
+    query = {"plain": "true", "offset": row["offset"], "length": row["length"]}
+    text = client.get(f"/api/v1/sec/filings/{accession}/html", query=query)
+    assert (text.body.decode(), text.headers["content-type"]) == ("income", "text/plain; charset=utf-8")
+    assert text.headers["x-total-characters"] == str(len(PLAIN)) == str(row["text_length"])
+
+
+@pytest.mark.parametrize(
+    ("q", "found"),
+    [
+        ("restated", True),  # a letter in bold is of the word
+        ("estee", True),  # without accents, as with them
+        ("ESTÉE", True),
+        ("lamp corp", True),
+        ('"corp lamp"', False),
+        ("net weakness", True),
+        ('"net income"', True),
+        ("weakness found", True),
+        ("unseen", False),  # title, comment, script, hidden facts
+        ("mat*", True),
+        ('"material wea*"', True),
+        ("lamp -corp", False),
+        ("lamp -river", True),
+        ("income OR", False),  # no operator: a word like any other
+        ("NEAR(net income)", False),
+        ("text:income", False),
+        ("p td br", False),
+    ],
+)
+def test_what_words_find(app: App, find: Callable[..., Answer], q: str, found: bool) -> None:
+    keep(app, LAMP, 1, PAGE, "2025-02-01")
+    assert bool(accessions(find(q))) is found
+
+
+@pytest.mark.parametrize(
+    "q", ['"', 'a "b', "-lamp", "&", "a*", "ab*", " ".join(f"w{n}" for n in range(17)), "abc* abd* abe*", "*", '""'],
+)  # fmt: skip
+def test_a_query_that_cannot_be_read_or_would_be_too_much_work(find: Callable[..., Answer], q: str) -> None:
+    answer = find(q)
+    assert (*answer.verdict[:2], answer.json["details"]["param"]) == (400, "INVALID_PARAM", "q")
+
+
+def test_ten_thousand_words_are_refused(find: Callable[..., Answer]) -> None:
+    assert find("lamp " * 10_000).verdict[:2] in {(400, "INVALID_PARAM"), (414, "URI_TOO_LONG")}
+
+
+@given(st.text(alphabet='ab"*-():^ANDORNOT{}+,. \u00e9\u4e2d', max_size=30))
+def test_no_query_breaks_the_words_of_fts5(text: str) -> None:
+    try:
+        query = text_search.parsed(text)
+    except ApiError as error:
+        refused = error
+    else:
+        scope = text_search.TextScope(None, (), None, None)
+        with db.Database(None).read() as tx:
+            assert text_search.page(tx, query, scope, 10, None).rows == []
+        return
+    assert refused.code == "INVALID_PARAM"
+
+
+FILED = (
+    (1, LAMP, "2025-02-01", "8-K"), (2, RIVER, "2025-03-01", "10-K"), (3, LAMP, "2024-12-31", "10-K"),
+    (4, LAMP, None, "8-K"), (5, RIVER, "2025-03-01", "8-K"),
+)  # fmt: skip
+
+
+@pytest.fixture
+def filed(app: App, find: Callable[..., Answer]) -> Callable[..., Answer]:
+    for number, cik, day, form in FILED:
+        keep(app, cik, number, f"<p>every lamp, number {number}</p>", day, form)
+    return find
+
+
+def test_documents_are_listed_from_the_newest_day_each_page_once(filed: Callable[..., Answer]) -> None:
+    expected = ["000005", "000002", "000001", "000003", "000004"]
+    assert accessions(filed("lamp")) == expected
+    for size in (1, 2, 4, 5):
+        walked: list[str] = []
+        answer = filed("lamp", limit=size)
+        while True:
+            walked += accessions(answer)
+            assert (answer.json["meta"]["total"], answer.json["meta"]["total_exact"]) == (5, True)
+            if not answer.json["meta"]["has_more"]:
+                break
+            answer = filed("lamp", limit=size, cursor=answer.json["meta"]["next_cursor"])
+        assert walked == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected", "left_out"),
+    [
+        ({"ticker": "LMP"}, ["000001", "000003", "000004"], 0),
+        ({"cik": "1751", "form_type": "10-K"}, ["000002"], 0),
+        ({"from_date": "2025-02-01"}, ["000005", "000002", "000001"], 1),
+        ({"to_date": "2025-02-01"}, ["000001", "000003"], 1),
+        ({"from_date": "2025-02-01", "to_date": "2025-02-01", "form_type": "10-K"}, [], 0),
+        ({"to_date": "2024-12-31", "cursor": "999999999999999999"}, ["000003"], 1),
+    ],
+)
+def test_filters_of_a_search(filed: Callable[..., Answer], query: Any, expected: Any, left_out: int) -> None:
+    answer = filed("lamp", **query)
+    assert (accessions(answer), answer.json["meta"]["total"]) == (expected, len(expected))
+    assert answer.json["meta"]["undated_left_out"] == left_out
+
+
+def test_words_of_a_filing_whose_day_becomes_known_move_there(app: App, filed: Callable[..., Answer]) -> None:
+    told = FilingMetadata(f"{LAMP:010}-25-000004", metadata.HEADER, [Party(LAMP, 2)], "8-K", "2025-06-01")
+    with app.db.write() as tx:
+        filings.put(tx, told, app.clock.now())
+        tx.run("bump_data_version")
+    assert accessions(filed("lamp")) == ["000004", "000005", "000002", "000001", "000003"]
+    assert accessions(filed('"number 4"', from_date="2025-06-01")) == ["000004"]
+
+
+def test_a_deleted_document_is_found_no_more(app: App, filed: Callable[..., Answer]) -> None:
+    with app.db.write() as tx:
+        tx._connection.execute("DELETE FROM filing_bodies WHERE filing_id = (SELECT max(id) FROM filings)")
+        tx.run("bump_data_version")
+    answer = filed("lamp")
+    assert accessions(answer) == ["000002", "000001", "000003", "000004"]
+    assert (answer.json["meta"]["documents_kept"], answer.json["meta"]["documents_searched"]) == (4, 4)
+
+
+def test_what_is_kept_but_not_searched_is_told(make_app: Callable[..., App]) -> None:
+    app = make_app(documents_searched=30)
+    for number in (1, 2):
+        keep(app, LAMP, number, "<p>twenty letters are here</p>", "2025-02-01")
+    with app.db.read() as tx:
+        assert text_search.held(tx) == (2, 1)
+
+
+def test_a_refused_submission_leaves_no_words(app: App, tmp_path: Path) -> None:
+    file = tmp_path / "full.txt"
+    file.write_bytes(FULL[:-60])
+    assert [one.outcome for one in run(app, file)] == ["refused"]
+    with app.db.read() as tx:
+        assert text_search.held(tx) == (0, 0)
+
+
+def test_an_ingested_submission_is_found_by_its_text(app: App, find: Callable[..., Answer], tmp_path: Path) -> None:
+    file = tmp_path / "full.txt"
+    file.write_bytes(FULL)
+    run(app, file)
+    (row,) = find("lamps cafe").json["data"]
+    assert (row["accession_number"], row["snippet"]) == ("0000001750-98-000077", "Lamps café went on.")
+
+
+def test_documents_kept_before_the_index_was_there_are_indexed_in_steps(
+    app: App, filed: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with app.db.write() as tx:
+        for row in tx._connection.execute("SELECT filing_id, place, packed FROM filing_texts").fetchall():
+            tx.run("delete_words", place=row["place"], text=fulltext.folded(fulltext.unpacked(row["packed"])))
+        tx._connection.execute("DELETE FROM filing_texts")
+        # One of them is damaged, and keeps none of the others out.
+        tx._connection.execute("UPDATE filing_bodies SET packed = x'00' WHERE filing_id = 1")
+        tx.run("bump_data_version")
+    assert accessions(filed("lamp")) == []
+    assert filed("lamp").json["meta"]["documents_searched"] == 0
+    monkeypatch.setattr(contents, "STEP", 3)
+    assert contents.index_step(app) == 0.0
+    assert accessions(filed("lamp")) == ["000002", "000003", "000004"]
+    assert contents.index_step(app) is None
+    assert accessions(filed("lamp")) == ["000005", "000002", "000003", "000004"]
+    assert contents.index_step(app) is None
+
+
+def test_without_fts5_a_search_is_501_and_everything_else_works(
+    app: App, find: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fulltext, "full_text", lambda: False)
+    monkeypatch.setattr(text_search, "full_text", lambda: False)
+    monkeypatch.setattr(contents, "full_text", lambda: False)
+    keep(app, LAMP, 1, PAGE, "2025-02-01")
+    assert contents.index_step(app) is None
+    answer = find("lamp")
+    assert answer.verdict[:2] == (501, "NOT_IMPLEMENTED")
+    assert "FTS5" in answer.json["message"]
+    monkeypatch.undo()
+    # With another SQLite it is indexed then.
+    assert contents.index_step(app) is None
+    assert accessions(find("lamp", limit=5)) == ["000001"]
+
+
+def test_doctor_says_whether_full_text_search_works(
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said() -> list[tuple[str, str]]:
+        found = doctor.examined(Config(data_dir=tmp_path, base_url=str(tmp_path)), clock)
+        return [(one["state"], one["found"]) for one in found if "FTS5" in one["found"]]
+
+    assert said() == [("ok", "SQLite has FTS5 for full text search")]
+    monkeypatch.setattr(doctor, "full_text", lambda: False)
+    assert said() == [("warning", "SQLite has no FTS5: full text search answers 501")]
+
+
+def test_words_survive_a_restart_and_a_kill(tmp_path: Path) -> None:
+    config = Config(data_dir=tmp_path)
+    app = apps.on_disk(config, FixedClock(NOW))
+    keep(app, LAMP, 1, PAGE, "2025-02-01")
+    app.db.close()
+    app = apps.on_disk(config, FixedClock(NOW))
+    with app.db.read() as tx:
+        scope = text_search.TextScope(None, (), None, None)
+        found = text_search.page(tx, text_search.parsed("restated"), scope, 10, None)
+    assert [one["offset"] for one in found.rows] == [PLAIN.index("RESTATED")]
+    assert app.db.integrity() == []
+    app.db.close()
+
+
+@pytest.mark.parametrize(
+    "hostile", ["<" * 10**6, "<!--" * 250_000, "<script>" * 100_000, "<a " * 300_000, "&" * 10**6, "a<b " * 250_000]
+)
+def test_hostile_html_is_read_once(hostile: str) -> None:
+    assert len(json.dumps(fulltext.plain(hostile))) < 8 * len(hostile)
