@@ -6,7 +6,6 @@ import logging
 import os
 import threading
 import time
-import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,6 +59,8 @@ GIVE_UP = "put it back, or give them up with: finapi serve --new-secrets (their 
 
 def random_uuid() -> str:
     """A fresh UUIDv4 in its 36 characters."""
+    import uuid
+
     return str(uuid.uuid4())
 
 

@@ -22,8 +22,11 @@ from hypothesis import strategies as st
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.net import mail
-from finapi.net.mail import Letter, MailError, MailStopped, Memory, Post, Smtp
+from finapi.net import letters, mail
+from finapi.net.letters import Letter, MailError, MailStopped
+from finapi.net.mail import Memory, Post
+from finapi.net.messages import compose
+from finapi.net.smtp import Smtp
 from finapi.store.db import Database, Refused, Row, Transaction
 from finapi.verbs.serving import mail_from_is_forgotten
 from tests.conftest import NOW
@@ -74,7 +77,7 @@ def test_a_sender_that_nobody_set_is_warned_of_beside_a_mail_server(given: dict[
 
 
 def test_a_letter_becomes_a_message_with_these_headers() -> None:
-    message = sent_again(mail.compose(LETTER, SENDER, NOW, "7.20260131"))
+    message = sent_again(compose(LETTER, SENDER, NOW, "7.20260131"))
     assert {name: str(value) for name, value in message.items()} == {
         "From": "finapi <no-reply@finapi.example>",
         "To": "ann@example.com",
@@ -90,19 +93,19 @@ def test_a_letter_becomes_a_message_with_these_headers() -> None:
 
 
 def test_a_message_is_the_same_in_every_byte_when_it_is_made_again() -> None:
-    first, second = (mail.compose(LETTER, SENDER, NOW, "7").as_bytes() for _ in range(2))
+    first, second = (compose(LETTER, SENDER, NOW, "7").as_bytes() for _ in range(2))
     assert first == second
 
 
 def test_a_long_link_stands_in_one_line_of_the_message() -> None:
-    data = mail.compose(LETTER, SENDER, NOW, "7").as_bytes()
+    data = compose(LETTER, SENDER, NOW, "7").as_bytes()
     assert f"\r\n{LINK}\r\n".encode() in data
     assert f'<a href="{LINK}">'.encode() in data
 
 
 def test_a_message_is_seven_bit_with_crlf_and_no_line_too_long_whatever_it_says() -> None:
     said = "é" * 5000 + "\n" + "x" * 5000 + "\n.\n\x00\x07 日本語\n"
-    message = mail.compose(letter(subject="日本語 " * 60, text=said, html=said), SENDER, NOW, "7")
+    message = compose(letter(subject="日本語 " * 60, text=said, html=said), SENDER, NOW, "7")
     lines = message.as_bytes().split(b"\r\n")
     assert all(line.isascii() and len(line) <= 78 for line in lines)
     assert not any(byte in line for line in lines for byte in b"\r\n\x00\x07")
@@ -116,7 +119,7 @@ PRINTABLE = st.characters(exclude_categories=["C", "Z"], include_characters=" ")
 @given(st.text(PRINTABLE, max_size=300))
 @settings(deadline=None)
 def test_a_subject_arrives_as_it_was_written_in_lines_of_78(subject: str) -> None:
-    data = mail.compose(letter(subject=subject), SENDER, NOW, "7").as_bytes()
+    data = compose(letter(subject=subject), SENDER, NOW, "7").as_bytes()
     head = data.partition(b"\r\n\r\n")[0]
     assert max(len(line) for line in head.split(b"\r\n")) <= 78
     assert str(parsed(data)["Subject"]) == subject
@@ -127,7 +130,7 @@ def test_a_subject_arrives_as_it_was_written_in_lines_of_78(subject: str) -> Non
 @settings(deadline=None)
 def test_a_text_arrives_as_it_was_written(text: str) -> None:
     text += "\n"
-    data = mail.compose(letter(text=text, html=text), SENDER, NOW, "7").as_bytes()
+    data = compose(letter(text=text, html=text), SENDER, NOW, "7").as_bytes()
     assert data.isascii()
     assert texts(parsed(data)) == [text, text]
 
@@ -137,7 +140,7 @@ def test_a_text_arrives_as_it_was_written(text: str) -> None:
 )
 def test_a_subject_that_could_begin_another_header_is_refused(subject: str) -> None:
     with pytest.raises(MailError) as caught:
-        mail.compose(letter(subject=subject), SENDER, NOW, "7")
+        compose(letter(subject=subject), SENDER, NOW, "7")
     assert caught.value.permanent
 
 
@@ -206,7 +209,7 @@ INJECTIONS = [
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_what_is_not_exactly_one_address_is_refused_for_good_without_being_repeated(text: str) -> None:
     with pytest.raises(MailError) as caught:
-        mail.compose(letter(to=text), SENDER, NOW, "7")
+        compose(letter(to=text), SENDER, NOW, "7")
     assert caught.value.permanent
     assert caught.value.reason == str(caught.value) == "mail cannot be sent to this address"
 
@@ -224,7 +227,7 @@ def test_what_is_not_exactly_one_address_is_refused_for_good_without_being_repea
     ],
 )
 def test_an_address_is_written_as_it_is_and_never_folded(text: str) -> None:
-    message = mail.compose(letter(to=text), SENDER, NOW, "7")
+    message = compose(letter(to=text), SENDER, NOW, "7")
     assert f"\r\nTo: {text}\r\n".encode() in message.as_bytes()
     assert sent_again(message)["To"].addresses[0].addr_spec == text
     assert message.as_bytes().isascii()
@@ -232,7 +235,7 @@ def test_an_address_is_written_as_it_is_and_never_folded(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["j\u00f6rg@example.com", "\u7528\u6237@example.com", "ann@stra\u00dfe.example"])
 def test_an_address_outside_ascii_is_written_in_utf8_and_everything_else_in_ascii(text: str) -> None:
-    lines = mail.compose(letter(to=text, subject="Gr\u00fc\u00dfe"), SENDER, NOW, "7").as_bytes().split(b"\r\n")
+    lines = compose(letter(to=text, subject="Gr\u00fc\u00dfe"), SENDER, NOW, "7").as_bytes().split(b"\r\n")
     assert [line for line in lines if not line.isascii()] == [f"To: {text}".encode()]
 
 
@@ -250,19 +253,19 @@ def test_an_address_outside_ascii_is_written_in_utf8_and_everything_else_in_asci
     ],
 )
 def test_a_domain_outside_ascii_becomes_ascii_only_if_it_stays_the_same_domain(text: str, written: str) -> None:
-    assert mail.address(text).addr_spec == written
+    assert letters.address(text).addr_spec == written
 
 
 @given(st.text(max_size=40) | st.text('ann@.\u00e9\u4f8b\u093e,;:<>()"\\[]=?_- \t\r\n\x00', max_size=40))
 @settings(deadline=None)
 def test_an_address_is_refused_or_the_only_one_in_the_message(text: str) -> None:
     try:
-        message = mail.compose(letter(to=text), SENDER, NOW, "7")
+        message = compose(letter(to=text), SENDER, NOW, "7")
     except MailError:
         return
     received = message_from_string(message.as_bytes().decode("utf-8"), policy=default_policy)
-    assert received.keys() == mail.compose(LETTER, SENDER, NOW, "7").keys()
-    assert [found.addr_spec for found in received["To"].addresses] == [mail.address(text).addr_spec]
+    assert received.keys() == compose(LETTER, SENDER, NOW, "7").keys()
+    assert [found.addr_spec for found in received["To"].addresses] == [letters.address(text).addr_spec]
 
 
 @pytest.mark.parametrize(
@@ -276,14 +279,14 @@ def test_an_address_is_refused_or_the_only_one_in_the_message(text: str) -> None
     ],
 )
 def test_the_sender_may_have_a_name(sender: str, name: str, address: str) -> None:
-    message = mail.compose(LETTER, sender, NOW, "7")
+    message = compose(LETTER, sender, NOW, "7")
     (found,) = sent_again(message)["From"].addresses
     assert (found.display_name, found.addr_spec) == (name, address)
 
 
 def test_a_long_name_is_folded_between_encoded_words() -> None:
     name = "\u65e5\u672c" * 50
-    data = mail.compose(LETTER, f"{name} <no-reply@finapi.example>", NOW, "7").as_bytes()
+    data = compose(LETTER, f"{name} <no-reply@finapi.example>", NOW, "7").as_bytes()
     assert max(len(line) for line in data.partition(b"\r\n\r\n")[0].split(b"\r\n")) <= 78
     # Not the parser of addresses, which puts spaces between encoded words (Python 3.11).
     shown = make_header(decode_header(message_from_bytes(data)["From"]))
@@ -301,7 +304,7 @@ def test_a_sender_that_is_no_mailbox_is_a_mistake_in_the_settings(sender: str) -
 @pytest.mark.parametrize("unique", ["", "a b", "a>", "a\n", "a@b", "a" * 61])
 def test_a_message_id_takes_only_letters_digits_dots_and_dashes(unique: str) -> None:
     with pytest.raises(ValueError, match="unique"):
-        mail.compose(LETTER, SENDER, NOW, unique)
+        compose(LETTER, SENDER, NOW, unique)
 
 
 def test_what_a_letter_says_is_not_in_its_repr() -> None:
@@ -314,7 +317,7 @@ def test_what_a_letter_says_is_not_in_its_repr() -> None:
 def test_memory_keeps_the_newest_messages() -> None:
     memory = Memory(limit=2)
     for unique in ("1", "2", "3"):
-        memory.send(mail.compose(LETTER, SENDER, NOW, unique), 1.0)
+        memory.send(compose(LETTER, SENDER, NOW, unique), 1.0)
     assert [message["Message-ID"] for message in memory.messages()] == ["<2@finapi.example>", "<3@finapi.example>"]
     memory.clear()
     assert memory.messages() == []
@@ -325,7 +328,7 @@ def test_a_directory_is_made_and_holds_one_private_file_a_mail_in_the_order_of_s
 ) -> None:
     path = tmp_path / "new" / "mail"
     directory = mail.transport(f"dir:{path}", clock)
-    messages = [mail.compose(LETTER, SENDER, NOW, str(number)) for number in range(12)]
+    messages = [compose(LETTER, SENDER, NOW, str(number)) for number in range(12)]
     for number, message in enumerate(messages):
         clock.advance(number // 4)
         directory.send(message, 1.0)
@@ -339,7 +342,7 @@ def test_a_directory_is_made_and_holds_one_private_file_a_mail_in_the_order_of_s
 
 def test_two_writers_of_one_directory_overwrite_nothing(tmp_path: Path, clock: FixedClock) -> None:
     writers = [mail.Directory(tmp_path, clock) for _ in range(4)]
-    message = mail.compose(LETTER, SENDER, NOW, "7")
+    message = compose(LETTER, SENDER, NOW, "7")
 
     def write(directory: mail.Directory) -> None:
         for _ in range(10):
@@ -356,7 +359,7 @@ def test_two_writers_of_one_directory_overwrite_nothing(tmp_path: Path, clock: F
 def test_what_a_crash_left_in_a_directory_is_not_taken_for_a_mail(tmp_path: Path, clock: FixedClock) -> None:
     (tmp_path / ".20260131T120000000Z-000001.eml-x1").write_bytes(b"half a ma")
     (tmp_path / "20260131T120000000Z-000001.eml").write_bytes(b"before")
-    mail.Directory(tmp_path, clock).send(mail.compose(LETTER, SENDER, NOW, "7"), 1.0)
+    mail.Directory(tmp_path, clock).send(compose(LETTER, SENDER, NOW, "7"), 1.0)
     assert [file.name for file in sorted(tmp_path.glob("*.eml"))] == [
         "20260131T120000000Z-000001.eml",
         "20260131T120000000Z-000002.eml",
@@ -366,7 +369,7 @@ def test_what_a_crash_left_in_a_directory_is_not_taken_for_a_mail(tmp_path: Path
 
 def test_files_of_mails_are_removed_after_their_time_and_no_others(tmp_path: Path, clock: FixedClock) -> None:
     directory = mail.Directory(tmp_path, clock)
-    message = mail.compose(LETTER, SENDER, NOW, "7")
+    message = compose(LETTER, SENDER, NOW, "7")
     directory.send(message, 1.0)
     (tmp_path / "20200101T000000000Z-notes.eml").write_text("the operator's own")
     (tmp_path / "old.eml").write_text("the operator's own")
@@ -407,7 +410,7 @@ def test_a_directory_that_everybody_shares_is_refused(tmp_path: Path, clock: Fix
 def test_a_directory_that_cannot_be_written_is_a_failure_that_may_pass(tmp_path: Path, clock: FixedClock) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(MailError, match="cannot write to the mail directory: Not a directory") as caught:
-        mail.Directory(tmp_path / "file" / "mail", clock).send(mail.compose(LETTER, SENDER, NOW, "7"), 1.0)
+        mail.Directory(tmp_path / "file" / "mail", clock).send(compose(LETTER, SENDER, NOW, "7"), 1.0)
     assert not caught.value.permanent
 
 
@@ -493,7 +496,7 @@ def hanging_look_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event
 def test_a_look_up_that_hangs_is_waited_for_no_longer_than_the_rest() -> None:
     started = time.monotonic()
     with pytest.raises(MailError, match=r"no reply within 0\.2 s"):
-        Smtp("smtp://mail.example").send(mail.compose(LETTER, SENDER, NOW, "7"), 0.2)
+        Smtp("smtp://mail.example").send(compose(LETTER, SENDER, NOW, "7"), 0.2)
     assert 0.2 <= time.monotonic() - started < 2.0
 
 
@@ -507,7 +510,7 @@ def test_a_look_up_that_hangs_ends_with_the_transport(hanging_look_up: threading
     closer = threading.Thread(target=close)
     closer.start()
     with pytest.raises(MailStopped, match="finapi is stopping"):
-        smtp.send(mail.compose(LETTER, SENDER, NOW, "7"), 30.0)
+        smtp.send(compose(LETTER, SENDER, NOW, "7"), 30.0)
     closer.join()
 
 
@@ -517,7 +520,7 @@ def test_a_name_that_does_not_exist_may_exist_later(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("finapi.net.dial.socket.getaddrinfo", look_up)
     with pytest.raises(MailError, match="the server cannot be reached: Name or service not known") as caught:
-        Smtp("smtp://mail.example").send(mail.compose(LETTER, SENDER, NOW, "7"), 5.0)
+        Smtp("smtp://mail.example").send(compose(LETTER, SENDER, NOW, "7"), 5.0)
     assert not caught.value.permanent
 
 
@@ -674,7 +677,7 @@ def test_a_mail_that_failed_arrives_at_the_next_attempt_as_the_same_message(
 ) -> None:
     queue = office(greylisted())
     queue.enqueue()
-    first = mail.compose(LETTER, SENDER, NOW, "1.20260131120000000")
+    first = compose(LETTER, SENDER, NOW, "1.20260131120000000")
     assert queue.step() == 60
     assert [record.getMessage() for record in caplog.records] == [
         "mail 1 (verify) failed at attempt 1: the server refused the recipient: 450 4.2.0; next in 60 s"

@@ -13,7 +13,8 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
 from finapi.net import mail
-from finapi.net.mail import MailError, Memory
+from finapi.net.letters import MailError
+from finapi.net.mail import Memory
 from finapi.store.db import Row
 from tests.client import sent, text_of, token_in
 from tests.conftest import ACCOUNTS, NOW

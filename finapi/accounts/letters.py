@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from finapi.net.mail import Letter
+from finapi.net.letters import Letter
 
 # By template: the subject, what stands before the link or the key, and what after it.
 _TEXTS = {

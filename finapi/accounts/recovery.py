@@ -17,8 +17,7 @@ from finapi.core import lockout
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.net import mail
-from finapi.net.mail import Letter
-from finapi.net.smtp import MailError
+from finapi.net.letters import Letter, MailError
 from finapi.store.db import Row, Transaction
 
 # Templates of the queue; the first two are kinds of link tokens too.

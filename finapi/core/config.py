@@ -8,7 +8,6 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -442,6 +441,8 @@ _KIND_NAMES = {int: "a whole number", float: "a number", str: "a text", Path: "a
 
 
 def _read_file(path: Path) -> dict[str, Any]:
+    import tomllib
+
     try:
         with path.open("rb") as file:
             return tomllib.load(file)

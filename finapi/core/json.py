@@ -8,11 +8,11 @@ plain ASCII, whatever encoding the reader has.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, NoReturn
-from uuid import uuid4
 
 from finapi.core.errors import ParseError
 
@@ -21,9 +21,9 @@ MAX_DIGITS = 60
 
 # A Decimal that no float means is written as a text under this mark, which no caller can know, and the
 # quotes are taken off it: the standard library's encoder has no other way to write such a number.
-_EXACT = f"exact-{uuid4().hex}:"
+_EXACT = f"exact-{os.urandom(16).hex()}:"
 # And where the items of an iterator are to stand.
-_ITEMS = f"items-{uuid4().hex}"
+_ITEMS = f"items-{os.urandom(16).hex()}"
 _EXACT_NUMBER = re.compile(f'"{_EXACT}([^"]*)"')
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import io
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import ssl
 
 # The addresses of a host, as text ("192.0.2.1", "fe80::1%2"), in the order to try them. It may block, and
 # raises OSError (``socket.gaierror``) or ValueError for a name that has none.
@@ -96,6 +98,8 @@ def failure(error: Exception, deadline: Deadline) -> str | None:
     """Why a connection failed, where time, the look-up or TLS is to blame; it repeats nothing of what was said."""
     if deadline.passed() or isinstance(error, TimeoutError):
         return f"no reply within {deadline.seconds:g} s"
+    import ssl
+
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"TLS: the certificate is not trusted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
@@ -117,6 +121,8 @@ class Dialler:
     @cached_property
     def trust(self) -> ssl.SSLContext:
         """Which certificates are trusted."""
+        import ssl
+
         return self._context or ssl.create_default_context()
 
     def addresses(self, host: str, deadline: Deadline) -> list[str]:

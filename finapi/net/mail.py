@@ -1,4 +1,4 @@
-"""Mail: letters into messages, three ways for them to leave, and the queue that they wait in.
+"""Mail: three ways for letters to leave, and the queue that they wait in.
 
 A mechanism: it knows templates by name only, and neither users nor HTTP. The queue holds no address, no link
 and no key; ``render`` makes a letter of its row when it is sent.
@@ -10,27 +10,26 @@ import itertools
 import logging
 import os
 import re
-import ssl
 import stat
 import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from email.header import Header
-from email.headerregistry import Address
-from email.message import EmailMessage
-from email.policy import EmailPolicy
 from pathlib import Path
-from typing import Any, Protocol
-from unicodedata import category
+from typing import TYPE_CHECKING, Protocol
 
 from finapi.core.clock import Clock, iso
 from finapi.core.errors import UsageError
 from finapi.core.files import sweep, sync_directory, write_new
-from finapi.net.smtp import MailError, MailStopped, Smtp
+from finapi.net.letters import Letter, MailError, MailStopped, mailbox
 from finapi.store.db import Database, Row, Transaction
+
+# Loaded with the first mail: most commands send none.
+if TYPE_CHECKING:
+    import ssl
+    from email.message import EmailMessage
 
 log = logging.getLogger("finapi.mail")
 
@@ -53,140 +52,6 @@ MEMORY_LIMIT = 1000
 
 # The names of the files that we write.
 _WRITTEN = re.compile(r"[0-9]{8}T[0-9]{9}Z-[0-9]{6,}\.eml")
-
-_PLAIN_LINE = re.compile(r"[\t -~]{0,998}")  # RFC 5322 2.1.1: what every server must take in a line
-
-# RFC 5322 3.2.3, with the non-ASCII of RFC 6531 3.3. Quoted local parts and address literals are left out:
-# nobody registers with one, and they are what injections are made of.
-_ATOM = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u0080-\U0010ffff-]+")
-_PLAIN_SUBJECT = re.compile(r"(?! )[ -~]{1,67}(?<! )")  # with its name a line of 78 at most
-_UNIQUE = re.compile(r"[A-Za-z0-9.-]{1,60}")  # with two characters before it still a boundary of RFC 2046
-
-
-# ------------------------------------------------------------------------------------------------ messages
-
-
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """What is said to whom: an address, and the same in plain text and in HTML.
-
-    Its repr shows the subject alone, because texts hold links.
-    """
-
-    to: str = field(repr=False)
-    subject: str
-    text: str = field(repr=False)
-    html: str = field(repr=False)
-
-
-class _Policy(EmailPolicy):
-    """Header lines as RFC 5322 and 2047 want them.
-
-    The standard library's own folding (3.11) loses spaces of a subject between encoded words and may encode
-    a long address or Message-ID, which no server can read then.
-    """
-
-    def fold(self, name: str, value: Any) -> str:
-        """The header's line or lines with their ends."""
-        text = str(value)
-        if name == "Subject" and (not _PLAIN_SUBJECT.fullmatch(text) or "=?" in text):
-            text = _encoded_words(name, text)
-        elif name == "From" and not value.addresses[0].display_name.isascii():
-            sender = value.addresses[0]
-            text = f"{_encoded_words(name, sender.display_name)}{self.linesep} <{sender.addr_spec}>"
-        elif name.startswith("Content-"):
-            folded: str = super().fold(name, value)
-            return folded
-        return f"{name}: {text}{self.linesep}"
-
-    def fold_binary(self, name: str, value: Any) -> bytes:
-        """The header's lines in bytes."""
-        return self.fold(name, value).encode("utf-8" if self.utf8 else "ascii")
-
-
-_POLICY = _Policy(linesep="\r\n", cte_type="7bit")
-
-
-def address(text: str) -> Address:
-    """The address that ``text`` is, exactly one ``local@domain`` with nothing around it, or a permanent MailError.
-
-    A domain outside ASCII becomes its A-label (RFC 5890), which every server takes, unless the two versions of IDNA
-    differ (``straße``): it would be another owner's domain.
-    """
-    local, _, domain = text.rpartition("@")
-    whole = (
-        text.isprintable()
-        and len(text.encode("utf-8")) <= 254  # RFC 5321 4.5.3.1, the path of 256 less its brackets
-        and len(local.encode("utf-8")) <= 64
-        and "=?" not in local  # an encoded word to lenient readers, which may hide anything
-        and all(_ATOM.fullmatch(atom) for atom in local.split("."))
-        and all(_is_label(label) for label in domain.split("."))
-    )
-    if not whole:
-        raise MailError("mail cannot be sent to this address", permanent=True)
-    if not domain.isascii():
-        with suppress(UnicodeError):
-            encoded = domain.encode("idna")
-            if encoded.decode("idna") == domain.lower():
-                domain = encoded.decode("ascii")
-    return Address(username=local, domain=domain)
-
-
-def _is_label(text: str) -> bool:
-    """Letters, marks, digits and inner dashes (RFC 5890, 5892): no dot, slash or @ in another width."""
-    return (
-        1 <= len(text) <= 63
-        and "-" not in (text[0], text[-1])
-        and all(character == "-" or category(character)[0] in "LMN" for character in text)
-    )
-
-
-def mailbox(text: str) -> Address:
-    """The mailbox that ``text`` is: ``name@domain`` or ``Shown Name <name@domain>``, or a permanent MailError."""
-    found = re.fullmatch(r'(?:"?([^"<>\\]*?)"?\s*)<([^<>]+)>', text)
-    if found is None:
-        return address(text)
-    name, inner = found[1].strip(), found[2]
-    if not name.isprintable() or len(name) > 100:
-        raise MailError("the display name contains characters that a header may not", permanent=True)
-    bare = address(inner)
-    return Address(name, bare.username, bare.domain)
-
-
-def compose(letter: Letter, sender: str, now: datetime, unique: str) -> EmailMessage:
-    """The message that a letter becomes: multipart/alternative, plain text before HTML (RFC 2046 5.1.4), 7-bit.
-
-    ``unique`` (1-60 of letters, digits, dots and dashes) is its Message-ID before the sender's domain; with it the
-    bytes are the same each time. Headers of an address outside ASCII are UTF-8 (RFC 6532). An address, name or
-    subject with anything that could begin another header is a permanent MailError.
-    """
-    if not _UNIQUE.fullmatch(unique):
-        raise ValueError("unique must be 1 to 60 letters, digits, dots and dashes")
-    if not letter.subject.isprintable():
-        raise MailError("the subject contains characters that a header may not", permanent=True)
-    to, own = address(letter.to), mailbox(sender)
-    utf8 = not (to.addr_spec + own.addr_spec).isascii()
-    message = EmailMessage(policy=_POLICY.clone(utf8=utf8))
-    message["From"] = own
-    message["To"] = to
-    message["Subject"] = letter.subject
-    message["Date"] = now
-    message["Message-ID"] = f"<{unique}@{own.domain}>"
-    message["Auto-Submitted"] = "auto-generated"  # RFC 3834: no vacation notice answers it
-    message.set_content(letter.text, charset="utf-8", cte=_transfer_encoding(letter.text))
-    message.add_alternative(letter.html, subtype="html", charset="utf-8", cte=_transfer_encoding(letter.html))
-    message.set_boundary(f"=_{unique}")
-    return message
-
-
-def _encoded_words(name: str, text: str) -> str:
-    return Header(text, "utf-8", maxlinelen=76, header_name=name).encode(linesep="\r\n")
-
-
-def _transfer_encoding(text: str) -> str:
-    """7bit where it can be, so that a link in a long line can be read and searched for in the file."""
-    plain = all(_PLAIN_LINE.fullmatch(line) for line in re.split(r"\r\n|\r|\n", text))
-    return "7bit" if plain else "quoted-printable"
 
 
 # ---------------------------------------------------------------------------------------------- transports
@@ -215,6 +80,8 @@ def transport(text: str, clock: Clock, *, context: ssl.SSLContext | None = None)
     """
     kind, _, rest = text.partition(":")
     if kind in ("smtp", "smtps"):
+        from finapi.net.smtp import Smtp
+
         return Smtp(text, context=context)
     if kind == "dir" and rest:
         return Directory(Path(rest), clock)
@@ -357,6 +224,8 @@ GivenUp = Callable[[Transaction, str, int], None]
 
 def send_now(post: Post, letter: Letter, now: datetime, unique: str) -> None:
     """Send the letter while the caller waits, at most ``post.seconds``; a MailError when it did not leave."""
+    from finapi.net.messages import compose
+
     post.transport.send(compose(letter, post.sender, now, unique), post.seconds)
 
 

@@ -6,20 +6,22 @@ is followed, no proxy used. All of it ends within a wall-clock limit and holds n
 
 from __future__ import annotations
 
-import http.client
 import io
 import re
-import ssl
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from finapi.net import addresses
 from finapi.net.addresses import Network
 from finapi.net.dial import Deadline, Dialler, Incoming, Resolver, failure, send_all, system_resolver
+
+# Loaded with the first request, as http.client is.
+if TYPE_CHECKING:
+    import ssl
 
 MAX_URL = 2_000  # characters
 ADDRESSES = 4  # of a host that are tried
@@ -191,6 +193,8 @@ class Outbound:
 
         TargetRefused: the URL, or every address of its host, may not be used. RequestStopped: ``close`` broke it off.
         """
+        from http.client import HTTPException
+
         where = target(request.url)
         deadline, connected = Deadline(request.seconds), False
         try:
@@ -208,11 +212,11 @@ class Outbound:
                 return _reply(stack.enter_context(io.BufferedReader(incoming)), request, deadline, stack)
         except OutboundError:
             raise
-        except (OSError, ValueError, http.client.HTTPException) as error:
+        except (OSError, ValueError, HTTPException) as error:
             if self._dialler.closed:
                 raise RequestStopped from None
             late = deadline.passed() or isinstance(error, TimeoutError)
-            told = failure(error, deadline) or next((text for kind, text in _REASONS if isinstance(error, kind)), None)
+            told = failure(error, deadline) or _misunderstood(error)
             reason = told or f"cannot be reached: {getattr(error, 'strerror', None) or error}"
             raise (TimedOut if late else OutboundError)(reason, connected=connected) from None
 
@@ -247,11 +251,13 @@ def _head(where: Target, request: OutboundRequest) -> bytes:
 
 
 def _reply(buffer: io.BufferedReader, request: OutboundRequest, deadline: Deadline, stack: ExitStack) -> Reply:
+    from http.client import HTTPResponse, IncompleteRead
+
     # What HTTPResponse asks of a socket: it is handed one buffer again for each interim reply.
     socket: Any = SimpleNamespace(makefile=lambda mode: buffer)
     while True:
         # Closed before the buffer: one that is collected after it flushes a closed file, which Python 3.13 reports.
-        response = stack.enter_context(http.client.HTTPResponse(socket, method=request.method))
+        response = stack.enter_context(HTTPResponse(socket, method=request.method))
         response.begin()
         # 101 is not of the interim ones: it would be another protocol, which nobody asked for.
         if response.status >= 200 or response.status == 101:
@@ -271,17 +277,21 @@ def _reply(buffer: io.BufferedReader, request: OutboundRequest, deadline: Deadli
             raise
     cut = len(kept) > request.body_bytes
     if length is not None and len(kept) < most:
-        raise http.client.IncompleteRead(bytes(kept), length - len(kept))
+        raise IncompleteRead(bytes(kept), length - len(kept))
     if cut and request.whole:
         raise TooLong(f"the reply is longer than {request.body_bytes} bytes")
     return Reply(response.status, headers, bytes(kept[: request.body_bytes]), cut)
 
 
-# What went wrong, in words that repeat nothing of what was answered; the first class that the error is of decides.
-_REASONS: tuple[tuple[type[Exception], str], ...] = (
-    (http.client.RemoteDisconnected, "the connection was closed without a reply"),
-    (http.client.IncompleteRead, "the connection was closed in the middle of the reply"),
-    (http.client.HTTPException, "the reply is not HTTP"),
-    (UnicodeError, "the host name cannot be looked up"),
-    (ValueError, "the reply makes no sense"),
-)
+def _misunderstood(error: Exception) -> str | None:
+    """What was wrong with a reply, in words that repeat nothing of it; None where the connection was to blame."""
+    from http.client import HTTPException, IncompleteRead, RemoteDisconnected
+
+    reasons: tuple[tuple[type[Exception], str], ...] = (
+        (RemoteDisconnected, "the connection was closed without a reply"),
+        (IncompleteRead, "the connection was closed in the middle of the reply"),
+        (HTTPException, "the reply is not HTTP"),
+        (UnicodeError, "the host name cannot be looked up"),
+        (ValueError, "the reply makes no sense"),
+    )
+    return next((text for kind, text in reasons if isinstance(error, kind)), None)

@@ -20,30 +20,12 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from finapi.core.errors import UsageError
 from finapi.net.dial import CHUNK, Deadline, Dialler, Incoming, failure
+from finapi.net.letters import MailError, MailStopped
 
 QUIT_SECONDS = 1.0  # for the answer to QUIT, when the mail has long been accepted
 REPLY_BYTES = 64 * 1024  # of all answers in a conversation; a server that says more is broken
 
 _ENHANCED_CODE = re.compile(rb"[245]\.[0-9]{1,3}\.[0-9]{1,3}(?![0-9.])")  # RFC 3463
-
-
-class MailError(Exception):
-    """A mail that was not sent, and why; ``permanent`` when trying again cannot help.
-
-    ``reason`` holds no address, no link and no password: it may be logged and stored.
-    """
-
-    def __init__(self, reason: str, *, permanent: bool = False) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.permanent = permanent
-
-
-class MailStopped(MailError):
-    """The transport was closed before the mail had left; nothing is wrong with either."""
-
-    def __init__(self) -> None:
-        super().__init__("finapi is stopping")
 
 
 class _Conversation(smtplib.SMTP):

@@ -16,8 +16,9 @@ from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.market.intake import gateway
 from finapi.net import mail
+from finapi.net.letters import MailError
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach
-from finapi.net.smtp import MailError, Smtp
+from finapi.net.smtp import Smtp
 from finapi.ops import probes
 from finapi.store import backup, datadir
 from finapi.store.db import SQLITE, full_text, migrations

@@ -13,7 +13,6 @@ from finapi.core.clock import iso
 from finapi.core.config import Config
 from finapi.core.errors import StoreFailing, UsageError
 from finapi.core.watch import MARK, Probe, Trouble
-from finapi.market.insiders import trades
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach, TargetRefused, TimedOut
 from finapi.ops.status import SERVICES
 from finapi.store import heartbeats
@@ -101,6 +100,8 @@ def page(outbound: Outbound, url: str, kind: str, seconds: float, mark: str = ""
 
 def insiders(app: App) -> None:
     """The newest transaction of an insider must be found and shown, if there is one."""
+    from finapi.market.insiders import trades
+
     with app.db.read() as tx:
         page = trades.latest(tx, trades.TradeFilters(limit=1))
         rows = trades.objects(tx, page.ids)

@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -41,6 +40,8 @@ Failing = sqlite3.OperationalError
 _MACHINE = {8, 10, 13, 14}
 # Those of a file whose pages are damaged: CORRUPT, NOTADB.
 _DAMAGE = {11, 26}
+_HERE = Path(__file__).parent.parent
+
 TROUBLE_SECONDS = 60.0  # between two lines of the log that say so
 
 
@@ -637,8 +638,11 @@ def own_sql(name: str) -> list[str]:
 
 
 def _files(folder: str) -> list[Any]:
-    packaged = resources.files("finapi").joinpath("sql")
-    root: Any = packaged if packaged.is_dir() else Path(__file__).parents[2] / "sql"
+    root: Any = next((place for place in (_HERE / "sql", _HERE.parent / "sql") if place.is_dir()), None)
+    if root is None:  # the package stands in a zip
+        from importlib import resources
+
+        root = resources.files("finapi").joinpath("sql")
     return list(_sql_files(root.joinpath(folder)))
 
 

@@ -7,11 +7,9 @@ product of what nested queries repeat, a query is held to a shape that cannot ex
 
 from __future__ import annotations
 
-import ctypes
 import math
 import re
 import sqlite3
-import statistics
 import threading
 import time
 from array import array
@@ -173,6 +171,7 @@ TOO_MUCH = "it took too much memory"
 def _library() -> Any:
     """The SQLite that this process runs on, where its functions can be called; else None."""
     import _sqlite3
+    import ctypes
 
     try:
         library = ctypes.CDLL(_sqlite3.__file__)
@@ -370,6 +369,8 @@ class _Median:
 
     def finalize(self) -> float | None:
         """The median of what was taken, None of nothing."""
+        import statistics
+
         self._connection.hold(-len(self._numbers))
         return statistics.median(self._numbers) if self._numbers else None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import email.policy
 import hashlib
 import json
 import re
@@ -242,6 +241,8 @@ def _mails(world: World) -> list[dict[str, Any]]:
         part = message.get_body(("plain",))
         text = "" if part is None else str(part.get_content()).replace("\r\n", "\n")
         links = [link.rstrip(".,)>") for link in LINK.findall(text)]
+        import email.policy
+
         subject, raw = str(message["Subject"]), message.as_bytes(policy=email.policy.SMTP)
         to, sent = str(message["To"]), str(message["Date"])
         shown.append({"to": to, "subject": subject, "date": sent, "text": text, "links": links, "bytes": len(raw)})

@@ -117,6 +117,8 @@ class Gate:
         query: Mapping[str, list[str]],
         start_response: StartResponse,
     ) -> Iterable[bytes]:
+        if not world.name and path != "/livez":
+            world.first_check()  # it asks for more than a start should wait for
         body = _body(environ)
         method, began = environ["REQUEST_METHOD"], iso(world.clock.now())
         met = world.faults.of_call(method, path)

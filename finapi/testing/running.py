@@ -225,7 +225,7 @@ def running(
             except OSError as error:
                 raise not_listening(config, error) from None
             port, maker.url = listener.port, config.public_url or url_of(config.host, listener.port)
-        gate.world("").check()
+        gate.world("")
         if listens:
             stack.enter_context(looping("loop", listener.run, lambda: listener.stop(0.5)))
         stack.enter_context(looping("stepper", stepper.run, stepper.stop))

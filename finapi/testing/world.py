@@ -28,8 +28,8 @@ from finapi.core.watch import Trouble
 from finapi.delivery import sniper, webhooks
 from finapi.delivery.dispatch import Dispatcher
 from finapi.net import mail
+from finapi.net.letters import MailError
 from finapi.net.outbound import Outbound, OutboundRequest, Reply
-from finapi.net.smtp import MailError
 from finapi.ops import probes, watchdog
 from finapi.store.layered import LayeredDatabase
 from finapi.testing import base
@@ -127,6 +127,7 @@ class World:
 
     def __post_init__(self) -> None:
         self._settling = threading.RLock()
+        self._first = threading.Lock()
         self._snapshots: dict[str, Snapshot] = {}
         self._dispatcher: Dispatcher | None = None
         self._begun: Snapshot | None = None
@@ -331,6 +332,12 @@ class World:
         if name not in self.inboxes and len(self.inboxes) >= INBOXES:
             raise ApiError("CONFLICT", f"At most {INBOXES} inboxes can exist at once.")
         self.inboxes.setdefault(name, deque(maxlen=KEPT)).append(told)
+
+    def first_check(self) -> None:
+        """Make the watchdog's first round, unless it was made."""
+        with self._first:
+            if not self.app.watch.probes:
+                self.check()
 
     def check(self) -> None:
         """Make the watchdog's round, unless there was one in this tick."""

@@ -11,8 +11,8 @@ from datetime import timedelta
 from finapi.accounts import audit
 from finapi.app import App
 from finapi.core.errors import ApiError, UsageError
-from finapi.net import mail
-from finapi.net.smtp import MailError
+from finapi.net import letters, mail
+from finapi.net.letters import MailError
 from finapi.store.datadir import Say
 from finapi.verbs.verb import Verb, arg, document, listing, told
 
@@ -68,7 +68,7 @@ def _audit(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
 def _check_address(email: str | None) -> None:
     try:
         if email is not None:
-            mail.address(email)
+            letters.address(email)
     except MailError:
         raise UsageError(f"{email!r} is not an email address") from None
 
@@ -172,7 +172,7 @@ def _mail(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     _check_address(args.email)
     text = f"finapi at {app.config.public_url or 'this host'} can send mail."
     try:
-        letter = mail.Letter(args.email, "A test of finapi", text, f"<p>{html.escape(text)}</p>")
+        letter = letters.Letter(args.email, "A test of finapi", text, f"<p>{html.escape(text)}</p>")
         mail.send_now(app.post, letter, app.clock.now(), app.new_uuid())
     except MailError as error:
         raise ApiError("UNAVAILABLE", f"the mail could not be sent: {error}") from None

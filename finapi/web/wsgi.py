@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import io
 import json
 import logging
@@ -11,6 +10,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, partial
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -561,7 +561,7 @@ class WsgiApp:
             headers["Content-Length"] = str(len(body))
         if request is not None and request.method == "HEAD":
             body = b""
-        phrase = http.client.responses.get(response.status, "")
+        phrase = HTTPStatus(response.status).phrase
         return f"{response.status} {phrase}", list(headers.items()), body
 
     def _packed(self, response: Response, exchange: Exchange) -> bytes:

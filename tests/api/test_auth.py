@@ -16,7 +16,7 @@ import pytest
 from finapi.accounts import credentials, invites, recovery, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
-from finapi.net.mail import MailError
+from finapi.net.letters import MailError
 from finapi.web.routes import ROUTES
 from tests.client import (
     AUTH,

@@ -22,7 +22,7 @@ from finapi.accounts import recovery, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.net.mail import MailError
+from finapi.net.letters import MailError
 from tests.client import AUTH, PASSWORD, Client, login
 
 PERCENTILES = (5, 25, 50, 75, 95)

@@ -19,7 +19,10 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from finapi.core.clock import FixedClock
 from finapi.net import mail
-from finapi.net.mail import Letter, MailError, MailStopped, Post, Smtp
+from finapi.net.letters import Letter, MailError, MailStopped
+from finapi.net.mail import Post
+from finapi.net.messages import compose
+from finapi.net.smtp import Smtp
 from finapi.store.db import Database, Transaction
 from tests.conftest import NOW
 from tests.mail_server import Mailbox, mail_server
@@ -93,7 +96,7 @@ def test_a_mail_arrives_whole_and_parses() -> None:
         send(port)
     (envelope,) = received.envelopes
     assert (envelope.mail_from, envelope.rcpt_tos) == ("no-reply@finapi.example", ["ann@example.com"])
-    assert envelope.content == mail.compose(LETTER, SENDER, NOW, "7").as_bytes()
+    assert envelope.content == compose(LETTER, SENDER, NOW, "7").as_bytes()
     message = received.message()
     assert (message["To"], message["Subject"]) == ("ann@example.com", LETTER.subject)
     assert message["Date"].datetime == NOW
@@ -430,7 +433,7 @@ def test_a_server_that_takes_no_connection() -> None:
 def test_a_server_that_reads_nothing_more() -> None:
     # More than the buffers of both ends hold, one of which is kept small.
     long = Letter("ann@example.com", "Long", ("x" * 70 + "\n") * 100_000, "<p>\n")
-    message = mail.compose(long, SENDER, NOW, "7")
+    message = compose(long, SENDER, NOW, "7")
     stages: list[bytes] = []
 
     def deaf(connection: socket.socket) -> None:

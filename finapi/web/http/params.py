@@ -19,8 +19,8 @@ from finapi.core.errors import ApiError, invalid_param
 from finapi.edgar import cusip, identity, tickers
 from finapi.market.documents.metadata import UNFILED
 from finapi.market.holdings import quarters
-from finapi.net import mail
-from finapi.net.smtp import MailError
+from finapi.net import letters
+from finapi.net.letters import MailError
 
 # Characters of a query or path parameter, of a text in a body, and of a URL there.
 MAX_LENGTH = 1_000
@@ -357,7 +357,7 @@ def _email(text: str) -> str:
     text = text.strip().lower()
     try:
         # What no mail can be sent to is no email: the sender's own rule decides.
-        mail.address(text)
+        letters.address(text)
     except MailError as error:
         raise ValueError from error
     return text
