@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import os
-import resource
 import signal
 import sys
 import threading
@@ -24,10 +23,9 @@ from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.delivery import events, outbox, sniper, webhooks
 from finapi.delivery.dispatch import Dispatcher
-from finapi.feeds.connections import LINGERING
 from finapi.feeds.loop import Feeds
 from finapi.httpd.listen import Listener
-from finapi.httpd.settings import ListenSettings
+from finapi.listening import listen_settings, looping, most_files, not_listening, url_of, within
 from finapi.net import mail
 from finapi.net.outbound import Outbound
 from finapi.ops import backups, probes, watchdog
@@ -51,9 +49,6 @@ MAIL_SECONDS = 1.0  # between looks at the mail queue
 # without end takes 1.3 MiB before it is refused (3.13); before, 200 KiB. The C library's 8 MiB for each of 62 threads
 # would be more than some hosts allow.
 STACK = (2 if sys.version_info >= (3, 12) else 1) * memory.MIB
-
-RESERVED_FILES = 45  # descriptors for the workers' readers, the loops, the lock, what is listened on and written
-FILES_OF_THREAD = 2  # its reader of the database and of the log behind it
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +80,7 @@ def running(
     """
     memory.keep_few_heaps()
     threading.stack_size(STACK)
-    config = _within(config, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    config = within(config, most_files())
     with opened(config, clock, new_secrets=new_secrets) as opened_app, ExitStack() as unless_it_starts:
         if not opened_app.accounts.elect(ELECTION_SECONDS, lambda: os.kill(os.getpid(), signal.SIGTERM)):
             raise UsageError("another finapi works on these accounts; stop it first")
@@ -188,18 +183,6 @@ def _webhooks(app: App) -> Iterator[Worker]:
 
 
 @contextmanager
-def looping(name: str, run: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]:
-    """Run a loop in a thread until the block ends."""
-    loop = threading.Thread(target=run, name=f"finapi-{name}", daemon=True)
-    loop.start()
-    try:
-        yield
-    finally:
-        stop()
-        loop.join()
-
-
-@contextmanager
 def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], feeds: Feeds) -> Iterator[None]:
     """Check every component once before the block begins, and go on by the clock until it ends."""
     beside = {"feeds": feeds.trouble, **{worker.name: worker.trouble for worker in workers}}
@@ -251,68 +234,3 @@ def _listen(config: Config, application: WsgiApp, feeds: Feeds) -> Listener:
         )
     except OSError as error:
         raise not_listening(config, error) from None
-
-
-def not_listening(config: Config, error: OSError) -> UsageError:
-    """What is said of an address that cannot be had."""
-    return UsageError(f"cannot listen on {config.host}:{config.port}: {error.strerror or error}")
-
-
-def listen_settings(config: Config) -> ListenSettings:
-    """What the server allows; this process is allowed the handles that it needs for that."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _files_of(config)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard) if hard >= 0 else wanted, hard))
-    return ListenSettings(
-        host=config.host,
-        port=config.port,
-        threads=config.threads,
-        # The last that this process may use: the first ones answer the devices.
-        core=max(os.sched_getaffinity(0)) if config.cores == "one" else None,
-        queue_limit=config.queue_limit,
-        connection_limit=config.connection_limit,
-        connections_per_address=config.connections_per_address,
-        channel_timeout=config.channel_timeout,
-        header_timeout=config.header_timeout,
-        server_timeout=config.server_timeout,
-        body_limit=config.body_limit,
-        bodies_at_once=config.bodies_at_once,
-        bodies_per_address=config.bodies_per_address,
-        spool_limit=config.spool_bytes,
-    )
-
-
-def _files_of(config: Config) -> int:
-    """The descriptors that a server may open: of a connection its socket and two buffers grown into files."""
-    own = RESERVED_FILES + FILES_OF_THREAD * config.threads + config.webhook_threads
-    return own + 3 * config.connection_limit + config.feed_connections + LINGERING
-
-
-def _within(config: Config, files: int) -> Config:
-    """The settings with as many threads and connections as ``files`` descriptors are enough for; -1: any number."""
-    wanted = _files_of(config)
-    if files < 0 or wanted <= files:
-        return config
-    spare = max(files - RESERVED_FILES - min(LINGERING, files // 8), 0)
-    threads = min(config.threads, max(2, spare // 12))
-    webhooks = min(config.webhook_threads, max(2, spare // 12))
-    feeds = min(config.feed_connections, max(2, spare // 6))
-    left = spare - FILES_OF_THREAD * threads - webhooks - feeds
-    connections = min(config.connection_limit, max(4, left // 3))
-    log.warning(
-        "%d file descriptors are too few for these settings, which may need %d: %d threads, %d connections, %d feed "
-        "connections; raise the limit (ulimit -n, LimitNOFILE=)",
-        files, wanted, threads, connections, feeds,
-    )  # fmt: skip
-    return replace(
-        config, threads=threads, webhook_threads=webhooks, feed_connections=feeds, connection_limit=connections
-    )
-
-
-def url_of(host: str, port: int) -> str:
-    """The URL at which an address is reached from this machine."""
-    # An address of "all interfaces" is none to connect to.
-    loopback = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # nosec B104
-    shown = loopback.get(host, f"[{host}]" if ":" in host else host)
-    return f"http://{shown}:{port}"

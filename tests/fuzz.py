@@ -25,8 +25,8 @@ from types import FrameType
 
 from finapi.core.errors import ParseError
 from finapi.edgar import (
+    filing_index,
     getcurrent,
-    identity,
     indexes,
     insider_sets,
     ownership,
@@ -198,7 +198,7 @@ TARGETS = {
         lambda: _with_shorter(_files("feeds/*.atom"), lambda data: _fewer(data, b"entry", 6)),
     ),
     "identity": Target(
-        lambda data: identity.from_index(data, "f"), lambda: _files("thirteenf/*index.json", "sgml/*.txt")
+        lambda data: filing_index.from_index(data, "f"), lambda: _files("thirteenf/*index.json", "sgml/*.txt")
     ),
 }  # fmt: skip
 

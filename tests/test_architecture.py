@@ -24,10 +24,10 @@ ROOMS = {
     "client": 960,  # constructors that tell type checkers of dates; feeds that go on after a break
     "mcp": 760,
     "core": 3_060,  # a query language
-    "store": 2_250,  # FTS5 where SQLite has it; what killed processes leave; two stores, accounts in PostgreSQL
+    "store": 2_265,  # FTS5 where SQLite has it; what killed processes leave; two stores, accounts in PostgreSQL
     "edgar": 4_700,
     "httpd": 1_630,
-    "net": 1_300,
+    "net": 1_340,
     "app": 322,  # two stores, in two places
     "accounts": 2_681,  # the audit log, late refunds, debits of processes that died
     "delivery": 1_970,  # failed deliveries of all accounts; the outbox between the stores
@@ -41,7 +41,7 @@ ROOMS = {
     "market.filings": 775,  # full text search
     "market.intake": 1_910,  # what lies beside a data set; the html beside a filing; the files that were refused
     "market.demo": 150,
-    "ops": 1_370,
+    "ops": 1_380,
     "web.http": 1_600,  # values of a query; an answer compressed once; what is loaded with its first use
     "web.html": 900,  # filed HTML made inert
     "web.accounts": 785,
@@ -51,14 +51,15 @@ ROOMS = {
     "web.holdings": 1_310,  # moves and overlap of funds
     "web.pages": 3_915,  # the pages of operators; a fund's quarters, parts of a document; reports that are not loaded
     "web": 2_626,  # what each call is for; Model Context Protocol over HTTP; what the loop answers; lists of a pattern
-    "feeds": 1_925,
-    "server": 320,
-    "testing": 2_875,  # grades servers and clients, records services; a demo outside of a home goes with its process
+    "feeds": 1_940,
+    "listening": 115,
+    "server": 240,
+    "testing": 2_905,  # grades servers and clients, records services; a demo outside of a home goes with its process
     "verbs": 2_470,  # a live feed, webhooks forwarded, completion of shells; mappings compared; tables and charts
     "cli": 275,
     "__main__": 20,
 }
-ALL_LINES = 66_700  # 56,000 were meant to do; the client and the test server are 3,800 beside the service
+ALL_LINES = 70_000  # 56,000 were meant to do; the client and the test server are 3,800 beside the service
 FOLDER_MODULES = 20
 
 # Rooms that import nothing of finapi but these: pure, or for others to copy.
@@ -215,9 +216,6 @@ def test_only_these_import(package: str) -> None:
         if module == package or module.startswith(package + ".")
         if not any(f"{name_of(file)}.".startswith(f"finapi.{part}.") for part in ALONE[package])
     ]
-    # web/wsgi.py takes the reason phrases of http.client, and opens nothing.
-    if package == "http.client":
-        found = [place for place in found if not place.startswith("finapi/web/wsgi.py")]
     assert found == []
 
 

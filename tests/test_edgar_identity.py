@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
-from finapi.edgar.identity import Identity, accession, accession_in_name, cik, from_header, from_index, json_document
+from finapi.edgar.filing_index import from_header, from_index
+from finapi.edgar.identity import Identity, accession, accession_in_name, cik, json_document
 from finapi.edgar.sgml import header
 
 SHARED = Path(__file__).parents[2] / "shared" / "edgar"

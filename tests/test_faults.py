@@ -25,12 +25,13 @@ from finapi.app import App
 from finapi.core.clock import FixedClock, SystemClock
 from finapi.core.config import Config
 from finapi.core.watch import MARK
+from finapi.listening import within
 from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import following, ingest
 from finapi.net import mail
 from finapi.ops.opened import opened
-from finapi.server import STACK, _within
+from finapi.server import STACK
 from finapi.store import datadir
 from finapi.store.db import Damaged, Database
 from finapi.verbs import ingesting
@@ -323,7 +324,7 @@ def test_a_limit_of_descriptors_lowers_what_needs_them(
     files: int, threads: int, webhooks: int, connections: int, feeds: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     logging.getLogger("finapi").propagate = True
-    fitted = _within(Config(), files)
+    fitted = within(Config(), files)
     assert (fitted.threads, fitted.webhook_threads) == (threads, webhooks)
     assert (fitted.connection_limit, fitted.feed_connections) == (connections, feeds)
     assert len(caplog.records) == (0 if files in (-1, 5365) else 1)

@@ -6,6 +6,7 @@ import atexit
 import http.client
 import json
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from finapi.testing import FinapiServer, base
 from tests import process
+from tests.process import ROOT
 
 PATH = "/api/v1/account/balance"
 
@@ -115,6 +117,28 @@ def test_a_stop_leaves_no_thread_and_no_directory() -> None:
 
 
 @pytest.mark.slow
+def test_a_start_loads_nothing_that_no_call_has_asked_for() -> None:
+    """TLS, mail, requests to others, feeds, deliveries and filings: half of the time that a start takes."""
+    late = ("ssl", "email.message", "http.client", "finapi.net.smtp", "finapi.feeds.loop", "finapi.delivery.dispatch",
+            "finapi.edgar.sgml", "finapi.market.statements", "finapi.market.insiders", "finapi.ops")  # fmt: skip
+    code = (
+        "import sys; from finapi.core.config import Config; from finapi.testing import running\n"
+        "with running.running(Config(port=0, **running.SETTINGS)):\n"
+        f"    print([one for one in sys.modules if one.startswith({late!r})])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_the_watchdog_has_looked_before_the_first_answer() -> None:
+    with FinapiServer() as server:
+        assert get(server, "/livez")[0] == 200
+        found = json.loads(get(server, "/api/v1/status")[1])
+    told = {one["name"]: one["status"] for one in found["services"] if one["last_check_at"]}
+    assert "main_api" in told
+    assert set(told.values()) == {"operational"}
+
+
 def test_it_goes_on_when_nobody_reads_what_it_says() -> None:
     words = [*process.COMMAND, "fixture", "--port", "0", "--ready", "json", "--exit-with-parent", "--log-level", "info"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

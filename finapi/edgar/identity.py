@@ -1,35 +1,20 @@
-"""Which filing a document belongs to: accession numbers, CIKs, and the index documents that lie beside files.
+"""Which filing a document belongs to: accession numbers and CIKs.
 
 An XBRL instance or a bare ownership document names neither its accession number nor its filing date. They
-stand in the SGML header, in the filing's index page, partly in the folder's ``index.json``, often in a name.
+stand in what lies beside it (``filing_index``), often in a name.
 """
 
 from __future__ import annotations
 
-import html
 import re
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-from finapi.core import days, json
+from finapi.core import json
 from finapi.core.errors import ParseError
-from finapi.edgar import sgml
-
-_PAGE_LIMIT = 4 * 1024 * 1024  # bytes: an index page of 10,000 documents is below it
 
 _ACCESSION = re.compile(r"([0-9]{10})-?([0-9]{2})-?([0-9]{6})")
 _ACCESSION_IN_NAME = re.compile(r"(?<![0-9])(?:[0-9]{18}|[0-9]{10}-[0-9]{2}-[0-9]{6})(?![0-9])")
-_FOLDER = re.compile(r"/?Archives/edgar/data/([0-9]{1,10})/([0-9]{18})/?")
-_FOLDER_TITLE = re.compile(rb"(?i)<(?:title|h[1-4])[^<>]*>[^<]*?(/Archives/edgar/data/[0-9]{1,10}/[0-9]{18})")
-_LISTING = re.compile(rb"\{\s*\"directory\"\s*:")
-
-_PAGE_ACCESSION = re.compile(r"SEC Accession No\. ([0-9]{10}-[0-9]{2}-[0-9]{6})(?![0-9])")
-_PAGE_FILED = re.compile(r"Filing Date ([0-9]{4}-[0-9]{2}-[0-9]{2})(?![0-9])")
-_PAGE_PERIOD = re.compile(r"Period of Report ([0-9]{4}-[0-9]{2}-[0-9]{2})(?![0-9])")
-_PAGE_ACCEPTED = re.compile(r"Accepted ([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2})(?![0-9])")
-_PAGE_FORM = re.compile(r"Form ([A-Z0-9][A-Z0-9 /-]{0,19}?)(?: - |: | SEC Accession)")
-_PAGE_CIK = re.compile(r"CIK ?: ([0-9]{1,10})(?![0-9])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,43 +56,6 @@ def cik(value: str | int) -> str:
     return text.zfill(10)
 
 
-def from_index(data: bytes, file: str) -> Identity | None:
-    """Return what an index document says of its filing, or None for a document that names no filing.
-
-    Read are the filing's index page (``-index.htm``), ``-index-headers.html``, ``.hdr.sgml`` and every other
-    document with an SGML header, and the listing of its folder (``index.json`` or HTML). A listing tells the
-    accession and one CIK only: its ``last-modified`` is the time of the files, not the filing date. Raises
-    ParseError for one of these that is broken.
-    """
-    front = data[: sgml.HEAD_WITHIN]
-    if any(mark in front for mark in sgml.STARTS):
-        return from_header(sgml.header(data, file))
-    start = front.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if _LISTING.match(start):
-        directory = json_document(data, file)["directory"]
-        name = directory.get("name") if isinstance(directory, dict) else None
-        if not isinstance(name, str):
-            raise ParseError(file, "$.directory.name", "no text")
-        return _from_folder(name)
-    if not start.startswith(b"<"):
-        return None
-    if folder := _FOLDER_TITLE.search(front):
-        return _from_folder(folder[1].decode("ascii"))
-    return _from_page(data[:_PAGE_LIMIT], file) if b"Accession" in data[:_PAGE_LIMIT] else None
-
-
-def from_header(header: sgml.SubmissionHeader) -> Identity:
-    """Return the part of a submission header that identifies the filing."""
-    return Identity(
-        accession=header.accession,
-        ciks=tuple(dict.fromkeys(party.cik for party in header.parties)),
-        form=header.form,
-        period=header.period,
-        filed=header.filed,
-        accepted=header.accepted,
-    )
-
-
 def json_document(data: bytes, file: str) -> Any:
     """Return the value of a JSON document.
 
@@ -123,37 +71,3 @@ def json_document(data: bytes, file: str) -> Any:
         if b"\\u0000" in data:
             raise ParseError(file, "", "contains a NUL character")
     return value
-
-
-def _from_folder(path: str) -> Identity | None:
-    """The folder of one filing; None for another folder of the archive."""
-    found = _FOLDER.fullmatch(path)
-    number = accession(found[2]) if found else None
-    return Identity(number, (cik(found[1]),)) if found and number and int(found[1]) else None
-
-
-def _from_page(page: bytes, file: str) -> Identity | None:
-    # The page is text in boxes: with the tags gone, each label stands before its value.
-    bare = re.sub(rb"<[^<>]*>", b" ", page).decode("utf-8", "replace")
-    try:
-        text = " ".join(html.unescape(bare).split())
-    except ValueError:  # a character reference of thousands of digits
-        raise ParseError(file, "", "contains an invalid character reference") from None
-    number = _PAGE_ACCESSION.search(text)
-    if number is None:
-        return None
-    # The page shows US Eastern time without saying so.
-    filed, period, accepted, form = (
-        pattern.search(text) for pattern in (_PAGE_FILED, _PAGE_PERIOD, _PAGE_ACCEPTED, _PAGE_FORM)
-    )
-    try:
-        return Identity(
-            accession=number[1],
-            ciks=tuple(dict.fromkeys(cik(found) for found in _PAGE_CIK.findall(text))),
-            form=form[1] if form else None,
-            period=days.checked(period[1]) if period else None,
-            filed=days.checked(filed[1]) if filed else None,
-            accepted=sgml.iso_utc(sgml.utc_from_eastern(datetime.fromisoformat(accepted[1]))) if accepted else None,
-        )
-    except (ValueError, OverflowError) as error:
-        raise ParseError(file, "", str(error)) from None

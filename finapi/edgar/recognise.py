@@ -83,7 +83,7 @@ def kind(data: bytes, name: str) -> str:
 
     At most the first 64 KB are looked at (256 KB of a linkbase), and nothing is parsed: a document of
     a kind may still be broken. ``filing-index`` (a filing's page, or an SGML header without documents) and
-    ``directory-index`` are what :func:`finapi.edgar.identity.from_index` reads. Never raises.
+    ``directory-index`` are what :func:`finapi.edgar.filing_index.from_index` reads. Never raises.
     """
     for magic, found in _MAGIC:
         if data.startswith(magic):

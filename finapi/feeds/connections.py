@@ -15,6 +15,7 @@ from finapi.feeds import messages
 from finapi.feeds.hub import BAD_KEY, TOO_MANY, UNAUTHORIZED, FeedReader, FeedSubscription, Hub, Refused
 from finapi.feeds.keys import KeyDesk
 from finapi.feeds.messages import Filter
+from finapi.feeds.requests import LINGERING
 from finapi.httpd.loop import LINGER_SECONDS, Connection, Loop
 from finapi.httpd.settings import HandedOver
 from finapi.httpd.shares import Places
@@ -23,9 +24,7 @@ from finapi.web.http.messages import client_address
 TOO_MANY_WITHOUT_KEY = "Too many connections without an API key."
 WRONG_PARAMETER = 4400
 
-# Connections that have their answer and wait for the client to close too. It is a courtesy, which nobody needs for
-# long: the oldest are closed first, as nginx does with connections that linger.
-LINGERING, LINGERING_PER_ADDRESS = 256, 64
+LINGERING_PER_ADDRESS = 64
 
 
 class Unverified(Protocol):

@@ -21,7 +21,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.delivery import events
 from finapi.feeds import messages, requests
-from finapi.feeds.connections import LINGERING, TOO_MANY_WITHOUT_KEY, FeedConnection, FeedContext, FeedPlaces, Knock
+from finapi.feeds.connections import TOO_MANY_WITHOUT_KEY, FeedConnection, FeedContext, FeedPlaces, Knock
 from finapi.feeds.engineio import Malformed
 from finapi.feeds.hub import FeedSubscription, Hub, Refused
 from finapi.feeds.keys import KeyDesk
@@ -70,10 +70,7 @@ class Feeds:
     @staticmethod
     def wants(method: str, path: str, accept: str) -> bool:
         """Whether a request is the feeds' own, by its path and ``Accept``."""
-        path = path.rstrip("/")
-        if path == requests.EVENTS_PATH:
-            return method == "GET" and "text/event-stream" in accept.lower()
-        return path == requests.SOCKET_IO or path in requests.PATHS
+        return requests.are_feeds(method, path, accept)
 
     def take(self, handed: HandedOver) -> None:
         """Take over a connection; it belongs to the feeds from here on."""
@@ -124,7 +121,9 @@ class Feeds:
             while not self._stopping.is_set():
                 self._round()
             # All have time to hear of the end.
-            self._places.lingering = Places(self._places.limit + LINGERING, self._places.limit, Connection.close)
+            self._places.lingering = Places(
+                self._places.limit + requests.LINGERING, self._places.limit, Connection.close
+            )
             self._hub.end_all()
             for session in list(self._sessions.values()):
                 session.end(1001, "The service is stopping.")

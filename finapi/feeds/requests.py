@@ -16,6 +16,18 @@ EVENTS_PATH = "/api/v1/events"
 SOCKET_IO = "/socket.io"
 PATHS = {f"/ws/{feed}": feed for feed in events.TYPES}
 
+# Connections that have their answer and wait for the client to close too. It is a courtesy, which nobody needs for
+# long: the oldest are closed first, as nginx does with connections that linger.
+LINGERING = 256
+
+
+def are_feeds(method: str, path: str, accept: str) -> bool:
+    """Whether a request is the feeds' own, by its path and ``Accept``."""
+    path = path.rstrip("/")
+    if path == EVENTS_PATH:
+        return method == "GET" and "text/event-stream" in accept.lower()
+    return path == SOCKET_IO or path in PATHS
+
 
 def wants_websocket(request: HandedOver) -> bool:
     """Whether it asks for a WebSocket."""

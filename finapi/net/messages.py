@@ -85,5 +85,3 @@ def _transfer_encoding(text: str) -> str:
     """7bit where it can be, so that a link in a long line can be read and searched for in the file."""
     plain = all(_PLAIN_LINE.fullmatch(line) for line in re.split(r"\r\n|\r|\n", text))
     return "7bit" if plain else "quoted-printable"
-
-

@@ -10,17 +10,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from finapi.core.background import Worker
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
-from finapi.feeds.loop import Feeds
-from finapi.feeds.requests import api_key
+from finapi.feeds.requests import api_key, are_feeds
 from finapi.httpd.listen import Listener
 from finapi.httpd.settings import HandedOver
+from finapi.listening import listen_settings, looping, not_listening, url_of
 from finapi.net import mail
-from finapi.server import listen_settings, looping, not_listening, url_of
 from finapi.store import datadir
 from finapi.store.layered import LayeredDatabase
 from finapi.testing import base, world
@@ -28,6 +27,10 @@ from finapi.testing.base import Base, Draw
 from finapi.testing.control import ControlCalls
 from finapi.testing.gate import CONTROL, PREFIX, Elsewhere, Gate, Stepper
 from finapi.testing.world import World
+
+# Loaded with the first reader.
+if TYPE_CHECKING:
+    from finapi.feeds.loop import Feeds
 
 # The fixture's defaults, where they are not everybody's.
 SETTINGS: dict[str, Any] = {
@@ -92,7 +95,7 @@ class WorldFeeds:
 
     def wants(self, method: str, path: str, accept: str) -> bool:
         """Whether a request is the feeds' own."""
-        return Feeds.wants(method, _named(path)[1], accept)
+        return are_feeds(method, _named(path)[1], accept)
 
     def take(self, handed: HandedOver) -> None:
         """Take a connection over for the world that it names or whose key it has."""
@@ -104,6 +107,8 @@ class WorldFeeds:
     def _of(self, world: World) -> Feeds:
         with self._lock:
             if world not in self._running:
+                from finapi.feeds.loop import Feeds
+
                 feeds = Feeds(world.app, world.wsgi.error_response)
                 thread = threading.Thread(target=feeds.run, name=f"finapi-feeds-{world.name}", daemon=True)
                 keys = Worker(f"feed-keys-{world.name}", feeds.keys.step)

@@ -13,8 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from email.message import EmailMessage
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from finapi import app as apps
 from finapi.accounts import billing, credentials, logins, plans, recovery, users
@@ -25,17 +24,21 @@ from finapi.core.config import Config
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.lockout import Lockouts
 from finapi.core.watch import Trouble
-from finapi.delivery import sniper, webhooks
-from finapi.delivery.dispatch import Dispatcher
+from finapi.delivery import webhooks
 from finapi.net import mail
 from finapi.net.letters import MailError
 from finapi.net.outbound import Outbound, OutboundRequest, Reply
-from finapi.ops import probes, watchdog
 from finapi.store.layered import LayeredDatabase
 from finapi.testing import base
 from finapi.testing.base import STARTED, Base, Draw, FixtureAccount
 from finapi.testing.faults import FaultPlan
 from finapi.web.wsgi import WsgiApp
+
+# What time brings about is loaded when time passes, which it does in no start.
+if TYPE_CHECKING:
+    from email.message import EmailMessage
+
+    from finapi.delivery.dispatch import Dispatcher
 
 KEPT = 1_000  # calls of the journal, and messages of an inbox
 MAILS = 1_000
@@ -255,6 +258,8 @@ class World:
 
     def settle(self, seconds: float = DELIVERY_SECONDS) -> None:
         """Do all that is due at this moment; deliveries that are under way have so much real time to end."""
+        from finapi.delivery import sniper
+
         with self._settling:
             now = self.clock.now()
             billing.close_kept(self.app)
@@ -341,6 +346,8 @@ class World:
 
     def check(self) -> None:
         """Make the watchdog's round, unless there was one in this tick."""
+        from finapi.ops import probes, watchdog
+
         app = self.app
         if not app.watch.probes:
             own = {"main_api": lambda: self._answers("/livez"), "frontend": lambda: self._answers("/")}
@@ -359,6 +366,8 @@ class World:
 
     def _sending(self) -> Dispatcher:
         if self._dispatcher is None:
+            from finapi.delivery.dispatch import Dispatcher
+
             self._dispatcher = Dispatcher(self.app, lambda: self.wake(self))
         return self._dispatcher
 

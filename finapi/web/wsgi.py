@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, partial
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from finapi import __version__
@@ -19,7 +19,6 @@ from finapi.accounts import billing, logins, plans, users
 from finapi.accounts.credentials import fingerprint
 from finapi.accounts.users import Caller
 from finapi.app import App
-from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.core import guesses
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, StoreFailing, unwritable
@@ -66,6 +65,9 @@ from finapi.web.pages import cookie
 from finapi.web.questions import Questions, tag_of
 from finapi.web.router import Match, Router
 from finapi.web.routes import ROUTES, priced
+
+if TYPE_CHECKING:
+    from finapi.client.exchange import ApiAnswer, ApiRequest
 
 log = logging.getLogger("finapi.access")
 
@@ -379,6 +381,8 @@ class WsgiApp:
 
     def _asked_within(self, outer: Request, asked: ApiRequest) -> ApiAnswer:
         """What a call is answered that another one makes: as if its caller had made it."""
+        from finapi.client.exchange import ApiAnswer
+
         parts = urlsplit(asked.url)
         headers = {name.lower(): value for name, value in asked.headers.items()}
         told = read_request(

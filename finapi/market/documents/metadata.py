@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from finapi.edgar import sgml
+if TYPE_CHECKING:
+    from finapi.edgar import sgml
+
 
 # Where a statement about a filing is from, the better the higher (CONTRACT 6 puts them in this order): a data
 # set whose dates are rounded, a document that was filed, an index of EDGAR, a submissions list, the operator, the

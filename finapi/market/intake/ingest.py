@@ -17,7 +17,7 @@ from finapi.app import App
 from finapi.core import json, metrics
 from finapi.core.clock import iso
 from finapi.core.errors import ParseError
-from finapi.edgar import identity, recognise, sgml
+from finapi.edgar import filing_index, recognise, sgml
 from finapi.edgar.forms import FORMS, FormFamily
 from finapi.edgar.identity import Identity
 from finapi.market.documents import announce, contents, families, filings, metadata, outcomes, sources
@@ -263,7 +263,7 @@ def _full_submission(app: App, submission: Document, given: Given) -> Put:
         inside.append(
             Document(sources.held(path, part.filename or "", body), recognise.kind(body, part.filename or ""))
         )
-    clues = Clues(identity.from_header(header), given)
+    clues = Clues(filing_index.from_header(header), given)
     puts: list[Put] = []
     for form in FORMS:
         documents = [one for one in inside if one.kind in form.kinds]
@@ -328,6 +328,6 @@ def _kept(
 
 def _identity(document: Document) -> Identity | None:
     try:
-        return identity.from_index(document.read(), document.path)
+        return filing_index.from_index(document.read(), document.path)
     except ParseError:
         return None  # an index that cannot be read tells nothing; the documents themselves may still be whole
