@@ -21,7 +21,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # The rooms in the order of their imports: a room imports from rooms further up this list only. A room is a package,
 # of market and web each package inside, or a module at the top. The number is its budget in lines, SQL included.
 ROOMS = {
-    "client": 960,  # constructors that tell type checkers of dates; feeds that go on after a break
+    "client": 990,  # constructors that tell type checkers of dates; feeds that go on after a break
     "mcp": 760,
     "core": 3_060,  # a query language
     "store": 2_265,  # FTS5 where SQLite has it; what killed processes leave; two stores, accounts in PostgreSQL

@@ -7,13 +7,15 @@ import json
 import re
 import socket
 import sys
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from finapi.client import ApiFailure, AsyncClient, Client, by_httpx
+from finapi.client import ApiFailure, AsyncClient, Client, by_httpx, feeds
 from finapi.client.feeds import FeedPlace
 from finapi.testing import FinapiServer
 from finapi.testing.server import FixtureWorld
@@ -104,6 +106,55 @@ def test_where_nobody_answers_it_ends() -> None:
             next(Client(url, wait=waits.append).feed("main-api"))
     assert len(waits) == 9
     assert max(waits) <= 30.0
+
+
+class Redirecting(BaseHTTPRequestHandler):
+    """Sends everybody to ``/elsewhere`` of this server, and keeps the paths that it was asked for."""
+
+    asked: ClassVar[list[str]] = []
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path.partition("?")[0])
+        self.send_response(int(self.headers["X-Status"]))
+        self.send_header("Location", f"ws://{self.headers['Host']}/elsewhere")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def redirecting(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(Redirecting, "asked", [])
+    with HTTPServer(("127.0.0.1", 0), Redirecting) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_key_follows_no_redirect(redirecting: str, status: int) -> None:
+    async def of_async() -> None:
+        async def wait(seconds: float) -> None:
+            raise AssertionError(seconds)
+
+        await anext(feeds.read_async(place(), wait))
+
+    def place() -> FeedPlace:
+        headers = {"X-API-Key": "secret", "X-Status": str(status)}
+        return FeedPlace(redirecting, "main-api", headers, None, None, {}, dates=False)
+
+    with pytest.raises(ApiFailure) as caught:
+        next(feeds.read(place(), lambda seconds: pytest.fail(f"it waited {seconds} s")))
+    assert caught.value.status == status
+    with pytest.raises(ApiFailure) as caught:
+        asyncio.run(of_async())
+    assert caught.value.status == status
+    assert Redirecting.asked == ["/ws/main-api"] * 2
 
 
 def test_the_client_that_does_not_wait_reads_the_same(world: FixtureWorld) -> None:

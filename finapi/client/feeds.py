@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from finapi.client import exchange
 from finapi.client.exchange import ApiAnswer, ApiFailure
+
+if TYPE_CHECKING:
+    from websockets.exceptions import InvalidStatus
 
 OPEN_SECONDS = 30.0  # until a connection stands
 MOST_BYTES = 16 * 1024 * 1024  # of a message
@@ -78,9 +81,7 @@ def _failure(error: Exception) -> ApiFailure:
     from websockets.exceptions import ConnectionClosed, InvalidStatus
 
     if isinstance(error, InvalidStatus):
-        told = error.response
-        headers = {name.lower(): value for name, value in told.headers.raw_items()}
-        return exchange.failed(ApiAnswer(told.status_code, headers, bytes(told.body or b"")))
+        return _refusal(error)
     if isinstance(error, ConnectionClosed) and error.rcvd is not None:
         code, reason = error.rcvd.code, error.rcvd.reason
         status = code - 4000 if 4400 <= code < 4600 else 0
@@ -89,14 +90,34 @@ def _failure(error: Exception) -> ApiFailure:
     return exchange.failed(None)
 
 
+def _refusal(error: InvalidStatus) -> ApiFailure:
+    """The failure that the answer to a handshake is."""
+    told = error.response
+    headers = {name.lower(): value for name, value in told.headers.raw_items()}
+    return exchange.failed(ApiAnswer(told.status_code, headers, bytes(told.body or b"")))
+
+
+def _not_followed(error: InvalidStatus) -> Exception:
+    """What is raised for it. A redirect is a failure, as it is of calls: the library would take the key there."""
+    return _refusal(error) if 300 <= error.response.status_code < 400 else error
+
+
 def read(place: FeedPlace, wait: Callable[[float], None]) -> Iterator[dict[str, Any]]:
     """The events of a feed, for ever."""
-    from websockets.exceptions import WebSocketException
-    from websockets.sync.client import connect
+    from websockets.exceptions import InvalidStatus, WebSocketException
+    from websockets.sync.client import ClientConnection, connect
 
+    class Direct(ClientConnection):
+        def handshake(self, *given: Any, **named: Any) -> None:
+            try:
+                super().handshake(*given, **named)
+            except InvalidStatus as error:
+                raise _not_followed(error) from None
+
+    options = {**_OPTIONS, "create_connection": Direct}
     while True:
         try:
-            with connect(place.url(), **_OPTIONS, additional_headers=place.headers) as feed:
+            with connect(place.url(), **options, additional_headers=place.headers) as feed:
                 while True:
                     event = place.heard(feed.recv())
                     if event is not None:
@@ -108,12 +129,20 @@ def read(place: FeedPlace, wait: Callable[[float], None]) -> Iterator[dict[str, 
 
 async def read_async(place: FeedPlace, wait: Callable[[float], Awaitable[None]]) -> AsyncIterator[dict[str, Any]]:
     """The events of a feed, for ever."""
-    from websockets.asyncio.client import connect
-    from websockets.exceptions import WebSocketException
+    from websockets.asyncio.client import ClientConnection, connect
+    from websockets.exceptions import InvalidStatus, WebSocketException
 
+    class DirectAsync(ClientConnection):
+        async def handshake(self, *given: Any, **named: Any) -> None:
+            try:
+                await super().handshake(*given, **named)
+            except InvalidStatus as error:
+                raise _not_followed(error) from None
+
+    options = {**_OPTIONS, "create_connection": DirectAsync}
     while True:
         try:
-            async with connect(place.url(), **_OPTIONS, additional_headers=place.headers) as feed:
+            async with connect(place.url(), **options, additional_headers=place.headers) as feed:
                 while True:
                     event = place.heard(await feed.recv())
                     if event is not None:
