@@ -50,7 +50,7 @@ ROOMS = {
     "web.insiders": 1_030,  # windows and thresholds on every list
     "web.holdings": 1_310,  # moves and overlap of funds
     "web.pages": 3_915,  # the pages of operators; a fund's quarters, parts of a document; reports that are not loaded
-    "web": 2_626,  # what each call is for; Model Context Protocol over HTTP; what the loop answers; lists of a pattern
+    "web": 2_640,  # what each call is for; Model Context Protocol over HTTP; what the loop answers; lists of a pattern
     "feeds": 1_940,
     "listening": 115,
     "server": 240,
