@@ -36,17 +36,18 @@ def held(
     unit: str = "USD",
     year_end: str | None = None,
     pages: Mapping[tuple[str, str], Sequence[tuple[str, ...]]] | None = None,
+    sums: Iterable[tuple[str, str, str, str]] = (),
 ) -> CompanyBook:
     """The book of a company with these facts; the unit follows from the concept. ``pages`` are the statements that
     filings present, by accession number and kind: concepts,
-    labels and maybe balances."""
+    labels and maybe balances. ``sums`` are those of calculation linkbases: filing, total, item and weight."""
     known = fact_book.order(one for one in filings if as_of is None or (one.filed or "9") <= as_of)
     places = {one.accession: place for place, one in enumerate(known)}
     mapping = metrics.mapping()
     rows = []
     for concept, start, end, value, accession in facts:
         if accession in places:
-            name = concept if ":" in concept else f"us-gaap:{concept}"
+            name = _full(concept)
             kind = mapping.units(mapping.concept(name) or "us-gaap:Assets")
             told = {"currency": unit, "per_share": f"{unit}/shares", "shares": "shares"}[kind]
             last = days.number(end)
@@ -54,12 +55,17 @@ def held(
             rows.append((name, told, last, length, value, None, places[accession]))
     rows.sort(key=lambda row: row[-1])
     lines = [
-        (places[accession], number, kind, name if ":" in name else f"us-gaap:{name}", label, next(iter(balance), None))
+        (places[accession], number, kind, _full(name), label, next(iter(balance), None))
         for number, ((accession, kind), page) in enumerate((pages or {}).items())
         for name, label, *balance in page
     ]
-    book = fact_book.write(known, rows, mapping, faces=Faces(lines, mapping))
+    added = [(places[accession], _full(total), _full(item), weight) for accession, total, item, weight in sums]
+    book = fact_book.write(known, rows, mapping, faces=Faces(lines, mapping, added))
     return company_books.made(book, sic, year_end)
+
+
+def _full(name: str) -> str:
+    return name if ":" in name else f"us-gaap:{name}"
 
 
 def told(company: CompanyBook, key: str, period: str, *, kind: str = "A", basis: str = "latest") -> str:

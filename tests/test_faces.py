@@ -285,6 +285,93 @@ def test_no_total_debt_is_made_on_long_term_debt_with_a_sibling_beside_it() -> N
     assert told(owed(**lines), "total_debt", "2019 FY") == "281"
 
 
+# ---- sums that a filing declares, else those of its lines in their order
+
+
+def added(total: str, *items: str, weight: str = "1") -> list[tuple[str, str, str, str]]:
+    """A sum of a calculation linkbase."""
+    return [(K.accession, total, item, weight) for item in items]
+
+
+def test_a_total_of_long_term_debt_goes_before_its_line_under_the_better_tag() -> None:
+    # DTE Energy, 2009, in millions.
+    lines = {
+        "ShortTermBorrowings": ("Short-term borrowings", "201"),
+        "LongTermDebtAndCapitalLeaseObligationsCurrent": ("Current portion long-term debt, including leases", "167"),
+        "LiabilitiesCurrent": ("Total Current Liabilities", "2076"),
+        "LongTermDebtNoncurrent": ("Mortgage bonds, notes and other", "6739"),
+        "LongTermTransitionBond": ("Securitization bonds", "861"),
+        "OtherLongTermDebtNoncurrent": ("Trust preferred-linked securities", "289"),
+        "CapitalLeaseObligationsNoncurrent": ("Capital lease obligations", "54"),
+        "LongTermDebtAndCapitalLeaseObligations": ("Total Long-Term Debt (net of current portion)", "7943"),
+    }
+    company = owed(**lines)
+    one = shown(company, "long_term_debt")
+    assert (one["value"], one["concept"], one["confidence"]) == (
+        7943,
+        "us-gaap:LongTermDebtAndCapitalLeaseObligations",
+        95,
+    )
+    assert told(company, "total_debt", "2019 FY") == "8311"
+    lines["LongTermDebtAndCapitalLeaseObligations"] = ("Capital leases and their interest", "7942")
+    assert told(owed(**lines), "long_term_debt", "2019 FY") == "6739"
+
+
+def test_the_total_of_equity_is_the_line_that_holds_the_parents() -> None:
+    # Foster Wheeler, 2009, whose tags of the two are swapped.
+    lines = {
+        "ext_TotalEquity": ("TOTAL FOSTER WHEELER AG SHAREHOLDERS' EQUITY", "624315"),
+        "MinorityInterest": ("Noncontrolling interests", "35723"),
+        "StockholdersEquity": ("TOTAL EQUITY", "660038"),
+    }
+    assert told(owed(**lines), "total_equity", "2019 FY") == "660038"
+
+
+SPENT = [("PaymentsToAcquireProductiveAssets", "In all"), ("PaymentsToAcquirePropertyPlantAndEquipment", "Plant")]
+
+
+@pytest.mark.parametrize(
+    ("sums", "capex"),
+    [
+        (added(SPENT[0][0], SPENT[1][0]), "75"),
+        # By way of a subtotal.
+        (added(SPENT[0][0], "ext:Fixed") + added("ext:Fixed", SPENT[1][0]), "75"),
+        # Both in another total, or one taken off the other: neither holds the other.
+        (added("NetCashProvidedByUsedInInvestingActivities", SPENT[0][0], SPENT[1][0], weight="-1"), "30"),
+        (added(SPENT[0][0], SPENT[1][0], weight="-1"), "30"),
+        ([], "30"),
+    ],
+)
+def test_which_of_two_tags_holds_the_other_is_what_the_filing_declares(
+    sums: list[tuple[str, str, str, str]], capex: str
+) -> None:
+    facts = [*BASE, year(SPENT[0][0], "75"), year(SPENT[1][0], "30")]
+    company = held([K], facts, pages={FLOWS: SPENT}, sums=sums)
+    assert told(company, "capex", "2019 FY") == capex
+
+
+@pytest.mark.parametrize(("is_declared", "wear"), [(True, "40"), (False, "49")])
+def test_a_part_is_not_added_to_the_line_that_holds_it(is_declared: bool, wear: str) -> None:
+    lines = [("Depreciation", "Depreciation"), ("ext:Amortization", "Amortization of intangible assets")]
+    facts = [*BASE, year("Depreciation", "40"), year("ext:Amortization", "9")]
+    sums = added("Depreciation", "ext:Amortization") if is_declared else []
+    assert told(held([K], facts, pages={FLOWS: lines}, sums=sums), "depreciation_amortization", "2019 FY") == wear
+
+
+@pytest.mark.parametrize(("is_declared", "gross"), [(True, "700"), (False, "not_reported")])
+def test_a_line_of_cost_below_the_total_that_holds_it_does_not_stand_beside_it(is_declared: bool, gross: str) -> None:
+    lines = [
+        ("Revenues", "Sales"),
+        ("CostOfRevenue", "All of it"),
+        ("ext:Freight", "Freight costs"),
+        RESULT[1],
+        RESULT[0],
+    ]
+    facts = [*BASE, year("Revenues", "1000"), year("CostOfRevenue", "300"), year("ext:Freight", "60")]
+    sums = added("CostOfRevenue", "ext:Freight") if is_declared else []
+    assert told(held([K], facts, pages={INCOME: lines}, sums=sums), "gross_profit", "2019 FY") == gross
+
+
 # ---- between liabilities and equity
 
 SHEET = [

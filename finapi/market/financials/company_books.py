@@ -88,7 +88,9 @@ def read(
     in force)."""
     mapping = mapping or metrics.mapping()
     filings, sets = filings_of(tx, cik, as_of)
-    faces = Faces(map(tuple, tx.all("book_faces", sets=json.dumps(sets), kinds=json.dumps(KINDS))), mapping)
+    pages = {"sets": json.dumps(sets), "kinds": json.dumps(KINDS)}
+    sums = map(tuple, tx.all("book_sums", pages))
+    faces = Faces(map(tuple, tx.all("book_faces", pages)), mapping, sums)
     concepts = _concepts(tx, filings, sets, mapping, faces.meant())
     rows = tx.all("book_facts", sets=json.dumps(sets), concepts=json.dumps(concepts))
     company = tx.one("book_company", cik=cik)

@@ -101,13 +101,20 @@ Values = Mapping[tuple[int, str], Mapping[tuple[int, int], str]]
 
 # Place, section, kind, concept, label and balance, in the order of the pages.
 FaceRow = tuple[int, int, str, str, str | None, str | None]
+# Place, total, item and weight of a sum of a calculation linkbase.
+SumRow = tuple[int, str, str, str]
 
 
 class Faces:
     """The faces of the filings of a company, by their places."""
 
-    def __init__(self, rows: Iterable[FaceRow], mapping: MetricMapping) -> None:
+    def __init__(self, rows: Iterable[FaceRow], mapping: MetricMapping, sums: Iterable[SumRow] = ()) -> None:
         self._mapping = mapping
+        # By place and concept the totals that it is added to, as the calculation linkbase says; empty for a total.
+        self._added_to: dict[tuple[int, str], set[str]] = {}
+        for place, total, item, weight in sums:
+            self._added_to.setdefault((place, total), set())
+            self._added_to.setdefault((place, item), set()).update([total] if Decimal(weight) > 0 else ())
         self.concepts: dict[int, dict[str, set[str]]] = {}
         # Of each statement the first page, whose labels are read: later ones are of subsidiaries and segments.
         self._pages: dict[tuple[int, str], list[FaceLine]] = {}
@@ -145,9 +152,22 @@ class Faces:
                 mapped = {one for one in shown if (place, one) in kinds and self._is_mapped(metric, one)}
                 paid = (line.concept for line in lines if metric.outlay and not is_extension(line.concept))
                 turned = {one for one in paid if any(Decimal(of) < 0 for of in values.get((place, one), {}).values())}
-                one = self._placed(metric, lines, page, mapped, turned)
+                one = self._placed(metric, place, lines, page, mapped, turned)
                 if one is not None:
                     yield place, metric, one
+
+    def wholes(self, values: Values) -> Iterator[tuple[int, str, str]]:
+        """Of each filing the concepts of a metric that is told ``whole`` which another concept of it on the same page
+        holds, and that one."""
+        sums = [metric for metric in self._mapping.metrics.values() if metric.whole]
+        for (place, statement), page in self._pages.items():
+            told = [line for line in page if (place, line.concept) in values]
+            for metric in sums:
+                at = {line.concept: number for number, line in enumerate(told) if self._is_mapped(metric, line.concept)}
+                if metric.statement == statement and len(at) > 1:
+                    for part, number in at.items():
+                        held = [one for one in self._inside(metric, place, told, number, values) if one in at]
+                        yield from ((place, part, max(held, key=at.__getitem__)) for _ in held[:1])
 
     def apart(self, values: Values) -> Iterator[tuple[int, str, list[Apart]]]:
         """Of each filing and metric the lines that belong beside the one that means it."""
@@ -169,18 +189,54 @@ class Faces:
             of = values[place, line.concept]
             keys = frozenset(key for key, value in of.items() if Decimal(value))
             if keys and line.balance in (None, metric.balance) and (belongs or wear):
-                ends = [end for end in range(at + 1, len(told)) if _totals(metric, place, told[: end + 1], at, values)]
-                inside = (told[end].concept for end in ends)
-                yield Apart(line.concept, line.text, frozenset(inside), frozenset() if belongs else without, keys)
+                inside = self._inside(metric, place, told, at, values)
+                yield Apart(line.concept, line.text, inside, frozenset() if belongs else without, keys)
+
+    def _inside(self, metric: Metric, place: int, told: Sequence[FaceLine], at: int, values: Values) -> frozenset[str]:
+        """The totals that a line is in: as the calculation linkbase says, else by order and sums."""
+        totals = self._totals_of(place, told[at].concept)
+        if totals is not None:
+            return frozenset(totals)
+        ends = (end for end in range(at + 1, len(told)) if _totals(metric, place, told[: end + 1], at, values))
+        return frozenset(told[end].concept for end in ends)
+
+    def _totals_of(self, place: int, concept: str) -> set[str] | None:
+        """Every total that a concept is added to, at once or by way of others; None where no linkbase has it."""
+        if (place, concept) not in self._added_to:
+            return None
+        found: set[str] = set()
+        left = [concept]
+        while left:
+            new = self._added_to.get((place, left.pop()), set()) - found
+            found |= new
+            left += new
+        return found
+
+    def _whole(self, place: int, concepts: Iterable[str]) -> str | None:
+        """Of several concepts the one that all others are added to, as the calculation linkbase says."""
+        every = set(concepts)
+        wholes = [
+            one for one in every if all(one in (self._totals_of(place, part) or ()) for part in every if part != one)
+        ]
+        return wholes[0] if len(wholes) == 1 else None
 
     def _placed(
-        self, metric: Metric, lines: list[FaceLine], page: list[FaceLine], mapped: set[str], turned: set[str]
+        self,
+        metric: Metric,
+        place: int,
+        lines: list[FaceLine],
+        page: list[FaceLine],
+        mapped: set[str],
+        turned: set[str],
     ) -> Placed | list[FaceLine] | None:
         sure = [line for line in lines if metric.surely is not None and metric.surely.fullmatch(line.label)]
         exact = sure or [line for line in lines if metric.means(line.label)]
         parts = {
             line.concept: line for line in lines if metric.parts is not None and metric.parts.fullmatch(line.label)
         }
+        whole = self._whole(place, parts) if len(parts) > 1 else None
+        if whole is not None and mapped <= parts.keys():
+            return Placed((whole,), 1)
         if parts and not sure and {line.concept for line in exact} <= parts.keys():
             balances = {one.balance for one in parts.values()} - {None}
             if len(parts) in SUMMED and mapped <= parts.keys() and len(balances) < 2 and not parts.keys() & turned:

@@ -86,7 +86,7 @@ class FactBook:
 
     __slots__ = (
         *("currency", "facts", "filings", "instants", "nil", "other_units", "ranks", "vintages"),
-        *("apart", "placed", "shown", "split_ratios", "turned", "unplaced"),
+        *("apart", "placed", "shown", "split_ratios", "turned", "unplaced", "wholes"),
     )
 
     def __init__(self, filings: Sequence[SourceFiling], currency: str) -> None:
@@ -109,6 +109,8 @@ class FactBook:
         self.unplaced: dict[tuple[str, Key], str] = {}
         # By place and metric the lines of its statement that belong beside it.
         self.apart: dict[tuple[int, str], list[Apart]] = {}
+        # By place and concept the one that holds it on the same page and means the same metric.
+        self.wholes: dict[tuple[int, str], str] = {}
         # A filer's own payments and expenses that are told negative throughout a filing, where they are summed.
         self.turned: set[tuple[int, str]] = set()
 
@@ -239,7 +241,7 @@ def write(
     if COVER_SHARES in vintages:
         vintages[COVER_SHARES] = _at_period_end(book, vintages[COVER_SHARES])
     if faces is not None and faces.concepts:
-        _place(book, vintages, rows, faces, exact)
+        _place(book, vintages, rows, mapping, faces, exact)
     book.facts = sum(len(found) for by_key in vintages.values() for found in by_key.values())
     book.instants = sorted({key[0] for by_key in book.vintages.values() for key in by_key if not key[1]})
     return book
@@ -249,6 +251,7 @@ def _place(
     book: FactBook,
     vintages: dict[str, dict[Key, list[Vintage]]],
     rows: Sequence[Row],
+    mapping: MetricMapping,
     faces: Faces,
     exact: _ExactPeriods,
 ) -> None:
@@ -264,6 +267,7 @@ def _place(
                 key = exact.key(place, end, length) if exact.needed else (end, length)
                 values.setdefault((place, concept), {})[key] = figure
     named: dict[tuple[int, str], list[tuple[Metric, str, str | None]]] = {}
+    book.wholes = {(place, part): mapping.concept(whole) or whole for place, part, whole in faces.wholes(values)}
     book.apart = {(place, key): lines for place, key, lines in faces.apart(values)}
     for place, metric, one in faces.chosen(kind_of, values):
         name = FACE + metric.key

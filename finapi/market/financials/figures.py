@@ -203,19 +203,22 @@ class Reports:
         yield from found.values()
 
     def _noted(self, metric: Metric, concept: str, key: Key, vintage: Vintage) -> bool:
-        """Whether a fact is not of the metric's statement. Of a filing without pages the nearest one with pages
-        decides, where the filing tells the period under a tag that stands there."""
-        place = vintage.place
+        """Whether a fact is not of the metric's statement, or of a part of its line. Of a filing without pages the
+        nearest one with pages decides, where the filing tells the period under a tag that stands there."""
+        place, whole = vintage.place, self.book.wholes.get((vintage.place, vintage.concept))
+        if whole is not None and self._tells(place, (whole,), key):
+            return True
         if self.industry in metric.anywhere or place in self.book.shown:
             return self.industry not in metric.anywhere and self.book.noted(metric, concept, vintage)
         if (metric.key, place) not in self._usual:
             tags = [tag for rule in metric.rules[self.industry] for tag in rule.tags]
             self._usual[metric.key, place] = self.book.usual(metric, tags, place)
         usual, face = self._usual[metric.key, place]
-        if not usual or concept in usual or concept in face:
-            return False
+        return concept not in usual and concept not in face and self._tells(place, usual, key)
+
+    def _tells(self, place: int, tags: Iterable[str], key: Key) -> bool:
         told = self.book.vintages
-        return any(one.place == place for tag in usual for one in told.get(tag, {}).get(key, ()))
+        return any(one.place == place for tag in tags for one in told.get(tag, {}).get(key, ()))
 
     def _rules(self, metric: Metric) -> list[tuple[Rule, tuple[str, ...]]]:
         """The rules of a metric that this book can satisfy, each with its concepts that are there, in order."""

@@ -71,6 +71,7 @@ def written(book: FactBook, calendar: Calendar, industry: str) -> bytes:
             for at, lines in book.apart.items()
         ],
         "turned": sorted(book.turned),
+        "wholes": [*book.wholes.items()],
         "spans": calendar.spans,
         "quarters": [*calendar.quarters.items()],
         "to_date": [*calendar.to_date.items()],
@@ -102,6 +103,7 @@ def read(data: bytes) -> tuple[FactBook, Calendar, str]:
     book.unplaced = {(metric, _key(key)): text for (metric, key), text in head["unplaced"]}
     book.apart = {(place, metric): [_apart(*one) for one in lines] for (place, metric), lines in head["apart"]}
     book.turned = {(place, concept) for place, concept in head["turned"]}
+    book.wholes = {(place, part): whole for (place, part), whole in head["wholes"]}
     spans = tuple(FiscalSpan(start, end, kind, _keys(keys), year) for start, end, kind, keys, year in head["spans"])
     quarters = {
         _key(at): Period(year, name, start, end, _keys(keys), *place)

@@ -62,7 +62,8 @@ class Metric:
     mean it, ``surely`` those of them that do so beside a tag of it, ``parts`` those of lines that make it together,
     ``akin`` those that may mean it, ``apart`` those of lines that belong beside it; ``within`` is the part of a balance
     sheet that such a line stands in. In industries of ``anywhere`` it is not looked for on a statement first; in those
-    of ``definitions`` one tag serves a company. Formulas are made only of ``entire`` figures of another metric, beside
+    of ``definitions`` one tag serves a company. Of two tags of a ``whole`` one that stand on one statement that serves
+    which holds the other. Formulas are made only of ``entire`` figures of another metric, beside
     which no line stands."""
 
     key: str
@@ -85,6 +86,7 @@ class Metric:
     parts: re.Pattern[str] | None
     akin: re.Pattern[str] | None
     apart: re.Pattern[str] | None
+    whole: bool
     rules: dict[str, tuple[Rule, ...]]
 
     def applies_to(self, industry: str) -> bool:
@@ -253,6 +255,7 @@ def _metric(key: str, entry: dict[str, Any], words: dict[str, str]) -> Metric:
         parts=_label(entry.get("parts"), words),
         akin=_label(entry.get("akin"), words),
         apart=_label(entry.get("apart"), words),
+        whole=entry.get("whole", False),
         rules={industry: _rules(key, entry, industry) for industry in INDUSTRIES},
     )
 

@@ -69,6 +69,11 @@ def _general(metric: Metric) -> Iterator[str]:
         yield f"No sum is made of {metric.entire} where a line beside it belongs to it."
     if metric.apart is not None:
         yield "Lines beside it that belong to it, and are not in it, are named with it."
+    if metric.whole:
+        yield (
+            "Of two tags on one statement that serves which holds the other: by the sums that the filing declares, "
+            "else by the order and values of the lines."
+        )
     if metric.steady:
         yield "A later rule is left out where it disagrees with an earlier one in most of the periods that both tell."
         yield "A figure whose series goes on under tags of another line, as far as is known, says so: `tag_breaks`."

@@ -31,6 +31,16 @@ CROSS JOIN lines ON lines.section_id = sections.id AND lines.nature = 0
 JOIN concepts ON concepts.id = lines.concept_id
 ORDER BY json_each.key, sections.seq, lines.seq
 
+-- name: book_sums
+-- What the calculation linkbases of these filings add up on their statements.
+SELECT json_each.key, total.name, item.name, sums.weight
+FROM json_each(:sets)
+CROSS JOIN fact_sets ON fact_sets.id = json_each.value
+CROSS JOIN sections ON sections.report_id = fact_sets.report_id AND sections.kind IN (SELECT value FROM json_each(:kinds))
+CROSS JOIN sums ON sums.section_id = sections.id
+JOIN concepts AS total ON total.id = sums.total_id
+JOIN concepts AS item ON item.id = sums.item_id
+
 -- name: book_facts
 -- place is where the set of facts stands in the list that is asked for. The plus keeps a set read in one pass:
 -- hundreds of searches by concept in each of a hundred sets take twice as long.
