@@ -32,20 +32,20 @@ ROOMS = {
     "accounts": 2_681,  # the audit log, late refunds, debits of processes that died
     "delivery": 1_970,  # failed deliveries of all accounts; the outbox between the stores
     "market.reference": 1_300,  # symbols from the SEC's own files, names written out; splits of prices
-    "market.documents": 1_830,  # plain text of documents and the index of its words; lists stored at once
+    "market.documents": 1_840,  # plain text of documents and the index of its words; lists stored at once
     "market.statements": 3_090,  # lines told of segments
     "market.financials": 5_500,  # kept years, faces, mezzanines, sums; splits, doubts; versions compared; words
     "market.insiders": 3_690,  # what cannot be; windows and thresholds on every list
     "market.holdings": 3_125,  # splits, moves and overlap of funds; units by the prices of other managers
     "market.prices": 630,  # returns after a day
-    "market.filings": 775,  # full text search
+    "market.filings": 850,  # full text search; words of names, descriptions and items
     "market.intake": 1_910,  # what lies beside a data set; the html beside a filing; the files that were refused
     "market.demo": 150,
     "ops": 1_380,
     "web.http": 1_600,  # values of a query; an answer compressed once; what is loaded with its first use
     "web.html": 900,  # filed HTML made inert
     "web.accounts": 785,
-    "web.filings": 675,  # full text search
+    "web.filings": 700,  # full text search
     "web.financials": 1_265,  # kept latest years
     "web.insiders": 1_030,  # windows and thresholds on every list
     "web.holdings": 1_310,  # moves and overlap of funds

@@ -469,7 +469,7 @@ def test_a_full_submission_is_a_filing_with_its_documents_and_its_primary_text(a
         (2, "EX-99.1", "ex.htm", None, 31),
     ]
     assert [row[0] for row in rows(app, "SELECT term FROM filing_terms ORDER BY 1")] == [
-        "", "c1750", "eEX-99.1", "f8-K", "i5",
+        "", "c1750", "dCURRENT REPORT", "eEX-99.1", "f8-K", "i5",
     ]  # fmt: skip
     assert rows(app, "SELECT name, sic, state, fiscal_year_end FROM companies") == [("LAMP CORP", 3640, "DE", "0531")]
     with app.db.read() as tx:

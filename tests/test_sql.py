@@ -35,6 +35,7 @@ READS_ALL = {
     "held",
     "filings_of_all",
     "companies_like",
+    "companies_of_filings_like",
     "pack_reports",
     "book_companies",
     "latest_years",

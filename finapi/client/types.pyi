@@ -3742,6 +3742,7 @@ class GetSecFilingsGiven(TypedDict, total=False):
     ticker: Sequence[str] | str | None
     cik: Sequence[str] | str | None
     form_type: Sequence[str] | str | None
+    q: str | None
     items: Sequence[str] | str | None
     exhibits: Sequence[str] | str | None
     from_date: str | date | None
@@ -3790,6 +3791,7 @@ class GetFilingsGiven(TypedDict, total=False):
     ticker: Sequence[str] | str | None
     cik: Sequence[str] | str | None
     form_type: Sequence[str] | str | None
+    q: str | None
     from_date: str | date | None
     to_date: str | date | None
     limit: int | None

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -266,6 +267,58 @@ def test_one_filing_with_its_parties_in_any_spelling(ask: Any) -> None:
             {"cik": "0000001751", "company_name": "River Corp", "ticker": "RVR", "role": "issuer"},
             {"cik": "0000000900", "company_name": "DOE ANN", "ticker": None, "role": "reporting_owner"},
         ]
+
+
+@pytest.mark.parametrize(
+    ("q", "expected"),
+    [
+        ("lamp", ["-000004", "-000003", "-000002", "-000001"]),
+        ("OLD lamp", ["-000004", "-000003", "-000002", "-000001"]),  # its former name
+        ("lamp river", []),  # in no one name
+        ("corp riv", ["-000006", "-000005", "-000007"]),
+        ("doe", ["-000006"]),  # any party's
+        ("annual", ["-000001"]),
+        ("report annual", ["-000001"]),
+        ("2.02", ["-000002"]),
+        ("results operations", ["-000002"]),
+        ("departure", ["-000003"]),
+        ("exhibits", ["-000005", "-000002"]),
+        ("10-q", ["-000007"]),
+        ("%", []),
+        ("_", []),
+        ("nothing of this", []),
+    ],
+)
+def test_words_of_names_descriptions_and_items(ask: Any, q: str, expected: list[str]) -> None:
+    answer = ask(q=q)
+    assert numbers(answer) == expected
+    assert answer.json["meta"]["pagination"]["total"] == len(expected)
+
+
+def test_words_beside_other_filters(ask: Any, client: Client) -> None:
+    assert numbers(ask(q="corp", form_type="8-K")) == ["-000005", "-000003", "-000002"]
+    assert numbers(ask(q="exhibits", cik="1750")) == ["-000002"]
+    assert numbers(ask(q="corp", items="9.01", from_date="2025-03-02")) == ["-000005"]
+    assert numbers(ask(q="river", sort="filed_date:asc", limit=1, offset=1)) == ["-000005"]
+    undated = ask(q="river", to_date="2025-12-31")
+    assert (numbers(undated), undated.json["meta"]["undated_left_out"]) == (["-000006", "-000005"], 1)
+    bare = client.get("/api/v1/filings", query={"q": "lamp", "limit": 1})
+    assert (bare.json["filings"][0]["accession_number"][-6:], bare.json["pagination"]["total"]) == ("000004", 4)
+
+
+def test_a_description_that_changes_is_found_by_the_new_one_alone(app: App, ask: Any) -> None:
+    with app.db.write() as tx:
+        better = told(1, LAMP, "10-K", "2025-02-01", description="YEARLY LETTER")
+        filings.put(tx, replace(better, evidence=metadata.HEADER), app.clock.now())
+        tx.run("bump_data_version")
+    assert (numbers(ask(q="yearly")), numbers(ask(q="annual"))) == (["-000001"], [])
+
+
+def test_words_of_too_many_companies_are_refused(app: App, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MOST_NAMED", 1)
+    refused = ask(q="corp")
+    assert (*refused.verdict[:2], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "q")
+    assert numbers(ask(q="river")) == ["-000006", "-000005", "-000007"]
 
 
 def test_a_filing_that_is_not_known_and_what_is_no_accession_number(ask: Any) -> None:

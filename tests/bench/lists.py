@@ -53,6 +53,7 @@ MORE = (
     "/cusip/lookup/{cusip}",
     "/sec/entities?form_type=4",
     "/sec/filings?ticker=T8",
+    "/sec/filings?q=lamp%20corp%2012",
     "/sec/filings?form_type=NT%2010-K",
     "/sec/filings?items=2.02",
     "/sec/filings?exhibits=EX-99.1",

@@ -143,7 +143,9 @@ def _insert(tx: Transaction, told: FilingMetadata, parties: dict[int, int], stam
     tx.many("put_parties", [(filing_id, cik, rank) for cik, rank in sorted(parties.items())])
     filed_at = told.filed_at or ""
     key = number(told.accession)
-    tx.many("insert_terms", [(term, filed_at, key) for term in _terms(told.form, told.items, parties)])
+    tx.many(
+        "insert_terms", [(term, filed_at, key) for term in _terms(told.form, told.items, told.description, parties)]
+    )
     if told.form is not None:
         tx.many("add_form_entities", [(told.form, cik, 1) for cik in sorted(parties)])
     return filing_id
@@ -173,7 +175,7 @@ def _insert_all(tx: Transaction, cik: int, told: Sequence[FilingMetadata], stamp
     terms = []
     for one in told:
         place = one.filed_at or "", number(one.accession)
-        terms += [(term, *place) for term in _terms(one.form, one.items, (cik,))]
+        terms += [(term, *place) for term in _terms(one.form, one.items, one.description, (cik,))]
     tx.many("insert_terms", sorted(terms))
     forms = Counter(one.form for one in told if one.form is not None)
     tx.many("add_form_entities", [(form, cik, count) for form, count in sorted(forms.items())])
@@ -191,8 +193,14 @@ def _update(tx: Transaction, held: Row, before: dict[int, int], after: dict[int,
     tx.many("put_parties", [(held["id"], cik, rank) for cik, rank in sorted(after.items())])
     key = number(held["accession"])
     types = exhibits(row["type"] for row in tx.all("filing_documents", filing_id=held["id"]))
-    old = {(term, held["filed_at"] or "", key) for term in _terms(held["form"], held["items"], before) | types}
-    new = {(term, values["filed_at"] or "", key) for term in _terms(values["form"], values["items"], after) | types}
+    old = {
+        (term, held["filed_at"] or "", key)
+        for term in _terms(held["form"], held["items"], held["description"], before) | types
+    }
+    new = {
+        (term, values["filed_at"] or "", key)
+        for term in _terms(values["form"], values["items"], values["description"], after) | types
+    }
     tx.many("delete_terms", sorted(old - new))
     tx.many("insert_terms", sorted(new - old))
     pairs = {(held["form"], cik) for cik in before if held["form"] is not None}
@@ -205,8 +213,10 @@ def _primary(parties: dict[int, int]) -> int:
     return min(parties, key=lambda cik: (parties[cik], cik))
 
 
-def _terms(form: str | None, items: str | None, parties: Iterable[int]) -> set[str]:
+def _terms(form: str | None, items: str | None, description: str | None, parties: Iterable[int]) -> set[str]:
     terms = {"", *(f"c{cik}" for cik in parties)}
+    if description and description != form:
+        terms.add(f"d{description}")
     if form is not None:
         terms.add(f"f{form}")
     if items:

@@ -24,6 +24,7 @@ from finapi.store.db import Row, Transaction
 # Totals are exact up to here where they must be counted row by row.
 MOST_COUNTED = 20_000
 MOST_FORMS = 60  # that one question names, each of which is a walk of its own
+MOST_NAMED = 200  # companies, descriptions and items that its words stand for
 SKIPPED_AT_ONCE = 10_000  # rows that are passed over in one step
 
 
@@ -49,13 +50,17 @@ class Question:
     exhibits: tuple[str, ...] = ()
     first: str | None = None
     last: str | None = None
+    # The terms that words stand for, of which a filing has one; None when there are no words.
+    named: tuple[str, ...] | None = None
 
     def families(self) -> list[list[str]]:
         """The terms asked for, the most selective family first; one of each family must be a filing's."""
         ciks = None if self.ciks is None else [f"c{cik}" for cik in self.ciks]
         others = (("e", self.exhibits), ("i", self.items), ("f", self.forms))
         asked = [[f"{letter}{word}" for word in words] for letter, words in others if words]
-        return ([ciks] if ciks is not None else []) + asked
+        # Words drive where they are: of their many terms none is asked for each filing of a company.
+        named = [] if self.named is None else [list(self.named)]
+        return named + ([ciks] if ciks is not None else []) + asked
 
 
 class Page(NamedTuple):
@@ -185,6 +190,32 @@ def forms_named(tx: Transaction, words: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def terms_named(tx: Transaction, text: str) -> tuple[str, ...]:
+    """The terms of what has every word of a text: companies with filings by their names, also former ones, descriptions
+    of filings, items of an 8-K by number and title, a form; ValueError for more than :data:`MOST_NAMED`.
+    """
+    words = sorted(set(text.lower().split()), key=len, reverse=True)
+
+    def fits(told: str) -> bool:
+        return all(word in told.lower() for word in words)
+
+    # LIKE folds ASCII alone; of two words it leaves little for the others to narrow.
+    first, second = ([f"%{_escaped(word)}%" for word in words if word.isascii()] + ["%", "%"])[:2]
+    values = {"first": first, "second": second}
+    found = dict.fromkeys(f"i{item}" for item, title in item_titles().items() if item in words or fits(title))
+    if tx.value("term_count", term=f"f{text.strip().upper()}"):
+        found[f"f{text.strip().upper()}"] = None
+    for query in ("descriptions_like", "companies_of_filings_like"):
+        found |= dict.fromkeys(row["term"] for row in tx.all(query, values) if fits(row["told"]))
+    if len(found) > MOST_NAMED:
+        raise ValueError(f"its words stand for {len(found)} names, descriptions and items, more than {MOST_NAMED}.")
+    return tuple(found)
+
+
+def _escaped(word: str) -> str:
+    return "".join(f"\\{one}" if one in "\\%_" else one for one in word)
+
+
 def form(tx: Transaction, name: str) -> Form | None:
     """One form, or None when it is neither held nor described."""
     row = tx.one("form_count", term=f"f{name}")
@@ -228,9 +259,19 @@ def root(name: str) -> str:
 @cache
 def descriptions() -> dict[str, str]:
     """What each form is for, in a sentence of our own."""
-    text = (resources.files("finapi.market.filings") / "forms.tsv").read_text(encoding="utf-8")
+    return _table("forms.tsv")
+
+
+@cache
+def item_titles() -> dict[str, str]:
+    """What each item of an 8-K is called."""
+    return _table("items.tsv")
+
+
+def _table(name: str) -> dict[str, str]:
+    text = (resources.files("finapi.market.filings") / name).read_text(encoding="utf-8")
     pairs = (line.partition("\t") for line in text.splitlines())
-    return {name: sentence for name, _, sentence in pairs}
+    return {key: told for key, _, told in pairs}
 
 
 def _filters(question: Question) -> dict[str, str]:

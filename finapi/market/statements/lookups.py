@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal, TypedDict
 
 from finapi.core import days
@@ -28,7 +29,8 @@ def search(tx: Transaction, text: str, limit: int, offset: int) -> list[CompanyF
     except ValueError:
         ticker = ""
     number = int(folded) if folded.isascii() and folded.isdigit() and len(folded) <= 10 else -1
-    values = {"cik": number, "ticker": ticker, "text": folded, "limit": limit, "offset": offset}
+    like = re.sub(r"[\\%_]", r"\\\g<0>", folded)
+    values = {"cik": number, "ticker": ticker, "text": folded, "like": f"%{like}%", "limit": limit, "offset": offset}
     return [made(CompanyFound, row) for row in tx.all("companies_like", values)]
 
 

@@ -113,8 +113,15 @@ DAYS = (
 )
 _LIMIT = limit(50, 500)
 _CURSOR = cursor("2025-05-02_32019325000057", "([0-9]{4}-[0-9]{2}-[0-9]{2})?_[0-9]{1,18}")
+_Q = Param(
+    "q",
+    help="Words that all stand in a name (also a former one), a description, or an 8-K item's number or title; "
+    f"400 when they stand for more than {search.MOST_NAMED} of those.",
+    example="restatement",
+)
 LIST_PARAMS = (
     *COMPANY_AND_FORM,
+    _Q,
     Param("items", "words", pattern=r"[1-9]\.[0-9]{2}|[1-9]|1[0-2]", help="Items of an 8-K.", example="2.02,9.01"),
     Param("exhibits", "words", help="Exhibit types, of filings whose documents are known.", example="EX-99.1"),
     *DAYS,
@@ -151,7 +158,7 @@ TEXT_PARAMS = (
         example="true",
     ),
 )
-BARE_PARAMS = (*COMPANY_AND_FORM, *DAYS, _LIMIT, _CURSOR)
+BARE_PARAMS = (*COMPANY_AND_FORM, _Q, *DAYS, _LIMIT, _CURSOR)
 DAY_PARAMS = (
     Param("date", "date", required=True, help="The filing date.", example="2025-05-02"),
     limit(1_000, 5_000),
@@ -287,7 +294,15 @@ def _question(tx: Transaction, call: Call, asked: list[companies.Company] | None
         tuple(f"EX-{one.upper().removeprefix('EX-')}" for one in params.get("exhibits") or ()),
         params["from_date"],
         params["to_date"],
+        _named(tx, params.get("q")),
     )
+
+
+def _named(tx: Transaction, text: str | None) -> tuple[str, ...] | None:
+    try:
+        return None if text is None else search.terms_named(tx, text)
+    except ValueError as error:
+        raise invalid_param("q", f"q: {error}", expected="words that narrow it, or cik, ticker and form_type") from None
 
 
 def _page(tx: Transaction, call: Call, question: Question) -> tuple[list[FilingRow], str | None]:

@@ -108,3 +108,18 @@ SELECT (SELECT number FROM held_counts WHERE name = 'tickers') AS tickers,
         ORDER BY one.filed_at DESC, one.number DESC
         LIMIT 1
     ) AS last_filing_at
+
+-- name: descriptions_like
+SELECT term, substr(term, 2) AS told
+FROM term_counts
+WHERE term >= 'd' AND term < 'e' AND told LIKE :first ESCAPE '\' AND told LIKE :second ESCAPE '\'
+
+-- name: companies_of_filings_like
+-- Of ten thousand names this takes a millisecond; most companies of the SEC's list have no filing here.
+SELECT DISTINCT 'c' || found.cik AS term, found.name AS told
+FROM (
+    SELECT cik, name FROM companies WHERE name LIKE :first ESCAPE '\' AND name LIKE :second ESCAPE '\'
+    UNION ALL
+    SELECT cik, name FROM former_names WHERE name LIKE :first ESCAPE '\' AND name LIKE :second ESCAPE '\'
+) AS found
+WHERE EXISTS (SELECT 1 FROM filing_terms WHERE filing_terms.term = 'c' || found.cik)

@@ -56,10 +56,16 @@ FROM (
                 ELSE 3 END AS place
         FROM companies
         LEFT JOIN tickers ON tickers.cik = companies.cik
-        WHERE companies.cik = :cik
-            OR (:ticker <> '' AND tickers.ticker GLOB :ticker || '*')
-            OR instr(lower(companies.name), :text) > 0
-            OR companies.cik IN (SELECT former_names.cik FROM former_names WHERE instr(lower(former_names.name), :text))
+        WHERE companies.cik IN (
+            SELECT :cik
+            UNION ALL
+            SELECT bearing.cik FROM tickers AS bearing
+            WHERE :ticker <> '' AND bearing.ticker >= :ticker AND bearing.ticker < :ticker || char(65535)
+            UNION ALL
+            SELECT named.cik FROM companies AS named WHERE named.name LIKE :like ESCAPE '\'
+            UNION ALL
+            SELECT former_names.cik FROM former_names WHERE former_names.name LIKE :like ESCAPE '\'
+        )
     )
 ) AS found
 WHERE nth = 1
