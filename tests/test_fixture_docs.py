@@ -27,7 +27,7 @@ SECONDS = 60
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[FinapiServer]:
-    with FinapiServer(listens=False) as running:
+    with FinapiServer() as running:
         yield running
 
 

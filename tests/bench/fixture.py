@@ -48,6 +48,30 @@ told = [imported - began, starts[0], statistics.median(starts[1:]), statistics.m
 print(json.dumps([round(1000 * one, 1) for one in told]))
 """
 
+# Each example of docs/TESTING.md, over HTTP: a world of its own is made for each, and is no part of the time.
+EXAMPLES = """
+import json, statistics, time
+import pytest
+from finapi.client import ApiFailure
+from finapi.testing import FinapiServer
+from tests.test_fixture_docs import BLOCKS
+told = {}
+with FinapiServer() as server:
+    for source, name in BLOCKS:
+        space = {"pytest": pytest, "ApiFailure": ApiFailure}
+        exec(source, space)
+        times = []
+        for _ in range(12):
+            world = server.world("timed")
+            world.client().get_account_balance()
+            began = time.perf_counter()
+            space[name](world)
+            times.append(1000 * (time.perf_counter() - began))
+            world.control.drop()
+        told[name] = f"{statistics.median(times):.0f} (best {min(times):.0f})"
+print(json.dumps(told))
+"""
+
 
 @dataclass
 class Contender:
@@ -175,6 +199,11 @@ def main() -> None:
         [sys.executable, "-c", IN_PROCESS], cwd=ROOT, env={**env, "PYTHONPATH": "."}, capture_output=True, check=True
     )
     print("in process: import {} ms, first start {}, each after it {}, stop {}".format(*tuple(json.loads(done.stdout))))
+    done = subprocess.run(
+        [sys.executable, "-c", EXAMPLES], cwd=ROOT, env={**env, "PYTHONPATH": "."}, capture_output=True, check=True
+    )
+    for name, times in json.loads(done.stdout).items():
+        print(f"{name}: {times} ms over HTTP")
 
 
 if __name__ == "__main__":
