@@ -91,6 +91,8 @@ def test_the_dictionary_names_the_tags_of_a_metric(caller: Client) -> None:
                 "What is told under Goodwill, else Goodwill of IFRS.",
                 "The line of the balance sheet among its assets whose label means it, where none stands under a tag.",
                 "A line on the face of the balance sheet goes before any of a note, where the filing's pages are held.",
+                "Where they are not, the tags decide that stand there in the company's nearest filing; "
+                "then their order.",
             ],
         }
     ]

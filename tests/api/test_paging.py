@@ -49,6 +49,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "get_insiders_transactions_by_ticker_ticker": _EVER,
     "get_insiders_transactions_search": {"query": "Inc", **_EVER},
     "get_insiders_transactions_top": {"direction": "SELL"},
+    "get_sec_filings_search": {"q": "report"},
     "get_tickers_autocomplete": {"q": "A"},
     "get_tickers_ticker_holders": {"period": "2025-09-30"},
     "post_form_13f_cover_pages": {"query": "cik:1234567"},
@@ -85,9 +86,10 @@ def members(schema: Any) -> Iterator[str]:
 
 
 def ways(route: Route) -> set[str]:
-    """How an answer offers to go on."""
+    """How an answer offers to go on: by a cursor alone, where the route skips no rows."""
     names = set(members(route.schema))
-    return ({"offset"} if names & {"has_more", "offset"} else set()) | names & NAMES.keys()
+    skips = route.body is not None or any(one.name in ("offset", "from") for one in route.params)
+    return ({"offset"} if skips and names & {"has_more", "offset"} else set()) | names & NAMES.keys()
 
 
 WAYS = [(name, way) for name, route in sorted(ROUTE_OF.items()) for way in sorted(ways(route))]

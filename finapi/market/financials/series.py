@@ -378,8 +378,11 @@ def _later(series: FigureSeries, first: Sequence[Period], keys: Iterable[str]) -
     mapping = series.resolver.mapping
     steady = [key for key in keys if key in mapping.metrics and mapping.metrics[key].steady]
     newer = series.periods[: series.periods.index(first[0])] if first else []
-    told = {key: (series.row(one).cell(key) for one in reversed(newer)) for key in steady}
-    return {key: next((cell for cell in cells if isinstance(cell, Figure)), None) for key, cells in told.items()}
+    found: dict[str, Figure | None] = {}
+    for key in steady:
+        cells = (series.row(one).cell(key) for one in reversed(newer))
+        found[key] = next((cell for cell in cells if isinstance(cell, Figure)), None)
+    return found
 
 
 def _tag_breaks(row: RowView, later: dict[str, Figure | None]) -> Iterator[tuple[str, TagBreak]]:
