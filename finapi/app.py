@@ -136,20 +136,20 @@ def in_memory(
     return _app(config, clock, db or Database(None), [secret], transport or mail.Memory(), new_uuid, resolve)
 
 
-def on_disk(config: Config, clock: Clock | None = None, *, new_secrets: bool = False) -> App:
+def on_disk(
+    config: Config, clock: Clock | None = None, *, new_secrets: bool = False, accounts: Postgres | None = None
+) -> App:
     """An App over ``finapi.db`` in the data directory, which the caller holds (``datadir.locked``).
 
-    UsageError when the file of secrets is missing and something was made from it, unless ``new_secrets`` gives that up.
+    With the role ``api`` that is a copy, which is not written. ``accounts`` are those that are open already. UsageError
+    when the file of secrets is missing and something was made from it, unless ``new_secrets`` gives that up.
     """
     path = config.data_dir / DATABASE
-    # Made here so that it is the owner's alone; SQLite gives its WAL the same mode.
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    _copy_before_upgrade(config, path)
-    db = Database(path, synchronous=config.synchronous)
+    db = _copy(path) if config.role == "api" else _original(config, path)
     where = config.smtp_url if config.mail_directory is None else f"dir:{config.mail_directory}"
     clock = clock or SystemClock()
     try:
-        find_accounts(config, db)
+        find_accounts(config, db, accounts)
         if master_secrets.missing(config) and not new_secrets:
             with db.accounts.read() as tx:
                 dead = lost(tx.all("made_with_secrets", now=iso(clock.now())))
@@ -161,17 +161,33 @@ def on_disk(config: Config, clock: Clock | None = None, *, new_secrets: bool = F
         raise
 
 
-def find_accounts(config: Config, db: Database) -> None:
+def _original(config: Config, path: Path) -> Database:
+    # Made here so that it is the owner's alone; SQLite gives its WAL the same mode.
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    _copy_before_upgrade(config, path)
+    return Database(path, synchronous=config.synchronous, checkpoints=config.litestream == "no")
+
+
+def _copy(path: Path) -> Database:
+    # Not loaded where nothing is a copy.
+    from finapi.store.copies import MarketCopy
+
+    if not path.exists():
+        raise UsageError(f"role api answers on a copy of the market data, and {path} is not there")
+    return MarketCopy(path)
+
+
+def find_accounts(config: Config, db: Database, opened: Postgres | None = None) -> None:
     """Open the database that ``accounts_url`` names, if one is, as the accounts of ``db``.
 
     UsageError where accounts were moved away from what would be opened, or were not moved to it.
     """
     moved = config.data_dir / MOVED
     if config.accounts_url:
-        db.accounts = store = elsewhere(config.accounts_url)
+        db.accounts = store = opened or elsewhere(config.accounts_url)
         if store.moved_to is not None:
             raise UsageError(f"accounts were moved from there to {store.moved_to}")
-        if not moved.exists() and _are_in(db) and not _are_in(db.accounts):
+        if not moved.exists() and config.role != "api" and _are_in(db) and not _are_in(db.accounts):
             raise UsageError("accounts are in the data directory; they are moved by finapi move --to postgresql://...")
     elif moved.exists():
         place = moved.read_text("utf-8").strip()

@@ -9,12 +9,13 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from finapi.accounts import archive, billing, plans, recovery
-from finapi.app import App
+from finapi.app import App, elsewhere
 from finapi.core import memory, metrics
 from finapi.core.background import PATIENCE, Worker
 from finapi.core.background import running as workers_running
@@ -28,10 +29,13 @@ from finapi.httpd.listen import Listener
 from finapi.listening import listen_settings, looping, most_files, not_listening, url_of, within
 from finapi.net import mail
 from finapi.net.outbound import Outbound
-from finapi.ops import backups, probes, watchdog
+from finapi.ops import backups, copies, probes, watchdog
 from finapi.ops.opened import opened
 from finapi.store import datadir
 from finapi.web.wsgi import WsgiApp
+
+if TYPE_CHECKING:
+    from finapi.store.postgres import Postgres
 
 log = logging.getLogger("finapi.server")
 
@@ -40,6 +44,9 @@ WEBHOOK_DRAIN = 2.0  # seconds
 
 # For the lock of a process that has just died to be taken from it.
 ELECTION_SECONDS = 5.0
+ELECTION_LOOK = 0.2  # seconds between two looks of a worker that waits
+
+STOP_SECONDS = 10.0  # that a worker which was deposed may take to let go of the data directory
 
 CHECK_SECONDS = 1.0  # that checks under way are given to end at a stop; one that hangs ends with the process
 MAIL_SECONDS = 1.0  # between looks at the mail queue
@@ -72,18 +79,22 @@ def running(
     clock: Clock | None = None,
     prepare: Callable[[App], None] | None = None,
     new_secrets: bool = False,
+    accounts: Postgres | None = None,
 ) -> Iterator[Server]:
     """Serve ``config`` until the block ends: answering from the first line of the block on.
 
     ``perform`` does the work of commands that are handed over; ``prepare`` runs before the first request.
-    A socket that cannot be had is a UsageError.
+    ``accounts`` are those of a worker that was elected (:func:`elected`). A socket that cannot be had is a UsageError.
     """
     memory.keep_few_heaps()
     threading.stack_size(STACK)
     config = within(config, most_files())
-    with opened(config, clock, new_secrets=new_secrets) as opened_app, ExitStack() as unless_it_starts:
-        if not opened_app.accounts.elect(ELECTION_SECONDS, lambda: os.kill(os.getpid(), signal.SIGTERM)):
-            raise UsageError("another finapi works on these accounts; stop it first")
+    patience = STOP_SECONDS if accounts else 0.0
+    opening = opened(config, clock, new_secrets=new_secrets, accounts=accounts, patience=patience)
+    with opening as opened_app, ExitStack() as unless_it_starts:
+        works = config.role != "api"
+        if works and not opened_app.accounts.elect(ELECTION_SECONDS, _depose):
+            raise UsageError("another finapi works on these accounts; stop it first, or serve with --role api")
         application = WsgiApp(opened_app)
         # Before anything is prepared: a first start that cannot listen has not been one.
         feeds = Feeds(opened_app, application.error_response)
@@ -101,17 +112,54 @@ def running(
         app.metrics.measure(metrics.FEED_CONNECTIONS, feeds.readers)
         keys = Worker("feed-keys", feeds.keys.step)
         feeds.keys.wake = keys.wake
-        workers, pollers = [keys, *_workers(app)], _pollers(app)
+        workers, pollers = ([keys, *_workers(app)], _pollers(app)) if works else ([keys, *_of_a_copy(app)], [])
         # Left in the opposite order: calls are drained while the workers still work.
         with (
             workers_running([*workers, *pollers]),
-            _webhooks(app) as sender,
+            _webhooks(app) if works else nullcontext() as sender,
             datadir.CommandSocket(config.data_dir, lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say)),
             looping("loop", listener.run, lambda: listener.stop(config.drain_timeout)),
             looping("feeds", feeds.run, feeds.stop),
-            _watching(app, url_of(config.host, listener.port), [*workers, sender], pollers, feeds),
+            _watching(app, url_of(config.host, listener.port), [*workers, *filter(None, [sender])], pollers, feeds),
         ):
             yield Server(app, url_of(config.host, listener.port), listener.port)
+
+
+def _depose() -> None:
+    """Stop, as another works in the place of this one."""
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def elected(config: Config, stopped: Callable[[float], bool]) -> Postgres | None:
+    """The accounts of a node that works, once no other does; None when ``stopped(seconds)`` says so before.
+
+    UsageError for a role other than ``all`` without accounts in PostgreSQL, by which nodes know of one another.
+    """
+    if config.role != "all" and not config.accounts_url:
+        raise UsageError(
+            f"role {config.role} needs accounts in PostgreSQL (accounts_url), where nodes share them; "
+            "finapi move --to postgresql://... takes them there"
+        )
+    if config.role != "worker":
+        return None
+    store = elsewhere(config.accounts_url)
+    if not store.elect(ELECTION_SECONDS, _depose):
+        log.info("another worker works; this one waits")
+        while not store.elect(0.0, _depose):
+            if stopped(ELECTION_LOOK):
+                store.close()
+                return None
+        log.info("this worker takes over")
+    return store
+
+
+def _of_a_copy(app: App) -> list[Worker]:
+    """The workers of a node that answers on a copy."""
+    return [
+        Worker("copy", lambda: copies.step(app)),
+        Worker("close-debits", lambda: billing.close_kept(app)),
+        Worker("memory", memory.MemoryKeeper().step),
+    ]
 
 
 def _workers(app: App) -> list[Worker]:
@@ -184,7 +232,10 @@ def _webhooks(app: App) -> Iterator[Worker]:
 
 @contextmanager
 def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], feeds: Feeds) -> Iterator[None]:
-    """Check every component once before the block begins, and go on by the clock until it ends."""
+    """Check every component once before the block begins, and go on by the clock until it ends.
+
+    Of a node that answers on a copy: know the probes, by which it sees that it lives.
+    """
     beside = {"feeds": feeds.trouble, **{worker.name: worker.trouble for worker in workers}}
     threads = {**beside, **{worker.name: worker.trouble for worker in pollers}}
     app.metrics.measure(metrics.WORKING, lambda: {(name,): float(one() is None) for name, one in threads.items()})
@@ -199,6 +250,11 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
         outbound.close()
 
     try:
+        if app.db.moves:
+            # The worker checks, and this node shows what it found.
+            copies.step(app)
+            yield
+            return
         watchdog.check(app, app.clock.now())
         with workers_running([Worker("watchdog", lambda: watchdog.step(app), interrupt=interrupt)]):
             yield

@@ -153,8 +153,15 @@ def _with_accounts(self: db.Database, path: Any, **how: Any) -> None:
         self._writer = Bridge(self._writer, self)  # type: ignore[assignment]
 
 
-def _chosen(connection: Any, queries: dict[str, str]) -> db.Transaction:
-    return (Bridged if isinstance(connection, Bridge) else _plain)(connection, queries)
+class Chosen(_plain):
+    """What makes transactions of the one kind or the other; a class, as tests derive theirs from it."""
+
+    __slots__ = ()
+
+    def __new__(cls, connection: Any, queries: dict[str, str]) -> Any:
+        if cls is not Chosen:
+            return super().__new__(cls)
+        return (Bridged if isinstance(connection, Bridge) else _plain)(connection, queries)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -162,7 +169,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Of a database that a test leaves to the collector, as one in memory may be.
     config.addinivalue_line("filterwarnings", "ignore::pytest.PytestUnraisableExceptionWarning")
     db.Database.__init__ = _with_accounts  # type: ignore[method-assign]
-    db.Transaction = _chosen  # type: ignore[misc, assignment]
+    db.Transaction = Chosen  # type: ignore[misc]
 
 
 # Tests of the file itself, and why.

@@ -23,13 +23,13 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = {
     "client": 990,  # constructors that tell type checkers of dates; feeds that go on after a break
     "mcp": 760,
-    "core": 3_060,  # a query language
-    "store": 2_265,  # FTS5 where SQLite has it; what killed processes leave; two stores, accounts in PostgreSQL
+    "core": 3_090,  # a query language; roles
+    "store": 2_640,  # what killed processes leave; two stores, accounts in PostgreSQL; copies that are followed
     "edgar": 4_700,
     "httpd": 1_630,
     "net": 1_340,
-    "app": 322,  # two stores, in two places
-    "accounts": 2_681,  # the audit log, late refunds, debits of processes that died
+    "app": 345,  # two stores, in two places; a copy of one
+    "accounts": 2_760,  # the audit log, late refunds, debits of processes that died
     "delivery": 1_970,  # failed deliveries of all accounts; the outbox between the stores
     "market.reference": 1_300,  # symbols from the SEC's own files, names written out; splits of prices
     "market.documents": 1_840,  # plain text of documents and the index of its words; lists stored at once
@@ -39,9 +39,9 @@ ROOMS = {
     "market.holdings": 3_125,  # splits, moves and overlap of funds; units by the prices of other managers
     "market.prices": 630,  # returns after a day
     "market.filings": 850,  # full text search; words of names, descriptions and items
-    "market.intake": 1_910,  # what lies beside a data set; the html beside a filing; the files that were refused
+    "market.intake": 1_920,  # what lies beside a data set; the html beside a filing; the files that were refused
     "market.demo": 150,
-    "ops": 1_380,
+    "ops": 1_540,  # nodes on a copy
     "web.http": 1_600,  # values of a query; an answer compressed once; what is loaded with its first use
     "web.html": 900,  # filed HTML made inert
     "web.accounts": 785,
@@ -50,10 +50,10 @@ ROOMS = {
     "web.insiders": 1_030,  # windows and thresholds on every list
     "web.holdings": 1_310,  # moves and overlap of funds
     "web.pages": 3_915,  # the pages of operators; a fund's quarters, parts of a document; reports that are not loaded
-    "web": 2_640,  # what each call is for; Model Context Protocol over HTTP; what the loop answers; lists of a pattern
+    "web": 2_650,  # what each call is for; Model Context Protocol over HTTP; what the loop answers; lists of a pattern
     "feeds": 1_940,
     "listening": 115,
-    "server": 240,
+    "server": 300,  # roles
     "testing": 2_905,  # grades servers and clients, records services; a demo outside of a home goes with its process
     "verbs": 2_470,  # a live feed, webhooks forwarded, completion of shells; mappings compared; tables and charts
     "cli": 275,
@@ -74,7 +74,15 @@ ONLY = {
 
 # Who alone imports a package from outside, or a module of the standard library that reaches outside.
 ALONE = {
-    "sqlite3": {"store.db", "store.layered", "store.sandbox", "store.backup", "store.postgres"},
+    "sqlite3": {
+        "store.checkpoints",
+        "store.copies",
+        "store.db",
+        "store.layered",
+        "store.sandbox",
+        "store.backup",
+        "store.postgres",
+    },
     "psycopg": {"store.postgres"},
     "jwt": {"accounts.credentials"},
     "argon2": {"core.passwords"},
@@ -257,8 +265,9 @@ def test_edgar_opens_no_file_socket_or_clock() -> None:
 def test_only_the_clock_reads_the_time() -> None:
     readers = re.compile(r"(datetime\.(now|utcnow|today)|date\.today|time\.(time|time_ns))")
     found = [where(file, line) for file in FILES for called, line in calls(file) if readers.fullmatch(called)]
-    # Answers are dated (RFC 9110 6.6.1) as no test or fixture moves them.
-    assert {place.partition(":")[0] for place in found} == {"finapi/core/clock.py", "finapi/httpd/response.py"}
+    # Answers are dated (RFC 9110 6.6.1) as no test or fixture moves them; files are by the machine.
+    known = {"finapi/core/clock.py", "finapi/httpd/response.py", "finapi/store/copies.py"}
+    assert {place.partition(":")[0] for place in found} == known
 
 
 def test_only_the_database_executes_sql() -> None:
@@ -271,7 +280,8 @@ def test_only_the_database_executes_sql() -> None:
         if isinstance(node, ast.Call) and sql.fullmatch(ast.unparse(node.func)) and node.args
     ]
     assert {place.partition(":")[0] for place in found} == {
-        f"finapi/store/{name}.py" for name in ("backup", "db", "layered", "postgres", "sandbox")
+        f"finapi/store/{name}.py"
+        for name in ("backup", "checkpoints", "copies", "db", "layered", "postgres", "sandbox")
     }
 
 

@@ -65,6 +65,15 @@ def settle(app: App, now: datetime, *, new_secrets: bool = True) -> None:
         log.warning("refused, as the master secret that made them is gone: %s", lost(gone))
 
 
+def agree(app: App, now: datetime) -> None:
+    """UsageError unless the secrets here are all that anything was made of: a node that lacks one changes nothing."""
+    names = {credentials.name_of(secret) for secret in app.secrets}
+    with app.accounts.read() as tx:
+        gone = [row for row in tx.all("made_with_secrets", now=iso(now)) if row["made_with"] not in names]
+    if gone:
+        raise UsageError(f"a master secret of the worker is missing here, which made {lost(gone)}: bring its secrets")
+
+
 def used(app: App, tx: Transaction, now: datetime) -> list[SecretUse]:
     """The secrets in force, newest first, and what each made that still works."""
     made = {(row["made_with"], row["kind"]): int(row["number"]) for row in tx.all("made_with_secrets", now=iso(now))}

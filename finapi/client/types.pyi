@@ -17,6 +17,7 @@ class Livez(TypedDict):
 class Readyz(TypedDict):
     status: Literal["ok"]
     data_version: int
+    data_age_seconds: NotRequired[int | Decimal | None]
 
 class OpenapiJsonInfo(TypedDict):
     title: NotRequired[str]
@@ -42,6 +43,7 @@ class StatusDataFreshness(TypedDict, Generic[Day, Moment]):
     last_xbrl_run_at: Moment | None
     last_news_at: Moment | None
     queue_depth: int
+    copy_age_seconds: NotRequired[int | Decimal | None]
 
 class Status(TypedDict, Generic[Day, Moment]):
     overall: Literal["operational", "degraded", "partial_outage", "major_outage"]

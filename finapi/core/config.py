@@ -42,6 +42,9 @@ class Config:
     # Loopback: a service that nobody configured is reachable by nobody else.
     host: str = _setting("127.0.0.1", "address to listen on")
     port: int = _setting(8000, "TCP port; 0 picks a free one", least=0)
+    role: Literal["all", "api", "worker"] = _setting(
+        "all", "what serve does: everything, answer on a copy of the market data, or fetch and deliver (one at a time)"
+    )
     data_dir: Path = _setting(Path("finapi-data"), "directory of the database, the secrets and the lock")
     public: Literal["yes", "no"] = _setting("no", "whether an address that other machines reach may be listened on")
     public_url: str = _setting("", "base URL that links and documents carry; empty: the listening address")
@@ -84,6 +87,10 @@ class Config:
     accounts_url: str = _setting(
         "", "postgresql://... of the database that holds accounts; empty: the one in data_dir", secret=True
     )
+
+    litestream: Literal["no", "yes"] = _setting("no", "whether Litestream replicates the database, and checkpoints it")
+    # Five rounds of the worker's watchdog, which writes with each.
+    copy_age: float = _setting(300.0, "seconds that a copy may be behind the worker before /readyz is 503", least=1)
 
     # FULL: a debit that was answered survives a power cut. NORMAL may lose the last commits of a crash of the
     # machine (never of the process) and commits several times faster on slow disks.

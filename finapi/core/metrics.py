@@ -83,6 +83,9 @@ WORKING = _family(
 UP = _family("finapi_service_up", "gauge", "1 operational, 0.5 degraded, 0 down.", "service")
 DATABASE = _family("finapi_database_bytes", "gauge", "Size of the database, by part.", "part")
 DATA_VERSION = _family("finapi_data_version", "gauge", "Transactions that changed market data.")
+DATA_AGE = _family(
+    "finapi_data_age_seconds", "gauge", "Of a copy of the market data: since the worker wrote what is newest in it."
+)
 MEMORY = _family("process_resident_memory_bytes", "gauge", "Resident memory.")
 ADDRESS_SPACE = _family("process_virtual_memory_bytes", "gauge", "Virtual memory.")
 CPU = _family("process_cpu_seconds_total", "counter", "User and system CPU time.")

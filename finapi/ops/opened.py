@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from finapi import app as apps
 from finapi.accounts import billing, logins, rotation
@@ -16,26 +17,41 @@ from finapi.core.files import sweep
 from finapi.delivery import events, outbox
 from finapi.store import datadir
 
+if TYPE_CHECKING:
+    from finapi.store.postgres import Postgres
+
 log = logging.getLogger("finapi.server")
 
 
 @contextmanager
-def opened(config: Config, clock: Clock | None = None, *, new_secrets: bool = False) -> Iterator[App]:
+def opened(
+    config: Config,
+    clock: Clock | None = None,
+    *,
+    new_secrets: bool = False,
+    accounts: Postgres | None = None,
+    patience: float = 0.0,
+) -> Iterator[App]:
     """The App of a data directory, held as its one writer; ``datadir.Busy`` when another process holds it.
 
-    What a crash left open is refunded before anything else happens, and lockouts go on where they stood.
-    ``new_secrets``: what was made from master secrets that are missing is given up.
+    What a crash left open is refunded before anything else happens, and lockouts go on where they stood; with the role
+    ``api`` nothing happens, but that the secrets must be the worker's. ``new_secrets``: what was made from master
+    secrets that are missing is given up. ``accounts`` are those that are open already; ``patience`` are seconds for
+    another process to let go of the directory.
     """
-    with datadir.locked(config.data_dir):
+    with datadir.locked(config.data_dir, patience):
         datadir.sweep(config.data_dir)
         sweep(config.ledger_directory / "ledger-*")
-        app = apps.on_disk(config, clock, new_secrets=new_secrets)
+        app = apps.on_disk(config, clock, new_secrets=new_secrets, accounts=accounts)
         try:
-            rotation.settle(app, app.clock.now(), new_secrets=new_secrets)
-            events.open_journal(app, app.clock.now())
-            billing.refund_open(app, app.clock.now())
+            if config.role == "api":
+                rotation.agree(app, app.clock.now())
+            else:
+                rotation.settle(app, app.clock.now(), new_secrets=new_secrets)
+                events.open_journal(app, app.clock.now())
+                billing.refund_open(app, app.clock.now())
+                outbox.carry(app.db)
             logins.recall(app)
-            outbox.carry(app.db)
             yield app
         finally:
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from finapi.app import App
 from finapi.core import json, metrics
@@ -76,6 +76,8 @@ class DataFreshness(TypedDict):
     last_xbrl_run_at: Time | None
     last_news_at: Time | None
     queue_depth: int
+    # Of a node that answers on a copy: seconds since the worker wrote what it holds.
+    copy_age_seconds: NotRequired[float | None]
 
 
 class StatusDocument(TypedDict):
@@ -217,6 +219,7 @@ def figures(app: App) -> Figures:
     waiting = queues(app, app.clock.now())
     with app.db.read() as tx:
         version, given_up, aside = tx.value("data_version"), following.given_up(tx), outbox.put_aside(tx)
+    age = heartbeats.age(app.db, app.clock.now())
     return {
         metrics.UP: {
             (name,): {"operational": 1.0, "degraded": 0.5, "down": 0.0}[one.status]
@@ -227,6 +230,7 @@ def figures(app: App) -> Figures:
         metrics.ASIDE: {(): float(aside)},
         metrics.DATABASE: {(part,): float(size) for part, size in app.db.sizes().items()},
         metrics.DATA_VERSION: {(): float(version)},
+        **({metrics.DATA_AGE: {(): age}} if age is not None else {}),
     }
 
 
@@ -248,6 +252,8 @@ def _freshness(app: App) -> DataFreshness:
         "last_news_at": times["news"],
         "queue_depth": depth,
     }
+    if app.db.moves:
+        freshness["copy_age_seconds"] = heartbeats.age(app.db, app.clock.now())
     app.watch.freshness = freshness
     return freshness
 

@@ -8,8 +8,8 @@ tick without a round is not made up.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 from finapi.app import App
 from finapi.core import json, metrics
@@ -17,7 +17,7 @@ from finapi.core.clock import iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
 from finapi.core.watch import SLOW_MS, STATUS, Check, CheckRecord, ComponentStatus
-from finapi.store.db import Failed
+from finapi.store.db import Failed, Transaction
 
 log = logging.getLogger("finapi.watchdog")
 
@@ -100,6 +100,34 @@ def stuck(app: App) -> bool:
     return app.clock.monotonic() - app.watch.ticked > patience
 
 
+def follow(app: App, services: Sequence[str]) -> None:
+    """Show what another process found, which works on the same accounts: the last check of each of these services.
+
+    Nothing is checked here; a component that was last checked a round before the others runs no more.
+    """
+    interval = app.config.watchdog_interval
+    with app.accounts.read() as tx:
+        last = tx.all("last_checks", services=json.text(services))
+        newest = max((row["tick"] for row in last), default=0)
+        rows = [row for row in last if row["tick"] >= newest - interval]
+        uptimes = _uptimes(tx, sorted(row["service"] for row in rows), newest)
+    before = app.watch.components
+    app.watch.components = {
+        row["service"]: ComponentStatus(
+            STATUS[row["health"]],
+            iso(datetime.fromtimestamp(row["tick"], UTC)),
+            uptimes.get(row["service"], 0.0),
+            row["reason"],
+        )
+        for row in rows
+    }
+    app.watch.tick = newest
+    if {name: one.status for name, one in before.items()} != {
+        name: one.status for name, one in app.watch.components.items()
+    }:
+        app.watch.drop_cached()
+
+
 def _schedule(app: App, started: float) -> Check:
     """The check of the watchdog itself: how late this round is. A wall clock that jumps makes no round late."""
     if app.watch.ticked is None:
@@ -132,13 +160,18 @@ def _record(app: App, now: datetime, *, new_hour: bool) -> Mapping[str, float]:
                     tx.run("forget_hours", service=service, keep=KEEP_HOURS)
                     tx.run("forget_days", service=service, keep=KEEP_DAYS)
                 tx.run("forget_changes", keep=KEEP_CHANGES)
-            # Over the UTC days that a history of 30 days shows.
-            today = int(now.timestamp()) // DAY * DAY
-            since = today - (UPTIME_DAYS - 1) * DAY
-            rows = tx.all("uptimes", services=json.text(services), since=since, until=today)
+            uptimes = _uptimes(tx, services, int(now.timestamp()))
     except (Failed, ApiError) as error:
         if app.accounts.trouble is None:  # which the store has told of
             log.warning("the checks are written with the next round: %s", error)
         return {}
     unrecorded.clear()
+    return uptimes
+
+
+def _uptimes(tx: Transaction, services: Sequence[str], now: int) -> dict[str, float]:
+    """The share of healthy checks of each service in per cent, over the UTC days that a history of 30 days shows."""
+    today = now // DAY * DAY
+    since = today - (UPTIME_DAYS - 1) * DAY
+    rows = tx.all("uptimes", services=json.text(services), since=since, until=today)
     return {row["service"]: row["healthy"] / row["checks"] * 100 for row in rows}

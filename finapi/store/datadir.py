@@ -16,6 +16,7 @@ import socket
 import stat
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,6 +30,7 @@ log = logging.getLogger("finapi.datadir")
 LOCK = "lock"
 DATABASE = "finapi.db"
 SOCKET = "control.sock"
+LOCK_LOOK = 0.1  # seconds between two tries for a lock that is waited for
 FRESH = 60.0  # seconds that a lock may be made and not yet held
 SCRATCH = ".finapi-scratch-"  # directories of files for the length of a command
 OPEN = 0o027  # the bits of a mode that a data directory must not have: its group may look, and no more
@@ -75,8 +77,9 @@ class Interrupted(Exception):
 
 
 @contextmanager
-def locked(directory: Path) -> Iterator[None]:
-    """Hold the directory as its one writer; it is made (mode 0700) when it is not there. Busy when taken.
+def locked(directory: Path, patience: float = 0.0) -> Iterator[None]:
+    """Hold the directory as its one writer; it is made (mode 0700) when it is not there. Busy when taken, for longer
+    than ``patience`` (seconds).
 
     UsageError for one that everybody can look into or that others can write.
     """
@@ -86,11 +89,16 @@ def locked(directory: Path) -> Iterator[None]:
         handle = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise UsageError(f"cannot use {directory} as data directory: {error.strerror}") from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        raise Busy(str(directory)) from None
+    until = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                os.close(handle)
+                raise Busy(str(directory)) from None
+            threading.Event().wait(LOCK_LOOK)
     try:
         yield
     finally:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from finapi.core.errors import ApiError, StoreFailing, UsageError
+from finapi.store.checkpoints import leave_checkpoints
 
 log = logging.getLogger("finapi.store")
 
@@ -163,8 +164,16 @@ class Database:
     of its own that cannot write. Without a path everything is in memory, on one connection behind the lock.
     """
 
-    def __init__(self, path: Path | None, *, synchronous: str = "FULL", reads_only: bool = False) -> None:
-        """Open ``path``; with ``reads_only`` as it stands, beside whoever writes it, and nothing of it is changed."""
+    # Whether pages may be written by others, so that a connection of :meth:`separate_reader` is good for one use.
+    moves = False
+
+    def __init__(
+        self, path: Path | None, *, synchronous: str = "FULL", reads_only: bool = False, checkpoints: bool = True
+    ) -> None:
+        """Open ``path``; with ``reads_only`` as it stands, beside whoever writes it, and nothing of it is changed.
+
+        ``checkpoints``: whether this process folds the WAL into the file, or leaves that to another.
+        """
         self._prepare(path)
         if reads_only:
             assert path is not None
@@ -182,6 +191,8 @@ class Database:
             self._writer.close()
             raise UsageError(f"{path} cannot be used as a database: {error}; {PUT_BACK}") from None
         try:
+            if not checkpoints:
+                leave_checkpoints(self._writer)
             if not self._writer.execute("SELECT 1 FROM sqlite_schema").fetchone():
                 empty().backup(self._writer)
             else:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Literal
 
 from finapi.core.clock import iso
-from finapi.store.db import Transaction
+from finapi.store.db import Database, Transaction
 
 # The components of CONTRACT 11 that beat: the steps that store filings, 13F reports and 8-K news, and whatever asks
 # EDGAR or reads its archive. The store is beaten into to see whether it takes anything.
@@ -60,3 +60,15 @@ def freshness(tx: Transaction) -> dict[Kind, str | None]:
     """When each kind of data last came in (ISO 8601); None for what never did."""
     times = {row["kind"]: row["arrived_at"] for row in tx.all("arrivals")}
     return {kind: times.get(kind) for kind in KINDS}
+
+
+def age(db: Database, now: datetime) -> float | None:
+    """Seconds since the worker wrote what is newest in a copy; None where data are no copy, or nobody ever wrote.
+
+    The worker writes with each round of its watchdog, and tells by its own clock.
+    """
+    if not db.moves:
+        return None
+    with db.read() as tx:
+        last = beats(tx).get("postgres_db")
+    return None if last is None else max(0.0, (now - datetime.fromisoformat(last.at)).total_seconds())

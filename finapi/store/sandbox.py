@@ -149,12 +149,13 @@ class Sandbox:
         try:
             connection = self._idle.pop()
         except IndexError:
-            # A database in memory cannot be opened twice: each query gets a copy of it as it is now.
+            # A database in memory cannot be opened twice: each query gets a copy of it as it is now. Of a file whose
+            # pages others write each query has a connection of its own.
             connection = _SandboxConnection(self._db.separate_reader(), views)
         try:
             return connection.run(sql, values, self._budget, self._monotonic)
         finally:
-            if self._db.path is None or connection.stopped:
+            if self._db.path is None or self._db.moves or connection.stopped:
                 # What a query that was stopped has grown goes back to the system.
                 connection.close()
                 self._db.forget_reader(connection.connection)

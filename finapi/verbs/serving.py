@@ -107,7 +107,7 @@ def _serve(args: argparse.Namespace, config: Config, origins: settings.Origins, 
         from finapi.accounts import invites
 
         with app.accounts.read() as tx:
-            if tx.value("any_user_or_invite"):
+            if config.role == "api" or tx.value("any_user_or_invite"):
                 return {}
         return {"invite_codes": [invites.create(app, app.clock.now(), lifetime=None, note="first start").code]}
 
@@ -179,8 +179,11 @@ def _serve_until_stopped(
     ready: dict[str, Any] = {"mail_dir": config.mail_directory and str(config.mail_directory)}
     try:
         new_secrets = getattr(args, "new_secrets", False)
+        accounts = server.elected(config, _stopped_while_waiting)
+        if config.role == "worker" and accounts is None:
+            return 0
         with server.running(
-            config, perform, prepare=lambda app: ready.update(prepare(app)), new_secrets=new_secrets
+            config, perform, prepare=lambda app: ready.update(prepare(app)), new_secrets=new_secrets, accounts=accounts
         ) as running:
             if args.ready == "json":
                 where = {"url": running.url, "port": running.port, "pid": os.getpid()}
@@ -194,6 +197,13 @@ def _serve_until_stopped(
     except datadir.Busy:
         raise UsageError(f"{config.data_dir} is in use by another finapi; stop it or name another --data-dir") from None
     return 0
+
+
+def _stopped_while_waiting(seconds: float) -> bool:
+    """Whether a signal has stopped this process within so many seconds, in which another one works."""
+    place, _ = settings.service_manager()
+    _notify(place, "READY=1\nWATCHDOG=1\nSTATUS=another worker works; this one waits")
+    return signal.sigtimedwait(_STOP, seconds) is not None
 
 
 def _until_stopped(app: App) -> str:
@@ -258,4 +268,4 @@ FIXTURE = Verb(
     settings=("host", "port"),
 )
 _NEW_SECRETS = arg("--new-secrets", action="store_true", help="give up what was made from master secrets that are gone")
-SERVE = Verb("serve a data directory", (*_READY, _NEW_SECRETS), _serve, settings=_SHOWN)
+SERVE = Verb("serve a data directory", (*_READY, _NEW_SECRETS), _serve, settings=("role", *_SHOWN))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import re
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from finapi.app import App
 from finapi.core import metrics
 from finapi.core.errors import ApiError, unwritable
 from finapi.core.json import dumps
-from finapi.ops import status
+from finapi.ops import copies, status
+from finapi.store import heartbeats
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Request, Response
 from finapi.web.http.schema import TEXT, Schema, const
@@ -24,9 +25,10 @@ class Alive(TypedDict):
 
 
 class Ready(Alive):
-    """The store answers too."""
+    """The store answers too; of a node that answers on a copy, how many seconds ago the worker wrote what it holds."""
 
     data_version: int
+    data_age_seconds: NotRequired[float | None]
 
 
 DOCUMENT: Schema = {
@@ -55,12 +57,22 @@ def livez(call: Call) -> Response:
 
 
 def readyz(call: Call) -> Response:
-    """200 when the store can be read and written, with the version of the data that it holds."""
-    if call.app.db.trouble is not None:
+    """200 when the store can be read and written, with the version of the data that it holds.
+
+    503 of a node that is cut off: the worker wrote, and its copy has it not within ``copy_age``.
+    """
+    app = call.app
+    if app.db.trouble is not None:
         raise unwritable()
-    with call.app.db.read() as tx:
+    with app.db.read() as tx:
         version = tx.value("data_version")
-    return Response(200, dumps({"status": "ok", "data_version": version}))
+    ready: Ready = {"status": "ok", "data_version": version}
+    if app.db.moves:
+        why = copies.cut_off(app, call.now)
+        if why is not None:
+            raise ApiError("UNAVAILABLE", why, headers={"Retry-After": "30"})
+        ready["data_age_seconds"] = heartbeats.age(app.db, call.now)
+    return Response(200, dumps(ready))
 
 
 def openapi(call: Call) -> Response:

@@ -14,6 +14,7 @@ from typing import Any
 from finapi.accounts import audit
 from finapi.app import App
 from finapi.core.clock import iso
+from finapi.core.errors import ApiError
 from finapi.edgar.forms import FETCHED
 from finapi.market.reference import companies
 from finapi.store.db import Row, Transaction
@@ -123,7 +124,12 @@ def states(tx: Transaction) -> list[Row]:
 
 
 def retry(app: App, accessions: Sequence[str | None], now: datetime, by: audit.By | None = None) -> list[int]:
-    """Ask for these of :func:`in_trouble` (None: all) again at once, and as often as at first; how many those are."""
+    """Ask for these of :func:`in_trouble` (None: all) again at once, and as often as at first; how many those are.
+
+    CONFLICT on a node that answers on a copy.
+    """
+    if app.db.moves:
+        raise ApiError("CONFLICT", "Documents are asked for by the worker: send this to it.")
     with app.db.read() as tx:
         there: set[str | None] = {row["accession"] for row in in_trouble(tx)}
     if not there or not {None, *there}.intersection(accessions):

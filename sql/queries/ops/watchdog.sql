@@ -32,3 +32,8 @@ WHERE service = :service
 
 -- name: forget_changes
 DELETE FROM status_changes WHERE id <= (SELECT max(id) FROM status_changes) - :keep
+
+-- name: last_checks
+SELECT checks.service, checks.tick, checks.class AS health, checks.reason
+FROM json_each(:services) CROSS JOIN status_checks AS checks ON checks.service = json_each.value
+    AND checks.tick = (SELECT max(tick) FROM status_checks WHERE service = json_each.value)
