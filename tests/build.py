@@ -77,8 +77,10 @@ def repacked(data: bytes) -> bytes:
     return packed.getvalue()
 
 
-def run(*words: object, **options: object) -> None:
-    subprocess.run([*map(str, words)], check=True, **options)  # type: ignore[call-overload]
+def run(*words: object, **more: str) -> None:
+    # What is built is of the wheel: a PYTHONPATH would put a checkout before it, whose SQL lies elsewhere.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | more
+    subprocess.run([*map(str, words)], check=True, env=env)
 
 
 def zipapp(wheel: Path, tools: Path, out: Path) -> Path:
@@ -86,7 +88,7 @@ def zipapp(wheel: Path, tools: Path, out: Path) -> Path:
     file = out / "finapi.pyz"
     shebang = "/usr/bin/env python3"
     run(tools / "bin/shiv", "--quiet", "--reproducible", "-c", "finapi", "-p", shebang, "-o", file, wheel,
-        env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch())})  # fmt: skip
+        SOURCE_DATE_EPOCH=str(epoch()))  # fmt: skip
     return file
 
 

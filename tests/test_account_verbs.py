@@ -336,6 +336,17 @@ def test_user_show_says_that_an_account_is_locked(data_dir: Path) -> None:
     assert "locked_at" not in shown(data_dir)
 
 
+def test_user_show_says_for_how_long_wrong_passwords_lock_a_login(server: Running, tmp_path: Path) -> None:
+    place = tmp_path / "data"
+    added(place, "--password-stdin", stdin=PASSWORD.encode())
+    assert "login_locked_seconds" not in shown(place)
+    answers = [login(server, password="wrong password").status for _ in range(5)]
+    assert answers == [401, 401, 401, 401, 429]
+    assert 0 < shown(place)["login_locked_seconds"] <= 60
+    did(verb(place, "user", "unlock", ANN))
+    assert login(server).status == 200
+
+
 def test_user_show_without_json_is_the_same_on_many_lines(data_dir: Path) -> None:
     added(data_dir)
     finished = verb(data_dir, "user", "show", ANN)

@@ -458,3 +458,11 @@ def test_a_command_that_hangs_does_not_keep_the_server_from_stopping(tmp_path: P
         finally:
             for handle in opened:
                 os.close(handle)
+
+
+def test_a_reader_that_goes_away_is_not_taken_for_a_server_that_stopped(running: tuple[Path, Running]) -> None:
+    def gone(stream: str, text: str) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        hand_over(running[0], ["user", "list"], gone)

@@ -246,7 +246,11 @@ def locked_at(tx: Transaction, email: str) -> str | None:
 
 
 def set_locked(app: App, email: str, locked: bool, now: datetime, by: audit.By | None = None) -> None:
-    """Shut an account, ending its sessions, or open it again; NOT_FOUND when there is none."""
+    """Shut an account, ending its sessions, or open it again; NOT_FOUND when there is none.
+
+    Who opens it lifts the lock that wrong passwords brought, too.
+    """
+    key = lockout.key_of(email)
     with app.accounts.write() as tx:
         user_id = _by_email(tx, email)["id"]
         if locked and by is not None and by.user_id == user_id:
@@ -256,6 +260,10 @@ def set_locked(app: App, email: str, locked: bool, now: datetime, by: audit.By |
         if locked:
             tx.run("delete_sessions", user_id=user_id)
             tx.announce(KEYS)
+        else:
+            tx.run("forget_login_failures", email=key)
+    if not locked:
+        app.lockouts.reset(key)
 
 
 def listed(tx: Transaction, text: str = "", limit: int = -1) -> list[Row]:

@@ -86,16 +86,13 @@ def _directory(config: Config, clock: Clock) -> Found:
     secrets = master_secrets.file_of(config)
     if secrets.exists():
         closed = not secrets.stat().st_mode & master_secrets.OTHERS
-        yield (
-            closed,
-            f"{secrets} is {'the owner alone can read' if closed else 'open to others'}",
-            f"chmod 600 {secrets}",
-        )
+        yield (closed, f"{secrets} is {'closed' if closed else 'open'} to others", f"chmod 600 {secrets}")
 
 
 def _database(config: Config, clock: Clock) -> Found:
-    version, newest = backup.version_of(config.data_dir / datadir.DATABASE), len(migrations())
-    text = f"schema {version} of {newest}, SQLite {'.'.join(map(str, SQLITE))}"
+    file, newest = config.data_dir / datadir.DATABASE, len(migrations())
+    version = backup.version_of(file)
+    text = f"schema {version} of {newest}" if file.exists() else "there is none yet"
     yield version <= newest, text, "a newer finapi wrote it: install that one"
     words = (
         "SQLite has FTS5 for full text search" if full_text() else "SQLite has no FTS5: full text search answers 501"

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from finapi.core import files
 from finapi.core.errors import UsageError
@@ -129,17 +129,24 @@ def hand_over(directory: Path, words: list[str], say: Say, stdin: str = "") -> i
             raise UsageError(f"{directory} is in use by another process that does not accept commands") from None
         connection.settimeout(None)  # an ingest takes as long as it takes
         request = json.dumps({"words": words, "cwd": os.getcwd(), "stdin": stdin}).encode() + b"\n"
-        # However the connection ends without an exit status, the command was cut off.
-        with suppress(ConnectionError):
-            connection.sendall(request)
-            with connection.makefile("r", encoding="utf-8") as lines:
-                for line in lines:
-                    message = json.loads(line)
-                    if "exit" in message:
-                        return int(message["exit"])
-                    for stream, text in message.items():
-                        say(stream, text)
+        for message in _messages(connection, request):
+            if "exit" in message:
+                return int(message["exit"])
+            for stream, text in message.items():
+                say(stream, text)
     raise Interrupted("the server stopped before the command was done; it is safe to try again")
+
+
+def _messages(connection: socket.socket, request: bytes) -> Iterator[dict[str, Any]]:
+    """What is said to a request, until the connection ends, however it does.
+
+    A pipe that breaks where the messages are written is no end of the connection.
+    """
+    with suppress(ConnectionError):
+        connection.sendall(request)
+        with connection.makefile("r", encoding="utf-8") as lines:
+            for line in lines:
+                yield json.loads(line)
 
 
 class CommandSocket:

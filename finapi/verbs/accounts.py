@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from finapi.accounts import audit
 from finapi.app import App
+from finapi.core import lockout
 from finapi.core.errors import ApiError, UsageError
 from finapi.net import letters, mail
 from finapi.net.letters import MailError
@@ -132,6 +133,8 @@ def _show(app: App, args: argparse.Namespace, say: Say) -> int:
     with app.accounts.read() as tx:
         since = users.locked_at(tx, args.email)
         shown = {**users.profile(app, tx, user_id, now), **({"locked_at": since} if since else {})}
+    left = app.lockouts.check(lockout.key_of(args.email), app.clock.monotonic())
+    shown |= {"login_locked_seconds": left} if left else {}
     return document(say, shown, indent=None if args.json else 1)
 
 

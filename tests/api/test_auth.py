@@ -711,6 +711,17 @@ def test_a_locked_account_opens_by_neither_password_nor_session_nor_key(client: 
     assert client.get("/api/v1/xbrl/companies/X/statements", headers={"X-API-Key": key}).status == 404
 
 
+def test_who_unlocks_an_account_lifts_the_lock_of_wrong_passwords_too(client: Client, app: App) -> None:
+    sign_up(client)
+    for _ in range(5):
+        login(client, password="wrong" * 3)
+    assert login(client).status == 429
+    users.set_locked(app, " ANN@example.com", False, NOW)
+    assert login(client).status == 200
+    with app.accounts.read() as tx:
+        assert tx.all("login_failures", since="") == []
+
+
 # ---- SPEC's table: reset tokens
 
 
