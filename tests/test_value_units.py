@@ -65,6 +65,7 @@ def test_without_a_filing_date_the_signature_decides_and_then_the_quarter() -> N
     assert (
         unit(filed_at=None, signed="2021-02-12", period="2020-12-31", rows=[(1, 10)]).rule == "thousands:signature_date"
     )
+    assert unit(filed_at=None, signed="2023-01-03", period="2020-12-31").rule == "dollars:signature_date"
     # A report cannot be signed before its quarter ended, nor on its last day.
     assert unit(filed_at=None, signed="2022-12-31", period="2022-12-31").rule == "dollars:period"
     assert unit(filed_at=None, signed="2020-02-12", period="2022-12-31").rule == "dollars:period"
@@ -86,6 +87,28 @@ def test_other_managers_who_do_not_agree_or_are_too_few_overrule_nothing() -> No
         assert unit(rows=[(700, 1)], others=others).rule == "dollars:filing_date"
     # One of two rows is not most of them.
     assert unit(rows=[(700, 1)], others=[(700.0, [7e5, 7e5]), (4.0, [4.0, 4.0])]).rule == "dollars:filing_date"
+
+
+def test_five_dollars_as_thousands_are_too_dear() -> None:
+    assert unit(filed_at="2021-02-12", rows=[(5_000, 1_000)]).rule == "dollars:implied_price"
+    assert unit(filed_at="2021-02-12", rows=[(4_999, 1_000)]).rule == "thousands:filing_date"
+
+
+def test_managers_agree_where_more_than_half_imply_up_to_three_times_a_price() -> None:
+    assert value_units.agreed([10.0]) is None
+    assert value_units.agreed([10.0, 30.0]) == 10.0
+    assert value_units.agreed([10.0, 30.1]) is None
+    assert value_units.agreed([10.0, 10.0, 1_000.0]) == 10.0
+    assert value_units.agreed([10.0, 10.0, 1_000.0, 1_000.0]) is None
+
+
+@pytest.mark.parametrize(
+    ("times", "sign"),
+    [(1 / 3_000, 0), (1 / 2_999, -1), (1 / 1_000, -1), (1 / 334, -1), (1 / 333, 0)]
+    + [(1.0, 0), (333.0, 0), (334.0, 1), (1_000.0, 1), (2_999.0, 1), (3_000.0, 0)],
+)
+def test_a_price_is_off_by_a_thousand_give_or_take_three_times(times: float, sign: int) -> None:
+    assert value_units.off(times * 8, 8.0) == sign
 
 
 @pytest.mark.parametrize("rows", [[], [(0, 1_000)], [(1_000, 0)]])

@@ -137,7 +137,7 @@ def hand_over(directory: Path, words: list[str], say: Say, stdin: str = "") -> i
     raise Interrupted("the server stopped before the command was done; it is safe to try again")
 
 
-def _messages(connection: socket.socket, request: bytes) -> Iterator[dict[str, Any]]:
+def _messages(connection: socket.socket, request: bytes) -> Iterator[dict[Any, Any]]:
     """What is said to a request, until the connection ends, however it does.
 
     A pipe that breaks where the messages are written is no end of the connection.
