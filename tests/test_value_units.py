@@ -104,8 +104,10 @@ def test_managers_agree_where_more_than_half_imply_up_to_three_times_a_price() -
 
 @pytest.mark.parametrize(
     ("times", "sign"),
-    [(1 / 3_000, 0), (1 / 2_999, -1), (1 / 1_000, -1), (1 / 334, -1), (1 / 333, 0)]
-    + [(1.0, 0), (333.0, 0), (334.0, 1), (1_000.0, 1), (2_999.0, 1), (3_000.0, 0)],
+    [
+        *((1 / 3_000, 0), (1 / 2_999, -1), (1 / 1_000, -1), (1 / 334, -1), (1 / 333, 0)),
+        *((1.0, 0), (333.0, 0), (334.0, 1), (1_000.0, 1), (2_999.0, 1), (3_000.0, 0)),
+    ],
 )
 def test_a_price_is_off_by_a_thousand_give_or_take_three_times(times: float, sign: int) -> None:
     assert value_units.off(times * 8, 8.0) == sign

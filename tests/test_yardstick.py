@@ -33,4 +33,4 @@ def test_the_stand_in_with_the_same_promises_debits_each_call_once(tmp_path: Pat
     run = metered.writer.execute
     assert run("SELECT spent FROM plans").fetchone() == (160 * 25,)
     assert run("SELECT count(*), count(DISTINCT request_id) FROM ledger").fetchone() == (160, 160)
-    metered.writer.close()
+    metered.close()

@@ -2,8 +2,8 @@
 
     python -m tests.versions [all|newest|short|3.12 ...]
 
-``short`` (what CI asks for) runs under each the tests that start, ingest, serve and stop; ``newest`` the whole suite
-under the newest beside the one that runs this, and the short tests under the rest; ``all`` runs the whole suite under
+``newest`` (what CI asks for) runs the whole fast suite under the newest beside the one that runs this, and under the
+rest the tests that start, ingest, serve and stop; ``short`` runs those under each; ``all`` runs the whole suite under
 each; a version runs it there.
 Interpreters are ``python3.N`` on the PATH, pyenv's and uv's, from 3.11 on. Exit status 1 if one of them fails; 0, and a
 line that says so, where there is no other.

@@ -57,6 +57,7 @@ class Metered:
 
     def __init__(self, directory: Path, synchronous: str, *, grouped: bool, remembers: bool = False) -> None:
         self.path = directory / "standin.db"
+        self.opened: list[sqlite3.Connection] = []
         self.writer = self._open()
         self.writer.execute("PRAGMA journal_mode=WAL")
         self.writer.execute(f"PRAGMA synchronous={synchronous}")
@@ -77,7 +78,14 @@ class Metered:
         self.kept: deque[int] = deque()
 
     def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        self.opened.append(connection)
+        return connection
+
+    def close(self) -> None:
+        """Close the writer, and the readers of all threads: what a thread's end drops is closed by nobody."""
+        for connection in self.opened:
+            connection.close()
 
     def reader(self) -> sqlite3.Connection:
         if not hasattr(self.local, "connection"):
