@@ -106,6 +106,12 @@ def test_votes_are_added_only_where_every_row_gives_them() -> None:
     assert (added.sole, added.shared) == (None, 0)
 
 
+def test_the_first_figi_that_is_told_stands() -> None:
+    for told, stands_for in (((None, "B"), "B"), (("A", None), "A"), (("A", "B"), "A"), ((None, None), None)):
+        (added,) = positions.united([row(7, 10, 100, figi=one) for one in told]).values()
+        assert added.figi == stands_for
+
+
 def changes(before: list[ReportedRow] | None, now: list[ReportedRow]) -> dict[int, FundPosition]:
     held = None if before is None else positions.united(before)
     return {one.row.security_id: one for one in positions.compared(positions.united(now), held)}
