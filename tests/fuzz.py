@@ -31,6 +31,8 @@ from finapi.edgar import (
     insider_sets,
     ownership,
     recognise,
+    sale_notices,
+    schedules,
     sgml,
     submissions,
     thirteenf,
@@ -39,6 +41,7 @@ from finapi.edgar import (
 from finapi.market.prices import price_csv
 from finapi.market.reference import cusip_map
 from tests import ownership_forms
+from tests import schedules as made
 from tests import thirteenf as holdings
 
 EDGAR = Path(__file__).parents[2] / "shared" / "edgar"
@@ -190,6 +193,13 @@ TARGETS = {
             *_parts("thirteenf/*.txt", b"edgarSubmission"),
             holdings.table(holdings.row(holdings.APPLE, 1000, 10), prefix="ns1"),
         ],
+    ),
+    "schedules": Target(
+        lambda data: schedules.parse(data, "f"),
+        lambda: [made.d(made.person(), made.person((None, "An Heir"), member="a")), made.g(form="SCHEDULE 13G/A")],
+    ),
+    "sale_notices": Target(
+        lambda data: sale_notices.parse(data, "f"), lambda: [made.notice(made.sale(), made.sale("1"), prefix="ns2")]
     ),
     "price_csv": Target(lambda data: price_csv.parse(data, "f", "brk-b.csv"), lambda: list(PRICES)),
     "cusip_map": Target(lambda data: cusip_map.parse(data, "f"), lambda: list(MAPPINGS)),

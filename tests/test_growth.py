@@ -23,7 +23,8 @@ BY_DATA = {
     "holding_names", "holdings", "holdings_managers", "holdings_redated", "holdings_reports", "holdings_resplit",
     "insider_form_owners", "insider_forms", "insider_positions", "insider_stake_forms", "insider_stakes",
     "insider_transactions", "insider_words", "insiders", "kept_books", "label_roles", "latest_years", "lines", "loaded",
-    "positions", "price_actions", "price_series", "prices", "reports", "section_columns", "sections", "securities",
+    "positions", "sale_notice_lines", "sale_notices", "schedule_bodies", "schedule_filings", "schedule_persons",
+    "schedule_words", "price_actions", "price_series", "prices", "reports", "section_columns", "sections", "securities",
     "security_quarters", "security_words", "submission_pages", "sums", "term_counts", "tickers", "units",
     "validators",
 }  # fmt: skip

@@ -73,6 +73,10 @@ READS_ALL = {
     "unequal_wallets",
     # Every form without a day, which is what its index holds.
     "undated_insider_forms",
+    "undated_schedules",
+    "undated_sale_notices",
+    "schedules_to_pack",
+    "sale_notices_to_pack",
     "insider_forms_to_pack",
     "issuers_to_pack",
     "pack_holdings_reports",
@@ -85,6 +89,8 @@ READS_ALL = {
     "tickers_squeezed",
     # The first rows in the order of an index.
     "funds_by_value",
+    "schedules_of_all_greatest",
+    "schedules_of_all_least",
     "followed",
     # Of a test's world, which holds a handful of accounts.
     "happenings",

@@ -129,7 +129,7 @@ class PostAuthLoginUser(TypedDict, Generic[Day, Moment]):
     notify_email: bool
     notify_browser: bool
     webhook_url: str | None
-    webhook_topics: list[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated"]]
+    webhook_topics: list[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created"]]
     created_at: Moment
     updated_at: Moment
     Userplan: PostAuthLoginUserUserplan[Day, Moment] | None
@@ -169,7 +169,7 @@ class UserUser(TypedDict, Generic[Day, Moment]):
     notify_email: bool
     notify_browser: bool
     webhook_url: str | None
-    webhook_topics: list[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated"]]
+    webhook_topics: list[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created"]]
     created_at: Moment
     updated_at: Moment
     Userplan: PostAuthLoginUserUserplan[Day, Moment] | None
@@ -262,7 +262,7 @@ class UserExportDeliveriesAttempts(TypedDict, Generic[Day, Moment]):
 
 class UserExportDeliveries(TypedDict, Generic[Day, Moment]):
     delivery_id: str
-    event_type: Literal["sniper.filing_hit", "sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "finapi.test"]
+    event_type: Literal["sniper.filing_hit", "sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created", "finapi.test"]
     target_id: str | None
     url: str
     status: Literal["pending", "sending", "retry_pending", "delivered", "dropped"]
@@ -542,7 +542,7 @@ class Policy(TypedDict, Generic[Day, Moment]):
     timestamp: Moment
 
 class EventsData(TypedDict, Generic[Day, Moment]):
-    type: Literal["new_filing", "data_ready", "restatement_detected", "insider_transaction", "13f_filing"]
+    type: Literal["new_filing", "beneficial_ownership", "data_ready", "restatement_detected", "insider_transaction", "proposed_sale", "13f_filing"]
     seq: int
     epoch: int
     occurred_at: Moment
@@ -3482,7 +3482,7 @@ class PutUserGiven(TypedDict, total=False):
     webhook_url: str | None | None
     notify_email: bool | None
     notify_browser: bool | None
-    webhook_topics: Sequence[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated"]] | None
+    webhook_topics: Sequence[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created"]] | None
 
 class DeleteUserGiven(TypedDict, total=False):
     password: Required[str]
@@ -3508,7 +3508,7 @@ class PostSniperTargetsTargetIdStopGiven(TypedDict, total=False):
 
 class GetWebhooksDeliveriesGiven(TypedDict, total=False):
     status: Literal["pending", "sending", "retry_pending", "delivered", "dropped"] | None
-    event_type: Literal["sniper.filing_hit", "sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "finapi.test"] | None
+    event_type: Literal["sniper.filing_hit", "sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created", "finapi.test"] | None
     limit: int | None
     offset: int | None
     cursor: str | None

@@ -25,7 +25,8 @@ class FormFamily:
     ``module`` parses and stores. ``kinds`` are those of its documents, ``roots`` the root elements that show them,
     each with marks of which one must follow; a filing has at least one document of ``required``. ``data_sets`` are the
     kinds of the SEC's bulk tables. ``fetched`` are the form types whose documents are fetched whoever files them. Its
-    news stand in ``feed`` as ``events`` and go to webhooks as ``topic``.
+    news stand in ``feed`` as ``events`` and go to webhooks as ``topic``. Of the form types ``headed`` the submission's
+    header is all that is read.
     """
 
     name: str
@@ -38,6 +39,7 @@ class FormFamily:
     feed: str = "main-api"
     events: tuple[str, ...] = ()
     topic: str | None = None
+    headed: tuple[str, ...] = ()
 
 
 XBRL = FormFamily(
@@ -93,9 +95,31 @@ THIRTEEN_F = FormFamily(
     events=("13f_filing",),
     topic="13f.holdings.updated",
 )
+SCHEDULES = FormFamily(
+    name="ownership",
+    module="finapi.market.ownership.intake",
+    kinds=("schedule-13",),
+    required=("schedule-13",),
+    roots=(Root(b"edgarSubmission", "schedule-13", (b"edgar/schedule13", b"submissionType>SCHEDULE 13")),),
+    fetched=("SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A"),
+    events=("beneficial_ownership",),
+    topic="ownership.filing.created",
+    headed=("SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"),
+)
+SALE_NOTICES = FormFamily(
+    name="sale-notices",
+    module="finapi.market.ownership.notices",
+    kinds=("form-144",),
+    required=("form-144",),
+    roots=(Root(b"edgarSubmission", "form-144", (b"sec.gov/edgar/ownership", b"submissionType>144")),),
+    fetched=("144", "144/A"),
+    feed="insider-api",
+    events=("proposed_sale",),
+    topic="insider.proposed_sale.created",
+)
 
 # In the order in which a folder's documents are stored.
-FORMS = (OWNERSHIP, THIRTEEN_F, XBRL)
+FORMS = (OWNERSHIP, THIRTEEN_F, SCHEDULES, SALE_NOTICES, XBRL)
 
 TOPICS = tuple(form.topic for form in FORMS if form.topic)
 FETCHED = frozenset(form_type for form in FORMS for form_type in form.fetched)

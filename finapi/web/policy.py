@@ -115,7 +115,8 @@ _FRESHNESS = {
     "sec_filings": "As new as the last ingest of this host; freshness_endpoint tells when that was.",
     "insider": "Forms 3, 4 and 5 are served as soon as their documents are ingested.",
     "form_13f": "13F reports are served as soon as they are ingested; managers file up to 45 days after a quarter.",
-    "form_13dg": "Schedules 13D and 13G are not served.",
+    "form_13dg": "Schedules 13D and 13G are served as soon as they are ingested; before December 18, 2024 without "
+    "the figures of their covers.",
     "prices": "End-of-day prices as far as the operator has loaded them; none come with the service.",
     "xbrl_fundamentals": "Figures are served as soon as a filing is ingested, every vintage kept. Point-in-time "
     "selection (as_of, basis) applies only to standardized annual and quarterly base-metric cells of covered "

@@ -18,7 +18,7 @@ from finapi.market.intake.gateway import Gateway
 from finapi.market.intake.poller import Poller, document_path
 from finapi.market.reference import companies
 from finapi.web.accounts.webhook_bodies import EVENTS
-from tests import holdings, ownership_forms, thirteenf
+from tests import holdings, ownership_forms, schedules, thirteenf
 from tests.client import Client
 from tests.conftest import NOW
 from tests.edgar_server import AGENT, FakeEdgar, Page, entry, fake_edgar, feed, full_submission, ownership_submission
@@ -26,6 +26,7 @@ from tests.receiver import Receiver, receiver
 
 ISSUER, FUND, OWNER = 1234567, 1234567, 101
 EIGHT_K, FORM_4, REPORT = "0000320193-26-000001", "0000000101-26-000001", holdings.accession(9)
+STAKE, NOTICE = "0000000103-26-000001", "0000000101-26-000002"
 
 
 def matches(body: Any) -> None:
@@ -57,7 +58,7 @@ def edgar() -> Iterator[tuple[FakeEdgar, Receiver]]:
 
 
 def lists_everything(edgar: FakeEdgar) -> None:
-    """An 8-K, a Form 4 with two purchases, one without a price, and a 13F report."""
+    """An 8-K, a Form 4 with two purchases, one without a price, a 13F report, a Schedule 13D and a Form 144."""
     form = ownership_forms.form(
         ownership_forms.transaction("P", "250", "481.2500", date="2026-01-29"),
         ownership_forms.transaction("S", "0.5", None, date="2026-01-29", price_notes="F1"),
@@ -65,8 +66,12 @@ def lists_everything(edgar: FakeEdgar) -> None:
         footnotes={"F1": "No price."},
     )
     report = holdings.submission(9, ("12-31-2025", "2026-01-31", [(thirteenf.APPLE, 2_500, 10)]))
+    stake = schedules.submission(STAKE, schedules.d(), "SCHEDULE 13D", subject=ISSUER, filer=103)
+    notice = schedules.submission(NOTICE, schedules.notice(), "144", subject=ISSUER, filer=OWNER)
     edgar.feed[0] = Page(
         feed(
+            entry(STAKE, form="SCHEDULE 13D", cik=103, name="Wick Capital LP", role="Filed by"),
+            entry(NOTICE, form="144", cik=ISSUER, name="Brook Lamps Inc.", role="Subject"),
             entry(REPORT, form="13F-HR", cik=FUND, name="Lamp Capital LP"),
             entry(FORM_4, form="4", cik=OWNER, name="Lamp Ann", role="Reporting"),
             entry(FORM_4, form="4", cik=ISSUER, name="Brook Lamps Inc.", role="Issuer"),
@@ -77,6 +82,8 @@ def lists_everything(edgar: FakeEdgar) -> None:
         document_path(FUND, REPORT): Page(report),
         document_path(ISSUER, FORM_4): Page(ownership_submission(FORM_4, form, issuer=ISSUER, owner=OWNER)),
         document_path(OWNER, FORM_4): Page(ownership_submission(FORM_4, form, issuer=ISSUER, owner=OWNER)),
+        document_path(103, STAKE): Page(stake),
+        document_path(ISSUER, NOTICE): Page(notice),
         document_path(320193, EIGHT_K): Page(full_submission(EIGHT_K)),
     }
 
@@ -110,7 +117,7 @@ def test_what_the_feed_tells_of_is_delivered_told_and_answered_alike(
     gateway = Gateway(app)
     poller = Poller(app, gateway, every=0.0)
     poller.step()
-    assert (poller.counts.documents, poller.counts.refused, poller.counts.problems) == (2, 0, [])
+    assert (poller.counts.documents, poller.counts.refused, poller.counts.problems) == (4, 0, [])
     clock.advance(60)
     sniper.advance(app, clock.now())
     webhooks.test(app, user.id, None, clock.now(), lambda tx, made: made)
@@ -133,6 +140,30 @@ def test_what_the_feed_tells_of_is_delivered_told_and_answered_alike(
         "total_value_usd": 2500,
         "filed_at": "2026-01-31T15:00:00.000Z",  # of the header, which is the better source
     }
+    assert by_type["ownership.filing.created"] == {
+        "ticker": "BRK-B",
+        "issuer_cik": "0001234567",
+        "issuer_name": "Brook Lamps Inc.",
+        "accession_number": STAKE,
+        "form_type": "SCHEDULE 13D",
+        "holder_name": "Wick Capital LP",
+        "holder_cik": "0000000103",
+        "percent_of_class": 7.5,
+        "shares": 1_000_000,
+        "previous_percent_of_class": None,
+        "event_date": "2025-03-03",
+        "filed_at": "2026-01-31T11:30:00.000Z",
+    }
+    assert by_type["insider.proposed_sale.created"] == {
+        "ticker": "BRK-B",
+        "issuer_cik": "0001234567",
+        "accession_number": NOTICE,
+        "seller_name": "Lamp Ann",
+        "approximate_sale_date": "2025-04-13",
+        "shares": 5000,
+        "aggregate_market_value": 250000.5,
+        "filed_at": "2026-01-31T11:30:00.000Z",
+    }
     told = sorted(
         (body["payload"] for body in bodies if body["event_type"] == "insider.transaction.created"),
         key=lambda payload: payload["shares"],
@@ -147,9 +178,11 @@ def is_what_the_endpoints_answer(app: App, user: users.NewUser) -> None:
     trades = client.get("/api/v1/insiders/transactions/latest").json["data"]
     (fund,) = client.get("/api/v1/form-13f/latest").json["data"]
     with app.db.read() as tx:
-        insiders = [json.loads(one.data) for one in events.after(tx, events.INSIDER, 0, 10)]
+        told = events.after(tx, events.INSIDER, 0, 10)
+        insiders = [json.loads(one.data) for one in told if one.type == "insider_transaction"]
         reports = [json.loads(one.data) for one in events.after(tx, events.HOLDINGS, 0, 10)]
-        filings = [json.loads(one.data)["accession_number"] for one in events.after(tx, events.MAIN, 0, 10)]
+        news = [one for one in events.after(tx, events.MAIN, 0, 10) if one.type == "new_filing"]
+        filings = [json.loads(one.data)["accession_number"] for one in news]
     assert sorted(insiders, key=str) == sorted(trades, key=str)
     assert reports == [fund]
-    assert filings == [EIGHT_K, FORM_4, REPORT]
+    assert sorted(filings) == sorted([EIGHT_K, FORM_4, REPORT, STAKE, NOTICE])

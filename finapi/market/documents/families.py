@@ -14,6 +14,7 @@ from typing import Any
 
 from finapi.app import App
 from finapi.edgar.forms import FORMS, FormFamily
+from finapi.edgar.sgml import SubmissionHeader
 from finapi.market.documents.identify import Subject, listed
 from finapi.market.documents.metadata import FilingMetadata
 from finapi.market.documents.outcomes import Outcome
@@ -32,7 +33,7 @@ class Family:
     filing (its id) under the one that it turned out to be (id and accession number), and announces it. ``redate`` takes
     over days of filings that became known, ``finish`` ends an ingest: both say how many documents changed. ``data_set``
     stores the SEC's bulk tables, of all companies or of these CIKs. ``unread`` says of form types why a submission has
-    no documents of the family.
+    no documents of the family; ``headed`` stores what the header alone tells of one.
     ``pack_rows`` gives every stored content with its filing, and what else ``pack_put`` needs to store it.
     """
 
@@ -50,6 +51,7 @@ class Family:
     finish: Callable[[Transaction, datetime], int] = lambda tx, now: 0
     data_set: Callable[[App, Sequence[Document], Set[int] | None], Iterator[Outcome]] | None = None
     unread: Mapping[str, str] = field(default_factory=dict)
+    headed: Callable[[Transaction, SubmissionHeader, datetime], bool] | None = None
     arrivals: tuple[heartbeats.Kind, ...] = ()
 
 
@@ -57,6 +59,16 @@ def family(form: FormFamily) -> Family:
     """The family of a line of the table."""
     found: Family = import_module(form.module).FAMILY
     return found
+
+
+def put_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool:
+    """Store what the header of a filing tells its family, where that reads nothing else; whether anything was new."""
+    stored = False
+    for form in FORMS:
+        if header.form in form.headed:
+            put = family(form).headed
+            stored |= put is not None and put(tx, header, now)
+    return stored
 
 
 def settle(tx: Transaction, now: datetime, cik: int | None = None) -> bool:

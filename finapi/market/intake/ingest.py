@@ -311,6 +311,7 @@ def _put_submission(
         )
         changed |= filings.put(tx, first, now, news=False).changed
         changed |= _kept(app, tx, stored.id, lines, primary)
+    changed |= families.put_header(tx, header, now)
     changed |= families.settle(tx, now)
     # At the end, so that whoever is told of the filing is told of its documents too.
     announce.filing(tx, now, accession=header.accession)

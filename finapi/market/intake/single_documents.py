@@ -120,8 +120,9 @@ def _header(document: Document) -> Put:
 
     def store(tx: Transaction, now: datetime) -> bool:
         stored = filings.put(tx, metadata.from_header(header, None), now)
+        headed = families.put_header(tx, header, now)
         families.settle(tx, now)
-        return stored.changed
+        return stored.changed | headed
 
     put = _told(document, store)
     return lambda tx, now: [replace(one, accession=header.accession) for one in put(tx, now)]

@@ -27,6 +27,17 @@ VIEWS: dict[str, tuple[str, str]] = {
         "shares_following, ownership, nature, rule_10b5_1",
         "transactions of insiders as last amended, each once, under its first owner",
     ),
+    "beneficial_ownership": (
+        "accession_number, form_type, filed_at, event_date, issuer_cik, issuer_name, cusip, seq, is_lead, holder_cik, "
+        "holder_name, member, shares, percent_of_class, sole_voting, shared_voting, is_current",
+        "persons of Schedules 13D and 13G; those of one filing mostly report the same shares, and is_lead is the one "
+        "who reports most: add up none, count is_lead",
+    ),
+    "proposed_sale": (
+        "accession_number, form_type, filed_at, issuer_cik, issuer_name, filer_cik, seller, seq, security_title, "
+        "broker, shares, value, approximate_sale_date",
+        "lines of Forms 144: what is to be sold",
+    ),
     "fund": ("cik, name, filing_count, latest_period, latest_filed_at, latest_value", "managers that file Form 13F"),
     "fund_quarter": (
         "fund_cik, period, accession_number, filed_at, complete, value, position_count, option_count",

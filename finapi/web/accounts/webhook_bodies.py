@@ -74,6 +74,36 @@ class HoldingsUpdate(TypedDict):
     filed_at: KnownFiledAt
 
 
+class OwnershipFilingBody(TypedDict):
+    """A Schedule 13D or 13G, with the figures of the person who reports most shares."""
+
+    ticker: str | None
+    issuer_cik: Cik
+    issuer_name: str
+    accession_number: AccessionNumber
+    form_type: str
+    holder_name: str
+    holder_cik: Annotated[str | None, _pattern("^[0-9]{10}$")]
+    percent_of_class: Figure
+    shares: Figure
+    previous_percent_of_class: Annotated[float | None, "null: its filing before is not held, or gives none."]
+    event_date: Date | None
+    filed_at: KnownFiledAt
+
+
+class ProposedSaleBody(TypedDict):
+    """A notice of a proposed sale (Form 144)."""
+
+    ticker: str | None
+    issuer_cik: Cik
+    accession_number: AccessionNumber
+    seller_name: str
+    approximate_sale_date: Date | None
+    shares: Annotated[float | None, "null: several classes, or no figure."]
+    aggregate_market_value: Figure
+    filed_at: KnownFiledAt
+
+
 class WebhookTest(TypedDict):
     """A test."""
 
@@ -105,6 +135,18 @@ _PAYLOADS: dict[str, tuple[str, Any, dict[str, Any]]] = {
         "A fund's report of its holdings, for accounts with this topic.", HoldingsUpdate,
         {"filer_cik": "0001067983", "filer_name": "Berkshire Hathaway Inc", "accession_number": "0001067983-26-000011",
          "period": "2025-12-31", "holdings_count": 112, "total_value_usd": 267334506000, **_FILED},
+    ),
+    "ownership.filing.created": (
+        "A Schedule 13D or 13G, for accounts with this topic.", OwnershipFilingBody,
+        {**_COMPANY, "issuer_name": "Berkshire Hathaway Inc", "accession_number": "0000000103-26-000004",
+         "form_type": "SCHEDULE 13G/A", "holder_name": "Wick Capital LP", "holder_cik": "0000000103",
+         "percent_of_class": 5.4, "shares": 70500, "previous_percent_of_class": 6.1, "event_date": "2025-12-31",
+         **_FILED},
+    ),
+    "insider.proposed_sale.created": (
+        "A notice of a proposed sale (Form 144), for accounts with this topic.", ProposedSaleBody,
+        {**_COMPANY, "accession_number": "0001127602-26-001235", "seller_name": "DOE JANE",
+         "approximate_sale_date": "2026-02-02", "shares": 250, "aggregate_market_value": 120312.5, **_FILED},
     ),
     "finapi.test": ("A test that the account asked for.", WebhookTest, {"message": "This is a test."}),
 }  # fmt: skip

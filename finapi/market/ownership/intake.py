@@ -1,0 +1,56 @@
+"""Schedules 13D and 13G on their way into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from finapi.edgar import schedules
+from finapi.edgar.schedules import Schedule
+from finapi.market.documents.families import Family
+from finapi.market.documents.metadata import DOCUMENT, HEADER, FilingMetadata
+from finapi.market.documents.outcomes import UNDATED
+from finapi.market.ownership import bodies, store
+from finapi.store.db import Transaction
+
+_UNREAD = "its cover is not in XML, as before December 18, 2024: its issuer and who filed it are from the header"
+
+
+def _note(schedule: Schedule, filed: FilingMetadata) -> str | None:
+    notes = [] if filed.filed_at else [UNDATED]
+    if all(one.shares is None for one in schedule.persons):
+        notes.append("it gives no figures, as amendments may")
+    return "; ".join(notes) or None
+
+
+def _pack_rows(tx: Transaction) -> Iterator[tuple[Schedule, FilingMetadata, int]]:
+    for row in tx.all("schedules_to_pack"):
+        evidence = DOCUMENT if row["source"] == store.FROM_DOCUMENT else HEADER
+        filed = FilingMetadata(
+            row["accession"],
+            evidence,
+            filed_at=row["filed_at"],
+            accepted_at=row["accepted_at"],
+            primary_document=row["document"],
+        )
+        yield bodies.unpacked(row["body"]), filed, row["source"]
+
+
+def _pack_put(tx: Transaction, schedule: Schedule, filed: FilingMetadata, source: int, now: datetime) -> bool:
+    return store.put(tx, schedule, filed, now, source)
+
+
+FAMILY = Family(
+    content=Schedule,
+    group=lambda documents: ([document] for document in documents),
+    read=lambda documents: schedules.parse(documents[0].read(), documents[0].path),
+    subject=store.subject,
+    put=store.put,
+    note=_note,
+    primary=True,
+    finish=store.settle,
+    unread=dict.fromkeys(schedules.OLD_FORMS, _UNREAD),
+    headed=store.put_header,
+    pack_rows=_pack_rows,
+    pack_put=_pack_put,
+)

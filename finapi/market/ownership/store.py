@@ -1,0 +1,248 @@
+"""Schedules 13D and 13G into rows: the one way in, for documents, headers and packs alike.
+
+Whatever order filings come in, the same rows stand in the end: a document is better than a header, of two documents
+under one accession number the greater hash stays, and what came before what is worked out anew for the chain of
+filings that a new one joins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from finapi.edgar.forms import SCHEDULES
+from finapi.edgar.schedules import ReportingPerson, Schedule
+from finapi.edgar.sgml import SubmissionHeader
+from finapi.market.documents import announce, filings, identify
+from finapi.market.documents.identify import Subject
+from finapi.market.documents.metadata import DOCUMENT, HEADER, RANKS, UNFILED, FilingMetadata, Party, is_unfiled, number
+from finapi.market.insiders.positions import day_number
+from finapi.market.ownership import bodies, holders, purposes
+from finapi.market.ownership import filings as lists
+from finapi.market.reference import companies
+from finapi.store import heartbeats
+from finapi.store.db import Row, Transaction
+
+FROM_HEADER, FROM_DOCUMENT = 0, 1
+
+# No holder has more than all of a class. Filers mistype: what is more is not believed.
+_WHOLE = Decimal(100)
+# Rows of one holder and issuer that are linked anew when a filing comes between them.
+_CHAIN = 1_000
+
+
+def put(tx: Transaction, schedule: Schedule, filed: FilingMetadata, now: datetime, source: int = FROM_DOCUMENT) -> bool:
+    """Store a schedule under its filing; False when it is held already and nothing new is told."""
+    text = bodies.encoded(schedule)
+    content = hashlib.sha256(text).digest()
+    if filed.filed_at is None:
+        filed = replace(filed, filed_at=tx.value("filing_date", accession=filed.accession))
+    new = True
+    for held in tx.all("held_schedules", accession=filed.accession, content=content):
+        if held["accession"] != filed.accession and not (is_unfiled(filed.accession) or is_unfiled(held["accession"])):
+            continue
+        if not _gives_way(held, filed, content, source):
+            return False
+        filed = replace(filed, filed_at=filed.filed_at or held["filed_at"])
+        _remove(tx, held["id"])
+        new = is_unfiled(held["accession"]) or held["source"] < source
+    _insert(tx, schedule, filed, text, source, now)
+    tx.run("bump_data_version")
+    if new:
+        heartbeats.arrived(tx, "filing", now)
+    if new and source == FROM_DOCUMENT and not is_unfiled(filed.accession):
+        _announce(tx, filed.accession, now)
+    return True
+
+
+def put_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool:
+    """Store what the header of a filing without XML tells: its issuer and who filed it; whether anything was new."""
+    issuer = next((one for one in header.parties if one.role == "subject"), None)
+    filers = {one.cik: one for one in header.parties if one.role == "filed_by"}
+    if issuer is None or not filers:
+        return False
+    blank: dict[str, Any] = {one.name: None for one in fields(ReportingPerson)} | {"types": (), "funds": ()}
+    persons = tuple(ReportingPerson(**{**blank, "name": one.name, "cik": cik}) for cik, one in filers.items())
+    nothing: dict[str, Any] = {one.name: None for one in fields(Schedule)} | {"cusips": (), "rules": ()}
+    said = {"form": header.form, "issuer_cik": issuer.cik, "issuer_name": issuer.name, "persons": persons}
+    filed = FilingMetadata(header.accession, HEADER, filed_at=header.filed, accepted_at=header.accepted)
+    return put(tx, Schedule(**{**nothing, **said}), filed, now, FROM_HEADER)
+
+
+def settle(tx: Transaction, now: datetime) -> int:
+    """Give schedules whose filing or day was unknown what has become known since; how many were settled."""
+    settled = 0
+    for row in tx.all("undated_schedules"):
+        schedule, accession = bodies.unpacked(row["body"]), row["accession"]
+        if is_unfiled(accession):
+            accession = identify.listed(tx, subject(schedule)) or accession
+        filed_at = tx.value("filing_date", accession=accession)
+        if filed_at is not None:
+            filed = FilingMetadata(accession, DOCUMENT, filed_at=filed_at, primary_document=row["document"])
+            settled += put(tx, schedule, filed, now, row["source"])
+    return settled
+
+
+def subject(schedule: Schedule) -> Subject:
+    """What a schedule says of its filing: no list tells the day of its event as a period."""
+    ciks = [
+        int(one) for one in (schedule.issuer_cik, schedule.filer_cik, *(one.cik for one in schedule.persons)) if one
+    ]
+    return Subject(ciks, schedule.form, schedule.event or "", hashlib.sha256(bodies.encoded(schedule)).digest())
+
+
+def filing_number(accession: str) -> int:
+    """The number by which a filing is stored: of its accession number, or below zero of its hash."""
+    return -1 - int(accession.removeprefix(UNFILED)[:15], 16) if is_unfiled(accession) else number(accession)
+
+
+def lead(persons: Sequence[ReportingPerson]) -> int:
+    """Whose figures are the filing's, by place: the first of those who report the most shares, else the first."""
+    most = max((Decimal(one.shares) for one in persons if one.shares is not None), default=None)
+    reported = (place for place, one in enumerate(persons) if one.shares is not None and Decimal(one.shares) == most)
+    return next(reported, 0)
+
+
+def believed(percent: str | None) -> str | None:
+    """A percentage of a class; None for one that is more than all of it."""
+    return percent if percent is not None and Decimal(percent) <= _WHOLE else None
+
+
+def _gives_way(held: Row, filed: FilingMetadata, content: bytes, source: int) -> bool:
+    if held["accession"] != filed.accession:
+        return not is_unfiled(filed.accession)
+    if held["content"] == content:
+        return filed.filed_at is not None and filed.filed_at != held["filed_at"]
+    return (source, content) > (held["source"], held["content"])
+
+
+def _insert(
+    tx: Transaction, schedule: Schedule, filed: FilingMetadata, text: bytes, source: int, now: datetime
+) -> None:
+    filing, day, issuer = filing_number(filed.accession), day_number(filed.filed_at), int(schedule.issuer_cik)
+    known = [_cik(schedule, one) for one in schedule.persons]
+    companies.put_name(tx, issuer, schedule.issuer_name, companies.FROM_FILING_LIST, filed.filed_at or "")
+    parties = [Party(issuer, RANKS["subject"], schedule.issuer_name)]
+    parties += [
+        Party(cik, RANKS["filed_by"], one.name) for cik, one in zip(known, schedule.persons, strict=True) if cik
+    ]
+    if source == FROM_HEADER:
+        filings.put(tx, replace(filed, parties=parties, form=schedule.form), now, news=False)
+    elif not is_unfiled(filed.accession):
+        named = filed.primary_document if (filed.primary_document or "").endswith(".xml") else None
+        inside = FilingMetadata(filed.accession, DOCUMENT, parties, form=schedule.form, primary_document=named)
+        filings.put_document(tx, replace(filed, primary_document=None), inside, now)
+    cusip = schedule.cusips[0] if schedule.cusips else ""
+    leading = schedule.persons[lead(schedule.persons)]
+    tx.run(
+        "insert_schedule",
+        {name: getattr(schedule, name) for name in ("form", "amendment", "issuer_name", "title")},
+        id=filing,
+        accession=filed.accession,
+        content=hashlib.sha256(text).digest(),
+        source=source,
+        kind="13D" if "13D" in schedule.form else "13G",
+        is_amendment=schedule.form.endswith("/A"),
+        issuer_cik=issuer,
+        cusip=cusip,
+        event_date=schedule.event,
+        filed_at=filed.filed_at,
+        filed_day=day,
+        person_count=len(schedule.persons),
+        is_group=any(one.member == "a" for one in schedule.persons),
+        is_exit=_is_exit(schedule, leading),
+        purpose=schedule.purpose and schedule.purpose[: bodies.PURPOSE_SHOWN + 1],
+        intents=purposes.intents(schedule.purpose),
+        lead_seq=lead(schedule.persons) + 1,
+        lead_percent=believed(leading.percent),
+        lead_shares=leading.shares,
+    )
+    tx.run("insert_schedule_body", filing_id=filing, document=filed.primary_document, body=zlib.compress(text))
+    for seq, (one, cik) in enumerate(zip(schedule.persons, known, strict=True), 1):
+        holder = holders.of_cik(cik) if cik else holders.of_name(one.name)
+        values = {name: getattr(one, name) for name in _OF_PERSON}
+        place = {"filing_id": filing, "seq": seq, "issuer_cik": issuer, "cusip": cusip, "filed_day": day}
+        percent = believed(one.percent)
+        types = " ".join(one.types)
+        tx.run("insert_schedule_person", values, **place, holder=holder, cik=cik, percent=percent, types=types)
+        tx.many(
+            "insert_schedule_words", [(word, holder) for word in dict.fromkeys(holders.folded(one.name).split()[:20])]
+        )
+        _link(tx, issuer, holder, day, filing)
+
+
+_OF_PERSON = (
+    "name", "member", "citizenship", "shares", "sole_voting", "shared_voting", "sole_dispositive", "shared_dispositive",
+)  # fmt: skip
+
+
+def _cik(schedule: Schedule, person: ReportingPerson) -> int | None:
+    """A person's CIK: its own, or that of the credentials when it alone reports and does not say that it has none."""
+    if person.cik is not None:
+        return int(person.cik)
+    alone = len(schedule.persons) == 1 and not person.no_cik and schedule.filer_cik != schedule.issuer_cik
+    return int(schedule.filer_cik) if alone and schedule.filer_cik else None
+
+
+def _is_exit(schedule: Schedule, leading: ReportingPerson) -> bool:
+    """Whether five per cent or less are left: Item 5 of a 13G says so, or the figure of an amendment's lead.
+
+    Of a group that figure is not all that the group has.
+    """
+    percent, grouped = believed(leading.percent), any(one.member == "a" for one in schedule.persons)
+    amended = schedule.form.endswith("/A") and not grouped
+    return bool(schedule.five_or_less) or (amended and percent is not None and Decimal(percent) <= 5)
+
+
+def _remove(tx: Transaction, filing: int) -> None:
+    """Take a filing out, and close the chains that it was in."""
+    persons = tx.all("persons_of_schedule", filing_id=filing)
+    tx.run("delete_schedule", id=filing)
+    for one in persons:
+        _link(tx, one["issuer_cik"], one["holder"], one["filed_day"], filing)
+
+
+def _link(tx: Transaction, issuer: int, holder: str, day: int, filing: int) -> None:
+    """Work out anew what each row of a chain follows, from a filing's place on."""
+    chain = {"issuer_cik": issuer, "holder": holder}
+    for row in tx.all("schedule_chain_from", chain, filed_day=day, filing_id=filing, limit=_CHAIN):
+        tx.run("link_schedule_person", id=row["id"])
+        if row["seq"] == row["lead_seq"]:
+            _follow(tx, row["filing_id"])
+    tx.run("mark_current_persons", chain)
+
+
+def _follow(tx: Transaction, filing: int) -> None:
+    """Work out anew what a filing follows by its lead, and the thread of all that follow it."""
+    waiting = [filing]
+    while waiting:
+        one = waiting.pop()
+        before = tx.value("schedule_thread", id=one)
+        tx.run("link_schedule", id=one)
+        after = tx.value("schedule_thread", id=one)
+        for thread in {before, after}:
+            tx.run("mark_latest_schedule", thread=thread)
+        if before != after:
+            waiting += [row["id"] for row in tx.all("schedules_after", prior_id=one)]
+
+
+def _announce(tx: Transaction, accession: str, now: datetime) -> None:
+    shown = lists.of_accession(tx, accession)
+    payload = {
+        "ticker": shown["issuerTicker"],
+        "issuer_cik": shown["issuerCik"],
+        "issuer_name": shown["nameOfIssuer"],
+        "form_type": shown["formType"],
+        "holder_name": shown["filerName"],
+        "holder_cik": shown["filerCik"],
+        "percent_of_class": shown["percentOfClass"],
+        "shares": shown["sharesOwned"],
+        "previous_percent_of_class": shown["priorPercent"],
+        "event_date": shown["dateOfEvent"],
+    }
+    announce.inside(tx, now, SCHEDULES, accession, [announce.News(shown, payload, accession)])

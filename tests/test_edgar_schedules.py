@@ -1,0 +1,212 @@
+"""Schedules 13D and 13G and Forms 144: documents as values, and what is refused."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+
+from finapi.core.errors import ParseError
+from finapi.edgar import leaves, recognise, sale_notices, schedules
+from finapi.edgar.schedules import ReportingPerson
+from tests import schedules as made
+
+
+def refusal(parse: Callable[[bytes, str], object], data: bytes) -> tuple[str, str]:
+    with pytest.raises(ParseError) as caught:
+        parse(data, "primary_doc.xml")
+    return caught.value.place, caught.value.reason
+
+
+# ---- schedules
+
+
+def test_a_13d_says_who_owns_how_much_and_why() -> None:
+    told = schedules.parse(made.d(made.person(made.BEN, member="a", types="IN", comment="Through Wick.")), "f")
+    assert (told.form, told.filer_cik, told.issuer_cik, told.issuer_name, told.cusips) == (
+        "SCHEDULE 13D",
+        "0000000103",
+        "0001234567",
+        "Brook Lamps Inc.",
+        ("037833100",),
+    )
+    assert (told.event, told.title) == ("2025-03-03", "Common Stock, $0.001 par value")
+    assert (told.purpose, told.funds_source) == ("The shares were bought for investment.", "Working capital.")
+    assert told.persons == (
+        ReportingPerson(
+            name="Shade Ben",
+            cik="0000000102",
+            no_cik=False,
+            member="a",
+            citizenship="DE",
+            sole_voting="0",
+            shared_voting="1000000",
+            sole_dispositive="0",
+            shared_dispositive="1000000",
+            shares="1000000",
+            excludes=False,
+            percent="7.5",
+            types=("IN",),
+            funds=("WC",),
+            comment="Through Wick.",
+        ),
+    )
+
+
+def test_a_13g_says_the_same_by_other_names() -> None:
+    persons = (
+        made.person(made.WICK, "1237421.50", "10.5", schedule="G", member="b"),
+        made.person((None, "A Fund"), "10001", "0.1", schedule="G", types="IV", comment="A note."),
+    )
+    told = schedules.parse(made.g(*persons, form="SCHEDULE 13G/A", number="3", five_or_less="Y"), "f")
+    assert (told.form, told.amendment, told.event, told.five_or_less) == ("SCHEDULE 13G/A", 3, "2025-03-31", True)
+    assert (told.cusips, told.rules) == (("037833100",), ("Rule 13d-1(b)",))
+    # Item 4 of a 13G has a classPercent of its own, which is a text.
+    assert [(one.name, one.cik, one.shares, one.percent, one.member, one.comment) for one in told.persons] == [
+        ("Wick Capital LP", "0000000103", "1237421.5", "10.5", "b", None),
+        ("A Fund", None, "10001", "0.1", None, "A note."),
+    ]
+    assert told.persons[0].shared_voting == "1000000"
+
+
+@pytest.mark.parametrize("space", ["schedule13D", "schedule13d", "schedule13g", "schedule13G"])
+@pytest.mark.parametrize("prefix", ["", "ns2"])
+def test_spellings_of_the_namespace_and_prefixes_do_not_matter(space: str, prefix: str) -> None:
+    data = made.d(space=f"http://www.sec.gov/edgar/{space}", prefix=prefix)
+    assert recognise.kind(data, "primary_doc.xml") == "schedule-13"
+    assert schedules.parse(data, "f") == schedules.parse(made.d(), "f")
+
+
+def test_another_namespace_is_refused_by_its_name() -> None:
+    data = made.d(space="http://example.com/13D")
+    assert recognise.kind(data, "") == "schedule-13"
+    reason = refusal(schedules.parse, data)[1]
+    assert reason.startswith("edgarSubmission is of the namespace http://example.com/13D, not of http://www.sec.gov/")
+
+
+@pytest.mark.parametrize("written", ["N/A", "None", "000000000", "not applicable", "12345"])
+def test_an_issuer_without_a_cusip_has_none(written: str) -> None:
+    assert schedules.parse(made.d(cusip=written), "f").cusips == ()
+    assert schedules.parse(made.d(cusip=None), "f").cusips == ()
+
+
+def test_an_amendment_may_leave_out_every_figure_and_the_items() -> None:
+    person = made.person(shares=None, percent=None, sole=None, shared=None, types="")
+    previous = "0000000103-25-000001"
+    told = schedules.parse(made.d(person, form="SCHEDULE 13D/A", number="12", purpose=None, previous=previous), "f")
+    assert (told.amendment, told.previous, told.purpose) == (12, previous, None)
+    (one,) = told.persons
+    assert (one.shares, one.percent, one.sole_voting, one.types) == (None, None, None, ())
+
+
+@pytest.mark.parametrize(
+    ("data", "place", "reason"),
+    [
+        (made.d(form="SCHEDULE 13F"), "submissionType", "'SCHEDULE 13F' is not one of SCHEDULE 13D, SCHEDULE 13D/A"),
+        (made.d(live="TEST"), "liveTestFlag", "is a test filing"),
+        (made.d(event="13/45/2025"), "event", "month must be in 1..12"),
+        (made.d(event="soon"), "event", "'soon' is not a date MM/DD/YYYY"),
+        (made.d(issuer=("0", "Lamps", "")), "issuer_cik", "'0' is not a CIK"),
+        (made.d(issuer=("1234567", "", "")), "issuer_name", "is missing"),
+        (made.d(made.person(shares="1e9")), "reporting person 1 shares", "'1e9' is not a number of at most 15 digits"),
+        (made.d(made.person(shares="-5")), "reporting person 1 shares", "'-5' is not a number of at most 15 digits"),
+        (made.d(made.person(), made.person(percent="NaN")), "reporting person 2 percent", "'NaN' is not a number"),
+        (made.d(made.person(member="c")), "reporting person 1 member", "'c' is neither a nor b"),
+        (made.d(made.person((None, ""))), "reporting person 1 name", "is missing"),
+        (made.d(made.person(("1" * 11, "X"))), "reporting person 1 cik", "'11111111111' is not a CIK"),
+        (made.d(number="one"), "amendment", "'one' is not a whole number"),
+        (made.d("<nobody/>"), "", "names no reporting person"),
+        (made.d().replace(b"<issuerCIK>", b"<issuerCIK>9</issuerCIK><issuerCIK>"), "issuer_cik", "occurs twice with"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_place(data: bytes, place: str, reason: str) -> None:
+    found = refusal(schedules.parse, data)
+    assert found[0] == place
+    assert found[1].startswith(reason)
+
+
+@pytest.mark.parametrize("data", [made.d(), made.g(), made.notice()])
+def test_a_document_that_is_cut_off_is_refused_wherever(data: bytes) -> None:
+    parse: Callable[[bytes, str], object] = sale_notices.parse if b"edgar/ownership" in data else schedules.parse
+    for end in range(0, len(data) - 1, 37):
+        refusal(parse, data[:end])
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (made.d().replace(b"?>\n", b'?>\n<!DOCTYPE a [<!ENTITY b "c">]>', 1), "a document type declaration"),
+        (made.d("<a>" * 200 + "</a>" * 200), "more than 100 elements inside each other"),
+        (made.d(*[made.person()] * 1001), "more than 1000 elements reportingPersonInfo"),
+        (made.d(made.person(types="IN " * 201)), "more than 200 texts of types"),
+        (made.d(purpose="x" * 100_001), "a text is longer than this reader accepts"),
+        (b"", "no element found"),
+        (b"{}", "not well-formed"),
+    ],
+)
+def test_what_is_hostile_is_refused(data: bytes, reason: str) -> None:
+    assert refusal(schedules.parse, data)[1].startswith(reason)
+
+
+def test_a_huge_document_is_refused_in_little_memory() -> None:
+    data = made.d(*[made.person(comment="x" * 50_000)] * 1_100)
+    tracemalloc.start()
+    assert refusal(schedules.parse, data)[1] == f"more than {leaves.MAX_GROUPS} elements reportingPersonInfo"
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * len(data)
+
+
+# ---- notices of proposed sales
+
+
+def test_a_144_says_what_is_to_be_sold_and_what_was() -> None:
+    data = made.notice(made.sale(), made.sale("10", "400", title="Class B", broker="Other"), prefix="ns2")
+    assert recognise.kind(data, "") == "form-144"
+    told = sale_notices.parse(data, "f")
+    assert (told.form, told.issuer_cik, told.seller, told.filer_cik) == ("144", "0001234567", "Lamp Ann", "0000000101")
+    assert told.relationships == ("Officer", "Director")
+    assert [(one.title, one.broker, one.units, one.value, one.date, one.exchange) for one in told.sales] == [
+        ("Common", "Lamp Brokers LLC", "5000", "250000.5", "2025-04-13", "NYSE"),
+        ("Class B", "Other", "10", "400", "2025-04-13", "NYSE"),
+    ]
+    (lot,) = told.lots
+    assert (lot.acquired, lot.nature, lot.from_whom, lot.gift) == (
+        "2023-03-31",
+        "Restricted stock units",
+        "Issuer",
+        False,
+    )
+    (sold,) = told.sold
+    assert (sold.seller, sold.date, sold.units, sold.proceeds) == ("Lamp Ann", "2025-04-06", "200", "9800")
+    assert (told.plans, told.signed, told.nothing_sold) == (("2024-11-15",), "2025-04-13", False)
+
+
+@pytest.mark.parametrize(
+    ("data", "place", "reason"),
+    [
+        (made.notice(form="144X"), "submissionType", "'144X' is not one of 144, 144/A"),
+        (made.notice(seller=None), "seller", "is missing"),
+        (made.notice("<nothing/>"), "", "names no securities that are to be sold"),
+        (made.notice(made.sale(units="many")), "sales 1 units", "'many' is not a number"),
+        (made.notice(made.sale(date="2025-02-30")), "sales 1 date", "day "),
+        (made.notice(plans="never"), "plans", "'never' is not a date"),
+        (made.notice(live="TEST"), "liveTestFlag", "is a test filing"),
+        (made.notice(space="http://www.sec.gov/edgar/thirteenffiler"), "line 2, column 1", "edgarSubmission is of the"),
+    ],
+)
+def test_a_144_that_cannot_be_is_refused(data: bytes, place: str, reason: str) -> None:
+    found = refusal(sale_notices.parse, data)
+    assert found[0] == place
+    assert found[1].startswith(reason)
+
+
+def test_documents_of_the_same_root_are_told_apart() -> None:
+    other = b'<edgarSubmission xmlns="http://www.sec.gov/edgar/formd"><submissionType>D</submissionType>'
+    assert recognise.kind(other, "") == "unknown"
+    assert [recognise.kind(one, "") for one in (made.d(), made.g(), made.notice())] == [
+        "schedule-13",
+        "schedule-13",
+        "form-144",
+    ]

@@ -1,0 +1,300 @@
+"""Schedules 13D and 13G in the store: who leads a filing, what it follows, and what a header alone tells."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from finapi.app import App
+from finapi.edgar import schedules as parser
+from finapi.edgar import sgml
+from finapi.edgar.forms import SCHEDULES
+from finapi.market.documents import families, filings, metadata, packed
+from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.ownership import filings as lists
+from finapi.market.ownership import holders, purposes, store
+from finapi.market.ownership.filings import ScheduleFilters
+from tests import schedules as made
+from tests.conftest import NOW
+
+WICK, BEN, FUND = made.WICK, made.BEN, made.FUND
+
+
+def put(app: App, data: bytes, accession: str, filed: str | None) -> bool:
+    schedule = parser.parse(data, "primary_doc.xml")
+    with app.db.write() as tx:
+        return store.put(tx, schedule, FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
+
+
+def shown(app: App, **narrow: Any) -> list[dict[str, Any]]:
+    with app.db.read() as tx:
+        return [{**row} for row in lists.listed(tx, ScheduleFilters(**narrow), 50, 0)[0]]
+
+
+def test_a_filing_is_shown_with_its_person_and_says_why_nothing_came_before(app: App) -> None:
+    assert put(app, made.d(), made.FIRST, "2025-03-05") is True
+    assert put(app, made.d(), made.FIRST, "2025-03-05") is False
+    assert shown(app) == [
+        {
+            "accessionNumber": made.FIRST,
+            "formType": "SCHEDULE 13D",
+            "filedAt": "2025-03-05T00:00:00.000Z",
+            "issuerCik": "0001234567",
+            "issuerTicker": None,
+            "nameOfIssuer": "Brook Lamps Inc.",
+            "filerCik": "0000000103",
+            "filerName": "Wick Capital LP",
+            "percentOfClass": Decimal("7.5"),
+            "sharesOwned": Decimal(1000000),
+            "priorPercent": None,
+            "priorShares": None,
+            "percentChange": None,
+            "sharesChange": None,
+            "splitFactor": None,
+            "priorAccessionNumber": None,
+            "purpose": "The shares were bought for investment.",
+            "dateOfEvent": "2025-03-03",
+            "isAmendment": False,
+            "isConversion": False,
+            "cusip": "037833100",
+            "titleOfClass": "Common Stock, $0.001 par value",
+            "reportingPersonCount": 1,
+            "holderUuid": "f1a9c1c0-0000-8000-8000-000000000103",
+            "holes": {
+                "priorPercent": "no_earlier_filing",
+                "percentChange": "needs_both_filings",
+                "priorShares": "no_earlier_filing",
+                "sharesChange": "needs_both_filings",
+            },
+        }
+    ]
+
+
+def test_joint_filers_are_not_added_up_the_one_who_reports_most_stands_for_them(app: App) -> None:
+    persons = (
+        made.person(FUND, "600000", "4.5"),
+        made.person(WICK, "1000000", "7.5"),
+        made.person(BEN, "1000000", "7.5", types="IN"),
+    )
+    put(app, made.d(*persons), made.FIRST, "2025-03-05")
+    (row,) = shown(app)
+    assert (row["filerName"], row["sharesOwned"], row["percentOfClass"]) == (
+        "Wick Capital LP",
+        Decimal(1000000),
+        Decimal("7.5"),
+    )
+    assert row["reportingPersonCount"] == 3
+    # Asked for one of them, it is that one's figures, and once.
+    (row,) = shown(app, holders=[holders.of_cik(104)])
+    assert (row["filerName"], row["sharesOwned"]) == ("Wick Master Fund", Decimal(600000))
+
+
+def test_a_change_is_against_the_filing_before_of_the_same_securities(app: App) -> None:
+    put(app, made.d(), made.FIRST, "2025-03-05")
+    other = made.d(made.person(shares="50", percent="40"), cusip="594918104")
+    put(app, other, made.SECOND, "2025-03-06")
+    amended = made.d(made.person(shares="1200000", percent="9.1"), form="SCHEDULE 13D/A", number="1")
+    put(app, amended, made.THIRD, "2025-06-05")
+    row = shown(app)[0]
+    assert row["priorAccessionNumber"] == made.FIRST
+    assert (row["priorPercent"], row["percentChange"], row["sharesChange"]) == (
+        Decimal("7.5"),
+        Decimal("1.6"),
+        Decimal(200000),
+    )
+    assert row["holes"] == {}
+
+
+def test_an_amendment_whose_beginning_is_not_held_does_not_pass_for_the_first(app: App) -> None:
+    put(app, made.d(form="SCHEDULE 13D/A", number="4"), made.FIRST, "2025-03-05")
+    assert shown(app)[0]["holes"]["priorPercent"] == "earlier_filing_not_held"
+
+
+def test_an_amendment_without_figures_has_none_and_says_so(app: App) -> None:
+    put(app, made.d(), made.FIRST, "2025-03-05")
+    nothing = made.person(shares=None, percent=None, sole=None, shared=None)
+    put(app, made.d(nothing, form="SCHEDULE 13D/A"), made.SECOND, "2025-06-05")
+    row = shown(app)[0]
+    assert (row["percentOfClass"], row["sharesOwned"], row["percentChange"]) == (None, None, None)
+    assert row["holes"]["percentOfClass"] == row["holes"]["sharesOwned"] == "not_reported"
+
+
+def test_more_than_all_of_a_class_is_not_believed(app: App) -> None:
+    put(app, made.d(made.person(percent="750")), made.FIRST, "2025-03-05")
+    assert (shown(app)[0]["percentOfClass"], shown(app)[0]["holes"]["percentOfClass"]) == (None, "not_reported")
+
+
+def test_a_change_from_13g_to_13d_is_a_conversion(app: App) -> None:
+    put(app, made.g(), made.FIRST, "2025-03-05")
+    put(app, made.d(), made.SECOND, "2025-06-05")
+    assert [row["isConversion"] for row in shown(app)] == [True, False]
+    assert [row["accessionNumber"] for row in shown(app, conversion=True)] == [made.SECOND]
+    assert [row["accessionNumber"] for row in shown(app, conversion=False)] == [made.FIRST]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_same_rows_stand_in_whatever_order_filings_come(app: App, make_app: Any, seed: int) -> None:
+    documents = [
+        (made.g(made.person(WICK, "900", "6", schedule="G")), "0000000103-25-000001", "2025-01-05"),
+        (made.d(made.person(WICK, "1000", "7"), made.person(BEN, "1000", "7")), "0000000103-25-000002", "2025-02-05"),
+        (made.d(made.person(BEN, "1500", "9"), made.person(WICK, "1000", "7")), "0000000103-25-000003", "2025-03-05"),
+        (made.d(made.person(BEN, "100", "1"), form="SCHEDULE 13D/A"), "0000000103-25-000004", "2025-04-05"),
+        (made.d(made.person((None, "An Heir"), "10", "1")), "0000000103-25-000005", "2025-04-06"),
+    ]
+    for one in documents:
+        put(app, *one)
+    other = make_app()
+    shuffled = random.Random(seed).sample(documents, len(documents))
+    for one in shuffled:
+        put(other, *one)
+    put(other, *shuffled[0])
+
+    def rows(of: App) -> list[Any]:
+        with of.db.read() as tx:
+            connection = tx._connection
+            return [
+                [tuple(row) for row in connection.execute(query)]
+                for query in (
+                    "SELECT id, prior_id, prior_kind, thread, is_latest, lead_seq, is_exit "
+                    "FROM schedule_filings ORDER BY id",
+                    "SELECT mine.filing_id, mine.seq, prior.filing_id, prior.seq, mine.is_current "
+                    "FROM schedule_persons AS mine "
+                    "LEFT JOIN schedule_persons AS prior ON prior.id = mine.prior_id ORDER BY 1, 2",
+                )
+            ]
+
+    assert rows(other) == rows(app)
+    first, second, third, fourth, heir = (metadata.number(one[1]) for one in documents)
+    assert [(row[0], row[1], row[3], row[4]) for row in rows(app)[0]] == [
+        (first, None, first, 0),
+        (second, first, first, 0),
+        (third, second, first, 0),
+        (fourth, third, first, 1),
+        (heir, None, heir, 1),
+    ]
+
+
+HEADER = b"""<SEC-DOCUMENT>0000000103-24-000009.txt : 20240214
+<SEC-HEADER>0000000103-24-000009.hdr.sgml : 20240214
+ACCESSION NUMBER:\t\t0000000103-24-000009
+CONFORMED SUBMISSION TYPE:\tSC 13G
+PUBLIC DOCUMENT COUNT:\t\t1
+FILED AS OF DATE:\t\t20240214
+
+SUBJECT COMPANY:
+\tCOMPANY DATA:
+\t\tCOMPANY CONFORMED NAME:\t\tBrook Lamps Inc.
+\t\tCENTRAL INDEX KEY:\t\t0001234567
+
+FILED BY:
+\tCOMPANY DATA:
+\t\tCOMPANY CONFORMED NAME:\t\tWick Capital LP
+\t\tCENTRAL INDEX KEY:\t\t0000000103
+</SEC-HEADER>
+<DOCUMENT>
+<TYPE>SC 13G
+<TEXT>
+Wick owns 5.5 %.
+</TEXT>
+</DOCUMENT>
+"""
+
+
+def headed(app: App) -> bool:
+    with app.db.write() as tx:
+        header = sgml.header(HEADER, "f")
+        filings.put(tx, metadata.from_header(header, None), NOW)
+        return families.put_header(tx, header, NOW)
+
+
+def test_of_a_filing_before_december_2024_the_header_tells_the_parties_and_nothing_else(app: App) -> None:
+    assert headed(app) is True
+    assert headed(app) is False
+    (row,) = shown(app)
+    assert (row["formType"], row["filerName"], row["nameOfIssuer"]) == ("SC 13G", "Wick Capital LP", "Brook Lamps Inc.")
+    assert (row["percentOfClass"], row["sharesOwned"], row["dateOfEvent"]) == (None, None, None)
+    assert row["holes"]["percentOfClass"] == row["holes"]["sharesOwned"] == "cover_not_in_xml"
+    # What followed it is no first filing, and its figures cannot be told.
+    put(app, made.g(form="SCHEDULE 13G/A"), made.SECOND, "2025-06-05")
+    row = shown(app)[0]
+    assert (row["priorAccessionNumber"], row["holes"]["priorPercent"]) == ("0000000103-24-000009", "cover_not_in_xml")
+
+
+def test_a_document_takes_the_place_of_its_number_being_unknown(app: App) -> None:
+    assert put(app, made.d(), "unfiled-0123456789abcdef", None) is True
+    assert [row["filedAt"] for row in shown(app)] == [None]
+    assert put(app, made.d(), made.FIRST, "2025-03-05") is True
+    assert [row["accessionNumber"] for row in shown(app)] == [made.FIRST]
+    assert put(app, made.d(), "unfiled-0123456789abcdef", None) is False
+
+
+def test_a_lone_person_without_a_cik_is_who_filed_it(app: App) -> None:
+    put(app, made.g(made.person((None, "Wick Capital LP"), schedule="G")), made.FIRST, "2025-03-05")
+    assert shown(app)[0]["filerCik"] == "0000000103"
+
+
+def test_persons_without_a_cik_are_one_by_their_name(app: App) -> None:
+    heir, same = (None, "The Lamp Heirs Trust"), (None, "LAMP HEIRS, THE TRUST")
+    put(app, made.d(made.person(heir), made.person(WICK, "1", "0")), made.FIRST, "2025-03-05")
+    put(app, made.d(made.person(same), made.person(WICK, "1", "0")), made.SECOND, "2025-04-05")
+    first, second = (row["holderUuid"] for row in shown(app))
+    assert first != second  # another order of words is another name
+    assert holders.of_name("The Lamp Heirs Trust") == holders.of_name("the lamp, heirs: TRUST ") == second
+    assert holders.cik_of(second) is None
+    assert holders.cik_of(holders.of_cik(103)) == 103
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        (None, None),
+        ("The Reporting Persons have no plans to acquire additional shares.", 0),
+        ("The Reporting Persons may from time to time acquire additional shares.", 0),
+        ("On May 1, the Fund nominated three candidates for election as directors.", 0b100),
+        ("The Fund opposes the merger. It does not intend to nominate directors.", 0b10),
+        ("Wick intends to purchase up to 500,000 shares; the Issuer entered into a merger agreement.", 0b1001),
+    ],
+)
+def test_only_a_sentence_that_states_something_is_an_intent(text: str | None, stated: int | None) -> None:
+    assert purposes.intents(text) == stated
+
+
+def test_a_pack_holds_what_was_stored(app: App, make_app: Any) -> None:
+    put(app, made.d(made.person(), made.person((None, "An Heir"), "5", "0.1")), made.FIRST, "2025-03-05")
+    headed(app)
+    with app.db.read() as tx:
+        data = packed.dump(tx, SCHEDULES)
+    other = make_app()
+    assert packed.load(other, data, "x.pack") == 2
+    assert packed.load(other, data, "x.pack") == 0
+    assert shown(other) == shown(app)
+    with other.db.read() as tx:
+        assert packed.dump(tx, SCHEDULES) == data
+
+
+def test_every_page_of_every_order_makes_up_the_list(app: App) -> None:
+    for number in range(1, 24):
+        percent = None if number % 5 == 0 else str(number % 7 + 4)
+        who = (f"{200 + number % 3:010}", f"Holder {number % 3}")
+        data = made.d(made.person(who, str(number * 10), percent), form=("SCHEDULE 13D", "SCHEDULE 13D/A")[number % 2])
+        put(app, data, f"0000000103-25-{number:06}", f"2025-03-{number % 9 + 1:02}")
+    for narrow in (
+        {},
+        {"issuer": 1234567},
+        {"holders": [holders.of_cik(200), holders.of_cik(201)]},
+        {"forms": ("SCHEDULE 13D",)},
+        {"amendment": True, "min_percent": 6.0},
+    ):
+        for sort in lists.SORTS:
+            whole: dict[bool, list[str]] = {}
+            for descending in (True, False):
+                filters = ScheduleFilters(**narrow, sort=sort, descending=descending)  # type: ignore[arg-type]
+                with app.db.read() as tx:
+                    pages = [lists.listed(tx, filters, 4, start) for start in range(0, 24, 4)]
+                found = [row["accessionNumber"] for rows, _ in pages for row in rows]
+                assert len(set(found)) == len(found) == pages[0][1]
+                whole[descending] = found
+            assert whole[False] == whole[True][::-1]

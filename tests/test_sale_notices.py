@@ -1,0 +1,93 @@
+"""Forms 144 in the store, and by the way of an ingest."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from finapi.app import App
+from finapi.edgar import sale_notices
+from finapi.edgar.forms import SALE_NOTICES
+from finapi.market.documents import packed
+from finapi.market.documents.identify import Given
+from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.intake import ingest
+from finapi.market.ownership import notices
+from finapi.market.ownership.notices import NoticeFilters
+from tests import schedules as made
+from tests.conftest import NOW
+
+ONE, TWO = "0000000101-25-000001", "0000000101-25-000002"
+
+
+def put(app: App, data: bytes, accession: str, filed: str | None) -> bool:
+    notice = sale_notices.parse(data, "primary_doc.xml")
+    with app.db.write() as tx:
+        return notices.put(tx, notice, FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
+
+
+def shown(app: App, **narrow: Any) -> list[dict[str, Any]]:
+    with app.db.read() as tx:
+        return [{**row} for row in notices.latest(tx, NoticeFilters(**narrow), 50, 0)[0]]
+
+
+def test_a_notice_is_shown_with_its_lines_and_what_they_come_to(app: App) -> None:
+    assert put(app, made.notice(made.sale(), made.sale("1500", "75000")), ONE, "2025-04-14") is True
+    assert put(app, made.notice(made.sale(), made.sale("1500", "75000")), ONE, "2025-04-14") is False
+    (row,) = shown(app)
+    assert (row["shares"], row["aggregate_market_value"]) == (Decimal(6500), Decimal("325000.5"))
+    assert row["percent_of_outstanding"] == Decimal("0.05")
+    assert (row["seller_name"], row["insider_cik"], row["filed_at"]) == (
+        "Lamp Ann",
+        "0000000101",
+        "2025-04-14T00:00:00.000Z",
+    )
+    assert (row["is_rule_10b5_1"], row["plan_adoption_dates"], row["holes"]) == (True, ["2024-11-15"], {})
+
+
+def test_shares_of_several_classes_are_not_added(app: App) -> None:
+    put(app, made.notice(made.sale(), made.sale("10", "400", title="Class B")), ONE, "2025-04-14")
+    (row,) = shown(app)
+    assert (row["shares"], row["percent_of_outstanding"]) == (None, None)
+    assert row["aggregate_market_value"] == Decimal("250400.5")
+    assert row["holes"] == {"shares": "several_classes", "percent_of_outstanding": "several_classes"}
+
+
+def test_a_line_without_a_figure_makes_no_sum(app: App) -> None:
+    put(app, made.notice(made.sale(), made.sale(None, None)), ONE, "2025-04-14")
+    (row,) = shown(app)
+    assert (row["shares"], row["aggregate_market_value"]) == (None, None)
+    assert set(row["holes"].values()) == {"not_reported"}
+
+
+def test_a_pack_holds_what_was_stored(app: App, make_app: Any) -> None:
+    put(app, made.notice(), ONE, "2025-04-14")
+    with app.db.read() as tx:
+        data = packed.dump(tx, SALE_NOTICES)
+    other = make_app()
+    assert packed.load(other, data, "x.pack") == 1
+    assert packed.load(other, data, "x.pack") == 0
+    assert shown(other) == shown(app)
+
+
+def test_a_file_becomes_a_notice_a_feed_event_and_nothing_when_it_is_refused(app: App, tmp_path: Path) -> None:
+    (tmp_path / f"{ONE}.xml").write_bytes(made.notice())
+    (tmp_path / f"{TWO}.xml").write_bytes(made.notice(seller=None))
+    found: list[Any] = []
+    counts = ingest.run(app, [tmp_path], Given(), found.append)
+    assert counts == {"ingested": 1, "unchanged": 0, "skipped": 0, "refused": 1}
+    assert {(one.outcome, one.kind, one.reason) for one in found if one.outcome == "refused"} == {
+        ("refused", "form-144", "seller: is missing")
+    }
+    assert [row["accession_number"] for row in shown(app)] == [ONE]
+    with app.db.read() as tx:
+        told = [
+            (row["type"], json.loads(row["data"]))
+            for row in tx._connection.execute("SELECT type, data FROM events ORDER BY seq")
+        ]
+        filings = [row[0] for row in tx._connection.execute("SELECT accession FROM filings")]
+    assert filings == [ONE]
+    assert [type for type, _ in told] == ["new_filing", "proposed_sale"]
+    assert told[1][1]["shares"] == 5000
