@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from finapi.net.letters import Letter
 
 # By template: the subject, what stands before the link or the key, and what after it.
@@ -53,6 +51,8 @@ _TEXTS = {
 
 def letter(template: str, to: str, line: str, *, lifetime: int = 1, url: str = "") -> Letter:
     """The mail of a template around its ``line``: a link that lives ``lifetime`` seconds, or a key."""
+    from html import escape
+
     subject, before, after = _TEXTS[template]
     before = before.format(lifetime=_duration(lifetime), url=url)
     shown = escape(line)

@@ -7,18 +7,15 @@ import resource
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from typing import Literal, TypedDict
 
 from finapi.core import master_secrets
 from finapi.core.clock import Clock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.market.intake import gateway
 from finapi.net import mail
 from finapi.net.letters import MailError
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach
-from finapi.net.smtp import Smtp
 from finapi.ops import probes
 from finapi.store import backup, datadir
 from finapi.store.db import SQLITE, full_text, migrations
@@ -53,6 +50,8 @@ def judge(config: Config, clock: Clock) -> None:
         master_secrets.read(config)
     probes.check_targets(config)
     if config.poll_every:
+        from finapi.market.intake import gateway
+
         gateway.check(config)
 
 
@@ -128,6 +127,8 @@ def _mail(config: Config, clock: Clock) -> Found:
     if config.mail_directory is not None:
         yield None, f"mails are files in {config.mail_directory}", "FINAPI_SMTP_URL=smtp://user:password@host"
         return
+    from finapi.net.smtp import Smtp
+
     try:
         Smtp(config.smtp_url).send(None, min(config.mail_timeout, SECONDS))
         yield True, "the server greets and lets us in", ""
@@ -136,6 +137,8 @@ def _mail(config: Config, clock: Clock) -> Found:
 
 
 def _edgar(config: Config, clock: Clock) -> Found:
+    from finapi.market.intake import gateway
+
     directory = gateway.archive(config.base_url)
     if directory is not None:
         yield directory.is_dir(), f"the archive directory {directory}", "--base-url: a directory that is there"
@@ -158,6 +161,8 @@ def _edgar(config: Config, clock: Clock) -> Found:
 
 
 def _skew(now: datetime, date: str) -> Found:
+    from email.utils import parsedate_to_datetime
+
     try:
         seconds = (now - parsedate_to_datetime(date)).total_seconds()
     except (TypeError, ValueError):

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlencode
 
@@ -114,6 +113,8 @@ class Deprecation:
     @property
     def headers(self) -> dict[str, str]:
         """``Deprecation`` (RFC 9745), ``Sunset`` (RFC 8594) and ``Link`` to the changelog and the successor."""
+        from email.utils import format_datetime
+
         links = ['</changelog>; rel="deprecation"; type="text/html"']
         if self.successor is not None:
             links.append(f'<{self.successor}>; rel="successor-version"')
