@@ -224,7 +224,7 @@ def test_a_node_on_a_copy_answers_and_says_how_old_it_is(path: Path, clock: Fixe
         tx.run("insert_check", service="postgres_db", tick=tick, health="down", ms=1, reason="full")
     copies.step(app)
     assert caller.get("/readyz").status == 503
-    with pytest.raises(ApiError, match="send this to it"):
+    with pytest.raises(ApiError, match="the worker alone writes"):
         following.retry(app, [None], clock.now())
     replaced(path, 4, beat=written_at(clock))
     copies.step(app)

@@ -15,15 +15,19 @@ from typing import Any
 import pytest
 
 from finapi import app as apps
-from finapi.accounts import billing, users
+from finapi import server
+from finapi.accounts import billing, logins, users
 from finapi.app import App
 from finapi.cli import main
+from finapi.core import lockout
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, StoreFailing, UsageError
+from finapi.market.intake import ingest
+from finapi.market.intake.ingest import Given
 from finapi.ops import moving, proof
 from finapi.ops.opened import opened
-from finapi.store import db
+from finapi.store import backup, db
 from finapi.store.tables import ACCOUNTS
 from tests import postgres_cluster
 from tests.client import Client
@@ -382,3 +386,95 @@ def test_the_verb_names_no_password(tmp_path: Path, url: str, capsys: pytest.Cap
     assert "2 accounts with 3 rows of the ledger and 501,975 tokens are in postgresql:///accounts" in said
     assert "hunter2" not in said + (config.data_dir / apps.MOVED).read_text()
     assert main(["move", "--to", "file", "--data-dir", str(config.data_dir)]) == 2
+
+
+def test_failures_on_several_nodes_lock_an_email_on_all(node: Callable[..., App], clock: FixedClock) -> None:
+    nodes = [node() for _ in range(3)]
+    users.create(nodes[0], "ann@example.com", "pro", NOW, password="the right one")
+
+    def tried(app: App, password: str) -> int:
+        return Client(app).post("/api/v1/auth/login", {"email": "ann@example.com", "password": password}).status
+
+    assert [tried(nodes[number % 3], "a wrong one") for number in range(5)] == [401, 401, 401, 401, 429]
+    # On each, whatever the password, and no further than a minute.
+    assert [tried(one, "the right one") for one in nodes] == [429, 429, 429]
+    clock.advance(seconds=60)
+    assert [tried(one, "a wrong one") for one in nodes] == [401, 401, 401]
+    assert tried(nodes[0], "the right one") == 200
+    # None before a login that was right counts, on whichever node.
+    assert [tried(nodes[number % 3], "a wrong one") for number in range(1, 5)] == [401, 401, 401, 401]
+    assert tried(nodes[2], "a wrong one") == 429
+
+
+def test_a_failure_in_hand_when_the_lock_comes_changes_nothing(node: Callable[..., App], clock: FixedClock) -> None:
+    one, other = node(), node()
+    key = lockout.key_of("ann@example.com")
+    for app in (one, other, one, other):
+        assert logins.failed(app, key, None, clock.now()) is None
+    assert logins.failed(one, key, None, clock.now()) == 60
+    clock.advance(seconds=10)
+    assert logins.failed(other, key, None, clock.now()) == 50
+    clock.advance(seconds=51)
+    assert logins.failed(other, key, None, clock.now()) is None
+
+
+def test_usage_is_summed_once_whoever_sums_it(node: Callable[..., App], monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = node(), node()
+    user = users.create(one, "ann@example.com", "pro", NOW)
+    with billing.charged(one, user.id, "GET /x", 5, "r1"):
+        pass
+    share = one.accounts.share
+
+    def after_another(work: Any, **how: Any) -> Any:
+        # Read before, written behind: what the other has summed is not summed again.
+        monkeypatch.undo()
+        billing.close_kept(other)
+        return share(work, **how)
+
+    monkeypatch.setattr(one.accounts, "share", after_another)
+    billing.close_kept(one)
+    with one.accounts.read() as tx:
+        assert [(row["calls"], row["tokens_consumed"]) for row in billing.usage(tx, user.id, 1, NOW)["daily"]] == [
+            (1, 5)
+        ]
+
+
+def test_a_worker_waits_for_the_one_that_works(url: str, tmp_path: Path) -> None:
+    config = Config(data_dir=tmp_path, accounts_url=url, role="worker")
+    one = server.elected(config, lambda seconds: True)
+    assert one is not None
+    waited: list[float] = []
+    assert server.elected(config, lambda seconds: bool(waited.append(seconds)) or len(waited) == 2) is None
+    assert waited == [server.ELECTION_LOOK] * 2
+    one.close()
+    two = server.elected(config, lambda seconds: True)
+    assert two is not None
+    two.close()
+
+
+@pytest.mark.parametrize("role", ["api", "worker"])
+def test_a_role_without_accounts_in_postgresql_is_refused(role: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"role {role} needs accounts in PostgreSQL"):
+        server.elected(Config(data_dir=tmp_path, role=role), lambda seconds: True)
+
+
+def test_a_node_without_the_secrets_of_the_worker_is_refused(tmp_path: Path, url: str) -> None:
+    config = directory(tmp_path)
+    moving.to_postgres(replace(config, accounts_url=url), "postgresql:///x")
+    node = replace(config, data_dir=tmp_path / "node", accounts_url=url, role="api")
+    node.data_dir.mkdir(mode=0o700)
+    with pytest.raises(UsageError, match="is not there"), opened(node):
+        pass
+    backup.copy(config.data_dir / "finapi.db", node.data_dir).replace(node.data_dir / "finapi.db")
+    with pytest.raises(UsageError, match="secrets is missing, which made 2 API keys"), opened(node):
+        pass
+    (node.data_dir / "secrets").write_text("11" * 32)
+    (node.data_dir / "secrets").chmod(0o600)
+    with pytest.raises(UsageError, match="the worker is missing here, which made 2 API keys"), opened(node):
+        pass
+    (node.data_dir / "secrets").write_bytes((config.data_dir / "secrets").read_bytes())
+    with opened(node) as app:
+        assert users.by_key(app, "0" * 32) is None
+        with pytest.raises(ApiError) as refused:
+            ingest.run(app, [], Given(), lambda outcome: None)
+    assert refused.value.code == "CONFLICT"

@@ -63,28 +63,58 @@ def succeeded(tx: Transaction, app: App, user: Row, email: bytes, address: str, 
     tx.run("forget_login_addresses_beyond", user_id=user["id"], most=MOST_KNOWN)
 
 
-def failed(app: App, email: bytes, now: datetime) -> None:
-    """Write down how often an email has failed, as it is counted in memory when the others have been written."""
+def learn(app: App, email: bytes, now: datetime) -> None:
+    """Count of an email what other processes have counted, where accounts are shared: they know, and memory follows."""
+    if app.accounts is app.db:
+        return
+    with app.accounts.glance() as tx:
+        row = tx.one("login_failures_of", email=email, since=iso(now - timedelta(seconds=FORGOTTEN_AFTER)))
+    if row is None:
+        app.lockouts.reset(email)
+    else:
+        _put(app, email, row, now)
 
-    def keep(tx: Transaction) -> None:
+
+def failed(app: App, email: bytes, seconds: int | None, now: datetime) -> int | None:
+    """Write down that an email has failed; the seconds of the lock that it brought.
+
+    By the count in memory, when the others have been written, that are ``seconds``. Where processes share accounts it
+    is counted there, in one statement, and the count of all decides.
+    """
+    shared = app.accounts is not app.db
+
+    def keep(tx: Transaction) -> Row | None:
         tx.run("forget_old_login_failures", before=iso(now - timedelta(seconds=FORGOTTEN_AFTER)))
         for dropped in app.lockouts.dropped():
             tx.run("forget_login_failures", email=dropped)
+        if shared:
+            since = {f"since_{step}": iso(now - timedelta(seconds=lock)) for step, lock in lockout.LOCKS.items()}
+            return tx.one("count_login_failure", since, email=email, most=lockout.MOST, now=iso(now))
         count = app.lockouts.count(email)
         if count is not None:
             ago = timedelta(seconds=max(0.0, app.clock.monotonic() - count.last))
             tx.run("keep_login_failures", email=email, failures=count.failures, last_at=iso(app.clock.now() - ago))
+        return None
 
-    app.accounts.share(keep)
+    row = app.accounts.share(keep)
+    if row is None:
+        return seconds
+    _put(app, email, row, now)
+    return app.lockouts.check(email, app.clock.monotonic()) or None
 
 
 def recall(app: App) -> int:
     """Count the failures that were written down before a start; of how many emails there are some."""
-    now, monotonic = app.clock.now(), app.clock.monotonic()
+    now = app.clock.now()
     with app.accounts.read() as tx:
         rows = tx.all("login_failures", since=iso(now - timedelta(seconds=FORGOTTEN_AFTER)))
     for row in rows:
-        # A clock that was set back meanwhile makes no failure one of the future.
-        ago = max(0.0, (now - datetime.fromisoformat(row["last_at"])).total_seconds())
-        app.lockouts.put(row["email"], FailureCount(min(row["failures"], lockout.MOST), monotonic - ago))
+        _put(app, row["email"], row, now)
     return len(rows)
+
+
+def _put(app: App, email: bytes, row: Row, now: datetime) -> None:
+    # A clock that was set back meanwhile makes no failure one of the future.
+    ago = max(0.0, (now - datetime.fromisoformat(row["last_at"])).total_seconds())
+    last = app.clock.monotonic() - ago
+    app.lockouts.put(email, FailureCount(min(row["failures"], lockout.MOST), last))

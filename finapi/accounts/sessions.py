@@ -82,6 +82,7 @@ def login(app: App, email: str, password: str, address: str, now: datetime) -> L
 def confirm(app: App, email: str, password: str, address: str, now: datetime) -> Row:
     """The user of an email and its password; 401, or 429 in a lockout, to which a wrong one counts."""
     key = lockout.key_of(email)
+    logins.learn(app, key, now)
     left = app.lockouts.check(key, app.clock.monotonic())
     if left:
         raise _locked(left)
@@ -111,7 +112,7 @@ def _by_password(app: App, email: str, key: bytes, password: str, address: str, 
             # Not the server is busy but this email, whether it is registered or not.
             raise ApiError("RATE_LIMIT_EXCEEDED", CROWDED, headers={"Retry-After": "1"}) from None
         raise
-    logins.failed(app, key, now)
+    seconds = logins.failed(app, key, seconds, now)
     if seconds is not None:
         raise _locked(seconds)
     # Whatever the password is, an unverified account answers 400 (SPEC "States and transitions").

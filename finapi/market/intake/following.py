@@ -14,7 +14,6 @@ from typing import Any
 from finapi.accounts import audit
 from finapi.app import App
 from finapi.core.clock import iso
-from finapi.core.errors import ApiError
 from finapi.edgar.forms import FETCHED
 from finapi.market.reference import companies
 from finapi.store.db import Row, Transaction
@@ -128,8 +127,7 @@ def retry(app: App, accessions: Sequence[str | None], now: datetime, by: audit.B
 
     CONFLICT on a node that answers on a copy.
     """
-    if app.db.moves:
-        raise ApiError("CONFLICT", "Documents are asked for by the worker: send this to it.")
+    app.db.check_original()
     with app.db.read() as tx:
         there: set[str | None] = {row["accession"] for row in in_trouble(tx)}
     if not there or not {None, *there}.intersection(accessions):

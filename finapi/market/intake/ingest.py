@@ -49,8 +49,9 @@ def run(
     """Ingest everything that the paths hold; how many files had each outcome.
 
     ``tell`` is called with each file's outcome as soon as it is known; ``moved`` while a long one is worked on.
-    The last that were refused are remembered until they are ingested.
+    The last that were refused are remembered until they are ingested. CONFLICT where market data are a copy.
     """
+    app.db.check_original()
     counts: Counter[str] = Counter()
     with app.db.read() as tx:
         known = {row["path"] for row in following.refused_files(tx, REFUSED_KEPT)}

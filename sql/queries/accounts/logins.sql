@@ -1,6 +1,28 @@
 -- name: login_failures
 SELECT email, failures, last_at FROM login_failures WHERE last_at > :since
 
+-- name: login_failures_of
+SELECT failures, last_at FROM login_failures WHERE email = :email AND last_at > :since
+
+-- name: count_login_failure
+-- A failure during a lock changes nothing: one that was in hand of another process when the lock came.
+INSERT INTO login_failures (email, failures, last_at) VALUES (:email, 1, :now)
+ON CONFLICT (email) DO UPDATE SET
+    failures = CASE
+        WHEN login_failures.failures = 5 AND login_failures.last_at > :since_5
+            OR login_failures.failures = 10 AND login_failures.last_at > :since_10
+            OR login_failures.failures = 20 AND login_failures.last_at > :since_20 THEN login_failures.failures
+        WHEN login_failures.failures >= :most THEN :most
+        ELSE login_failures.failures + 1
+    END,
+    last_at = CASE
+        WHEN login_failures.failures = 5 AND login_failures.last_at > :since_5
+            OR login_failures.failures = 10 AND login_failures.last_at > :since_10
+            OR login_failures.failures = 20 AND login_failures.last_at > :since_20 THEN login_failures.last_at
+        ELSE excluded.last_at
+    END
+RETURNING failures, last_at
+
 -- name: keep_login_failures
 INSERT INTO login_failures (email, failures, last_at) VALUES (:email, :failures, :last_at)
 ON CONFLICT (email) DO UPDATE SET failures = excluded.failures, last_at = excluded.last_at
