@@ -363,6 +363,19 @@ def test_a_dry_run_tells_counts_and_time_and_stores_no_figure(edgar: FakeEdgar, 
 
 
 @pytest.mark.slow
+def test_a_dry_run_does_not_call_loaded_what_is_not_there(edgar: FakeEdgar, tmp_path: Path) -> None:
+    edgar.pages.clear()
+    words = ("load", "--companies", "top:60", "--years", "1", "--dry-run")
+    edgar.pages[TICKERS] = Page(
+        json.dumps({str(n): {"cik_str": n + 1, "ticker": f"T{n}", "title": "T"} for n in range(60)}).encode()
+    )
+    done = finapi(*words, *base(edgar), "--data-dir", tmp_path / "data")
+    assert (done.status, done.out) == (0, "60 companies: everything else is loaded\n")
+    assert done.err.startswith(f"finapi: EDGAR does not have {SUBMISSIONS}, {FACTS}, /files/dera/data/")
+    assert done.err.endswith(" more files\n")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -370,6 +383,7 @@ def test_a_dry_run_tells_counts_and_time_and_stores_no_figure(edgar: FakeEdgar, 
         (("load", "AAPL"), "EDGAR asks for a contact address: --user-agent 'Your Name name@example.com'"),
         (("load", "AAPL", "--years", "0"), "--years: must be from 1 to 40"),
         (("load", "--companies", "top:0"), "top:0: No such file or directory"),
+        (("load", "top:500"), "top:500: write --companies top:500"),
         (("follow", "add", "--file", "/"), "/: Is a directory"),
         (("ingest", "x", "--only", "followed"), "--only: no company is followed"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from finapi.app import App
@@ -14,6 +15,7 @@ from finapi.verbs.polling import pause
 from finapi.verbs.verb import Bar, Verb, arg, document, lasting, listed_names, one_line, typed_path
 
 MOST_YEARS = 40
+SHOWN = 3  # of the files that are not there
 
 
 def _load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
@@ -51,6 +53,8 @@ def _load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
             "reports": plan.reports,
             "seconds": round(plan.seconds),
         }
+        if plan.missing:
+            say("err", one_line(f"finapi: EDGAR does not have {_named(plan.missing)}"))
         if not args.json:
             say("out", _line(told))
         if not args.dry_run:
@@ -76,14 +80,23 @@ def _companies(args: argparse.Namespace, directory: str) -> tuple[list[str], int
     texts = list(args.tickers)
     if args.companies is not None and top is None:
         texts += listed_names(directory, args.companies)
+    if wrong := next((text for text in texts if text.startswith("top:")), None):
+        raise UsageError(f"{wrong}: write --companies {wrong}")
     if not texts and top is None:
         raise UsageError("name companies, or --companies FILE, or --companies top:500")
     return texts, int(top[1]) if top else 0
 
 
+def _named(paths: Sequence[str]) -> str:
+    """The first of some paths, and how many more there are."""
+    more = f" and {len(paths) - SHOWN:,} more files" if len(paths) > SHOWN else ""
+    return ", ".join(paths[:SHOWN]) + more
+
+
 def _line(told: dict[str, Any]) -> str:
     if not told["requests"]:
-        return f"{told['companies']:,} companies: everything is loaded"
+        rest = "everything else" if told["not_there"] else "everything"
+        return f"{told['companies']:,} companies: {rest} is loaded"
     what = f"{told['files']} files" if told["files"] else "their documents"
     size = f"{told['bytes'] / 1e6:,.0f} MB in about {told['requests']:,} requests"
     return f"{told['companies']:,} companies, {what}: {size}, {told['reports']:,} reports, {lasting(told['seconds'])}"
