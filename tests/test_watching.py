@@ -158,6 +158,8 @@ def test_shells_complete_every_verb(capsys: pytest.CaptureFixture[str], tmp_path
     assert completed("timeseries", "--ch", "2") == ["--chart"]
     assert "add" in completed("user", "", "2")
     assert completed("watch", "13", "2") == ["13f-live"]
+    told = json.loads("\n".join(lines(capsys, "completion", "bash", "--json")))
+    assert told == {"shell": "bash", "script": script}
     fish = lines(capsys, "completion", "fish")
     assert 'complete -c finapi -n "__fish_seen_subcommand_from listen" -F -l forward-to' in fish
     assert lines(capsys, "completion", "zsh")[0].startswith("autoload")

@@ -8,15 +8,17 @@ from collections.abc import Iterator, Mapping
 from finapi.core import config as settings
 from finapi.core.config import Config
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Perform, Verb, arg
+from finapi.verbs.verb import Perform, Verb, arg, document
 
 
 def completion(verbs: Mapping[str, Verb]) -> Verb:
     """The verb that prints a script for the others."""
 
     def run(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
-        for line in _fish(verbs) if args.shell == "fish" else _bash(verbs, zsh=args.shell == "zsh"):
-            say("out", line)
+        script = "\n".join(_fish(verbs) if args.shell == "fish" else _bash(verbs, zsh=args.shell == "zsh"))
+        if args.json:
+            return document(say, {"shell": args.shell, "script": script})
+        say("out", script)
         return 0
 
     help = "a script that completes verbs and options: source <(finapi completion bash)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
 import random
 import re
 import shutil
@@ -29,7 +30,7 @@ from tests.process import CIK, Running, accession, filing, finapi, write
 pytestmark = pytest.mark.slow
 
 SEED = 20260131
-KILLS = 25
+KILLS = int(os.environ.get("KILLS", "25"))  # KILLS=100 by hand
 FILINGS = 150
 EXTRA = 40  # facts of a filing beside its nine
 COST = 25

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 SEED = 20260131
 EVENTS = 200
-KILLS = 30
+KILLS = int(os.environ.get("KILLS", "30"))
 
 # Enqueues events one by one and sends them, from wherever the last one of these was killed.
 CHILD = """
