@@ -56,7 +56,7 @@ ROOMS = {
     "listening": 115,
     "server": 300,  # roles
     "testing": 2_905,  # grades servers and clients, records services; a demo outside of a home goes with its process
-    "verbs": 2_470,  # a live feed, webhooks forwarded, completion of shells; mappings compared; tables and charts
+    "verbs": 2_490,  # a live feed, webhooks forwarded, completion of shells; mappings compared; tables and charts
     "cli": 275,
     "__main__": 20,
 }
