@@ -25,6 +25,9 @@ from types import FrameType
 
 from finapi.core.errors import ParseError
 from finapi.edgar import (
+    companyfacts,
+    cusip,
+    datasets,
     filing_index,
     getcurrent,
     indexes,
@@ -38,9 +41,10 @@ from finapi.edgar import (
     thirteenf,
     tickers,
 )
+from finapi.edgar.xbrl import instance, linkbases, schema
 from finapi.market.prices import price_csv
 from finapi.market.reference import cusip_map
-from tests import ownership_forms
+from tests import data_sets, ownership_forms
 from tests import schedules as made
 from tests import thirteenf as holdings
 
@@ -144,6 +148,28 @@ def _insider_sets(data: bytes) -> object:
     return list(insider_sets.forms(tables, {name: name for name in tables}))
 
 
+def _linkbase(data: bytes) -> object:
+    sections = (linkbases.presentation, linkbases.calculation, linkbases.definition)
+    read = [list(map(linkbases.effective, section(data, "f").values())) for section in sections]
+    return read, linkbases.labels(data, "f")
+
+
+def _datasets(data: bytes) -> object:
+    """Any of the four tables of a quarter, known by its columns as a reader of the SEC's files knows it by its name."""
+    for columns in (datasets.SUB, datasets.NUM, datasets.PRE, datasets.TAG):
+        try:
+            table = datasets.Table(iter(data.splitlines(keepends=True)), "f", columns)
+        except ParseError:
+            continue
+        if columns == datasets.SUB:
+            return list(datasets.submissions(table))
+        if columns == datasets.TAG:
+            return dict(datasets.elements(table))
+        read = datasets.figure if columns == datasets.NUM else datasets.line_of
+        return [read(table, line, {}) for line in table.lines()]
+    raise ParseError("f", "line 1", "has the columns of no table")
+
+
 def _a_set() -> list[bytes]:
     tables = ownership_forms.data_set()
     return [SET_APART.join(name.encode() + b"\n" + rows for name, rows in tables.items())]
@@ -161,6 +187,13 @@ MAPPINGS = (
     b"037833100,AAPL,320193,Apple Inc.,g1,,,,2025-01-01\n"
     b'30303M102,META,1326801,"Meta Platforms, Inc.",,,,,\n'
     b"00206R102,T,0000732717,AT&T Inc.,,02079K305,2024-01-01,merger,\n",
+)
+
+SECURITIES = (
+    b"SETTLEMENT DATE|CUSIP|SYMBOL|QUANTITY (FAILS)|DESCRIPTION|PRICE\n"
+    b"20250102|037833100|AAPL|1234|APPLE INC|243.85\n20250103|00206R102|T|8|AT&T INC.|22.77\n",
+    b"037833100  APPLE INC                      COM\n"
+    b"00206R102* AT&T INC                       COM                     ADDED\n",
 )
 
 TARGETS = {
@@ -200,6 +233,21 @@ TARGETS = {
     ),
     "sale_notices": Target(
         lambda data: sale_notices.parse(data, "f"), lambda: [made.notice(made.sale(), made.sale("1"), prefix="ns2")]
+    ),
+    "companyfacts": Target(
+        lambda data: companyfacts.company(data, "f"),
+        lambda: _with_shorter(_files("companyfacts_trimmed/*.json"), _shorter),
+    ),
+    "xbrl": Target(lambda data: instance(data, "f"), lambda: _files("xbrl/*/*_htm.xml")),
+    "schema": Target(lambda data: schema(data, "f"), lambda: _files("xbrl/*/*.xsd")),
+    "linkbases": Target(_linkbase, lambda: _files(*(f"xbrl/*/*_{one}.xml" for one in ("pre", "cal", "def", "lab")))),
+    "datasets": Target(_datasets, lambda: [*_files("fsds_slices/*/*.txt"), *data_sets.tables().values()]),
+    "securities": Target(
+        lambda data: (cusip.failed(data, "f"), cusip.listed(data, "f")), lambda: list(SECURITIES)
+    ),
+    "kinds": Target(
+        lambda data: recognise.kind(data, "f.txt"),
+        lambda: _files("sgml/*", "index/*", "feeds/*", "ownership/*", "thirteenf/*", "fsds_slices/*/*.txt"),
     ),
     "price_csv": Target(lambda data: price_csv.parse(data, "f", "brk-b.csv"), lambda: list(PRICES)),
     "cusip_map": Target(lambda data: cusip_map.parse(data, "f"), lambda: list(MAPPINGS)),

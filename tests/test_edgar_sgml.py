@@ -510,6 +510,8 @@ def test_eastern_time_is_what_the_time_zone_data_say() -> None:
 def test_eastern_time_before_1987_is_refused() -> None:
     with pytest.raises(ValueError, match="1986"):
         utc_from_eastern(datetime(1986, 12, 31))
+    with pytest.raises(ValueError, match="tells no zone"):
+        utc_from_eastern(datetime(2024, 12, 31, tzinfo=UTC))
 
 
 # --- damaged files

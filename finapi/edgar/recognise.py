@@ -11,6 +11,7 @@ import re
 from finapi.edgar import cusip, forms
 
 _PREFIX = 64 * 1024  # bytes looked at
+_HEADER = 4 * 1024  # bytes of a line of columns
 _JSON_PREFIX = 4 * 1024  # bytes; the first keys decide
 # The most that :func:`kind` looks at, for callers that need not read the rest of what they do not want.
 ENOUGH = 256 * 1024  # bytes
@@ -203,7 +204,7 @@ def _of_text(front: bytes, at: int) -> str:
         held = b"<SEC-DOCUMENT>" in front or b"<IMS-DOCUMENT>" in front
         return "full-submission" if held else "unknown"
     end = front.find(b"\n", at)
-    line = front[at : end if end >= 0 else len(front)].rstrip(b"\r")
+    line = front[at : end if end >= 0 else len(front)][:_HEADER].rstrip(b"\r")
     if line.startswith(cusip.FAILS_HEADER):
         return "fails-to-deliver"
     if cusip.is_listed(line):

@@ -166,10 +166,13 @@ def utc_from_eastern(local: datetime) -> datetime:
     """Return the UTC time of a US Eastern wall-clock time: ``local`` is naive, the answer aware.
 
     An hour that occurs twice in autumn is its first occurrence; one skipped in spring is standard time, both
-    as zoneinfo's fold=0 has it. Raises ValueError before 1987. By rule, as a bare host lacks zoneinfo's data.
+    as zoneinfo's fold=0 has it. Raises ValueError before 1987 and for an aware time. By rule, as a bare host lacks
+    zoneinfo's data.
     Source: 15 U.S.C. 260a as amended in 1986 (first Sunday of April to last of October) and 2005 (from 2007
     second Sunday of March to first of November), each at 02:00.
     """
+    if local.tzinfo is not None:
+        raise ValueError("a time of the US East tells no zone")
     if local.year < 1987:
         raise ValueError(f"no daylight saving rule for {local.year}")
     if local.year >= 2007:

@@ -53,8 +53,7 @@ def _load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
             "reports": plan.reports,
             "seconds": round(plan.seconds),
         }
-        if plan.missing:
-            say("err", one_line(f"finapi: EDGAR does not have {_named(plan.missing)}"))
+        _tell_missing(plan.missing, say)
         if not args.json:
             say("out", _line(told))
         if not args.dry_run:
@@ -87,10 +86,11 @@ def _companies(args: argparse.Namespace, directory: str) -> tuple[list[str], int
     return texts, int(top[1]) if top else 0
 
 
-def _named(paths: Sequence[str]) -> str:
-    """The first of some paths, and how many more there are."""
+def _tell_missing(paths: Sequence[str], say: Say) -> None:
+    """Name the first of the files that are not there, and how many more there are."""
     more = f" and {len(paths) - SHOWN:,} more files" if len(paths) > SHOWN else ""
-    return ", ".join(paths[:SHOWN]) + more
+    if paths:
+        say("err", one_line(f"finapi: EDGAR does not have {', '.join(paths[:SHOWN])}{more}"))
 
 
 def _line(told: dict[str, Any]) -> str:
