@@ -82,7 +82,8 @@ def test_names_in_latin_1_are_read() -> None:
         (MASTER + "1750|LAMP|10-K|20200318|edgar/data/x\n", "an.idx: line 7: 'edgar/data/x' names no filing"),
         (FORM + "10-K  LAMP\n", "an.idx: line 7: does not end in a CIK, a day and a file name"),
         (MASTER + f"1750|LAMP|10-K|20200318|{PATH[:-2]}", f"an.idx: line 7: {PATH[:-2]!r} names no filing"),
-        (MASTER + "1" * 3_000 + "\n", "an.idx: a line of more than 2000 bytes"),
+        (MASTER + "1" * 2_001 + "\n", "an.idx: a line of more than 2000 bytes"),
+        (MASTER + "1" * 2_000 + "\n", "an.idx: line 7: not five columns between bars"),
     ],
 )  # fmt: skip
 def test_what_is_no_row_is_refused_with_its_line(text: str, reason: str) -> None:

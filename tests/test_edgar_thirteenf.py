@@ -342,3 +342,10 @@ def test_every_shared_document_is_what_it_is_taken_for() -> None:
     assert (
         sorted(kinds.values()) == ["13f-cover"] * 2 + ["13f-table"] * 2 + ["directory-index"] + ["full-submission"] * 3
     )
+
+
+def test_the_quarter_is_that_of_the_cover_where_the_header_tells_none() -> None:
+    whole = made.cover()
+    without = whole.replace(b"<periodOfReport>09-30-2025</periodOfReport>", b"")
+    assert without != whole
+    assert thirteenf.cover(without, "c").period == thirteenf.cover(whole, "c").period == "2025-09-30"
