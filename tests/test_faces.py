@@ -125,7 +125,7 @@ def test_notes_payable_are_short_term_only_among_current_liabilities() -> None:
     facts = [*BASE, *(day(tag, "25") for tag, _ in lines if tag != "Assets")]
     assert told(held([K], facts, pages={BALANCE: lines}), "short_term_debt", "2019 FY") == "25"
     later = [*lines[:2], lines[3], lines[2]]
-    assert told(held([K], facts, pages={BALANCE: later}), "short_term_debt", "2019 FY") == "not_reported"
+    assert told(held([K], facts, pages={BALANCE: later}), "short_term_debt", "2019 FY") == "not_mapped"
 
 
 def test_a_line_that_may_mean_a_figure_is_named_and_not_called_not_reported() -> None:
@@ -448,6 +448,102 @@ def test_a_total_of_long_term_liabilities_under_the_tag_of_all_is_a_part(label: 
         told(sheet("1001", "201", "401", "", "", "51", "399", lines=lines), "total_liabilities", "2019 FY")
         == liabilities
     )
+
+
+# ---- lines that filers print their own way
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines", "sic", "told_as"),
+    [
+        # SandRidge Energy, 2009: both earnings of a share in one line, given in dollars.
+        ("income", [("ext:Each", "Basic and diluted loss per share applicable to SandRidge Energy, Inc. common "
+                                 "stockholders", "-0.52")], None, {"eps_basic": "-0.52", "eps_diluted": "-0.52"}),
+        # Public Storage, 2009: the tag of diluted earnings is on the line of discontinued operations.
+        ("income", [("EarningsPerShareBasic", "Net income per common share - basic, total", "0.80"),
+                    ("EarningsPerShareDiluted", "Discontinued operations", "-0.05"),
+                    ("ext:Each", "Net income per common share - diluted, total", "0.8")], None,
+         {"eps_basic": "0.8", "eps_diluted": "0.8"}),
+        # Nothing says that it is of a share: given in dollars, and not so called.
+        ("income", [("ext:Paid", "Distributed (in dollars per share)", "0.06"),
+                    ("ext:Each", "Total basic (in dollars per share)", "0.46")], None, {"eps_basic": "not_reported"}),
+        # American Express, 2009: tagged as operating income.
+        ("income", [("OperatingIncomeLoss", "Pretax income from continuing operations", "418")], None,
+         {"pretax_income": "418"}),
+        # Johnson Controls, 2009, and Exelon, which prints a second line after the income of affiliates.
+        ("income", [("ext:Before", "Income (loss) from continuing operations before income taxes and minority interest",
+                     "275")], None, {"pretax_income": "275"}),
+        ("income", [("ext:First", "Income before income taxes and equity in earnings of unconsolidated affiliates",
+                     "1095"), ("ext:Second", "Income from continuing operations before income taxes", "1088")], None,
+         {"pretax_income": "1088"}),
+        # Fluor, 2009; Altria, whose line has the research in it.
+        ("income", [("ext:General", "Corporate administrative and general expense", "42003")], None,
+         {"selling_general_admin": "42003"}),
+        ("income", [("ext:All", "Marketing, administration and research costs", "738")], None,
+         {"selling_general_admin": "not_mapped"}),
+        # Vornado, 2009: the tag of real estate revenue is on the total.
+        ("income", [("OperatingLeasesIncomeStatementLeaseRevenue", "Property rentals", "559010"),
+                    ("TenantReimbursements", "Tenant expense reimbursements", "83476"),
+                    ("ext:Fees", "Fee and other income", "35899"),
+                    ("RealEstateRevenueNet", "Total revenues", "678385")],
+         6798, {"rental_revenue": "559010", "revenue": "678385"}),
+        # Simon Property Group, 2009: one of several lines of rent.
+        ("income", [("ext:Rent", "Minimum rent", "567633"), ("Revenues", "Total revenue", "903612")], 6798,
+         {"rental_revenue": "not_mapped"}),
+        # Molson Coors, 2009: sales before and after excise taxes.
+        ("income", [("ext:Gross", "Sales", "1160.4"), ("ExciseAndSalesTaxes", "Excise taxes", "361.5"),
+                    ("SalesRevenueGoodsNet", "Net sales", "798.9")], None, {"revenue": "798.9"}),
+        # Xcel Energy and Wisconsin Energy, 2009: utilities without a total of equity.
+        ("balance", [("PreferredStockValue", "Preferred stockholders' equity - authorized 7,000,000 shares", "104980"),
+                     ("ext:Common", "Common stockholders' equity - authorized 1,000,000,000 shares", "7073723")], None,
+         {"total_equity": "7178703"}),
+        ("balance", [("CommonStockValue", "Common equity", "3467.1"), ("ext:All", "Total Capitalization", "7317.6")],
+         None, {"total_equity": "3467.1"}),
+        # Goldman Sachs, 2009: a balance sheet that is not classified.
+        ("balance", [("ext:Cash", "Cash and cash equivalents", "22177"), ("Assets", "Total assets", "889544")], None,
+         {"cash_and_equivalents": "22177"}),
+        # Kimco Realty, 2009: nothing says that they are current, and they may be.
+        ("balance", [("MarketableSecurities", "Marketable securities", "246099"), ("Assets", "Total assets", "1000")],
+         6798, {"short_term_investments": "not_mapped"}),
+    ],
+)  # fmt: skip
+def test_a_line_is_known_however_its_filer_prints_it(
+    kind: str, lines: list[tuple[str, str, str]], sic: int | None, told_as: dict[str, str]
+) -> None:
+    of = day if kind == "balance" else year
+    facts = [one for one in BASE if one[0] != "Assets"] + [of(tag, value) for tag, _, value in lines]
+    company = held([K], facts, pages={(K.accession, kind): [(tag, label) for tag, label, _ in lines]}, sic=sic)
+    assert {key: told(company, key, "2019 FY") for key in told_as} == told_as
+
+
+def test_cash_under_a_filers_own_tag_on_the_balance_sheet_goes_before_the_total_of_the_cash_flow_statement() -> None:
+    facts = [*BASE, day("ext:Cash", "30"), day("CashAndCashEquivalentsAtCarryingValue", "34")]
+    pages = {
+        BALANCE: [("ext:Cash", "Cash and cash equivalents"), ("AssetsCurrent", "Total"), ("Assets", "Total assets")],
+        FLOWS: [("CashAndCashEquivalentsAtCarryingValue", "Cash and restricted cash, end of year")],
+    }
+    company = held([K], facts, pages=pages)
+    assert told(company, "cash_and_equivalents", "2019 FY") == "30"
+    assert told(company, "cash_at_end_of_period", "2019 FY") == "34"
+
+
+def test_what_the_balance_sheet_tells_in_brackets_is_a_part_of_its_line() -> None:
+    # Target, 2009, in millions: marketable securities within its cash.
+    cash, within = "CashCashEquivalentsAndShortTermInvestments", "MarketableSecuritiesCurrent"
+    facts = [
+        *BASE,
+        day(cash, "957"),
+        day(within, "385"),
+        day("DebtCurrent", "1362"),
+        day("LongTermDebtNoncurrent", "11138"),
+    ]
+    line, brackets = (cash, "Cash, including marketable securities of $385"), (within, "Marketable securities")
+    company = held([K], facts, pages={BALANCE: [line], (K.accession, "balance-parenthetical"): [brackets]})
+    assert told(company, "short_term_investments", "2019 FY") == "not_reported"
+    assert told(company, "short_term_investments", "2019 FY", basis="original") == "not_reported"
+    assert told(company, "net_debt", "2019 FY") == "11543"
+    beside = held([K], facts, pages={BALANCE: [line, brackets]})
+    assert told(beside, "short_term_investments", "2019 FY") == "385"
 
 
 # ---- filings whose pages are not held

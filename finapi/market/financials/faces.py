@@ -22,7 +22,9 @@ _KINDS = {
     "balance": "balance_sheet",
     "cash-flow": "cash_flow_statement",
 }
-KINDS = tuple(_KINDS)
+# What a page tells in brackets stands on one of its own.
+_BRACKETED = "-parenthetical"
+KINDS = (*_KINDS, *(kind + _BRACKETED for kind in _KINDS))
 
 # Words in brackets that are another sign of the same line, and part of its name.
 _SIGNS = (
@@ -118,8 +120,13 @@ class Faces:
         self.concepts: dict[int, dict[str, set[str]]] = {}
         # Of each statement the first page, whose labels are read: later ones are of subsidiaries and segments.
         self._pages: dict[tuple[int, str], list[FaceLine]] = {}
+        # By place and statement the concepts that it tells in brackets.
+        self.bracketed: dict[tuple[int, str], set[str]] = {}
         for (place, _, kind), page in groupby(rows, key=lambda row: row[:3]):
-            lines, statement = list(_face(page, kind)), _KINDS[kind]
+            lines, statement = list(_face(page, kind)), _KINDS[kind.removesuffix(_BRACKETED)]
+            if kind.endswith(_BRACKETED):
+                self.bracketed.setdefault((place, statement), set()).update(line.concept for line in lines)
+                continue
             if kind != "comprehensive-income":
                 self._pages.setdefault((place, statement), lines)
             shown = self.concepts.setdefault(place, {}).setdefault(statement, set())
@@ -138,14 +145,19 @@ class Faces:
         where none is clear. ``kinds`` holds the kind of unit of the facts of a place and concept."""
         for (place, statement), page in self._pages.items():
             found: dict[str, list[FaceLine]] = {}
+            outside: dict[str, list[FaceLine]] = {}
             closing = {} if statement != "balance_sheet" else self._closing(place, page, values)
             yield from ((place, self._mapping.metrics[key], one) for key, one in closing.items())
             for line in page:
                 for key in _meanings(self._mapping, line.label) if (place, line.concept) in kinds else ():
                     metric = self._mapping.metrics[key]
-                    fits = metric.statement == statement and metric.units == kinds[place, line.concept]
-                    if fits and (metric.within in ("", line.part) or _CURRENT.search(line.label)):
+                    fits = metric.statement == statement and _is_of(metric, kinds[place, line.concept], line.label)
+                    if fits and _is_within(metric, line, page):
                         found.setdefault(key, []).append(line)
+                    elif fits and metric.means(line.label):
+                        outside.setdefault(key, []).append(line)
+            # A line of the name in another part of the balance sheet may mean it, where nothing else does.
+            yield from ((place, self._mapping.metrics[key], outside[key]) for key in outside.keys() - found.keys())
             for key, lines in ((key, lines) for key, lines in found.items() if key not in closing):
                 metric = self._mapping.metrics[key]
                 shown = self.concepts[place][statement]
@@ -311,6 +323,20 @@ class Faces:
     def _is_mapped(self, metric: Metric, concept: str) -> bool:
         counted = self._mapping.concept(concept)
         return counted is not None and metric.priority(counted) < NO_PRIORITY
+
+
+def _is_within(metric: Metric, line: FaceLine, page: Iterable[FaceLine]) -> bool:
+    """Whether a line stands in the part of the balance sheet where a metric does, or says so itself; what surely means
+    it also where the sheet is not classified."""
+    if metric.within in ("", line.part) or _CURRENT.search(line.label):
+        return True
+    sure = metric.surely is not None and metric.surely.fullmatch(line.label)
+    return bool(sure) and not any(one.part == metric.within for one in page)
+
+
+def _is_of(metric: Metric, kind: str, label: str) -> bool:
+    """Whether a line with figures of a kind of unit can mean a metric; some filers give money for what is per share."""
+    return kind == metric.units or (metric.units == "per_share" and kind == "currency" and " per " in label)
 
 
 def _totals(metric: Metric, place: int, lines: Sequence[FaceLine], first: int, values: Values) -> bool:

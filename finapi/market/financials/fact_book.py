@@ -86,7 +86,7 @@ class FactBook:
 
     __slots__ = (
         *("currency", "facts", "filings", "instants", "nil", "other_units", "ranks", "vintages"),
-        *("apart", "placed", "shown", "split_ratios", "turned", "unplaced", "wholes"),
+        *("apart", "placed", "shown", "split_ratios", "turned", "unplaced", "wholes", "bracketed"),
     )
 
     def __init__(self, filings: Sequence[SourceFiling], currency: str) -> None:
@@ -109,8 +109,10 @@ class FactBook:
         self.unplaced: dict[tuple[str, Key], str] = {}
         # By place and metric the lines of its statement that belong beside it.
         self.apart: dict[tuple[int, str], list[Apart]] = {}
-        # By place and concept the one that holds it on the same page and means the same metric.
-        self.wholes: dict[tuple[int, str], str] = {}
+        # By place and statement the concepts that it tells in brackets and on no line.
+        self.bracketed: dict[tuple[int, str], set[str]] = {}
+        # By place and concept that which holds it on the same page and means the same metric.
+        self.wholes: dict[tuple[int, str], list[str]] = {}
         # A filer's own payments and expenses that are told negative throughout a filing, where they are summed.
         self.turned: set[tuple[int, str]] = set()
 
@@ -127,6 +129,12 @@ class FactBook:
             if one.keys & keys and one.concept not in concepts and not one.inside & concepts
             if not one.but or one.but & concepts
         ]
+
+    def in_brackets(self, metric: Metric, vintage: Vintage) -> bool:
+        """Whether a balance is told in brackets of a line of the balance sheet, and so is a part of that line."""
+        if metric.statement != "balance_sheet" or metric.units != "currency" or metric.anywhere:
+            return False
+        return vintage.concept in self.bracketed.get((vintage.place, metric.statement), ())
 
     def noted(self, metric: Metric, concept: str, vintage: Vintage) -> bool:
         """Whether a fact is not from the statement of a metric but from a note or another page, as far as is known."""
@@ -257,6 +265,8 @@ def _place(
 ) -> None:
     """Enter the lines whose labels mean a metric under its name."""
     book.shown = faces.concepts
+    for (place, statement), concepts in faces.bracketed.items():
+        book.bracketed[place, statement] = concepts - faces.concepts.get(place, {}).get(statement, set())
     kinds = {unit: kind for kind in ("per_share", "shares", "currency") for unit in book.units(kind)}
     kind_of: dict[tuple[int, str], str] = {}
     values: dict[tuple[int, str], dict[Key, str]] = {}
@@ -267,7 +277,7 @@ def _place(
                 key = exact.key(place, end, length) if exact.needed else (end, length)
                 values.setdefault((place, concept), {})[key] = figure
     named: dict[tuple[int, str], list[tuple[Metric, str, str | None]]] = {}
-    book.wholes = {(place, part): mapping.concept(whole) or whole for place, part, whole in faces.wholes(values)}
+    book.wholes = {(place, part): [mapping.concept(whole) or whole] for place, part, whole in faces.wholes(values)}
     book.apart = {(place, key): lines for place, key, lines in faces.apart(values)}
     for place, metric, one in faces.chosen(kind_of, values):
         name = FACE + metric.key

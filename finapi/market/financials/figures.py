@@ -19,7 +19,6 @@ from finapi.market.financials.periods import SAME, Calendar, Period
 # What a figure is made of: sign, period and fact.
 Operand = tuple[int, Key, Vintage]
 
-
 Status = Literal["value", "hole", "nm"]
 Method = Literal["reported", "mapped", "derived"]
 
@@ -160,6 +159,8 @@ class Reports:
             told = self.book.vintages[concept].get(key)
             # Vintages stand in the order of their filings; an equal place keeps the preferred tag.
             for one in reversed(told) if told else ():
+                if self.book.in_brackets(metric, one):
+                    continue
                 of = (not self._noted(metric, concept, key, one), one.place)
                 if of > worth:
                     preferred, last, worth = concept, one, of
@@ -195,6 +196,8 @@ class Reports:
         found: dict[int, Figure] = {}
         for concept in concepts:
             for vintage in self.book.vintages[concept].get(key, ()):
+                if self.book.in_brackets(metric, vintage):
+                    continue
                 noted = self._noted(metric, concept, key, vintage)
                 held = found.get(vintage.place)
                 if held is None or (held.noted and not noted):
@@ -205,20 +208,18 @@ class Reports:
     def _noted(self, metric: Metric, concept: str, key: Key, vintage: Vintage) -> bool:
         """Whether a fact is not of the metric's statement, or of a part of its line. Of a filing without pages the
         nearest one with pages decides, where the filing tells the period under a tag that stands there."""
-        place, whole = vintage.place, self.book.wholes.get((vintage.place, vintage.concept))
-        if whole is not None and self._tells(place, (whole,), key):
+        place = vintage.place
+        if self._tells(place, self.book.wholes.get((place, vintage.concept), ()), key):
             return True
         if self.industry in metric.anywhere or place in self.book.shown:
             return self.industry not in metric.anywhere and self.book.noted(metric, concept, vintage)
         if (metric.key, place) not in self._usual:
-            tags = [tag for rule in metric.rules[self.industry] for tag in rule.tags]
-            self._usual[metric.key, place] = self.book.usual(metric, tags, place)
+            self._usual[metric.key, place] = self.book.usual(metric, metric.tags(self.industry), place)
         usual, face = self._usual[metric.key, place]
         return concept not in usual and concept not in face and self._tells(place, usual, key)
 
     def _tells(self, place: int, tags: Iterable[str], key: Key) -> bool:
-        told = self.book.vintages
-        return any(one.place == place for tag in tags for one in told.get(tag, {}).get(key, ()))
+        return any(one.place == place for tag in tags for one in self.book.vintages.get(tag, {}).get(key, ()))
 
     def _rules(self, metric: Metric) -> list[tuple[Rule, tuple[str, ...]]]:
         """The rules of a metric that this book can satisfy, each with its concepts that are there, in order."""
@@ -513,7 +514,7 @@ class FigureResolver:
 
     def _missing(self, metric: Metric, keys: Sequence[Key]) -> Missing:
         """Why a metric has no reported figure for a period, which is reported as ``keys``."""
-        tags = [tag for rule in metric.rules[self.industry] for tag in rule.tags]
+        tags = metric.tags(self.industry)
         for found, reason in ((self.book.nil, reasons.REPORTED_NIL), (self.book.other_units, reasons.OTHER_UNIT)):
             if found and any((tag, key) in found for tag in tags for key in keys):
                 return Missing(reason)

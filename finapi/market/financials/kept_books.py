@@ -72,6 +72,7 @@ def written(book: FactBook, calendar: Calendar, industry: str) -> bytes:
         ],
         "turned": sorted(book.turned),
         "wholes": [*book.wholes.items()],
+        "bracketed": [(at, sorted(concepts)) for at, concepts in book.bracketed.items()],
         "spans": calendar.spans,
         "quarters": [*calendar.quarters.items()],
         "to_date": [*calendar.to_date.items()],
@@ -104,6 +105,7 @@ def read(data: bytes) -> tuple[FactBook, Calendar, str]:
     book.apart = {(place, metric): [_apart(*one) for one in lines] for (place, metric), lines in head["apart"]}
     book.turned = {(place, concept) for place, concept in head["turned"]}
     book.wholes = {(place, part): whole for (place, part), whole in head["wholes"]}
+    book.bracketed = {(place, statement): set(concepts) for (place, statement), concepts in head["bracketed"]}
     spans = tuple(FiscalSpan(start, end, kind, _keys(keys), year) for start, end, kind, keys, year in head["spans"])
     quarters = {
         _key(at): Period(year, name, start, end, _keys(keys), *place)

@@ -93,6 +93,10 @@ class Metric:
         """Whether statements of an industry have this line at all."""
         return industry not in self.not_for and (not self.only_for or industry in self.only_for)
 
+    def tags(self, industry: str) -> list[str]:
+        """The tags that mean it by themselves in an industry, the best first."""
+        return [tag for rule in self.rules[industry] for tag in rule.tags]
+
     def means(self, label: str) -> bool:
         """Whether a line with a label means this metric on the face of its statement."""
         return self.face is not None and self.face.fullmatch(label) is not None

@@ -30,12 +30,13 @@ NOT_REPORTED = _hole(
     "not_reported",
     "Not reported",
     "No filing that was considered reports this figure for the whole company and period; figures of a single segment, "
-    "class or product are not used instead.",
+    "class or product are not used instead, nor is what a balance sheet tells in brackets of another line.",
 )
 NOT_MAPPED = _hole(
     "not_mapped",
     "Not mapped",
-    "The statement has a line that may mean this figure, and nothing says for certain that it does; `line` names it.",
+    "The statement has a line that may mean this figure, and nothing says for certain that it does (a line of its name "
+    "in another part of the balance sheet); `line` names it.",
 )
 REPORTED_NIL = _hole("reported_nil", "Reported as nil", "The filing has the line and leaves it empty (nil).")
 OTHER_UNIT = _hole(
