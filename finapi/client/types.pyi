@@ -790,6 +790,57 @@ class Form13fFundCikCusipCusipHistory(TypedDict, Generic[Day, Moment]):
     request_id: str
     timestamp: Moment
 
+class Form13fFundCikHoldingsAnalyticsSummary(TypedDict):
+    total_cost_basis: int | None
+    total_market_value: int
+    total_unrealized_pnl: int | None
+    total_unrealized_pnl_pct: int | Decimal | None
+    avg_holding_period_days: int | None
+    cost_coverage_pct: int | Decimal | None
+    costed_count: int
+    close_price_count: int
+
+class Form13fFundCikHoldingsAnalyticsHoldings(TypedDict, Generic[Day, Moment]):
+    cusip: str
+    ticker: str | None
+    name: str
+    shares: int
+    shares_raw: int
+    split_factor: int | Decimal | None
+    avg_buy_price: int | Decimal | None
+    current_price: int | Decimal | None
+    price_source: Literal["close", "13f"]
+    price_date: Day
+    cost_basis: int | None
+    market_value: int
+    unrealized_pnl: int | None
+    unrealized_pnl_pct: int | Decimal | None
+    holding_period_days: int | None
+    holding_period_quarters: int | None
+    first_added: Day | None
+    sector: str | None
+    last_transaction_quarter: Day | None
+    last_share_delta: int | None
+    reason: str | None
+
+class Form13fFundCikHoldingsAnalyticsMeta(TypedDict, Generic[Day, Moment]):
+    sort_by: str
+    order: str
+    disclaimer: str
+    pagination: Form13fFundCikMetaPagination
+    changes: Form13fFundCikMetaChanges[Day, Moment]
+
+class Form13fFundCikHoldingsAnalytics(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    cik: str
+    period: Day
+    holdings_count: int
+    summary: Form13fFundCikHoldingsAnalyticsSummary
+    holdings: list[Form13fFundCikHoldingsAnalyticsHoldings[Day, Moment]]
+    meta: Form13fFundCikHoldingsAnalyticsMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
 class PostForm13fFundBulkFunds(TypedDict, Generic[Day, Moment]):
     cik: str
     name: str | None
@@ -1326,6 +1377,129 @@ class Form13fAggregationByIndustryData(TypedDict, Generic[Day, Moment]):
 class Form13fAggregationByIndustry(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
     data: Form13fAggregationByIndustryData[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class Form13fFundPerformanceDataLeaderboardTopContributors(TypedDict):
+    ticker: str
+    return_pct: int | Decimal
+    contribution_pct: int | Decimal | None
+
+class Form13fFundPerformanceDataLeaderboard(TypedDict):
+    rank: int | None
+    cik: str
+    company_name: str
+    portfolio_return_pct: int | Decimal | None
+    reason: str | None
+    portfolio_value: int
+    holdings_count: int
+    price_coverage_pct: int | Decimal | None
+    unadjusted_pct: int | Decimal | None
+    top_contributors: list[Form13fFundPerformanceDataLeaderboardTopContributors]
+    top_detractors: list[Form13fFundPerformanceDataLeaderboardTopContributors]
+
+class Form13fFundPerformanceData(TypedDict, Generic[Day, Moment]):
+    quarter: Day
+    begins: Day
+    total_funds: int
+    eligible_funds: int
+    leaderboard: list[Form13fFundPerformanceDataLeaderboard]
+
+class Form13fFundPerformanceMetaFilters(TypedDict):
+    min_holdings: int
+    min_aum: int
+    min_price_coverage_pct: int
+
+class Form13fFundPerformanceMeta(TypedDict):
+    pagination: Form13fFundCikMetaPagination
+    filters: Form13fFundPerformanceMetaFilters
+    disclaimer: str
+
+class Form13fFundPerformance(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: Form13fFundPerformanceData[Day, Moment]
+    meta: Form13fFundPerformanceMeta
+    request_id: str
+    timestamp: Moment
+
+class Form13fMarketRotationDataSectorBucketsValueSectors(TypedDict):
+    sector: str
+    sic_group: str
+    fund_flow: int | None
+    total_value: int
+
+class Form13fMarketRotationDataSectorBucketsValue(TypedDict):
+    total_flow: int | None
+    total_value: int
+    bought: int | None
+    sold: int | None
+    sectors: list[Form13fMarketRotationDataSectorBucketsValueSectors]
+
+class Form13fMarketRotationDataCompare(TypedDict, Generic[Day, Moment]):
+    quarter: Day
+    value_growth_ratio: int | Decimal | None
+    value_growth_signal: Literal["value", "growth", "neutral"] | None
+    cyclical_defensive_ratio: int | Decimal | None
+    cyclical_defensive_signal: Literal["cyclical", "defensive", "neutral"] | None
+    reason: str | None
+
+class Form13fMarketRotationData(TypedDict, Generic[Day, Moment]):
+    quarter: Day
+    value_growth_ratio: int | Decimal | None
+    value_growth_signal: str | None
+    cyclical_defensive_ratio: int | Decimal | None
+    cyclical_defensive_signal: str | None
+    reason: str | None
+    coverage_pct: int | Decimal | None
+    sector_buckets: dict[str, Form13fMarketRotationDataSectorBucketsValue]
+    compare: Form13fMarketRotationDataCompare[Day, Moment] | None
+    quarter_metadata: Form13fFilingProgressDataQuarterMetadata[Day, Moment]
+
+class Form13fMarketRotation(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: Form13fMarketRotationData[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class Form13fCrossFilingSignalsDataTimeWindow(TypedDict, Generic[Day, Moment]):
+    start: Day
+    end: Day
+    description: str
+
+class Form13fCrossFilingSignalsDataSignalsAttractivenessComponents(TypedDict):
+    name: Literal["fund_flow", "insider_buyers", "insider_buy_value"]
+    score: int | Decimal
+
+class Form13fCrossFilingSignalsDataSignals(TypedDict, Generic[Day, Moment]):
+    cusip: str
+    symbol: str | None
+    name_of_issuer: str
+    issuer_cik: str
+    fund_flow: int
+    fund_count: int
+    new_buys_count: int
+    total_value: int
+    total_shares: int
+    fund_flow_pct: int | None
+    insider_buyer_count: int
+    insider_buy_value: int | None
+    first_buy_date: Day
+    last_buy_date: Day
+    attractiveness_score: int | Decimal
+    attractiveness_components: list[Form13fCrossFilingSignalsDataSignalsAttractivenessComponents]
+
+class Form13fCrossFilingSignalsData(TypedDict, Generic[Day, Moment]):
+    quarter: Day
+    time_window: Form13fCrossFilingSignalsDataTimeWindow[Day, Moment]
+    signal_count: int
+    signals: list[Form13fCrossFilingSignalsDataSignals[Day, Moment]]
+    coverage_note: str
+    quarter_metadata: Form13fFilingProgressDataQuarterMetadata[Day, Moment]
+
+class Form13fCrossFilingSignals(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: Form13fCrossFilingSignalsData[Day, Moment]
+    meta: Form13fOverlapMeta
     request_id: str
     timestamp: Moment
 
@@ -3580,6 +3754,13 @@ class GetForm13fFundCikCusipCusipHistoryGiven(TypedDict, total=False):
     cik: Required[str]
     cusip: Required[str]
 
+class GetForm13fFundCikHoldingsAnalyticsGiven(TypedDict, total=False):
+    cik: Required[str]
+    sort_by: Literal["market_value", "cost_basis", "unrealized_pnl", "unrealized_pnl_pct", "holding_period_days", "shares", "ticker", "name"] | None
+    order: Literal["asc", "desc"] | None
+    limit: int | None
+    offset: int | None
+
 class PostForm13fFundBulkGiven(TypedDict, total=False):
     period: str | date | None
     detail: Literal["summary", "full"] | None
@@ -3691,6 +3872,32 @@ class GetForm13fAggregationByIndustryGiven(TypedDict, total=False):
     offset: int | None
     sort_by: Literal["fund_flow", "total_value", "fund_count", "flow", "value", "total_institutional_value", "holders", "unique_fund_count"] | None
     sector: str | None
+
+class GetForm13fFundPerformanceGiven(TypedDict, total=False):
+    quarter: str | date | None
+    cik: str | None
+    q: str | None
+    has_returns: bool | None
+    sort_by: Literal["portfolio_return_pct", "portfolio_value", "holdings_count", "price_coverage_pct"] | None
+    sort_order: Literal["asc", "desc"] | None
+    limit: int | None
+    offset: int | None
+    min_holdings: int | None
+    min_aum: float | Decimal | None
+    include_all: bool | None
+
+class GetForm13fMarketRotationGiven(TypedDict, total=False):
+    quarter: str | None
+    compare: str | None
+
+class GetForm13fCrossFilingSignalsGiven(TypedDict, total=False):
+    quarter: str | None
+    window_before: int | None
+    window_after: int | None
+    limit: int | None
+    offset: int | None
+    min_insider_buyers: int | None
+    min_fund_flow: float | Decimal | None
 
 class GetTickersAutocompleteGiven(TypedDict, total=False):
     q: Required[str]
@@ -4539,6 +4746,8 @@ class Calls(Generic[Day, Moment]):
         """The quarters for which finapi has a fund's holdings."""
     def get_form_13f_fund_cik_cusip_cusip_history(self, **given: Unpack[GetForm13fFundCikCusipCusipHistoryGiven]) -> Form13fFundCikCusipCusipHistory[Day, Moment]:
         """What a fund held of one security, quarter by quarter."""
+    def get_form_13f_fund_cik_holdings_analytics(self, **given: Unpack[GetForm13fFundCikHoldingsAnalyticsGiven]) -> Form13fFundCikHoldingsAnalytics[Day, Moment]:
+        """Cost, gain and holding period of a fund's shares."""
     def post_form_13f_fund_bulk(self, **given: Unpack[PostForm13fFundBulkGiven]) -> PostForm13fFundBulk[Day, Moment]:
         """Several funds at once."""
     def get_form_13f_funds(self, **given: Unpack[GetForm13fFundsGiven]) -> Form13fFunds[Day, Moment]:
@@ -4571,6 +4780,12 @@ class Calls(Generic[Day, Moment]):
         """The sectors of a quarter over all funds."""
     def get_form_13f_aggregation_by_industry(self, **given: Unpack[GetForm13fAggregationByIndustryGiven]) -> Form13fAggregationByIndustry[Day, Moment]:
         """The industries of a quarter over all funds."""
+    def get_form_13f_fund_performance(self, **given: Unpack[GetForm13fFundPerformanceGiven]) -> Form13fFundPerformance[Day, Moment]:
+        """Funds by what their shares returned over a quarter."""
+    def get_form_13f_market_rotation(self, **given: Unpack[GetForm13fMarketRotationGiven]) -> Form13fMarketRotation[Day, Moment]:
+        """Whether funds moved to value or growth, to cyclical or defensive industries."""
+    def get_form_13f_cross_filing_signals(self, **given: Unpack[GetForm13fCrossFilingSignalsGiven]) -> Form13fCrossFilingSignals[Day, Moment]:
+        """What funds and insiders bought at the same time."""
     def get_tickers_autocomplete(self, **given: Unpack[GetTickersAutocompleteGiven]) -> TickersAutocomplete[Day, Moment]:
         """Tickers by the beginning of a ticker or a name."""
     def get_tickers_ticker_holders(self, **given: Unpack[GetTickersTickerHoldersGiven]) -> TickersTickerHolders[Day, Moment]:
@@ -4696,6 +4911,8 @@ class Calls(Generic[Day, Moment]):
     @overload
     def rows(self, name: Literal["get_form_13f_fund_cik_cusip_cusip_history"], **given: Unpack[GetForm13fFundCikCusipCusipHistoryGiven]) -> Iterator[Form13fFundCikCusipCusipHistoryHistory[Day, Moment]]: ...
     @overload
+    def rows(self, name: Literal["get_form_13f_fund_cik_holdings_analytics"], **given: Unpack[GetForm13fFundCikHoldingsAnalyticsGiven]) -> Iterator[Form13fFundCikHoldingsAnalyticsHoldings[Day, Moment]]: ...
+    @overload
     def rows(self, name: Literal["get_form_13f_funds"], **given: Unpack[GetForm13fFundsGiven]) -> Iterator[Form13fFundsFunds[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_form_13f_search"], **given: Unpack[GetForm13fSearchGiven]) -> Iterator[Form13fFundsFunds[Day, Moment]]: ...
@@ -4721,6 +4938,10 @@ class Calls(Generic[Day, Moment]):
     def rows(self, name: Literal["get_form_13f_aggregation_by_sector"], **given: Unpack[GetForm13fAggregationBySectorGiven]) -> Iterator[Form13fAggregationBySectorDataSectors[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_form_13f_aggregation_by_industry"], **given: Unpack[GetForm13fAggregationByIndustryGiven]) -> Iterator[Form13fAggregationByIndustryDataIndustries[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_fund_performance"], **given: Unpack[GetForm13fFundPerformanceGiven]) -> Iterator[Form13fFundPerformanceDataLeaderboard]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_cross_filing_signals"], **given: Unpack[GetForm13fCrossFilingSignalsGiven]) -> Iterator[Form13fCrossFilingSignalsDataSignals[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_tickers_autocomplete"], **given: Unpack[GetTickersAutocompleteGiven]) -> Iterator[TickersAutocompleteTickers]: ...
     @overload
@@ -4884,6 +5105,8 @@ class AsyncCalls(Generic[Day, Moment]):
         """The quarters for which finapi has a fund's holdings."""
     async def get_form_13f_fund_cik_cusip_cusip_history(self, **given: Unpack[GetForm13fFundCikCusipCusipHistoryGiven]) -> Form13fFundCikCusipCusipHistory[Day, Moment]:
         """What a fund held of one security, quarter by quarter."""
+    async def get_form_13f_fund_cik_holdings_analytics(self, **given: Unpack[GetForm13fFundCikHoldingsAnalyticsGiven]) -> Form13fFundCikHoldingsAnalytics[Day, Moment]:
+        """Cost, gain and holding period of a fund's shares."""
     async def post_form_13f_fund_bulk(self, **given: Unpack[PostForm13fFundBulkGiven]) -> PostForm13fFundBulk[Day, Moment]:
         """Several funds at once."""
     async def get_form_13f_funds(self, **given: Unpack[GetForm13fFundsGiven]) -> Form13fFunds[Day, Moment]:
@@ -4916,6 +5139,12 @@ class AsyncCalls(Generic[Day, Moment]):
         """The sectors of a quarter over all funds."""
     async def get_form_13f_aggregation_by_industry(self, **given: Unpack[GetForm13fAggregationByIndustryGiven]) -> Form13fAggregationByIndustry[Day, Moment]:
         """The industries of a quarter over all funds."""
+    async def get_form_13f_fund_performance(self, **given: Unpack[GetForm13fFundPerformanceGiven]) -> Form13fFundPerformance[Day, Moment]:
+        """Funds by what their shares returned over a quarter."""
+    async def get_form_13f_market_rotation(self, **given: Unpack[GetForm13fMarketRotationGiven]) -> Form13fMarketRotation[Day, Moment]:
+        """Whether funds moved to value or growth, to cyclical or defensive industries."""
+    async def get_form_13f_cross_filing_signals(self, **given: Unpack[GetForm13fCrossFilingSignalsGiven]) -> Form13fCrossFilingSignals[Day, Moment]:
+        """What funds and insiders bought at the same time."""
     async def get_tickers_autocomplete(self, **given: Unpack[GetTickersAutocompleteGiven]) -> TickersAutocomplete[Day, Moment]:
         """Tickers by the beginning of a ticker or a name."""
     async def get_tickers_ticker_holders(self, **given: Unpack[GetTickersTickerHoldersGiven]) -> TickersTickerHolders[Day, Moment]:
@@ -5041,6 +5270,8 @@ class AsyncCalls(Generic[Day, Moment]):
     @overload
     def rows(self, name: Literal["get_form_13f_fund_cik_cusip_cusip_history"], **given: Unpack[GetForm13fFundCikCusipCusipHistoryGiven]) -> AsyncIterator[Form13fFundCikCusipCusipHistoryHistory[Day, Moment]]: ...
     @overload
+    def rows(self, name: Literal["get_form_13f_fund_cik_holdings_analytics"], **given: Unpack[GetForm13fFundCikHoldingsAnalyticsGiven]) -> AsyncIterator[Form13fFundCikHoldingsAnalyticsHoldings[Day, Moment]]: ...
+    @overload
     def rows(self, name: Literal["get_form_13f_funds"], **given: Unpack[GetForm13fFundsGiven]) -> AsyncIterator[Form13fFundsFunds[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_form_13f_search"], **given: Unpack[GetForm13fSearchGiven]) -> AsyncIterator[Form13fFundsFunds[Day, Moment]]: ...
@@ -5066,6 +5297,10 @@ class AsyncCalls(Generic[Day, Moment]):
     def rows(self, name: Literal["get_form_13f_aggregation_by_sector"], **given: Unpack[GetForm13fAggregationBySectorGiven]) -> AsyncIterator[Form13fAggregationBySectorDataSectors[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_form_13f_aggregation_by_industry"], **given: Unpack[GetForm13fAggregationByIndustryGiven]) -> AsyncIterator[Form13fAggregationByIndustryDataIndustries[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_fund_performance"], **given: Unpack[GetForm13fFundPerformanceGiven]) -> AsyncIterator[Form13fFundPerformanceDataLeaderboard]: ...
+    @overload
+    def rows(self, name: Literal["get_form_13f_cross_filing_signals"], **given: Unpack[GetForm13fCrossFilingSignalsGiven]) -> AsyncIterator[Form13fCrossFilingSignalsDataSignals[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_tickers_autocomplete"], **given: Unpack[GetTickersAutocompleteGiven]) -> AsyncIterator[TickersAutocompleteTickers]: ...
     @overload

@@ -26,7 +26,7 @@ with by_name():
     from finapi.web.accounts import account, auth, delivery, event_log, own_data
     from finapi.web.filings import coverage, filings, forms, texts
     from finapi.web.financials import dictionary, facts, flat, overview, screen, segments, series, statements
-    from finapi.web.holdings import cusips, flows, funds, moves
+    from finapi.web.holdings import analytics, cusips, flows, funds, moves
     from finapi.web.html import static
     from finapi.web.insiders import forms as insider_filings
     from finapi.web.insiders import holdings, totals, trades
@@ -220,6 +220,9 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", API + "/form-13f/fund/{cik}/cusip/{cusip}/history", funds.history, "key", 0, "app",
           "What a fund held of one security, quarter by quarter", funds.HISTORY_PARAMS, cacheable=True, lists=True,
           rows_in="history", shape=funds.HISTORY),
+    Route("GET", API + "/form-13f/fund/{cik}/holdings-analytics", analytics.costs, "key", 0, "app",
+          "Cost, gain and holding period of a fund's shares", analytics.COSTS_PARAMS, cacheable=True, lists=True,
+          rows_in="holdings", shape=analytics.COSTS),
     Route("POST", API + "/form-13f/fund/bulk", funds.bulk, "key", 0, "app", "Several funds at once",
           funds.BULK_PARAMS, body=funds.BULK_BODY, shape=funds.BULK),
     Route("GET", API + "/form-13f/funds", funds.all_funds, "key", 0, "app",
@@ -262,6 +265,15 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", API + "/form-13f/aggregation/by-industry", flows.by_industry, "key", 0, "app",
           "The industries of a quarter over all funds", flows.BY_INDUSTRY_PARAMS, lists=True,
           rows_in="data.industries", shape=flows.BY_INDUSTRY),
+    Route("GET", API + "/form-13f/fund-performance", analytics.fund_performance, "key", 0, "app",
+          "Funds by what their shares returned over a quarter", analytics.PERFORMANCE_PARAMS, cacheable=True,
+          lists=True, rows_in="data.leaderboard", shape=analytics.PERFORMANCE),
+    Route("GET", API + "/form-13f/market-rotation", analytics.market_rotation, "key", 0, "app",
+          "Whether funds moved to value or growth, to cyclical or defensive industries", analytics.ROTATION_PARAMS,
+          shape=analytics.ROTATION),
+    Route("GET", API + "/form-13f/cross-filing-signals", analytics.cross_signals, "key", 0, "app",
+          "What funds and insiders bought at the same time", analytics.SIGNALS_PARAMS, lists=True,
+          rows_in="data.signals", shape=analytics.SIGNALS),
     Route("GET", API + "/tickers/autocomplete", cusips.autocomplete, "key", 1, "app",
           "Tickers by the beginning of a ticker or a name", cusips.AUTOCOMPLETE_PARAMS, cacheable=True, lists=True,
           rows_in="tickers", shape=cusips.AUTOCOMPLETE),

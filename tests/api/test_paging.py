@@ -38,6 +38,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "get_cusip_cusip6_cusip6": {"cusip6": "02079K"},
     "get_cusip_search": {"q": "a"},
     "get_events": {"since_seq": 0},
+    "get_form_13f_cross_filing_signals": {"quarter": "2025-09-30", "window_after": 180, "min_fund_flow": -(10**15)},
+    "get_form_13f_fund_performance": {"quarter": "2025-12-31", "include_all": "true"},
     "get_form_13f_holdings_search": {"period": "2025-09-30"},
     "get_form_13f_moves": {"period": "2025-09-30"},
     "get_form_13f_overlap": {"ciks": "1234567,9999999", "period": "2025-09-30"},
@@ -111,6 +113,8 @@ class Lists:
         with self.app.db.write() as tx:
             # Two classes of shares of one company.
             tx._connection.execute("UPDATE securities SET cik = 320193 WHERE cusip LIKE '02079K%'")
+            # What the funds traded is of the company whose insiders bought.
+            tx._connection.execute("UPDATE securities SET cik = 1234567 WHERE cusip IN (?, ?)", (APPLE, MICROSOFT))
         for _ in range(5):
             self.call("GET", "/api/v1/sec/forms/10-K", self.key)
             self.call("POST", "/api/v1/sniper/targets", self.key, {"ticker": "AAPL"})

@@ -216,7 +216,7 @@ def demo() -> Iterator[Client]:
 # quarters or funds: the demo has one quarter of each fund, and no two of the same.
 NOT_IN_THE_DEMO = {
     *("get_insiders_clusters", "get_insiders_transactions_top"),
-    *("get_form_13f_moves", "get_form_13f_overlap"),
+    *("get_form_13f_moves", "get_form_13f_overlap", "get_form_13f_cross_filing_signals"),
     "get_sec_filings_search",  # documents are no part of it
 }
 LISTS = [name for name, one in sorted(ROUTE_OF.items()) if one.lists and one.method == "GET" and one.auth == "key"]

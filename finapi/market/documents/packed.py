@@ -62,6 +62,8 @@ def load(app: App, data: bytes, file: str) -> int:
                         heartbeats.arrived(tx, kind, now)
         except (Refused, ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
             raise ParseError(file, f"line {number}", f"is not a pack line: {type(error).__name__}") from None
+    with app.db.write() as tx:
+        family.finish(tx, now)
     return stored
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from finapi.core.errors import ParseError
 from finapi.edgar import identity, thirteenf
@@ -12,8 +13,8 @@ from finapi.market.documents.families import Family
 from finapi.market.documents.identify import Subject
 from finapi.market.documents.metadata import HEADER, FilingMetadata
 from finapi.market.documents.sources import Document
+from finapi.market.holdings import analytics, store
 from finapi.market.holdings import report as holdings_report
-from finapi.market.holdings import store
 from finapi.market.holdings.report import CALLS, PUTS, HoldingsReport
 from finapi.store.db import Row, Transaction
 
@@ -137,6 +138,10 @@ def _holding(row: Row) -> Holding:
     return Holding(**{name: values[name] for name in Holding.__slots__})
 
 
+def _finish(tx: Transaction, now: datetime) -> int:
+    return store.resplit(tx, now) + analytics.settle(tx)
+
+
 FAMILY = Family(
     content=HoldingsReport,
     group=group,
@@ -146,7 +151,7 @@ FAMILY = Family(
     note=_note,
     move=store.move,
     redate=store.redate,
-    finish=store.resplit,
+    finish=_finish,
     unread={"13F-HR": _UNREAD, "13F-HR/A": _UNREAD},
     pack_rows=_pack_rows,
     arrivals=("13f_batch", "filing"),

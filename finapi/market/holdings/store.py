@@ -105,6 +105,7 @@ def resplit(tx: Transaction, now: datetime) -> int:
     tx.run("clear_securities_resplit")
     for cik, period in sorted(funds_changed):
         tx.run("recount_fund_quarter", cik=cik, period=period)
+        tx.run("mark_fund_uncounted", cik=cik, period=period)
     if funds_changed:
         tx.run("bump_data_version")
     return len(funds_changed)
@@ -271,6 +272,7 @@ def _settle_quarter(tx: Transaction, cik: int, period: str) -> None:
         united = positions.united(positions.ReportedRow(*row) for row in rows)
         made = positions.compared(united, before, share_splits.of_quarter(tx, quarters.before(period), period))
     _replace(tx, cik, period, made)
+    tx.run("mark_fund_uncounted", cik=cik, period=period)
     tx.run("delete_fund_quarter", cik=cik, period=period)
     if not standing:
         return

@@ -1,4 +1,4 @@
-"""What became of a share after a day: its return some days of trading later."""
+"""What became of a share: its return some days of trading after a day, and over quarters."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from finapi.market.prices.prices import ONE, STALE_DAYS, Action, PriceSeries
 from finapi.store.db import Transaction
 
 AFTER = (1, 5, 20, 60)  # days of trading
+
+# A close that is older than this is not that of a quarter's end: a weekend and two holidays.
+QUARTER_DAYS = 5
 
 _PLACES = Decimal("0.000001")
 
@@ -33,6 +36,39 @@ class Returns(NamedTuple):
 def unknown(reason: str) -> Returns:
     """No return at all, for one reason."""
     return Returns(None, None, dict.fromkeys(AFTER), None, dict.fromkeys(AFTER, reason))
+
+
+class QuarterReturn(NamedTuple):
+    """What a share returned from the end of one quarter to that of the next; ``adjusted`` for splits and dividends."""
+
+    earned: Decimal
+    adjusted: bool
+
+
+def over(tx: Transaction, series: PriceSeries, spans: Iterable[tuple[str, str]]) -> dict[str, QuarterReturn]:
+    """The returns of a ticker from one day to another by the latter, of those spans with a close at both ends."""
+    acts = prices.actions(tx.all("price_actions", series_id=series.id)) if series.acted else ()
+    found: dict[str, QuarterReturn] = {}
+    for row in tx.all("closes_of_spans", series_id=series.id, spans=json.dumps(list(spans))):
+        first, last = (json.loads(one or "null") for one in (row["at_first"], row["at_last"]))
+        if first and last and _is_of(first[0], row["first"]) and _is_of(last[0], row["last"]):
+            by_file = not series.acted and bool(first[2] and last[2])
+            with localcontext(prec=28):
+                earned = _earned(first, last, acts, by_file=by_file)
+            found[row["last"]] = QuarterReturn(earned, bool(series.acted) or by_file)
+    return found
+
+
+def _is_of(date: str, day: str) -> bool:
+    return days.number(day) - days.number(date) <= QUARTER_DAYS
+
+
+def _earned(first: Sequence[str], last: Sequence[str], acts: Sequence[Action], *, by_file: bool) -> Decimal:
+    """The return from one close to another, each its date, close and adjusted close."""
+    base = Decimal(first[1 + by_file])
+    for act in acts:
+        base *= act.factor if first[0] < act.date <= last[0] else ONE
+    return (Decimal(last[1 + by_file]) / base - ONE).quantize(_PLACES)
 
 
 def after(tx: Transaction, asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Returns]:
@@ -57,14 +93,11 @@ def after(tx: Transaction, asked: Iterable[tuple[str, str]]) -> dict[tuple[str, 
 def _returns(series: PriceSeries, day: str, found: dict[int, list[str]], acts: Sequence[Action]) -> Returns:
     if 0 not in found or days.number(day) - days.number(found[0][0]) > STALE_DAYS:
         return unknown("no_close_near_the_day")
-    date, close, adjusted = found.pop(0)
-    by_file = not series.acted and bool(adjusted) and all(one[2] for one in found.values())
+    begins = found.pop(0)
+    by_file = not series.acted and bool(begins[2]) and all(one[2] for one in found.values())
     returns: dict[int, Decimal | None] = dict.fromkeys(AFTER)
     with localcontext(prec=28):
-        for after, (later, its_close, its_adjusted) in found.items():
-            base = Decimal(adjusted if by_file else close)
-            for act in acts:
-                base *= act.factor if date < act.date <= later else ONE
-            returns[after] = (Decimal(its_adjusted if by_file else its_close) / base - ONE).quantize(_PLACES)
+        for after, ends in found.items():
+            returns[after] = _earned(begins, ends, acts, by_file=by_file)
     reasons = {after: "not_yet_held" for after in AFTER if after not in found}
-    return Returns(date, Decimal(close), returns, bool(series.acted) or by_file, reasons)
+    return Returns(begins[0], Decimal(begins[1]), returns, bool(series.acted) or by_file, reasons)

@@ -28,7 +28,7 @@ MAX_BASKET = 50
 QUARTER = Param("quarter", "quarter", default="latest", help="End of a quarter, or latest.", example="2026-03-31")
 
 
-def _quarter(tx: Transaction, period: str) -> str:
+def held_quarter(tx: Transaction, period: str) -> str:
     """A quarter for which finapi has holdings; NOT_COVERED for another."""
     if period == "latest":
         return funds.latest_quarter(tx)
@@ -114,7 +114,7 @@ def by_ticker(call: Call) -> Response:
     names = [f"{end}_{name}" for name in _BOUNDS for end in ("min", "max")]
     bounds = {name: whole(params[name], up=name.startswith("min")) for name in names}
     with call.app.db.read() as tx:
-        period = _quarter(tx, params["quarter"])
+        period = held_quarter(tx, params["quarter"])
         rows, total = flows.by_security(tx, period, {**params, **bounds})
         ranges, volume = flows.ranges(tx, period)
         data = {
@@ -137,12 +137,12 @@ def by_ticker(call: Call) -> Response:
 
 # ---- sectors and industries
 
-_COMPARE = Param("compare", pattern=f"prev(?:ious)?|{quarters.PATTERN}", example="2025-12-31",
+COMPARE = Param("compare", pattern=f"prev(?:ious)?|{quarters.PATTERN}", example="2025-12-31",
                  help="End of a quarter to compare with, or prev: the one before.")  # fmt: skip
 _SECTOR_SORTS = ("fund_flow", "total_value", "fund_count")
 BY_SECTOR_PARAMS = (
     QUARTER,
-    _COMPARE,
+    COMPARE,
     Param("industry_limit", "integer", default=15, least=0, most=MAX_INDUSTRIES, clamp=True,
           help="Industries of a sector, each way.", example="5"),
     Param("sort", default="fund_flow", allowed=_SECTOR_SORTS, also=_COLUMNS, help="Sort column.",
@@ -150,7 +150,7 @@ BY_SECTOR_PARAMS = (
 )  # fmt: skip
 BY_INDUSTRY_PARAMS = (
     QUARTER,
-    _COMPARE,
+    COMPARE,
     limit(50, 100),
     OFFSET,
     Param("sort_by", default="fund_flow", allowed=_SECTOR_SORTS, also=_COLUMNS, help="Sort column.",
@@ -185,11 +185,11 @@ def _sums(call: Call) -> tuple[flows.QuarterSums, flows.Movers, flows.QuarterSum
     """The sums, movers and metadata of the quarter asked for, and the sums of the one to compare it with."""
     other = call.params["compare"]
     with call.app.db.read() as tx:
-        period = _quarter(tx, call.params["quarter"])
+        period = held_quarter(tx, call.params["quarter"])
         sums, movers = flows.sums(tx, period), flows.movers(tx, period)
         if other is not None:
             other = quarters.before(period) if other.startswith("prev") else other
-        earlier = None if other is None else flows.sums(tx, _quarter(tx, other))
+        earlier = None if other is None else flows.sums(tx, held_quarter(tx, other))
         return sums, movers, earlier, funds.quarter_metadata(tx, period, call.now.date())
 
 

@@ -193,3 +193,7 @@ SET funds = funds + excluded.funds,
 
 -- name: delete_empty_security_quarters
 DELETE FROM security_quarters WHERE period = ? AND security_id = ? AND funds = 0 AND closed = 0
+
+-- name: mark_fund_uncounted
+INSERT INTO funds_uncounted (cik, period) VALUES (:cik, :period)
+ON CONFLICT (cik) DO UPDATE SET period = min(period, excluded.period)

@@ -70,3 +70,12 @@ SELECT asked.value ->> 0 AS series_id, asked.value ->> 1 AS day,
     {closes} > asked.value ->> 1 ORDER BY date LIMIT 1 OFFSET 19) AS after_20,
     {closes} > asked.value ->> 1 ORDER BY date LIMIT 1 OFFSET 59) AS after_60
 FROM json_each(:asked) AS asked
+
+-- name: closes_of_spans
+-- The last close up to each end of some spans of days, each as its date, close and adjusted close.
+SELECT span.value ->> 0 AS first, span.value ->> 1 AS last,
+    (SELECT json_array(date, close, adj_close) FROM prices
+        WHERE series_id = :series_id AND date <= span.value ->> 0 ORDER BY date DESC LIMIT 1) AS at_first,
+    (SELECT json_array(date, close, adj_close) FROM prices
+        WHERE series_id = :series_id AND date <= span.value ->> 1 ORDER BY date DESC LIMIT 1) AS at_last
+FROM json_each(:spans) AS span

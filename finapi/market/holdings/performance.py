@@ -1,0 +1,185 @@
+"""What the shares that a fund held when a quarter began returned over it, by the prices that are held.
+
+A position without a price at both ends of the quarter adds nothing, and the part of the value that has prices is told.
+Nothing is reckoned in a call: ``settle`` keeps the sums of each fund and quarter when reports or prices came in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Annotated, Any, NamedTuple, TypedDict
+
+from finapi.core.records import made
+from finapi.market.holdings import quarters
+from finapi.market.holdings.funds import percent
+from finapi.market.prices import returns
+from finapi.market.prices.prices import PriceSeries
+from finapi.market.reference import issuers
+from finapi.store.db import Row, Transaction
+
+# Of less than so many per cent of the value no return is concluded.
+LEAST_COVERAGE = 80
+# Positions told that gained, and that lost most.
+TOLD = 5
+
+SORTS = ("portfolio_return_pct", "portfolio_value", "holdings_count", "price_coverage_pct")
+
+NOT_PRICED, LITTLE_PRICED = "no_prices_held", "price_coverage_low"
+
+
+# ---- kept
+
+
+def settle_prices(tx: Transaction) -> None:
+    """Count the returns of shares whose prices changed, and of all when a fund's quarter is the first of its day."""
+    begun = {quarters.after(row["period"]): row["period"] for row in tx.all("quarters_of_any_fund")}
+    held = {row["period"] for row in tx.all("returned_quarters")}
+    for period in sorted(begun.keys() - held):
+        tx.run("begin_returned_quarter", period=period)
+    if begun.keys() - held:
+        tx.run("count_all_series")
+    spans = [(first, last) for last, first in begun.items()]
+    for row in tx.all("series_uncounted"):
+        series = PriceSeries(*row)
+        found = {} if series.source == "synthetic" else returns.over(tx, series, spans)
+        now = {period: (str(one.earned), int(one.adjusted)) for period, one in found.items()}
+        kept = {one["period"]: (one["earned"], one["adjusted"]) for one in tx.all("returns_of_series", id=series.id)}
+        changed = [period for period in {*now, *kept} if now.get(period) != kept.get(period)]
+        tx.many("remove_quarter_return", [(series.id, period) for period in changed])
+        tx.many("insert_quarter_return", [(series.id, one, *now[one]) for one in changed if one in now])
+        tx.run("series_counted", id=series.id)
+
+
+def settle_quarters(tx: Transaction) -> int:
+    """Count the returns of all funds over the quarters in which a share's return changed; how many quarters."""
+    due = [row["period"] for row in tx.all("quarters_due")]
+    for period in due:
+        before = quarters.before(period)
+        rows = tx.all("funds_of_quarter", period=before)
+        tx.many("put_fund_return", [_counted(tx, row["cik"], period) for row in rows])
+        tx.run("quarter_counted", period=period)
+    return len(due)
+
+
+def settle_fund(tx: Transaction, cik: int, periods: Iterable[str], since: str) -> None:
+    """Count a fund's returns over the quarters after its whole ``periods``, from that after ``since`` on."""
+    tx.run("remove_fund_returns", cik=cik, since=since)
+    tx.many("put_fund_return", [_counted(tx, cik, quarters.after(period)) for period in periods if period >= since])
+
+
+def _counted(tx: Transaction, cik: int, period: str) -> tuple[Any, ...]:
+    """The row of a fund's return over the quarter that ends on ``period``."""
+    before = quarters.before(period)
+    (sums,) = tx.all("shares_held", cik=cik, period=before)
+    by_ticker: dict[str, tuple[Decimal, Decimal]] = {}
+    priced = unadjusted = 0
+    for row in tx.all("returns_of_positions", cik=cik, before=before, period=period):
+        earned, value = Decimal(row["earned"]), row["value"]
+        priced += value
+        unadjusted += 0 if row["adjusted"] else value
+        _, gained = by_ticker.get(row["ticker"], (earned, Decimal(0)))
+        by_ticker[row["ticker"]] = earned, gained + earned * value
+    ordered = sorted(((gain, ticker, earned) for ticker, (earned, gain) in by_ticker.items()), key=_most)
+    best = [(ticker, str(earned), _dollars(gain)) for gain, ticker, earned in ordered[:TOLD] if gain > 0]
+    worst = [(ticker, str(earned), _dollars(gain)) for gain, ticker, earned in ordered[::-1][:TOLD] if gain < 0]
+    gain = _dollars(sum((one[0] for one in ordered), Decimal(0)))
+    told = json.dumps(best), json.dumps(worst)
+    return (period, cik, sums["holdings"], sums["value"], priced, unadjusted, gain, *told)
+
+
+def _most(one: tuple[Decimal, str, Decimal]) -> tuple[Decimal, str]:
+    return -one[0], one[1]
+
+
+def _dollars(amount: Decimal) -> int:
+    return int(amount.to_integral_value())
+
+
+# ---- told
+
+
+class Contributor(TypedDict):
+    """A position that moved a fund's return."""
+
+    ticker: str
+    return_pct: Decimal
+    contribution_pct: Annotated[Decimal | None, "What it adds to portfolio_return_pct, in points."]
+
+
+class FundPerformance(TypedDict):
+    """A fund's return over a quarter, of the shares that it held when the quarter began."""
+
+    rank: Annotated[int | None, "By return among the eligible funds; null without a return."]
+    cik: str
+    company_name: str
+    portfolio_return_pct: Annotated[
+        Decimal | None, f"Of the positions with prices; null below {LEAST_COVERAGE} % of the value."
+    ]
+    reason: Annotated[str | None, f"Why there is no return: {NOT_PRICED} or {LITTLE_PRICED}."]
+    portfolio_value: Annotated[int, "Dollars in shares when the quarter began; options and principal are left out."]
+    holdings_count: int
+    price_coverage_pct: Annotated[Decimal | None, "The part of portfolio_value with a price at both ends."]
+    unadjusted_pct: Annotated[Decimal | None, "The part whose prices are not adjusted for splits and dividends."]
+    top_contributors: list[Contributor]
+    top_detractors: list[Contributor]
+
+
+class Leaderboard(NamedTuple):
+    """A page of a quarter's funds, how many match, how many there are and how many of those are eligible."""
+
+    rows: list[FundPerformance]
+    matching: int
+    funds: int
+    eligible: int
+
+
+def latest(tx: Transaction) -> str | None:
+    """The last quarter over which some fund's return is known, else the last that could be; None without reports."""
+    period: str | None = tx.value("latest_priced_quarter") or tx.value("latest_quarter_of_returns")
+    return period
+
+
+def is_held(tx: Transaction, period: str) -> bool:
+    """Whether finapi has holdings of any fund at the beginning of a quarter."""
+    return tx.one("fund_return_of_quarter", period=period) is not None
+
+
+def leaderboard(tx: Transaction, period: str, wanted: Mapping[str, Any]) -> Leaderboard:
+    """A page of a quarter's funds; ``wanted`` holds filters, sort and page by the endpoint's names."""
+    words = issuers.words(wanted["q"] or "")
+    values = {
+        **wanted,
+        "period": period,
+        "words": None if wanted["q"] is None else json.dumps(words),
+        "least": LEAST_COVERAGE,
+        "min_holdings": 0 if wanted["include_all"] else wanted["min_holdings"],
+        "min_aum": 0 if wanted["include_all"] else wanted["min_aum"],
+        "direction": -1 if wanted["sort_order"] == "desc" else 1,
+    }
+    (counts,) = tx.all("funds_with_returns", values)
+    rows, total = tx.page("funds_by_return", values)
+    return Leaderboard([_performance(row) for row in rows], total, counts["funds"], counts["eligible"])
+
+
+def _performance(row: Row) -> FundPerformance:
+    known = row["rank"] is not None
+    reason = None if known else LITTLE_PRICED if row["priced"] else NOT_PRICED
+    return made(
+        FundPerformance,
+        row,
+        portfolio_return_pct=percent(row["gain"], row["priced"]) if known else None,
+        reason=reason,
+        price_coverage_pct=percent(row["priced"], row["portfolio_value"]),
+        unadjusted_pct=percent(row["unadjusted"], row["portfolio_value"]),
+        top_contributors=_contributors(row["best"], row["priced"]),
+        top_detractors=_contributors(row["worst"], row["priced"]),
+    )
+
+
+def _contributors(text: str, priced: int) -> list[Contributor]:
+    return [
+        {"ticker": ticker, "return_pct": 100 * Decimal(earned), "contribution_pct": percent(gain, priced)}
+        for ticker, earned, gain in json.loads(text)
+    ]

@@ -1,0 +1,310 @@
+"""What is reckoned of 13F reports: costs and gains, returns over a quarter, rotation, and what insiders bought too."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from finapi.accounts import users
+from finapi.app import App
+from finapi.edgar import ownership
+from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.holdings.signals import LEAN
+from finapi.market.insiders import store
+from finapi.web.routes import ROUTES
+from tests import thirteenf as made
+from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
+from tests.client import Client
+from tests.conftest import ACCOUNTS, NOW
+from tests.holdings import submission, take
+from tests.ownership_forms import ANN, BEN, form, owner, transaction
+
+API = "/api/v1/form-13f"
+SHAPES = {route.path: route.schema for route in ROUTES if route.shape is not None}
+
+# Lamp: Microsoft is opened at 500, raised by ten at 600 and cut to a quarter; Apple was there before the reports.
+MARCH = ("03-31-2025", "2025-05-14", [(made.APPLE, 2_000, 10)])
+JUNE = ("06-30-2025", "2025-08-14", [(made.APPLE, 2_500, 10), (made.MICROSOFT, 5_000, 10)])
+SEPTEMBER = ("09-30-2025", "2025-11-14", [(made.APPLE, 3_750, 15), (made.MICROSOFT, 12_000, 20)])
+DECEMBER = ("12-31-2025", "2026-01-20", [(made.APPLE, 3_000, 15), (made.MICROSOFT, 3_300, 5)])
+LAMP = [submission(number, one) for number, one in enumerate((MARCH, JUNE, SEPTEMBER, DECEMBER), 1)]
+SHADE = {"cik": made.OTHER_FUND, "name": "Shade Partners"}
+# Shade holds Ally, which has no price, for nine tenths of its dollars.
+OTHERS = [
+    submission(5, ("09-30-2025", "2025-11-12", [(made.APPLE, 250, 1), (made.ALLY, 2_250, 50)]), **SHADE),
+    submission(6, ("12-31-2025", "2026-01-21", [(made.APPLE, 2_000, 10), (made.ALLY, 2_250, 50)]), **SHADE),
+]
+PRICES = b"""ticker,date,close,dividends,stock splits
+MSFT,2025-09-30,600,,
+MSFT,2025-12-31,660,,
+AAPL,2025-09-30,250,,
+AAPL,2025-12-30,200,,
+"""
+NAMES = (TICKERS, SUBMISSIONS, MAPPING)
+
+
+@pytest.fixture
+def app(make_app: Callable[..., App]) -> App:
+    return make_app(**ACCOUNTS)
+
+
+def client(app: App) -> Client:
+    return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
+
+
+@pytest.fixture
+def api(app: App, tmp_path: Path) -> Client:
+    take(app, tmp_path, *NAMES, *LAMP, *OTHERS, PRICES)
+    return client(app)
+
+
+def shown(api: Client, path: str) -> Any:
+    answer = api.get(API + path)
+    assert answer.status == 200, answer.body
+    shape = "/fund/{cik}/holdings-analytics" if path.startswith("/fund/") else path.partition("?")[0]
+    Draft202012Validator(SHAPES[API + shape]).validate(answer.json)
+    return answer.json
+
+
+def of(rows: list[dict[str, Any]], *names: str) -> list[list[Any]]:
+    return [[row[name] for name in names] for row in rows]
+
+
+# ---- costs
+
+
+def test_shares_cost_what_they_were_worth_when_they_first_appeared(api: Client) -> None:
+    answer = shown(api, "/fund/1234567/holdings-analytics")
+    microsoft, apple = answer["holdings"]
+    # 10 at 500 and 10 at 600; three quarters of them were sold.
+    told = ("cost_basis", "avg_buy_price", "market_value", "unrealized_pnl", "unrealized_pnl_pct")
+    assert [microsoft[name] for name in told] == [2_750, 550, 3_300, 550, 20]
+    told = ("first_added", "holding_period_days", "holding_period_quarters", "last_transaction_quarter")
+    assert [microsoft[name] for name in told] == ["2025-06-30", 184, 2, "2025-12-31"]
+    assert (microsoft["last_share_delta"], microsoft["sector"], microsoft["reason"]) == (-15, None, None)
+    assert (apple["last_share_delta"], apple["last_transaction_quarter"]) == (5, "2025-09-30")
+    assert (apple["sector"], apple["cost_basis"], apple["reason"]) == (
+        "Manufacturing", None, "opened_before_the_reports_held",
+    )  # fmt: skip
+
+
+def test_sums_say_of_how_much_the_cost_is_known(api: Client) -> None:
+    assert shown(api, "/fund/1234567/holdings-analytics")["summary"] == {
+        "total_cost_basis": 2_750,
+        "total_market_value": 6_300,
+        "total_unrealized_pnl": 550,
+        "total_unrealized_pnl_pct": 20,
+        "avg_holding_period_days": 184,
+        "cost_coverage_pct": 52.381,
+        "costed_count": 1,
+        "close_price_count": 0,
+    }
+
+
+def test_no_cost_at_all_is_null_and_not_zero(app: App, tmp_path: Path) -> None:
+    take(app, tmp_path, *NAMES, LAMP[0])
+    summary = shown(client(app), "/fund/1234567/holdings-analytics")["summary"]
+    unknown = ("total_cost_basis", "total_unrealized_pnl", "total_unrealized_pnl_pct", "avg_holding_period_days")
+    assert [summary[name] for name in unknown] == [None] * 4
+    assert (summary["total_market_value"], summary["cost_coverage_pct"]) == (2_000, 0)
+
+
+def test_a_close_after_the_quarter_and_a_split_since_count(app: App, tmp_path: Path) -> None:
+    later = PRICES + b"MSFT,2026-01-15,350,,2\nMSFT,2026-01-16,360,,\n"
+    take(app, tmp_path, *NAMES, *LAMP, later)
+    microsoft = shown(client(app), "/fund/1234567/holdings-analytics?sort_by=ticker")["holdings"][0]
+    told = ("shares", "shares_raw", "split_factor", "current_price", "price_source", "price_date", "market_value")
+    assert [microsoft[name] for name in told] == [10, 5, 2, 360, "close", "2026-01-16", 3_600]
+    assert (microsoft["avg_buy_price"], microsoft["unrealized_pnl"]) == (275, 850)
+
+
+def test_costs_are_the_same_in_whatever_order_reports_come(make_app: Callable[..., App], tmp_path: Path) -> None:
+    found = []
+    for turn, order in enumerate(itertools.permutations(LAMP)):
+        app = make_app(**ACCOUNTS)
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        take(app, folder, *NAMES, PRICES, *order)
+        api = client(app)
+        found.append([shown(api, path)["data" if "perf" in path else "holdings"] for path in (
+            "/fund/1234567/holdings-analytics",
+            "/fund-performance?quarter=2025-12-31&include_all=true",
+        )])  # fmt: skip
+    assert all(one == found[0] for one in found)
+    assert found[0][0][0]["cost_basis"] == 2_750
+
+
+def test_an_amendment_moves_the_cost_of_what_came_after(app: App, tmp_path: Path) -> None:
+    restated = ("06-30-2025", "2026-01-05", [(made.APPLE, 2_500, 10), (made.MICROSOFT, 4_000, 10)])
+    amendment = submission(9, restated, form="13F-HR/A", amendment=(1, "RESTATEMENT"))
+    take(app, tmp_path, *NAMES, *LAMP, amendment)
+    microsoft = shown(client(app), "/fund/1234567/holdings-analytics")["holdings"][0]
+    assert microsoft["cost_basis"] == 2_500  # of 4,000 and 6,000 dollars a quarter
+
+
+def test_costs_are_sorted_and_paged(api: Client) -> None:
+    path = "/fund/1234567/holdings-analytics?sort_by=cost_basis&order=asc"
+    assert of(shown(api, path)["holdings"], "ticker") == [["MSFT"], ["AAPL"]]  # what is not known comes last
+    page = shown(api, path + "&limit=1&offset=1")
+    assert (of(page["holdings"], "ticker"), page["meta"]["pagination"]["has_more"]) == ([["AAPL"]], False)
+    assert api.get(f"{API}/fund/1234567/holdings-analytics?sort_by=colour").json["details"]["param"] == "sort_by"
+    assert api.get(f"{API}/fund/77/holdings-analytics").status == 404
+
+
+# ---- returns
+
+
+def test_funds_are_ranked_by_what_their_shares_returned(api: Client) -> None:
+    answer = shown(api, "/fund-performance?include_all=true")
+    lamp, shade = answer["data"]["leaderboard"]
+    assert (answer["data"]["quarter"], answer["data"]["begins"]) == ("2025-12-31", "2025-09-30")
+    # A tenth of 12,000 dollars gained, a fifth of 3,750 lost.
+    told = ("rank", "portfolio_return_pct", "portfolio_value", "holdings_count", "price_coverage_pct", "reason")
+    assert [lamp[name] for name in told] == [1, 2.8571, 15_750, 2, 100, None]
+    assert lamp["top_contributors"] == [{"ticker": "MSFT", "return_pct": 10, "contribution_pct": 7.619}]
+    assert lamp["top_detractors"] == [{"ticker": "AAPL", "return_pct": -20, "contribution_pct": -4.7619}]
+    # No return is made of a tenth of a portfolio.
+    assert [shade[name] for name in told] == [None, None, 2_500, 2, 10, "price_coverage_low"]
+    assert (answer["data"]["total_funds"], answer["data"]["eligible_funds"]) == (2, 2)
+
+
+def test_funds_are_narrowed_and_keep_their_rank(api: Client) -> None:
+    assert shown(api, "/fund-performance")["data"]["eligible_funds"] == 0
+    assert shown(api, "/fund-performance?min_aum=12345678901.5")["meta"]["filters"]["min_aum"] == 12_345_678_902
+    small = "/fund-performance?min_aum=1000&min_holdings=1"
+    assert of(shown(api, f"{small}&has_returns=true")["data"]["leaderboard"], "rank") == [[1]]
+    assert of(shown(api, f"{small}&q=shade")["data"]["leaderboard"], "company_name") == [["Shade Partners"]]
+    assert of(shown(api, f"{small}&cik=1234567&sort_by=portfolio_value")["data"]["leaderboard"], "rank") == [[1]]
+    first = shown(api, f"{small}&sort_by=portfolio_value&sort_order=asc&limit=1")
+    assert of(first["data"]["leaderboard"], "company_name") == [["Shade Partners"]]
+    assert first["meta"] == {
+        "pagination": {"total": 2, "limit": 1, "offset": 0, "has_more": True},
+        "filters": {"min_holdings": 1, "min_aum": 1000, "min_price_coverage_pct": 80},
+        "disclaimer": first["meta"]["disclaimer"],
+    }
+
+
+def test_without_prices_there_is_no_return_and_a_reason(app: App, tmp_path: Path) -> None:
+    take(app, tmp_path, *NAMES, *LAMP)
+    (row,) = shown(client(app), "/fund-performance?include_all=true&quarter=2025-12-31")["data"]["leaderboard"]
+    told = ("portfolio_return_pct", "reason", "price_coverage_pct", "top_contributors")
+    assert [row[name] for name in told] == [None, "no_prices_held", 0, []]
+    missing = client_answer(app, "/fund-performance?quarter=2020-12-31")
+    assert (missing.status, missing.json["details"]["covered_periods"][0]) == (404, "2025-12-31")
+
+
+def client_answer(app: App, path: str) -> Any:
+    return Client(app, users.create(app, "ben@example.com", "pro", NOW).api_key).get(API + path)
+
+
+def test_a_close_of_weeks_before_is_not_that_of_the_quarters_end(app: App, tmp_path: Path) -> None:
+    take(app, tmp_path, *NAMES, *LAMP, PRICES.replace(b"2025-12-31", b"2025-12-12"))
+    (row,) = shown(client(app), "/fund-performance?include_all=true&quarter=2025-12-31")["data"]["leaderboard"]
+    assert (row["price_coverage_pct"], row["reason"]) == (23.8095, "price_coverage_low")
+
+
+def test_prices_that_come_later_or_change_are_counted(app: App, tmp_path: Path) -> None:
+    take(app, tmp_path, PRICES, *LAMP, *NAMES)  # prices first, and the tickers last of all
+    asked = "/fund-performance?include_all=true"
+    assert shown(client(app), asked)["data"]["leaderboard"][0]["portfolio_return_pct"] == 2.8571
+    take(app, tmp_path, PRICES.replace(b"660", b"720") + b"MSFT,2026-01-02,700,,\n")
+    answer = client_answer(app, asked).json
+    assert answer["data"]["leaderboard"][0]["portfolio_return_pct"] == 10.4762
+
+
+def test_dividends_and_splits_count_and_files_without_them_say_so(app: App, tmp_path: Path) -> None:
+    split = PRICES.replace(b"MSFT,2025-12-31,660,,", b"MSFT,2025-11-03,320,,2\nMSFT,2025-12-31,330,,")
+    take(app, tmp_path, *NAMES, *LAMP, split)
+    (row,) = shown(client(app), "/fund-performance?include_all=true")["data"]["leaderboard"]
+    assert (row["portfolio_return_pct"], row["unadjusted_pct"]) == (2.8571, 0)
+
+
+def test_unadjusted_prices_are_told(app: App, tmp_path: Path) -> None:
+    bare = b"ticker,date,close\nMSFT,2025-09-30,600\nMSFT,2025-12-31,660\nAAPL,2025-09-30,250\nAAPL,2025-12-31,200\n"
+    take(app, tmp_path, *NAMES, *LAMP, bare)
+    (row,) = shown(client(app), "/fund-performance?include_all=true")["data"]["leaderboard"]
+    assert (row["portfolio_return_pct"], row["unadjusted_pct"]) == (2.8571, 100)
+
+
+# ---- rotation
+
+
+def test_rotation_is_what_was_bought_for_each_dollar_sold(app: App, tmp_path: Path) -> None:
+    bank = SUBMISSIONS.replace(b"320193", b"40729").replace(b"3571", b"6021").replace(b"AAPL", b"ALLY")
+    bank = bank.replace(b"Apple Inc.", b"Ally Financial Inc.")
+    first = submission(1, ("06-30-2025", "2025-08-14", [(made.APPLE, 2_500, 10), (made.ALLY, 4_000, 100)]))
+    then = submission(2, ("09-30-2025", "2025-11-14", [(made.APPLE, 3_750, 15), (made.ALLY, 2_000, 50)]))
+    shade = [
+        submission(3, ("06-30-2025", "2025-08-12", [(made.APPLE, 1_000, 4), (made.ALLY, 400, 10)]), **SHADE),
+        submission(4, ("09-30-2025", "2025-11-12", [(made.APPLE, 500, 2), (made.ALLY, 800, 20)]), **SHADE),
+    ]
+    take(app, tmp_path, *NAMES, bank, first, then, *shade)
+    data = shown(client(app), "/market-rotation?compare=prev")["data"]
+    # Value bought 400 and sold 2,000; growth bought 1,250 and sold 500.
+    assert (data["value_growth_ratio"], data["value_growth_signal"]) == (0.08, "growth")
+    value, growth = (data["sector_buckets"][name] for name in ("value", "growth"))
+    assert (value["total_flow"], value["bought"], value["sold"], value["total_value"]) == (-1_600, 400, 2_000, 2_800)
+    assert growth["sectors"] == [
+        {"sector": "Machinery and Computer Equipment", "sic_group": "35", "fund_flow": 750, "total_value": 4_250}
+    ]
+    assert (data["cyclical_defensive_ratio"], data["reason"]) == (None, "nothing_bought_or_sold")
+    assert (data["compare"]["quarter"], data["compare"]["reason"]) == ("2025-06-30", "no_changes_known")
+    assert data["sector_buckets"]["defensive"] == {
+        "total_flow": None, "total_value": 0, "bought": None, "sold": None, "sectors": [],
+    }  # fmt: skip
+    assert float(LEAN) == 1.1
+
+
+def test_rotation_of_a_quarter_without_reports_is_refused(api: Client) -> None:
+    assert api.get(f"{API}/market-rotation?quarter=2019-12-31").json["code"] == "NOT_COVERED"
+    assert api.get(f"{API}/market-rotation?compare=next").json["details"]["param"] == "compare"
+
+
+# ---- funds and insiders
+
+
+def bought(app: App, *trades: tuple[int, str, tuple[str, str]]) -> None:
+    with app.db.write() as tx:
+        for number, (shares, day, who) in enumerate(trades, 1):
+            accession = f"0000320193-25-{number:06}"
+            row = transaction("P", str(shares), "200", date=day, after="20000")
+            document = form(row, period=day, owners=(owner(who),), issuer=("0000320193", "Apple Inc.", "AAPL"))
+            filed = FilingMetadata(accession, DOCUMENT, filed_at="2026-01-15")
+            store.put(tx, ownership.parse(document, accession), filed, NOW)
+
+
+def test_what_funds_and_insiders_bought_at_once(app: App, tmp_path: Path) -> None:
+    take(app, tmp_path, *NAMES, *LAMP, *OTHERS)
+    bought(app, (10, "2025-12-01", ANN), (5, "2026-01-05", BEN), (100, "2025-11-30", ANN))
+    api = client(app)
+    data = shown(api, "/cross-filing-signals")["data"]
+    (row,) = data["signals"]
+    # Shade bought nine shares at 200 dollars; the purchase of 30 November is 31 days before the quarter's end.
+    told = ("symbol", "fund_flow", "fund_flow_pct", "fund_count", "insider_buyer_count", "insider_buy_value")
+    assert [row[name] for name in told] == ["AAPL", 1_800, 36, 2, 2, 3_000]
+    assert [row[name] for name in ("first_buy_date", "last_buy_date")] == ["2025-12-01", "2026-01-05"]
+    assert (row["attractiveness_score"], row["attractiveness_components"][0]) == (
+        100, {"name": "fund_flow", "score": 100},
+    )  # fmt: skip
+    assert data["time_window"] == {
+        "start": "2025-12-01", "end": "2026-02-14", "description": data["time_window"]["description"],
+    }  # fmt: skip
+    assert "issuer of 1 is known" in data["coverage_note"]
+    assert "held up to 2026-01-05" in data["coverage_note"]
+    wider = shown(api, "/cross-filing-signals?window_before=31")["data"]["signals"]
+    assert of(wider, "insider_buy_value") == [[23_000]]
+    for none in ("min_insider_buyers=3", "min_fund_flow=1800", "window_before=0&window_after=1"):
+        assert shown(api, f"/cross-filing-signals?{none}")["data"]["signal_count"] == 0
+    for wrong in ("window_before=-1", "window_after=181", "min_insider_buyers=0"):
+        assert api.get(f"{API}/cross-filing-signals?{wrong}").json["code"] == "INVALID_PARAM"
+
+
+def test_no_insiders_are_no_signals_and_it_is_said(api: Client) -> None:
+    data = shown(api, "/cross-filing-signals")["data"]
+    assert (data["signals"], data["signal_count"]) == ([], 0)
+    assert "held of no day" in data["coverage_note"]
