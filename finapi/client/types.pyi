@@ -1886,6 +1886,7 @@ class SecFilingsSearchMeta(TypedDict, Generic[Day, Moment]):
     total: int
     total_exact: bool
     limit: int
+    offset: int
     has_more: bool
     next_cursor: str | None
 
@@ -3970,6 +3971,7 @@ class GetSecFilingsSearchGiven(TypedDict, total=False):
     from_date: str | date | None
     to_date: str | date | None
     limit: int | None
+    offset: int | None
     cursor: str | None
 
 class GetSecFilingsAccessionNumberGiven(TypedDict, total=False):

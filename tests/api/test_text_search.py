@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +91,8 @@ def test_a_document_is_found_with_the_place_where_the_words_stand(app: App, find
     ]
     assert answer.json["meta"] == {
         "query": '"material weakness"', "documents_kept": 1, "documents_searched": 1, "total": 1, "total_exact": True,
-        "limit": 1, "has_more": False, "next_cursor": None, "from_date": None, "to_date": None, "undated_left_out": 0,
-        "clamped": {},
+        "limit": 1, "offset": 0, "has_more": False, "next_cursor": None, "from_date": None, "to_date": None,
+        "undated_left_out": 0, "clamped": {},
     }  # fmt: skip
     assert answer.headers["x-tokens-charged"] == "10"
 
@@ -156,7 +155,7 @@ def test_no_query_breaks_the_words_of_fts5(text: str) -> None:
         refused = error
     else:
         scope = text_search.TextScope(None, (), None, None)
-        with closing(db.Database(None)) as database, database.read() as tx:
+        with db.Database(None).read() as tx:
             assert text_search.page(tx, query, scope, 10, None).rows == []
         return
     assert refused.code == "INVALID_PARAM"
@@ -188,6 +187,7 @@ def test_documents_are_listed_from_the_newest_day_each_page_once(filed: Callable
                 break
             answer = filed("lamp", limit=size, cursor=answer.json["meta"]["next_cursor"])
         assert walked == expected
+    assert accessions(filed("lamp", limit=2, offset=3)) == expected[3:]
 
 
 @pytest.mark.parametrize(

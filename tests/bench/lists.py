@@ -1,4 +1,5 @@
-"""Every list over one large database: 100,000 filings, 200,000 insiders' transactions and 500,000 holdings.
+"""Every list over one large database: 100,000 filings, 200,000 insiders' transactions, 500,000 holdings and
+2,000 documents.
 
     python -m tests.bench.lists [DIRECTORY]
 
@@ -9,11 +10,12 @@ when a route that answers a list is not asked, or does not answer.
 
 from __future__ import annotations
 
+import random
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from finapi import app as apps
@@ -21,6 +23,9 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
+from finapi.market.documents import contents, metadata
+from finapi.market.documents import filings as filed
+from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.filings import lists
 from finapi.web.http.call import API, INSIDERS
 from finapi.web.router import Router
@@ -29,7 +34,7 @@ from tests.bench import filings, holdings, insiders
 from tests.client import Client
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
-FILINGS, TRANSACTIONS, FUNDS, ROWS = 100_000, 200_000, 250, 500
+FILINGS, TRANSACTIONS, FUNDS, ROWS, DOCUMENTS = 100_000, 200_000, 250, 500, 2_000
 
 # Routes of the other families, whose benches are tests.bench.facts and tests.bench.series.
 ELSEWHERE = ("/xbrl/", "/facts")
@@ -56,6 +61,8 @@ MORE = (
     "/sec/filings?q=lamp%20corp%2012",
     "/sec/filings?form_type=NT%2010-K",
     "/sec/filings?items=2.02",
+    "/sec/filings/search?q=revenue",
+    "/sec/filings/search?q=w1%20w2%20%22w3%20revenue%22",
     "/sec/filings?exhibits=EX-99.1",
 )
 POSTS = (
@@ -77,8 +84,31 @@ def fill(app: App) -> Iterator[str]:
         lists.put_index(app, made)
         took.append(time.process_time() - started)
     yield _tenths("filings", FILINGS, took)
+    yield _tenths("documents", DOCUMENTS, documents(app))
     yield _tenths("insiders' transactions", TRANSACTIONS, insiders.fill(app, TRANSACTIONS))
     yield _tenths("holdings", FUNDS * ROWS * 4, holdings.fill(app, FUNDS, ROWS))
+
+
+def documents(app: App) -> list[float]:
+    """Keep documents of 20 to 200 KB of HTML; the CPU time of each tenth."""
+    chance, took = random.Random(7), []
+    for part in range(10):
+        started = time.process_time()
+        for number in range(part * DOCUMENTS // 10, (part + 1) * DOCUMENTS // 10):
+            words = [
+                f"<p><b>w{int(chance.expovariate(0.002))}</b> revenue</p>" for _ in range(chance.randrange(800, 8_000))
+            ]
+            name = f"d{number}.htm"
+            kept = contents.text("".join(words).encode(), name, 10**6)
+            day = str(date(2015, 1, 1) + timedelta(number))
+            told = FilingMetadata(
+                f"0000000777-25-{number:06}", metadata.HEADER, [Party(777, 2)], "8-K", day, primary_document=name
+            )
+            with app.db.write() as tx:
+                stored = filed.put(tx, told, NOW)
+                contents.put(tx, stored.id, [], kept, most_kept=10**9, most_found=10**9)
+        took.append(time.process_time() - started)
+    return took
 
 
 def _tenths(what: str, count: int, took: list[float]) -> str:

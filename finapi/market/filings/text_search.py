@@ -16,7 +16,7 @@ from finapi.store.db import Transaction, full_text
 
 # What bounds the work of one call: each word is a list of documents that is read.
 MOST_WORDS, MOST_PREFIXES, LEAST_PREFIX = 16, 2, 3
-MOST_COUNTED = 1_000
+MOST_COUNTED = 250  # more of them would be most of a call's work
 EXPECTED = 'words, "a phrase", begin*, -without'
 
 _TERM = re.compile(r'(-?)("[^"]*"\*?|\S+)')
@@ -113,11 +113,16 @@ def _wrong(what: str) -> ApiError:
     return invalid_param("q", f"q {what}.", expected=EXPECTED)
 
 
-def page(tx: Transaction, query: TextQuery, scope: TextScope, limit: int, before: int | None) -> TextPage:
-    """A page of the documents found, behind the place ``before``. NOT_IMPLEMENTED where SQLite has no FTS5."""
+def page(
+    tx: Transaction, query: TextQuery, scope: TextScope, limit: int, before: int | None, skip: int = 0
+) -> TextPage:
+    """A page of the documents found, ``skip`` others behind the place ``before``. NOT_IMPLEMENTED where SQLite has no
+    FTS5.
+    """
     _check()
     values = _values(query, scope)
-    rows = tx.all("texts_found", values, before=min(before or values["end"], values["end"]), limit=limit + 1)
+    before = min(before or values["end"], values["end"])
+    rows = tx.all("texts_found", values, before=before, limit=limit + 1, skip=skip)
     shown = rows[:limit]
     filings = {one["accession_number"]: one for one in filing_rows.rows(tx, [row["accession"] for row in shown])}
     found = [_found(filings[row["accession"]], fulltext.unpacked(row["packed"]), query) for row in shown]

@@ -221,9 +221,12 @@ class TickerMatch(TypedDict):
 
 
 def complete(tx: Transaction, text: str, limit: int, offset: int) -> tuple[list[TickerMatch], int]:
-    """Tickers that begin with a text (score 100 when that is all of it, else 80), then by company name (50)."""
-    ticker, key = tickers.spelled(text), issuers.stem(text)
+    """Tickers that begin with a text (score 100 when that is all of it, else 80), then by company name (50); a CIK has
+    its company's (100). Among equals the order is that of the SEC's list, which is one of size.
+    """
+    ticker, key, number = tickers.spelled(text), issuers.stem(text), text.strip()
     values = {
+        "cik": int(number) if number.isascii() and number.isdigit() and len(number) <= 10 else None,
         "ticker": ticker or "\uffff",
         "ticker_end": ticker + "\uffff",
         "key": key or "\uffff",

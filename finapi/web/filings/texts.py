@@ -8,7 +8,7 @@ from finapi.market.filings.text_search import TextFound, TextScope
 from finapi.web.filings import filings
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import Param, cursor, limit
+from finapi.web.http.params import Param, cursor, limit, offset
 from finapi.web.http.schema import Envelope, Windows
 
 
@@ -28,6 +28,7 @@ class TextsMeta(TextDays):
     total: int
     total_exact: bool
     limit: int
+    offset: int
     has_more: bool
     next_cursor: str | None
 
@@ -43,6 +44,7 @@ SEARCH_PARAMS = (
     *filings.COMPANY_AND_FORM,
     *filings.DAYS,
     limit(10, 50, "Documents"),
+    offset(what="Documents"),
     cursor("3174700005070847", "[0-9]{1,18}"),
 )
 
@@ -55,7 +57,7 @@ def search(call: Call) -> Response:
         asked = filings.question_of(tx, call)
         scope = TextScope(asked.ciks, asked.forms, asked.first, asked.last)
         before = int(params["cursor"]) if params["cursor"] else None
-        found = text_search.page(tx, query, scope, params["limit"], before)
+        found = text_search.page(tx, query, scope, params["limit"], before, params["offset"])
         held, undated = text_search.held(tx), text_search.undated(tx, query, scope)
     more = found.following is not None
     meta: TextsMeta = {
@@ -65,6 +67,7 @@ def search(call: Call) -> Response:
         "total": found.total,
         "total_exact": found.exact,
         "limit": params["limit"],
+        "offset": params["offset"],
         "has_more": more,
         "next_cursor": str(found.following) if more else None,
         **call.windows(undated),  # type: ignore[typeddict-item]

@@ -206,7 +206,7 @@ AUTOCOMPLETE = answer(tickers=list[TickerMatch], meta=part(total=int, query=str,
 
 
 def autocomplete(call: Call) -> Response:
-    """Tickers that begin so, then tickers of companies whose name begins so."""
+    """Tickers that begin so, then tickers of companies whose name begins so; those of a CIK."""
     query, limit, offset = (call.params[name] for name in ("q", "limit", "offset"))
     with call.app.db.read() as tx:
         rows, total = securities.complete(tx, query, limit, offset)

@@ -13,7 +13,7 @@ SELECT filing_texts.place, filings.accession, filing_texts.packed
 {matching_texts}
     AND filing_words.rowid < :before
 ORDER BY filing_words.rowid DESC
-LIMIT :limit
+LIMIT :limit OFFSET :skip
 
 -- name: texts_counted
 SELECT count(*) FROM (SELECT 1 {matching_texts} AND filing_words.rowid < :end LIMIT :most)

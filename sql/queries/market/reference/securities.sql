@@ -229,9 +229,12 @@ FROM (
     FROM company_keys
     JOIN tickers ON tickers.cik = company_keys.cik
     WHERE key >= :key AND key < :key_end
+    UNION ALL
+    SELECT ticker, cik, 100 FROM tickers WHERE cik = :cik
 ) AS found
 JOIN tickers ON tickers.ticker = found.ticker AND tickers.cik = found.cik
 JOIN companies ON companies.cik = found.cik
 GROUP BY tickers.ticker, tickers.cik
-ORDER BY score DESC, length(tickers.ticker), tickers.ticker, tickers.cik
+ORDER BY score DESC, companies.list_place IS NULL, companies.list_place, tickers.source DESC, tickers.position,
+    length(tickers.ticker), tickers.ticker, tickers.cik
 LIMIT :limit OFFSET :offset

@@ -1,0 +1,96 @@
+"""Companies and tickers by name, ticker and CIK: the one that is meant stands first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from finapi.accounts.users import NewUser
+from finapi.app import App
+from finapi.market.reference import companies
+from tests.client import Client
+from tests.test_filings import run
+
+# As company_tickers.json has them: the largest first.
+LISTED = (
+    (320193, "AAPL", "Apple Inc."),
+    (1067983, "BRK-B", "BERKSHIRE HATHAWAY INC"),
+    (1326801, "META", "Meta Platforms, Inc."),
+    (1067983, "BRK-A", "BERKSHIRE HATHAWAY INC"),
+    (20, "GAPX", "Gap Exploration Ltd"),
+    (1418121, "APLE", "Apple Hospitality REIT, Inc."),
+    (39911, "GAP", "GAP INC"),
+    (1108134, "BHLB", "BERKSHIRE HILLS BANCORP INC"),
+    (21, "LUCY", "Pineapple Energy Inc."),
+    (22, "FB", "ProShares Trust FB"),
+)
+
+
+@pytest.fixture
+def first(app: App, client: Client, user: NewUser, tmp_path: Path) -> Callable[[str, str], list[str | None]]:
+    file = tmp_path / "company_tickers.json"
+    rows = ({"cik_str": cik, "ticker": ticker, "title": name} for cik, ticker, name in LISTED)
+    file.write_text(json.dumps({str(n): row for n, row in enumerate(rows)}))
+    assert [one.outcome for one in run(app, file)] == ["ingested"]
+    with app.db.write() as tx:
+        # Companies without a ticker, which no list ranks.
+        for cik, name in ((30, "APPLE ORCHARDS LP"), (31, "BERKSHIRE INCOME REALTY INC"), (32, "APPLE")):
+            companies.put_name(tx, cik, name, companies.FROM_FILING_LIST, "")
+        companies.put_former_name(tx, 1326801, "Facebook Inc", "2005-05-04", "2021-10-27")
+        tx.run("bump_data_version")
+    client.key = user.api_key
+    paths = {"search": ("/api/v1/xbrl/search", "data"), "autocomplete": ("/api/v1/tickers/autocomplete", "tickers")}
+
+    def ask(how: str, q: str) -> list[str | None]:
+        path, member = paths[how]
+        answer = client.get(path, query={"q": q})
+        assert answer.status == 200, answer.json
+        return [one.get("symbol", one.get("ticker")) for one in answer.json[member]]
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("q", "expected"),
+    [
+        ("apple", ["AAPL", "APLE", None, None, "LUCY"]),  # names that begin so, the largest first; then what holds it
+        ("APPLE INC", ["AAPL"]),
+        ("apple h", ["APLE"]),
+        ("berkshire", ["BRK-B", "BHLB", None]),
+        ("brk.b", ["BRK-B"]),
+        ("gap", ["GAP", "GAPX"]),  # an exact ticker goes before a larger company's name
+        ("fb", ["FB"]),
+        ("facebook", ["META"]),  # a former name
+        ("320193", ["AAPL"]),
+        ("0001067983", ["BRK-B"]),
+        ("%", []),
+        ("_", []),
+        ("nobody at all", []),
+    ],
+)
+def test_the_company_that_is_meant_is_found_first(
+    first: Callable[[str, str], list[str | None]], q: str, expected: list[str | None]
+) -> None:
+    assert first("search", q) == expected
+
+
+@pytest.mark.parametrize(
+    ("q", "expected"),
+    [
+        ("apple", ["AAPL", "APLE"]),
+        ("berkshire", ["BRK-B", "BRK-A", "BHLB"]),
+        ("gap", ["GAP", "GAPX"]),
+        ("facebook", ["META"]),
+        ("ap", ["APLE", "AAPL"]),  # tickers that begin so before names that do
+        ("1067983", ["BRK-B", "BRK-A"]),
+        ("0000320193", ["AAPL"]),
+        ("12345678901", []),
+    ],
+)
+def test_a_ticker_is_completed_from_tickers_names_and_ciks(
+    first: Callable[[str, str], list[str | None]], q: str, expected: list[str | None]
+) -> None:
+    assert first("autocomplete", q) == expected
