@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import shutil
 import socket
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests import postgres_cluster
-from tests.process import ROOT, Finished, Running, child, environment, eventually, finapi, serve
+from tests.process import ROOT, Finished, Running, child, environment, eventually, finapi, get, serve
 
 API_NODES, WORKERS = 3, 2
 
@@ -28,6 +29,7 @@ class Nodes:
     url: str
     stack: ExitStack
     more: dict[str, str] = field(default_factory=dict)
+    of_workers: dict[str, str] = field(default_factory=dict)
     api: dict[int, Running] = field(default_factory=dict)
     workers: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     ports: dict[str, int] = field(default_factory=dict)
@@ -88,12 +90,13 @@ class Nodes:
         words = ("serve", "--role", "worker", "--trusted-proxies", "127.0.0.1", "--port", port, "--data-dir", self.home)
         log = (self.directory / f"worker{number}.log").open("ab")
         self.stack.callback(log.close)
-        started = child(*words, env=self.environment(), stdout=subprocess.DEVNULL, stderr=log)
+        env = {**self.environment(), **self.of_workers}
+        started = child(*words, env=env, stdout=subprocess.DEVNULL, stderr=log)
         self.workers[number] = self.stack.enter_context(started)
 
     def working(self) -> int | None:
         """The number of the worker that answers."""
-        return next((one for one in self.workers if listens(self.ports[f"worker{one}"])), None)
+        return next((one for one in self.workers if answers(self.ports[f"worker{one}"])), None)
 
 
 @contextmanager
@@ -154,3 +157,11 @@ def listens(port: int) -> bool:
     """Whether anybody does on this machine."""
     with socket.socket() as one:
         return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+def answers(port: int) -> bool:
+    """Whether a finapi answers there: it takes commands too, then."""
+    try:
+        return get(("127.0.0.1", port), "/livez", seconds=2).status == 200
+    except (OSError, http.client.HTTPException):
+        return False

@@ -13,7 +13,8 @@ from pathlib import Path
 
 # What Debian calls the directory of one version's programs.
 _PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda place: float(place.parent.name))
-SETTINGS = "-c listen_addresses='' -c fsync=off -c full_page_writes=off -c max_connections=300"
+SETTINGS = "-c listen_addresses='' -c max_connections=300"
+QUICK = " -c fsync=off -c full_page_writes=off"
 
 
 @cache
@@ -26,8 +27,8 @@ def programs() -> Path | None:
 class Cluster:
     """A cluster that runs; ``url(database)`` is where one of its databases is reached."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, settings: str) -> None:
+        self.directory, self.settings = directory, settings
 
     def url(self, database: str = "postgres") -> str:
         """Where a database of it is reached."""
@@ -42,7 +43,7 @@ class Cluster:
 
     def start(self) -> None:
         """Start it, again too."""
-        self.ctl("-o", f"{SETTINGS} -c unix_socket_directories={self.directory}", "start")
+        self.ctl("-o", f"{self.settings} -c unix_socket_directories={self.directory}", "start")
 
     def stop(self) -> None:
         """Stop it at once."""
@@ -56,13 +57,13 @@ def run(*words: str) -> None:
 
 
 @contextmanager
-def running() -> Iterator[Cluster]:
-    """A new cluster until the block ends."""
+def running(*, durable: bool = False) -> Iterator[Cluster]:
+    """A new cluster until the block ends; one whose commits outlive a power cut only where that is asked for."""
     place = programs()
     assert place is not None
     # Not below pytest's own directory, which another user may not enter.
     directory = Path(tempfile.mkdtemp(prefix="finapi-pg-", dir="/tmp"))
-    cluster = Cluster(directory)
+    cluster = Cluster(directory, SETTINGS if durable else SETTINGS + QUICK)
     try:
         if os.geteuid() == 0:
             shutil.chown(directory, "postgres", "postgres")

@@ -478,3 +478,15 @@ def test_a_node_without_the_secrets_of_the_worker_is_refused(tmp_path: Path, url
         with pytest.raises(ApiError) as refused:
             ingest.run(app, [], Given(), lambda outcome: None)
     assert refused.value.code == "CONFLICT"
+
+
+def test_a_backup_says_that_accounts_are_elsewhere(
+    tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = directory(tmp_path)
+    moving.to_postgres(replace(config, accounts_url=url), "postgresql:///x")
+    monkeypatch.setenv("FINAPI_ACCOUNTS_URL", url)
+    assert main(["backup", str(tmp_path / "copy-without-secrets.db"), "--data-dir", str(config.data_dir)]) == 0
+    said = capsys.readouterr()
+    assert "accounts are in PostgreSQL: pg_dump --format custom copies them" in said.err
+    assert "copy-without-secrets.db" in said.out

@@ -120,6 +120,8 @@ class Nightly:
             return RETRY_SECONDS
         if made is not None:
             log.info("a backup of %d bytes was made and proven: %s", made["bytes"], made["file"])
+            if self._app.accounts is not self._app.db:
+                log.info("it is of market data: accounts are in PostgreSQL, which pg_dump copies")
         return LOOK_SECONDS
 
     def interrupt(self) -> None:

@@ -21,6 +21,8 @@ def _backup(args: argparse.Namespace, config: Config, origins: settings.Origins,
     if args.keep is not None and (args.keep < 1 or not file.is_dir()):
         raise UsageError("--keep: needs a number of at least 1 and a directory")
     progress = lambda done, pages: say("progress", f"{done} of {pages} pages")  # noqa: E731
+    if config.accounts_url:
+        say("err", f"finapi: this copies market data; accounts are in PostgreSQL: {DUMP} copies them")
     made = backups.make(config, file, SystemClock().now(), secrets=args.with_secrets, tell=progress)
     say("progress", "")
     gone = backups.keep(file, args.keep) if args.keep is not None else []
@@ -86,6 +88,7 @@ def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, 
     return 1 if found["problems"] else 0
 
 
+DUMP = "pg_dump --format custom"
 _SECRETS = "--with-secrets"
 BACKUP = Verb(
     "copy a data directory's database to a file, beside a running server too, and prove the copy",
