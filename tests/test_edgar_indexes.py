@@ -82,6 +82,10 @@ def test_names_in_latin_1_are_read() -> None:
         (MASTER + "1750|LAMP|10-K|20200318|edgar/data/x\n", "an.idx: line 7: 'edgar/data/x' names no filing"),
         (FORM + "10-K  LAMP\n", "an.idx: line 7: does not end in a CIK, a day and a file name"),
         (MASTER + f"1750|LAMP|10-K|20200318|{PATH[:-2]}", f"an.idx: line 7: {PATH[:-2]!r} names no filing"),
+        *(
+            (text, "an.idx: line 5: not the column names of an index of filings")
+            for text in (FORM.replace("CIK", "XIK"), FORM.replace("Company", "Companx"), FORM.replace("Form T", "Xorm T"))
+        ),
         (MASTER + "1" * 2_001 + "\n", "an.idx: a line of more than 2000 bytes"),
         (MASTER + "1" * 2_000 + "\n", "an.idx: line 7: not five columns between bars"),
     ],
@@ -124,3 +128,8 @@ def test_the_secs_own_indexes_are_read_to_the_last_line() -> None:
     quarter = list(rows((SHARED / "edgar/index/master.1993QTR4.idx").read_bytes(), "master.idx"))
     assert len(quarter) == 20
     assert quarter[1] == IndexRow("10-Q", "BETHLEHEM STEEL CORP /DE/", 11860, "1993-11-12", "0000011860-94-000005")
+
+
+def test_two_blanks_inside_a_name_end_no_column() -> None:
+    (row,) = read(COMPANY + f"LAMP  CORP                    10-K/A      1750        2020-03-18  {PATH}\n")
+    assert (row.form, row.name) == ("10-K/A", "LAMP  CORP")
