@@ -84,7 +84,7 @@ def test_names_in_latin_1_are_read() -> None:
         (MASTER + f"1750|LAMP|10-K|20200318|{PATH[:-2]}", f"an.idx: line 7: {PATH[:-2]!r} names no filing"),
         *(
             (text, "an.idx: line 5: not the column names of an index of filings")
-            for text in (FORM.replace("CIK", "XIK"), FORM.replace("Company", "Companx"), FORM.replace("Form T", "Xorm T"))
+            for text in (FORM.replace("CIK", "XIK"), FORM.replace("Company", "X"), FORM.replace("Form T", "X"))
         ),
         (MASTER + "1" * 2_001 + "\n", "an.idx: a line of more than 2000 bytes"),
         (MASTER + "1" * 2_000 + "\n", "an.idx: line 7: not five columns between bars"),
