@@ -508,6 +508,17 @@ def test_an_event_is_published_to_accounts_that_want_it(app: App, user: users.Ne
     assert only(app, user)["url"] == "https://example.com/hook"
 
 
+def test_nobody_is_told_of_a_locked_account_nor_of_one_that_is_not_there(app: App, user: users.NewUser) -> None:
+    def told(user_id: int) -> webhooks.Receiver | None:
+        with app.accounts.read() as tx:
+            return webhooks.account(tx, user_id, "https://example.com/hook")
+
+    assert told(user.id) == webhooks.Receiver(user.id, user.uuid, "https://example.com/hook")
+    assert told(user.id + 1) is None
+    users.set_locked(app, user.email, True, app.clock.now())
+    assert told(user.id) is None
+
+
 def test_deliveries_that_are_done_are_forgotten_after_a_month(
     app: App, user: users.NewUser, dispatcher: Dispatcher, clock: FixedClock
 ) -> None:
