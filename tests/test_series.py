@@ -7,10 +7,14 @@ from decimal import Decimal
 
 import pytest
 
+from finapi.app import App
 from finapi.core import days
-from finapi.market.financials import ratios, series
+from finapi.market.documents.identify import Given
+from finapi.market.financials import company_books, ratios, series
 from finapi.market.financials.metrics import mapping
 from finapi.market.financials.rows import FigureSeries
+from finapi.market.intake import ingest
+from tests.conftest import SHARED, needs_shared
 from tests.figures import Fact, filing, held, named, told
 
 K18 = filing("0000000001-18-000001", "10-K", "2018-11-05", fiscal_year=2018, fiscal_period="FY")
@@ -138,6 +142,27 @@ def test_a_series_that_goes_on_under_another_tag_says_so(revenues: str | None, i
         told_of = {row["fiscal_year"]: row.get("tag_breaks") for row in data["rows"]}
         assert told_of.get(2019) is None
         assert told_of[2018] == ({"revenue": expected} if is_told else None)
+
+
+@needs_shared
+def test_microsofts_revenue_and_its_cost_go_on_under_other_tags_after_2015(app: App) -> None:
+    path = SHARED / "edgar" / "companyfacts_trimmed" / "CIK0000789019.json"
+    ingest.run(app, [path], Given(), lambda outcome: None)
+    with app.db.read() as tx:
+        company = company_books.read(tx, 789019)
+    data, _ = series.answer(company, series.SeriesQuestion(metrics=("revenue", "cost_of_revenue", "net_income")))
+    assert {row["fiscal_year"]: row["tag_breaks"] for row in data["rows"] if "tag_breaks" in row} == {
+        2015: {
+            "revenue": {
+                "tags": ["us-gaap:SalesRevenueNet"],
+                "later_tags": ["us-gaap:RevenueFromContractWithCustomerExcludingAssessedTax"],
+            },
+            "cost_of_revenue": {
+                "tags": ["us-gaap:CostOfRevenue"],
+                "later_tags": ["us-gaap:CostOfGoodsAndServicesSold"],
+            },
+        }
+    }
 
 
 def test_goodwill_that_is_no_longer_given_is_a_hole_and_not_the_old_figure() -> None:

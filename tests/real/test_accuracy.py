@@ -13,6 +13,17 @@ KNOWN = {
     ("AAPL", "total_debt", "2015-09-26", "latest")
 }
 
+# The holes beside a printed line that name no line: its tag has no consolidated fact for the day, or it stands on a
+# page of the industrial part beside the consolidated one. All others are not_mapped and name it.
+NOT_NAMED = {
+    ("GENERAL ELECTRIC CO", "cash_at_beginning_of_period"),
+    ("ITT CORP", "cash_at_end_of_period"),
+    ("FORD MOTOR CO", "accounts_receivable"),
+    ("FORD MOTOR CO", "total_current_assets"),
+    ("FORD MOTOR CO", "total_current_liabilities"),
+    ("FORD MOTOR CO", "long_term_debt"),
+}
+
 
 @needs_shared
 @pytest.mark.slow
@@ -44,3 +55,11 @@ def test_figures_are_right_and_every_miss_is_known() -> None:
     assert compared > 26_000
     assert printed["counts"]["differs"] <= 0.003 * compared
     assert printed["counts"]["hole"] <= 0.002 * compared
+    # What was reached is held.
+    assert (printed["counts"]["differs"], printed["counts"]["hole"]) == (16, 18)
+    silent = {
+        (one["company"], one["metric"])
+        for one in printed["misses"]
+        if one["outcome"] == "hole" and one["given"] == "not_reported"
+    }
+    assert silent == NOT_NAMED
