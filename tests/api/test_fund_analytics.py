@@ -114,6 +114,22 @@ def test_no_cost_at_all_is_null_and_not_zero(app: App, tmp_path: Path) -> None:
     assert (summary["total_market_value"], summary["cost_coverage_pct"]) == (2_000, 0)
 
 
+def test_a_table_that_is_not_whole_has_no_costs_and_says_why(app: App, tmp_path: Path) -> None:
+    take(app, tmp_path, *NAMES, *LAMP[:3], submission(4, DECEMBER, entries=90))
+    answer = shown(client(app), "/fund/1234567/holdings-analytics")
+    assert of(answer["holdings"], "cost_basis", "reason") == [[None, "quarter_incomplete"]] * 2
+    assert answer["meta"]["changes"]["reason"] == "quarter_incomplete"
+
+
+def test_what_was_not_counted_yet_says_so(app: App, tmp_path: Path) -> None:
+    take(app, tmp_path, *NAMES, *LAMP)
+    with app.db.write() as tx:
+        # As a migration and an ingest that was killed leave it.
+        tx.run("mark_fund_uncounted", cik=1234567, period="2025-03-31")
+    rows = shown(client(app), "/fund/1234567/holdings-analytics")["holdings"]
+    assert of(rows, "cost_basis", "reason") == [[2_750, None], [None, "counted_with_the_next_ingest"]]
+
+
 def test_a_close_after_the_quarter_and_a_split_since_count(app: App, tmp_path: Path) -> None:
     later = PRICES + b"MSFT,2026-01-15,350,,2\nMSFT,2026-01-16,360,,\n"
     take(app, tmp_path, *NAMES, *LAMP, later)

@@ -25,6 +25,7 @@ SORTS = (
 
 # Why there is no cost.
 OPENED_BEFORE, NOT_COUNTED = "opened_before_the_reports_held", "counted_with_the_next_ingest"
+INCOMPLETE = "quarter_incomplete"  # as of changes
 
 
 # ---- kept
@@ -118,7 +119,7 @@ class HoldingAnalytics(TypedDict):
     sector: str | None
     last_transaction_quarter: Date | None
     last_share_delta: Annotated[int | None, "In the shares of last_transaction_quarter."]
-    reason: Annotated[str | None, f"Why there is no cost: {OPENED_BEFORE} or {NOT_COUNTED}."]
+    reason: Annotated[str | None, f"Why there is no cost: {OPENED_BEFORE}, {INCOMPLETE} or {NOT_COUNTED}."]
 
 
 class HoldingsSummary(TypedDict):
@@ -136,7 +137,8 @@ class HoldingsSummary(TypedDict):
 
 def of_fund(tx: Transaction, held: FundQuarter) -> tuple[HoldingsSummary, list[HoldingAnalytics]]:
     """The positions in shares of a fund's quarter in no order, and their sums."""
-    why = NOT_COUNTED if tx.one("fund_uncounted", cik=held.cik) else OPENED_BEFORE
+    why = INCOMPLETE if held.reason == INCOMPLETE else OPENED_BEFORE
+    why = NOT_COUNTED if tx.one("fund_uncounted", cik=held.cik) else why
     splits: dict[int, list[tuple[str, Decimal]]] = {}
     for row in tx.all("splits_since", period=held.period):
         splits.setdefault(row["security_id"], []).append((row["date"], Decimal(row["value"])))
