@@ -104,6 +104,10 @@ class Bridge:
         """Whether a statement names a table of accounts, which are in PostgreSQL."""
         return isinstance(self.home.accounts, postgres.Postgres) and _NAMES.search(query) is not None
 
+    def backup(self, target: Any) -> None:
+        """Copy the file; accounts stay where they are."""
+        self._connection.backup(target._connection if isinstance(target, Bridge) else target)
+
     def execute(self, query: str, values: Any = ()) -> Any:
         """Run a statement where its tables are."""
         if not self.is_elsewhere(query):
