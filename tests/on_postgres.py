@@ -178,9 +178,63 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # Tests of the file itself, and why.
 OF_THE_FILE: dict[str, str] = {
-    "tests/test_billing.py::test_a_refund_that_cannot_be_written_is_tried_again_and_the_error_stays": "patches SQLite",
-    "tests/test_billing.py::test_a_debit_is_refunded_once_whoever_refunds_it_first": "open debits by age",
-    "tests/test_billing.py::test_a_debit_that_was_refunded_is_not_kept_afterwards": "open debits by age",
+    **dict.fromkeys(
+        (
+            "tests/test_billing.py::test_a_refund_that_cannot_be_written_is_tried_again_and_the_error_stays",
+            "tests/api/test_metering.py::test_a_full_disk_answers_503_and_charges_nothing_while_free_reads_go_on",
+            "tests/test_mail.py::test_a_give_up_that_fails_is_rolled_back_and_called_again",
+        ),
+        "patches the writer of SQLite",
+    ),
+    **dict.fromkeys(
+        (
+            "tests/test_billing.py::test_a_debit_is_refunded_once_whoever_refunds_it_first",
+            "tests/test_billing.py::test_a_debit_that_was_refunded_is_not_kept_afterwards",
+            "tests/test_plans.py::TestAccounting",
+        ),
+        "a start refunds what is open; of shared accounts it is refunded by age (tests/test_postgres.py)",
+    ),
+    **dict.fromkeys(
+        (
+            "tests/test_db.py::test_a_repeated_unique_value_is_refused[memory]",
+            "tests/test_db.py::test_a_reference_to_nothing_is_refused[memory]",
+            "tests/test_db.py::test_a_value_of_another_type_is_refused[memory]",
+            "tests/test_db.py::test_a_commit_that_is_refused_ends_its_transaction[memory]",
+            "tests/test_db.py::test_an_error_that_ended_the_transaction_is_the_one_that_is_raised[memory]",
+            "tests/test_db.py::test_work_that_fails_is_undone_alone[memory]",
+            "tests/test_db.py::test_a_commit_that_fails_fails_all_that_share_it[memory]",
+            "tests/test_db.py::test_a_refusal_of_the_database_reaches_the_one_that_caused_it[memory]",
+            "tests/test_mail.py::test_the_database_refuses_a_row_that_means_nothing",
+            "tests/test_accounts.py::test_the_database_holds_no_key",
+            "tests/test_sql.py::test_a_value_that_is_not_given_is_an_error",
+        ),
+        "SQLite's own words, types and dumps",
+    ),
+    **dict.fromkeys(
+        (
+            "tests/test_mail.py::test_the_queries_of_the_queue_use_its_indexes",
+            "tests/test_free_calls.py::test_a_free_call_takes_no_more_the_more_there_is",
+            "tests/test_free_calls.py::test_what_waits_is_counted_up_to_a_bound",
+        ),
+        "counts SQLite's steps, or fills tables by its functions",
+    ),
+    **dict.fromkeys(
+        (
+            "tests/test_client.py::test_events_go_on_where_they_were",
+            "tests/test_conformance.py::test_finapi_itself_is_graded_ok_in_everything",
+            "tests/test_fixture.py::test_an_event_and_a_webhook_are_told",
+            "tests/test_fixture_server.py::test_a_stop_leaves_no_thread_and_no_directory",
+        ),
+        "the test server's worlds are layers over a file, whose events are not in PostgreSQL",
+    ),
+    **dict.fromkeys(
+        (
+            "tests/feeds/test_keys.py::test_wrong_keys_count_against_their_address_and_a_right_one_passes_all_the_same",
+            "tests/feeds/test_keys.py::test_messages_behind_the_key_wait_for_its_answer",
+            "tests/feeds/test_keys.py::test_a_key_that_is_not_looked_up_in_five_seconds_is_to_be_sent_again_later",
+        ),
+        "a thread hears of the key a moment later, and it is looked up once more than the test's own steps",
+    ),
 }
 
 

@@ -23,7 +23,7 @@ def record(app: App, number: int = 0, type: str = "new_filing") -> int:
 
 
 def fail_after_an_event(app: App) -> None:
-    with app.db.write() as tx:
+    with app.accounts.write() as tx:
         events.record(tx, "new_filing", now=NOW, occurred_at=iso(NOW), about=About(), data={})
         raise RuntimeError("on purpose")
 
@@ -90,7 +90,7 @@ def test_a_decimal_is_a_number_with_every_digit(app: App, value: object, written
 
 @pytest.mark.parametrize("value", [Decimal("NaN"), float("inf"), object()])
 def test_what_is_no_json_is_refused_and_leaves_no_hole(app: App, value: object) -> None:
-    with pytest.raises((TypeError, ValueError)), app.db.write() as tx:
+    with pytest.raises((TypeError, ValueError)), app.accounts.write() as tx:
         events.record(tx, "13f_filing", now=NOW, occurred_at=iso(NOW), about=About(), data={"value": value})
     assert held(app, events.HOLDINGS) == SequenceRange(1, 0)
 
