@@ -29,7 +29,7 @@ from finapi.httpd.listen import Listener
 from finapi.listening import listen_settings, looping, most_files, not_listening, url_of, within
 from finapi.net import mail
 from finapi.net.outbound import Outbound
-from finapi.ops import backups, copies, probes, watchdog
+from finapi.ops import backups, probes, watchdog
 from finapi.ops.opened import opened
 from finapi.store import datadir
 from finapi.web.wsgi import WsgiApp
@@ -155,6 +155,9 @@ def elected(config: Config, stopped: Callable[[float], bool]) -> Postgres | None
 
 def _of_a_copy(app: App) -> list[Worker]:
     """The workers of a node that answers on a copy."""
+    # Not loaded where nothing is a copy.
+    from finapi.ops import copies
+
     return [
         Worker("copy", lambda: copies.step(app)),
         Worker("close-debits", lambda: billing.close_kept(app)),
@@ -252,7 +255,6 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
     try:
         if app.db.moves:
             # The worker checks, and this node shows what it found.
-            copies.step(app)
             yield
             return
         watchdog.check(app, app.clock.now())
