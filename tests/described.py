@@ -14,10 +14,15 @@ from finapi.accounts import credentials, invites, sessions, users
 from finapi.app import App
 from finapi.core.clock import iso
 from finapi.delivery import sniper, webhooks
-from finapi.edgar import sgml
+from finapi.edgar import sale_notices, sgml
+from finapi.edgar import schedules as parser
 from finapi.market.demo import data
 from finapi.market.documents import contents, filings, metadata
+from finapi.market.documents.metadata import FilingMetadata
+from finapi.market.ownership import notices
+from finapi.market.ownership import store as ownership
 from finapi.ops import watchdog
+from tests import schedules
 from tests.client import PASSWORD
 from tests.test_filings import FULL
 
@@ -82,6 +87,12 @@ class World:
             stored = filings.put(tx, metadata.from_header(header, len(FULL)), now)
             text = contents.text(papers[0][1].body, papers[0][1].filename, 10_000)
             contents.put(tx, stored.id, [line for line, _ in papers], text, most_kept=10_000, most_found=10_000)
+            for number, filed, document in schedules.examples():
+                told = FilingMetadata(number, metadata.DOCUMENT, filed_at=filed)
+                if b"edgar/ownership" in document:
+                    notices.put(tx, sale_notices.parse(document, number), told, now)
+                else:
+                    ownership.put(tx, parser.parse(document, number), told, now)
             tx.run("bump_data_version")
         # Nothing is looked up for what is made up: a delivery goes to an address or nowhere.
         app.outbound._dialler._resolve = _nowhere

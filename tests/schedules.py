@@ -229,3 +229,14 @@ FILED BY:
 </DOCUMENT>
 </SEC-DOCUMENT>
 """.encode()
+
+
+def examples() -> list[tuple[str, str, bytes]]:
+    """Filings of which each list of them shows one: accession number, filing day, document."""
+    group = (person(member="a"), person(BEN, member="a", types="IN"))
+    purpose = "On January 10 Wick nominated two candidates for election as directors of the Issuer."
+    return [
+        ("0000000103-24-000050", "2024-12-20", g(event="12/18/2024")),
+        (FIRST, "2025-01-15", d(*group, event="01/10/2025", purpose=purpose)),
+        ("0000000101-25-000001", "2025-01-16", notice(sale(date="01/17/2025"))),
+    ]

@@ -1503,6 +1503,311 @@ class Form13fCrossFilingSignals(TypedDict, Generic[Day, Moment]):
     request_id: str
     timestamp: Moment
 
+class OwnershipBeneficialOwnershipFilingsFilingsIntentFlags(TypedDict):
+    intends_to_acquire: bool | None
+    opposes_management: bool | None
+    board_seat_demand: bool | None
+    seeks_sale_or_merger: bool | None
+
+class OwnershipBeneficialOwnershipFilingsFilings(TypedDict, Generic[Day, Moment]):
+    accessionNumber: str
+    formType: Literal["SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"]
+    filedAt: Moment | None
+    issuerCik: str
+    issuerTicker: str | None
+    nameOfIssuer: str
+    filerCik: str | None
+    filerName: str
+    percentOfClass: int | Decimal | None
+    sharesOwned: int | Decimal | None
+    priorPercent: int | Decimal | None
+    priorShares: int | Decimal | None
+    percentChange: int | Decimal | None
+    sharesChange: int | Decimal | None
+    splitFactor: int | Decimal | None
+    priorAccessionNumber: str | None
+    purpose: str | None
+    dateOfEvent: Day | None
+    isAmendment: bool
+    isConversion: bool
+    cusip: str | None
+    titleOfClass: str | None
+    soleVotingPower: int | Decimal | None
+    sharedVotingPower: int | Decimal | None
+    reportingPersonCount: int
+    holderUuid: str
+    intentFlags: OwnershipBeneficialOwnershipFilingsFilingsIntentFlags
+    holes: dict[str, Literal["cover_not_in_xml", "not_reported", "no_earlier_filing", "earlier_filing_not_held", "needs_both_filings"]]
+
+class OwnershipBeneficialOwnershipFilingsMeta(TypedDict, Generic[Day, Moment]):
+    total: int
+    limit: int
+    page: int
+    size: int
+    totalPages: int
+    has_more: bool
+    dateFrom: Day | None
+    dateTo: Day | None
+    undated_left_out: int
+    clamped: dict[str, str]
+
+class OwnershipBeneficialOwnershipFilings(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    filings: list[OwnershipBeneficialOwnershipFilingsFilings[Day, Moment]]
+    meta: OwnershipBeneficialOwnershipFilingsMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class OwnershipBeneficialOwnershipFilingsAccessionIssuer(TypedDict):
+    cik: str
+    ticker: str | None
+    name: str
+    sector: str | None
+    industry: str | None
+
+class OwnershipBeneficialOwnershipFilingsAccessionFilers(TypedDict):
+    cik: str | None
+    name: str
+    holderUuid: str
+    percentOfClass: int | Decimal | None
+    sharesOwned: int | Decimal | None
+    memberOfGroup: bool | None
+    isLead: bool
+    citizenship: str | None
+    typesOfReportingPerson: list[str]
+    comment: str | None
+    holes: dict[str, Literal["cover_not_in_xml", "not_reported", "no_earlier_filing", "earlier_filing_not_held", "needs_both_filings"]]
+
+class OwnershipBeneficialOwnershipFilingsAccessionPositions(TypedDict):
+    filerCik: str | None
+    filerName: str
+    percentOfClass: int | Decimal | None
+    sharesOwned: int | Decimal | None
+    votingPower: int | Decimal | None
+    soleVotingPower: int | Decimal | None
+    sharedVotingPower: int | Decimal | None
+    soleDispositivePower: int | Decimal | None
+    sharedDispositivePower: int | Decimal | None
+
+class OwnershipBeneficialOwnershipFilingsAccessionPurpose(TypedDict):
+    primary: str | None
+    flags: OwnershipBeneficialOwnershipFilingsFilingsIntentFlags
+
+class OwnershipBeneficialOwnershipFilingsAccession(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    accessionNumber: str
+    formType: Literal["SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"]
+    filedAt: Moment | None
+    issuer: OwnershipBeneficialOwnershipFilingsAccessionIssuer
+    filers: list[OwnershipBeneficialOwnershipFilingsAccessionFilers]
+    positions: list[OwnershipBeneficialOwnershipFilingsAccessionPositions]
+    purpose: OwnershipBeneficialOwnershipFilingsAccessionPurpose
+    dateOfEvent: Day | None
+    isAmendment: bool
+    amendmentNumber: int | None
+    previousAccessionNumber: str | None
+    cusips: list[str]
+    titleOfClass: str | None
+    rules: list[str]
+    isExit: bool
+    fundsSource: str | None
+    transactions: str | None
+    contracts: str | None
+    groupMembers: str | None
+    source: Literal["document", "header"]
+    request_id: str
+    timestamp: Moment
+
+class OwnershipBeneficialOwnershipIssuersCikSummaryBeneficialOwners(TypedDict, Generic[Day, Moment]):
+    latestPercent: int | Decimal | None
+    latestShares: int | Decimal | None
+    latestFiledAt: Moment | None
+    purpose: str | None
+    accessionNumber: str
+    formType: Literal["SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"]
+    titleOfClass: str | None
+    cusip: str | None
+    isExit: bool
+    isNamedInLatest: bool
+    isLead: bool
+    reportedTogether: int
+    holderUuid: str
+    holes: dict[str, Literal["cover_not_in_xml", "not_reported", "no_earlier_filing", "earlier_filing_not_held", "needs_both_filings"]]
+    filerCik: str | None
+    filerName: str
+
+class OwnershipBeneficialOwnershipIssuersCikSummary(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    issuerCik: str
+    issuerTicker: str | None
+    nameOfIssuer: str
+    asOf: Moment | None
+    beneficialOwners: list[OwnershipBeneficialOwnershipIssuersCikSummaryBeneficialOwners[Day, Moment]]
+    request_id: str
+    timestamp: Moment
+
+class OwnershipBeneficialOwnershipFilersCikPortfolioPositions(TypedDict, Generic[Day, Moment]):
+    latestPercent: int | Decimal | None
+    latestShares: int | Decimal | None
+    latestFiledAt: Moment | None
+    purpose: str | None
+    accessionNumber: str
+    formType: Literal["SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"]
+    titleOfClass: str | None
+    cusip: str | None
+    isExit: bool
+    isNamedInLatest: bool
+    isLead: bool
+    reportedTogether: int
+    holderUuid: str
+    holes: dict[str, Literal["cover_not_in_xml", "not_reported", "no_earlier_filing", "earlier_filing_not_held", "needs_both_filings"]]
+    issuerCik: str
+    issuerTicker: str | None
+    nameOfIssuer: str
+
+class OwnershipBeneficialOwnershipFilersCikPortfolio(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    filerCik: str
+    filerName: str
+    positions: list[OwnershipBeneficialOwnershipFilersCikPortfolioPositions[Day, Moment]]
+    meta: Form13fFundCikMetaPagination
+    request_id: str
+    timestamp: Moment
+
+class OwnershipBeneficialOwnershipActivists(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    activists: list[OwnershipBeneficialOwnershipFilingsFilings[Day, Moment]]
+    meta: OwnershipBeneficialOwnershipFilingsMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class OwnershipAnalyticsThresholdCrossingsCrossings(TypedDict, Generic[Day, Moment]):
+    accessionNumber: str
+    filedAt: Moment | None
+    issuerCik: str
+    issuerTicker: str | None
+    filerCik: str | None
+    filerName: str
+    threshold: int
+    direction: Literal["up", "down"]
+    priorPercent: int | Decimal | None
+    currentPercent: int | Decimal
+
+class OwnershipAnalyticsThresholdCrossings(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    crossings: list[OwnershipAnalyticsThresholdCrossingsCrossings[Day, Moment]]
+    meta: OwnershipBeneficialOwnershipFilingsMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class PostForm13dDataIssuer(TypedDict):
+    name: str
+    cik: str
+    ticker: str | None
+
+class PostForm13dDataFiler(TypedDict):
+    name: str
+    cik: str | None
+
+class PostForm13dDataOwnership(TypedDict):
+    percentOfClass: int | Decimal | None
+    sharesOwned: int | Decimal | None
+    soleVotingPower: int | Decimal | None
+    sharedVotingPower: int | Decimal | None
+
+class PostForm13dData(TypedDict, Generic[Day, Moment]):
+    accessionNo: str
+    formType: Literal["SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"]
+    filedAt: Moment | None
+    issuer: PostForm13dDataIssuer
+    filer: PostForm13dDataFiler
+    ownership: PostForm13dDataOwnership
+    purpose: str | None
+    cusip: str | None
+    dateOfEvent: Day | None
+    isAmendment: bool
+    reportingPersonCount: int
+    holes: dict[str, Literal["cover_not_in_xml", "not_reported", "no_earlier_filing", "earlier_filing_not_held", "needs_both_filings"]]
+
+class PostForm13dMetaTotal(TypedDict):
+    value: int
+    relation: Literal["eq"]
+
+PostForm13dMeta = TypedDict("PostForm13dMeta", {"total": PostForm13dMetaTotal, "from": int, "size": int})
+
+class PostForm13d(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[PostForm13dData[Day, Moment]]
+    meta: PostForm13dMeta
+    request_id: str
+    timestamp: Moment
+
+class OwnershipBeneficialOwnershipConversionsConversions(TypedDict, Generic[Day, Moment]):
+    filerCik: str | None
+    filerName: str
+    issuerCik: str
+    issuerTicker: str | None
+    priorFormType: Literal["SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"]
+    currentFormType: Literal["SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"]
+    direction: Literal["13G_TO_13D", "13D_TO_13G"]
+    priorAccession: str
+    currentAccession: str
+    convertedAt: Moment | None
+
+class OwnershipBeneficialOwnershipConversionsMeta(TypedDict, Generic[Day, Moment]):
+    total: int
+    limit: int
+    page: int
+    size: int
+    totalPages: int
+    has_more: bool
+    dateFrom: Day | None
+    undated_left_out: int
+    clamped: dict[str, str]
+
+class OwnershipBeneficialOwnershipConversions(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    conversions: list[OwnershipBeneficialOwnershipConversionsConversions[Day, Moment]]
+    meta: OwnershipBeneficialOwnershipConversionsMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class OwnershipBeneficialOwnershipGroupsDataMembers(TypedDict):
+    memberName: str
+    memberCik: str | None
+    isCurrentMember: bool
+    isLeadFiler: bool
+
+class OwnershipBeneficialOwnershipGroupsData(TypedDict, Generic[Day, Moment]):
+    id: int
+    groupName: str
+    issuerCik: str
+    issuerName: str
+    members: list[OwnershipBeneficialOwnershipGroupsDataMembers]
+    aggregatePercent: int | Decimal | None
+    aggregateShares: int | Decimal | None
+    figuresRule: Literal["largest_member"]
+    formationDate: Day | None
+    isActive: bool
+    latestFiledAt: Moment | None
+    latestAccessionNo: str
+    holes: dict[str, Literal["not_reported", "cover_not_in_xml"]]
+
+class OwnershipBeneficialOwnershipGroupsMeta(TypedDict):
+    total: int
+    limit: int
+    page: int
+    size: int
+    totalPages: int
+    has_more: bool
+
+class OwnershipBeneficialOwnershipGroups(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[OwnershipBeneficialOwnershipGroupsData[Day, Moment]]
+    meta: OwnershipBeneficialOwnershipGroupsMeta
+    request_id: str
+    timestamp: Moment
+
 class TickersAutocompleteTickers(TypedDict):
     symbol: str
     name: str
@@ -2859,6 +3164,76 @@ class InsidersTransactionsSearch(TypedDict, Generic[Day, Moment]):
     request_id: str
     timestamp: Moment
 
+class InsidersForm144LatestDataSales(TypedDict, Generic[Day, Moment]):
+    security_title: str | None
+    broker_name: str | None
+    shares: int | Decimal | None
+    aggregate_market_value: int | Decimal | None
+    shares_outstanding: int | Decimal | None
+    approximate_sale_date: Day | None
+    exchange: str | None
+
+class InsidersForm144LatestDataAcquisitions(TypedDict, Generic[Day, Moment]):
+    security_title: str | None
+    acquired_date: Day | None
+    nature_of_acquisition: str | None
+    acquired_from: str | None
+    is_gift: bool | None
+    donor_acquired_date: Day | None
+    shares: int | Decimal | None
+    payment_date: Day | None
+    nature_of_payment: str | None
+
+class InsidersForm144LatestDataSoldInPast3Months(TypedDict, Generic[Day, Moment]):
+    seller_name: str | None
+    security_title: str | None
+    sale_date: Day | None
+    shares: int | Decimal | None
+    gross_proceeds: int | Decimal | None
+
+class InsidersForm144LatestData(TypedDict, Generic[Day, Moment]):
+    notice_id: str
+    accession_number: str
+    form_type: Literal["144", "144/A"]
+    is_amendment: bool
+    filed_at: Moment | None
+    accepted_at: Moment | None
+    issuer_cik: str
+    ticker: str | None
+    company_name: str
+    seller_name: str
+    insider_cik: str | None
+    relationships: list[str]
+    shares: int | Decimal | None
+    aggregate_market_value: int | Decimal | None
+    percent_of_outstanding: int | Decimal | None
+    approximate_sale_date: Day | None
+    is_rule_10b5_1: bool
+    plan_adoption_dates: list[Day]
+    sales: list[InsidersForm144LatestDataSales[Day, Moment]]
+    acquisitions: list[InsidersForm144LatestDataAcquisitions[Day, Moment]]
+    sold_in_past_3_months: list[InsidersForm144LatestDataSoldInPast3Months[Day, Moment]]
+    nothing_sold_in_past_3_months: bool | None
+    remarks: str | None
+    notice_date: Day | None
+    holes: dict[str, Literal["several_classes", "not_reported"]]
+    xml_url: str | None
+    index_url: str | None
+
+class InsidersForm144LatestMeta(TypedDict, Generic[Day, Moment]):
+    pagination: Form13fFundCikMetaPagination
+    from_date: Day | None
+    to_date: Day | None
+    undated_left_out: int
+    clamped: dict[str, str]
+
+class InsidersForm144Latest(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[InsidersForm144LatestData[Day, Moment]]
+    meta: InsidersForm144LatestMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
 class PostInsidersQueryTotal(TypedDict):
     value: int
     relation: Literal["eq", "gte"]
@@ -3900,6 +4275,69 @@ class GetForm13fCrossFilingSignalsGiven(TypedDict, total=False):
     min_insider_buyers: int | None
     min_fund_flow: float | Decimal | None
 
+class GetOwnershipBeneficialOwnershipFilingsGiven(TypedDict, total=False):
+    issuerCik: str | None
+    issuerTicker: str | None
+    filerCik: str | None
+    filerName: str | None
+    formType: Literal["13D", "13G", "13D/A", "13G/A", "SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"] | None
+    minOwnership: float | Decimal | None
+    dateFrom: str | date | None
+    dateTo: str | date | None
+    isAmendment: bool | None
+    isConversion: bool | None
+    sort: Literal["filedAt", "percentOfClass"] | None
+    order: Literal["asc", "desc"] | None
+    page: int | None
+    size: int | None
+
+class GetOwnershipBeneficialOwnershipFilingsAccessionGiven(TypedDict, total=False):
+    accession: Required[str]
+
+class GetOwnershipBeneficialOwnershipIssuersCikSummaryGiven(TypedDict, total=False):
+    cik: Required[str]
+
+class GetOwnershipBeneficialOwnershipFilersCikPortfolioGiven(TypedDict, total=False):
+    cik: Required[str]
+    limit: int | None
+    offset: int | None
+
+class GetOwnershipBeneficialOwnershipActivistsGiven(TypedDict, total=False):
+    issuerTicker: str | None
+    filerName: str | None
+    minOwnership: float | Decimal | None
+    dateFrom: str | date | None
+    dateTo: str | date | None
+    purposeCategory: Literal["intends_to_acquire", "opposes_management", "board_seat_demand", "seeks_sale_or_merger"] | None
+    page: int | None
+    size: int | None
+
+class GetOwnershipAnalyticsThresholdCrossingsGiven(TypedDict, total=False):
+    issuerTicker: str | None
+    threshold: Literal["5", "10", "15", "20", "25", "50"] | None
+    direction: Literal["up", "down"] | None
+    dateFrom: str | date | None
+    dateTo: str | date | None
+    page: int | None
+    size: int | None
+
+class PostForm13dGiven(TypedDict, total=False):
+    query: Any | None
+    from_: int | None
+    size: int | None
+    sort: Any | None
+
+class GetOwnershipBeneficialOwnershipConversionsGiven(TypedDict, total=False):
+    dateFrom: str | date | None
+    page: int | None
+    size: int | None
+
+class GetOwnershipBeneficialOwnershipGroupsGiven(TypedDict, total=False):
+    issuerCik: str | None
+    activeOnly: bool | None
+    page: int | None
+    size: int | None
+
 class GetTickersAutocompleteGiven(TypedDict, total=False):
     q: Required[str]
     limit: int | None
@@ -4469,6 +4907,31 @@ class GetInsidersTransactionsTopGiven(TypedDict, total=False):
     include_outcome: bool | None
     include_total: bool | None
 
+class GetInsidersForm144LatestGiven(TypedDict, total=False):
+    limit: int | None
+    offset: int | None
+    from_date: str | date | None
+    to_date: str | date | None
+    is_amendment: bool | None
+    ticker: str | None
+
+class GetInsidersForm144ByTickerTickerGiven(TypedDict, total=False):
+    ticker: Required[str]
+    limit: int | None
+    offset: int | None
+    from_date: str | date | None
+    to_date: str | date | None
+    is_amendment: bool | None
+
+class GetInsidersForm144ByInsiderCikGiven(TypedDict, total=False):
+    cik: Required[str]
+    limit: int | None
+    offset: int | None
+    from_date: str | date | None
+    to_date: str | date | None
+    is_amendment: bool | None
+    ticker: str | None
+
 class PostInsidersQueryGiven(TypedDict, total=False):
     query: Required[str]
     from_: int | None
@@ -4788,6 +5251,24 @@ class Calls(Generic[Day, Moment]):
         """Whether funds moved to value or growth, to cyclical or defensive industries."""
     def get_form_13f_cross_filing_signals(self, **given: Unpack[GetForm13fCrossFilingSignalsGiven]) -> Form13fCrossFilingSignals[Day, Moment]:
         """What funds and insiders bought at the same time."""
+    def get_ownership_beneficial_ownership_filings(self, **given: Unpack[GetOwnershipBeneficialOwnershipFilingsGiven]) -> OwnershipBeneficialOwnershipFilings[Day, Moment]:
+        """Schedules 13D and 13G: who owns more than five per cent."""
+    def get_ownership_beneficial_ownership_filings_accession(self, **given: Unpack[GetOwnershipBeneficialOwnershipFilingsAccessionGiven]) -> OwnershipBeneficialOwnershipFilingsAccession[Day, Moment]:
+        """One Schedule 13D or 13G."""
+    def get_ownership_beneficial_ownership_issuers_cik_summary(self, **given: Unpack[GetOwnershipBeneficialOwnershipIssuersCikSummaryGiven]) -> OwnershipBeneficialOwnershipIssuersCikSummary[Day, Moment]:
+        """The owners of a company, as they last told."""
+    def get_ownership_beneficial_ownership_filers_cik_portfolio(self, **given: Unpack[GetOwnershipBeneficialOwnershipFilersCikPortfolioGiven]) -> OwnershipBeneficialOwnershipFilersCikPortfolio[Day, Moment]:
+        """What a holder owns more than five per cent of, as last told."""
+    def get_ownership_beneficial_ownership_activists(self, **given: Unpack[GetOwnershipBeneficialOwnershipActivistsGiven]) -> OwnershipBeneficialOwnershipActivists[Day, Moment]:
+        """Schedules 13D with what their Item 4 states."""
+    def get_ownership_analytics_threshold_crossings(self, **given: Unpack[GetOwnershipAnalyticsThresholdCrossingsGiven]) -> OwnershipAnalyticsThresholdCrossings[Day, Moment]:
+        """Filings by which an owner's part passed a threshold."""
+    def post_form_13d(self, **given: Unpack[PostForm13dGiven]) -> PostForm13d[Day, Moment]:
+        """Schedules 13D and 13G by a query."""
+    def get_ownership_beneficial_ownership_conversions(self, **given: Unpack[GetOwnershipBeneficialOwnershipConversionsGiven]) -> OwnershipBeneficialOwnershipConversions[Day, Moment]:
+        """Filers who went over to the other schedule."""
+    def get_ownership_beneficial_ownership_groups(self, **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> OwnershipBeneficialOwnershipGroups[Day, Moment]:
+        """Groups of owners and their members."""
     def get_tickers_autocomplete(self, **given: Unpack[GetTickersAutocompleteGiven]) -> TickersAutocomplete[Day, Moment]:
         """Tickers by the beginning of a ticker or a name."""
     def get_tickers_ticker_holders(self, **given: Unpack[GetTickersTickerHoldersGiven]) -> TickersTickerHolders[Day, Moment]:
@@ -4876,6 +5357,12 @@ class Calls(Generic[Day, Moment]):
         """Transactions by name, value, role and kind."""
     def get_insiders_transactions_top(self, **given: Unpack[GetInsidersTransactionsTopGiven]) -> InsidersTransactionsLatest[Day, Moment]:
         """The greatest purchases or sales."""
+    def get_insiders_form_144_latest(self, **given: Unpack[GetInsidersForm144LatestGiven]) -> InsidersForm144Latest[Day, Moment]:
+        """The newest notices of proposed sales (Form 144)."""
+    def get_insiders_form_144_by_ticker_ticker(self, **given: Unpack[GetInsidersForm144ByTickerTickerGiven]) -> InsidersForm144Latest[Day, Moment]:
+        """Those about a company."""
+    def get_insiders_form_144_by_insider_cik(self, **given: Unpack[GetInsidersForm144ByInsiderCikGiven]) -> InsidersForm144Latest[Day, Moment]:
+        """Those that an insider filed."""
     def post_insiders_query(self, **given: Unpack[PostInsidersQueryGiven]) -> PostInsidersQuery[Day, Moment]:
         """Ownership forms by a query."""
     def get_insiders_clusters(self, **given: Unpack[GetInsidersClustersGiven]) -> list[InsidersClusters[Day, Moment]]:
@@ -4945,6 +5432,22 @@ class Calls(Generic[Day, Moment]):
     @overload
     def rows(self, name: Literal["get_form_13f_cross_filing_signals"], **given: Unpack[GetForm13fCrossFilingSignalsGiven]) -> Iterator[Form13fCrossFilingSignalsDataSignals[Day, Moment]]: ...
     @overload
+    def rows(self, name: Literal["get_ownership_beneficial_ownership_filings"], **given: Unpack[GetOwnershipBeneficialOwnershipFilingsGiven]) -> Iterator[OwnershipBeneficialOwnershipFilingsFilings[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_beneficial_ownership_issuers_cik_summary"], **given: Unpack[GetOwnershipBeneficialOwnershipIssuersCikSummaryGiven]) -> Iterator[OwnershipBeneficialOwnershipIssuersCikSummaryBeneficialOwners[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_beneficial_ownership_filers_cik_portfolio"], **given: Unpack[GetOwnershipBeneficialOwnershipFilersCikPortfolioGiven]) -> Iterator[OwnershipBeneficialOwnershipFilersCikPortfolioPositions[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_beneficial_ownership_activists"], **given: Unpack[GetOwnershipBeneficialOwnershipActivistsGiven]) -> Iterator[OwnershipBeneficialOwnershipFilingsFilings[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_analytics_threshold_crossings"], **given: Unpack[GetOwnershipAnalyticsThresholdCrossingsGiven]) -> Iterator[OwnershipAnalyticsThresholdCrossingsCrossings[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["post_form_13d"], **given: Unpack[PostForm13dGiven]) -> Iterator[PostForm13dData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_beneficial_ownership_conversions"], **given: Unpack[GetOwnershipBeneficialOwnershipConversionsGiven]) -> Iterator[OwnershipBeneficialOwnershipConversionsConversions[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_beneficial_ownership_groups"], **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> Iterator[OwnershipBeneficialOwnershipGroupsData[Day, Moment]]: ...
+    @overload
     def rows(self, name: Literal["get_tickers_autocomplete"], **given: Unpack[GetTickersAutocompleteGiven]) -> Iterator[TickersAutocompleteTickers]: ...
     @overload
     def rows(self, name: Literal["get_tickers_ticker_holders"], **given: Unpack[GetTickersTickerHoldersGiven]) -> Iterator[TickersTickerHoldersDataHolders[Day, Moment]]: ...
@@ -4996,6 +5499,12 @@ class Calls(Generic[Day, Moment]):
     def rows(self, name: Literal["get_insiders_transactions_search"], **given: Unpack[GetInsidersTransactionsSearchGiven]) -> Iterator[InsidersTransactionsLatestData[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_insiders_transactions_top"], **given: Unpack[GetInsidersTransactionsTopGiven]) -> Iterator[InsidersTransactionsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_form_144_latest"], **given: Unpack[GetInsidersForm144LatestGiven]) -> Iterator[InsidersForm144LatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_form_144_by_ticker_ticker"], **given: Unpack[GetInsidersForm144ByTickerTickerGiven]) -> Iterator[InsidersForm144LatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_form_144_by_insider_cik"], **given: Unpack[GetInsidersForm144ByInsiderCikGiven]) -> Iterator[InsidersForm144LatestData[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_insiders_clusters"], **given: Unpack[GetInsidersClustersGiven]) -> Iterator[InsidersClusters[Day, Moment]]: ...
     @overload
@@ -5147,6 +5656,24 @@ class AsyncCalls(Generic[Day, Moment]):
         """Whether funds moved to value or growth, to cyclical or defensive industries."""
     async def get_form_13f_cross_filing_signals(self, **given: Unpack[GetForm13fCrossFilingSignalsGiven]) -> Form13fCrossFilingSignals[Day, Moment]:
         """What funds and insiders bought at the same time."""
+    async def get_ownership_beneficial_ownership_filings(self, **given: Unpack[GetOwnershipBeneficialOwnershipFilingsGiven]) -> OwnershipBeneficialOwnershipFilings[Day, Moment]:
+        """Schedules 13D and 13G: who owns more than five per cent."""
+    async def get_ownership_beneficial_ownership_filings_accession(self, **given: Unpack[GetOwnershipBeneficialOwnershipFilingsAccessionGiven]) -> OwnershipBeneficialOwnershipFilingsAccession[Day, Moment]:
+        """One Schedule 13D or 13G."""
+    async def get_ownership_beneficial_ownership_issuers_cik_summary(self, **given: Unpack[GetOwnershipBeneficialOwnershipIssuersCikSummaryGiven]) -> OwnershipBeneficialOwnershipIssuersCikSummary[Day, Moment]:
+        """The owners of a company, as they last told."""
+    async def get_ownership_beneficial_ownership_filers_cik_portfolio(self, **given: Unpack[GetOwnershipBeneficialOwnershipFilersCikPortfolioGiven]) -> OwnershipBeneficialOwnershipFilersCikPortfolio[Day, Moment]:
+        """What a holder owns more than five per cent of, as last told."""
+    async def get_ownership_beneficial_ownership_activists(self, **given: Unpack[GetOwnershipBeneficialOwnershipActivistsGiven]) -> OwnershipBeneficialOwnershipActivists[Day, Moment]:
+        """Schedules 13D with what their Item 4 states."""
+    async def get_ownership_analytics_threshold_crossings(self, **given: Unpack[GetOwnershipAnalyticsThresholdCrossingsGiven]) -> OwnershipAnalyticsThresholdCrossings[Day, Moment]:
+        """Filings by which an owner's part passed a threshold."""
+    async def post_form_13d(self, **given: Unpack[PostForm13dGiven]) -> PostForm13d[Day, Moment]:
+        """Schedules 13D and 13G by a query."""
+    async def get_ownership_beneficial_ownership_conversions(self, **given: Unpack[GetOwnershipBeneficialOwnershipConversionsGiven]) -> OwnershipBeneficialOwnershipConversions[Day, Moment]:
+        """Filers who went over to the other schedule."""
+    async def get_ownership_beneficial_ownership_groups(self, **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> OwnershipBeneficialOwnershipGroups[Day, Moment]:
+        """Groups of owners and their members."""
     async def get_tickers_autocomplete(self, **given: Unpack[GetTickersAutocompleteGiven]) -> TickersAutocomplete[Day, Moment]:
         """Tickers by the beginning of a ticker or a name."""
     async def get_tickers_ticker_holders(self, **given: Unpack[GetTickersTickerHoldersGiven]) -> TickersTickerHolders[Day, Moment]:
@@ -5235,6 +5762,12 @@ class AsyncCalls(Generic[Day, Moment]):
         """Transactions by name, value, role and kind."""
     async def get_insiders_transactions_top(self, **given: Unpack[GetInsidersTransactionsTopGiven]) -> InsidersTransactionsLatest[Day, Moment]:
         """The greatest purchases or sales."""
+    async def get_insiders_form_144_latest(self, **given: Unpack[GetInsidersForm144LatestGiven]) -> InsidersForm144Latest[Day, Moment]:
+        """The newest notices of proposed sales (Form 144)."""
+    async def get_insiders_form_144_by_ticker_ticker(self, **given: Unpack[GetInsidersForm144ByTickerTickerGiven]) -> InsidersForm144Latest[Day, Moment]:
+        """Those about a company."""
+    async def get_insiders_form_144_by_insider_cik(self, **given: Unpack[GetInsidersForm144ByInsiderCikGiven]) -> InsidersForm144Latest[Day, Moment]:
+        """Those that an insider filed."""
     async def post_insiders_query(self, **given: Unpack[PostInsidersQueryGiven]) -> PostInsidersQuery[Day, Moment]:
         """Ownership forms by a query."""
     async def get_insiders_clusters(self, **given: Unpack[GetInsidersClustersGiven]) -> list[InsidersClusters[Day, Moment]]:
@@ -5304,6 +5837,22 @@ class AsyncCalls(Generic[Day, Moment]):
     @overload
     def rows(self, name: Literal["get_form_13f_cross_filing_signals"], **given: Unpack[GetForm13fCrossFilingSignalsGiven]) -> AsyncIterator[Form13fCrossFilingSignalsDataSignals[Day, Moment]]: ...
     @overload
+    def rows(self, name: Literal["get_ownership_beneficial_ownership_filings"], **given: Unpack[GetOwnershipBeneficialOwnershipFilingsGiven]) -> AsyncIterator[OwnershipBeneficialOwnershipFilingsFilings[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_beneficial_ownership_issuers_cik_summary"], **given: Unpack[GetOwnershipBeneficialOwnershipIssuersCikSummaryGiven]) -> AsyncIterator[OwnershipBeneficialOwnershipIssuersCikSummaryBeneficialOwners[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_beneficial_ownership_filers_cik_portfolio"], **given: Unpack[GetOwnershipBeneficialOwnershipFilersCikPortfolioGiven]) -> AsyncIterator[OwnershipBeneficialOwnershipFilersCikPortfolioPositions[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_beneficial_ownership_activists"], **given: Unpack[GetOwnershipBeneficialOwnershipActivistsGiven]) -> AsyncIterator[OwnershipBeneficialOwnershipFilingsFilings[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_analytics_threshold_crossings"], **given: Unpack[GetOwnershipAnalyticsThresholdCrossingsGiven]) -> AsyncIterator[OwnershipAnalyticsThresholdCrossingsCrossings[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["post_form_13d"], **given: Unpack[PostForm13dGiven]) -> AsyncIterator[PostForm13dData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_beneficial_ownership_conversions"], **given: Unpack[GetOwnershipBeneficialOwnershipConversionsGiven]) -> AsyncIterator[OwnershipBeneficialOwnershipConversionsConversions[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_beneficial_ownership_groups"], **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> AsyncIterator[OwnershipBeneficialOwnershipGroupsData[Day, Moment]]: ...
+    @overload
     def rows(self, name: Literal["get_tickers_autocomplete"], **given: Unpack[GetTickersAutocompleteGiven]) -> AsyncIterator[TickersAutocompleteTickers]: ...
     @overload
     def rows(self, name: Literal["get_tickers_ticker_holders"], **given: Unpack[GetTickersTickerHoldersGiven]) -> AsyncIterator[TickersTickerHoldersDataHolders[Day, Moment]]: ...
@@ -5355,6 +5904,12 @@ class AsyncCalls(Generic[Day, Moment]):
     def rows(self, name: Literal["get_insiders_transactions_search"], **given: Unpack[GetInsidersTransactionsSearchGiven]) -> AsyncIterator[InsidersTransactionsLatestData[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_insiders_transactions_top"], **given: Unpack[GetInsidersTransactionsTopGiven]) -> AsyncIterator[InsidersTransactionsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_form_144_latest"], **given: Unpack[GetInsidersForm144LatestGiven]) -> AsyncIterator[InsidersForm144LatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_form_144_by_ticker_ticker"], **given: Unpack[GetInsidersForm144ByTickerTickerGiven]) -> AsyncIterator[InsidersForm144LatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_insiders_form_144_by_insider_cik"], **given: Unpack[GetInsidersForm144ByInsiderCikGiven]) -> AsyncIterator[InsidersForm144LatestData[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_insiders_clusters"], **given: Unpack[GetInsidersClustersGiven]) -> AsyncIterator[InsidersClusters[Day, Moment]]: ...
     @overload

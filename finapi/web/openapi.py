@@ -75,6 +75,8 @@ TAGS = {
     "filings": "Filings by cursor.",
     "index": "The filings of a day.",
     "form-13f": "What funds hold.",
+    "form-13d": "Schedules 13D and 13G by a query.",
+    "ownership": "Owners of more than five per cent.",
     "tickers": "Tickers, and who holds them.",
     "cusip": "CUSIPs.",
     "insiders": "Insiders: transactions, holdings, forms.",
@@ -280,6 +282,8 @@ def _schema(param: Param) -> Schema:
         return words if body and allowed else words | bounds
     if param.kind == "boolean" and allowed:
         return {"type": "boolean", "enum": [word == "true" for word in allowed]}
+    if isinstance(param, Field) and param.kind == "object":
+        return {"type": "object", "properties": {one.name: _member(one) for one in param.members}}
     if param.kind == "values":
         return {**array({"type": ["string", "number", "null"]}), "maxItems": param.most or MAX_WORDS}
     if param.kind == "sort":

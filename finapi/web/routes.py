@@ -30,6 +30,8 @@ with by_name():
     from finapi.web.html import static
     from finapi.web.insiders import forms as insider_filings
     from finapi.web.insiders import holdings, totals, trades
+    from finapi.web.ownership import filings as schedules
+    from finapi.web.ownership import notices as sale_notices
     from finapi.web.pages import documents, front, mail_links, market, search, status_page
     from finapi.web.pages import filings as filing_pages
     from finapi.web.pages.admin import acting
@@ -274,6 +276,31 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", API + "/form-13f/cross-filing-signals", analytics.cross_signals, "key", 0, "app",
           "What funds and insiders bought at the same time", analytics.SIGNALS_PARAMS, lists=True,
           rows_in="data.signals", shape=analytics.SIGNALS),
+    Route("GET", API + "/ownership/beneficial-ownership/filings", schedules.listed, "key", 10, "app",
+          "Schedules 13D and 13G: who owns more than five per cent", schedules.LIST_PARAMS, cacheable=True, lists=True,
+          rows_in="filings", shape=schedules.LIST),
+    Route("GET", API + "/ownership/beneficial-ownership/filings/{accession}", schedules.detail, "key", 10, "app",
+          "One Schedule 13D or 13G", schedules.DETAIL_PARAMS, cacheable=True, shape=schedules.DETAIL),
+    Route("GET", API + "/ownership/beneficial-ownership/issuers/{cik}/summary", schedules.summary, "key", 10, "app",
+          "The owners of a company, as they last told", schedules.ISSUER_PARAMS, cacheable=True, lists=True,
+          rows_in="beneficialOwners", shape=schedules.SUMMARY),
+    Route("GET", API + "/ownership/beneficial-ownership/filers/{cik}/portfolio", schedules.portfolio, "key", 10, "app",
+          "What a holder owns more than five per cent of, as last told", schedules.PORTFOLIO_PARAMS, cacheable=True,
+          lists=True, rows_in="positions", shape=schedules.PORTFOLIO),
+    Route("GET", API + "/ownership/beneficial-ownership/activists", schedules.activists, "key", 10, "app",
+          "Schedules 13D with what their Item 4 states", schedules.ACTIVIST_PARAMS, cacheable=True, lists=True,
+          rows_in="activists", shape=schedules.ACTIVISTS),
+    Route("GET", API + "/ownership/analytics/threshold-crossings", schedules.crossings, "key", 10, "app",
+          "Filings by which an owner's part passed a threshold", schedules.CROSSING_PARAMS, cacheable=True, lists=True,
+          rows_in="crossings", shape=schedules.CROSSINGS),
+    Route("POST", API + "/form-13d", schedules.query, "key", 0, "app", "Schedules 13D and 13G by a query",
+          body=schedules.QUERY_BODY, lists=True, shape=schedules.QUERIED),
+    Route("GET", API + "/ownership/beneficial-ownership/conversions", schedules.conversions, "key", 10, "app",
+          "Filers who went over to the other schedule", schedules.CONVERSION_PARAMS, cacheable=True, lists=True,
+          rows_in="conversions", shape=schedules.CONVERSIONS),
+    Route("GET", API + "/ownership/beneficial-ownership/groups", schedules.groups, "key", 10, "app",
+          "Groups of owners and their members", schedules.GROUP_PARAMS, cacheable=True, lists=True,
+          shape=schedules.GROUPS),
     Route("GET", API + "/tickers/autocomplete", cusips.autocomplete, "key", 1, "app",
           "Tickers by the beginning of a ticker or a name", cusips.AUTOCOMPLETE_PARAMS, cacheable=True, lists=True,
           rows_in="tickers", shape=cusips.AUTOCOMPLETE),
@@ -375,6 +402,14 @@ ROUTES: tuple[Route, ...] = (
           "Transactions by name, value, role and kind", trades.SEARCH_PARAMS, lists=True, shape=trades.TRADES_FOUND),
     Route("GET", INSIDERS + "/transactions/top", trades.top, "key", 10, "insider", "The greatest purchases or sales",
           trades.TOP_PARAMS, lists=True, cacheable=True, shape=trades.TRADES),
+    Route("GET", INSIDERS + "/form-144/latest", sale_notices.listed, "key", 5, "insider",
+          "The newest notices of proposed sales (Form 144)", sale_notices.LATEST_PARAMS, cacheable=True, lists=True,
+          shape=sale_notices.LIST),
+    Route("GET", INSIDERS + "/form-144/by-ticker/{ticker}", sale_notices.listed, "key", 5, "insider",
+          "Those about a company", sale_notices.TICKER_PARAMS, cacheable=True, lists=True, shape=sale_notices.LIST),
+    Route("GET", INSIDERS + "/form-144/by-insider/{cik}", sale_notices.listed, "key", 5, "insider",
+          "Those that an insider filed", sale_notices.INSIDER_PARAMS, cacheable=True, lists=True,
+          shape=sale_notices.LIST),
     Route("POST", INSIDERS + "/query", trades.query_forms, "key", 10, "insider", "Ownership forms by a query",
           body=trades.QUERY_BODY, shape=trades.QUERY),
     Route("GET", INSIDERS + "/clusters", totals.clusters, "key", 10, "insider",

@@ -33,7 +33,16 @@ _ORDERS = {
 }
 # Holders whose names match that are looked at.
 _NAMES = 500
-_LAST_DAY = 10**9
+LAST_DAY = 10**9
+
+
+class IntentFlags(TypedDict):
+    """What sentences of Item 4 state without a hedge; null without an Item 4. Hints of where to read."""
+
+    intends_to_acquire: bool | None
+    opposes_management: bool | None
+    board_seat_demand: bool | None
+    seeks_sale_or_merger: bool | None
 
 
 class ScheduleFiling(TypedDict):
@@ -61,8 +70,11 @@ class ScheduleFiling(TypedDict):
     isConversion: Annotated[bool, "Whether the filing before was of the other schedule."]
     cusip: str | None
     titleOfClass: str | None
+    soleVotingPower: Decimal | None
+    sharedVotingPower: Decimal | None
     reportingPersonCount: int
     holderUuid: str
+    intentFlags: IntentFlags
     holes: Annotated[Holes, "Why a figure is null, by its name."]
 
 
@@ -74,7 +86,7 @@ class ScheduleFilters(NamedTuple):
     forms: Sequence[str] | None = None
     min_percent: float | None = None
     since: int = 0
-    until: int = _LAST_DAY
+    until: int = LAST_DAY
     amendment: bool | None = None
     conversion: bool | None = None
     intent: int | None = None
@@ -104,6 +116,19 @@ def listed(tx: Transaction, narrow: ScheduleFilters, limit: int, offset: int) ->
         named, counted = f"schedules_of_all_{turned}", "schedules_of_all_count"
     rows = tx.all(named, values, limit=limit, offset=offset)
     return shown(tx, [(row["id"], row["seq"]) for row in rows]), int(tx.value(counted, values))
+
+
+def undated(tx: Transaction, narrow: ScheduleFilters) -> int:
+    """How many filings a window leaves out because their day is not known."""
+    return listed(tx, narrow._replace(since=0, until=0), 1, 0)[1] if narrow.since else 0
+
+
+def holders_of(tx: Transaction, cik: int | None, name: str | None) -> list[str] | None:
+    """The holders that a CIK and a name both mean; None when neither is given."""
+    if name is None:
+        return None if cik is None else [holders.of_cik(cik)]
+    found = of_names(tx, name)
+    return found if cik is None else [one for one in found if one == holders.of_cik(cik)]
 
 
 def of_names(tx: Transaction, text: str) -> list[str]:
@@ -151,6 +176,7 @@ def _shown(tx: Transaction, row: Row, splits: dict[str, list[Row]]) -> ScheduleF
         sharesChange=change,
         splitFactor=factor,
         purpose=_beginning(row["purpose"]),
+        intentFlags=flags(row["intents"]),
         isConversion=row["prior_kind"] is not None and row["prior_kind"] != row["kind"],
         holes=_holes(row, percent, before, shares, had),
     )
@@ -199,6 +225,59 @@ def _beginning(text: str | None) -> str | None:
     return f"{text[: bodies.PURPOSE_SHOWN - 1]}\N{HORIZONTAL ELLIPSIS}" if text and long else text
 
 
+class QueriedIssuer(TypedDict):
+    """A company as the query endpoint names it."""
+
+    name: str
+    cik: str
+    ticker: str | None
+
+
+class QueriedFiler(TypedDict):
+    """A person as the query endpoint names it."""
+
+    name: str
+    cik: str | None
+
+
+class QueriedOwnership(TypedDict):
+    """What a person reports of itself alone."""
+
+    percentOfClass: Decimal | None
+    sharesOwned: Decimal | None
+    soleVotingPower: Decimal | None
+    sharedVotingPower: Decimal | None
+
+
+class QueriedSchedule(TypedDict):
+    """A Schedule 13D or 13G as the query endpoint names it."""
+
+    accessionNo: str
+    formType: Annotated[str, OneOf(FORMS)]
+    filedAt: Time | None
+    issuer: QueriedIssuer
+    filer: QueriedFiler
+    ownership: QueriedOwnership
+    purpose: str | None
+    cusip: str | None
+    dateOfEvent: Date | None
+    isAmendment: bool
+    reportingPersonCount: int
+    holes: Holes
+
+
+def queried(row: ScheduleFiling) -> QueriedSchedule:
+    """A filing as the query endpoint names it."""
+    return made(
+        QueriedSchedule,
+        {**row},
+        accessionNo=row["accessionNumber"],
+        issuer={"name": row["nameOfIssuer"], "cik": row["issuerCik"], "ticker": row["issuerTicker"]},
+        filer={"name": row["filerName"], "cik": row["filerCik"]},
+        ownership=made(QueriedOwnership, {**row}),
+    )
+
+
 # ---- one filing
 
 
@@ -240,15 +319,6 @@ class SchedulePosition(TypedDict):
     sharedVotingPower: Decimal | None
     soleDispositivePower: Decimal | None
     sharedDispositivePower: Decimal | None
-
-
-class IntentFlags(TypedDict):
-    """What sentences of Item 4 state without a hedge; null without an Item 4. Hints of where to read."""
-
-    intends_to_acquire: bool | None
-    opposes_management: bool | None
-    board_seat_demand: bool | None
-    seeks_sale_or_merger: bool | None
 
 
 class SchedulePurpose(TypedDict):

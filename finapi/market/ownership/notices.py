@@ -28,7 +28,7 @@ from finapi.store import heartbeats
 from finapi.store.db import Row, Transaction
 
 _unpacked: Any = reader(SaleNotice)
-_LAST_DAY = 10**9
+LAST_DAY = 10**9
 
 
 # ---- the way in
@@ -248,7 +248,7 @@ class NoticeFilters(NamedTuple):
     issuer: int | None = None
     filer: int | None = None
     since: int = 0
-    until: int = _LAST_DAY
+    until: int = LAST_DAY
     amendment: bool | None = None
 
 
@@ -259,6 +259,11 @@ def latest(tx: Transaction, narrow: NoticeFilters, limit: int, offset: int) -> t
     values = narrow._asdict()
     ids = [row["id"] for row in tx.all(found, values, limit=limit, offset=offset)]
     return objects(tx, ids), int(tx.value(f"{found}_count", values))
+
+
+def undated(tx: Transaction, narrow: NoticeFilters) -> int:
+    """How many notices a window leaves out because their day is not known."""
+    return latest(tx, narrow._replace(since=0, until=0), 1, 0)[1] if narrow.since else 0
 
 
 def objects(tx: Transaction, ids: list[int]) -> list[ProposedSaleNotice]:

@@ -41,6 +41,7 @@ MAX_WORDS = 200
 Kind = Literal[
     "text", "word", "words", "integer", "number", "boolean", "date", "quarter", "cik", "accession",
     "any_accession", "cusip", "ticker", "cursor", "email", "url", "new_password", "sort", "values",
+    "object",
 ]  # fmt: skip
 
 
@@ -136,11 +137,17 @@ class Field(Param):
     nullable: bool = False
     # Another field, one of the two being needed.
     instead_of: str = ""
+    # Those of an "object".
+    members: tuple[Field, ...] = ()
 
     def read(self, value: Any) -> Any:
         """``value`` as this field's kind, or INVALID_PARAM that names it and what was expected."""
         if value is None and self.nullable:
             return None
+        if self.kind == "object":
+            if not isinstance(value, Mapping):
+                raise self.wrong("must be an object", expected="object")
+            return read_body(self.members, value)
         convert = _FROM_JSON.get(self.kind) or _json_text
         return _checked(self, convert(self, value))
 

@@ -97,9 +97,9 @@ SELECT filing.id AS filing_id, person.seq, filing.accession AS accessionNumber, 
     person.percent, person.shares, prior.percent AS prior_percent, prior.shares AS prior_shares,
     before.accession AS priorAccessionNumber, before.kind AS prior_kind, before.source AS prior_source,
     coalesce(before.event_date, before.filed_at) AS prior_day, coalesce(filing.event_date, filing.filed_at) AS day,
-    filing.purpose, filing.event_date AS dateOfEvent, filing.is_amendment AS isAmendment, filing.source,
+    filing.purpose, filing.intents, filing.event_date AS dateOfEvent, filing.is_amendment AS isAmendment, filing.source,
     nullif(filing.cusip, '') AS cusip, filing.title AS titleOfClass, filing.person_count AS reportingPersonCount,
-    person.holder AS holderUuid
+    person.holder AS holderUuid, person.sole_voting AS soleVotingPower, person.shared_voting AS sharedVotingPower
 FROM json_each(:places) AS place
 CROSS JOIN schedule_filings AS filing ON filing.id = place.value ->> 0
 CROSS JOIN schedule_persons AS person ON person.filing_id = filing.id AND person.seq = place.value ->> 1

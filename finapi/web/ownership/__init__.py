@@ -1,0 +1,1 @@
+"""Owners of more than five per cent and proposed sales, over HTTP."""

@@ -1,0 +1,54 @@
+"""Notices of proposed sales (Form 144) over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from finapi.core import days
+from finapi.core.records import Date
+from finapi.market.ownership import notices
+from finapi.market.ownership.notices import NoticeFilters, ProposedSaleNotice
+from finapi.market.reference import companies
+from finapi.web.holdings.funds import OffsetPage, paging
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import OFFSET, Param, in_path, limit
+from finapi.web.http.schema import answer, windowed
+
+_NARROW = (
+    limit(50, 500),
+    OFFSET,
+    Param("from_date", "date", window=True, help="First filing day.", example="2025-01-01"),
+    Param("to_date", "date", window=True, help="Last filing day.", example="2025-12-31"),
+    Param("is_amendment", "boolean", help="Only amendments (true) or originals (false).", example="true"),
+)
+_OF_COMPANY = Param("ticker", "ticker", help="Only about this company: ticker (any spelling) or CIK.", example="AAPL")
+LATEST_PARAMS = (*_NARROW, _OF_COMPANY)
+TICKER_PARAMS = (in_path("ticker", "ticker", help="Ticker (any spelling) or CIK.", example="0001234567"), *_NARROW)
+INSIDER_PARAMS = (
+    in_path("cik", "cik", help="CIK whose credentials filed the notices.", example="0000000101"), *_NARROW, _OF_COMPANY
+)  # fmt: skip
+LIST = answer(
+    data=list[ProposedSaleNotice], meta=windowed(pagination=OffsetPage, from_date=Date | None, to_date=Date | None)
+)
+
+
+def listed(call: Call) -> Response:
+    """The newest notices: of all companies or of one, of everybody or of one who filed them."""
+    params = call.params
+    first, last = params["from_date"], params["to_date"]
+    place = {name: params[name] for name in ("limit", "offset")}
+    with call.app.db.read() as tx:
+        ticker = params.get("ticker")
+        narrow = NoticeFilters(
+            issuer=companies.find(tx, ticker).cik if ticker else None,
+            filer=params.get("cik"),
+            # Day 0 is that of notices whose day is unknown: it is before no day.
+            since=max(1, days.number(first)) if first else 1 if last else 0,
+            until=days.number(last) if last else notices.LAST_DAY,
+            amendment=params["is_amendment"],
+        )
+        rows, total = notices.latest(tx, narrow, **place)
+        windows = call.windows(notices.undated(tx, narrow))
+    meta: dict[str, Any] = {"pagination": paging(total, **place), **windows}
+    return call.rows(rows, meta)

@@ -1,0 +1,127 @@
+-- part: stake
+SELECT person.cik, person.name, person.percent, person.shares, person.holder AS holderUuid, filing.source,
+    coalesce(filings.accepted_at, filing.filed_at || 'T00:00:00.000Z') AS latestFiledAt,
+    substr(filing.purpose, 1, 500) AS purpose, filing.accession AS accessionNumber, filing.form AS formType,
+    filing.title AS titleOfClass, nullif(filing.cusip, '') AS cusip, filing.is_exit AS isExit,
+    filing.is_latest AS isNamedInLatest, person.seq = filing.lead_seq AS isLead,
+    filing.person_count AS reportedTogether, filing.issuer_cik, filing.issuer_name AS nameOfIssuer,
+    issuer.ticker AS issuerTicker
+
+-- part: stake_joined
+JOIN schedule_filings AS filing ON filing.id = person.filing_id
+JOIN companies_with_ticker AS issuer ON issuer.cik = filing.issuer_cik
+LEFT JOIN filings ON filings.accession = filing.accession
+
+-- name: stakes_of_issuer
+{stake}
+FROM schedule_persons AS person INDEXED BY schedule_persons_current
+{stake_joined}
+WHERE person.issuer_cik = :cik AND person.is_current
+ORDER BY person.filed_day DESC, person.filing_id DESC, person.seq
+LIMIT :limit
+
+-- name: stakes_of_holder
+{stake}
+FROM schedule_persons AS person INDEXED BY schedule_persons_by_cik
+{stake_joined}
+WHERE person.cik = :cik AND person.is_current
+ORDER BY person.filed_day DESC, person.filing_id DESC, person.seq
+LIMIT :limit OFFSET :offset
+
+-- name: stakes_of_holder_count
+SELECT count(*) FROM schedule_persons INDEXED BY schedule_persons_by_cik WHERE cik = :cik AND is_current
+
+-- name: schedule_holder_name
+SELECT name FROM schedule_persons WHERE cik = :cik ORDER BY filed_day DESC, filing_id DESC LIMIT 1
+
+-- part: converted
+FROM schedule_filings AS filing INDEXED BY schedule_filings_converted
+JOIN schedule_filings AS before ON before.id = filing.prior_id
+WHERE filing.kind <> filing.prior_kind AND filing.filed_day >= :since
+
+-- name: schedule_conversions
+SELECT person.cik, person.name AS filerName, filing.issuer_cik, issuer.ticker AS issuerTicker,
+    before.form AS priorFormType, filing.form AS currentFormType, before.kind || '_TO_' || filing.kind AS direction,
+    before.accession AS priorAccession, filing.accession AS currentAccession,
+    coalesce(filings.accepted_at, filing.filed_at || 'T00:00:00.000Z') AS convertedAt
+FROM (SELECT filing.id {converted} ORDER BY filing.filed_day DESC, filing.id DESC LIMIT :limit OFFSET :offset) AS found
+CROSS JOIN schedule_filings AS filing ON filing.id = found.id
+JOIN schedule_filings AS before ON before.id = filing.prior_id
+JOIN schedule_persons AS person ON person.filing_id = filing.id AND person.seq = filing.lead_seq
+JOIN companies_with_ticker AS issuer ON issuer.cik = filing.issuer_cik
+LEFT JOIN filings ON filings.accession = filing.accession
+ORDER BY filing.filed_day DESC, filing.id DESC
+
+-- name: schedule_conversions_count
+SELECT count(*) {converted}
+
+-- name: schedule_conversions_undated
+SELECT count(*) FROM schedule_filings INDEXED BY schedule_filings_converted
+WHERE kind <> prior_kind AND filed_day = 0
+
+-- part: crossed
+FROM schedule_filings AS filing INDEXED BY schedule_filings_by_day
+CROSS JOIN json_each(:thresholds) AS passed
+WHERE filing.filed_day >= :since AND filing.filed_day <= :until AND (:issuer IS NULL OR filing.issuer_cik = :issuer)
+    AND CASE coalesce(:direction, '')
+        WHEN 'up' THEN {crossed_up} WHEN 'down' THEN {crossed_down} ELSE {crossed_up} OR {crossed_down} END
+
+-- part: crossed_up
+(filing.percent >= passed.value AND (CAST(filing.prior_percent AS REAL) < passed.value
+    OR (filing.prior_id IS NULL AND NOT filing.is_amendment AND passed.value = 5)))
+
+-- part: crossed_down
+(filing.percent < passed.value AND CAST(filing.prior_percent AS REAL) >= passed.value)
+
+-- name: threshold_crossings
+SELECT filing.accession AS accessionNumber, filing.issuer_cik, issuer.ticker AS issuerTicker, person.cik,
+    coalesce(filings.accepted_at, filing.filed_at || 'T00:00:00.000Z') AS filedAt, person.name AS filerName,
+    found.threshold, iif(filing.percent >= found.threshold, 'up', 'down') AS direction,
+    filing.prior_percent AS priorPercent, filing.lead_percent AS currentPercent
+FROM (
+    SELECT filing.id, passed.value AS threshold {crossed}
+    ORDER BY filing.filed_day DESC, filing.id DESC, passed.value DESC LIMIT :limit OFFSET :offset
+) AS found
+CROSS JOIN schedule_filings AS filing ON filing.id = found.id
+JOIN schedule_persons AS person ON person.filing_id = filing.id AND person.seq = filing.lead_seq
+JOIN companies_with_ticker AS issuer ON issuer.cik = filing.issuer_cik
+LEFT JOIN filings ON filings.accession = filing.accession
+ORDER BY filing.filed_day DESC, filing.id DESC, found.threshold DESC
+
+-- name: threshold_crossings_count
+SELECT count(*) {crossed}
+
+-- part: grouped
+FROM schedule_filings AS filing INDEXED BY schedule_filings_of_groups
+WHERE filing.is_group AND filing.is_latest AND filing.filed_day >= 0
+    AND (:issuer IS NULL OR filing.issuer_cik = :issuer) AND NOT (:active AND filing.is_exit)
+
+-- name: owner_groups
+SELECT filing.id AS filing_id, filing.thread AS id, person.name AS groupName, filing.issuer_cik,
+    filing.issuer_name AS issuerName, filing.lead_percent AS percent, filing.lead_shares AS shares, filing.source,
+    filing.is_exit, first.event_date AS formationDate, filing.accession AS latestAccessionNo,
+    coalesce(filings.accepted_at, filing.filed_at || 'T00:00:00.000Z') AS latestFiledAt
+FROM (SELECT filing.id {grouped} ORDER BY filing.filed_day DESC, filing.id DESC LIMIT :limit OFFSET :offset) AS found
+CROSS JOIN schedule_filings AS filing ON filing.id = found.id
+JOIN schedule_persons AS person ON person.filing_id = filing.id AND person.seq = filing.lead_seq
+LEFT JOIN schedule_filings AS first ON first.id = (
+    SELECT id FROM schedule_filings AS one WHERE one.thread = filing.thread AND one.is_group
+    ORDER BY one.filed_day, one.id LIMIT 1
+) AND NOT (first.is_amendment AND first.id = first.thread)
+LEFT JOIN filings ON filings.accession = filing.accession
+ORDER BY filing.filed_day DESC, filing.id DESC
+
+-- name: owner_groups_count
+SELECT count(*) {grouped}
+
+-- name: members_of_groups
+-- Each under the name of its latest filing in the group's; SQLite takes the row of the greatest.
+SELECT latest.id AS latest, person.name AS memberName, person.cik, max(filing.filed_day * 2 + (filing.id = latest.id)),
+    max(filing.id = latest.id) AS isCurrentMember,
+    max(filing.id = latest.id AND person.seq = latest.lead_seq) AS isLeadFiler
+FROM json_each(:ids) AS wanted
+CROSS JOIN schedule_filings AS latest ON latest.id = wanted.value
+CROSS JOIN schedule_filings AS filing ON filing.thread = latest.thread AND filing.is_group
+CROSS JOIN schedule_persons AS person ON person.filing_id = filing.id AND coalesce(person.member, 'a') = 'a'
+GROUP BY latest.id, person.holder
+ORDER BY latest.id, isCurrentMember DESC, isLeadFiler DESC, person.name, person.holder

@@ -1,0 +1,352 @@
+"""Schedules 13D and 13G and Forms 144 over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from finapi.accounts import users
+from finapi.app import App
+from finapi.edgar import sale_notices, sgml
+from finapi.edgar import schedules as parser
+from finapi.market.documents import families, filings, metadata
+from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.ownership import notices, store
+from finapi.market.reference import companies
+from tests import schedules as made
+from tests.client import Client
+from tests.conftest import NOW
+from tests.test_ownership_store import HEADER
+
+BASE = "/api/v1/ownership/beneficial-ownership"
+CROSSINGS = "/api/v1/ownership/analytics/threshold-crossings"
+NOTICES = "/api/v1/insiders/form-144"
+OTHER = ("0000000777", "Shade Works Corp", "594918104")
+
+
+@pytest.fixture
+def client(app: App) -> Client:
+    """Brook Lamps and Shade Works with a group, a conversion, an exit, and a filing of before December 2024."""
+    group = (
+        made.person(made.BEN, "900000", "6.9", member="a", types="IN"),
+        made.person(made.FUND, "300000", "2.3", member="a"),
+        made.person((None, "An Heir"), "900000", "6.9", member="b"),
+    )
+    left = made.person(made.BEN, "950000", "7.3", member="a", types="IN")
+    documents = (
+        (made.g(), "0000000103-25-000001", "2025-02-05"),
+        (made.d(purpose="Wick nominated two directors."), "0000000103-25-000002", "2025-03-05"),
+        (made.d(*group, filer="0000000102"), "0000000102-25-000003", "2025-04-05"),
+        (made.d(left, form="SCHEDULE 13D/A", number="1", filer="0000000102"), "0000000102-25-000004", "2025-05-05"),
+        (made.g(made.person(percent="4.2", shares="10", schedule="G"), form="SCHEDULE 13G/A", issuer=OTHER,
+                cusip=OTHER[2], five_or_less="Y"), "0000000103-25-000005", "2025-06-05"),
+    )  # fmt: skip
+    with app.db.write() as tx:
+        for data, accession, filed in documents:
+            store.put(tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
+        header = sgml.header(HEADER, "f")
+        filings.put(tx, metadata.from_header(header, None), NOW)
+        families.put_header(tx, header, NOW)
+        companies.put_tickers(tx, 1234567, [("LAMP", None)], companies.FROM_FILING_LIST, "2025-01-01")
+        for number, units in enumerate(("5000", "10"), 1):
+            notice = sale_notices.parse(made.notice(made.sale(units)), "f")
+            filed = FilingMetadata(f"0000000101-25-{number:06}", DOCUMENT, filed_at=f"2025-04-{13 + number}")
+            notices.put(tx, notice, filed, NOW)
+    return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
+
+
+def rows(client: Client, query: str, within: str = "filings") -> list[dict[str, Any]]:
+    answer = client.get(f"{BASE}/{query}")
+    assert answer.status == 200, answer.json
+    found: list[dict[str, Any]] = answer.json[within]
+    return found
+
+
+def numbers(client: Client, query: str) -> list[str]:
+    return [row["accessionNumber"][-9:] for row in rows(client, f"filings?{query}")]
+
+
+ALL = ["25-000005", "25-000004", "25-000003", "25-000002", "25-000001", "24-000009"]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ALL),
+        ("order=asc", ALL[::-1]),
+        ("size=2&page=2", ALL[2:4]),
+        ("sort=percentOfClass", [ALL[3], ALL[4], ALL[1], ALL[2], ALL[0], ALL[5]]),
+        ("issuerTicker=lamp", ALL[1:]),
+        ("issuerCik=777", ALL[:1]),
+        ("issuerCik=777&issuerTicker=LAMP", []),
+        ("filerCik=104", [ALL[2]]),
+        ("filerName=wick", [ALL[0], ALL[2], ALL[3], ALL[4], ALL[5]]),
+        ("filerName=master wick", [ALL[2]]),
+        ("filerName=nobody", []),
+        ("filerCik=103&filerName=shade", []),
+        ("formType=13D", ALL[1:4]),
+        ("formType=13G", [ALL[0], ALL[4], ALL[5]]),
+        ("formType=SC 13G", [ALL[5]]),
+        ("formType=13D/A&isAmendment=true", [ALL[1]]),
+        ("isAmendment=false", ALL[2:]),
+        ("isConversion=true", [ALL[3]]),
+        ("minOwnership=7", [ALL[1], ALL[3], ALL[4]]),
+        ("dateFrom=2025-03-05&dateTo=2025-05-04", ALL[2:4]),
+    ],
+)
+def test_filings_are_narrowed_and_sorted(client: Client, query: str, found: list[str]) -> None:
+    assert numbers(client, query.replace(" ", "%20")) == found
+
+
+def test_a_person_asked_for_is_shown_with_its_own_figures(client: Client) -> None:
+    (row,) = rows(client, "filings?filerCik=104")
+    assert (row["filerName"], row["sharesOwned"], row["percentOfClass"], row["reportingPersonCount"]) == (
+        "Wick Master Fund",
+        300_000,
+        2.3,
+        3,
+    )
+
+
+def test_a_page_says_how_many_there_are_and_whether_it_is_the_last(client: Client) -> None:
+    meta = client.get(f"{BASE}/filings?size=4&dateTo=2025-12-31").json["meta"]
+    assert {name: meta[name] for name in ("total", "limit", "page", "size", "totalPages", "has_more", "dateTo")} == {
+        "total": 6,
+        "limit": 4,
+        "page": 1,
+        "size": 4,
+        "totalPages": 2,
+        "has_more": True,
+        "dateTo": "2025-12-31",
+    }
+    assert client.get(f"{BASE}/filings?size=4&page=2").json["meta"]["has_more"] is False
+
+
+def test_of_a_filing_of_before_december_2024_figures_are_null_with_their_reason(client: Client) -> None:
+    row = rows(client, "filings?formType=SC%2013G")[0]
+    assert (row["percentOfClass"], row["sharesOwned"], row["holes"]["sharesOwned"]) == (None, None, "cover_not_in_xml")
+    detail = client.get(f"{BASE}/filings/{row['accessionNumber']}").json
+    assert (detail["source"], detail["filers"][0]["holes"]) == (
+        "header",
+        {"percentOfClass": "cover_not_in_xml", "sharesOwned": "cover_not_in_xml"},
+    )
+
+
+def test_one_filing_tells_of_everybody_on_its_cover(client: Client) -> None:
+    told = client.get(f"{BASE}/filings/0000000102-25-000003").json
+    assert told["issuer"] == {
+        "cik": "0001234567",
+        "ticker": "LAMP",
+        "name": "Brook Lamps Inc.",
+        "sector": None,
+        "industry": None,
+    }
+    assert [(one["name"], one["cik"], one["isLead"], one["memberOfGroup"]) for one in told["filers"]] == [
+        ("Shade Ben", "0000000102", True, True),
+        ("Wick Master Fund", "0000000104", False, True),
+        ("An Heir", None, False, False),
+    ]
+    assert [(one["sharesOwned"], one["votingPower"]) for one in told["positions"]] == [
+        (900_000, 1_000_000),
+        (300_000, 1_000_000),
+        (900_000, 1_000_000),
+    ]
+    assert told["purpose"] == {
+        "primary": "The shares were bought for investment.",
+        "flags": dict.fromkeys(
+            ("intends_to_acquire", "opposes_management", "board_seat_demand", "seeks_sale_or_merger"), False
+        ),
+    }
+    assert client.get(f"{BASE}/filings/0000000102-25-000099").status == 404
+
+
+def test_a_company_s_owners_are_as_each_last_told(client: Client) -> None:
+    told = client.get(f"{BASE}/issuers/1234567/summary").json
+    assert (told["issuerTicker"], told["asOf"]) == ("LAMP", "2025-05-05T00:00:00.000Z")
+    assert [
+        (one["filerName"], one["latestPercent"], one["isNamedInLatest"], one["reportedTogether"])
+        for one in told["beneficialOwners"]
+    ] == [
+        ("Shade Ben", 7.3, True, 1),
+        ("Wick Master Fund", 2.3, False, 3),
+        ("An Heir", 6.9, False, 3),
+        ("Wick Capital LP", 7.5, True, 1),
+    ]
+    assert client.get(f"{BASE}/issuers/9/summary").status == 404
+    assert rows(client, "issuers/102/summary", "beneficialOwners") == []
+
+
+def test_a_holder_s_portfolio_marks_what_it_left(client: Client) -> None:
+    told = client.get(f"{BASE}/filers/103/portfolio").json
+    assert told["filerName"] == "Wick Capital LP"
+    assert [(one["nameOfIssuer"], one["latestPercent"], one["isExit"]) for one in told["positions"]] == [
+        ("Shade Works Corp", 4.2, True),
+        ("Brook Lamps Inc.", 7.5, False),
+    ]
+    assert told["meta"] == {"total": 2, "limit": 50, "offset": 0, "has_more": False}
+    assert rows(client, "filers/103/portfolio?offset=1", "positions")[0]["nameOfIssuer"] == "Brook Lamps Inc."
+    assert client.get(f"{BASE}/filers/1/portfolio").status == 404
+
+
+def test_activists_are_found_by_what_their_item_4_states(client: Client) -> None:
+    assert len(rows(client, "activists", "activists")) == 3
+    (row,) = rows(client, "activists?purposeCategory=board_seat_demand", "activists")
+    assert (row["filerName"], row["purpose"]) == ("Wick Capital LP", "Wick nominated two directors.")
+    assert row["intentFlags"]["board_seat_demand"] is True
+    assert rows(client, "activists?purposeCategory=opposes_management", "activists") == []
+
+
+def test_conversions_name_both_filings(client: Client) -> None:
+    assert rows(client, "conversions", "conversions") == [
+        {
+            "filerCik": "0000000103",
+            "filerName": "Wick Capital LP",
+            "issuerCik": "0001234567",
+            "issuerTicker": "LAMP",
+            "priorFormType": "SCHEDULE 13G",
+            "currentFormType": "SCHEDULE 13D",
+            "direction": "13G_TO_13D",
+            "priorAccession": "0000000103-25-000001",
+            "currentAccession": "0000000103-25-000002",
+            "convertedAt": "2025-03-05T00:00:00.000Z",
+        }
+    ]
+    assert rows(client, "conversions?dateFrom=2025-03-06", "conversions") == []
+
+
+def test_a_group_has_the_figures_of_its_largest_member_and_those_who_left(client: Client) -> None:
+    (group,) = rows(client, "groups", "data")
+    assert (group["groupName"], group["aggregateShares"], group["aggregatePercent"], group["figuresRule"]) == (
+        "Shade Ben",
+        950_000,
+        7.3,
+        "largest_member",
+    )
+    assert group["members"] == [
+        {"memberName": "Shade Ben", "memberCik": "0000000102", "isCurrentMember": True, "isLeadFiler": True},
+        {"memberName": "Wick Master Fund", "memberCik": "0000000104", "isCurrentMember": False, "isLeadFiler": False},
+    ]
+    assert (group["formationDate"], group["isActive"], group["latestAccessionNo"]) == (
+        "2025-03-03",
+        True,
+        "0000000102-25-000004",
+    )
+    assert rows(client, "groups?issuerCik=777", "data") == []
+
+
+def test_crossings_are_those_of_one_person_between_two_filings(client: Client) -> None:
+    found = client.get(CROSSINGS).json["crossings"]
+    # The 13G/A of 4.2 % has no filing before that is held; 7.5 to 7.5 and 6.9 to 7.3 pass nothing.
+    assert [
+        (one["accessionNumber"][-9:], one["threshold"], one["direction"], one["priorPercent"]) for one in found
+    ] == [("25-000003", 5, "up", None)]
+
+
+@pytest.mark.parametrize(
+    ("query", "param"),
+    [
+        ("filings?formType=13F", "formType"),
+        ("filings?sort=name", "sort"),
+        ("filings?page=0", "page"),
+        ("filings?minOwnership=lots", "minOwnership"),
+        ("filings?dateFrom=yesterday", "dateFrom"),
+        ("activists?purposeCategory=control", "purposeCategory"),
+        ("groups?activeOnly=maybe", "activeOnly"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(client: Client, query: str, param: str) -> None:
+    answer = client.get(f"{BASE}/{query}")
+    assert (answer.status, answer.json["details"]["param"]) == (400, param)
+
+
+def test_notices_are_listed_by_day_ticker_and_insider(client: Client) -> None:
+    told = client.get(f"{NOTICES}/latest").json
+    assert [(row["accession_number"][-6:], row["shares"]) for row in told["data"]] == [("000002", 10), ("000001", 5000)]
+    assert told["meta"]["pagination"] == {"total": 2, "limit": 50, "offset": 0, "has_more": False}
+    for query in ("by-ticker/LAMP", "by-insider/101", "by-insider/101?ticker=LAMP"):
+        assert len(client.get(f"{NOTICES}/{query}").json["data"]) == 2
+    assert client.get(f"{NOTICES}/by-insider/102").json["data"] == []
+    assert client.get(f"{NOTICES}/by-ticker/NOPE").status == 404
+    (row,) = client.get(f"{NOTICES}/latest?to_date=2025-04-14").json["data"]
+    assert (row["accession_number"], row["ticker"]) == ("0000000101-25-000001", "LAMP")
+    assert row["sales"][0]["broker_name"] == "Lamp Brokers LLC"
+
+
+def test_sql_reads_both(client: Client) -> None:
+    query = (
+        "SELECT holder_name, percent_of_class FROM beneficial_ownership WHERE is_lead AND is_current ORDER BY 2 DESC"
+    )
+    assert client.post("/api/v1/sql-proxy", {"query": query}).json["data"] == [
+        {"holder_name": "Wick Capital LP", "percent_of_class": 7.5},
+        {"holder_name": "Shade Ben", "percent_of_class": 7.3},
+        {"holder_name": "Wick Capital LP", "percent_of_class": 4.2},
+    ]
+    query = "SELECT seller, sum(shares) AS shares FROM proposed_sale GROUP BY seller"
+    assert client.post("/api/v1/sql-proxy", {"query": query}).json["data"] == [{"seller": "Lamp Ann", "shares": 5010.0}]
+
+
+def test_a_fall_passes_every_threshold_on_its_way_once(app: App, client: Client) -> None:
+    with app.db.write() as tx:
+        for number, percent in ((7, "26"), (8, "9.9"), (9, "10")):
+            document = made.d(made.person(("0000000900", "Jumper"), "5", percent), issuer=OTHER, cusip=OTHER[2])
+            filed = FilingMetadata(f"0000000900-25-{number:06}", DOCUMENT, filed_at=f"2025-0{number}-01")
+            store.put(tx, parser.parse(document, "f"), filed, NOW)
+        tx.run("bump_data_version")
+    found = client.get(f"{CROSSINGS}?dateFrom=2025-07-01&dateTo=2025-12-31").json["crossings"]
+    assert [(one["threshold"], one["direction"], one["priorPercent"], one["currentPercent"]) for one in found] == [
+        (10, "up", 9.9, 10),
+        (25, "down", 26, 9.9),
+        (20, "down", 26, 9.9),
+        (15, "down", 26, 9.9),
+        (10, "down", 26, 9.9),
+        (5, "up", None, 26),
+    ]
+    told = client.get(f"{CROSSINGS}?dateFrom=2025-07-01&threshold=10&direction=down").json
+    assert ([one["threshold"] for one in told["crossings"]], told["meta"]["total"]) == ([10], 1)
+    pages = [client.get(f"{CROSSINGS}?dateFrom=2025-07-01&size=4&page={page}").json["crossings"] for page in (1, 2)]
+    assert pages[0] + pages[1] == found
+
+
+def ask(client: Client, **body: Any) -> Any:
+    return client.post("/api/v1/form-13d", body)
+
+
+def test_a_query_finds_what_the_list_finds(client: Client) -> None:
+    told = ask(client, query={"ticker": "LAMP", "formType": "13D", "minOwnership": 7}, size=1).json
+    assert told["meta"] == {"total": {"value": 2, "relation": "eq"}, "from": 0, "size": 1}
+    (row,) = told["data"]
+    assert (row["accessionNo"], row["issuer"], row["filer"]) == (
+        "0000000102-25-000004",
+        {"name": "Brook Lamps Inc.", "cik": "0001234567", "ticker": "LAMP"},
+        {"name": "Shade Ben", "cik": "0000000102"},
+    )
+    assert row["ownership"] == {
+        "percentOfClass": 7.3,
+        "sharesOwned": 950_000,
+        "soleVotingPower": 0,
+        "sharedVotingPower": 1_000_000,
+    }
+    assert len(ask(client).json["data"]) == 6
+    days = {"from": "2025-03-05", "to": "2025-03-05"}
+    assert [one["accessionNo"] for one in ask(client, query={"dateRange": days}).json["data"]] == [
+        "0000000103-25-000002"
+    ]
+    least = ask(client, sort=[{"percentOfClass": {"order": "asc"}}]).json["data"]
+    assert [one["ownership"]["percentOfClass"] for one in least] == [None, 4.2, 6.9, 7.3, 7.5, 7.5]
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"query": "13D"}, "query"),
+        ({"query": {"formType": "13F"}}, "formType"),
+        ({"query": {"ticker": "NOPE"}}, "query.ticker"),
+        ({"query": {"dateRange": {"from": "soon"}}}, "from"),
+        ({"size": 0}, "size"),
+        ({"sort": "name"}, "sort"),
+    ],
+)
+def test_a_query_that_cannot_be_is_refused(client: Client, body: dict[str, Any], param: str) -> None:
+    answer = ask(client, **body)
+    assert (answer.status, answer.json["details"]["param"]) == (400, param)
