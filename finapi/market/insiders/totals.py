@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.core import days
 from finapi.core.records import Date, OneOf, made
@@ -88,9 +88,33 @@ def of_issuer(tx: Transaction, issuer: int, filters: TradeFilters) -> TradeSums:
     return _sums(_NO_TRADES if row is None else dict(row))
 
 
-def by_issuer(tx: Transaction, filters: TradeFilters) -> list[tuple[int, TradeSums]]:
-    """The sums of every company with trades, each with its CIK."""
-    return [(row["issuer_cik"], _sums(dict(row))) for row in tx.all("sums_by_issuer", _values(filters))]
+class SummedIssuer(NamedTuple):
+    """A company with trades: what it is judged by, and all of its sums, which are made of the few that are shown."""
+
+    cik: int
+    row: Row
+
+    @property
+    def sentiment(self) -> Decimal | None:
+        """From -1 (only sales) to 1 (only purchases)."""
+        return _ratio(
+            self.row["total_buys"] - self.row["total_sells"], self.row["total_buys"] + self.row["total_sells"]
+        )
+
+    @property
+    def net_value(self) -> int:
+        """Purchases less sales, in dollars."""
+        value: int = self.row["total_buy_value"] - self.row["total_sell_value"]
+        return value
+
+    def sums(self) -> TradeSums:
+        """All of them."""
+        return _sums(dict(self.row))
+
+
+def by_issuer(tx: Transaction, filters: TradeFilters) -> list[SummedIssuer]:
+    """The sums of every company with trades."""
+    return [SummedIssuer(row["issuer_cik"], row) for row in tx.all("sums_by_issuer", _values(filters))]
 
 
 def _values(filters: TradeFilters, issuer: int | None = None) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from finapi.market.insiders.totals import (
     IssuerInSector,
     IssuerName,
     MarketOverview,
+    SummedIssuer,
     TradeGroup,
     TradeSums,
 )
@@ -184,12 +185,12 @@ def screen(call: Call) -> Response:
     given = call.params
     narrow = narrow._replace(with_roles=narrow.with_roles | (C_SUITE if given["csuite_only"] else 0))
     with call.app.db.read() as tx:
-        found = [(cik, sums) for cik, sums in totals.by_issuer(tx, narrow) if _passes(sums, given)]
-        found.sort(key=lambda one: (_sorting(one[1], given["sort_by"]), one[0]), reverse=True)
+        found = [one for one in totals.by_issuer(tx, narrow) if _passes(one, given)]
+        found.sort(key=lambda one: (_sorting(one, given["sort_by"]), one.cik), reverse=True)
         page, paging = filters.cut(call, found)
-        issuers = totals.issuers_named(tx, [cik for cik, _ in page])
+        issuers = totals.issuers_named(tx, [one.cik for one in page])
         windows = call.windows(trades.undated(tx, narrow, directed=True))
-    rows: list[ScreenedIssuer] = [{**issuers[cik], **sums} for cik, sums in page]
+    rows: list[ScreenedIssuer] = [{**issuers[one.cik], **one.sums()} for one in page]
     meta = {
         **windows,
         "total_results": len(found),
@@ -282,25 +283,25 @@ def stats(call: Call) -> Response:
     return call.plain({**market, **windows})
 
 
-def _passes(sums: TradeSums, given: Mapping[str, Any]) -> bool:
+def _passes(one: SummedIssuer, given: Mapping[str, Any]) -> bool:
     """Whether a company is within the bounds that are given; a score that it does not have is within none."""
-    for name, figure in (("sentiment", sums["sentiment_score"]), ("net_value", sums["net_value"])):
+    row = one.row
+    if row["total_transactions"] < given["min_transactions"] or row["unique_insiders"] < given["min_insiders"]:
+        return False
+    for name in ("sentiment", "net_value"):
         above, below = given[f"{name}_gt"], given[f"{name}_lt"]
-        if above is not None and (figure is None or figure <= above):
+        if above is None and below is None:
+            continue
+        figure: Decimal | int | None = getattr(one, name)
+        if figure is None or (above is not None and figure <= above) or (below is not None and figure >= below):
             return False
-        if below is not None and (figure is None or figure >= below):
-            return False
-    enough = sums["total_transactions"] >= given["min_transactions"]
-    return bool(enough and sums["unique_insiders"] >= given["min_insiders"])
+    return True
 
 
-def _sorting(sums: TradeSums, by: str) -> Decimal:
-    figures = {
-        "sentiment": sums["sentiment_score"],
-        "net_value": sums["net_value"],
-        "total_transactions": sums["total_transactions"],
-    }
-    value = Decimal(figures[by.removeprefix("abs_")] or 0)
+def _sorting(one: SummedIssuer, by: str) -> Decimal:
+    name = by.removeprefix("abs_")
+    figure = one.row[name] if name == "total_transactions" else getattr(one, name)
+    value = Decimal(figure or 0)
     return abs(value) if by.startswith("abs_") else value
 
 
