@@ -95,7 +95,7 @@ def test_what_was_enqueued_is_not_enqueued_again(app: App, user: users.NewUser) 
 def test_what_is_rolled_back_was_never_there(app: App, user: users.NewUser) -> None:
     event = WebhookEvent("finapi.test", iso(app.clock.now()), "1", {})
     there = Receiver(user.id, user.uuid, "https://example.com/")
-    with suppress(KeyError), app.db.write() as tx:
+    with suppress(KeyError), app.accounts.write() as tx:
         webhooks.enqueue(tx, app.clock.now(), there, event)
         raise KeyError
     assert deliveries(app, user) == []
