@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -468,3 +469,17 @@ def test_a_kept_document_that_is_not_what_was_stored_is_named(app: App, config: 
         tx._connection.execute("UPDATE filing_bodies SET packed = x'789c4b4c4a0600024d0128'")
     (problem,) = proof.of(app.db, config, NOW)["problems"]
     assert problem.startswith('document of "0000000001-26-000001": ')
+
+
+def test_a_database_whose_making_was_killed_is_rolled_back_and_made(tmp_path: Path) -> None:
+    (tmp_path / "killed").mkdir(mode=0o700)
+    with contextlib.closing(sqlite3.connect(tmp_path / "finapi.db", isolation_level=None)) as making:
+        # One page in memory: the rest is in the file, and its journal beside it, before any commit.
+        making.executescript(
+            "PRAGMA cache_size=1; CREATE TABLE a (b); PRAGMA user_version=1; BEGIN; PRAGMA user_version=2;"
+        )
+        making.executemany("INSERT INTO a VALUES (?)", (("x" * 4000,) for _ in range(50)))
+        for name in ("finapi.db", "finapi.db-journal"):
+            shutil.copy(tmp_path / name, tmp_path / "killed" / name)
+    assert backup.version_of(tmp_path / "killed" / "finapi.db") == 1
+    assert not (tmp_path / "killed" / "finapi.db-journal").exists()

@@ -94,4 +94,6 @@ def swap(path: Path, made: Path, kept: Path) -> None:
 
 
 def _reading(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    # Of a database that was killed while it was made SQLite has a journal to roll back, which a reader may not.
+    mode = "rw" if path.with_name(path.name + "-journal").exists() else "ro"
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode={mode}", uri=True, isolation_level=None)
