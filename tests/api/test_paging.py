@@ -16,10 +16,16 @@ import pytest
 from finapi import app as apps
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
+from finapi.edgar import sale_notices
+from finapi.edgar import schedules as parser
+from finapi.market.documents import metadata
+from finapi.market.documents.metadata import FilingMetadata
+from finapi.market.ownership import notices, store
 from finapi.web.http.call import Route
 from finapi.web.http.params import FREE_OFFSET
 from finapi.web.openapi import document
 from finapi.web.routes import ROUTES
+from tests import schedules
 from tests.api.test_insiders_api import put_market
 from tests.client import Client
 from tests.conftest import NOW
@@ -111,6 +117,16 @@ class Lists:
         take(self.app, folder, june(), september(), others(), before, bought)
         put_market(self.app)
         with self.app.db.write() as tx:
+            for number, filed, document in schedules.examples():
+                other = f"{number[:-6]}9{number[-5:]}"
+                if b"edgar/ownership" in document:
+                    told = FilingMetadata(other, metadata.DOCUMENT, filed_at=filed)
+                    notices.put(tx, sale_notices.parse(document, other), told, NOW)
+            # The filer of the examples has a stake in another company too.
+            chips = ("0000789019", "Chip Corp", MICROSOFT)
+            stake = schedules.d(schedules.person(member="a"), cusip=MICROSOFT, issuer=chips, event="02/10/2025")
+            told = FilingMetadata("0000000102-25-900001", metadata.DOCUMENT, filed_at="2025-02-11")
+            store.put(tx, parser.parse(stake, told.accession), told, NOW)
             # Two classes of shares of one company.
             tx._connection.execute("UPDATE securities SET cik = 320193 WHERE cusip LIKE '02079K%'")
             # What the funds traded is of the company whose insiders bought.
