@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from finapi.edgar import forms
 from finapi.edgar.recognise import kind
+from tests import schedules
 
 KINDS = forms.KINDS | {
     "submissions",
@@ -54,6 +55,9 @@ SAMPLES: list[tuple[bytes, str]] = [
     (LINKBASE % b"<link:labelLink/><link:presentationLink/>", "xbrl-linkbase"),
     (LINKBASE % b"<link:referenceLink/>", "xbrl-linkbase"),
     (b"<ownershipDocument/>", "ownership"),
+    (schedules.d(schedules.person(), event="01/10/2025"), "schedule-13"),
+    (schedules.g(event="12/18/2024"), "schedule-13"),
+    (schedules.notice(schedules.sale(date="01/17/2025")), "form-144"),
     (b"ACCESSION_NUMBER\tFILING_DATE\tDOCUMENT_TYPE\tISSUERCIK\n", "insider-set-submission"),
     (b"ACCESSION_NUMBER\tRPTOWNERCIK\tRPTOWNERNAME\n", "insider-set-owner"),
     (b"ACCESSION_NUMBER\tNONDERIV_TRANS_SK\n", "insider-set-nonderiv-trans"),

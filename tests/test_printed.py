@@ -95,7 +95,7 @@ def test_what_is_printed_is_compared_with_the_figures(app: App, tmp_path: Path) 
     assert found["counts"] == {"same": 1, "differs": 1, "hole": 1}
     assert [(one["metric"], one["outcome"], one["printed"], one["given"]) for one in found["misses"]] == [
         ("gross_profit", "differs", "20000", "30000"),
-        ("short_term_investments", "hole", "40000", "not_reported"),
+        ("short_term_investments", "hole", "40000", "not_mapped"),
     ]
     assert any(line.startswith("revenue ") and line.endswith("IS: 1") for line in found["lines"])
     told = report.printed_text(found)
