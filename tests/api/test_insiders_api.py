@@ -653,7 +653,7 @@ KEYED = [route for route in ROUTES if route.path.startswith(INSIDERS + "/")]
 
 
 def test_every_route_stands_under_both_paths(api: Client) -> None:
-    assert len(KEYED) == 20
+    assert len(KEYED) == 23
     for route in KEYED:
         assert route.paths[1] == "/insider-module/api/insiders" + route.path.removeprefix(INSIDERS)
         assert (route.zone, route.auth) == ("insider", "key")
