@@ -49,6 +49,7 @@ OF_THE_MOMENT = {
 OF_THE_DATA = {
     ("get_form_13f_fund_cik", "status"),
     ("post_billing_quota", "amount_dollars"),
+    ("post_form_13d", "ticker"),
     ("post_form_13f_cover_pages", "sort"),
     ("get_xbrl_segments", "metric"),
     ("post_insiders_query", "sort"),

@@ -341,7 +341,7 @@ def test_a_query_finds_what_the_list_finds(client: Client) -> None:
     [
         ({"query": "13D"}, "query"),
         ({"query": {"formType": "13F"}}, "formType"),
-        ({"query": {"ticker": "NOPE"}}, "query.ticker"),
+        ({"query": {"ticker": "NOPE"}}, "ticker"),
         ({"query": {"dateRange": {"from": "soon"}}}, "from"),
         ({"size": 0}, "size"),
         ({"sort": "name"}, "sort"),

@@ -167,11 +167,11 @@ def query(call: Call) -> Response:
 def _of_ticker(tx: Transaction, ticker: str | None) -> int | None:
     """The company of a ticker in a body: one that nobody has is a wrong parameter there."""
     try:
-        return None if ticker is None else companies.find(tx, ticker, "query.ticker").cik
+        return None if ticker is None else companies.find(tx, ticker, "ticker").cik
     except ApiError as error:
         if error.status != 404:
             raise
-        raise invalid_param("query.ticker", error.message, expected="a ticker that finapi knows") from None
+        raise invalid_param("ticker", error.message, expected="a ticker that finapi knows") from None
 
 
 def crossings(call: Call) -> Response:
