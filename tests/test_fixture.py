@@ -6,13 +6,14 @@ import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from finapi.client import ApiFailure, Client
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.testing import FinapiServer
+from finapi.testing.gate import Gate
 from finapi.testing.server import FixtureWorld
 from tests import process
 
@@ -397,6 +398,18 @@ def test_an_event_and_a_webhook_are_told(world: FixtureWorld) -> None:
         lambda: world.control.webhook("finapi.test", url="http://192.168.0.1/"),
     ):
         assert failure(call).code == "INVALID_PARAM"
+
+
+def test_a_world_that_went_while_it_was_to_be_stepped_does_nothing_more() -> None:
+    with FinapiServer(listens=False) as server:
+        gate = cast(Gate, server.wsgi)
+        one = server.world("gone")
+        url = one.control.inbox_url("x", status=500)
+        one.control.webhook("13f.holdings.updated", url=url)
+        gone = gate.worlds["gone"]
+        gone.close()  # what a drop does first
+        gone.clock.advance(10)
+        assert gone.step() is None
 
 
 def test_limits_are_cleared(world: FixtureWorld) -> None:

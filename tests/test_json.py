@@ -42,6 +42,8 @@ def test_what_json_has_no_word_for_is_not_written(value: object) -> None:
         (b'{"a": 1, "a": 2}', "", "occurs twice"),
         (b"[NaN]", "", "NaN"),
         (b"[-Infinity]", "", "Infinity"),
+        (b"[1e400]", "", "1e400"),
+        (b"[-1e999]", "", "-1e999"),
         (b"[1,\n2", "line 2, column 2", "not JSON"),
         (b'"\xff"', "byte 1", "not UTF-8"),
         (b"\xef\xbb\xbf{}", "line 1, column 1", "not JSON"),

@@ -8,6 +8,7 @@ plain ASCII, whatever encoding the reader has.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -61,7 +62,15 @@ def dumps(value: Any) -> bytes:
     return text(value).encode()
 
 
-def parse(data: bytes, name: str, *, parse_float: Callable[[str], Any] = float) -> Any:
+def _finite(text: str) -> float:
+    """The number that a text is; ValueError for one beyond every double, which would be an infinity."""
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:20]} is beyond the range of a double")
+    return number
+
+
+def parse(data: bytes, name: str, *, parse_float: Callable[[str], Any] = _finite) -> Any:
     """The value of a JSON document that somebody else wrote; ParseError under ``name``, with the place and the reason.
 
     Refused are what is not UTF-8 or not JSON, what is nested deeper than the interpreter allows, NaN and infinities,
@@ -79,7 +88,7 @@ def parse(data: bytes, name: str, *, parse_float: Callable[[str], Any] = float) 
         raise ParseError(name, "", f"not JSON: {error}") from None
 
 
-def strict_decoder(parse_float: Callable[[str], Any] = float) -> json.JSONDecoder:
+def strict_decoder(parse_float: Callable[[str], Any] = _finite) -> json.JSONDecoder:
     """The decoder of :func:`parse`, for a document that is decoded in pieces."""
     return json.JSONDecoder(object_pairs_hook=_unique, parse_float=parse_float, parse_constant=_refuse_constant)
 

@@ -133,6 +133,7 @@ class World:
         self._first = threading.Lock()
         self._snapshots: dict[str, Snapshot] = {}
         self._dispatcher: Dispatcher | None = None
+        self._closed = False
         self._begun: Snapshot | None = None
 
     @property
@@ -155,6 +156,7 @@ class World:
     def close(self) -> None:
         """Stop what it has under way; its database stays open."""
         with self._settling:
+            self._closed = True
             if self._dispatcher is not None:
                 self._dispatcher.stop(0.0)
             self.app.outbound.close()
@@ -261,6 +263,8 @@ class World:
         from finapi.delivery import sniper
 
         with self._settling:
+            if self._closed:
+                return
             now = self.clock.now()
             billing.close_kept(self.app)
             while sniper.advance(self.app, now) == 0.0:
@@ -317,7 +321,10 @@ class World:
 
     def step(self) -> float | None:
         """Do what is due while nobody waits for it; in how many seconds more is, None when time stands still."""
-        self.settle(0.0)
+        with self._settling:
+            if self._closed:  # it went while the stepper was on its way
+                return None
+            self.settle(0.0)
         now = self.clock.now()
         with self.app.accounts.read() as tx:
             due = tx.value("next_happening", now=iso(now), until=iso(now + FURTHEST), work=True)
