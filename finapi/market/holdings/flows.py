@@ -586,75 +586,62 @@ class BasketPosition(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Basket:
-    """Funds that have reported the quarter, those that have not, and the positions of the former together."""
+    """Funds that have reported the quarter and those that have not; what the former hold together, the most valuable
+    first, as the sums of each security. ``comparable``: some funds' tables of both quarters are complete.
+    """
 
     filed: list[BasketFund]
     pending: list[BasketFund]
-    value: int
-    positions: list[BasketPosition]
+    comparable: bool
+    sums: list[Row]
+
+    @property
+    def value(self) -> int:
+        """What all positions are worth."""
+        return sum(row["value_usd"] for row in self.sums)
+
+    @property
+    def held(self) -> int:
+        """How many securities are held, not only were."""
+        return sum(row["funds_holding"] > 0 for row in self.sums)
+
+    def page(self, sort: str, first: int, size: int, *, descending: bool) -> list[BasketPosition]:
+        """``size`` positions from the ``first`` on by one of :data:`BASKET_SORTS`."""
+        member, sums = BASKET_SORTS[sort], self.sums
+        # A change that is not known is that of all of them.
+        if self.comparable or member != "share_change":
+            sums = sorted(sums, key=lambda row: row[member], reverse=descending)
+        value, funds = self.value, {int(fund["cik"]): fund for fund in self.filed}
+        return [_basket_position(row, value, funds, comparable=self.comparable) for row in sums[first : first + size]]
 
 
 def basket(tx: Transaction, ciks: Sequence[int], period: str, compared_with: str) -> Basket:
-    """The positions in shares of several funds added up, the most valuable first."""
+    """The positions in shares of several funds added up."""
     names: dict[int, str] = {row["cik"]: row["name"] for row in tx.all("funds_named", ciks=json.dumps(ciks))}
 
     def complete(when: str) -> dict[int, bool]:
         return {row["cik"]: row["complete"] for row in tx.all("quarters_of_funds", ciks=json.dumps(ciks), period=when)}
 
-    def added(of: Iterable[int], when: str) -> dict[int, Row]:
-        rows = tx.all("positions_of_funds", ciks=json.dumps(list(of)), period=when)
-        return {row["security_id"]: row for row in rows}
-
     filed, earlier = complete(period), complete(compared_with)
     common = [cik for cik in filed if filed[cik] and earlier.get(cik)]
-    now, of_common, before = added(filed, period), added(common, period), added(common, compared_with)
     funds: dict[int, BasketFund] = {cik: {"cik": f"{cik:010}", "company_name": names.get(cik)} for cik in ciks}
-    value = sum(row["value"] for row in now.values())
-    whole = value, funds, bool(common)
-    rows = [
-        _basket_position(security, *(held.get(security["id"]) for held in (now, of_common, before)), whole=whole)
-        for security in tx.all("securities_by_id", ids=json.dumps(sorted({*now, *before})))
-    ]
-    rows.sort(key=lambda row: (-row["value_usd"], row["cusip"]))
+    quarters = {"period": period, "earlier": compared_with}
+    sums = tx.all("sums_of_basket", quarters, filed=json.dumps(list(filed)), common=json.dumps(common))
     pending = [fund for cik, fund in funds.items() if cik not in filed]
-    return Basket([fund for cik, fund in funds.items() if cik in filed], pending, value, rows)
+    return Basket([fund for cik, fund in funds.items() if cik in filed], pending, bool(common), sums)
 
 
-def basket_ordered(rows: Iterable[BasketPosition], sort: str, *, descending: bool) -> list[BasketPosition]:
-    """The positions by one of :data:`BASKET_SORTS`; a change that is not known comes last."""
-    member, sign = BASKET_SORTS[sort], -1 if descending else 1
-
-    def place(row: Mapping[str, Any]) -> tuple[bool, int]:
-        return row[member] is None, sign * (row[member] or 0)
-
-    return sorted(rows, key=place)
-
-
-def _basket_position(
-    security: Row,
-    now: Row | None,
-    of_common: Row | None,
-    before: Row | None,
-    *,
-    whole: tuple[int, Mapping[int, BasketFund], bool],
-) -> BasketPosition:
-    nothing: Any = {"shares": 0, "value": 0, "ciks": "[]"}
-    held, common, was = now or nothing, of_common or nothing, before or nothing
-    value, funds, known = whole
-    change, previous = common["shares"] - was["shares"], was["value"]
-    holders = sorted(json.loads(held["ciks"]))
+def _basket_position(row: Row, value: int, funds: Mapping[int, BasketFund], *, comparable: bool) -> BasketPosition:
+    holders, change, previous = sorted(json.loads(row["ciks"])), row["share_change"], row["previous"]
     return made(
         BasketPosition,
-        security,
-        funds_holding=len(holders),
+        row,
         funds=[funds[cik] for cik in holders[:MAX_NAMED]],
-        value_usd=held["value"],
-        shares=held["shares"],
-        pct_of_basket=percent(held["value"], value),
-        change_type=_change(of_common is not None, before is not None, change) if known else None,
-        prev_value_usd=previous if known else None,
-        value_change_pct=percent(common["value"] - previous, previous) if known else None,
-        share_change=change if known else None,
+        pct_of_basket=percent(row["value_usd"], value),
+        change_type=_change(bool(row["is_common"]), bool(row["was_common"]), change) if comparable else None,
+        prev_value_usd=previous if comparable else None,
+        value_change_pct=percent(row["common_value"] - previous, previous) if comparable else None,
+        share_change=change if comparable else None,
     )
 
 

@@ -385,8 +385,9 @@ def basket(call: Call) -> Response:
     earlier = params["compare_period"] or quarters.before(period)
     with call.app.db.read() as tx:
         found = flows.basket(tx, ciks, period, earlier)
-    rows = flows.basket_ordered(found.positions, params["sort_by"], descending=params["sort_order"] == "desc")
-    meta = {"has_more": len(rows) > first + size}
+    rows = found.page(params["sort_by"], first, size, descending=params["sort_order"] == "desc")
+    total = len(found.sums)
+    meta = {"has_more": total > first + size}
     filed = {
         "total_funds": len(ciks),
         "funds_filed": len(found.filed),
@@ -394,7 +395,7 @@ def basket(call: Call) -> Response:
         "filed": found.filed,
         "pending": found.pending,
     }
-    totals = {"total_value_usd": found.value, "total_positions": sum(row["funds_holding"] > 0 for row in rows)}
+    totals = {"total_value_usd": found.value, "total_positions": found.held}
     members = {"period": period, "compare_period": earlier, "generated_at": iso(call.now), "basket": filed}
-    members |= {"totals": totals, "positions": rows[first : first + size], "meta": meta}
-    return call.listed(members, {**meta, "total": len(rows)})
+    members |= {"totals": totals, "positions": rows, "meta": meta}
+    return call.listed(members, {**meta, "total": total})

@@ -146,13 +146,25 @@ SELECT cik, name FROM funds WHERE cik IN (SELECT value FROM json_each(:ciks))
 -- name: quarters_of_funds
 SELECT cik, complete FROM fund_quarters WHERE cik IN (SELECT value FROM json_each(:ciks)) AND period = :period
 
--- name: positions_of_funds
-SELECT security_id, sum(shares) AS shares, sum(value) AS value, json_group_array(cik) AS ciks
-FROM positions
-WHERE cik IN (SELECT value FROM json_each(:ciks)) AND period = :period AND kind = 0 AND status <> 5
+-- name: sums_of_basket
+-- Of each security, the most valuable first: what all funds hold, and how those that can be compared changed it.
+SELECT securities.cusip, securities.ticker, securities.issuer AS name_of_issuer, securities.title AS class_title,
+    count(*) FILTER (WHERE is_held) AS funds_holding, json_group_array(position.cik) FILTER (WHERE is_held) AS ciks,
+    coalesce(sum(value) FILTER (WHERE is_held), 0) AS value_usd,
+    coalesce(sum(shares) FILTER (WHERE is_held), 0) AS shares,
+    max(is_common) AS is_common, max(was_common) AS was_common,
+    coalesce(sum(shares) FILTER (WHERE is_common), 0) - coalesce(sum(shares) FILTER (WHERE was_common), 0)
+        AS share_change,
+    coalesce(sum(value) FILTER (WHERE is_common), 0) AS common_value,
+    coalesce(sum(value) FILTER (WHERE was_common), 0) AS previous
+FROM (
+    SELECT security_id, cik, shares, value, period = :period AS is_held,
+        period = :period AND cik IN (SELECT value FROM json_each(:common)) AS is_common,
+        period = :earlier AND cik IN (SELECT value FROM json_each(:common)) AS was_common
+    FROM positions
+    WHERE cik IN (SELECT value FROM json_each(:filed)) AND period IN (:period, :earlier) AND kind = 0 AND status <> 5
+) AS position
+JOIN securities ON securities.id = security_id
+WHERE is_held OR was_common
 GROUP BY security_id
-
--- name: securities_by_id
-SELECT id, cusip, ticker, issuer AS name_of_issuer, title AS class_title
-FROM securities
-WHERE id IN (SELECT value FROM json_each(:ids))
+ORDER BY value_usd DESC, securities.cusip

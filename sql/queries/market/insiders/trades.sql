@@ -139,7 +139,10 @@ SELECT count(*) FROM (SELECT 1 {by_filing_day} LIMIT :few)
 SELECT count(*) FROM (SELECT 1 {by_value} LIMIT :few)
 
 -- name: count_trades_of_all
-SELECT count(*) FROM insider_transactions WHERE superseded_by IS NULL AND filed_day >= 0
+-- As many as are kept count of, but for those before 1970, which no list shows.
+SELECT number - (SELECT count(*) FROM insider_transactions WHERE superseded_by IS NULL AND filed_day < 0)
+FROM held_counts
+WHERE name = 'insider_transactions'
 
 -- name: count_trades_of_type
 SELECT count(*) FROM insider_transactions WHERE superseded_by IS NULL AND standard_type = :type
