@@ -36,12 +36,21 @@ PAGE = """<html><head><title>unseen</title></head><body><!-- unseen --><script>u
 PLAIN = "The RESTATED figures of Estée Lamp Corp\nNet income\nA material weakness\u2014found in 2024."
 
 
-def keep(app: App, cik: int, number: int, body: str, day: str | None, form: str = "8-K", media: str = "htm") -> str:
+def keep(
+    app: App,
+    cik: int,
+    number: int,
+    body: str,
+    day: str | None,
+    form: str = "8-K",
+    media: str = "htm",
+    *,
+    named: bool = True,
+) -> str:
     accession = f"{cik:010}-25-{number:06}"
     name = f"d{number}.{media}"
-    told = FilingMetadata(
-        accession, metadata.HEADER, [Party(cik, 2, f"Company {cik}")], form, day, primary_document=name
-    )
+    party, document = Party(cik, 2, f"Company {cik}"), name if named else None
+    told = FilingMetadata(accession, metadata.HEADER, [party], form, day, primary_document=document)
     with app.db.write() as tx:
         stored = filings.put(tx, told, app.clock.now())
         text = contents.text(body.encode(), name, 10**6)
@@ -95,6 +104,15 @@ def test_a_document_is_found_with_the_place_where_the_words_stand(app: App, find
         "undated_left_out": 0, "clamped": {},
     }  # fmt: skip
     assert answer.headers["x-tokens-charged"] == "10"
+
+
+def test_a_document_without_a_name_is_found_in_the_whole_text_of_its_filing(
+    app: App, find: Callable[..., Answer]
+) -> None:
+    accession = keep(app, LAMP, 1, PAGE, "1998-02-01", named=False)
+    (row,) = find('"material weakness"').json["data"]
+    url = f"https://www.sec.gov/Archives/edgar/data/1750/{accession}.txt"
+    assert (row["document_url"], row["place_url"]) == (url, f"{url}#:~:text=material%20weakness")
 
 
 def test_the_offset_is_one_of_the_plain_text_of_the_document(

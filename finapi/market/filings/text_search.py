@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Url
-from finapi.market.documents import filing_rows, fulltext
+from finapi.market.documents import filing_rows, fulltext, metadata
 from finapi.market.documents.filing_rows import FilingRow
 from finapi.store.db import Transaction, full_text
 
@@ -51,7 +51,7 @@ class TextFound(TypedDict):
     company_name: str
     form_type: str | None
     filed_at: Date | None
-    document_url: Url | None
+    document_url: Annotated[Url | None, "The filing's whole text, where its document has no name."]
     place_url: Annotated[Url | None, "The document at the SEC; a browser scrolls to the place."]
     snippet: Annotated[str | None, "What is written around the place."]
     offset: Annotated[int | None, "Characters before the place in the document's plain text."]
@@ -165,8 +165,9 @@ def _values(query: TextQuery, scope: TextScope) -> dict[str, Any]:
 
 
 def _found(filing: FilingRow, text: str, query: TextQuery) -> TextFound:
-    place, url = fulltext.place_of(text, query.phrases, query.prefixes), filing["primary_html_url"]
-    to = None
+    place, url, to = fulltext.place_of(text, query.phrases, query.prefixes), filing["primary_html_url"], None
+    if url is None and not metadata.is_unfiled(filing["accession_number"]):
+        url = f"{filing_rows.ARCHIVES}/{int(filing['cik'])}/{filing['accession_number']}.txt"
     if place is not None and url is not None:
         # A text fragment (WICG); its own marks are the hyphen, the comma and the ampersand.
         words = " ".join(text[place.offset : place.offset + place.length].split())

@@ -203,12 +203,11 @@ def clusters(
     values = _values(filters, issuer)
     rows = tx.all("clusters", values, min_insiders=min_insiders, least=least)
     issuers = issuers_named(tx, [row["issuer_cik"] for row in rows])
-    found = []
-    for row in rows:
-        place = {"issuer": row["issuer_cik"], "since": row["first_day"], "until": row["last_day"]}
-        of_cluster = tx.all("trades_of_cluster", values, **place, direction=row["direction"])
-        found.append(_cluster(row, of_cluster, issuers[row["issuer_cik"]]))
-    return found
+    places = json.dumps([[row["issuer_cik"], row["direction"], row["first_day"], row["last_day"]] for row in rows])
+    traded: list[list[Row]] = [[] for _ in rows]
+    for trade in tx.all("trades_of_clusters", values, clusters=places):
+        traded[trade["place"]].append(trade)
+    return [_cluster(row, of, issuers[row["issuer_cik"]]) for row, of in zip(rows, traded, strict=True)]
 
 
 def _cluster(row: Row, traded: Sequence[Row], issuer: IssuerInSector) -> InsiderCluster:

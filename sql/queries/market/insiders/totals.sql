@@ -69,12 +69,16 @@ HAVING insider_count >= :min_insiders AND (:least IS NULL OR total_value >= :lea
 ORDER BY insider_count DESC, total_value DESC, issuer_cik, direction DESC
 LIMIT :limit OFFSET :offset
 
--- name: trades_of_cluster
-SELECT DISTINCT trade.id, trade.shares, trade.exact, insiders.name
-FROM insider_transactions AS trade
+-- name: trades_of_clusters
+-- Of each cluster, by its place among them: company, direction, first and last day of filing.
+SELECT cluster.key AS place, trade.shares, trade.exact, insiders.name
+FROM json_each(:clusters) AS cluster
+CROSS JOIN insider_transactions AS trade INDEXED BY insider_transactions_by_issuer
+    ON trade.issuer_cik = cluster.value ->> 0 AND trade.direction = cluster.value ->> 1
+    AND trade.filed_day BETWEEN cluster.value ->> 2 AND cluster.value ->> 3
 JOIN insiders ON insiders.cik = trade.owner_cik
-WHERE trade.issuer_cik = :issuer AND trade.direction = :direction AND {within}
-ORDER BY insiders.name
+WHERE {within}
+ORDER BY place, insiders.name, trade.id
 
 -- name: issuers_named
 SELECT cik, printf('%010d', cik) AS issuer_cik, name AS company_name, sic, ticker
