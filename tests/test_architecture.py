@@ -36,7 +36,7 @@ ROOMS = {
     "market.prices": 680,  # returns after a day and over quarters
     "market.statements": 3_090,  # lines told of segments
     "market.financials": 5_500,  # kept years, faces, mezzanines, sums; splits, doubts; versions compared; words
-    "market.insiders": 3_690,  # what cannot be; windows and thresholds on every list
+    "market.insiders": 3_720,  # what cannot be; windows and thresholds on every list; trades of all clusters at once
     # Splits, moves and overlap of funds; units by the prices of other managers; costs, returns, rotation, signals.
     "market.holdings": 4_050,
     "market.ownership": 1_860,
