@@ -117,6 +117,7 @@ def test_the_figures_of_a_running_server_are_what_prometheus_reads(service: Serv
             "close-debits",
             "feed-keys",
             "feeds",
+            "full-text",
             "latest-years",
             "mail",
             "memory",

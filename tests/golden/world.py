@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from finapi import app as apps
@@ -28,6 +29,7 @@ from finapi.market.intake import ingest
 from finapi.ops import watchdog
 from finapi.web.router import Router
 from finapi.web.routes import ROUTES
+from tests import schedules
 from tests.client import Answer, Client, text_of
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -196,6 +198,12 @@ def edgar() -> Iterator[tuple[World, list[dict[str, Any]]]]:
         outcomes = world.ingest(EDGAR)
         for one in outcomes:
             one["path"] = one["path"].removeprefix(f"{EDGAR}/")
+        # None of the SEC's own documents at hand is a schedule or a notice of sale.
+        with TemporaryDirectory() as folder:
+            for accession, filed, document in schedules.examples():
+                file = Path(folder) / "primary_doc.xml"
+                file.write_bytes(document)
+                world.ingest(file, accession=accession, filed=filed)
         world.watch()
         yield world, outcomes
 
