@@ -36,10 +36,12 @@ INSERT OR IGNORE INTO insider_words (word, kind, cik) VALUES (?, ?, ?)
 SELECT sic FROM companies WHERE cik = :cik
 
 -- name: insert_insider_transactions
+-- The percentage is of what was held before; null where that was nothing, or is not known.
 INSERT INTO insider_transactions (form_id, seq, filed_day, issuer_cik, owner_cik, roles, sic, date, figure_notes, trade,
     derivative, title, code, acquired_disposed, shares, price, following_shares, following_value, nature, ownership,
-    standard_type, direction, value, rule_10b5_1, plan_source, is_cashless, is_sell_to_cover)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    standard_type, direction, value, rule_10b5_1, plan_source, is_cashless, is_sell_to_cover, percent_of_holding)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?14, ?15, ?, ?17, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+    round(100.0 * ?15 / nullif(max(0, ?17 - ?15 * CASE ?14 WHEN 'A' THEN 1 WHEN 'D' THEN -1 END), 0), 4))
 
 -- name: insert_insider_positions
 INSERT INTO insider_positions (form_id, seq, under, class, title, derivative, ownership, nature, vehicle, amount,

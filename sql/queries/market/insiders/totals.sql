@@ -56,17 +56,27 @@ WHERE {within}
 GROUP BY grouped
 
 -- name: clusters
--- Companies in which several insiders bought, or several sold; the date is that of the trade.
-SELECT issuer_cik, direction, count(DISTINCT owner_cik) AS insider_count, CAST(round(total(exact)) AS INTEGER) AS total_value,
-    count(*) AS transaction_count, min(date) AS first_date, max(date) AS last_date, min(filed_day) AS first_day,
-    max(filed_day) AS last_day,
-    max(roles & 1) AS has_director, max(roles & 2) AS has_officer, max(roles & 4) AS has_ten_percent_owner,
-    max(roles & 16) AS has_c_suite
-FROM ({market_trades}) AS trade
+-- Companies in which several insiders bought, or several sold; the date is that of the trade. What is shown is added up
+-- of those companies alone.
+WITH several AS MATERIALIZED (
+    SELECT issuer_cik, direction, min(filed_day) AS first_day, max(filed_day) AS last_day
+    FROM ({market_trades}) AS trade
+    WHERE {within}
+    GROUP BY issuer_cik, direction
+    HAVING count(DISTINCT owner_cik) >= :min_insiders
+)
+SELECT trade.issuer_cik, trade.direction, count(DISTINCT owner_cik) AS insider_count,
+    CAST(round(total(exact)) AS INTEGER) AS total_value, count(*) AS transaction_count, min(date) AS first_date,
+    max(date) AS last_date, first_day, last_day, max(roles & 1) AS has_director, max(roles & 2) AS has_officer,
+    max(roles & 4) AS has_ten_percent_owner, max(roles & 16) AS has_c_suite
+FROM several
+CROSS JOIN insider_transactions AS trade INDEXED BY insider_transactions_by_issuer
+    ON trade.issuer_cik = several.issuer_cik AND trade.direction = several.direction
+    AND trade.filed_day BETWEEN first_day AND last_day
 WHERE {within}
-GROUP BY issuer_cik, direction
-HAVING insider_count >= :min_insiders AND (:least IS NULL OR total_value >= :least)
-ORDER BY insider_count DESC, total_value DESC, issuer_cik, direction DESC
+GROUP BY trade.issuer_cik, trade.direction
+HAVING :least IS NULL OR total_value >= :least
+ORDER BY insider_count DESC, total_value DESC, trade.issuer_cik, trade.direction DESC
 LIMIT :limit OFFSET :offset
 
 -- name: trades_of_clusters

@@ -6,8 +6,8 @@ trade.superseded_by IS NULL AND (:type IS NULL OR trade.standard_type = :type)
     AND (:min_value IS NULL OR trade.value >= :min_value) AND (:max_value IS NULL OR trade.value <= :max_value)
     AND (:min_shares IS NULL OR CAST(trade.shares AS REAL) >= :min_shares)
     AND (:max_shares IS NULL OR CAST(trade.shares AS REAL) <= :max_shares)
-    AND (:min_percent IS NULL OR {percent_of_holding} >= :min_percent)
-    AND (:max_percent IS NULL OR {percent_of_holding} <= :max_percent)
+    AND (:min_percent IS NULL OR trade.percent_of_holding >= :min_percent)
+    AND (:max_percent IS NULL OR trade.percent_of_holding <= :max_percent)
     AND trade.roles & :with_roles = :with_roles AND trade.roles & :without_roles = 0
     AND (:sector IS NULL OR trade.sector = :sector) AND (:industry IS NULL OR trade.industry = :industry)
     AND NOT (:no_plan AND trade.rule_10b5_1) AND NOT (:no_cashless AND trade.is_cashless)
@@ -22,11 +22,6 @@ trade.superseded_by IS NULL AND (:type IS NULL OR trade.standard_type = :type)
 -- part: within
 {alike} AND trade.filed_day >= :since AND trade.filed_day <= :until
     AND (:date_from IS NULL OR trade.date >= :date_from) AND (:date_to IS NULL OR trade.date <= :date_to)
-
--- part: percent_of_holding
--- Of what was held before; null where that was nothing, or is not known.
-round(100.0 * trade.shares / nullif(max(0, trade.following_shares - trade.shares
-    * CASE trade.acquired_disposed WHEN 'A' THEN 1 WHEN 'D' THEN -1 END), 0), 4)
 
 -- part: newest
 SELECT trade.id, 0 AS value, trade.filed_day, trade.form_id, trade.seq
@@ -237,7 +232,7 @@ SELECT trade.form_id, form.accession || ':' || trade.seq AS transaction_id, trad
     trade.ownership AS ownership_nature, CASE trade.ownership WHEN 'I' THEN trade.nature END AS indirect_owner_name,
     trade.derivative AS is_derivative, trade.title AS security_type, trade.rule_10b5_1 AS is_rule_10b5_1,
     trade.plan_source AS rule_10b5_1_source, trade.is_cashless AS is_cashless_exercise, trade.is_sell_to_cover,
-    trade.figure_notes, trade.sic, {percent_of_holding} AS percent_of_holding, printf('%010d', trade.issuer_cik) AS issuer_cik, form.accession AS accession_number,
+    trade.figure_notes, trade.sic, trade.percent_of_holding, printf('%010d', trade.issuer_cik) AS issuer_cik, form.accession AS accession_number,
     form.form AS form_type, form.filed_at AS filing_date, form.filed_at, form.period AS period_of_report, form.is_late,
     form.business_days AS business_days_to_file, form.is_amendment, form.owner_count,
     form.nonderiv_holdings AS non_derivative_holding_count, form.deriv_holdings AS derivative_holding_count,
