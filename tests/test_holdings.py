@@ -501,7 +501,7 @@ def test_fails_to_deliver_tell_the_symbol_of_a_cusip(app: App, tmp_path: Path) -
     assert (told.kind, told.outcome) == ("fails-to-deliver", "ingested")
     assert told.reason == (
         "4 rows are left out; line 6: the check digit of 02005N101 is wrong; "
-        "line 7: has 4 columns of 5 or more; line 8: '2025--' is not a date YYYY-MM-DD; "
+        "line 7: has fewer than 5 columns; line 8: '2025--' is not a date YYYY-MM-DD; "
         "line 9: 'NOT A TICKER AT ALL' is not a ticker"
     )
     assert known(app, made.ALLY) == ("ALLY", 40729, "fails_to_deliver")

@@ -99,10 +99,9 @@ def failed(data: bytes, file: str) -> tuple[list[FailedSecurity], list[str]]:
     found: dict[str, FailedSecurity] = {}
 
     def read(line: str) -> None:
-        cells = line.split("|")
-        if len(cells) < 5:
-            raise ValueError(f"has {len(cells)} columns of 5 or more")
-        day, number, symbol, _, name, *_ = cells
+        if line.count("|") < 4:
+            raise ValueError("has fewer than 5 columns")
+        day, number, symbol, _, name, *_ = line.split("|")
         as_of = days.checked(f"{day[:4]}-{day[4:6]}-{day[6:]}")
         one = FailedSecurity(checked(number), tickers.fold(symbol.strip()), name.strip()[:200], as_of)
         if (held := found.get(one.cusip)) is None or held.as_of <= as_of:
