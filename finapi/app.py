@@ -32,6 +32,7 @@ from finapi.store import backup, sandbox
 from finapi.store.datadir import DATABASE
 from finapi.store.db import Database, Failed, Row, migrations
 from finapi.store.sandbox import Budget, Sandbox
+from finapi.store.shelf import Shelf
 
 if TYPE_CHECKING:
     from finapi.store.postgres import Postgres
@@ -51,6 +52,8 @@ CALLERS = 10_000
 NOBODY = 1_000
 
 UPGRADE_COPIES = 2  # of the database before its schema changed
+
+BULK = "bulk"  # the directory of files of whole periods, in the data directory
 
 MOVED = "accounts-moved"  # the file that says where accounts are, when they were moved away
 
@@ -89,6 +92,8 @@ class App:
     sandbox: Sandbox
     # Answers above a megabyte, while they are made and until they are sent or in a file.
     large: Turns
+    # Files of whole periods, which anybody with a key may fetch.
+    bulk: Shelf
     metrics: Metrics = field(default_factory=Metrics)
     # Requests to EDGAR, by the server's own poller and by a poll that is handed to it.
     edgar: Pace = field(default_factory=Pace)
@@ -288,6 +293,7 @@ def _app(
             config.turn_wait,
             seats=seats,
         ),
+        bulk=Shelf(None if db.path is None else config.data_dir / BULK, config.bulk_bytes, clock),
     )
 
 

@@ -2262,6 +2262,42 @@ class SecFilingsAccessionNumber(TypedDict, Generic[Day, Moment]):
     request_id: str
     timestamp: Moment
 
+class XbrlBulkDataFiles(TypedDict, Generic[Day, Moment]):
+    dataset: str
+    filename: str
+    format: Literal["csv", "ndjson"]
+    first_day: Day
+    last_day: Day
+    complete: bool
+    reason: str | None
+    row_count: int
+    byte_size: int
+    sha256: str
+    generated_at: Moment
+    download_path: str
+
+class XbrlBulkData(TypedDict, Generic[Day, Moment]):
+    snapshot: Moment | None
+    generated_at: Moment
+    api_version: str
+    format: str
+    datasets: list[str]
+    file_count: int
+    total_rows: int
+    files: list[XbrlBulkDataFiles[Day, Moment]]
+
+class XbrlBulkMeta(TypedDict, Generic[Day, Moment]):
+    snapshot: Moment | None
+    bytes_kept: int
+    filename: str
+
+class XbrlBulk(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: XbrlBulkData[Day, Moment]
+    meta: XbrlBulkMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
 class SecFormsData(TypedDict, Generic[Day, Moment]):
     form_type: str
     root_form_type: str
@@ -4422,6 +4458,12 @@ class GetSecFilingsAccessionNumberHtmlGiven(TypedDict, total=False):
     max_bytes: int | None
     plain: bool | None
 
+class GetXbrlBulkGiven(TypedDict, total=False):
+    dataset: Literal["facts", "filings", "holdings", "form-3", "form-4", "form-5", "form-144", "beneficial-ownership"] | None
+
+class GetXbrlBulkFilenameGiven(TypedDict, total=False):
+    filename: str | None
+
 class GetSecFormsGiven(TypedDict, total=False):
     q: str | None
     limit: int | None
@@ -5303,6 +5345,10 @@ class Calls(Generic[Day, Moment]):
         """One filing."""
     def get_sec_filings_accession_number_html(self, **given: Unpack[GetSecFilingsAccessionNumberHtmlGiven]) -> str:
         """The primary document of a filing, as HTML or text."""
+    def get_xbrl_bulk(self, **given: Unpack[GetXbrlBulkGiven]) -> XbrlBulk[Day, Moment]:
+        """Files of whole days, months and quarters."""
+    def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> str:
+        """All that was filed in a day, a month or a quarter, as CSV or NDJSON."""
     def get_sec_forms(self, **given: Unpack[GetSecFormsGiven]) -> SecForms[Day, Moment]:
         """Forms and what they are for."""
     def get_sec_forms_form_type(self, **given: Unpack[GetSecFormsFormTypeGiven]) -> SecFormsFormType[Day, Moment]:
@@ -5708,6 +5754,10 @@ class AsyncCalls(Generic[Day, Moment]):
         """One filing."""
     async def get_sec_filings_accession_number_html(self, **given: Unpack[GetSecFilingsAccessionNumberHtmlGiven]) -> str:
         """The primary document of a filing, as HTML or text."""
+    async def get_xbrl_bulk(self, **given: Unpack[GetXbrlBulkGiven]) -> XbrlBulk[Day, Moment]:
+        """Files of whole days, months and quarters."""
+    async def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> str:
+        """All that was filed in a day, a month or a quarter, as CSV or NDJSON."""
     async def get_sec_forms(self, **given: Unpack[GetSecFormsGiven]) -> SecForms[Day, Moment]:
         """Forms and what they are for."""
     async def get_sec_forms_form_type(self, **given: Unpack[GetSecFormsFormTypeGiven]) -> SecFormsFormType[Day, Moment]:

@@ -150,6 +150,8 @@ class Config:
     documents_bytes: int = _setting(
         512 * MIB, "bytes of all primary documents kept, compressed; what comes later is left out", least=0
     )
+    # Each may have a quarter of it.
+    bulk_bytes: int = _setting(256 * MIB, "bytes of all files of whole days, months and quarters; 0: none", least=0)
     # A fifth of their HTML; index and text take half as many bytes as it has characters (measured on 10-Q and 10-K).
     documents_searched: int = _setting(
         512 * MIB, "characters of kept documents that full text search finds; what comes later it does not", least=0

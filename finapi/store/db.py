@@ -101,6 +101,10 @@ class Transaction:
         """Every row of the query."""
         return self._execute(query, values, more).fetchall()
 
+    def each(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> Iterator[Row]:
+        """Every row of the query, one after the other, as they are taken: for more than fit into memory."""
+        return iter(self._execute(query, values, more))
+
     def one(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> Row | None:
         """The first row, or None."""
         row: Row | None = self._execute(query, values, more).fetchone()

@@ -21,6 +21,7 @@ from finapi.market.holdings import quarters
 from finapi.store import idempotency
 from finapi.web.accounts.webhook_bodies import EVENTS
 from finapi.web.http.call import GATEWAY_ZONES, PAGING_HEADERS, WINDOW_HEADER, Route, operation_id
+from finapi.web.http.messages import GZIP
 from finapi.web.http.params import GREATEST, GREATEST_INTEGER, MAX_LENGTH, MAX_TEXT, MAX_URL, MAX_WORDS, Field, Param
 from finapi.web.http.schema import DATE, INTEGER, TEXT, TIME, Schema, array, const, enum, nullable
 from finapi.web.http.tables import CSV, FORMATS, MAX_ROWS, NDJSON, csv_table, json_lines
@@ -505,8 +506,8 @@ class Answers:
 
     def of(self, route: Route) -> dict[str, Any]:
         """The ``responses`` of an operation."""
-        found = {str(status): self._success(route, status) for status in route.answers}
-        if route.cacheable:
+        found = {str(status): self._success(route, status) for status in route.answers if status != 304}
+        if route.cacheable or 304 in route.answers:
             found["304"] = {
                 "description": "The answer has not changed; free.",
                 "headers": _headers(*_always(route), "ETag"),
@@ -518,11 +519,11 @@ class Answers:
         if status == 302:
             return {"description": "On to the page.", "headers": _headers(*headers, "Location")}
         headers += _LIMITS if route.zone else ()
-        headers += ["ETag"] if route.cacheable else []
+        headers += ["ETag"] if route.cacheable or 304 in route.answers else []
         headers += ["Idempotent-Replayed"] if route.idempotent else []
         headers += PAGING_HEADERS.values() if route.tables else ()
         headers += [WINDOW_HEADER] if route.lists and any(one.window for one in route.params) else []
-        headers += ["X-Total-Characters"] if route.media else []
+        headers += ["X-Total-Characters"] if "text/html" in route.media else []
         said = route.summary + (
             ". As CSV or NDJSON (x-tables) when Accept or format asks for it." if route.tables else ""
         )
@@ -534,6 +535,8 @@ class Answers:
         return answer if links is None else {**answer, "links": links}
 
     def _content(self, route: Route) -> dict[str, Any]:
+        if GZIP in route.media:
+            return {GZIP: {"schema": {"type": "string", "format": "binary"}}}
         if route.media:
             return {kind: {"schema": TEXT, "example": "<p>Text as it was filed.</p>"} for kind in route.media}
         operation = operation_id(route)

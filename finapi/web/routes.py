@@ -22,7 +22,7 @@ with by_name():
     from finapi.delivery import sniper as targets
     from finapi.delivery import webhooks as outbox
     from finapi.ops import status as ops
-    from finapi.web import model_context, policy, prices, service, sql_proxy, status
+    from finapi.web import bulk, model_context, policy, prices, service, sql_proxy, status
     from finapi.web.accounts import account, auth, delivery, event_log, own_data
     from finapi.web.filings import coverage, filings, forms, texts
     from finapi.web.financials import dictionary, facts, flat, overview, screen, segments, series, statements
@@ -340,6 +340,11 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", API + "/sec/filings/{accession_number}/html", filings.text, "key", 5, "app",
           "The primary document of a filing, as HTML or text", filings.TEXT_PARAMS, cacheable=True,
           media=("text/html", "text/plain")),
+    Route("GET", API + "/xbrl/bulk", bulk.index, "key", 5, "xbrl", "Files of whole days, months and quarters",
+          bulk.INDEX_PARAMS, shape=bulk.INDEX),
+    Route("GET", API + "/xbrl/bulk/{filename}", bulk.file, "key", 25, "xbrl",
+          "All that was filed in a day, a month or a quarter, as CSV or NDJSON", bulk.FILE_PARAMS,
+          media=("application/gzip",), errors=(404, 503), answers=(200, 304)),
     Route("GET", API + "/sec/forms", forms.forms, "key", 1, "app", "Forms and what they are for", forms.FORMS_PARAMS,
           cacheable=True, lists=True, shape=forms.FORMS),
     Route("GET", API + "/sec/forms/{form_type}", forms.form, "key", 5, "app", "One form", forms.FORM_PARAMS,

@@ -425,6 +425,11 @@ class WsgiApp:
             if response.stream is not None:
                 exchange.stream = response.stream
                 response.stream.charge = charge.pop_all()
+            if response.status == 304:
+                # Known only after the work, and free as any other.
+                held = ApiError("NOT_FOUND", "The caller has it.")
+                charge.pop_all().__exit__(ApiError, held, None)
+                return response
         exchange.charged = route.cost
         return response
 
@@ -549,7 +554,8 @@ class WsgiApp:
         body = response.body + response.end
         streams = response.stream is not None
         gzipped = request is not None and request.wants_gzip and (len(body) > GZIP_FROM or streams)
-        if len(body) > GZIP_FROM or exchange.tag or streams:
+        gzipped = gzipped and not response.packed
+        if len(body) > GZIP_FROM or exchange.tag or (streams and not response.packed):
             headers["Vary"] = _vary(route)
         if streams and gzipped:
             headers["Content-Encoding"] = "gzip"

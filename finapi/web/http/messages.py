@@ -17,6 +17,7 @@ from finapi.core.errors import ApiError
 from finapi.core.json import strict_decoder
 
 GZIP_FROM = 1024  # bytes; CONTRACT 2
+GZIP = "application/gzip"  # a file that is compressed as it lies there (RFC 6713)
 
 # Content-Security-Policy of an answer that has none of its own: nothing of it is rendered, and no page frames it.
 RENDERS_NOTHING = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -122,6 +123,8 @@ class Response:
     end: bytes = b""
     # The body instead of ``body``, made while it is sent.
     stream: Any = None
+    # Whether it is compressed as it stands, a file that is sent as it lies there.
+    packed: bool = False
     # Whether ``body`` is kept for whoever asks the same of the same data.
     kept: bool = False
 

@@ -1,0 +1,185 @@
+"""Files of all that was filed in a day, a month or a quarter: which have been made, and each as it lies there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import IO, Literal, TypedDict
+
+from finapi.app import App
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError, invalid_param
+from finapi.core.records import Date, Time
+from finapi.market.reference import bulk
+from finapi.market.reference.bulk import DATASETS, Dataset, FiledPeriod
+from finapi.store.shelf import MadeFile
+from finapi.web.exports import TableExport
+from finapi.web.http.call import API, Call
+from finapi.web.http.messages import GZIP, Response, held_etag
+from finapi.web.http.params import Param
+from finapi.web.http.schema import Envelope
+from finapi.web.http.tables import CSV, NDJSON, table_lines
+
+FORMAT = "csv.gz, ndjson.gz"
+KINDS = {"csv": CSV, "ndjson": NDJSON}
+BATCH = 1_000  # rows in memory at a time
+CHUNK = 1 << 18  # bytes of a file that are read at a time
+
+NAME = rf"(?:{'|'.join(DATASETS)})-{bulk.PERIOD}\.(?:csv|ndjson)\.gz"
+EXPECTED = "DATASET-PERIOD.csv.gz or .ndjson.gz, PERIOD a day (2026-01-30), month (2026-01) or quarter (2026q1)"
+
+
+class PeriodFile(TypedDict):
+    """A file that has been made. ``complete`` says that its period was over by then, else ``reason`` says why not."""
+
+    dataset: str
+    filename: str
+    format: Literal["csv", "ndjson"]
+    first_day: Date
+    last_day: Date
+    complete: bool
+    reason: str | None
+    row_count: int
+    byte_size: int
+    sha256: str
+    generated_at: Time
+    download_path: str
+
+
+class BulkIndex(TypedDict):
+    """The files there are; of every other period one is made when it is asked for. ``snapshot``: of the newest."""
+
+    snapshot: Time | None
+    generated_at: Time
+    api_version: str
+    format: str
+    datasets: list[str]
+    file_count: int
+    total_rows: int
+    files: list[PeriodFile]
+
+
+class BulkMeta(TypedDict):
+    """When the newest file was made, how many bytes all may have, and what a name is made of."""
+
+    snapshot: Time | None
+    bytes_kept: int
+    filename: str
+
+
+class _FileChunks:
+    """The bytes of an open file; closed also when none of them was taken, which a generator would not see."""
+
+    def __init__(self, opened: IO[bytes]) -> None:
+        self._opened = opened
+        self.close = opened.close
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        if chunk := self._opened.read(CHUNK):
+            return chunk
+        raise StopIteration
+
+
+INDEX = Envelope[BulkIndex, BulkMeta]
+INDEX_PARAMS = (Param("dataset", allowed=tuple(DATASETS), help="Only files of this dataset.", example="form-4"),)
+FILE_PARAMS = (
+    Param(
+        "filename", place="path", required=True, pattern=NAME, help=f"{EXPECTED}.", example="form-4-2025-01-10.csv.gz"
+    ),
+)
+
+
+def index(call: Call) -> Response:
+    """The files that have been made and are kept, by name."""
+    wanted = call.params["dataset"]
+    files = [_listed(name, made) for name, made in call.app.bulk.files() if wanted in (None, _parts(name)[0])]
+    snapshot = max((one["generated_at"] for one in files), default=None)
+    found: BulkIndex = {
+        "snapshot": snapshot,
+        "generated_at": iso(call.now),
+        "api_version": "v1",
+        "format": FORMAT,
+        "datasets": [*DATASETS],
+        "file_count": len(files),
+        "total_rows": sum(one["row_count"] for one in files),
+        "files": files,
+    }
+    meta: BulkMeta = {"snapshot": snapshot, "bytes_kept": call.app.config.bulk_bytes, "filename": EXPECTED}
+    return call.success(found, meta)
+
+
+def file(call: Call) -> Response:
+    """The file of a name, made now if it is not there or is of data that have changed; 304 for who has it."""
+    name = call.params["filename"]
+    dataset, text, kind = _parts(name)
+    period = _period(text, call)
+    stamp = call.caller.data_stamp if call.caller else ""
+    made, opened = call.app.bulk.opened(name, stamp, lambda: _pieces(call.app, DATASETS[dataset], period, KINDS[kind]))
+    if made.too_long:
+        raise invalid_param("filename", f"{name} would be too long a file.", expected="a shorter period")
+    if opened is None:
+        days = f"on {period.first}" if period.first == period.last else f"from {period.first} to {period.last}"
+        raise ApiError("NOT_FOUND", f"Nothing of {dataset} that is held was filed {days}.")
+    tag = f'"{made.sha256}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    known = held_etag(call.request.headers.get("if-none-match", ""), made.sha256) is not None
+    if known or call.request.method == "HEAD":
+        opened.close()
+    if known:
+        return Response(304, b"", headers=headers)
+    headers |= {"Content-Disposition": f'attachment; filename="{name}"'}
+    response = Response(200, b"", GZIP, headers, packed=True)
+    if call.request.method != "HEAD":
+        headers["Content-Length"] = str(made.size)
+        response.stream = TableExport(_FileChunks(opened), gzipped=False)
+    return response
+
+
+def _period(text: str, call: Call) -> FiledPeriod:
+    try:
+        period = bulk.period_of(text)
+    except ValueError:
+        raise invalid_param("filename", f"There is no such period: {text}.", expected=EXPECTED) from None
+    if not bulk.has_begun(period, call.now):
+        raise invalid_param("filename", f"The period {text} has not begun.", expected="a period that has begun")
+    return period
+
+
+def _parts(name: str) -> tuple[str, str, str]:
+    """Dataset, period and kind of a file name."""
+    stem, kind, _ = name.rsplit(".", 2)
+    dataset = next(one for one in DATASETS if stem.startswith(f"{one}-"))
+    return dataset, stem.removeprefix(f"{dataset}-"), kind
+
+
+def _listed(name: str, made: MadeFile) -> PeriodFile:
+    dataset, text, kind = _parts(name)
+    period = bulk.period_of(text)
+    over = bulk.is_over(period, made.made_at)
+    return {
+        "dataset": dataset,
+        "filename": name,
+        "format": "csv" if kind == "csv" else "ndjson",
+        "first_day": period.first.isoformat(),
+        "last_day": period.last.isoformat(),
+        "complete": over,
+        "reason": None if over else f"made before the end of {period.last}",
+        "row_count": made.rows,
+        "byte_size": made.size,
+        "sha256": made.sha256,
+        "generated_at": iso(made.made_at),
+        "download_path": f"{API}/xbrl/bulk/{name}",
+    }
+
+
+def _pieces(app: App, dataset: Dataset, period: FiledPeriod, kind: str) -> Iterator[tuple[bytes, int]]:
+    """The table in pieces, all of one moment of the data, each with the number of its rows."""
+    with app.db.read() as tx:
+        rows, head = bulk.rows_of(tx, dataset, period), True
+        while batch := [dict(row) for row in islice(rows, BATCH)]:
+            for piece in table_lines(kind, dataset.columns, batch, head=head):
+                yield piece, len(batch)
+            head = False

@@ -1,0 +1,381 @@
+"""Files of whole periods: every dataset's bytes, refusals, what is made when, and what goes to make room."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import quote
+
+import pytest
+
+from finapi import app as apps
+from finapi.accounts import users
+from finapi.app import App
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.core.errors import ApiError
+from finapi.edgar import ownership as insider_forms
+from finapi.edgar import sale_notices
+from finapi.edgar import schedules as parser
+from finapi.market.documents import metadata
+from finapi.market.documents.metadata import FilingMetadata
+from finapi.market.insiders import store as insiders
+from finapi.market.ownership import notices
+from finapi.market.ownership import store as ownership
+from finapi.market.reference import bulk
+from finapi.store import shelf
+from finapi.store.shelf import KEPT, MadeFile, Maker, Shelf
+from tests import ownership_forms as forms
+from tests import schedules
+from tests.api import balance, ledger, put, report
+from tests.client import Answer, Client
+from tests.conftest import ACCOUNTS, NOW
+from tests.holdings import june, september, take
+
+BULK = "/api/v1/xbrl/bulk"
+
+# The day on which something of each dataset was filed, and of how many rows its file is.
+DAYS = {
+    "facts": ("2025-02-01", "2025-02", "2025q1"),
+    "filings": ("2025-02-01", "2025-02", "2025q1"),
+    "holdings": ("2025-08-14", "2025-08", "2025q3"),
+    "form-3": ("2025-03-06", "2025-03", "2025q1"),
+    "form-4": ("2025-03-05", "2025-03", "2025q1"),
+    "form-5": ("2025-03-07", "2025-03", "2025q1"),
+    "form-144": ("2025-04-14", "2025-04", "2025q2"),
+    "beneficial-ownership": ("2025-01-15", "2025-01", "2025q1"),
+}
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """A store with a filing or two of each dataset."""
+    app = apps.in_memory(Config(**ACCOUNTS), FixedClock(NOW))
+    take(app, tmp_path_factory.mktemp("forms"), june(), september())
+    put(app, report(), "0001234567-25-000077")
+    with app.db.write() as tx:
+        for number, (kind, filed) in enumerate([("4", "2025-03-05"), ("3", "2025-03-06"), ("5", "2025-03-07")], 1):
+            accession = f"0000000101-25-0001{number:02}"
+            document = insider_forms.parse(forms.form(forms.transaction(), kind=kind), accession)
+            insiders.put(tx, document, FilingMetadata(accession, metadata.DOCUMENT, filed_at=filed), NOW)
+        told = FilingMetadata("0000000101-25-000001", metadata.DOCUMENT, filed_at="2025-04-14")
+        notices.put(tx, sale_notices.parse(schedules.notice(), told.accession), told, NOW)
+        told = FilingMetadata("0000000103-25-000001", metadata.DOCUMENT, filed_at="2025-01-15")
+        ownership.put(tx, parser.parse(schedules.d(), told.accession), told, NOW)
+        tx.run("bump_data_version")
+    yield app
+    app.db.close()
+
+
+@pytest.fixture
+def api(copied: Callable[..., App], stored: App) -> Client:
+    app = copied(stored, **ACCOUNTS)
+    return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
+
+
+def table(answer: Answer) -> list[dict[str, str]]:
+    """The rows of a CSV file."""
+    assert answer.status == 200, answer.body
+    return [*csv.DictReader(gzip.decompress(answer.body).decode().splitlines())]
+
+
+def lines(answer: Answer) -> list[dict[str, Any]]:
+    assert answer.status == 200, answer.body
+    return [json.loads(line) for line in gzip.decompress(answer.body).splitlines()]
+
+
+# Rows of the view on the day, counted by another query than that of the file.
+VIEWS = {
+    "facts": "fact WHERE filed_at = ?",
+    "filings": "filing WHERE filed_at = ?",
+    "holdings": "holding JOIN fund_quarter USING (fund_cik, period) WHERE filed_at = ?",
+    "form-3": "insider_transaction WHERE form_type = '3' AND filed_at = ?",
+    "form-4": "insider_transaction WHERE form_type = '4' AND filed_at = ?",
+    "form-5": "insider_transaction WHERE form_type = '5' AND filed_at = ?",
+    "form-144": "proposed_sale WHERE filed_at = ?",
+    "beneficial-ownership": "beneficial_ownership WHERE filed_at = ?",
+}
+
+
+@pytest.mark.parametrize("dataset", bulk.DATASETS)
+def test_a_file_has_the_rows_of_its_dataset_by_day_month_and_quarter(api: Client, dataset: str) -> None:
+    day, *longer = DAYS[dataset]
+    rows = lines(api.get(f"{BULK}/{dataset}-{day}.ndjson.gz"))
+    assert {str(row["filed_at"])[:10] for row in rows} == {day}
+    assert {tuple(row) for row in rows} == {bulk.DATASETS[dataset].columns}
+    with api.app.db.read() as tx:
+        count = tx._connection.execute(f"SELECT count(*) FROM {VIEWS[dataset]}", [day]).fetchone()[0]
+    assert len(rows) == count > 0
+    told = table(api.get(f"{BULK}/{dataset}-{day}.csv.gz"))
+    assert [row["accession_number"] for row in told] == [row["accession_number"] for row in rows]
+    for period in longer:
+        more = lines(api.get(f"{BULK}/{dataset}-{period}.ndjson.gz"))
+        assert [row for row in more if row["filed_at"][:10] == day] == rows
+        assert len(table(api.get(f"{BULK}/{dataset}-{period}.csv.gz"))) == len(more)
+
+
+def test_a_file_is_exactly_this(api: Client) -> None:
+    body = gzip.decompress(api.get(f"{BULK}/form-4-2025-03-05.csv.gz").body)
+    assert body == (
+        b"accession_number,seq,form_type,filed_at,issuer_cik,symbol,insider_cik,insider_name,derivative,security_title,"
+        b"transaction_date,code,standard_type,acquired_disposed,shares,price,value,shares_following,ownership,nature,"
+        b"rule_10b5_1\r\n"
+        b"0000000101-25-000101,1,4,2025-03-05,1234567,BRK-B,101,Lamp Ann,0,Common Stock,2025-03-03,P,purchase,A,100.0,"
+        b"10.0,1000,1100.0,D,,0\r\n"
+    )
+    body = gzip.decompress(api.get(f"{BULK}/form-144-2025-04.ndjson.gz").body)
+    assert body == (
+        b'{"accession_number":"0000000101-25-000001","form_type":"144","filed_at":"2025-04-14","issuer_cik":1234567,'
+        b'"issuer_name":"Brook Lamps Inc.","filer_cik":101,"seller":"Lamp Ann","seq":1,"security_title":"Common",'
+        b'"broker":"Lamp Brokers LLC","shares":5000.0,"value":250000.5,"approximate_sale_date":"2025-04-13"}\n'
+    )
+    body = gzip.decompress(api.get(f"{BULK}/holdings-2025q3.csv.gz").body)
+    assert body == (
+        b"accession_number,filed_at,fund_cik,period,cusip,issuer,symbol,kind,shares,value,status,previous_shares,"
+        b"previous_value\r\n"
+        b"0001234567-25-000001,2025-08-14,1234567,2025-06-30,02005N100,ALLY FINL INC,,shares,10,400,,,\r\n"
+        b"0001234567-25-000001,2025-08-14,1234567,2025-06-30,037833100,APPLE INC,,shares,10,2500,,,\r\n"
+        b"0001234567-25-000001,2025-08-14,1234567,2025-06-30,594918104,MICROSOFT CORP,,shares,10,5000,,,\r\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "facts-2025-02-30.csv.gz",
+        "facts-2025-13.csv.gz",
+        "facts-2025-00.csv.gz",
+        "facts-2025q5.csv.gz",
+        "facts-2026-02.csv.gz",
+        "facts-2026-02-01.csv.gz",
+        "facts-2026q2.ndjson.gz",
+        "form-6-2025q1.csv.gz",
+        "prices-2025q1.csv.gz",
+        "facts-2025q1.csv",
+        "facts-2025q1.json.gz",
+        "facts-\u0662025q1.csv.gz",
+        "..%2f..%2ffinapi.db",
+        "%2fetc%2fpasswd",
+        ".facts-2025q1.csv.gz",
+    ],
+)
+def test_what_names_no_file_is_refused_and_refunded(api: Client, name: str) -> None:
+    answer = api.get(f"{BULK}/{quote(name, safe='%')}")
+    assert (answer.status, answer.json["code"], answer.json["details"]["param"]) == (400, "INVALID_PARAM", "filename")
+    assert answer.headers["x-tokens-charged"] == "0"
+    assert balance(api.app, 1) == 500_000
+    assert api.app.bulk.files() == []
+
+
+def test_the_period_that_runs_is_a_file_that_says_so(api: Client) -> None:
+    put(api.app, report(), "0000000007-26-000001", filed_at="2026-01-30")
+    for period in ("2026-01-30", "2026-01", "2026q1"):
+        assert api.get(f"{BULK}/filings-{period}.csv.gz").status == 200
+    files = {one["filename"]: (one["complete"], one["reason"]) for one in api.get(BULK).json["data"]["files"]}
+    assert files == {
+        "filings-2026-01-30.csv.gz": (True, None),
+        "filings-2026-01.csv.gz": (False, "made before the end of 2026-01-31"),
+        "filings-2026q1.csv.gz": (False, "made before the end of 2026-03-31"),
+    }
+
+
+def test_a_period_without_rows_is_404_and_costs_nothing(api: Client) -> None:
+    for _ in range(2):
+        answer = api.get(f"{BULK}/form-4-2025-03-04.csv.gz")
+        assert (answer.status, answer.headers["x-tokens-charged"]) == (404, "0")
+        assert answer.json["message"] == "Nothing of form-4 that is held was filed on 2025-03-04."
+    assert balance(api.app, 1) == 500_000
+    assert api.get(BULK).json["data"]["files"] == []
+
+
+def test_the_index_tells_of_each_file_its_bytes_and_their_sum(api: Client) -> None:
+    file = api.get(f"{BULK}/form-4-2025q1.csv.gz")
+    assert api.get(f"{BULK}/facts-2025q1.csv.gz").status == 200
+    found = api.get(f"{BULK}?dataset=form-4").json["data"]
+    assert (found["file_count"], found["total_rows"]) == (1, 1)
+    told = found["files"][0]
+    assert told["sha256"] == hashlib.sha256(file.body).hexdigest() == file.headers["etag"].strip('"')
+    assert told["byte_size"] == len(file.body) == int(file.headers["content-length"])
+    assert (told["row_count"], told["generated_at"]) == (1, "2026-01-31T12:00:00.000Z")
+    assert (told["first_day"], told["last_day"]) == ("2025-01-01", "2025-03-31")
+    assert api.get(told["download_path"]).body == file.body
+    assert len(api.get(BULK).json["data"]["files"]) == 2
+    assert api.get(f"{BULK}?dataset=prices").status == 400
+
+
+def test_a_file_is_sent_as_it_lies_there_whatever_encodings_are_taken(api: Client) -> None:
+    plain = api.get(f"{BULK}/facts-2025q1.csv.gz")
+    packed = api.get(f"{BULK}/facts-2025q1.csv.gz", headers={"Accept-Encoding": "gzip"})
+    assert packed.body == plain.body
+    assert "content-encoding" not in packed.headers
+    assert packed.headers["content-type"] == "application/gzip"
+    head = api.call("HEAD", f"{BULK}/facts-2025q1.csv.gz")
+    assert (head.status, head.body) == (200, b"")
+    assert head.headers["etag"] == plain.headers["etag"]
+
+
+def test_tokens_are_charged_for_a_file_and_not_for_one_that_the_caller_has(api: Client) -> None:
+    file = api.get(f"{BULK}/facts-2025q1.csv.gz")
+    assert file.headers["x-tokens-charged"] == "25"
+    assert balance(api.app, 1) == 499_975
+    again = api.get(f"{BULK}/facts-2025q1.csv.gz", headers={"If-None-Match": file.headers["etag"]})
+    assert (again.status, again.body, again.headers["etag"]) == (304, b"", file.headers["etag"])
+    assert again.headers["x-tokens-charged"] == "0"
+    assert balance(api.app, 1) == 499_975
+    assert [row[0] for row in ledger(api.app)] == [-25, -25, 25]
+    assert api.get(BULK).headers["x-tokens-charged"] == "5"
+
+
+def test_a_change_of_the_data_makes_the_file_anew(api: Client) -> None:
+    name = f"{BULK}/filings-2025-02-01.csv.gz"
+    first = api.get(name)
+    assert api.get(name).headers["etag"] == first.headers["etag"]
+    put(api.app, report(revenue="120"), "0000000009-25-000001", filed_at="2025-02-01")
+    second = api.get(name, headers={"If-None-Match": first.headers["etag"]})
+    assert second.status == 200
+    assert second.headers["etag"] != first.headers["etag"]
+    assert len(table(second)) == len(table(first)) + 1
+    assert api.app.bulk.files()[0][1].rows == len(table(second))
+
+
+def test_a_file_of_too_many_bytes_is_refused(copied: Callable[..., App], stored: App) -> None:
+    app = copied(stored, **ACCOUNTS, bulk_bytes=400)
+    api = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
+    for _ in range(2):
+        answer = api.get(f"{BULK}/facts-2025q1.csv.gz")
+        assert (answer.status, answer.json["details"]["expected"]) == (400, "a shorter period")
+    assert balance(app, 1) == 500_000
+    assert app.bulk.files() == []
+
+
+def test_a_failure_while_it_is_made_is_refunded_and_leaves_nothing(
+    api: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def broken(*given: object) -> Iterator[Any]:
+        raise OSError(28, "No space left on device")
+        yield
+
+    monkeypatch.setattr(bulk, "rows_of", broken)
+    answer = api.get(f"{BULK}/facts-2025q1.csv.gz")
+    assert (answer.status, answer.headers["retry-after"]) == (503, "30")
+    assert balance(api.app, 1) == 500_000
+    assert [*api.app.bulk._directory_now().iterdir()] == []
+    monkeypatch.undo()
+    assert api.get(f"{BULK}/facts-2025q1.csv.gz").status == 200
+
+
+# ---- the directory
+
+
+def text_of(opened: IO[bytes] | None) -> bytes:
+    assert opened is not None
+    with opened:
+        return gzip.decompress(opened.read())
+
+
+def made_of(kept: Shelf, name: str, stamp: str, make: Maker) -> MadeFile:
+    """What is told of a file, which is not read."""
+    made, opened = kept.opened(name, stamp, make)
+    if opened is not None:
+        opened.close()
+    return made
+
+
+def rows(text: bytes, number: int = 1) -> Callable[[], Iterator[tuple[bytes, int]]]:
+    return lambda: iter([(text, number)])
+
+
+def test_the_least_recently_used_go_and_what_was_left_behind_too(tmp_path: Path, clock: FixedClock) -> None:
+    left = tmp_path / "bulk"
+    left.mkdir()
+    (left / ".a-file").write_bytes(b"half")
+    (left / "another").write_bytes(b"of another process")
+    kept = Shelf(left, 100, clock)
+    for name in ("one", "two", "three"):
+        made, opened = kept.opened(name, "1", rows(name.encode()))
+        assert text_of(opened) == name.encode()
+        assert made.size <= 25
+    again = made_of(kept, "one", "1", rows(b"never made"))
+    assert again.sha256 == kept.files()[0][1].sha256
+    made_of(kept, "four", "1", rows(b"four"))
+    made_of(kept, "five", "1", rows(b"five"))
+    assert (
+        {path.name for path in left.iterdir()} == {name for name, _ in kept.files()} == {"one", "three", "four", "five"}
+    )
+    assert sum(path.stat().st_size for path in left.iterdir()) <= 100
+
+
+def test_one_is_made_at_a_time_and_a_long_making_goes_on(
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelf, "WAIT", 0.01)
+    kept, go_on = Shelf(tmp_path / "bulk", 10_000, clock), threading.Event()
+
+    def slow() -> Iterator[tuple[bytes, int]]:
+        assert go_on.wait(10)
+        yield b"a row", 1
+
+    for name, why in (("one", "This file"), ("one", "This file"), ("two", "Another file")):
+        with pytest.raises(ApiError, match=f"^{why} is being made") as refused:
+            kept.opened(name, "1", slow)
+        assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "5"})
+    thread = next(one for one in threading.enumerate() if one.name == "finapi-shelf")
+    go_on.set()
+    thread.join(10)
+    made, opened = kept.opened("one", "1", slow)
+    assert text_of(opened) == b"a row"
+    assert made.rows == 1
+
+
+def test_what_took_long_is_kept_for_a_while_although_the_data_changed(tmp_path: Path, clock: FixedClock) -> None:
+    kept = Shelf(tmp_path / "bulk", 10_000, clock)
+
+    def slow() -> Iterator[tuple[bytes, int]]:
+        clock.advance(3)
+        yield b"old", 1
+
+    made_of(kept, "one", "1", slow)
+    clock.advance(3 * KEPT - 1)
+    assert made_of(kept, "one", "2", rows(b"new")).stamp == "1"
+    clock.advance(1)
+    assert made_of(kept, "one", "2", rows(b"new")).stamp == "2"
+
+
+def test_a_file_stays_readable_when_it_is_replaced_or_was_removed(tmp_path: Path, clock: FixedClock) -> None:
+    kept = Shelf(tmp_path / "bulk", 10_000, clock)
+    _, opened = kept.opened("one", "1", rows(b"old"))
+    assert made_of(kept, "one", "2", rows(b"new")).stamp == "2"
+    assert text_of(opened) == b"old"
+    (tmp_path / "bulk" / "one").unlink()
+    with pytest.raises(ApiError, match="is being made"):
+        kept.opened("one", "2", rows(b"new"))
+    _, opened = kept.opened("one", "2", rows(b"new"))
+    assert text_of(opened) == b"new"
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("2024-02-29", (2024, 2, 29), (2024, 2, 29)),
+        ("2024-02", (2024, 2, 1), (2024, 2, 29)),
+        ("2025-12", (2025, 12, 1), (2025, 12, 31)),
+        ("2025q1", (2025, 1, 1), (2025, 3, 31)),
+        ("2025q4", (2025, 10, 1), (2025, 12, 31)),
+    ],
+)
+def test_a_period_has_these_days(text: str, first: tuple[int, int, int], last: tuple[int, int, int]) -> None:
+    assert bulk.period_of(text) == (date(*first), date(*last))
+
+
+@pytest.mark.parametrize(("hour", "over"), [(5, False), (6, True)])
+def test_a_day_is_over_when_edgar_takes_no_more_of_it(hour: int, over: bool) -> None:
+    now = datetime(2026, 1, 31, hour, tzinfo=UTC)
+    assert bulk.is_over(bulk.period_of("2026-01-30"), now) is over
+    assert bulk.has_begun(bulk.period_of("2026-01-31"), now)
