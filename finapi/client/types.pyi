@@ -4462,7 +4462,7 @@ class GetXbrlBulkGiven(TypedDict, total=False):
     dataset: Literal["facts", "filings", "holdings", "form-3", "form-4", "form-5", "form-144", "beneficial-ownership"] | None
 
 class GetXbrlBulkFilenameGiven(TypedDict, total=False):
-    filename: str | None
+    filename: Required[str]
 
 class GetSecFormsGiven(TypedDict, total=False):
     q: str | None
@@ -5347,7 +5347,7 @@ class Calls(Generic[Day, Moment]):
         """The primary document of a filing, as HTML or text."""
     def get_xbrl_bulk(self, **given: Unpack[GetXbrlBulkGiven]) -> XbrlBulk[Day, Moment]:
         """Files of whole days, months and quarters."""
-    def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> str:
+    def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> bytes:
         """All that was filed in a day, a month or a quarter, as CSV or NDJSON."""
     def get_sec_forms(self, **given: Unpack[GetSecFormsGiven]) -> SecForms[Day, Moment]:
         """Forms and what they are for."""
@@ -5756,7 +5756,7 @@ class AsyncCalls(Generic[Day, Moment]):
         """The primary document of a filing, as HTML or text."""
     async def get_xbrl_bulk(self, **given: Unpack[GetXbrlBulkGiven]) -> XbrlBulk[Day, Moment]:
         """Files of whole days, months and quarters."""
-    async def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> str:
+    async def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> bytes:
         """All that was filed in a day, a month or a quarter, as CSV or NDJSON."""
     async def get_sec_forms(self, **given: Unpack[GetSecFormsGiven]) -> SecForms[Day, Moment]:
         """Forms and what they are for."""
