@@ -144,7 +144,7 @@ def _period(text: str, call: Call) -> FiledPeriod:
     except ValueError:
         raise invalid_param("filename", f"There is no such period: {text}.", expected=EXPECTED) from None
     if not bulk.has_begun(period, call.now):
-        raise invalid_param("filename", f"The period {text} has not begun.", expected="a period that has begun")
+        raise ApiError("NOT_FOUND", f"The period {text} has not begun.")
     return period
 
 

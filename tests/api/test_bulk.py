@@ -153,9 +153,6 @@ def test_a_file_is_exactly_this(api: Client) -> None:
         "facts-2025-13.csv.gz",
         "facts-2025-00.csv.gz",
         "facts-2025q5.csv.gz",
-        "facts-2026-02.csv.gz",
-        "facts-2026-02-01.csv.gz",
-        "facts-2026q2.ndjson.gz",
         "form-6-2025q1.csv.gz",
         "prices-2025q1.csv.gz",
         "facts-2025q1.csv",
@@ -172,6 +169,14 @@ def test_what_names_no_file_is_refused_and_refunded(api: Client, name: str) -> N
     assert answer.headers["x-tokens-charged"] == "0"
     assert balance(api.app, 1) == 500_000
     assert api.app.bulk.files() == []
+
+
+@pytest.mark.parametrize("period", ["2026-02", "2026-02-01", "2026q2", "2099q4"])
+def test_a_period_that_has_not_begun_is_404_and_costs_nothing(api: Client, period: str) -> None:
+    answer = api.get(f"{BULK}/facts-{period}.csv.gz")
+    assert (answer.status, answer.headers["x-tokens-charged"]) == (404, "0")
+    assert answer.json["message"] == f"The period {period} has not begun."
+    assert balance(api.app, 1) == 500_000
 
 
 def test_the_period_that_runs_is_a_file_that_says_so(api: Client) -> None:

@@ -44,7 +44,7 @@ DATASETS = {
 }
 
 # 2026-01-30, 2026-01 or 2026q1, of the years that days of filing can have.
-PERIOD = r"(?:19|20)[0-9]{2}(?:-[01][0-9](?:-[0-3][0-9])?|q[1-4])"
+PERIOD = r"(?:19|20)[0-9]{2}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12][0-9]|3[01]))?|q[1-4])"
 
 # EDGAR takes filings until 22:00 in New York, which is the next day in UTC.
 DAY_ENDS = timedelta(hours=6)
