@@ -39,7 +39,7 @@ ROOMS = {
     "market.insiders": 3_720,  # what cannot be; windows and thresholds on every list; trades of all clusters at once
     # Splits, moves and overlap of funds; units by the prices of other managers; costs, returns, rotation, signals.
     "market.holdings": 4_050,
-    "market.ownership": 1_860,
+    "market.ownership": 1_870,  # crossings counted in one pass over the filings
     "market.filings": 850,  # full text search; words of names, descriptions and items
     "market.intake": 1_920,  # what lies beside a data set; the html beside a filing; the files that were refused
     "market.demo": 150,

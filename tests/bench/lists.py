@@ -1,5 +1,5 @@
-"""Every list over one large database: 100,000 filings, 200,000 insiders' transactions, 500,000 holdings and
-2,000 documents.
+"""Every list over one large database: 100,000 filings, 200,000 insiders' transactions, 500,000 holdings,
+10,000 schedules, 10,000 notices and 2,000 documents.
 
     python -m tests.bench.lists [DIRECTORY]
 
@@ -31,11 +31,11 @@ from finapi.market.holdings import analytics
 from finapi.web.http.call import API, INSIDERS
 from finapi.web.router import Router
 from finapi.web.routes import ROUTES
-from tests.bench import filings, holdings, insiders
+from tests.bench import filings, holdings, insiders, ownership
 from tests.client import Client
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
-FILINGS, TRANSACTIONS, FUNDS, ROWS, DOCUMENTS = 100_000, 200_000, 250, 500, 2_000
+FILINGS, TRANSACTIONS, FUNDS, ROWS, DOCUMENTS, SCHEDULES = 100_000, 200_000, 250, 500, 2_000, 10_000
 
 # Routes of the other families, whose benches are tests.bench.facts and tests.bench.series.
 ELSEWHERE = ("/xbrl/", "/facts")
@@ -77,6 +77,7 @@ POSTS = (
     ("/form-13f/holdings", {"query": "cik:1000007 AND period:2025-06-30", "includeChanges": True}),
     ("/form-13f/cover-pages", {"query": "cik:1000007"}),
     ("/insiders/query", {"query": "issuer.tradingSymbol:T7"}),
+    ("/form-13d", {"query": {"ticker": "T7"}, "size": 50}),
 )
 
 
@@ -91,6 +92,7 @@ def fill(app: App) -> Iterator[str]:
     yield _tenths("filings", FILINGS, took)
     yield _tenths("documents", DOCUMENTS, documents(app))
     yield _tenths("insiders' transactions", TRANSACTIONS, insiders.fill(app, TRANSACTIONS))
+    yield _tenths("schedules, and as many notices", SCHEDULES, ownership.fill(app, SCHEDULES, NOW))
     yield _tenths("holdings", FUNDS * ROWS * 4, holdings.fill(app, FUNDS, ROWS))
     started = time.process_time()
     with app.db.write() as tx:
@@ -136,7 +138,7 @@ def first_pages(app: App) -> Iterator[tuple[float, int, str]]:
     with app.db.read() as tx:
         sql = "SELECT cusip FROM positions JOIN securities ON id = security_id WHERE positions.cik = 1000007 LIMIT 1"
         held = tx._connection.execute(sql).fetchone()[0]
-    paths = [API + path for path in (*filings.QUESTIONS, *holdings.LISTS, *MORE)]
+    paths = [API + path for path in (*filings.QUESTIONS, *holdings.LISTS, *ownership.LISTS, *MORE)]
     asked = [("GET", path, None) for path in paths + [INSIDERS + path for path in insiders.CALLS]]
     asked += [("POST", API + path, body) for path, body in POSTS]
     router, wanted = Router(ROUTES), _routes()

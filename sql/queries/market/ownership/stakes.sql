@@ -59,19 +59,25 @@ SELECT count(*) {converted}
 SELECT count(*) FROM schedule_filings INDEXED BY schedule_filings_converted
 WHERE kind <> prior_kind AND filed_day = 0
 
+-- part: moved
+-- Filings by which a lead may have come over a threshold, or under one.
+SELECT id, filed_day, percent, CAST(prior_percent AS REAL) AS prior, prior_id IS NULL AND NOT is_amendment AS is_first
+FROM schedule_filings INDEXED BY schedule_filings_by_day
+WHERE filed_day >= :since AND filed_day <= :until AND (:issuer IS NULL OR issuer_cik = :issuer)
+    AND (percent <> CAST(prior_percent AS REAL) OR (prior_id IS NULL AND percent >= 5))
+
 -- part: crossed
-FROM schedule_filings AS filing INDEXED BY schedule_filings_by_day
-CROSS JOIN json_each(:thresholds) AS passed
-WHERE filing.filed_day >= :since AND filing.filed_day <= :until AND (:issuer IS NULL OR filing.issuer_cik = :issuer)
-    AND CASE coalesce(:direction, '')
-        WHEN 'up' THEN {crossed_up} WHEN 'down' THEN {crossed_down} ELSE {crossed_up} OR {crossed_down} END
+-- A LIMIT keeps SQLite from reading the JSON once more for every filing.
+AS filing
+CROSS JOIN (SELECT value FROM json_each(:thresholds) LIMIT -1) AS passed
+WHERE CASE coalesce(:direction, '')
+    WHEN 'up' THEN {crossed_up} WHEN 'down' THEN {crossed_down} ELSE {crossed_up} OR {crossed_down} END
 
 -- part: crossed_up
-(filing.percent >= passed.value AND (CAST(filing.prior_percent AS REAL) < passed.value
-    OR (filing.prior_id IS NULL AND NOT filing.is_amendment AND passed.value = 5)))
+(filing.percent >= passed.value AND (filing.prior < passed.value OR (filing.is_first AND passed.value = 5)))
 
 -- part: crossed_down
-(filing.percent < passed.value AND CAST(filing.prior_percent AS REAL) >= passed.value)
+(filing.percent < passed.value AND filing.prior >= passed.value)
 
 -- name: threshold_crossings
 SELECT filing.accession AS accessionNumber, filing.issuer_cik, issuer.ticker AS issuerTicker, person.cik,
@@ -79,7 +85,7 @@ SELECT filing.accession AS accessionNumber, filing.issuer_cik, issuer.ticker AS 
     found.threshold, iif(filing.percent >= found.threshold, 'up', 'down') AS direction,
     filing.prior_percent AS priorPercent, filing.lead_percent AS currentPercent
 FROM (
-    SELECT filing.id, passed.value AS threshold {crossed}
+    SELECT filing.id, passed.value AS threshold FROM ({moved}) {crossed}
     ORDER BY filing.filed_day DESC, filing.id DESC, passed.value DESC LIMIT :limit OFFSET :offset
 ) AS found
 CROSS JOIN schedule_filings AS filing ON filing.id = found.id
@@ -89,7 +95,8 @@ LEFT JOIN filings ON filings.accession = filing.accession
 ORDER BY filing.filed_day DESC, filing.id DESC, found.threshold DESC
 
 -- name: threshold_crossings_count
-SELECT count(*) {crossed}
+-- Here the other LIMIT keeps it from making the figures of a filing for every threshold.
+SELECT count(*) FROM ({moved} LIMIT -1) {crossed}
 
 -- part: grouped
 FROM schedule_filings AS filing INDEXED BY schedule_filings_of_groups
