@@ -70,7 +70,7 @@ WHERE filed_day >= :since AND filed_day <= :until AND (:issuer IS NULL OR issuer
 -- A LIMIT keeps SQLite from reading the JSON once more for every filing.
 AS filing
 CROSS JOIN (SELECT value FROM json_each(:thresholds) LIMIT -1) AS passed
-WHERE CASE coalesce(:direction, '')
+WHERE (passed.value = 5 OR NOT filing.is_first) AND CASE coalesce(:direction, '')
     WHEN 'up' THEN {crossed_up} WHEN 'down' THEN {crossed_down} ELSE {crossed_up} OR {crossed_down} END
 
 -- part: crossed_up
