@@ -18,6 +18,7 @@ import pytest
 from finapi import app as apps
 from finapi.accounts import users
 from finapi.app import App
+from finapi.client.exchange import ApiAnswer, decoded
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
@@ -31,6 +32,7 @@ from finapi.market.ownership import notices
 from finapi.market.ownership import store as ownership
 from finapi.market.reference import bulk
 from finapi.store import shelf
+from finapi.store.copies import MarketCopy
 from finapi.store.shelf import KEPT, MadeFile, Maker, Shelf
 from tests import ownership_forms as forms
 from tests import schedules
@@ -224,6 +226,20 @@ def test_a_file_is_sent_as_it_lies_there_whatever_encodings_are_taken(api: Clien
     head = api.call("HEAD", f"{BULK}/facts-2025q1.csv.gz")
     assert (head.status, head.body) == (200, b"")
     assert head.headers["etag"] == plain.headers["etag"]
+
+
+def test_the_python_client_gives_the_bytes_of_a_file(api: Client) -> None:
+    file = api.get(f"{BULK}/facts-2025q1.csv.gz")
+    assert decoded(ApiAnswer(200, file.headers, file.body), dates=True) == file.body
+
+
+def test_a_copy_of_the_market_data_gives_the_rows_too(tmp_path: Path, stored: App) -> None:
+    (tmp_path / "finapi.db").write_bytes(stored.db.image())
+    copy, period = MarketCopy(tmp_path / "finapi.db"), bulk.period_of("2025q1")
+    with copy.read() as theirs, stored.db.read() as ours:
+        rows = [tuple(row) for row in bulk.rows_of(theirs, bulk.DATASETS["facts"], period)]
+        assert rows == [tuple(row) for row in bulk.rows_of(ours, bulk.DATASETS["facts"], period)] != []
+    copy.close()
 
 
 def test_tokens_are_charged_for_a_file_and_not_for_one_that_the_caller_has(api: Client) -> None:
