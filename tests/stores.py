@@ -7,6 +7,7 @@ opened the transaction.
 from __future__ import annotations
 
 import linecache
+import re
 import sqlite3
 import sys
 from collections import defaultdict
@@ -26,6 +27,14 @@ _PACKAGE = Path(__file__).parents[1] / "finapi"
 
 
 @cache
+def nothings(query: str) -> Any:
+    """None for each value that a query takes. A bare ``?`` is numbered on from the highest before it."""
+    highest = 0
+    for mark in re.finditer(r"\?([0-9]*)", query):
+        highest = max(highest, int(mark[1])) if mark[1] else highest + 1
+    return [None] * highest if highest else defaultdict[str, None](lambda: None)
+
+
 def stores_of_queries() -> dict[str, set[str]]:
     """The stores whose tables a query names, views and triggers followed: "accounts", "market"."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
@@ -40,8 +49,7 @@ def stores_of_queries() -> dict[str, set[str]]:
             return sqlite3.SQLITE_OK
 
         connection.set_authorizer(note)
-        values: Any = [None] * query.count("?") if "?" in query else defaultdict(lambda: None)
-        connection.execute(f"EXPLAIN {query}", values).fetchall()
+        connection.execute(f"EXPLAIN {query}", nothings(query)).fetchall()
         connection.set_authorizer(None)
     connection.close()
     return found

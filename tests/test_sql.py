@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import zipfile
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +17,7 @@ import pytest
 from finapi.store import db
 from finapi.store.tables import ACCOUNTS
 from tests.each import each
-from tests.stores import stores_of_queries
+from tests.stores import nothings, stores_of_queries
 from tests.test_architecture import FILES, nodes_of
 
 ROOT = Path(__file__).parents[1]
@@ -98,6 +97,10 @@ READS_ALL = {
     "schedules_of_all_greatest",
     "schedules_of_all_least",
     "followed",
+    # Of a file of a day or longer, which is made once for a state of the data, in a thread of its own.
+    "bulk_facts",
+    "bulk_filings",
+    "bulk_holdings",
     # Of a test's world, which holds a handful of accounts.
     "happenings",
     "signers_of_world",
@@ -129,10 +132,7 @@ def names_in(query: str) -> set[str]:
 
 def explained(connection: sqlite3.Connection, query: str, how: str) -> list[tuple[object, ...]]:
     """What EXPLAIN says of a query, with None for every value."""
-    values: object = [None] * query.count("?")
-    if "?" not in query:
-        values = defaultdict(lambda: None)
-    return connection.execute(f"{how} {query}", values).fetchall()  # type: ignore[arg-type]
+    return connection.execute(f"{how} {query}", nothings(query)).fetchall()
 
 
 def calls() -> Iterator[tuple[str, ast.Call]]:
