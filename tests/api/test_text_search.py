@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +174,7 @@ def test_no_query_breaks_the_words_of_fts5(text: str) -> None:
         refused = error
     else:
         scope = text_search.TextScope(None, (), None, None)
-        with db.Database(None).read() as tx:
+        with closing(db.Database(None)) as empty, empty.read() as tx:
             assert text_search.page(tx, query, scope, 10, None).rows == []
         return
     assert refused.code == "INVALID_PARAM"
