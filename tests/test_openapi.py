@@ -209,6 +209,8 @@ def test_every_body_has_an_example_and_every_example_fits_its_schema(section: st
             bodies = [one["requestBody"]] if "requestBody" in one else []
             for body in [*bodies, *map(resolved, one["responses"].values())]:
                 for kind, media in body.get("content", {}).items():
+                    if media["schema"].get("format") == "binary":
+                        continue  # bytes, which JSON cannot show
                     shown = [media["example"]] if "example" in media else []
                     shown += [resolved(one)["value"] for one in media.get("examples", {}).values()]
                     assert shown, (one["operationId"], kind)

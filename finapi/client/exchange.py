@@ -177,7 +177,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def decoded(answer: ApiAnswer, *, dates: bool) -> Any:
     """The document of an answer, of a file its bytes: numbers with a point as Decimal, with ``dates`` days as such."""
     kind = answer.headers.get("content-type", "")
-    if kind == "application/gzip":
+    if kind == "application/octet-stream":
         return answer.body
     if not kind.startswith("application/json"):
         return answer.body.decode("utf-8", "replace")

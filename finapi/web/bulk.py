@@ -15,7 +15,7 @@ from finapi.market.reference.bulk import DATASETS, Dataset, FiledPeriod
 from finapi.store.shelf import MadeFile
 from finapi.web.exports import TableExport
 from finapi.web.http.call import API, Call
-from finapi.web.http.messages import GZIP, Response, held_etag
+from finapi.web.http.messages import FILE, Response, held_etag
 from finapi.web.http.params import Param
 from finapi.web.http.schema import Envelope
 from finapi.web.http.tables import CSV, NDJSON, table_lines
@@ -131,7 +131,7 @@ def file(call: Call) -> Response:
     if known:
         return Response(304, b"", headers=headers)
     headers |= {"Content-Disposition": f'attachment; filename="{name}"'}
-    response = Response(200, b"", GZIP, headers, packed=True)
+    response = Response(200, b"", FILE, headers, packed=True)
     if call.request.method != "HEAD":
         headers["Content-Length"] = str(made.size)
         response.stream = TableExport(_FileChunks(opened), gzipped=False)

@@ -21,7 +21,7 @@ from finapi.market.holdings import quarters
 from finapi.store import idempotency
 from finapi.web.accounts.webhook_bodies import EVENTS
 from finapi.web.http.call import GATEWAY_ZONES, PAGING_HEADERS, WINDOW_HEADER, Route, operation_id
-from finapi.web.http.messages import GZIP
+from finapi.web.http.messages import FILE
 from finapi.web.http.params import GREATEST, GREATEST_INTEGER, MAX_LENGTH, MAX_TEXT, MAX_URL, MAX_WORDS, Field, Param
 from finapi.web.http.schema import DATE, INTEGER, TEXT, TIME, Schema, array, const, enum, nullable
 from finapi.web.http.tables import CSV, FORMATS, MAX_ROWS, NDJSON, csv_table, json_lines
@@ -535,8 +535,8 @@ class Answers:
         return answer if links is None else {**answer, "links": links}
 
     def _content(self, route: Route) -> dict[str, Any]:
-        if GZIP in route.media:
-            return {GZIP: {"schema": {"type": "string", "format": "binary"}}}
+        if FILE in route.media:
+            return {FILE: {"schema": {"type": "string", "format": "binary"}}}
         if route.media:
             return {kind: {"schema": TEXT, "example": "<p>Text as it was filed.</p>"} for kind in route.media}
         operation = operation_id(route)

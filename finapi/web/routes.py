@@ -344,7 +344,7 @@ ROUTES: tuple[Route, ...] = (
           bulk.INDEX_PARAMS, shape=bulk.INDEX),
     Route("GET", API + "/xbrl/bulk/{filename}", bulk.file, "key", 25, "xbrl",
           "All that was filed in a day, a month or a quarter, as CSV or NDJSON", bulk.FILE_PARAMS,
-          media=("application/gzip",), errors=(404, 503), answers=(200, 304)),
+          media=("application/octet-stream",), errors=(404, 503), answers=(200, 304)),
     Route("GET", API + "/sec/forms", forms.forms, "key", 1, "app", "Forms and what they are for", forms.FORMS_PARAMS,
           cacheable=True, lists=True, shape=forms.FORMS),
     Route("GET", API + "/sec/forms/{form_type}", forms.form, "key", 5, "app", "One form", forms.FORM_PARAMS,

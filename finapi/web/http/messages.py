@@ -17,7 +17,7 @@ from finapi.core.errors import ApiError
 from finapi.core.json import strict_decoder
 
 GZIP_FROM = 1024  # bytes; CONTRACT 2
-GZIP = "application/gzip"  # a file that is compressed as it lies there (RFC 6713)
+FILE = "application/octet-stream"  # a file as it lies there; its name says what it is
 
 # Content-Security-Policy of an answer that has none of its own: nothing of it is rendered, and no page frames it.
 RENDERS_NOTHING = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
