@@ -52,7 +52,7 @@ ROOMS = {
     "web.insiders": 1_030,  # windows and thresholds on every list
     "web.holdings": 1_580,  # moves and overlap of funds; costs, returns, rotation, signals
     "web.ownership": 400,
-    "web.pages": 3_915,  # the pages of operators; a fund's quarters, parts of a document; reports that are not loaded
+    "web.pages": 4_010,  # words in documents
     "web": 2_900,  # what each call is for; Model Context Protocol; what the loop answers; files of whole periods
     "feeds": 1_940,
     "listening": 115,

@@ -34,6 +34,7 @@ with by_name():
     from finapi.web.ownership import notices as sale_notices
     from finapi.web.pages import documents, front, mail_links, market, search, status_page
     from finapi.web.pages import filings as filing_pages
+    from finapi.web.pages import texts as texts_page
     from finapi.web.pages.admin import acting
     from finapi.web.pages.admin import shown as admin
     from finapi.web.pages.company import chart_set, filing_list, owners, proof, segment_table
@@ -92,6 +93,7 @@ ROUTES: tuple[Route, ...] = (
     _page("/filing/{accession_number}", filing_pages.show, "The page of a filing", filing_pages.PARAMS),
     _page("/filing/{accession_number}/document", filing_pages.document, "Its document", filing_pages.DOCUMENT_PARAMS),
     _page("/filings", filing_pages.latest, "Filings", filing_pages.LIST_PARAMS),
+    _page("/filings/text", texts_page.show, "Words in documents", texts_page.PARAMS),
     _page("/filings.atom", filing_pages.atom, "The same as a feed", filing_pages.LIST_PARAMS),
     _page("/login", signing_in.login_page, "Sign in"),
     Route("POST", "/login", signing_in.login, "none", 0, "app", "The form of that page", page=True,

@@ -201,7 +201,7 @@ _MARKUP = "%22%3E%3Cscript%3Ex%3C/script%3E"
         f"/filing/{APPLE}?statement={_MARKUP}", f"/filing/{_MARKUP}", f"/screen?ratio0=roe&above0={_MARKUP}",
         f"/screen?ratio0={_MARKUP}", f"/search?q={_MARKUP}", f"/company/{_MARKUP}", f"/company/AAPL?as_of={_MARKUP}",
         f"/company/AAPL/fact/{_MARKUP}", f"/company/AAPL/segments?axis={_MARKUP}",
-        f"/company/AAPL/filings?items={_MARKUP}",
+        f"/company/AAPL/filings?items={_MARKUP}", f"/filings/text?q={_MARKUP}", f"/filings/text?q=x&ticker={_MARKUP}",
         f"/docs?q={_MARKUP}", f"/nothing/{_MARKUP}", f"/status/badge/{_MARKUP}",
     ],
 )  # fmt: skip

@@ -150,7 +150,9 @@ def _latest(call: Call, listed: Ask) -> Response:
     # A member would pay for each time that it renews itself.
     live = call.app.config.pages == "public" and not call.params["cursor"]
     scripts = ("live.js",) if live else ()
-    return frame.page(call, "Filings", h.div(rows, data_live=live), source, wide=True, feed=ATOM, scripts=scripts)
+    words = h.p(h.a("Search in their documents", href="/filings/text"))
+    body = (words, h.div(rows, data_live=live), source)
+    return frame.page(call, "Filings", *body, wide=True, feed=ATOM, scripts=scripts)
 
 
 def atom(call: Call) -> Response:

@@ -1,0 +1,88 @@
+"""The search for words in the documents that are kept: each place found, as it is written, under its filing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from finapi.market.documents import fulltext
+from finapi.market.filings import text_search
+from finapi.market.filings.text_search import TextQuery
+from finapi.web.filings import texts
+from finapi.web.html import figures, frame
+from finapi.web.html.tags import Html, h, html
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import Param
+from finapi.web.pages import access, asked
+from finapi.web.pages.asked import FORMAT, ask
+from finapi.web.pages.company import filing_list
+
+PATH = "/filings/text"
+# An empty field of the form is one that was not filled in.
+PARAMS = (
+    Param("q", default="", empty=True), Param("ticker", "words", empty=True), Param("form_type", "words", empty=True),
+    Param("from_date", "date", empty=True), Param("to_date", "date", empty=True),
+    next(one for one in texts.SEARCH_PARAMS if one.name == "cursor"), FORMAT,
+)  # fmt: skip
+
+
+def show(call: Call) -> Response:
+    """The page at ``/filings/text``: the documents in which the words stand, the newest filing first."""
+    given = {name: value for name, value in call.params.items() if name != "format"}
+    found = ask("/sec/filings/search", **given, limit=20)
+    if not given["q"]:
+        return access.shown(call, (), lambda: frame.page(call, "Search in documents", _form(call)))
+    return asked.shown(call, (found,), lambda: _page(call, found))
+
+
+def _page(call: Call, one: asked.Ask) -> Response:
+    answer = one.answer(call)
+    rows, meta, query = answer["data"], answer["meta"], text_search.parsed(call.params["q"])
+    many = figures.many(meta["total"], "document")
+    said = (
+        f"{many if meta['total_exact'] else f'More than {many}'} found; {meta['documents_searched']:,} of the "
+        f"{meta['documents_kept']:,} that are kept are searched."
+    )
+    found = h.ol([_found(row, query) for row in rows], class_="found") if rows else asked.how()
+    return frame.page(
+        call, "Search in documents", _form(call), h.p(said, role="status"), found,
+        filing_list.more(call, "Older filings", cursor=meta["next_cursor"]),
+        asked.source(call, one, csv=filing_list.csv_of(call)), wide=True,
+    )  # fmt: skip
+
+
+def _form(call: Call) -> Html:
+    params = call.params
+    return html(
+        h.form(
+            figures.entry("Words", "q", params["q"], "search", placeholder='"going concern" auditor', required=True),
+            figures.entry("Tickers", "ticker", ",".join(params["ticker"] or ()), placeholder="AAPL,NFLX"),
+            figures.entry("Forms", "form_type", ",".join(params["form_type"] or ()), placeholder="10-K,8-K"),
+            figures.entry("Filed from", "from_date", params["from_date"], "date"),
+            figures.entry("Filed to", "to_date", params["to_date"], "date"),
+            h.button("Find"),
+            action=PATH, class_="filters", aria_label="Find",
+        ),
+        h.p(
+            "All words must stand in the document. ", h.code('"net income"'), " is found as it is written, ",
+            h.code("restat*"), " is any word that begins so, ", h.code("-draft"), " must not be there.", class_="quiet",
+        ),
+    )  # fmt: skip
+
+
+def _found(row: Mapping[str, Any], query: TextQuery) -> Html:
+    filing = h.a(row["form_type"] or "Filing", href=f"/filing/{row['accession_number']}")
+    who = h.a(row["company_name"], href=f"/company/{row['cik']}")
+    place = row["place_url"] and h.a("this place at the SEC", href=row["place_url"], rel="noreferrer")
+    day = row["filed_at"] or "day unknown"
+    return h.li(h.p(filing, " of ", who, f", {day} ", place), h.p(_marked(row["snippet"] or "", query)))
+
+
+def _marked(snippet: str, query: TextQuery) -> Html:
+    """What is written around the place, with the words themselves marked."""
+    place = fulltext.place_of(snippet, query.phrases, query.prefixes)
+    if place is None:
+        return html(snippet)
+    first, last = place.offset, place.offset + place.length
+    return html(snippet[:first], h.mark(snippet[first:last]), snippet[last:])
