@@ -44,7 +44,7 @@ def _page(call: Call, one: asked.Ask) -> Response:
         f"{many if meta['total_exact'] else f'More than {many}'} found; {meta['documents_searched']:,} of the "
         f"{meta['documents_kept']:,} that are kept are searched."
     )
-    found = h.ol([_found(row, query) for row in rows], class_="found") if rows else asked.how()
+    found = h.ol([_found(row, query) for row in rows], class_="places") if rows else asked.how()
     return frame.page(
         call, "Search in documents", _form(call), h.p(said, role="status"), found,
         filing_list.more(call, "Older filings", cursor=meta["next_cursor"]),
