@@ -25,6 +25,8 @@ PAGES = (
     "/company/AAPL/proof/gross_margin/A2024FY",
     "/company/AAPL/fact/us-gaap:Assets",
     "/filings",
+    "/filings/text",
+    "/filings/text?q=shares",
     "/filing/0000320193-25-000057",
     "/fund/1067983",
     "/insider/1462356",
