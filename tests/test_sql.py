@@ -97,10 +97,6 @@ READS_ALL = {
     "schedules_of_all_greatest",
     "schedules_of_all_least",
     "followed",
-    # Of a file of a day or longer, which is made once for a state of the data, in a thread of its own.
-    "bulk_facts",
-    "bulk_filings",
-    "bulk_holdings",
     # Of a test's world, which holds a handful of accounts.
     "happenings",
     "signers_of_world",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
+from finapi.core import days
 from finapi.market.reference.views import VIEWS
 from finapi.store.db import Row, Transaction
 
@@ -75,6 +76,8 @@ def is_over(period: FiledPeriod, now: datetime) -> bool:
 
 def rows_of(tx: Transaction, dataset: Dataset, period: FiledPeriod) -> Iterator[Row]:
     """Its rows by day of filing and accession number; of one filing at a time in memory."""
-    days = {"first": period.first.isoformat(), "last": period.last.isoformat()}
-    for filing in tx.each(dataset.filings, {**dataset.values, **days}):
+    first, last = period.first.isoformat(), period.last.isoformat()
+    # Day 0 is that of forms whose day is not known.
+    numbers = {"first_day": max(1, days.number(first)), "last_day": days.number(last)}
+    for filing in tx.each(dataset.filings, {**dataset.values, "first": first, "last": last, **numbers}):
         yield from tx.each(dataset.rows, dict(filing))
