@@ -31,7 +31,7 @@ ROOMS = {
     "app": 345,  # two stores, in two places; a copy of one
     "accounts": 2_760,  # the audit log, late refunds, debits of processes that died
     "delivery": 1_970,  # failed deliveries of all accounts; the outbox between the stores
-    "market.reference": 1_450,  # symbols from the SEC's own files, names written out; splits; rows of whole periods
+    "market.reference": 1_460,  # symbols from the SEC's own files, names written out; splits; rows of whole periods
     "market.documents": 1_860,  # plain text of documents and the index of its words; lists stored at once
     "market.prices": 680,  # returns after a day and over quarters
     "market.statements": 3_090,  # lines told of segments
@@ -53,7 +53,7 @@ ROOMS = {
     "web.holdings": 1_580,  # moves and overlap of funds; costs, returns, rotation, signals
     "web.ownership": 400,
     "web.pages": 4_010,  # words in documents
-    "web": 2_900,  # what each call is for; Model Context Protocol; what the loop answers; files of whole periods
+    "web": 3_160,  # what each call is for; Model Context Protocol; what the loop answers; files of whole periods
     "feeds": 1_940,
     "listening": 115,
     "server": 300,  # roles

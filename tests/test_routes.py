@@ -37,6 +37,9 @@ TABLE = [
     route("GET", "/things/{name}/parts/all"),
     route("GET", "/things/latest/parts/{part}"),
     route("GET", "/user/"),
+    route("GET", "/files/form-{name}/all"),
+    route("GET", "/files/form-x{name}/all"),
+    route("GET", "/files/{name}/all"),
 ]
 
 
@@ -70,6 +73,11 @@ def path_of(found: Match | None) -> str | None:
         ("/things/%2E%2E", "/things/{name}", {"name": ".."}),
         ("/things/%7Bname%7D", "/things/{name}", {"name": "{name}"}),
         ("http://example.com/things/7?x", "/things/{name}", {"name": "7"}),
+        ("/files/form-4/all", "/files/form-{name}/all", {"name": "4"}),
+        ("/files/form%2D4/all", "/files/form-{name}/all", {"name": "4"}),
+        ("/files/form-/all", "/files/form-{name}/all", {"name": ""}),
+        ("/files/form-x4/all", "/files/form-x{name}/all", {"name": "4"}),
+        ("/files/form/all", "/files/{name}/all", {"name": "form"}),
         ("/user/", "/user/", {}),
         ("/user", "/user/", {}),
     ],

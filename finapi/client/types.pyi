@@ -2298,6 +2298,40 @@ class XbrlBulk(TypedDict, Generic[Day, Moment]):
     request_id: str
     timestamp: Moment
 
+class XbrlBulkFactsDataFiles(TypedDict, Generic[Day, Moment]):
+    dataset: str
+    filename: str
+    shard_index: int
+    filing_id_lo: None
+    filing_id_hi: None
+    first_day: Day
+    last_day: Day
+    complete: bool
+    reason: str | None
+    row_count: int
+    byte_size: int
+    sha256: str
+    generated_at: Moment
+    download_path: str
+
+class XbrlBulkFactsData(TypedDict, Generic[Day, Moment]):
+    snapshot: Moment | None
+    generated_at: Moment
+    api_version: str
+    format: str
+    dataset: str
+    file_count: int
+    total_rows: int
+    shards_total: int
+    files: list[XbrlBulkFactsDataFiles[Day, Moment]]
+
+class XbrlBulkFacts(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: XbrlBulkFactsData[Day, Moment]
+    meta: XbrlBulkMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
 class SecFormsData(TypedDict, Generic[Day, Moment]):
     form_type: str
     root_form_type: str
@@ -3974,6 +4008,33 @@ class InsidersRecommendationsDaily(TypedDict, Generic[Day, Moment]):
     sell: list[InsidersRecommendationsDailyBuy[Day, Moment]]
     meta: InsidersRecommendationsDailyMeta[Day, Moment]
 
+class InsidersBulkFormFormTypeIndexJsonFiles(TypedDict, Generic[Day, Moment]):
+    year: int
+    month: int
+    filename: str
+    row_count: int
+    size_bytes: int
+    sha256: str
+    generated_at: Moment
+
+class InsidersBulkFormFormTypeIndexJson(TypedDict, Generic[Day, Moment]):
+    form_type: str
+    files: list[InsidersBulkFormFormTypeIndexJsonFiles[Day, Moment]]
+
+class InsidersBulkFormFormTypeYearFilename(TypedDict):
+    download_url: str
+    filename: str
+    row_count: int
+    size_bytes: int
+    sha256: str
+    expires_at: None
+
+class PostInsidersBulkFormFormTypeGenerateYearMonth(TypedDict, Generic[Day, Moment]):
+    job_id: str
+    queued_at: Moment
+    estimated_seconds: int | None
+    status: Literal["running", "completed"]
+
 class InsidersStatsGlobalVolume(TypedDict):
     buy_volume: int
     sell_volume: int
@@ -4462,6 +4523,9 @@ class GetXbrlBulkGiven(TypedDict, total=False):
     dataset: Literal["facts", "filings", "holdings", "form-3", "form-4", "form-5", "form-144", "beneficial-ownership"] | None
 
 class GetXbrlBulkFilenameGiven(TypedDict, total=False):
+    filename: Required[str]
+
+class GetXbrlBulkFactsFilenameGiven(TypedDict, total=False):
     filename: Required[str]
 
 class GetSecFormsGiven(TypedDict, total=False):
@@ -5154,6 +5218,19 @@ class GetInsidersAggregationBySectorGiven(TypedDict, total=False):
     offset: int | None
     sort_by: Literal["abs_net_value", "net_value", "buy_value", "sell_value", "transaction_count", "group"] | None
 
+class GetInsidersBulkFormFormTypeIndexJsonGiven(TypedDict, total=False):
+    form_type: Required[Literal["3", "4", "5", "144"]]
+
+class GetInsidersBulkFormFormTypeYearFilenameGiven(TypedDict, total=False):
+    form_type: Required[Literal["3", "4", "5", "144"]]
+    year: Required[int]
+    filename: Required[str]
+
+class PostInsidersBulkFormFormTypeGenerateYearMonthGiven(TypedDict, total=False):
+    form_type: Required[Literal["3", "4", "5", "144"]]
+    year: Required[int]
+    month: Required[int]
+
 class GetInsidersStatsGlobalGiven(TypedDict, total=False):
     days: int | None
 
@@ -5349,6 +5426,10 @@ class Calls(Generic[Day, Moment]):
         """Files of whole days, months and quarters."""
     def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> bytes:
         """All that was filed in a day, a month or a quarter, as CSV or NDJSON."""
+    def get_xbrl_bulk_facts(self) -> XbrlBulkFacts[Day, Moment]:
+        """The files of facts among them."""
+    def get_xbrl_bulk_facts_filename(self, **given: Unpack[GetXbrlBulkFactsFilenameGiven]) -> bytes:
+        """One of them."""
     def get_sec_forms(self, **given: Unpack[GetSecFormsGiven]) -> SecForms[Day, Moment]:
         """Forms and what they are for."""
     def get_sec_forms_form_type(self, **given: Unpack[GetSecFormsFormTypeGiven]) -> SecFormsFormType[Day, Moment]:
@@ -5437,6 +5518,12 @@ class Calls(Generic[Day, Moment]):
         """Sums by sector or industry."""
     def get_insiders_recommendations_daily(self) -> InsidersRecommendationsDaily[Day, Moment]:
         """The strongest clusters of the month."""
+    def get_insiders_bulk_form_form_type_index_json(self, **given: Unpack[GetInsidersBulkFormFormTypeIndexJsonGiven]) -> InsidersBulkFormFormTypeIndexJson[Day, Moment]:
+        """The files of months of a form that have been made."""
+    def get_insiders_bulk_form_form_type_year_filename(self, **given: Unpack[GetInsidersBulkFormFormTypeYearFilenameGiven]) -> InsidersBulkFormFormTypeYearFilename:
+        """Where the file of a month is fetched."""
+    def post_insiders_bulk_form_form_type_generate_year_month(self, **given: Unpack[PostInsidersBulkFormFormTypeGenerateYearMonthGiven]) -> PostInsidersBulkFormFormTypeGenerateYearMonth[Day, Moment]:
+        """Make the file of a month."""
     def get_insiders_stats_global(self, **given: Unpack[GetInsidersStatsGlobalGiven]) -> InsidersStatsGlobal[Day, Moment]:
         """The whole market in the last days."""
     def post_sql_proxy(self, **given: Unpack[PostSqlProxyGiven]) -> PostSqlProxy[Day, Moment]:
@@ -5758,6 +5845,10 @@ class AsyncCalls(Generic[Day, Moment]):
         """Files of whole days, months and quarters."""
     async def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> bytes:
         """All that was filed in a day, a month or a quarter, as CSV or NDJSON."""
+    async def get_xbrl_bulk_facts(self) -> XbrlBulkFacts[Day, Moment]:
+        """The files of facts among them."""
+    async def get_xbrl_bulk_facts_filename(self, **given: Unpack[GetXbrlBulkFactsFilenameGiven]) -> bytes:
+        """One of them."""
     async def get_sec_forms(self, **given: Unpack[GetSecFormsGiven]) -> SecForms[Day, Moment]:
         """Forms and what they are for."""
     async def get_sec_forms_form_type(self, **given: Unpack[GetSecFormsFormTypeGiven]) -> SecFormsFormType[Day, Moment]:
@@ -5846,6 +5937,12 @@ class AsyncCalls(Generic[Day, Moment]):
         """Sums by sector or industry."""
     async def get_insiders_recommendations_daily(self) -> InsidersRecommendationsDaily[Day, Moment]:
         """The strongest clusters of the month."""
+    async def get_insiders_bulk_form_form_type_index_json(self, **given: Unpack[GetInsidersBulkFormFormTypeIndexJsonGiven]) -> InsidersBulkFormFormTypeIndexJson[Day, Moment]:
+        """The files of months of a form that have been made."""
+    async def get_insiders_bulk_form_form_type_year_filename(self, **given: Unpack[GetInsidersBulkFormFormTypeYearFilenameGiven]) -> InsidersBulkFormFormTypeYearFilename:
+        """Where the file of a month is fetched."""
+    async def post_insiders_bulk_form_form_type_generate_year_month(self, **given: Unpack[PostInsidersBulkFormFormTypeGenerateYearMonthGiven]) -> PostInsidersBulkFormFormTypeGenerateYearMonth[Day, Moment]:
+        """Make the file of a month."""
     async def get_insiders_stats_global(self, **given: Unpack[GetInsidersStatsGlobalGiven]) -> InsidersStatsGlobal[Day, Moment]:
         """The whole market in the last days."""
     async def post_sql_proxy(self, **given: Unpack[PostSqlProxyGiven]) -> PostSqlProxy[Day, Moment]:

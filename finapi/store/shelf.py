@@ -45,11 +45,23 @@ class MadeFile(NamedTuple):
     too_long: bool = False
 
 
+class BeingMade(ApiError):
+    """503: the file ``name`` is being made since ``began``, so that the one asked for is not there yet."""
+
+    def __init__(self, asked: str, name: str, began: datetime) -> None:
+        what = "This file" if asked == name else "Another file"
+        told = f"{what} is being made. Try again in a moment."
+        super().__init__("UNAVAILABLE", told, headers={"Retry-After": "5"})
+        self.name = name
+        self.began = began
+
+
 @dataclass(slots=True)
 class _Making:
-    """A file that is being made, and what came of it."""
+    """A file that is being made, since when, and what came of it."""
 
     name: str
+    began: datetime
     stamp: str
     done: threading.Event
     failure: BaseException | None = None
@@ -79,7 +91,7 @@ class Shelf:
     def opened(self, name: str, stamp: str, make: Maker) -> tuple[MadeFile, IO[bytes] | None]:
         """The file as of the data of ``stamp``, open unless it is none, made now if need be.
 
-        It stays readable when it is replaced or removed. UNAVAILABLE (503) while it or another is being made: the
+        It stays readable when it is replaced or removed. :class:`BeingMade` (503) while it or another is: the
         first who asks waits for a few seconds, the making goes on behind that, and whoever comes back finds it.
         """
         with self._lock:
@@ -87,17 +99,17 @@ class Shelf:
             if made is not None:
                 return made, self._open(name, made)
             if self._making is not None:
-                raise _busy("This file" if self._making.name == name else "Another file")
-            making = self._making = _Making(name, stamp, threading.Event())
+                raise BeingMade(name, self._making.name, self._making.began)
+            making = self._making = _Making(name, self._clock.now(), stamp, threading.Event())
         threading.Thread(target=self._make, args=(making, make), name="finapi-shelf", daemon=True).start()
         if not making.done.wait(WAIT):
-            raise _busy("This file")
+            raise BeingMade(name, name, making.began)
         if making.failure is not None:
             raise unwritable() from making.failure
         with self._lock:
             made = self._files.get(name)
             if made is None:
-                raise _busy("This file")  # pushed out by what was made since
+                raise BeingMade(name, name, making.began)  # pushed out by what was made since
             return made, self._open(name, made)
 
     def _fresh(self, name: str, stamp: str) -> MadeFile | None:
@@ -116,7 +128,7 @@ class Shelf:
         except OSError:
             # Somebody tidied the directory: the next call makes it anew.
             del self._files[name]
-            raise _busy("This file") from None
+            raise BeingMade(name, name, self._clock.now()) from None
 
     def _make(self, making: _Making, make: Maker) -> None:
         temporary: Path | None = None
@@ -186,7 +198,3 @@ class Shelf:
                         left.unlink()
                 self._place = self._directory
         return self._place
-
-
-def _busy(what: str) -> ApiError:
-    return ApiError("UNAVAILABLE", f"{what} is being made. Try again in a moment.", headers={"Retry-After": "5"})

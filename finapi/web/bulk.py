@@ -59,6 +59,42 @@ class BulkIndex(TypedDict):
     files: list[PeriodFile]
 
 
+class FactsShard(TypedDict):
+    """A file of facts that has been made, and its place among them.
+
+    Files are cut by day of filing, so that there is no range of filings' ids: both ends are null.
+    """
+
+    dataset: str
+    filename: str
+    shard_index: int
+    filing_id_lo: None
+    filing_id_hi: None
+    first_day: Date
+    last_day: Date
+    complete: bool
+    reason: str | None
+    row_count: int
+    byte_size: int
+    sha256: str
+    generated_at: Time
+    download_path: str
+
+
+class FactsIndex(TypedDict):
+    """The files of facts there are; of every other period one is made when it is asked for."""
+
+    snapshot: Time | None
+    generated_at: Time
+    api_version: str
+    format: str
+    dataset: str
+    file_count: int
+    total_rows: int
+    shards_total: int
+    files: list[FactsShard]
+
+
 class BulkMeta(TypedDict):
     """When the newest file was made, how many bytes all may have, and what a name is made of."""
 
@@ -92,10 +128,22 @@ FILE_PARAMS = (
 )
 
 
+FACTS = Envelope[FactsIndex, BulkMeta]
+FACTS_PARAMS = (
+    Param(
+        "filename",
+        place="path",
+        required=True,
+        pattern=NAME.replace("|".join(DATASETS), "facts"),
+        help="facts-PERIOD.csv.gz or .ndjson.gz, PERIOD as in 2026-01-30, 2026-01 or 2026q1.",
+        example="facts-2025-01.csv.gz",
+    ),
+)
+
+
 def index(call: Call) -> Response:
     """The files that have been made and are kept, by name."""
-    wanted = call.params["dataset"]
-    files = [_listed(name, made) for name, made in call.app.bulk.files() if wanted in (None, _parts(name)[0])]
+    files = _files(call, call.params["dataset"])
     snapshot = max((one["generated_at"] for one in files), default=None)
     found: BulkIndex = {
         "snapshot": snapshot,
@@ -111,18 +159,29 @@ def index(call: Call) -> Response:
     return call.success(found, meta)
 
 
+def facts(call: Call) -> Response:
+    """The files of facts that have been made and are kept, by name."""
+    files = _files(call, "facts")
+    snapshot = max((one["generated_at"] for one in files), default=None)
+    found: FactsIndex = {
+        "snapshot": snapshot,
+        "generated_at": iso(call.now),
+        "api_version": "v1",
+        "format": FORMAT,
+        "dataset": "facts",
+        "file_count": len(files),
+        "total_rows": sum(one["row_count"] for one in files),
+        "shards_total": len(files),
+        "files": [_shard(place, one) for place, one in enumerate(files)],
+    }
+    meta: BulkMeta = {"snapshot": snapshot, "bytes_kept": call.app.config.bulk_bytes, "filename": EXPECTED}
+    return call.success(found, meta)
+
+
 def file(call: Call) -> Response:
     """The file of a name, made now if it is not there or is of data that have changed; 304 for who has it."""
     name = call.params["filename"]
-    dataset, text, kind = _parts(name)
-    period = _period(text, call)
-    stamp = call.caller.data_stamp if call.caller else ""
-    made, opened = call.app.bulk.opened(name, stamp, lambda: _pieces(call.app, DATASETS[dataset], period, KINDS[kind]))
-    if made.too_long:
-        raise invalid_param("filename", f"{name} would be too long a file.", expected="a shorter period")
-    if opened is None:
-        days = f"on {period.first}" if period.first == period.last else f"from {period.first} to {period.last}"
-        raise ApiError("NOT_FOUND", f"Nothing of {dataset} that is held was filed {days}.")
+    made, opened = made_file(call, name, "filename")
     tag = f'"{made.sha256}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     known = held_etag(call.request.headers.get("if-none-match", ""), made.sha256) is not None
@@ -138,11 +197,25 @@ def file(call: Call) -> Response:
     return response
 
 
-def _period(text: str, call: Call) -> FiledPeriod:
+def made_file(call: Call, name: str, param: str) -> tuple[MadeFile, IO[bytes]]:
+    """The file of a name, open, made now if need be; 400 for the parameter that names an impossible one, 404 or 503."""
+    dataset, text, kind = _parts(name)
+    period = _period(text, call, param)
+    stamp = call.caller.data_stamp if call.caller else ""
+    made, opened = call.app.bulk.opened(name, stamp, lambda: _pieces(call.app, DATASETS[dataset], period, KINDS[kind]))
+    if made.too_long:
+        raise invalid_param(param, f"{name} would be too long a file.", expected="a shorter period")
+    if opened is None:
+        days = f"on {period.first}" if period.first == period.last else f"from {period.first} to {period.last}"
+        raise ApiError("NOT_FOUND", f"Nothing of {dataset} that is held was filed {days}.")
+    return made, opened
+
+
+def _period(text: str, call: Call, param: str) -> FiledPeriod:
     try:
         period = bulk.period_of(text)
     except ValueError:
-        raise invalid_param("filename", f"There is no such period: {text}.", expected=EXPECTED) from None
+        raise invalid_param(param, f"There is no such period: {text}.", expected=EXPECTED) from None
     if not bulk.has_begun(period, call.now):
         raise ApiError("NOT_FOUND", f"The period {text} has not begun.")
     return period
@@ -153,6 +226,29 @@ def _parts(name: str) -> tuple[str, str, str]:
     stem, kind, _ = name.rsplit(".", 2)
     dataset = next(one for one in DATASETS if stem.startswith(f"{one}-"))
     return dataset, stem.removeprefix(f"{dataset}-"), kind
+
+
+def _files(call: Call, dataset: str | None) -> list[PeriodFile]:
+    return [_listed(name, made) for name, made in call.app.bulk.files() if dataset in (None, _parts(name)[0])]
+
+
+def _shard(place: int, one: PeriodFile) -> FactsShard:
+    return {
+        "dataset": one["dataset"],
+        "filename": one["filename"],
+        "shard_index": place,
+        "filing_id_lo": None,
+        "filing_id_hi": None,
+        "first_day": one["first_day"],
+        "last_day": one["last_day"],
+        "complete": one["complete"],
+        "reason": one["reason"],
+        "row_count": one["row_count"],
+        "byte_size": one["byte_size"],
+        "sha256": one["sha256"],
+        "generated_at": one["generated_at"],
+        "download_path": f"{API}/xbrl/bulk/facts/{one['filename']}",
+    }
 
 
 def _listed(name: str, made: MadeFile) -> PeriodFile:

@@ -97,7 +97,7 @@ def document(public_url: str, routes: Sequence[Route]) -> dict[str, Any]:
     answers, going = Answers(), any(route.deprecated for route in routes)
     paths: dict[str, dict[str, Any]] = {}
     for route in (route for route in routes if not route.page):
-        for path in route.paths:
+        for path in route.paths[:2]:
             paths.setdefault(path, {})[route.method.lower()] = _operation(route, path, answers)
     used = {tag for item in paths.values() for operation in item.values() for tag in operation["tags"]}
     return {

@@ -18,7 +18,10 @@ class Match(NamedTuple):
 
 
 class Router:
-    """Finds the routes of a path: literal segments before parameters, in time bounded by the path's length."""
+    """Finds the routes of a path: literal segments before parameters, in time bounded by the path's length.
+
+    A parameter is a segment, or the end of one whose beginning is literal (``form-{form_type}``).
+    """
 
     def __init__(self, routes: Iterable[Route], served: Callable[[Route], Route] = lambda route: route) -> None:
         self._served = served  # what becomes of a route when its path is first called
@@ -34,12 +37,12 @@ class Router:
             if "{" not in path:
                 self._literal[segments] = by_method
                 continue
-            begins = tuple(takewhile(lambda segment: not segment.startswith("{"), segments))
+            begins = tuple(takewhile(lambda segment: "{" not in segment, segments))
             self._patterns.setdefault((len(segments), begins), []).append((segments, by_method))
         self._matched = lru_cache(maxsize=1024)(self._match)
         for patterns in self._patterns.values():
-            # False sorts first: a literal is tried before a parameter in the same place.
-            patterns.sort(key=lambda pattern: [segment.startswith("{") for segment in pattern[0]])
+            # A literal is tried before a parameter in the same place, and one with more of its segment given before.
+            patterns.sort(key=lambda pattern: [-len(segment.partition("{")[0]) for segment in pattern[0]])
 
     def match(self, segments: tuple[str, ...]) -> Match | None:
         """The routes of a path given as decoded segments, or None when there is no such path."""
@@ -51,10 +54,22 @@ class Router:
             return self._matching(by_method, {})
         for known in range(len(segments) - 1, -1, -1):
             for pattern, by_method in self._patterns.get((len(segments), segments[:known]), ()):
-                pairs = list(zip(pattern[known:], segments[known:], strict=True))
-                if all(name.startswith("{") or name == given for name, given in pairs):
-                    return self._matching(by_method, {name[1:-1]: given for name, given in pairs if name[0] == "{"})
+                found = _params(pattern[known:], segments[known:])
+                if found is not None:
+                    return self._matching(by_method, found)
         return None
 
     def _matching(self, by_method: dict[str, Route], params: dict[str, str]) -> Match:
         return Match({method: self._served(route) for method, route in by_method.items()}, params)
+
+
+def _params(pattern: tuple[str, ...], segments: tuple[str, ...]) -> dict[str, str] | None:
+    """The parameters of segments that fit a pattern of as many, or None."""
+    found = dict[str, str]()
+    for wanted, given in zip(pattern, segments, strict=True):
+        begins, brace, name = wanted.partition("{")
+        if not (given.startswith(begins) if brace else given == wanted):
+            return None
+        if brace:
+            found[name[:-1]] = given.removeprefix(begins)
+    return found

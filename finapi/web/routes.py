@@ -22,7 +22,7 @@ with by_name():
     from finapi.delivery import sniper as targets
     from finapi.delivery import webhooks as outbox
     from finapi.ops import status as ops
-    from finapi.web import bulk, model_context, policy, prices, service, sql_proxy, status
+    from finapi.web import bulk, bulk_months, model_context, policy, prices, service, sql_proxy, status
     from finapi.web.accounts import account, auth, delivery, event_log, own_data
     from finapi.web.filings import coverage, filings, forms, texts
     from finapi.web.financials import dictionary, facts, flat, overview, screen, segments, series, statements
@@ -347,6 +347,10 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", API + "/xbrl/bulk/{filename}", bulk.file, "key", 25, "xbrl",
           "All that was filed in a day, a month or a quarter, as CSV or NDJSON", bulk.FILE_PARAMS,
           media=("application/octet-stream",), errors=(404, 503), answers=(200, 304)),
+    Route("GET", API + "/xbrl/bulk/facts", bulk.facts, "key", 5, "xbrl", "The files of facts among them",
+          shape=bulk.FACTS),
+    Route("GET", API + "/xbrl/bulk/facts/{filename}", bulk.file, "key", 25, "xbrl", "One of them", bulk.FACTS_PARAMS,
+          media=("application/octet-stream",), errors=(404, 503), answers=(200, 304)),
     Route("GET", API + "/sec/forms", forms.forms, "key", 1, "app", "Forms and what they are for", forms.FORMS_PARAMS,
           cacheable=True, lists=True, shape=forms.FORMS),
     Route("GET", API + "/sec/forms/{form_type}", forms.form, "key", 5, "app", "One form", forms.FORM_PARAMS,
@@ -451,6 +455,14 @@ ROUTES: tuple[Route, ...] = (
           "Sums by sector or industry", totals.GROUP_PARAMS, lists=True, shape=totals.GROUPS),
     Route("GET", INSIDERS + "/recommendations/daily", totals.signals, "key", 10, "insider",
           "The strongest clusters of the month", shape=totals.SIGNALS),
+    Route("GET", INSIDERS + "/bulk/form-{form_type}/index.json", bulk_months.index, "key", 25, "insider",
+          "The files of months of a form that have been made", bulk_months.INDEX_PARAMS, shape=bulk_months.MonthIndex),
+    Route("GET", INSIDERS + "/bulk/form-{form_type}/{year}/{filename}", bulk_months.file, "key", 25, "insider",
+          "Where the file of a month is fetched", bulk_months.FILE_PARAMS, shape=bulk_months.MonthLink,
+          errors=(404, 503)),
+    Route("POST", INSIDERS + "/bulk/form-{form_type}/generate/{year}/{month}", bulk_months.generate, "key", 25,
+          "insider", "Make the file of a month", bulk_months.GENERATE_PARAMS, shape=bulk_months.MonthJob,
+          errors=(404, 503)),
     Route("GET", INSIDERS + "/stats/global", totals.stats, "key", 1, "insider", "The whole market in the last days",
           totals.STATS_PARAMS, shape=totals.OVERVIEW),
     Route("POST", API + "/sql-proxy", sql_proxy.query, "key", 25, "sql", "One SELECT over views of the market data",

@@ -34,6 +34,7 @@ from finapi.market.reference import bulk
 from finapi.store import shelf
 from finapi.store.copies import MarketCopy
 from finapi.store.shelf import KEPT, MadeFile, Maker, Shelf
+from finapi.web import bulk as handlers
 from tests import ownership_forms as forms
 from tests import schedules
 from tests.api import balance, ledger, put, report
@@ -290,6 +291,129 @@ def test_a_failure_while_it_is_made_is_refunded_and_leaves_nothing(
     assert [*api.app.bulk._directory_now().iterdir()] == []
     monkeypatch.undo()
     assert api.get(f"{BULK}/facts-2025q1.csv.gz").status == 200
+
+
+# ---- the same files by the names that other clients know
+
+MONTHS = "/api/v1/insiders/bulk/form-4"
+
+
+def test_files_of_facts_have_a_list_of_their_own(api: Client) -> None:
+    file = api.get(f"{BULK}/facts/facts-2025-02.csv.gz")
+    assert (file.status, file.headers["x-tokens-charged"]) == (200, "25")
+    assert file.headers["content-type"] == "application/octet-stream"
+    assert file.body == api.get(f"{BULK}/facts-2025-02.csv.gz").body
+    assert api.get(f"{BULK}/facts/facts-2025q1.csv.gz").status == 200
+    assert api.get(f"{BULK}/filings-2025q1.csv.gz").status == 200
+    answer = api.get(f"{BULK}/facts")
+    found = answer.json["data"]
+    assert answer.headers["x-tokens-charged"] == "5"
+    assert (found["dataset"], found["file_count"], found["shards_total"]) == ("facts", 2, 2)
+    assert [(one["shard_index"], one["filename"]) for one in found["files"]] == [
+        (0, "facts-2025-02.csv.gz"),
+        (1, "facts-2025q1.csv.gz"),
+    ]
+    first = found["files"][0]
+    assert first["row_count"] == len(table(file))
+    assert first["sha256"] == hashlib.sha256(file.body).hexdigest()
+    assert (first["filing_id_lo"], first["filing_id_hi"]) == (None, None)
+    assert (first["first_day"], first["last_day"]) == ("2025-02-01", "2025-02-28")
+    assert api.get(first["download_path"]).body == file.body
+    assert api.get(f"{BULK}/facts/filings-2025q1.csv.gz").status == 400
+    again = api.get(first["download_path"], headers={"If-None-Match": file.headers["etag"]})
+    assert (again.status, again.headers["x-tokens-charged"]) == (304, "0")
+
+
+def test_the_file_of_a_month_is_made_listed_and_fetched(api: Client) -> None:
+    assert api.get(f"{MONTHS}/index.json").json == {"form_type": "4", "files": []}
+    job = api.call("POST", f"{MONTHS}/generate/2025/3")
+    assert job.headers["x-tokens-charged"] == "25"
+    assert job.json == {
+        "job_id": "form-4-2025-03",
+        "queued_at": "2026-01-31T12:00:00.000Z",
+        "estimated_seconds": 0,
+        "status": "completed",
+    }
+    # Of another form, another kind of period.
+    assert api.call("POST", "/api/insiders/bulk/form-144/generate/2025/04").status == 200
+    assert api.get(f"{BULK}/form-4-2025q1.csv.gz").status == 200
+    [told] = api.get(f"{MONTHS}/index.json").json["files"]
+    link = api.get(f"{MONTHS}/2025/{told['filename']}")
+    assert link.headers["x-tokens-charged"] == "25"
+    assert link.json == {
+        "download_url": f"https://api.example.com{BULK}/form-4-2025-03.csv.gz",
+        "filename": "form-4-2025-03.csv.gz",
+        "row_count": 1,
+        "size_bytes": told["size_bytes"],
+        "sha256": told["sha256"],
+        "expires_at": None,
+    }
+    file = api.get(link.json["download_url"].removeprefix("https://api.example.com"))
+    assert (told["year"], told["month"], told["row_count"]) == (2025, 3, len(table(file)))
+    assert (told["size_bytes"], told["sha256"]) == (len(file.body), hashlib.sha256(file.body).hexdigest())
+    assert api.get(f"{MONTHS}/2025/form-4-2025-03.ndjson.gz").json["row_count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "param"),
+    [
+        ("GET", "form-6/index.json", 400, "form_type"),
+        ("GET", "form-/index.json", 400, "form_type"),
+        ("GET", "form-4%2f/index.json", 400, "form_type"),
+        ("GET", "4/index.json", 404, None),
+        ("POST", "form-4/generate/2025/13", 400, "month"),
+        ("POST", "form-4/generate/2025/0", 400, "month"),
+        ("POST", "form-4/generate/20250/1", 400, "year"),
+        ("POST", "form-4/generate/2025/x", 400, "month"),
+        ("POST", "form-4/generate/2026/2", 404, None),
+        ("POST", "form-4/generate/2025/4", 404, None),
+        ("GET", "form-4/2024/form-4-2025-03.csv.gz", 404, None),
+        ("GET", "form-5/2025/form-4-2025-03.csv.gz", 404, None),
+        ("GET", "form-4/2025/form-4-2025q1.csv.gz", 400, "filename"),
+        ("GET", "form-4/2025/..%2f..%2ffinapi.db", 400, "filename"),
+        ("GET", "form-4/2025/form-4-2025-04.csv.gz", 404, None),
+        ("GET", "form-4/2026/form-4-2026-02.csv.gz", 404, None),
+    ],
+)
+def test_what_is_no_month_is_refused_and_costs_nothing(
+    api: Client, method: str, path: str, status: int, param: str | None
+) -> None:
+    answer = api.call(method, f"/api/v1/insiders/bulk/{path}")
+    assert (answer.status, (answer.json.get("details") or {}).get("param")) == (status, param)
+    assert balance(api.app, 1) == 500_000
+    assert api.app.bulk.files() == []
+
+
+def test_of_calls_at_once_one_makes_the_file_and_the_others_are_told_so(
+    api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, began, go_on, made = handlers._pieces, threading.Event(), threading.Event(), list[str]()
+
+    def slow(app: App, dataset: Any, period: Any, kind: str) -> Iterator[tuple[bytes, int]]:
+        made.append(str(period.first))
+        began.set()
+        assert go_on.wait(10)
+        yield from real(app, dataset, period, kind)
+
+    monkeypatch.setattr(handlers, "_pieces", slow)
+    first = list[Answer]()
+    asking = threading.Thread(target=lambda: first.append(api.call("POST", f"{MONTHS}/generate/2025/3")))
+    asking.start()
+    assert began.wait(10)
+    running = api.call("POST", f"{MONTHS}/generate/2025/3")
+    assert running.json["status"] == "running"
+    assert running.json["estimated_seconds"] is None
+    other = api.call("POST", f"{MONTHS}/generate/2025/2")
+    assert (other.status, other.headers["retry-after"], other.headers["x-tokens-charged"]) == (503, "5", "0")
+    assert other.json["message"] == "Another file is being made. Try again in a moment."
+    link = api.get(f"{MONTHS}/2025/form-4-2025-03.csv.gz")
+    assert (link.status, link.headers["x-tokens-charged"]) == (503, "0")
+    go_on.set()
+    asking.join(10)
+    assert first[0].json["status"] == "completed"
+    assert api.call("POST", f"{MONTHS}/generate/2025/3").json["status"] == "completed"
+    assert made == ["2025-03-01"]
+    assert balance(api.app, 1) == 500_000 - 3 * 25
 
 
 # ---- the directory

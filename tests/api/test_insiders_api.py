@@ -653,12 +653,14 @@ KEYED = [route for route in ROUTES if route.path.startswith(INSIDERS + "/")]
 
 
 def test_every_route_stands_under_both_paths(api: Client) -> None:
-    assert len(KEYED) == 23
+    assert len(KEYED) == 26
     for route in KEYED:
-        assert route.paths[1] == "/insider-module/api/insiders" + route.path.removeprefix(INSIDERS)
+        rest = route.path.removeprefix(INSIDERS)
+        assert route.paths[1:] == (f"/insider-module/api/insiders{rest}", f"/api/insiders{rest}")
         assert (route.zone, route.auth) == ("insider", "key")
     answer = api.get("/insider-module/api/insiders/transactions/latest")
     assert (answer.status, answer.headers["x-tokens-charged"]) == (200, "5")
+    assert api.get("/api/insiders/transactions/latest").json["data"] == answer.json["data"]
 
 
 def test_both_paths_share_one_limit(make_app: Callable[..., App]) -> None:

@@ -67,8 +67,9 @@ def unauthorized(auth: Auth, request: Request) -> ApiError:
 API = "/api/v1"
 INSIDERS = API + "/insiders"
 
-# CONTRACT 1: the routes of the insider service stand under a second prefix too.
-ALIAS = (INSIDERS + "/", "/insider-module/api/insiders/")
+# CONTRACT 1: the routes of the insider service stand under a second prefix too, and under a third that wire.json has,
+# which no document shows.
+ALIASES = ("/insider-module/api/insiders/", "/api/insiders/")
 
 # Zones that count by caller, where one is known (CONTRACT 5); registration counts by address and email.
 CALLER_ZONES = ("app", "financials", "xbrl", "insider", "sql")
@@ -230,8 +231,9 @@ class Route:
     @property
     def paths(self) -> tuple[str, ...]:
         """Every path of the route, its own first."""
-        prefix, other = ALIAS
-        return (self.path, *([other + self.path.removeprefix(prefix)] if self.path.startswith(prefix) else ()))
+        prefix = INSIDERS + "/"
+        aliases = ALIASES if self.path.startswith(prefix) else ()
+        return (self.path, *(other + self.path.removeprefix(prefix) for other in aliases))
 
     @property
     def schema(self) -> Schema:
