@@ -31,24 +31,24 @@ ROOMS = {
     "app": 345,  # two stores, in two places; a copy of one
     "accounts": 2_760,  # the audit log, late refunds, debits of processes that died
     "delivery": 1_970,  # failed deliveries of all accounts; the outbox between the stores
-    "market.reference": 1_460,  # symbols from the SEC's own files, names written out; splits; rows of whole periods
+    "market.reference": 1_540,  # symbols from the SEC's own files, names written out; splits, also filed; whole periods
     "market.documents": 1_860,  # plain text of documents and the index of its words; lists stored at once
     "market.prices": 680,  # returns after a day and over quarters
     "market.statements": 3_090,  # lines told of segments
-    "market.financials": 5_500,  # kept years, faces, mezzanines, sums; splits, doubts; versions compared; words
+    "market.financials": 5_540,  # kept years, faces, mezzanines, sums; splits, doubts; versions compared; words
     "market.insiders": 3_720,  # what cannot be; windows and thresholds on every list; trades of all clusters at once
     # Splits, moves and overlap of funds; units by the prices of other managers; costs, returns, rotation, signals.
     "market.holdings": 4_050,
     "market.ownership": 1_870,  # crossings counted in one pass over the filings
     "market.filings": 850,  # full text search; words of names, descriptions and items
-    "market.intake": 1_920,  # what lies beside a data set; the html beside a filing; the files that were refused
+    "market.intake": 1_930,  # what lies beside a data set; the html beside a filing; the files that were refused
     "market.demo": 150,
     "ops": 1_540,  # nodes on a copy
     "web.http": 1_610,  # objects in bodies, values of a query; an answer compressed once; what is loaded late
     "web.html": 900,  # filed HTML made inert
     "web.accounts": 825,  # two more topics
     "web.filings": 700,  # full text search
-    "web.financials": 1_265,  # kept latest years
+    "web.financials": 1_270,  # kept latest years, and splits that holdings are settled by
     "web.insiders": 1_030,  # windows and thresholds on every list
     "web.holdings": 1_580,  # moves and overlap of funds; costs, returns, rotation, signals
     "web.ownership": 400,

@@ -38,7 +38,7 @@ def kept(app: App) -> dict[int, str | None]:
 
 def anew(app: App) -> dict[int, str]:
     with app.db.read() as tx:
-        return {one.company.cik: screen._made(tx, one.company)[0] for one in years.known(tx)}
+        return {one.company.cik: screen._made(tx, one.company).written for one in years.known(tx)}
 
 
 def due_after(app: App, change: Callable[[], Any]) -> set[int]:
@@ -138,7 +138,7 @@ def test_years_made_by_other_rules_are_made_again(two: App) -> None:
 
 def test_what_was_made_of_facts_that_changed_meanwhile_is_not_kept(two: App) -> None:
     with two.db.read() as tx:
-        due = [(one._replace(written="null"), b"") for one in years.due(tx, 10)]
+        due = [(one, years.MadeYear("null", b"", [])) for one in years.due(tx, 10)]
     store(two, document(SEVEN, "Seventy-Seven Corp", year(SEVEN, 2024, 4000)))
     with two.db.write() as tx:
         years.keep(tx, due)

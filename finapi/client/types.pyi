@@ -685,6 +685,7 @@ class Form13fFundCikHoldings(TypedDict):
     previous_shares: int | None
     previous_value_usd: int | None
     split_factor: int | Decimal | None
+    split_source: str | None
     change_shares: int | None
     change_pct: int | Decimal | None
     value_unit_rule: str
@@ -698,6 +699,7 @@ class Form13fFundCikAnalysisNewBuys(TypedDict):
     shares: int
     previous_shares: int | None
     split_factor: int | Decimal | None
+    split_source: str | None
     change_shares: int | None
     change_pct: int | Decimal | None
     value_usd: int
@@ -762,14 +764,16 @@ class Form13fFundCikPeriods(TypedDict, Generic[Day, Moment]):
     timestamp: Moment
 
 class Form13fFundCikCusipCusipHistorySplits(TypedDict, Generic[Day, Moment]):
-    date: Day
+    date: Day | None
     ratio: int | Decimal
+    source: str | None
 
 class Form13fFundCikCusipCusipHistoryHistory(TypedDict, Generic[Day, Moment]):
     quarter_date: Day
     shares: int
     shares_raw: int
     split_factor: int | Decimal | None
+    split_source: str | None
     value: int
     implied_price: int | Decimal | None
     shares_delta: int | None
@@ -807,6 +811,7 @@ class Form13fFundCikHoldingsAnalyticsHoldings(TypedDict, Generic[Day, Moment]):
     shares: int
     shares_raw: int
     split_factor: int | Decimal | None
+    split_source: str | None
     avg_buy_price: int | Decimal | None
     current_price: int | Decimal | None
     price_source: Literal["close", "13f"]
@@ -1113,6 +1118,7 @@ class Form13fMovesMoves(TypedDict):
     shares: int
     previous_shares: int
     split_factor: int | Decimal | None
+    split_source: str | None
     change_pct: int | Decimal | None
     value_usd: int
     previous_value_usd: int
@@ -1842,6 +1848,7 @@ class TickersTickerHoldersDataHolders(TypedDict, Generic[Day, Moment]):
     pct_of_portfolio: int | Decimal | None
     previous_shares: int | None
     split_factor: int | Decimal | None
+    split_source: str | None
     chg_shares: int | None
     chg_pct: int | Decimal | None
     status: Literal["new", "increased", "decreased", "unchanged", "closed"] | None

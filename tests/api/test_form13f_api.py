@@ -763,7 +763,7 @@ def test_a_split_within_a_quarter_is_no_purchase_whenever_it_becomes_known(
         (100, 0, 0), (10, None, None),
     ]  # fmt: skip
     history = shown(client, f"/form-13f/fund/1234567/cusip/{made.APPLE}/history")
-    assert (history["split_adjusted"], history["splits"]) == (True, [{"date": "2025-08-20", "ratio": 10}])
+    assert (history["split_adjusted"], history["splits"]) == (True, [{"date": "2025-08-20", "ratio": 10, "source": "prices"}])
     told = ("shares", "shares_raw", "shares_delta", "split_factor")
     assert [tuple(one[name] for name in told) for one in history["history"]] == [
         (100, 100, 0, 10),

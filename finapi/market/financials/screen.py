@@ -10,12 +10,14 @@ from typing import NamedTuple, NotRequired, TypedDict
 
 from finapi.core import days
 from finapi.core.records import Date
-from finapi.market.financials import company_books, kept_books, metrics, ratios
+from finapi.market.financials import company_books, kept_books, metrics, ratios, splits
 from finapi.market.financials.company_books import CompanyBook, rules
 from finapi.market.financials.figures import Figure, HoleReason, Missing, Status, holes, value_of
 from finapi.market.financials.rows import FigureSeries, Price, PriceSource, RowView
 from finapi.market.financials.series import units_of
+from finapi.market.reference import share_splits
 from finapi.market.reference.companies import Company
+from finapi.market.reference.share_splits import FiledSplit
 from finapi.store.db import Transaction
 
 # The names in wire.json: the derived figures and the ratios. The parameters of routes are made of them, at each start:
@@ -95,20 +97,32 @@ def due(tx: Transaction, limit: int) -> list[KnownYear]:
     return known(tx, found) if found else []
 
 
-def keep(tx: Transaction, made: Iterable[tuple[KnownYear, bytes]]) -> None:
-    """Keep what was made of companies that are as they were, with their books."""
-    for one, book in made:
-        of = (rules(), one.written, one.company.cik, one.stamp)
-        tx.many("keep_latest_year", [of])
-        tx.many("keep_book", [(rules(), book, *of[2:])])
+class MadeYear(NamedTuple):
+    """The latest year of a company as a text for :func:`read`, its book and its splits to be kept."""
+
+    written: str
+    book: bytes
+    splits: list[FiledSplit]
 
 
-def made(tx: Transaction, company: Company, price: Price | None) -> tuple[str, bytes]:
-    """The latest year of a company as a text for :func:`read`, and its book to be kept."""
+def keep(tx: Transaction, made: Iterable[tuple[KnownYear, MadeYear]]) -> bool:
+    """Keep what was made of companies that are as they were; whether any's splits are others than before."""
+    changed = False
+    for one, year in made:
+        cik, stamp = one.company.cik, one.stamp
+        if tx.run("keep_latest_year", rules=rules(), figures=year.written, cik=cik, stamp=stamp):
+            tx.many("keep_book", [(rules(), year.book, cik, stamp)])
+            changed |= share_splits.put_filed(tx, cik, year.splits)
+    return changed
+
+
+def made(tx: Transaction, company: Company, price: Price | None) -> MadeYear:
+    """What is kept of a company."""
     # Not through the cache of books: a screen of all companies would turn it over.
     held = company_books.read(tx, company.cik)
     year = json.dumps(None if held.empty else latest(held, price))
-    return year, kept_books.written(held.book, held.calendar, held.industry)
+    book = kept_books.written(held.book, held.calendar, held.industry)
+    return MadeYear(year, book, splits.filed(held.book, metrics.mapping()))
 
 
 def read(text: str) -> Latest | None:

@@ -16,6 +16,8 @@ from finapi.market.financials.fact_book import PERIODIC, FactBook, SourceFiling,
 from finapi.market.financials.figures import Cell, Figure
 from finapi.market.financials.metrics import FACE, MetricMapping
 from finapi.market.financials.rows import RowView, definition
+from finapi.market.reference import share_splits
+from finapi.market.reference.share_splits import FiledSplit
 
 # By what factor shares are split, and how far restated counts may be from it.
 FACTORS = [*map(Decimal, ("1.5", "2.5")), *map(Decimal, (*range(2, 9), 10, 12, 15, 20, 25, 30, 40, 50))]
@@ -97,6 +99,24 @@ def found(book: FactBook, mapping: MetricMapping, priced: Iterable[tuple[str, De
     return sorted((one for one in splits if one.since > first), key=lambda one: one.since)
 
 
+def filed(book: FactBook, mapping: MetricMapping) -> list[FiledSplit]:
+    """The splits that filings of a book show or tag, as they are kept for holdings to be compared by."""
+    return [kept for one in found(book, mapping) if (kept := _kept(one)) is not None]
+
+
+def _kept(split: ShareSplit) -> FiledSplit | None:
+    """A split with the days that it was after and not after; None where they are too far apart to tell anything."""
+    assert split.filing is not None
+    after, until = split.before, split.since
+    if after is None:
+        # Tagged alone: some tag the day on which it was decided.
+        day = days.number(split.date or split.since)
+        after, until = days.iso(day - 1), days.iso(day + DATED)
+    if days.number(until) - days.number(after) > share_splits.FAR_APART:
+        return None
+    return FiledSplit(format(split.factor.normalize(), "f"), split.date, after, until, split.filing.accession)
+
+
 # ---- by what filings restate
 
 
@@ -125,9 +145,21 @@ def _evidence(book: FactBook, mapping: MetricMapping) -> Iterator[tuple[Decimal,
     for units, by_key in _of_shares(book, mapping):
         for vintages in by_key.values():
             told = [one for one in vintages if book.ranks[one.place] == PERIODIC and Decimal(one.value) > 0]
-            for one, later in pairwise(told):
+            for one, later in pairwise(_unamended(book, units, told)):
                 if one.value != later.value and (factor := _factor(units, one, later)) is not None:
                     yield factor, one.place, later.place
+
+
+def _unamended(book: FactBook, units: str, told: Iterable[Vintage]) -> list[Vintage]:
+    """What filings tell, without a restated figure that an amendment of the filing tells otherwise."""
+    standing: list[Vintage] = []
+    for one in told:
+        form = book.filings[one.place].form
+        amended = form.endswith("/A") and len(standing) > 1 and book.filings[standing[-1].place].form == form[:-2]
+        if amended and standing[-1].value != one.value and _factor(units, *standing[-2:]) is not None:
+            standing.pop()
+        standing.append(one)
+    return standing
 
 
 def _of_shares(book: FactBook, mapping: MetricMapping) -> Iterator[tuple[str, Mapping[tuple[int, int], list[Vintage]]]]:
@@ -155,9 +187,12 @@ def _factor(units: str, one: Vintage, later: Vintage) -> Decimal | None:
 
 
 def _tagged(book: FactBook) -> Iterator[ShareSplit]:
-    """The ratios that filings tag as a split's, the first to tell each first."""
-    first = {(factor, key): place for factor, key, place in sorted(book.split_ratios, key=lambda one: -one[2])}
-    for (factor, (end, length)), place in sorted(first.items(), key=lambda one: one[1])[:MOST_TAGGED]:
+    """The ratios that filings tag as a split's, of each period the one told last, the first to tell each first."""
+    told = sorted(book.split_ratios, key=lambda one: one[2])
+    last = {key: factor for factor, key, _ in told}
+    first = {key: place for factor, key, place in reversed(told) if factor == last[key]}
+    for (end, length), place in sorted(first.items(), key=lambda one: one[1])[:MOST_TAGGED]:
+        factor = last[end, length]
         filing = book.filings[place]
         if filing.filed is not None:
             day = days.iso(end) if length <= DATED else None

@@ -7,6 +7,7 @@ when they begin again after a gap, has no known cost, and neither has what it bo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -15,7 +16,9 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 from finapi.core.records import Date, made
 from finapi.market.holdings import performance, positions, quarters
 from finapi.market.holdings.funds import FundQuarter, percent, price
-from finapi.market.reference import sectors
+from finapi.market.holdings.positions import SplitSource
+from finapi.market.reference import sectors, share_splits
+from finapi.market.reference.share_splits import LikelySplit, Worth
 from finapi.store.db import Row, Transaction
 
 SORTS = (
@@ -105,6 +108,7 @@ class HoldingAnalytics(TypedDict):
     shares: int
     shares_raw: int
     split_factor: Decimal | None
+    split_source: SplitSource
     avg_buy_price: Decimal | None
     current_price: Decimal | None
     price_source: Annotated[Literal["close", "13f"], "13f: the price that the report's own value implies."]
@@ -139,21 +143,23 @@ def of_fund(tx: Transaction, held: FundQuarter) -> tuple[HoldingsSummary, list[H
     """The positions in shares of a fund's quarter in no order, and their sums."""
     why = INCOMPLETE if held.reason == INCOMPLETE else OPENED_BEFORE
     why = NOT_COUNTED if tx.one("fund_uncounted", cik=held.cik) else why
-    splits: dict[int, list[tuple[str, Decimal]]] = {}
-    for row in tx.all("splits_since", period=held.period):
-        splits.setdefault(row["security_id"], []).append((row["date"], Decimal(row["value"])))
+    splits: dict[int, list[Row]] = {}
+    for row in tx.all("splits_since", cik=held.cik, period=held.period):
+        splits.setdefault(row["security_id"], []).append(row)
     rows = tx.all("positions_with_costs", cik=held.cik, period=held.period)
     shown = [_holding(row, held.period, splits.get(row["security_id"], ()), why) for row in rows]
     return _summary(shown), shown
 
 
-def _holding(row: Row, period: str, splits: Sequence[tuple[str, Decimal]], why: str) -> HoldingAnalytics:
-    factor, shares, value, at = None, row["shares_raw"], row["value"], price(row["value"], row["shares_raw"])
+def _holding(row: Row, period: str, splits: Sequence[Row], why: str) -> HoldingAnalytics:
+    shares, value, at = row["shares_raw"], row["value"], price(row["value"], row["shares_raw"])
     close = None if row["close_date"] is None else Decimal(row["close"])
+    since: list[LikelySplit] = []
     if close is not None:
-        for day, ratio in splits:
-            factor = (factor or 1) * ratio if day <= row["close_date"] else factor
-        shares = shares if factor is None else int((shares * factor).to_integral_value())
+        last = row["close_date"]
+        likely = (share_splits.likely(one, period, last) for one in splits if one["after"] < last)
+        since = [one for one in likely if one.lies_between(Worth(value, shares), Worth(close, 1))]
+        shares = int((shares * math.prod((one.factor for one in since), start=Decimal(1))).to_integral_value())
         value, at = int((shares * close).to_integral_value()), close
     cost, opened = row["cost"], row["opened"]
     pnl = None if cost is None else value - cost
@@ -162,7 +168,8 @@ def _holding(row: Row, period: str, splits: Sequence[tuple[str, Decimal]], why: 
         HoldingAnalytics,
         row,
         shares=shares,
-        split_factor=factor,
+        split_factor=math.prod((one.factor for one in since), start=Decimal(1)) if since else None,
+        split_source=" ".join(dict.fromkeys(one.source for one in since)) or None,
         avg_buy_price=None if cost is None else price(cost, shares),
         current_price=at,
         price_source="13f" if close is None else "close",

@@ -18,7 +18,7 @@ from finapi.core.records import Date, OneOf, made
 from finapi.edgar import cusip, tickers
 from finapi.market.holdings import positions, quarters
 from finapi.market.holdings.funds import percent, price
-from finapi.market.holdings.positions import Change
+from finapi.market.holdings.positions import Change, SplitSource
 from finapi.market.reference import companies, issuers, sectors
 from finapi.store.db import Row, Transaction
 
@@ -223,6 +223,7 @@ class Holder(TypedDict):
     pct_of_portfolio: Decimal | None
     previous_shares: int | None
     split_factor: Decimal | None
+    split_source: SplitSource
     chg_shares: int | None
     chg_pct: Decimal | None
     status: Change | None

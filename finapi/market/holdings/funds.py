@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -15,7 +15,7 @@ from finapi.core.errors import ApiError
 from finapi.core.records import Date, Time, made
 from finapi.edgar import cusip, tickers
 from finapi.market.holdings import positions, quarters
-from finapi.market.holdings.positions import Change
+from finapi.market.holdings.positions import Change, SplitSource
 from finapi.market.reference import issuers, sectors, share_splits
 from finapi.store.db import Row, Transaction
 
@@ -190,6 +190,7 @@ class FundHolding(TypedDict):
     previous_shares: int | None
     previous_value_usd: int | None
     split_factor: Decimal | None
+    split_source: SplitSource
     change_shares: int | None
     change_pct: Decimal | None
     value_unit_rule: str
@@ -259,6 +260,7 @@ class PositionChange(TypedDict):
     shares: int
     previous_shares: int | None
     split_factor: Decimal | None
+    split_source: SplitSource
     change_shares: int | None
     change_pct: Decimal | None
     value_usd: int
@@ -327,10 +329,11 @@ def sector_allocation(tx: Transaction, held: FundQuarter) -> list[SectorAllocati
 
 
 class Split(TypedDict):
-    """A split of a security's shares."""
+    """A split of a security's shares; its day is null where only the quarter is known."""
 
-    date: Date
+    date: Date | None
     ratio: float
+    source: SplitSource
 
 
 class HistoryQuarter(TypedDict):
@@ -342,6 +345,7 @@ class HistoryQuarter(TypedDict):
     shares: int
     shares_raw: int
     split_factor: Decimal | None
+    split_source: SplitSource
     value: int
     implied_price: Decimal | None
     shares_delta: int | None
@@ -361,16 +365,24 @@ def history(tx: Transaction, cik: int, number: str) -> tuple[Row, list[Split], l
     rows = [] if security is None else tx.all("position_history", cik=cik, security_id=security["id"])
     if security is None or not rows:
         raise ApiError("NOT_FOUND", "No 13F report by this manager in finapi lists this CUSIP.")
-    first = rows[-1]["quarter_date"]
-    splits = [one for one in share_splits.of_ticker(tx, security["ticker"]) if one["date"] > first]
+    splits = [(one, _first_after(one, rows)) for one in share_splits.of_security(tx, security["id"])]
+    splits = [(one, first) for one, first in splits if first > rows[-1]["quarter_date"]]
     shown: list[HistoryQuarter] = []
     for row in rows:
-        later = [Decimal(one["value"]) for one in splits if one["date"] > row["quarter_date"]]
+        later = [Decimal(one["factor"]) for one, first in splits if first > row["quarter_date"]]
         shares = int((row["shares_raw"] * math.prod(later, start=Decimal(1))).to_integral_value())
         status = positions.change_name(row["status"])
         at = price(row["value"], row["shares_raw"])
         shown.append(made(HistoryQuarter, row, shares=shares, implied_price=at, transaction_type=status))
-    return security, [made(Split, one) for one in splits], shown
+    return security, [made(Split, one, ratio=float(one["factor"])) for one, _ in splits], shown
+
+
+def _first_after(split: Row, rows: Sequence[Row]) -> str:
+    """The first day known to be after a split: its own, that of the quarter in which a position shows it, or the last
+    that it may have been on."""
+    counted = (row["quarter_date"] for row in rows if split["source"] in (row["split_source"] or "").split())
+    day: str = split["date"] or split["until"]
+    return day if split["source"] == share_splits.PRICES else next(counted, day)
 
 
 # ---- lists of funds and of filings

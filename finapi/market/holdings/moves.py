@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple, TypedDict
 from finapi.core.records import made
 from finapi.market.holdings import positions, quarters
 from finapi.market.holdings.funds import FundQuarter, percent
-from finapi.market.holdings.positions import Change
+from finapi.market.holdings.positions import Change, SplitSource
 from finapi.store.db import Transaction
 
 MOVES = ("new", "increased", "decreased", "closed")
@@ -27,6 +27,7 @@ class FundMove(TypedDict):
     shares: int
     previous_shares: int
     split_factor: Decimal | None
+    split_source: SplitSource
     change_pct: Decimal | None
     value_usd: int
     previous_value_usd: Annotated[int, "At the end of the quarter before: what a closed position was worth."]

@@ -5,6 +5,7 @@ Pure: rows of reports in, positions out. ``store`` reads and writes them.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -14,11 +15,13 @@ from typing import Annotated, NamedTuple
 from finapi.core.records import OneOf
 from finapi.edgar.thirteenf import NEW_HOLDINGS
 from finapi.market.holdings.report import PRINCIPAL, SHARES
+from finapi.market.reference.share_splits import LikelySplit, Worth
 
 UNKNOWN, NEW, INCREASED, DECREASED, UNCHANGED, CLOSED = range(6)
 # Their names in answers; a change that is not known is a null.
 CHANGES = ("new", "increased", "decreased", "unchanged", "closed")
 Change = Annotated[str, OneOf(CHANGES)]
+SplitSource = Annotated[str | None, "What tells the splits: prices, or the accession numbers of the issuer's filings."]
 
 
 def change_name(status: int) -> str | None:
@@ -69,7 +72,7 @@ class FundPosition(NamedTuple):
 
     ``flow`` is the change in shares at the price that the position's own value implies, the value of a new position,
     and less the last value of a closed one. ``previous_shares`` are as after the splits since, whose product
-    ``split_factor`` is.
+    ``split_factor`` is; ``split_source`` says what told them.
     """
 
     row: ReportedRow
@@ -78,10 +81,11 @@ class FundPosition(NamedTuple):
     previous_value: int | None
     flow: int | None
     split_factor: str | None = None
+    split_source: str | None = None
 
 
-# What a share became by the splits of a quarter, by the id of its security.
-Splits = Mapping[int, Decimal]
+# The splits that may have been in a quarter, by the id of their security.
+Splits = Mapping[int, Sequence[LikelySplit]]
 
 
 def effective(reports: Iterable[StandingReport]) -> tuple[list[StandingReport], bool]:
@@ -157,27 +161,31 @@ def compared(
         if held is None:
             positions.append(FundPosition(row, NEW, 0, 0, row.value))
         else:
-            positions.append(changed(row, held, splits.get(row.security_id)))
+            positions.append(changed(row, held, splits.get(row.security_id, ())))
     for at, held in before.items():
         if at not in now:
             gone = held._replace(row_count=0, shares=0, value=0, managers=None, sole=None, shared=None, none=None)
-            positions.append(changed(gone, held, splits.get(gone.security_id)))
+            positions.append(changed(gone, held, splits.get(gone.security_id, ())))
     return positions
 
 
-def changed(row: ReportedRow, held: ReportedRow, factor: Decimal | None) -> FundPosition:
-    """A row beside what was ``held`` of it a quarter before, each share of which has become ``factor``."""
-    if row.kind == PRINCIPAL:
-        factor = None
-    shares = held.shares if factor is None else int((held.shares * factor).to_integral_value())
-    told = None if factor is None else format(factor.normalize(), "f")
+def changed(row: ReportedRow, held: ReportedRow, likely: Sequence[LikelySplit]) -> FundPosition:
+    """A row beside what was ``held`` of it a quarter before, in the shares that ``likely`` splits have made of them."""
+    between = Worth(held.value, held.shares), Worth(row.value, row.shares)
+    splits = [one for one in likely if row.kind != PRINCIPAL and one.lies_between(*between)]
+    shares, told, source = held.shares, None, None
+    if splits:
+        factor = math.prod((one.factor for one in splits), start=Decimal(1))
+        shares = int((held.shares * factor).to_integral_value())
+        told = format(factor.normalize(), "f")
+        source = " ".join(dict.fromkeys(one.source for one in splits))
     if not row.row_count:
-        return FundPosition(row, CLOSED, shares, held.value, -held.value, told)
-    if factor is not None and abs(row.shares - shares) <= 1:
+        return FundPosition(row, CLOSED, shares, held.value, -held.value, told, source)
+    if splits and abs(row.shares - shares) <= 1:
         shares = row.shares  # the fraction that a split leaves is paid out
     change = row.shares - shares
     status = INCREASED if change > 0 else DECREASED if change < 0 else UNCHANGED
-    return FundPosition(row, status, shares, held.value, _worth(change, row), told)
+    return FundPosition(row, status, shares, held.value, _worth(change, row), told, source)
 
 
 def _worth(change: int, row: ReportedRow) -> int:

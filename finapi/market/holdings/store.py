@@ -89,14 +89,16 @@ def resplit(tx: Transaction, now: datetime) -> int:
     Triggers note the securities and quarters, whichever document told.
     """
     funds_changed: set[tuple[int, str]] = set()
-    for one in tx.all("securities_resplit"):
+    due = tx.all("securities_resplit")
+    found = {one: share_splits.of_quarter(tx, quarters.before(one), one) for one in {row["period"] for row in due}}
+    for one in due:
         period = one["period"]
-        factor = share_splits.of_quarter(tx, quarters.before(period), period).get(one["security_id"])
+        splits = found[period].get(one["security_id"], ())
         values = {"security_id": one["security_id"], "period": period, "before": quarters.before(period)}
         pairs = []
         for row in tx.all("positions_resplit", values):
             old = _position(tuple(row)[3:])
-            new = positions.changed(old.row, old.row._replace(shares=row["held"], value=row["worth"]), factor)
+            new = positions.changed(old.row, old.row._replace(shares=row["held"], value=row["worth"]), splits)
             if new != old:
                 pairs.append((old, new))
                 tx.run("resplit_position", new._asdict(), kind=old.row.kind, cik=row["cik"], **values)

@@ -109,6 +109,12 @@ def document(app: App, name: str, body: bytes, also: Also) -> list[Outcome]:
     return found
 
 
+def settle(app: App) -> None:
+    """Make anew what follows from documents that are held, where something else became known of them."""
+    with app.db.write() as tx:
+        _finish(tx, app.clock.now())
+
+
 def _finish(tx: Transaction, now: datetime) -> None:
     for form in FORMS:
         families.family(form).finish(tx, now)

@@ -11,8 +11,9 @@ from finapi.core.errors import invalid_param
 from finapi.core.records import Date
 from finapi.market.financials import screen
 from finapi.market.financials.rows import FigureSeries, PriceSource
-from finapi.market.financials.screen import AppliedBound, ScreenedCompany, Valuation
+from finapi.market.financials.screen import AppliedBound, MadeYear, ScreenedCompany, Valuation
 from finapi.market.financials.series import SeriesQuestion, chosen
+from finapi.market.intake import ingest
 from finapi.market.prices import prices
 from finapi.market.reference import companies
 from finapi.market.reference.companies import Company
@@ -124,24 +125,27 @@ def _named(tx: Transaction, params: Mapping[str, Any]) -> set[int] | None:
 
 def _latest(app: App, tx: Transaction, one: screen.KnownYear) -> screen.Latest | None:
     key = (one.company.cik, one.stamp)
-    return screen.read(one.written or app.screened.get(None, key, lambda: _made(tx, one.company)[0]))
+    return screen.read(one.written or app.screened.get(None, key, lambda: _made(tx, one.company).written))
 
 
-def _made(tx: Transaction, company: Company) -> tuple[str, bytes]:
+def _made(tx: Transaction, company: Company) -> MadeYear:
     return screen.made(tx, company, series.price_of(tx, company))
 
 
 def keep_latest(app: App) -> float:
-    """Make the latest years that are due, and the books, and keep them; a step of a worker."""
+    """Make the latest years that are due, the books and splits, and keep them; a step of a worker."""
+    resplit = False
     while True:
         with app.db.read() as tx:
             due = screen.due(tx, AT_ONCE)
-            years = [_made(tx, one.company) for one in due]
-        made = [(one._replace(written=year), book) for one, (year, book) in zip(due, years, strict=True)]
+            made = [(one, _made(tx, one.company)) for one in due]
         if not made:
-            return STEP_SECONDS
-        # What is kept in memory does not depend on it.
-        app.db.share(lambda tx, made=made: screen.keep(tx, made))  # type: ignore[misc]
+            break
+        # What is kept in memory does not depend on it, but for holdings, which are settled then.
+        resplit |= app.db.share(lambda tx, made=made: screen.keep(tx, made))  # type: ignore[misc]
+    if resplit:
+        ingest.settle(app)
+    return STEP_SECONDS
 
 
 def valuation(call: Call) -> Response:

@@ -12,7 +12,7 @@ SELECT cik FROM latest_years WHERE made_of IS NOT stamp OR made_by IS NOT :rules
 
 -- name: keep_latest_year
 -- Unless something changed while it was made.
-UPDATE latest_years SET made_of = stamp, made_by = ?, figures = ? WHERE cik = ? AND stamp = ?
+UPDATE latest_years SET made_of = stamp, made_by = :rules, figures = :figures WHERE cik = :cik AND stamp = :stamp
 
 -- name: keep_book
 INSERT INTO kept_books (cik, made_by, book, made_of)

@@ -19,12 +19,11 @@ WHERE cik = :cik AND period = :period AND kind = 0
 UPDATE positions SET cost = ?, opened = ?, changed = ? WHERE cik = ? AND period = ? AND kind = 0 AND security_id = ?
 
 -- name: splits_since
-SELECT securities.id AS security_id, action.date, action.value
-FROM price_actions AS action
-JOIN price_series ON price_series.id = action.series_id AND NOT price_series.synthetic
-JOIN securities ON securities.ticker = price_series.ticker
-WHERE action.kind = 'split' AND action.date > :period
-ORDER BY action.date
+SELECT security_splits.security_id, factor, source, date, after, until
+FROM positions
+JOIN security_splits ON security_splits.security_id = positions.security_id
+WHERE positions.cik = :cik AND positions.period = :period AND kind = 0 AND until > :period
+ORDER BY until, factor
 
 -- name: positions_with_costs
 -- With the last close after the quarter's end, where one is held, and the change of the last quarter with one.

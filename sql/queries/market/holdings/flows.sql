@@ -58,7 +58,7 @@ WHERE security_id IN (SELECT value FROM json_each(:ids)) AND funds > 0
 
 -- name: holders
 SELECT printf('%010d', held.cik) AS cik, held.security_id, funds.name, securities.cusip, held.shares, held.value, held.status,
-    held.previous_shares, held.split_factor, held.shares - held.previous_shares AS chg_shares, fund_quarters.value AS whole,
+    held.previous_shares, held.split_factor, held.split_source, held.shares - held.previous_shares AS chg_shares, fund_quarters.value AS whole,
     report.accession AS accession_number, nullif(report.filed_at, '') AS filed_at, report.value_unit_rule
 FROM (
     SELECT cik, security_id

@@ -44,7 +44,7 @@ SELECT cusip, ticker, CASE WHEN ticker IS NOT NULL THEN evidence END AS ticker_e
     CASE kind WHEN 1 THEN 'PRN' ELSE 'SH' END AS share_type, kind >= 2 AS is_option,
     CASE kind WHEN 2 THEN 'Call' WHEN 3 THEN 'Put' END AS put_call, shares, positions.value AS value_usd,
     discretion AS investment_discretion, managers AS other_managers, sole, shared, none, figi, status,
-    previous_shares, previous_value AS previous_value_usd, split_factor, shares - previous_shares AS change_shares,
+    previous_shares, previous_value AS previous_value_usd, split_factor, split_source, shares - previous_shares AS change_shares,
     value_unit_rule, positions.report_id, accession AS accession_no,
     positions.row_count AS table_rows, count(*) OVER () AS total
 FROM positions
@@ -87,7 +87,7 @@ WHERE positions.cik = :cik AND positions.period = :period AND kind < 2 AND statu
 GROUP BY securities.sic_group
 
 -- name: position_history
-SELECT fund_quarters.period AS quarter_date, shares AS shares_raw, positions.value, status, split_factor,
+SELECT fund_quarters.period AS quarter_date, shares AS shares_raw, positions.value, status, split_factor, split_source,
     shares - previous_shares AS shares_delta, value_unit_rule, accession AS accession_no
 FROM fund_quarters
 JOIN positions ON positions.cik = fund_quarters.cik AND positions.period = fund_quarters.period

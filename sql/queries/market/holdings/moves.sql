@@ -1,7 +1,7 @@
 -- part: move
 SELECT printf('%010d', positions.cik) AS cik, funds.name AS fund, cusip, ticker,
     holding_names.issuer AS name_of_issuer, holding_names.title AS title_of_class, status, shares, previous_shares,
-    split_factor, positions.value AS value_usd, previous_value AS previous_value_usd, flow AS flow_usd,
+    split_factor, split_source, positions.value AS value_usd, previous_value AS previous_value_usd, flow AS flow_usd,
     quarter.value AS whole, before.value AS whole_before, accession AS accession_no
 FROM positions
 JOIN funds ON funds.cik = positions.cik

@@ -129,7 +129,7 @@ VALUES (:cik, :period, :report_id, :reports, :complete, :compared, :value, :posi
 
 -- name: positions_of_quarter
 SELECT kind, security_id, report_id, name_id, row_count, shares, value, figi, discretion, managers, sole, shared, none,
-    status, previous_shares, previous_value, flow, split_factor
+    status, previous_shares, previous_value, flow, split_factor, split_source
 FROM positions
 WHERE cik = :cik AND period = :period
 
@@ -143,7 +143,7 @@ DELETE FROM holdings_resplit
 SELECT now.cik, before.shares AS held, before.value AS worth,
     now.kind, now.security_id, now.report_id, now.name_id, now.row_count, now.shares, now.value, now.figi,
     now.discretion, now.managers, now.sole, now.shared, now.none, now.status, now.previous_shares, now.previous_value,
-    now.flow, now.split_factor
+    now.flow, now.split_factor, now.split_source
 FROM positions AS now INDEXED BY positions_by_security
 JOIN positions AS before ON before.cik = now.cik AND before.period = :before AND before.kind = now.kind
     AND before.security_id = now.security_id AND before.status <> 5
@@ -152,7 +152,8 @@ ORDER BY now.cik, now.kind
 
 -- name: resplit_position
 UPDATE positions
-SET status = :status, previous_shares = :previous_shares, flow = :flow, split_factor = :split_factor
+SET status = :status, previous_shares = :previous_shares, flow = :flow, split_factor = :split_factor,
+    split_source = :split_source
 WHERE cik = :cik AND period = :period AND kind = :kind AND security_id = :security_id
 
 -- name: recount_fund_quarter
@@ -168,8 +169,8 @@ DELETE FROM positions WHERE cik = :cik AND period = :period
 
 -- name: insert_positions
 INSERT INTO positions (cik, period, kind, security_id, report_id, name_id, row_count, shares, value, figi, discretion,
-    managers, sole, shared, none, status, previous_shares, previous_value, flow, split_factor)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    managers, sole, shared, none, status, previous_shares, previous_value, flow, split_factor, split_source)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_to_security_quarters
 INSERT INTO security_quarters (period, security_id, funds, shares, value, compared, compared_shares, previous_shares,

@@ -1,14 +1,28 @@
 -- name: splits_of_ticker
-SELECT date, CAST(value AS REAL) AS ratio, value
+SELECT date, value
 FROM price_actions
 JOIN price_series ON price_series.id = price_actions.series_id AND NOT price_series.synthetic
 WHERE price_series.ticker = :ticker AND price_actions.kind = 'split'
 ORDER BY date DESC
 
+-- name: splits_of_security
+SELECT factor, source, date, after, until
+FROM security_splits
+WHERE security_id = :security_id
+ORDER BY until DESC, factor
+
 -- name: splits_of_quarter
-SELECT securities.id, action.value
-FROM price_actions AS action
-JOIN price_series ON price_series.id = action.series_id AND NOT price_series.synthetic
-JOIN securities ON securities.ticker = price_series.ticker
-WHERE action.kind = 'split' AND action.date > :before AND action.date <= :period
-ORDER BY securities.id, action.date
+-- No range of days is as long as two years (share_splits.FAR_APART): the index by until is asked for so many.
+SELECT security_id, factor, source, date, after, until
+FROM security_splits
+WHERE until > :before AND until < date(:period, '+2 years') AND after < :period
+ORDER BY security_id, until, factor
+
+-- name: filed_splits
+SELECT factor, date, after, until, accession FROM filed_splits WHERE cik = :cik ORDER BY until, factor
+
+-- name: delete_filed_splits
+DELETE FROM filed_splits WHERE cik = :cik
+
+-- name: insert_filed_splits
+INSERT INTO filed_splits (cik, factor, date, after, until, accession) VALUES (?, ?, ?, ?, ?, ?)
