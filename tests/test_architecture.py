@@ -37,14 +37,15 @@ ROOMS = {
     "market.statements": 3_090,  # lines told of segments
     "market.financials": 5_540,  # kept years, faces, mezzanines, sums; splits, doubts; versions compared; words
     "market.insiders": 3_720,  # what cannot be; windows and thresholds on every list; trades of all clusters at once
-    # Splits, moves and overlap of funds; units by the prices of other managers; costs, returns, rotation, signals.
-    "market.holdings": 4_050,
+    # Splits, moves and overlap of funds; units by the prices of other managers; costs, returns, rotation, signals;
+    # short transactions; doubtful values.
+    "market.holdings": 4_330,
     "market.ownership": 1_870,  # crossings counted in one pass over the filings
     "market.filings": 850,  # full text search; words of names, descriptions and items
     "market.intake": 1_930,  # what lies beside a data set; the html beside a filing; the files that were refused
     "market.demo": 150,
     "ops": 1_540,  # nodes on a copy
-    "web.http": 1_610,  # objects in bodies, values of a query; an answer compressed once; what is loaded late
+    "web.http": 1_640,  # objects in bodies, values of a query; an answer compressed once; answers bounded in bytes
     "web.html": 900,  # filed HTML made inert
     "web.accounts": 825,  # two more topics
     "web.filings": 700,  # full text search

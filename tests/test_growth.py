@@ -16,6 +16,7 @@ from tests import growth
 # What grows with what is ingested, with accounts, or by an operator's word: never by time alone.
 BY_DATA = {
     "announced_filings", "arrivals", "companies", "company_keys", "concepts", "cusip_mappings", "dimensions",
+    "filed_splits",
     "failed_securities", "listed_securities",
     "fact_sets", "facts", "filing_bodies", "filing_documents", "filing_parties", "filing_terms", "filing_texts",
     "filings", "filing_words", "filing_words_config", "filing_words_data", "filing_words_docsize", "filing_words_idx",

@@ -84,11 +84,11 @@ READS_ALL = {
     # Marks that are taken off again at once.
     "redated_holdings_reports",
     "securities_resplit",
-    "funds_uncounted",
+    "next_fund_uncounted",
     "series_uncounted",
     # Four rows a year, and all series once a quarter.
     "returned_quarters",
-    "quarters_due",
+    "quarter_due",
     "count_all_series",
     # For a file of the SEC's, once.
     "tickers_squeezed",

@@ -73,7 +73,7 @@ class Config:
     # A statement is about 10 KB: the questions that are asked all the time fit several times over.
     answer_bytes: int = _setting(32 * MIB, "bytes of answers kept for the next who asks the same", least=0)
     # Fewer than the threads, for each takes up to three times its bytes of memory and most of a second of the core.
-    answer_limit: int = _setting(8 * MIB, "bytes of one answer of series; a longer one is 400", least=MIB)
+    answer_limit: int = _setting(8 * MIB, "bytes of one answer of series or funds; a longer one is 400", least=MIB)
     series_cells: int = _setting(50_000, "cells of one answer of series, rows times metrics; more are 400", least=1)
     large_at_once: int = _setting(2, "answers above 1 MiB, or of several companies, made at once", least=1)
     large_waiting: int = _setting(2, "of them waiting for their turn", least=0)

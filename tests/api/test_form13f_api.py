@@ -284,6 +284,19 @@ def test_bulk_gives_each_fund_its_own_status(api: Client) -> None:
     assert full["funds"][0]["has_more"]
 
 
+def test_bulk_is_bounded_in_bytes(api: Client) -> None:
+    path, body = API + "/form-13f/fund/bulk?detail=full", {"ciks": ["1234567", "7654321"]}
+    whole = api.post(path, body)
+    size = len(whole.body.partition(b',"meta"')[0]) + 1
+    object.__setattr__(api.app.config, "answer_limit", size)
+    assert api.post(path, body).json["funds"] == whole.json["funds"]
+    object.__setattr__(api.app.config, "answer_limit", size - 1)
+    refused = api.post(path, body)
+    assert (refused.status, refused.json["code"], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "size")
+    assert refused.json["message"] == f"size makes an answer of more than {size - 1:,} bytes."
+    assert api.post(path + "&size=1", body).status == 200
+
+
 # ---- queries
 
 
@@ -763,7 +776,10 @@ def test_a_split_within_a_quarter_is_no_purchase_whenever_it_becomes_known(
         (100, 0, 0), (10, None, None),
     ]  # fmt: skip
     history = shown(client, f"/form-13f/fund/1234567/cusip/{made.APPLE}/history")
-    assert (history["split_adjusted"], history["splits"]) == (True, [{"date": "2025-08-20", "ratio": 10, "source": "prices"}])
+    assert (history["split_adjusted"], history["splits"]) == (
+        True,
+        [{"date": "2025-08-20", "ratio": 10, "source": "prices"}],
+    )
     told = ("shares", "shares_raw", "shares_delta", "split_factor")
     assert [tuple(one[name] for name in told) for one in history["history"]] == [
         (100, 100, 0, 10),

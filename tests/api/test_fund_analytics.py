@@ -14,6 +14,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.edgar import ownership
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.holdings import analytics, performance
 from finapi.market.holdings.signals import LEAN
 from finapi.market.insiders import store
 from finapi.web.routes import ROUTES
@@ -245,6 +246,90 @@ def test_unadjusted_prices_are_told(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, *LAMP, bare)
     (row,) = shown(client(app), "/fund-performance?include_all=true")["data"]["leaderboard"]
     assert (row["portfolio_return_pct"], row["unadjusted_pct"]) == (2.8571, 100)
+
+
+def kept(app: App) -> dict[str, list[tuple[Any, ...]]]:
+    """The costs and returns that are kept, and what of them is due."""
+    with app.db.read() as tx:
+        return {
+            table: [tuple(row) for row in tx._connection.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2, 3, 4")]
+            for table, columns in (
+                ("positions", "cik, period, security_id, kind, cost, opened, changed"),
+                ("fund_returns", "*"),
+                ("returned_quarters", "period, due, 0, 0"),
+                ("funds_uncounted", "cik, period, 0, 0"),
+            )
+        }
+
+
+def forget(app: App) -> None:
+    """Make everything due, as an upgrade leaves it."""
+    with app.db.write() as tx:
+        for sql in (
+            "UPDATE positions SET cost = NULL, opened = NULL, changed = NULL",
+            "DELETE FROM fund_returns",
+            "DELETE FROM returned_quarters",
+            "DELETE FROM quarter_returns",
+            "INSERT INTO funds_uncounted SELECT cik, min(period) FROM fund_quarters GROUP BY cik",
+        ):
+            tx._connection.execute(sql)
+
+
+def test_what_is_due_is_counted_in_portions_and_goes_on_after_a_kill(app: App, tmp_path: Path) -> None:
+    take(app, tmp_path, *NAMES, *LAMP, *OTHERS, PRICES)
+    whole = kept(app)
+    assert (len(whole["fund_returns"]), whole["funds_uncounted"]) == (6, [])
+    forget(app)
+    portions = 0
+    for _ in range(4):
+        with app.db.write() as tx:
+            assert analytics.settle_portion(tx, 1)
+    # Killed here: Lamp is counted up to its third quarter. Whatever is ingested next ends it.
+    assert kept(app)["funds_uncounted"] == [(1234567, "2025-12-31", 0, 0), (7654321, "2025-09-30", 0, 0)]
+    take(app, tmp_path, TICKERS)
+    assert kept(app) == whole
+    forget(app)
+    due = True
+    while due:
+        with app.db.write() as tx:
+            due = analytics.settle_portion(tx, 1)
+        portions += 1
+    # Prices, six quarters of funds, funds of the quarter with prices one by one and its end, and nothing.
+    assert (portions, kept(app)) == (11, whole)
+
+
+def test_a_return_that_changes_while_its_quarter_is_counted_begins_it_anew(app: App, tmp_path: Path) -> None:
+    take(app, tmp_path, *NAMES, *LAMP, *OTHERS, PRICES)
+    forget(app)
+    while kept(app)["funds_uncounted"]:
+        with app.db.write() as tx:
+            analytics.settle_portion(tx, 1)
+    with app.db.write() as tx:
+        analytics.settle_portion(tx, 1)
+        assert tx.value("fund_return_due", cik=1234567, period="2025-12-31") == 0
+        assert tx.value("fund_return_due", cik=7654321, period="2025-12-31") == 1
+    take(app, tmp_path, PRICES.replace(b"660", b"690"))
+    rows = shown(client(app), "/fund-performance?quarter=2025-12-31&include_all=true")["data"]["leaderboard"]
+    assert of(rows, "cik", "portfolio_return_pct") == [["0001234567", 6.6667], ["0007654321", None]]
+
+
+def test_each_return_of_a_fund_is_counted_once(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted, count = [], performance._counted
+    take(app, tmp_path, *NAMES, *LAMP, *OTHERS, PRICES)
+    forget(app)
+    monkeypatch.setattr(performance, "_counted", lambda tx, *one: (counted.append(one), count(tx, *one))[1])
+    analytics.settle(app.db)
+    assert (len(counted), len(set(counted))) == (6, 6)
+
+
+def test_the_kept_return_is_null_below_the_least_coverage(app: App) -> None:
+    with app.db.write() as tx:
+        tx._connection.execute("PRAGMA defer_foreign_keys=ON")
+        rows = [("2025-12-31", cik, 1, 100, performance.LEAST_COVERAGE - 1 + cik, 0, 8, "[]", "[]") for cik in range(2)]
+        tx.many("put_fund_return", rows)
+        found = tx._connection.execute("SELECT earned FROM fund_returns ORDER BY cik").fetchall()
+        tx._connection.execute("DELETE FROM fund_returns")
+    assert [row[0] for row in found] == [None, 0.1]
 
 
 # ---- rotation

@@ -20,8 +20,8 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.edgar import ownership
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.insiders import names, store
 from finapi.market.insiders import query as insider_query
-from finapi.market.insiders import store
 from finapi.market.reference import companies
 from finapi.web.http.call import INSIDERS
 from finapi.web.router import Router
@@ -374,6 +374,29 @@ def test_insiders_by_name(api: Client) -> None:
         }
     ]
     assert get(api, "/insider/search", query="zz") == []
+
+
+def test_insiders_by_name_are_paged_and_it_is_said_where_names_are_cut(
+    market: App, api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with market.db.write() as tx:
+        for cik in range(900, 903):
+            values = {"cik": cik, "name": f"Zed{cik} Zedder", "is_entity": False, "day": 1, "form": 1}
+            tx.run("put_insider", values)
+            tx.many("insert_insider_words", [("zedder", 0, cik)])
+            tx._connection.execute(
+                "INSERT INTO insider_form_owners SELECT ?, ?, id, ?, 0, NULL, NULL FROM insider_forms LIMIT 1",
+                (cik, 20_000 + cik, cik),
+            )
+    path = "/api/v1/insiders/insider/search?query=zedder&limit=2"
+    first, second = api.get(path), api.get(path + "&offset=2")
+    assert [row["cik"][-3:] for row in first.json + second.json] == ["902", "901", "900"]
+    assert [one.headers["x-has-more"] for one in (first, second)] == ["true", "false"]
+    assert (second.headers["x-total-count"], "x-window" in second.headers) == ("3", False)
+    assert api.get(path + "&offset=3").json == []
+    monkeypatch.setattr(names, "_MOST_WITH_WORD", 2)
+    cut = api.get(path.replace("limit=2", "limit=1"))
+    assert (cut.headers["x-total-count"], cut.headers["x-window"]) == ("2", "matches_cut=true")
 
 
 # ---- filings

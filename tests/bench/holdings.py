@@ -108,14 +108,19 @@ def reports(funds: int, rows: int) -> Iterator[tuple[HoldingsReport, FilingMetad
             yield HoldingsReport(cover, held, digest, 2), FilingMetadata(accession, DOCUMENT, filed_at=filed_at)
 
 
-def fill(app: App, funds: int, rows: int, meter: Callable[[], float] = time.process_time) -> list[float]:
-    """Store the companies and the reports; what each tenth of the reports took, in the units of ``meter``."""
+def put_companies(app: App) -> None:
+    """Store the companies of every second security, with tickers and industries."""
     with app.db.write() as tx:
         for index in range(0, SECURITIES, 2):
             companies.put_name(tx, 5_000_000 + index, name(index).title(), companies.FROM_LIST, "")
             companies.put_tickers(tx, 5_000_000 + index, [(f"T{index}", None)], companies.FROM_LIST)
             told = companies.Attributes(SIC[index // 2 % len(SIC)])
             companies.put_attributes(tx, 5_000_000 + index, told, 1, "")
+
+
+def fill(app: App, funds: int, rows: int, meter: Callable[[], float] = time.process_time) -> list[float]:
+    """Store the companies and the reports; what each tenth of the reports took, in the units of ``meter``."""
+    put_companies(app)
     took = [0.0] * 10
     total = funds * len(PERIODS)
     for place, (report, filed) in enumerate(reports(funds, rows)):

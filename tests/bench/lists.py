@@ -1,5 +1,5 @@
 """Every list over one large database: 100,000 filings, 200,000 insiders' transactions, 500,000 holdings,
-10,000 schedules, 10,000 notices and 2,000 documents.
+5,000 small funds and one of 5,000 positions, 10,000 schedules, 10,000 notices and 2,000 documents.
 
     python -m tests.bench.lists [DIRECTORY]
 
@@ -27,11 +27,10 @@ from finapi.market.documents import contents, metadata
 from finapi.market.documents import filings as filed
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.filings import lists
-from finapi.market.holdings import analytics
 from finapi.web.http.call import API, INSIDERS
 from finapi.web.router import Router
 from finapi.web.routes import ROUTES
-from tests.bench import filings, holdings, insiders, ownership
+from tests.bench import filings, funds, holdings, insiders, ownership
 from tests.client import Client
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
@@ -94,10 +93,8 @@ def fill(app: App) -> Iterator[str]:
     yield _tenths("insiders' transactions", TRANSACTIONS, insiders.fill(app, TRANSACTIONS))
     yield _tenths("schedules, and as many notices", SCHEDULES, ownership.fill(app, SCHEDULES, NOW))
     yield _tenths("holdings", FUNDS * ROWS * 4, holdings.fill(app, FUNDS, ROWS))
-    started = time.process_time()
-    with app.db.write() as tx:
-        analytics.settle(tx)
-    yield f"costs and returns of {FUNDS} funds: {time.process_time() - started:.1f} s CPU"
+    funds.fill(app)
+    yield funds.settle(app)
 
 
 def documents(app: App) -> list[float]:
@@ -138,7 +135,7 @@ def first_pages(app: App) -> Iterator[tuple[float, int, str]]:
     with app.db.read() as tx:
         sql = "SELECT cusip FROM positions JOIN securities ON id = security_id WHERE positions.cik = 1000007 LIMIT 1"
         held = tx._connection.execute(sql).fetchone()[0]
-    paths = [API + path for path in (*filings.QUESTIONS, *holdings.LISTS, *ownership.LISTS, *MORE)]
+    paths = [API + path for path in (*filings.QUESTIONS, *holdings.LISTS, *funds.LISTS, *ownership.LISTS, *MORE)]
     asked = [("GET", path, None) for path in paths + [INSIDERS + path for path in insiders.CALLS]]
     asked += [("POST", API + path, body) for path, body in POSTS]
     router, wanted = Router(ROUTES), _routes()

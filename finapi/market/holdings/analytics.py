@@ -7,10 +7,13 @@ when they begin again after a gap, has no known cost, and neither has what it bo
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from functools import cache
+from operator import attrgetter
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.records import Date, made
@@ -19,7 +22,7 @@ from finapi.market.holdings.funds import FundQuarter, percent, price
 from finapi.market.holdings.positions import SplitSource
 from finapi.market.reference import sectors, share_splits
 from finapi.market.reference.share_splits import LikelySplit, Worth
-from finapi.store.db import Row, Transaction
+from finapi.store.db import Database, Row, Transaction
 
 SORTS = (
     "market_value", "cost_basis", "unrealized_pnl", "unrealized_pnl_pct", "holding_period_days", "shares", "ticker",
@@ -29,6 +32,10 @@ SORTS = (
 # Why there is no cost.
 OPENED_BEFORE, NOT_COUNTED = "opened_before_the_reports_held", "counted_with_the_next_ingest"
 INCOMPLETE = "quarter_incomplete"  # as of changes
+
+# Positions that are counted in one write transaction: a tenth of a second.
+AT_ONCE = 5_000
+FOREVER = "a"  # sorts after every day
 
 
 # ---- kept
@@ -42,38 +49,68 @@ class HeldAt(NamedTuple):
     changed: str | None = None
 
 
-def settle(tx: Transaction) -> int:
-    """Count costs and returns anew where reports, splits or prices came in since; for how many funds and quarters."""
-    performance.settle_prices(tx)
-    due = tx.all("funds_uncounted")
-    for row in due:
-        cik, since = row["cik"], row["period"]
-        held = tx.all("whole_quarters_of_fund", cik=cik)
-        _settle_costs(tx, cik, [one["period"] for one in held if one["period"] >= since])
-        performance.settle_fund(tx, cik, [one["period"] for one in held if one["complete"]], since)
-    tx.run("clear_funds_uncounted")
-    counted = len(due) + performance.settle_quarters(tx)
+def settle(db: Database) -> None:
+    """Count costs and returns anew where reports, splits or prices came in since, until nothing is due.
+
+    A portion at a time, so that no other writer waits for long; what is due stands in tables, so that after a kill
+    the next ingest goes on.
+    """
+    due = True
+    while due:
+        with db.write() as tx:
+            due = settle_portion(tx)
+
+
+def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:
+    """Count some of what is due, about so many positions; whether there was anything."""
+    if performance.settle_prices(tx):
+        return True
+    counted = _settle_funds(tx, most) or performance.settle_quarters(tx, most)
     if counted:
         tx.run("bump_data_version")
+    return counted > 0
+
+
+def _settle_funds(tx: Transaction, most: int) -> int:
+    """Count funds quarter by quarter, up to about ``most`` positions; how many quarters and positions that were."""
+    counted = 0
+    while counted < most and (row := tx.one("next_fund_uncounted")) is not None:
+        counted += 1 + _settle_next(tx, row["cik"], row["period"])
     return counted
 
 
-def _settle_costs(tx: Transaction, cik: int, periods: Sequence[str]) -> None:
-    """Write the costs of a fund's quarters, each from those of the one before."""
-    last, before = "", dict[int, HeldAt]()
-    for period in periods:
-        earlier = quarters.before(period)
-        if earlier != last:
-            rows = tx.all("costs_of_quarter", cik=cik, period=earlier)
-            before = {row["security_id"]: HeldAt(row["cost"], row["opened"], row["changed"]) for row in rows}
-        now, changed = dict[int, HeldAt](), []
-        for row in tx.all("costs_of_quarter", cik=cik, period=period):
-            held = carried(row, before.get(row["security_id"], HeldAt()), period)
-            now[row["security_id"]] = held
-            if held != (row["cost"], row["opened"], row["changed"]):
-                changed.append((*held, cik, period, row["security_id"]))
-        tx.many("set_costs", changed)
-        last, before = period, now
+def _settle_next(tx: Transaction, cik: int, since: str) -> int:
+    """Count the first quarter of a fund that is held ``since`` one, and note from which to go on; its positions."""
+    now, *later = (*tx.all("quarters_of_fund_since", cik=cik, period=since), None)
+    if now is None:
+        tx.run("remove_fund_returns", cik=cik, since=since, until=FOREVER)
+        tx.run("fund_counted", cik=cik)
+        return 0
+    period, following = now["period"], quarters.after(now["period"])
+    # Those of quarters that are not held any more.
+    tx.run("remove_fund_returns", cik=cik, since=since, until=period)
+    counted = _settle_costs(tx, cik, period)
+    performance.settle_fund(tx, cik, following, whole=now["complete"])
+    if later[0] is None:
+        tx.run("remove_fund_returns", cik=cik, since=following, until=FOREVER)
+        tx.run("fund_counted", cik=cik)
+    else:
+        tx.run("fund_counted_to", cik=cik, period=following)
+    return counted
+
+
+def _settle_costs(tx: Transaction, cik: int, period: str) -> int:
+    """Write the costs of a fund's quarter from those of the one before; how many positions it has."""
+    rows = tx.all("costs_of_quarter", cik=cik, period=quarters.before(period))
+    before = {row["security_id"]: HeldAt(row["cost"], row["opened"], row["changed"]) for row in rows}
+    changed = []
+    rows = tx.all("costs_of_quarter", cik=cik, period=period)
+    for row in rows:
+        held = carried(row, before.get(row["security_id"], HeldAt()), period)
+        if held != (row["cost"], row["opened"], row["changed"]):
+            changed.append((*held, cik, period, row["security_id"]))
+    tx.many("set_costs", changed)
+    return len(rows)
 
 
 def carried(row: Row | Mapping[str, Any], before: HeldAt, period: str) -> HeldAt:
@@ -139,62 +176,123 @@ class HoldingsSummary(TypedDict):
     close_price_count: Annotated[int, "Positions at a close after the quarter's end; others at the report's price."]
 
 
-def of_fund(tx: Transaction, held: FundQuarter) -> tuple[HoldingsSummary, list[HoldingAnalytics]]:
-    """The positions in shares of a fund's quarter in no order, and their sums."""
+class Valued(NamedTuple):
+    """What a position in shares is worth at the last close after the quarter's end, where one is held, else at the
+    report's own value; ``text`` is what it is sorted by, if that is a text.
+    """
+
+    security_id: int
+    cusip: str
+    text: str | None
+    shares: int
+    value: int
+    cost: int | None
+    opened: str | None
+    factor: Decimal | None
+    split_source: str | None
+    close: Decimal | None
+    date: str | None
+
+    @property
+    def gain(self) -> int | None:
+        """What it is worth more than it cost."""
+        return None if self.cost is None else self.value - self.cost
+
+
+def of_fund(
+    tx: Transaction, held: FundQuarter, sort: str, *, descending: bool, limit: int, offset: int
+) -> tuple[HoldingsSummary, list[HoldingAnalytics], int]:
+    """The sums of a fund's positions in shares, a page of them by one of :data:`SORTS`, and how many there are.
+
+    All are valued and placed; only those of the page are put together.
+    """
+    place = {"cik": held.cik, "period": held.period}
+    splits: dict[int, list[Row]] = {}
+    for row in tx.all("splits_since", place):
+        splits.setdefault(row["security_id"], []).append(row)
+    worths = [_valued(row, held.period, splits) for row in map(tuple, tx.all("worth_of_positions", place, sort=sort))]
+    page = _ordered(worths, sort, held.period, descending=descending)[offset : offset + limit]
     why = INCOMPLETE if held.reason == INCOMPLETE else OPENED_BEFORE
     why = NOT_COUNTED if tx.one("fund_uncounted", cik=held.cik) else why
-    splits: dict[int, list[Row]] = {}
-    for row in tx.all("splits_since", cik=held.cik, period=held.period):
-        splits.setdefault(row["security_id"], []).append(row)
-    rows = tx.all("positions_with_costs", cik=held.cik, period=held.period)
-    shown = [_holding(row, held.period, splits.get(row["security_id"], ()), why) for row in rows]
-    return _summary(shown), shown
+    numbers = json.dumps([one.security_id for one in page])
+    rows = {row["security_id"]: row for row in tx.all("positions_with_costs", place, securities=numbers)}
+    shown = [_holding(rows[one.security_id], one, held.period, why) for one in page]
+    return _summary(worths, held.period), shown, len(worths)
 
 
-def _holding(row: Row, period: str, splits: Sequence[Row], why: str) -> HoldingAnalytics:
-    shares, value, at = row["shares_raw"], row["value"], price(row["value"], row["shares_raw"])
-    close = None if row["close_date"] is None else Decimal(row["close"])
-    since: list[LikelySplit] = []
-    if close is not None:
-        last = row["close_date"]
-        likely = (share_splits.likely(one, period, last) for one in splits if one["after"] < last)
-        since = [one for one in likely if one.lies_between(Worth(value, shares), Worth(close, 1))]
-        shares = int((shares * math.prod((one.factor for one in since), start=Decimal(1))).to_integral_value())
-        value, at = int((shares * close).to_integral_value()), close
-    cost, opened = row["cost"], row["opened"]
-    pnl = None if cost is None else value - cost
-    days = None if opened is None else (date.fromisoformat(period) - date.fromisoformat(opened)).days
+def _valued(row: tuple[Any, ...], period: str, splits: Mapping[int, Sequence[Row]]) -> Valued:
+    security_id, cusip, text, shares, value, cost, opened, found = row
+    if found is None:
+        return Valued(security_id, cusip, text, shares, value, cost, opened, None, None, None, None)
+    last, _, told = found.partition(" ")
+    close, factor, source = Decimal(told), None, None
+    if security_id in splits:
+        likely = (share_splits.likely(one, period, last) for one in splits[security_id] if one["after"] < last)
+        since: list[LikelySplit] = [one for one in likely if one.lies_between(Worth(value, shares), Worth(close, 1))]
+        factor = math.prod((one.factor for one in since), start=Decimal(1)) if since else None
+        source = " ".join(dict.fromkeys(one.source for one in since)) or None
+    shares = shares if factor is None else int((shares * factor).to_integral_value())
+    value = int((shares * close).to_integral_value())
+    return Valued(security_id, cusip, text, shares, value, cost, opened, factor, source, close, last)
+
+
+def _ordered(rows: Iterable[Valued], sort: str, period: str, *, descending: bool) -> list[Valued]:
+    """The positions in order; what is not known comes last, and the greater value first of equals."""
+    keys_of: dict[str, Callable[[Valued], Any]] = {
+        "market_value": attrgetter("value"),
+        "cost_basis": attrgetter("cost"),
+        "unrealized_pnl": attrgetter("gain"),
+        "unrealized_pnl_pct": lambda row: percent(row.gain, row.cost),
+        "holding_period_days": lambda row: _days(row.opened, period),
+        "shares": attrgetter("shares"),
+    }
+    key = keys_of.get(sort, attrgetter("text"))
+    placed = sorted(rows, key=attrgetter("cusip"))
+    placed.sort(key=attrgetter("value"), reverse=True)
+    keys = [key(row) for row in placed]
+    known = [place for place, one in enumerate(keys) if one is not None]
+    known.sort(key=keys.__getitem__, reverse=descending)
+    return [placed[place] for place in known] + [row for row, one in zip(placed, keys, strict=True) if one is None]
+
+
+@cache
+def _days(opened: str | None, period: str) -> int | None:
+    return None if opened is None else (date.fromisoformat(period) - date.fromisoformat(opened)).days
+
+
+def _holding(row: Row, worth: Valued, period: str, why: str) -> HoldingAnalytics:
+    cost, days = worth.cost, _days(worth.opened, period)
     return made(
         HoldingAnalytics,
         row,
-        shares=shares,
-        split_factor=math.prod((one.factor for one in since), start=Decimal(1)) if since else None,
-        split_source=" ".join(dict.fromkeys(one.source for one in since)) or None,
-        avg_buy_price=None if cost is None else price(cost, shares),
-        current_price=at,
-        price_source="13f" if close is None else "close",
-        price_date=period if close is None else row["close_date"],
+        shares=worth.shares,
+        split_factor=worth.factor,
+        split_source=worth.split_source,
+        avg_buy_price=None if cost is None else price(cost, worth.shares),
+        current_price=price(worth.value, worth.shares) if worth.close is None else worth.close,
+        price_source="13f" if worth.close is None else "close",
+        price_date=worth.date or period,
         cost_basis=cost,
-        market_value=value,
-        unrealized_pnl=pnl,
-        unrealized_pnl_pct=percent(pnl, cost),
+        market_value=worth.value,
+        unrealized_pnl=worth.gain,
+        unrealized_pnl_pct=percent(worth.gain, cost),
         holding_period_days=days,
         # A quarter has 90 to 92 days.
         holding_period_quarters=None if days is None else round(days / 91.3),
-        first_added=opened,
+        first_added=worth.opened,
         sector=sectors.of_group(row["sic_group"])[0],
         last_transaction_quarter=row["changed"],
         reason=None if cost is not None else why,
     )
 
 
-def _summary(rows: Sequence[HoldingAnalytics]) -> HoldingsSummary:
-    known = [row for row in rows if row["cost_basis"] is not None]
-    whole = sum(row["market_value"] for row in rows)
-    cost = sum(row["cost_basis"] or 0 for row in known) if known else None
-    worth = sum(row["market_value"] for row in known)
+def _summary(rows: Sequence[Valued], period: str) -> HoldingsSummary:
+    known = [row for row in rows if row.cost is not None]
+    whole = sum(row.value for row in rows)
+    cost = sum(row.cost or 0 for row in known) if known else None
+    worth = sum(row.value for row in known)
     gain = None if cost is None else worth - cost
-    days = [row["holding_period_days"] for row in known if row["holding_period_days"] is not None]
+    days = [_days(row.opened, period) or 0 for row in known if row.opened is not None]
     return {
         "total_cost_basis": cost,
         "total_market_value": whole,
@@ -203,12 +301,5 @@ def _summary(rows: Sequence[HoldingAnalytics]) -> HoldingsSummary:
         "avg_holding_period_days": round(sum(days) / len(days)) if days else None,
         "cost_coverage_pct": percent(worth, whole),
         "costed_count": len(known),
-        "close_price_count": sum(row["price_source"] == "close" for row in rows),
+        "close_price_count": sum(row.close is not None for row in rows),
     }
-
-
-def ordered(rows: Sequence[HoldingAnalytics], sort: str, *, descending: bool) -> list[HoldingAnalytics]:
-    """The positions by one of :data:`SORTS`; what is not known comes last, and the greater value first of equals."""
-    placed: list[Any] = sorted(rows, key=lambda row: (-row["market_value"], row["cusip"]))
-    known = sorted((row for row in placed if row[sort] is not None), key=lambda row: row[sort], reverse=descending)
-    return known + [row for row in placed if row[sort] is None]

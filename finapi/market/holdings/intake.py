@@ -139,7 +139,8 @@ def _holding(row: Row) -> Holding:
 
 
 def _finish(tx: Transaction, now: datetime) -> int:
-    return store.resplit(tx, now) + analytics.settle(tx)
+    tx.then(analytics.settle)
+    return store.resplit(tx, now)
 
 
 FAMILY = Family(

@@ -6,8 +6,9 @@ Nothing is reckoned in a call: ``settle`` keeps the sums of each fund and quarte
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any, NamedTuple, TypedDict
 
@@ -21,6 +22,8 @@ from finapi.store.db import Row, Transaction
 
 # Of less than so many per cent of the value no return is concluded.
 LEAST_COVERAGE = 80
+# Shares whose returns are counted in one write transaction, and the most funds that are looked at for it.
+SERIES_AT_ONCE, FUNDS_AT_ONCE = 50, 200
 # Positions told that gained, and that lost most.
 TOLD = 5
 
@@ -32,8 +35,10 @@ NOT_PRICED, LITTLE_PRICED = "no_prices_held", "price_coverage_low"
 # ---- kept
 
 
-def settle_prices(tx: Transaction) -> None:
-    """Count the returns of shares whose prices changed, and of all when a fund's quarter is the first of its day."""
+def settle_prices(tx: Transaction) -> int:
+    """Count the returns of some shares whose prices changed, and of all when a fund's quarter is the first of its day;
+    how many shares those were.
+    """
     begun = {quarters.after(row["period"]): row["period"] for row in tx.all("quarters_of_any_fund")}
     held = {row["period"] for row in tx.all("returned_quarters")}
     for period in sorted(begun.keys() - held):
@@ -41,7 +46,8 @@ def settle_prices(tx: Transaction) -> None:
     if begun.keys() - held:
         tx.run("count_all_series")
     spans = [(first, last) for last, first in begun.items()]
-    for row in tx.all("series_uncounted"):
+    rows = tx.all("series_uncounted", limit=SERIES_AT_ONCE)
+    for row in rows:
         series = PriceSeries(*row)
         found = {} if series.source == "synthetic" else returns.over(tx, series, spans)
         now = {period: (str(one.earned), int(one.adjusted)) for period, one in found.items()}
@@ -50,23 +56,34 @@ def settle_prices(tx: Transaction) -> None:
         tx.many("remove_quarter_return", [(series.id, period) for period in changed])
         tx.many("insert_quarter_return", [(series.id, one, *now[one]) for one in changed if one in now])
         tx.run("series_counted", id=series.id)
+    return len(rows)
 
 
-def settle_quarters(tx: Transaction) -> int:
-    """Count the returns of all funds over the quarters in which a share's return changed; how many quarters."""
-    due = [row["period"] for row in tx.all("quarters_due")]
-    for period in due:
-        before = quarters.before(period)
-        rows = tx.all("funds_of_quarter", period=before)
-        tx.many("put_fund_return", [_counted(tx, row["cik"], period) for row in rows])
-        tx.run("quarter_counted", period=period)
-    return len(due)
+def settle_quarters(tx: Transaction, most: int) -> int:
+    """Count the returns of funds over the quarters in which a share's return changed, up to about ``most`` positions;
+    how many quarters and positions those were.
+    """
+    counted = 0
+    while counted < most and (due := tx.one("quarter_due")) is not None:
+        period, begun = due["period"], quarters.before(due["period"])
+        funds = tx.all("funds_of_quarter", period=begun, first=due["first"], limit=FUNDS_AT_ONCE)
+        # What was counted before each: of the first that is less than ``most``.
+        before = itertools.accumulate((1 + one["positions"] for one in funds), initial=counted)
+        done = [row["cik"] for row, weight in zip(funds, before, strict=False) if weight < most]
+        tx.many("put_fund_return", [_counted(tx, cik, period) for cik in done])
+        tx.run("quarter_counted_to", period=period, first=done[-1] + 1 if done else 0)
+        counted += 1 + sum(1 + one["positions"] for one in funds[: len(done)])
+    return counted
 
 
-def settle_fund(tx: Transaction, cik: int, periods: Iterable[str], since: str) -> None:
-    """Count a fund's returns over the quarters after its whole ``periods``, from that after ``since`` on."""
-    tx.run("remove_fund_returns", cik=cik, since=since)
-    tx.many("put_fund_return", [_counted(tx, cik, quarters.after(period)) for period in periods if period >= since])
+def settle_fund(tx: Transaction, cik: int, period: str, *, whole: bool) -> None:
+    """Count a fund's return over the quarter that ends on ``period``, unless it began without a ``whole`` report, or is
+    counted with all the others later.
+    """
+    if not whole:
+        tx.run("remove_fund_return", cik=cik, period=period)
+    elif not tx.value("fund_return_due", cik=cik, period=period):
+        tx.many("put_fund_return", [_counted(tx, cik, period)])
 
 
 def _counted(tx: Transaction, cik: int, period: str) -> tuple[Any, ...]:
@@ -153,7 +170,6 @@ def leaderboard(tx: Transaction, period: str, wanted: Mapping[str, Any]) -> Lead
         **wanted,
         "period": period,
         "words": None if wanted["q"] is None else json.dumps(words),
-        "least": LEAST_COVERAGE,
         "min_holdings": 0 if wanted["include_all"] else wanted["min_holdings"],
         "min_aum": 0 if wanted["include_all"] else wanted["min_aum"],
         "direction": -1 if wanted["sort_order"] == "desc" else 1,

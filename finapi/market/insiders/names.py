@@ -14,8 +14,6 @@ INSIDERS, ISSUERS = 0, 1
 
 # How many names with one word are looked at; a more common word must stand with a rarer one.
 _MOST_WITH_WORD = 2_000
-# Insiders that a search finds.
-_MOST_FOUND = 200
 
 
 class NameMatches(NamedTuple):
@@ -52,13 +50,18 @@ def matching(tx: Transaction, query: str, most: int) -> NameMatches:
 
     A CIK finds its insider and its issuer.
     """
-    if query.strip().isascii() and query.strip().isdigit() and len(query.strip()) <= 10:
-        cik = int(query)
+    cik = _cik(query)
+    if cik is not None:
         insiders = [cik] if tx.value("insider_name", cik=cik) is not None else []
         return NameMatches(insiders, [cik], False)
     insiders, cut = _with_words(tx, INSIDERS, query, most)
     issuers, cut_too = _with_words(tx, ISSUERS, query, most)
     return NameMatches(insiders, issuers, cut or cut_too)
+
+
+def _cik(query: str) -> int | None:
+    text = query.strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else None
 
 
 def _with_words(tx: Transaction, kind: int, query: str, most: int) -> tuple[list[int], bool]:
@@ -85,13 +88,23 @@ def named(tx: Transaction, cik: int) -> InsiderOfCompanies:
     return made(InsiderOfCompanies, row)
 
 
-def search(tx: Transaction, query: str, limit: int, offset: int) -> list[InsiderFound]:
+class InsidersFound(NamedTuple):
+    """A page of insiders, how many there are, and whether a word begins more names than are looked at."""
+
+    page: list[InsiderFound]
+    total: int
+    cut: bool
+
+
+def search(tx: Transaction, query: str, limit: int, offset: int) -> InsidersFound:
     """Insiders whose names match, the most recently active first."""
+    cik = _cik(query)
+    known, cut = ([cik], False) if cik is not None else _with_words(tx, INSIDERS, query, _MOST_WITH_WORD)
+    rows, total = tx.page("insiders_active", {"ciks": json.dumps(known), "limit": limit, "offset": offset})
     found = []
-    ciks = json.dumps(matching(tx, query, _MOST_FOUND).insiders)
-    for row in tx.all("insiders_active", ciks=ciks, limit=limit, offset=offset):
+    for row in rows:
         issuers = tx.all("issuers_of_insider", insider=int(row["cik"]))
         latest = issuers[0]["name"] if issuers else None
         tickers = [one["ticker"] for one in issuers if one["ticker"]]
         found.append(made(InsiderFound, row, latest_company=latest, active_tickers=tickers))
-    return found
+    return InsidersFound(found, total, cut)

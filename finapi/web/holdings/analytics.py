@@ -26,7 +26,7 @@ COSTS_PARAMS = (
     MANAGER,
     Param("sort_by", default="market_value", allowed=analytics.SORTS, help="Sort column.", example="unrealized_pnl"),
     Param("order", default="desc", allowed=("asc", "desc"), help="Sort direction.", example="asc"),
-    limit(1_000, MAX_HOLDINGS),
+    limit(250, MAX_HOLDINGS),
     OFFSET,
 )
 COSTS = answer(
@@ -50,16 +50,16 @@ def costs(call: Call) -> Response:
     place = {name: params[name] for name in ("limit", "offset")}
     with call.app.db.read() as tx:
         held = funds.quarter(tx, params["cik"], None)
-        summary, rows = analytics.of_fund(tx, held)
-    found = analytics.ordered(rows, params["sort_by"], descending=params["order"] == "desc")
-    page = paging(len(found), **place)
+        descending = params["order"] == "desc"
+        summary, rows, total = analytics.of_fund(tx, held, params["sort_by"], descending=descending, **place)
+    page = paging(total, **place)
     meta = {"sort_by": params["sort_by"], "order": params["order"], "disclaimer": _OF_COSTS, "pagination": page}
     members = {
         "cik": f"{held.cik:010}",
         "period": held.period,
-        "holdings_count": len(found),
+        "holdings_count": total,
         "summary": summary,
-        "holdings": found[place["offset"] :][: place["limit"]],
+        "holdings": rows,
         "meta": {**meta, "changes": changes(held)},
     }
     return call.listed(members, page)

@@ -7,6 +7,7 @@ from typing import Literal, TypedDict
 
 from finapi.core import records
 from finapi.core.errors import invalid_param
+from finapi.core.json import dumps, pieces
 from finapi.core.records import Date, made
 from finapi.market.holdings import funds, quarters, query
 from finapi.market.holdings.funds import ChangeCounts, FundCoverPage, FundFiling, FundHolding, FundQuarter, FundSummary
@@ -178,11 +179,12 @@ def history(call: Call) -> Response:
 
 # ---- several funds at once
 
+SIZE = Param("size", "integer", default=50, least=1, most=MAX_BULK_HOLDINGS, clamp=True,
+             help=f"Holdings of each fund, at most {MAX_BULK_HOLDINGS}.", example="50")  # fmt: skip
 BULK_PARAMS = (
     PERIOD,
     Param("detail", default="summary", allowed=("summary", "full"), help="full: include holdings.", example="full"),
-    Param("size", "integer", default=50, least=1, most=MAX_BULK_HOLDINGS, clamp=True,
-          help=f"Holdings of each fund, at most {MAX_BULK_HOLDINGS}.", example="50"),
+    SIZE,
     Param("from", "integer", default=0, least=0, help="Holdings to skip.", example="0"),
 )  # fmt: skip
 BULK_BODY = (
@@ -191,12 +193,15 @@ BULK_BODY = (
 )  # fmt: skip
 
 
+BulkStatus = Literal["ok", "no_filing", "unknown_cik"]
+
+
 class BulkFund(TypedDict):
     """One of several funds, with its own status."""
 
     cik: str
     name: str | None
-    status: Literal["ok", "no_filing", "unknown_cik"]
+    status: BulkStatus
     period: Date | None
     portfolio_value_usd: int | None
     holdings_count: int | None
@@ -214,21 +219,24 @@ BULK = answer(
 
 def bulk(call: Call) -> Response:
     """Several funds at once, each with its own status; an unknown CIK does not fail the others."""
-    ciks = call.body["ciks"]
+    ciks, detail = dict.fromkeys(call.body["ciks"]), call.params["detail"]
+    counts = dict.fromkeys(("ok", "no_filing", "unknown_cik"), 0)
     with call.app.db.read() as tx:
-        found = [_of_bulk(call, tx, cik) for cik in dict.fromkeys(ciks)]
-    counts = {
-        f"{status}_count": sum(one["status"] == status for one in found)
-        for status in ("ok", "no_filing", "unknown_cik")
-    }
-    detail = call.params["detail"]
-    meta = {"requested_count": len(found), **counts, "detail": detail}
-    return call.listed({"period": call.params["period"], "detail": detail, "funds": found, "meta": meta}, {})
+        found = (_of_bulk(call, tx, cik, counts) for cik in ciks)
+        # Position by position: the names of the other managers can make one long.
+        shown = ({**one, "holdings": one["holdings"] and iter(one["holdings"])} for one in found)
+        told = {"status": "success", "period": call.params["period"], "detail": detail, "funds": shown}
+        body = call.bounded(pieces(told), lambda bound: SIZE.wrong(f"makes an answer of more than {bound}"))
+    counted = {f"{status}_count": count for status, count in counts.items()}
+    meta = {"requested_count": len(ciks), **counted, "detail": detail}
+    return Response(200, bytes(body[:-1]) + b',"meta":' + dumps(meta), end=call.own_end)
 
 
-def _of_bulk(call: Call, tx: Transaction, cik: int) -> BulkFund:
+def _of_bulk(call: Call, tx: Transaction, cik: int, counts: dict[str, int]) -> BulkFund:
     held = funds.find_quarter(tx, cik, call.params["period"])
     name = held.name if held else funds.find_name(tx, cik)
+    status: BulkStatus = "ok" if held else "unknown_cik" if name is None else "no_filing"
+    counts[status] += 1
     rows, more = None, False
     if held and call.params["detail"] == "full":
         first, size = call.params["from"], call.params["size"]
@@ -237,7 +245,7 @@ def _of_bulk(call: Call, tx: Transaction, cik: int) -> BulkFund:
     return {
         "cik": f"{cik:010}",
         "name": name,
-        "status": "ok" if held else "unknown_cik" if name is None else "no_filing",
+        "status": status,
         "period": held.period if held else None,
         "portfolio_value_usd": held.value if held else None,
         "holdings_count": held.positions if held else None,

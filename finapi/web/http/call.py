@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlencode
 
@@ -354,16 +355,21 @@ class Call:
         ``meta`` is asked for afterwards. An answer above the bound is refused by what ``less`` makes of that bound,
         and takes no more memory than it.
         """
+        body = self.bounded(chain((b'{"status":"success","data":',), pieces(data)), less)
+        body += b',"meta":' + dumps(meta())
+        return Response(200, bytes(body), end=self.own_end)
+
+    def bounded(self, parts: Iterable[bytes], less: Callable[[str], ApiError]) -> bytearray:
+        """The parts of an answer joined, unless they are above the bound; ``less`` makes the refusal of it."""
         most = self.app.config.answer_limit
-        body = bytearray(b'{"status":"success","data":')
-        for piece in pieces(data):
-            body += piece
+        body = bytearray()
+        for part in parts:
+            body += part
             if len(body) > LARGE_ANSWER:
                 self.hold_large()
             if len(body) > most:
                 raise less(f"{most:,} bytes")
-        body += b',"meta":' + dumps(meta())
-        return Response(200, bytes(body), end=self.own_end)
+        return body
 
     def hold_large(self) -> None:
         """Wait for one of the places of large answers, unless this call has one; UNAVAILABLE (503) without.
@@ -408,7 +414,7 @@ class Call:
         return Response(200, body, f"{kind}; charset=utf-8", self.beside(meta))
 
     def beside(self, meta: Mapping[str, Any]) -> dict[str, str]:
-        """The paging and the windows of ``meta`` as headers."""
+        """The paging and the windows of ``meta`` as headers, and that names were cut."""
         paging = meta.get("pagination", meta)
         headers = {
             header: str(paging[name]).lower() if isinstance(paging[name], bool) else str(paging[name])
@@ -417,6 +423,7 @@ class Call:
         }
         windows = [*(one.name for one in self.route.params if one.window), "undated_left_out"]
         said = [f"{name}={meta[name]}" for name in windows if meta.get(name) is not None]
+        said += ["matches_cut=true"] if meta.get("matches_cut") else []
         return {**headers, WINDOW_HEADER: ", ".join(said)} if said else headers
 
     def windows(self, undated: int = 0) -> dict[str, Any]:

@@ -123,7 +123,9 @@ def profile(call: Call) -> Response:
 
 
 def search(call: Call) -> Response:
-    """Insiders by name."""
+    """Insiders by name; the headers tell how many there are, and whether more have such a name than are looked at."""
+    limit, offset = call.params["limit"], call.params["offset"]
     with call.app.db.read() as tx:
-        found = names.search(tx, call.params["query"], call.params["limit"], call.params["offset"])
-    return call.bare(found, {})
+        found = names.search(tx, call.params["query"], limit, offset)
+    more = offset + limit < found.total
+    return call.bare(found.page, {"total": found.total, "has_more": more, "matches_cut": found.cut})

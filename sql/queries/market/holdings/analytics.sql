@@ -1,14 +1,17 @@
--- name: funds_uncounted
-SELECT cik, period FROM funds_uncounted ORDER BY cik
+-- name: next_fund_uncounted
+SELECT cik, period FROM funds_uncounted ORDER BY cik LIMIT 1
 
 -- name: fund_uncounted
 SELECT 1 FROM funds_uncounted WHERE cik = :cik
 
--- name: clear_funds_uncounted
-DELETE FROM funds_uncounted
+-- name: fund_counted
+DELETE FROM funds_uncounted WHERE cik = :cik
 
--- name: whole_quarters_of_fund
-SELECT period, complete FROM fund_quarters WHERE cik = :cik ORDER BY period
+-- name: fund_counted_to
+UPDATE funds_uncounted SET period = :period WHERE cik = :cik
+
+-- name: quarters_of_fund_since
+SELECT period, complete FROM fund_quarters WHERE cik = :cik AND period >= :period ORDER BY period LIMIT 2
 
 -- name: costs_of_quarter
 SELECT security_id, status, shares, value, previous_shares, flow, cost, opened, changed
@@ -25,19 +28,27 @@ JOIN security_splits ON security_splits.security_id = positions.security_id
 WHERE positions.cik = :cik AND positions.period = :period AND kind = 0 AND until > :period
 ORDER BY until, factor
 
--- name: positions_with_costs
--- With the last close after the quarter's end, where one is held, and the change of the last quarter with one.
-SELECT positions.security_id, cusip, securities.ticker, holding_names.issuer AS name, positions.shares AS shares_raw,
-    positions.value, positions.cost, positions.opened, positions.changed, sic_group,
-    last.shares - last.previous_shares AS last_share_delta,
-    latest.date AS close_date, latest.close
+-- name: worth_of_positions
+-- With the last close after the quarter's end, where one is held, and the text that they are sorted by.
+SELECT positions.security_id, cusip,
+    CASE :sort WHEN 'ticker' THEN securities.ticker
+        WHEN 'name' THEN (SELECT issuer FROM holding_names WHERE holding_names.id = name_id) END AS text,
+    shares, value, cost, opened,
+    (SELECT prices.date || ' ' || prices.close FROM prices
+        WHERE prices.series_id = price_series.id AND prices.date > :period ORDER BY prices.date DESC LIMIT 1) AS close
 FROM positions
-JOIN securities ON securities.id = positions.security_id
-JOIN holding_names ON holding_names.id = positions.name_id
+CROSS JOIN securities ON securities.id = positions.security_id
+LEFT JOIN price_series ON price_series.ticker = securities.ticker AND NOT price_series.synthetic
+WHERE positions.cik = :cik AND positions.period = :period AND positions.kind = 0 AND positions.status <> 5
+
+-- name: positions_with_costs
+-- With the change of the last quarter that had one.
+SELECT positions.security_id, cusip, securities.ticker, holding_names.issuer AS name, positions.shares AS shares_raw,
+    positions.changed, sic_group, last.shares - last.previous_shares AS last_share_delta
+FROM json_each(:securities) AS wanted
+CROSS JOIN positions ON positions.cik = :cik AND positions.period = :period AND positions.kind = 0
+    AND positions.security_id = wanted.value
+CROSS JOIN securities ON securities.id = positions.security_id
+CROSS JOIN holding_names ON holding_names.id = positions.name_id
 LEFT JOIN positions AS last ON last.cik = positions.cik AND last.period = positions.changed AND last.kind = 0
     AND last.security_id = positions.security_id
-LEFT JOIN price_series ON price_series.ticker = securities.ticker AND NOT price_series.synthetic
-LEFT JOIN prices AS latest ON latest.series_id = price_series.id AND latest.date = (
-    SELECT max(date) FROM prices WHERE prices.series_id = price_series.id AND prices.date > positions.period
-)
-WHERE positions.cik = :cik AND positions.period = :period AND positions.kind = 0 AND positions.status <> 5

@@ -21,6 +21,7 @@ UPDATE price_series SET counted = -1
 SELECT id, ticker, iif(synthetic, 'synthetic', 'csv') AS source, changed, acted
 FROM price_series
 WHERE changed <> counted
+LIMIT :limit
 
 -- name: returns_of_series
 SELECT period, earned, adjusted FROM quarter_returns WHERE series_id = :id
@@ -34,17 +35,29 @@ INSERT INTO quarter_returns (series_id, period, earned, adjusted) VALUES (?, ?, 
 -- name: series_counted
 UPDATE price_series SET counted = changed WHERE id = :id
 
--- name: quarters_due
-SELECT period FROM returned_quarters WHERE due ORDER BY period
+-- name: quarter_due
+-- With the CIK from which on its funds are to be counted.
+SELECT period, due AS first FROM returned_quarters WHERE due ORDER BY period LIMIT 1
 
--- name: quarter_counted
-UPDATE returned_quarters SET due = 0 WHERE period = :period
+-- name: quarter_counted_to
+UPDATE returned_quarters SET due = :first WHERE period = :period
+
+-- name: fund_return_due
+SELECT due BETWEEN 1 AND :cik FROM returned_quarters WHERE period = :period
 
 -- name: funds_of_quarter
-SELECT cik FROM fund_quarters WHERE period = :period AND complete
+SELECT funds.cik, positions
+FROM funds
+CROSS JOIN fund_quarters ON fund_quarters.cik = funds.cik AND fund_quarters.period = :period AND complete
+WHERE funds.cik >= :first
+ORDER BY funds.cik
+LIMIT :limit
+
+-- name: remove_fund_return
+DELETE FROM fund_returns WHERE cik = :cik AND period = :period
 
 -- name: remove_fund_returns
-DELETE FROM fund_returns WHERE cik = :cik AND period > :since
+DELETE FROM fund_returns WHERE cik = :cik AND period > :since AND period <= :until
 
 -- name: put_fund_return
 INSERT OR REPLACE INTO fund_returns (period, cik, holdings, value, priced, unadjusted, gain, best, worst)
@@ -75,34 +88,35 @@ SELECT 1 FROM fund_returns WHERE period = :period LIMIT 1
 -- name: funds_with_returns
 SELECT count(*) AS funds,
     count(*) FILTER (WHERE holdings >= :min_holdings AND value >= :min_aum) AS eligible
-FROM fund_returns
+FROM fund_returns INDEXED BY fund_returns_by_return
 WHERE period = :period
 
 -- name: funds_by_return
-SELECT *, count(*) OVER () AS total
+-- All are placed by the index alone; what else is told is read of those of the page.
+SELECT rank, printf('%010d', number) AS cik, funds.name AS company_name, page.value AS portfolio_value,
+    page.holdings AS holdings_count, page.priced, unadjusted, gain, best, worst, total
 FROM (
-    SELECT CASE WHEN earned IS NOT NULL THEN row_number() OVER (ORDER BY earned DESC NULLS LAST, value DESC, cik) END
-        AS rank, *
+    SELECT *, count(*) OVER () AS total,
+        CASE :sort_by WHEN 'portfolio_return_pct' THEN earned WHEN 'portfolio_value' THEN value
+            WHEN 'holdings_count' THEN holdings WHEN 'price_coverage_pct' THEN priced * 1.0 / value END * :direction
+            AS place
     FROM (
-        SELECT fund_returns.cik AS number, printf('%010d', fund_returns.cik) AS cik, funds.name AS company_name,
-            value, value AS portfolio_value, holdings AS holdings_count, priced, unadjusted, gain, best, worst,
-            CASE WHEN priced > 0 AND priced * 100 >= value * :least THEN gain * 1.0 / priced END AS earned
-        FROM fund_returns
-        JOIN funds ON funds.cik = fund_returns.cik
+        SELECT cik AS number, value, holdings, priced, earned,
+            CASE WHEN earned IS NOT NULL THEN row_number() OVER (ORDER BY earned DESC, value DESC, cik) END AS rank
+        FROM fund_returns INDEXED BY fund_returns_by_return
         WHERE period = :period AND holdings >= :min_holdings AND value >= :min_aum
     )
-)
-WHERE (:cik IS NULL OR number = :cik) AND (NOT :has_returns OR earned IS NOT NULL)
-    AND (:words IS NULL OR :words <> '[]' AND NOT EXISTS (
-        SELECT 1 FROM json_each(:words) AS wanted
-        WHERE NOT EXISTS (
-            SELECT 1 FROM fund_words
-            WHERE fund_words.cik = number AND word >= wanted.value AND word < wanted.value || char(65535)
-        )
-    ))
-ORDER BY
-    CASE :sort_by WHEN 'portfolio_return_pct' THEN earned WHEN 'portfolio_value' THEN value
-        WHEN 'holdings_count' THEN holdings_count WHEN 'price_coverage_pct' THEN priced * 1.0 / value END * :direction
-        NULLS LAST,
-    value DESC, number
-LIMIT :limit OFFSET :offset
+    WHERE (:cik IS NULL OR number = :cik) AND (NOT :has_returns OR earned IS NOT NULL)
+        AND (:words IS NULL OR :words <> '[]' AND NOT EXISTS (
+            SELECT 1 FROM json_each(:words) AS wanted
+            WHERE NOT EXISTS (
+                SELECT 1 FROM fund_words
+                WHERE fund_words.cik = number AND word >= wanted.value AND word < wanted.value || char(65535)
+            )
+        ))
+    ORDER BY place NULLS LAST, value DESC, number
+    LIMIT :limit OFFSET :offset
+) AS page
+CROSS JOIN fund_returns ON fund_returns.period = :period AND fund_returns.cik = number
+CROSS JOIN funds ON funds.cik = number
+ORDER BY place NULLS LAST, page.value DESC, number

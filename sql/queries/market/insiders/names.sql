@@ -19,11 +19,12 @@ FROM insiders
 WHERE insiders.cik = :cik
 
 -- name: insiders_active
-SELECT printf('%010d', insiders.cik) AS cik, insiders.name, insiders.is_entity, max(owner.filed_day) AS last_day
+SELECT printf('%010d', insiders.cik) AS cik, insiders.name, insiders.is_entity, count(*) OVER () AS total, (
+    SELECT max(filed_day) FROM insider_form_owners AS owner WHERE owner.owner_cik = insiders.cik
+) AS last_day
 FROM json_each(:ciks)
 CROSS JOIN insiders ON insiders.cik = json_each.value
-JOIN insider_form_owners AS owner ON owner.owner_cik = insiders.cik
-GROUP BY insiders.cik
+WHERE last_day IS NOT NULL
 ORDER BY last_day DESC, insiders.cik
 LIMIT :limit OFFSET :offset
 
