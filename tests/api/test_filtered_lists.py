@@ -16,18 +16,14 @@ from finapi.market.documents import contents, filings, metadata
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.filings import search
 from finapi.market.reference import companies
-from finapi.web.http.params import Param
+from finapi.web.http.params import Field, Param
 from tests.api.test_paging import MOST, NAMES, ROUTE_OF, ROWS, Lists, member, size_of
 from tests.client import Client
 
 # ---- every list of the route table, with the filters that its route declares
 
 PLACES = {"limit", "size", "offset", "from", "cursor", "since_seq", "include_total", "layout"}
-GET_LISTS = sorted(
-    name
-    for name, route in ROUTE_OF.items()
-    if route.lists and route.method == "GET" and name not in ROWS and {"limit", "size"} & {p.name for p in route.params}
-)
+FILTERED = sorted(name for name, route in ROUTE_OF.items() if route.lists and name not in ROWS)
 TRIPLES = 6
 
 
@@ -53,8 +49,11 @@ def lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FilteredLists]:
     made.app.db.close()
 
 
-def values(param: Param) -> list[str]:
-    """Some values that a parameter may have."""
+def values(param: Param) -> list[Any]:
+    """Some values that a parameter, or a member of a body, may have."""
+    if isinstance(param, Field) and param.kind != "text":
+        # As JSON has them.
+        return [True, False] if param.kind == "boolean" else [] if param.example == "" else [param.example]
     if param.kind == "boolean":
         return ["true", "false"]
     if param.kind == "date":
@@ -68,13 +67,13 @@ def values(param: Param) -> list[str]:
     return [*param.allowed[:4], *([str(param.example)] if param.example else [])]
 
 
-def asked_of(name: str) -> list[dict[str, str]]:
+def asked_of(name: str) -> list[dict[str, Any]]:
     """Random triples of the optional filters of a route, the same every time."""
     chance = random.Random(name)
     filters = [
         one
-        for one in ROUTE_OF[name].params
-        if one.place == "query" and not one.required and one.name not in PLACES and values(one)
+        for one in (*ROUTE_OF[name].params, *(ROUTE_OF[name].body or ()))
+        if one.place != "path" and not one.required and one.name not in PLACES and values(one)
     ]
     return [
         {one.name: chance.choice(values(one)) for one in chance.sample(filters, min(3, len(filters)))}
@@ -82,19 +81,23 @@ def asked_of(name: str) -> list[dict[str, str]]:
     ]
 
 
-@pytest.mark.parametrize("name", GET_LISTS)
+@pytest.mark.parametrize("name", FILTERED)
 def test_pages_of_filtered_rows_are_the_filtered_list(lists: FilteredLists, name: str) -> None:
     route, size = ROUTE_OF[name], size_of(ROUTE_OF[name])
-    given = {one.name for one in route.params}
+    # What is called ``from`` is a day in some lists.
+    given = {
+        one.name: one for one in (*route.params, *(route.body or ())) if one.name != "from" or one.kind == "integer"
+    }
+    most = {size: min(MOST, given[size].most or MOST)} if size in given else {}
     answers = 0
     for asked in asked_of(name):
         try:
-            whole, _ = lists.page(name, **{**asked, size: MOST})
+            whole, _ = lists.page(name, **{**asked, **most})
         except Refused:
             continue
         answers += 1
         step = max(1, len(whole) // 3)
-        for way in ("next_cursor", "offset"):
+        for way in ("next_cursor", "offset", "from"):
             key = NAMES.get(way, way)
             if key not in given or (way == "next_cursor" and way not in str(route.schema)):
                 continue

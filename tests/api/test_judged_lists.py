@@ -1,0 +1,372 @@
+"""Lists under random triples of filters, each judged by a filter over all that was put in: its set and its order."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, timedelta
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from finapi.accounts.users import NewUser
+from finapi.app import App
+from finapi.edgar import cusip, sale_notices
+from finapi.edgar import schedules as parser
+from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.ownership import notices, store
+from finapi.market.prices import price_csv, prices
+from finapi.market.reference import companies
+from tests import schedules, thirteenf
+from tests.client import Client
+from tests.conftest import NOW
+from tests.described import LIFTED
+from tests.holdings import submission, take
+
+API = "/api/v1"
+Known = dict[str, Any]
+# What a parameter may be given, and what then holds of a row; without a judge it orders rows, or shows more of them.
+Judge = Callable[[Known], bool]
+Choices = Mapping[str, Mapping[str, Judge | None]]
+FIRST = date(2025, 1, 1)
+
+
+@pytest.fixture
+def app(make_app: Callable[..., App]) -> App:
+    """A store for a caller without limits."""
+    return make_app(**LIFTED)
+
+
+def asked(choices: Choices, seed: str, times: int = 25) -> Iterable[dict[str, str]]:
+    """Random triples of parameters with a value each, the same every time."""
+    chance = random.Random(seed)
+    for _ in range(times):
+        names = chance.sample(sorted(choices), min(3, len(choices)))
+        yield {name: chance.choice(sorted(choices[name])) for name in names}
+
+
+def held(choices: Choices, query: Mapping[str, str], rows: Iterable[Known]) -> list[Known]:
+    """The rows of which everything holds that is asked for."""
+    judges = [judge for name, value in query.items() if (judge := choices[name][value]) is not None]
+    return [row for row in rows if all(judge(row) for judge in judges)]
+
+
+def walked(
+    client: Client, path: str, query: Mapping[str, str], rows: str, key: Callable[[Any], Any], *, size: str = "limit"
+) -> list[Any]:
+    """The keys of the rows of all pages, seven at a time."""
+    found, more = list[Any](), True
+    while more:
+        place = {"page": len(found) // 7 + 1} if size == "size" else {"offset": len(found)}
+        answer = client.get(f"{API}{path}", query={**query, size: 7, **place})
+        assert answer.status == 200, (query, answer.json)
+        page = answer.json
+        for name in rows.split("."):
+            page = page[name]
+        found += [key(one) for one in page]
+        more = len(page) == 7
+        assert len(found) < 1_000, f"{path} does not end"
+    return found
+
+
+def day(number: int) -> str:
+    return (FIRST + timedelta(number)).isoformat()
+
+
+def judge(
+    client: Client,
+    path: str,
+    choices: Choices,
+    known: Iterable[Known],
+    rows: str,
+    key: Callable[[Any], Any],
+    order: Callable[[list[Known], Mapping[str, str]], list[Known]],
+    always: Mapping[str, str] = MappingProxyType({}),
+    **more: Any,
+) -> None:
+    """Every triple's pages are the rows that a filter over all gives, in their order; some of them have rows."""
+    known, some = list(known), 0
+    for query in asked(choices, path):
+        expected = [one["key"] for one in order(held(choices, query, known), query)]
+        assert walked(client, path, {**query, **always}, rows, key, **more) == expected, query
+        some += bool(expected)
+    assert some > 5
+
+
+# ---- 13F
+
+
+def securities(count: int) -> list[str]:
+    bases = [f"{number:08}" for number in range(10_000_000, 10_000_000 + count * 977, 977)]
+    return [base + cusip.check_digit(base) for base in bases]
+
+
+@pytest.fixture
+def fund(app: App, client: Client, user: NewUser, tmp_path: Path) -> list[Known]:
+    """What a fund held of fifty securities in two quarters, some of it as calls."""
+    chance, known = random.Random(13), list[Known]()
+    tables: dict[str, list[str]] = {"06-30-2025": [], "09-30-2025": []}
+    for number, paper in enumerate(securities(50)):
+        call = "Call" if chance.random() < 0.3 else None
+        before, now = chance.choice([(0, 1), (1, 0), (1, 1), (2, 3), (5, 4)])
+        unit = 10 + number
+        one: Known = {
+            "key": (paper, call), "name": f"{chance.choice(('LAMP', 'RIVER'))} {number} {chance.choice(('CO', 'AG'))}",
+            "shares": now * unit, "before": before * unit, "value": now * unit * (1_000 - 7 * number), "call": call,
+        }  # fmt: skip
+        for period, amount in (("06-30-2025", before * unit), ("09-30-2025", now * unit)):
+            if amount:
+                value = amount * (1_000 - 7 * number)
+                more = {"nameOfIssuer": one["name"], "putCall": call}
+                tables[period].append(thirteenf.row(paper, value, amount, **more))
+        known.append(one)
+    filed = {"06-30-2025": "2025-08-14", "09-30-2025": "2025-11-14"}
+    papers = [
+        submission(number, (period, filed[period], []), extra="".join(rows))
+        for number, (period, rows) in enumerate(tables.items(), 1)
+    ]
+    take(app, tmp_path, *papers)
+    client.key = user.api_key
+    return known
+
+
+def _changed(one: Known) -> str:
+    if not one["before"]:
+        return "new"
+    if not one["shares"]:
+        return "closed"
+    difference = one["shares"] - one["before"]
+    return "increased" if difference > 0 else "decreased" if difference < 0 else "unchanged"
+
+
+def test_positions_of_a_fund_are_a_filter_over_all(client: Client, fund: list[Known]) -> None:
+    statuses = ("new", "increased", "decreased", "unchanged", "closed")
+    choices: Choices = {
+        "status": {**{one: lambda row, one=one: _changed(row) == one for one in statuses}, "all": None},
+        "q": {"lamp": lambda row: "LAMP" in row["name"], "r 1": lambda row: "R 1" in row["name"]},
+        "include_options": {"true": None},
+        "options_only": {"true": None},
+        "sort_by": dict.fromkeys(("value", "shares", "name", "change")),
+        "sort_order": dict.fromkeys(("asc", "desc")),
+    }
+
+    def order(rows: list[Known], query: Mapping[str, str]) -> list[Known]:
+        if "options_only" in query:
+            rows = [one for one in rows if one["call"]]
+        elif "include_options" not in query:
+            rows = [one for one in rows if not one["call"]]
+        if query.get("status", "all") == "all":
+            rows = [one for one in rows if one["shares"]]
+        by, down = query.get("sort_by", "value"), query.get("sort_order") != "asc"
+        rows = sorted(rows, key=lambda one: (-one["value"], one["key"][0]))
+        of = {"change": lambda one: one["shares"] - one["before"] if one["before"] else None}
+        values = [(of.get(by, lambda one: one[by])(one), one) for one in rows]
+        told = sorted((pair for pair in values if pair[0] is not None), key=lambda pair: pair[0], reverse=down)
+        return [one for _, one in told] + [one for value, one in values if value is None]
+
+    path = f"/form-13f/fund/{int(thirteenf.LAMP_FUND)}"
+    judge(client, path, choices, fund, "holdings", lambda one: (one["cusip"], one["put_call"]), order)
+
+
+def test_holders_and_funds_are_a_filter_over_all(app: App, client: Client, user: NewUser, tmp_path: Path) -> None:
+    chance, known = random.Random(14), list[Known]()
+    papers, words = list[bytes](), ("Amber", "River", "Lamp", "Stone")
+    for number in range(1, 41):
+        name = " ".join(chance.sample(words, 2)) + f" Fund {number}"
+        before, now = chance.choice([(0, 2), (2, 0), (2, 2), (2, 3), (3, 1)])
+        cik = f"{9_000_000 + number:010}"
+        one = {"key": cik, "name": name, "before": before * number, "shares": now * number}
+        base = (thirteenf.MICROSOFT, 900 + number, 3)
+        for quarter, (period, filed, amount) in enumerate(
+            [("06-30-2025", "2025-08-14", before * number), ("09-30-2025", "2025-11-14", now * number)]
+        ):
+            rows = [base, *([(thirteenf.APPLE, amount * 250, amount)] if amount else [])]
+            told = submission(2 * number + quarter, (period, filed, rows), cik=cik, name=name)
+            papers.append(told)
+            one["value"] = sum(row[1] for row in rows)
+        known.append(one)
+    with app.db.write() as tx:
+        companies.put_name(tx, 320193, "APPLE INC", companies.FROM_LIST, "")
+        companies.put_tickers(tx, 320193, [("AAPL", None)], companies.FROM_LIST)
+    take(app, tmp_path, b"cusip,ticker\n" + thirteenf.APPLE.encode() + b",AAPL\n", *papers)
+    client.key = user.api_key
+    statuses = ("new", "increased", "decreased", "unchanged", "closed")
+    choices: Choices = {
+        "status": {**{one: lambda row, one=one: _changed(row) == one for one in statuses}, "all": None},
+        "period": dict.fromkeys(("2025-09-30",)),
+        "quarters": dict.fromkeys(("1", "2")),
+    }
+
+    def order(rows: list[Known], query: Mapping[str, str]) -> list[Known]:
+        if query["status"] == "all":
+            rows = [one for one in rows if one["shares"]]
+        return sorted(rows, key=lambda one: (-one["shares"], -one["before"], one["key"]))
+
+    judge(client, "/tickers/AAPL/holders", choices, known, "data.holders", lambda one: one["cik"], order)
+
+    def begins(*words: str) -> Judge:
+        return lambda row: all(any(one.lower().startswith(word) for one in row["name"].split()) for word in words)
+
+    texts: Choices = {
+        "q": {
+            "amber": begins("amber"),
+            "riv": begins("riv"),
+            "lamp stone": begins("lamp", "stone"),
+            "fund 1": begins("fund", "1"),
+            "none": begins("none"),
+            "amber am": begins("amber", "am"),
+        }
+    }
+    for path, rows in (("/form-13f/filers", "filers"), ("/form-13f/search", "results")):
+        judge(client, path, texts, known, rows, lambda one: one["cik"],
+              lambda found, _: sorted(found, key=lambda one: (-one["value"], one["key"])))  # fmt: skip
+
+
+# ---- Forms 144 and schedules
+
+SHADE = ("0000000777", "Shade Works Corp", "594918104")
+
+
+def test_notices_of_sale_are_a_filter_over_all(app: App, client: Client, user: NewUser) -> None:
+    chance, known = random.Random(144), list[Known]()
+    with app.db.write() as tx:
+        for number in range(1, 61):
+            issuer = chance.choice((schedules.LAMPS, SHADE))
+            form, filed = chance.choice(("144", "144", "144/A")), day(7 * chance.randrange(20))
+            one = {"key": f"0000000101-25-{number:06}", "form": form, "day": filed, "issuer": issuer[0]}
+            told = FilingMetadata(one["key"], DOCUMENT, filed_at=filed)
+            paper = schedules.notice(schedules.sale(str(number)), form=form, issuer=issuer)
+            notices.put(tx, sale_notices.parse(paper, one["key"]), told, NOW)
+            known.append(one)
+        for cik, ticker in ((1234567, "LAMP"), (777, "SHDE")):
+            companies.put_tickers(tx, cik, [(ticker, None)], companies.FROM_FILING_LIST, "2025-01-01")
+    client.key = user.api_key
+    choices: Choices = {
+        "from_date": {day(28): lambda row: row["day"] >= day(28), day(50): lambda row: row["day"] >= day(50)},
+        "to_date": {day(90): lambda row: row["day"] <= day(90), day(63): lambda row: row["day"] <= day(63)},
+        "is_amendment": {"true": lambda row: row["form"] == "144/A", "false": lambda row: row["form"] == "144"},
+        "ticker": {"LAMP": lambda row: row["issuer"] == "0001234567", "777": lambda row: row["issuer"] == SHADE[0]},
+    }
+    judge(client, "/insiders/form-144/latest", choices, known, "data", lambda one: one["accession_number"],
+          lambda rows, _: sorted(rows, key=lambda one: (one["day"], one["key"]), reverse=True))  # fmt: skip
+
+
+def test_schedules_are_a_filter_over_all(app: App, client: Client, user: NewUser) -> None:
+    chance, known = random.Random(13), list[Known]()
+    filers = (schedules.WICK, schedules.BEN, schedules.FUND)
+    with app.db.write() as tx:
+        for number in range(1, 81):
+            issuer, filer = chance.choice((schedules.LAMPS, SHADE)), chance.choice(filers)
+            kind, amended = chance.choice("DG"), chance.random() < 0.4
+            form, percent = f"SCHEDULE 13{kind}{'/A' * amended}", f"{chance.randrange(20, 300) / 10}"
+            filed = day(7 * chance.randrange(20))
+            one: Known = {
+                "key": f"{filer[0]}-25-{number:06}", "form": form, "day": filed, "issuer": issuer[0],
+                "filer": filer[0], "percent": float(percent),
+            }  # fmt: skip
+            person = schedules.person(filer, str(number), percent, schedule=kind)
+            write = schedules.d if kind == "D" else schedules.g
+            paper = write(person, form=form, issuer=issuer, cusip=issuer[2], filer=filer[0])
+            store.put(tx, parser.parse(paper, one["key"]), FilingMetadata(one["key"], DOCUMENT, filed_at=filed), NOW)
+            known.append(one)
+    client.key = user.api_key
+    choices: Choices = {
+        "issuerCik": {"1234567": lambda row: row["issuer"] == "0001234567"},
+        "filerCik": {str(int(cik)): lambda row, cik=cik: row["filer"] == cik for cik, _ in filers},
+        "formType": {
+            "SCHEDULE 13D": lambda row: row["form"] == "SCHEDULE 13D",
+            "SCHEDULE 13G/A": lambda row: row["form"] == "SCHEDULE 13G/A",
+        },
+        "minOwnership": {"10": lambda row: row["percent"] >= 10, "4.5": lambda row: row["percent"] >= 4.5},
+        "dateFrom": {day(28): lambda row: row["day"] >= day(28)},
+        "dateTo": {day(90): lambda row: row["day"] <= day(90)},
+        "isAmendment": {"true": lambda row: row["form"].endswith("/A"), "false": lambda row: row["form"][-2:] != "/A"},
+        "sort": dict.fromkeys(("filedAt", "percentOfClass")),
+        "order": dict.fromkeys(("asc", "desc")),
+    }
+
+    def order(rows: list[Known], query: Mapping[str, str]) -> list[Known]:
+        by = ("percent", "day") if query.get("sort") == "percentOfClass" else ("day",)
+        keys = lambda one: (*(one[name] for name in by), one["key"])  # noqa: E731
+        return sorted(rows, key=keys, reverse=query.get("order") != "asc")
+
+    path = "/ownership/beneficial-ownership/filings"
+    judge(client, path, choices, known, "filings", lambda one: one["accessionNumber"], order, size="size")
+
+
+# ---- prices
+
+
+def test_days_of_prices_are_a_filter_over_all(app: App, client: Client, user: NewUser) -> None:
+    chance = random.Random(5)
+    days = sorted(chance.sample(range(300), 90))
+    known: list[Known] = [{"key": (day(number), chance.randrange(50, 150))} for number in days]
+    text = "".join(f"{one},{close},{close},9,\n" for one, close in (row["key"] for row in known))
+    with app.db.write() as tx:
+        data = f"date,open,close,volume,dividend\n{text}".encode()
+        prices.put(tx, price_csv.parse(data, "f", "lamp.csv"), data, "LAMP")
+    client.key = user.api_key
+    choices: Choices = {
+        "from": {day(one): lambda row, one=one: row["key"][0] >= day(one) for one in (0, 60, 100, 400)},
+        "to": {day(one): lambda row, one=one: row["key"][0] <= day(one) for one in (20, 99, 200, 300)},
+        "adjusted": dict.fromkeys(("true", "false")),
+    }
+    judge(client, "/prices/LAMP", choices, known, "data", lambda one: (one["date"], one["close"]),
+          lambda rows, _: sorted(rows, key=lambda one: one["key"], reverse=True))  # fmt: skip
+
+
+# ---- facts
+
+
+def test_facts_are_a_filter_over_all(app: App, client: Client, user: NewUser, tmp_path: Path) -> None:
+    chance, known, tagged = random.Random(7), list[Known](), dict[str, dict[str, Any]]()
+    reports = [
+        (f"0000320193-25-{number:06}", chance.choice(("10-K", "10-Q", "8-K")), day(9 * number))
+        for number in range(1, 13)
+    ]
+    for accession, form, filed in reports:
+        for concept in chance.sample(("Assets", "Liabilities", "Cash", "Goodwill"), 3):
+            end = day(-30 * chance.randrange(1, 12))
+            one = {"key": (accession, f"us-gaap:{concept}", end), "form": form, "filed": filed, "end": end}
+            rows = tagged.setdefault(concept, {"units": {"USD": []}})["units"]["USD"]
+            rows.append({"end": end, "val": len(known), "accn": accession, "form": form, "filed": filed})
+            known.append(one)
+    document = {"cik": 320193, "entityName": "Apple Inc.", "facts": {"us-gaap": tagged}}
+    take(app, tmp_path, json.dumps(document).encode())
+    client.key = user.api_key
+    ends: Choices = {
+        "date_from": {day(-210): lambda row: row["end"] >= day(-210), day(-90): lambda row: row["end"] >= day(-90)},
+        "date_to": {day(-100): lambda row: row["end"] <= day(-100), day(-60): lambda row: row["end"] <= day(-60)},
+    }
+
+    def of(*names: str) -> Judge:
+        return lambda row: row["key"][1] in {f"us-gaap:{name}" for name in names}
+
+    choices: Choices = {
+        "ticker": dict.fromkeys(("320193",)),
+        "concept": {"us-gaap:Assets": of("Assets"), "Cash,Goodwill": of("Cash", "Goodwill"), "NoSuch": of()},
+        "form_type": {form: lambda row, form=form: row["form"] == form for form in ("10-K", "10-Q")},
+        **ends,
+    }
+
+    def key(one: Any) -> Any:
+        return one["accession_number"], one["concept_qualified_name"], one["period_end"]
+
+    def newest(rows: list[Known], _: Mapping[str, str]) -> list[Known]:
+        rows = sorted(rows, key=lambda one: one["key"][1:])
+        return sorted(rows, key=lambda one: (one["filed"], one["key"][0]), reverse=True)
+
+    judge(client, "/facts", choices, known, "data", key, newest, always={"ticker": "320193"})
+    # Of one concept the latest end first.
+    assets = [{**one, "key": one["key"][::2]} for one in known if one["key"][1] == "us-gaap:Assets"]
+    judge(client, "/facts/by-concept", {**ends, "ticker": choices["ticker"]}, assets, "facts",
+          lambda one: (one["accession_number"], one["period_end"]), latest, always={"concept": "Assets"})  # fmt: skip
+
+
+def latest(rows: list[Known], _: Mapping[str, str]) -> list[Known]:
+    """Those of the latest end first, of one end in the order of filing."""
+    rows = sorted(rows, key=lambda one: (one["filed"], one["key"][0]))
+    return sorted(rows, key=lambda one: one["end"], reverse=True)
