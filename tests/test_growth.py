@@ -27,7 +27,7 @@ BY_DATA = {
     "insider_transactions", "insider_words", "insiders", "kept_books", "label_roles", "latest_years", "lines", "loaded",
     "positions", "sale_notice_lines", "sale_notices", "schedule_bodies", "schedule_filings", "schedule_persons",
     "schedule_words", "price_actions", "price_series", "prices", "quarter_returns", "reports", "returned_quarters",
-    "section_columns", "sections", "securities",
+    "section_columns", "sections", "securities", "securities_unpriced",
     "security_quarters", "security_words", "submission_pages", "sums", "term_counts", "tickers", "units",
     "validators",
 }  # fmt: skip

@@ -85,6 +85,7 @@ READS_ALL = {
     "redated_holdings_reports",
     "securities_resplit",
     "next_fund_uncounted",
+    "securities_unpriced",
     "series_uncounted",
     # Four rows a year, and all series once a quarter.
     "returned_quarters",

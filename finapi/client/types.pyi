@@ -675,6 +675,8 @@ class Form13fFundCikHoldings(TypedDict):
     put_call: Literal["Put", "Call"] | None
     shares: int
     value_usd: int
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    others_price: int | Decimal | None
     pct_of_portfolio: int | Decimal | None
     investment_discretion: str | None
     other_managers: str | None
@@ -739,6 +741,8 @@ class Form13fFundCikMetaCounts(TypedDict):
 class Form13fFundCikMeta(TypedDict, Generic[Day, Moment]):
     pagination: Form13fFundCikMetaPagination
     total_value_usd: int
+    doubted_count: int
+    doubted_value_usd: int
     changes: Form13fFundCikMetaChanges[Day, Moment]
     counts: Form13fFundCikMetaCounts
 
@@ -1016,6 +1020,8 @@ class PostForm13fHoldingsHoldings(TypedDict):
     put_call: Literal["Put", "Call"] | None
     shares: int
     value_usd: int
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    others_price: int | Decimal | None
     changeShares: int | None
     changePercent: int | Decimal | None
     status: Literal["new", "increased", "decreased", "unchanged", "closed"] | None

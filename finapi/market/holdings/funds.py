@@ -14,7 +14,8 @@ from typing import Annotated, Literal, TypedDict
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, Time, made
 from finapi.edgar import cusip, tickers
-from finapi.market.holdings import positions, quarters
+from finapi.market.holdings import doubts, positions, quarters
+from finapi.market.holdings.doubts import Doubt, ValueDoubt
 from finapi.market.holdings.positions import Change, SplitSource
 from finapi.market.reference import issuers, sectors, share_splits
 from finapi.store.db import Row, Transaction
@@ -180,6 +181,8 @@ class FundHolding(TypedDict):
     put_call: Literal["Put", "Call"] | None
     shares: int
     value_usd: int
+    value_doubt: Annotated[ValueDoubt | None, "What its implied price is beside others_price; the value is as filed."]
+    others_price: Annotated[Decimal | None, "Where it is doubted: dollars a share by most other managers' reports."]
     pct_of_portfolio: Decimal | None
     investment_discretion: str | None
     other_managers: str | None
@@ -206,6 +209,7 @@ def holdings(
     status: str = "all",
     search: str | None = None,
     choices: str | None = None,
+    doubted: Mapping[int, Doubt] | None = None,
     sort: str = "value",
     descending: bool = True,
     limit: int,
@@ -214,7 +218,7 @@ def holdings(
     """A page of a quarter's positions, and how many there are in all.
 
     ``status`` "all" is every position still held; "closed" those that no longer are. ``choices`` are conditions on a
-    position as a query has them.
+    position as a query has them, ``doubted`` are the quarter's doubts where they are known.
     """
     values = {
         "cik": held.cik,
@@ -232,10 +236,11 @@ def holdings(
     rows, total = tx.page("fund_positions", values)
     reports = json.dumps(sorted({row["report_id"] for row in rows if row["other_managers"]}))
     names = {(row["report_id"], row["number"]): row["name"] for row in tx.all("names_of_managers", reports=reports)}
-    return [_holding(row, held.value, names) for row in rows], total
+    doubted = doubts.of_fund(tx, held.cik, held.period) if doubted is None else doubted
+    return [_holding(row, held.value, names, doubted) for row in rows], total
 
 
-def _holding(row: Row, whole: int, names: Mapping[tuple[int, int], str]) -> FundHolding:
+def _holding(row: Row, whole: int, names: Mapping[tuple[int, int], str], doubted: Mapping[int, Doubt]) -> FundHolding:
     numbers = [part.strip() for part in (row["other_managers"] or "").split(",") if part.strip()]
     return made(
         FundHolding,
@@ -244,6 +249,7 @@ def _holding(row: Row, whole: int, names: Mapping[tuple[int, int], str]) -> Fund
             names.get((row["report_id"], int(one))) if one.isdecimal() and len(one) < 10 else None for one in numbers
         ],
         cusip_valid=cusip.is_valid(row["cusip"]),
+        **doubts.told(doubted, row),
         pct_of_portfolio=percent(row["value_usd"], whole),
         voting_authority=made(VotingAuthority, row),
         status=positions.change_name(row["status"]),
@@ -286,13 +292,13 @@ def change_counts(tx: Transaction, held: FundQuarter, options: str) -> ChangeCou
     return made(ChangeCounts, {name: counts.get(name, 0) for name in positions.CHANGES})
 
 
-def changes(tx: Transaction, held: FundQuarter, options: str) -> QuarterChanges | None:
+def changes(tx: Transaction, held: FundQuarter, options: str, doubted: Mapping[int, Doubt]) -> QuarterChanges | None:
     """The changes of a quarter, of each kind at most :data:`MOST_CHANGES`; None when they are not known."""
     if not held.compared:
         return None
 
     def most(status: str) -> list[PositionChange]:
-        rows, _ = holdings(tx, held, options=options, status=status, sort="flow", limit=MOST_CHANGES)
+        rows, _ = holdings(tx, held, options=options, status=status, doubted=doubted, sort="flow", limit=MOST_CHANGES)
         return [made(PositionChange, row) for row in rows]
 
     return {

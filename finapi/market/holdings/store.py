@@ -346,5 +346,6 @@ def _add_up(tx: Transaction, period: str, old: list[FundPosition], made: list[Fu
                 sums[one.row.security_id] = [a + sign * b for a, b in zip(held, share, strict=True)]
     changed = {security_id: share for security_id, share in sums.items() if any(share)}
     tx.many("add_to_security_quarters", [(period, at, *changed[at]) for at in sorted(changed)])
+    tx.many("mark_security_unpriced", [(period, at) for at in sorted(changed)])
     if old:
         tx.many("delete_empty_security_quarters", [(period, at) for at in changed])

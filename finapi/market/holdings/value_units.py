@@ -22,6 +22,8 @@ CHEAP, DEAR = 1, 5
 MOST_TENTHS = 6
 # Managers who must imply one price, and how far apart their prices and a thousandfold may be: prices of a quarter move.
 LEAST_MANAGERS, ALIKE = 2, 3
+# So many positions must be a thousand times off before all are, unless one at most is beside them.
+LEAST_WRONG = 2
 
 THOUSANDS = 1_000
 
@@ -113,7 +115,8 @@ def _contradicted(unit: int, others: Sequence[tuple[float, Sequence[float]]]) ->
     told = [(price * unit, agreed(prices)) for price, prices in others]
     signs = [off(price, middle) for price, middle in told if middle is not None]
     wrong = signs.count(1 if unit == THOUSANDS else -1)
-    return wrong > 0 and 10 * wrong >= MOST_TENTHS * len(signs)
+    # One of several positions may be wrong by itself: ``doubts`` says so of it.
+    return wrong >= min(LEAST_WRONG, len(others) - 1 or 1) > 0 and 10 * wrong >= MOST_TENTHS * len(signs)
 
 
 def _total_unit(unit: int, value_total: int | None, row_value: int, rows: int) -> int:

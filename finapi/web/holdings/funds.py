@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from finapi.core import records
 from finapi.core.errors import invalid_param
 from finapi.core.json import dumps, pieces
 from finapi.core.records import Date, made
-from finapi.market.holdings import funds, quarters, query
+from finapi.market.holdings import doubts, funds, quarters, query
+from finapi.market.holdings.doubts import ValueDoubt
 from finapi.market.holdings.funds import ChangeCounts, FundCoverPage, FundFiling, FundHolding, FundQuarter, FundSummary
 from finapi.market.holdings.positions import Change
 from finapi.store.db import Transaction
@@ -84,7 +85,14 @@ FUND = answer(
     holdings=list[FundHolding],
     analysis=funds.QuarterChanges | None,
     sector_allocation=list[funds.SectorAllocation] | None,
-    meta=part(pagination=OffsetPage, total_value_usd=int, changes=KnownChanges, counts=ChangeCounts),
+    meta=part(
+        pagination=OffsetPage,
+        total_value_usd=int,
+        doubted_count=int,
+        doubted_value_usd=Annotated[int, "The part of total_value_usd in positions with a value_doubt."],
+        changes=KnownChanges,
+        counts=ChangeCounts,
+    ),
 )
 
 
@@ -98,12 +106,13 @@ def fund(call: Call) -> Response:
         options = funds.OPTIONS_ONLY if params["options_only"] else options
         by = {"sort": params["sort_by"], "descending": params["sort_order"] == "desc", "search": params["q"]}
         place = {name: params[name] for name in ("limit", "offset")}
-        rows, total = funds.holdings(tx, held, options=options, status=status, **by, **place)
+        doubted = doubts.of_fund(tx, held.cik, held.period)
+        rows, total = funds.holdings(tx, held, options=options, status=status, doubted=doubted, **by, **place)
         counts = funds.change_counts(tx, held, options)
-        analysis = funds.changes(tx, held, options) if params["include_activity"] else None
+        analysis = funds.changes(tx, held, options, doubted) if params["include_activity"] else None
         allocation = funds.sector_allocation(tx, held) if params["include_analytics"] else None
     page = paging(total, **place)
-    meta = {"pagination": page, "total_value_usd": held.value, "changes": changes(held), "counts": counts}
+    known = {"total_value_usd": held.value, **doubts.summed(doubted), "changes": changes(held), "counts": counts}
     members = {
         "fund": held.fund,
         "period": held.period,
@@ -111,7 +120,7 @@ def fund(call: Call) -> Response:
         "holdings": rows,
         "analysis": analysis,
         "sector_allocation": allocation,
-        "meta": meta,
+        "meta": {"pagination": page, **known},
     }
     return call.listed(members, page)
 
@@ -293,6 +302,8 @@ class QueriedHolding(TypedDict):
     put_call: Literal["Put", "Call"] | None
     shares: int
     value_usd: int
+    value_doubt: ValueDoubt | None
+    others_price: Decimal | None
     changeShares: int | None
     changePercent: Decimal | None
     status: Change | None

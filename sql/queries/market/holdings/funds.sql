@@ -39,7 +39,7 @@ WHERE cik = :cik AND period = :period AND (kind >= 2) = (:options = 'only')
 GROUP BY status
 
 -- name: fund_positions
-SELECT cusip, ticker, CASE WHEN ticker IS NOT NULL THEN evidence END AS ticker_evidence,
+SELECT positions.security_id, kind = 0 AND status <> 5 AS in_shares, cusip, ticker, CASE WHEN ticker IS NOT NULL THEN evidence END AS ticker_evidence,
     holding_names.issuer AS name_of_issuer, holding_names.title AS title_of_class,
     CASE kind WHEN 1 THEN 'PRN' ELSE 'SH' END AS share_type, kind >= 2 AS is_option,
     CASE kind WHEN 2 THEN 'Call' WHEN 3 THEN 'Put' END AS put_call, shares, positions.value AS value_usd,
