@@ -264,6 +264,23 @@ def test_a_line_that_is_only_told_of_segments_keeps_its_row_and_their_columns(ap
     assert [column["dims"] for column in served(app, whole=False)["income"]["columns"]] == [None, None]
 
 
+def test_a_line_that_is_only_told_in_other_columns_is_there_with_its_marks(app: App, tmp_path: Path) -> None:
+    sector = {"tag": "AccountsPayableCurrent", "ddate": "20061231", "segments": "BusinessSegments=Automotive;"}
+    lines = [
+        *LINES,
+        PRE | {"line": "3", "tag": "AccountsPayableCurrent", "plabel": "Payables"},
+        PRE | {"line": "4", "tag": "OtherAssets", "plabel": "Told nowhere"},
+    ]
+    take(app, folder(tmp_path / "set", tables(num=[*NUMBERS, NUM | sector], pre=lines)))
+    full, plain = served(app, whole=False)["balance"], served(app)["balance"]
+    assert (full["columns"], full["rows"][:2]) == (plain["columns"], plain["rows"])
+    (payables,) = full["rows"][2:]
+    absent = {"status": "absent", "reason": "not_reported"}
+    assert [payables[name] for name in ("label", "unit", "decimals", "values", "marks")] == [
+        *("Payables", "USD", None, [None, None], [absent, absent])
+    ]
+
+
 def test_unclassified_page_that_is_the_balance_sheet_is_served_as_it(app: App, tmp_path: Path) -> None:
     lines = [row | {"stmt": "UN"} if row["stmt"] == "BS" else row for row in LINES]
     take(app, folder(tmp_path / "set", tables(pre=lines)))

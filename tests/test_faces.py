@@ -7,6 +7,7 @@ import pytest
 from finapi.market.financials import series, templates
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.fact_book import SourceFiling
+from finapi.market.financials.figures import Missing
 from finapi.market.financials.rows import FigureSeries
 from tests.figures import Fact, filing, held, named, told
 
@@ -64,6 +65,40 @@ def test_a_line_is_known_by_its_label_where_no_tag_tells_it(
     base = [one for one in BASE if one[0] != "IncomeTaxExpenseBenefit"]
     assert told(held([K], [*base, fact], pages={page: [line]}), metric, "2019 FY") == "25"
     assert told(held([K], [*base, fact]), metric, "2019 FY") == "not_reported"
+
+
+@pytest.mark.parametrize(
+    ("metric", "label"),
+    [
+        ("cash_at_end_of_period", "Cash and Cash Equivalents, End of Period"),
+        ("accumulated_oci", "Accumulated other comprehensive loss"),
+    ],
+)
+def test_a_balance_that_its_filer_tags_with_the_year_is_told_at_the_end_of_it(metric: str, label: str) -> None:
+    page = BALANCE if metric == "accumulated_oci" else FLOWS
+    assert (
+        told(held([K], [*BASE, year("ext:Own", "25")], pages={page: [("ext:Own", label)]}), metric, "2019 FY") == "25"
+    )
+
+
+def test_what_a_year_opens_with_and_is_tagged_with_it_stands_before_it() -> None:
+    pages = {FLOWS: [("ext:Own", "Cash and cash equivalents, beginning of period")]}
+    company = held([K], [*BASE, year("ext:Own", "25")], pages=pages)
+    assert told(company, "cash_at_beginning_of_period", "2019 FY") == "25"
+
+
+def test_a_line_beside_the_mapped_tag_is_named_where_the_tag_tells_nothing() -> None:
+    opening = ("ext:Opening", None, "2018-09-30", "25", K.accession)
+    closing = day("CashAndCashEquivalentsAtCarryingValue", "31")
+    lines = [
+        ("ext:Opening", "Cash and equivalents at beginning of year"),
+        ("CashAndCashEquivalentsAtCarryingValue", "Cash and equivalents of continuing operations at September 30"),
+    ]
+    company = held([K], [*BASE, opening, closing], pages={FLOWS: lines})
+    rows = FigureSeries(company, "A", "latest")
+    cell = rows.row(named(rows.periods, "2019 FY")).cell("cash_at_beginning_of_period")
+    assert cell == Missing("not_mapped", "Cash and equivalents at beginning of year")
+    assert told(company, "cash_at_end_of_period", "2019 FY") == "31"
 
 
 def test_a_total_by_its_label_goes_before_a_part_under_the_better_tag() -> None:

@@ -256,7 +256,7 @@ class Faces:
         if mapped and min(mapped, key=lambda one: self._order(metric, one)) in {line.concept for line in exact}:
             return None
         if not sure and mapped - {line.concept for line in page if _means_other(metric, line, self._mapping)}:
-            return None
+            return exact or None
         totals = [line for line in exact if line.label.startswith("total ")]
         if len({line.concept for line in totals or exact}) != 1:
             return lines

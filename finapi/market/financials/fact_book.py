@@ -296,12 +296,21 @@ def _place(
     for concept, unit, end, length, value, decimals, place in rows if named else ():
         for metric, name, text in named.get((place, concept), ()):
             figure = plain(value) if value is not None and unit in book.units(metric.units) else None
-            key = exact.key(place, end, length) if exact.needed else (end, length)
+            key = _told_at(metric, exact.key(place, end, length) if exact.needed else (end, length))
             if figure is not None and text is not None:
                 book.unplaced.setdefault((metric.key, key), text)
             elif figure is not None:
                 vintage = Vintage(place, concept, unit, figure, decimals)
                 _enter(vintages.setdefault(name, {}), key, vintage, concept, book.units(metric.units))
+
+
+def _told_at(metric: Metric, key: Key) -> Key:
+    """When a line that means a metric is told: of a balance that a filer tags with a duration, its last day, or the day
+    before its first."""
+    end, length = key
+    if not length or metric.over not in ("instant", "opening"):
+        return key
+    return (end, 0) if metric.over == "instant" else (end - length, 0)
 
 
 def _place_elsewhere(book: FactBook, named: dict[tuple[int, str], list[tuple[Metric, str, str | None]]]) -> None:

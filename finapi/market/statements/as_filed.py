@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypedDict
 
@@ -11,6 +11,7 @@ from finapi.core.days import shifted
 from finapi.core.records import Date, made
 from finapi.market.statements import kinds, layout
 from finapi.market.statements.facts import Decimals
+from finapi.market.statements.factsets import FSDS, SOURCES
 from finapi.store.db import Row, Transaction
 
 KINDS = kinds.KINDS
@@ -153,11 +154,13 @@ def of_report(
     counted: Counter[str] = Counter()
     whole = tx.value("report_whole", report_id=held.id) or 0
     asked = {"report_id": held.id, "dimensioned": not consolidated_only, "whole": whole}
+    # A data set does not say which periods and members a page shows: a line that the filing tells in others is kept.
+    every = held.source == SOURCES[FSDS] and not consolidated_only
     for section in tx.all("statement_sections", report_id=held.id):
         kind = section["kind"]
         if wanted and kind not in wanted:
             continue
-        statement = _statement(tx, section, asked)
+        statement = _statement(tx, section, asked, every=every)
         if statement["rows"]:
             counted[kind] += 1
             statements[kind if counted[kind] == 1 else f"{kind}-{counted[kind]}"] = statement
@@ -178,12 +181,13 @@ def entity_of(tx: Transaction, held: FiledReport) -> dict[str, str] | None:
     return None if row is None else json.loads(row["members"])
 
 
-def _statement(tx: Transaction, section: Row, asked: dict[str, Any]) -> FiledStatement:
+def _statement(tx: Transaction, section: Row, asked: dict[str, Any], *, every: bool) -> FiledStatement:
     columns = tx.all("statement_columns", asked, section_id=section["id"])
     found = tx.all("statement_facts", asked, section_id=section["id"])
     facts, rows = _Facts(found), list[StatementRow]()
     for line in tx.all("statement_lines", section_id=section["id"]):
-        rows.extend([_heading(line)] if line["nature"] == layout.HEADING else _item_rows(line, columns, facts))
+        heading = line["nature"] == layout.HEADING
+        rows.extend([_heading(line)] if heading else _item_rows(line, columns, facts, every=every))
     return {
         "slot": kinds.slot_of(section["kind"]),
         "role_uri": section["role_uri"] or None,
@@ -198,9 +202,12 @@ class _Facts:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._facts: dict[tuple[int, str | None, str, int], dict[str, Row]] = {}
+        # The units of a concept, wherever it is reported.
+        self.units: dict[int, dict[str, None]] = defaultdict(dict)
         for row in rows:
             place = (row["concept_id"], row["start_date"], row["end_date"], row["dimension_id"])
             self._facts.setdefault(place, {})[row["unit"]] = row
+            self.units[row["concept_id"]][row["unit"]] = None
         self._ending = {(concept, end, dims): found for (concept, _, end, dims), found in self._facts.items()}
 
     def at(self, line: Row, column: Row) -> Mapping[str, Row]:
@@ -224,10 +231,12 @@ class _Facts:
         return instant or {}
 
 
-def _item_rows(line: Row, columns: Sequence[Row], facts: _Facts) -> list[StatementRow]:
-    """The rows of a line: one for each unit in which it is reported, none when it is not."""
+def _item_rows(line: Row, columns: Sequence[Row], facts: _Facts, *, every: bool) -> list[StatementRow]:
+    """The rows of a line: one for each unit in which it is reported in the columns, or ``every`` one of its facts."""
     by_unit = [facts.at(line, column) for column in columns]
     units = dict.fromkeys(unit for cell in by_unit for unit in cell)
+    if every and columns and not units:
+        units = facts.units[line["concept_id"]]
     return [_item(line, unit, [cell.get(unit) for cell in by_unit]) for unit in units]
 
 
