@@ -37,7 +37,7 @@ TESTS = {
     "delivery/sniper": "tests/test_sniper.py tests/api/test_sniper_api.py",
     "delivery/webhooks": "tests/test_webhooks.py tests/test_receivers.py tests/api/test_user.py " + ACCOUNT,
     "market/financials/periods": f"tests/test_periods.py {SERIES}",
-    "market/financials/fact_book": SERIES,
+    "market/financials/fact_book": f"tests/test_fact_book.py tests/test_faces.py {SERIES}",
     "market/holdings/value_units": "tests/test_value_units.py tests/test_holdings.py",
     "market/holdings/positions": "tests/test_positions.py tests/test_holdings.py tests/api/test_form13f_api.py",
     "market/insiders/positions": "tests/test_insider_rules.py tests/api/test_insiders_api.py",
@@ -49,6 +49,11 @@ TESTS = {
     "edgar/tickers": "tests/test_edgar_tickers.py",
     "edgar/getcurrent": "tests/test_edgar_getcurrent.py",
     "edgar/companyfacts": "tests/test_edgar_companyfacts.py",
+    "edgar/schedules": "tests/test_edgar_schedules.py tests/test_ownership_store.py",
+    "edgar/sale_notices": "tests/test_sale_notices.py",
+    "edgar/filing_index": "tests/test_edgar_identity.py",
+    "edgar/insider_sets": "tests/test_insider_sets.py",
+    "edgar/cusip": "tests/test_edgar_cusip.py",
 }
 
 _COMPARED = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import sqlite3
@@ -385,6 +386,37 @@ def test_calls_that_a_crash_cut_off_are_refunded_once_at_the_next_start(killed: 
     assert ledger(app) == after
     assert app.db.integrity() == []
     app.db.close()
+
+
+def test_accounts_that_processes_share_are_refunded_only_what_no_call_can_be_behind(
+    app: App, user: users.NewUser, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = {"user_id": user.id, "cost": 25, "endpoint": "GET /x", "request_id": "r1"}
+    billing._debit(app, call)
+    monkeypatch.setattr(app.db, "accounts", copy.copy(app.db))
+    assert billing.refund_open(app, clock.now()) == 0
+    clock.advance(app.config.server_timeout + app.config.drain_timeout + 1)
+    assert billing.refund_step(app) > 0
+    assert ledger(app)[-1][:2] == (25, "crash_refund")
+    billing._debit(app, call)
+    assert billing.refund_open(app, clock.now()) == 0
+    assert billing.refund_open(app, clock.now(), every=True) == 1
+    monkeypatch.undo()
+    billing._debit(app, call)
+    assert billing.refund_open(app, clock.now()) == 1
+    assert balance(app) == 500_000
+
+
+@pytest.mark.parametrize(("window", "tokens"), [(1, 4), (2, 7), (3, 7), (4, 9), (400, 9)])
+def test_who_spent_what_in_so_many_days_of_which_today_is_one(
+    app: App, user: users.NewUser, clock: FixedClock, window: int, tokens: int
+) -> None:
+    for cost, later in ((2, 2), (3, 1), (4, 0)):
+        spend(app, cost)
+        clock.advance(86_400 * later)
+    billing.close_kept(app)
+    with app.db.read() as tx:
+        assert [dict(row)["tokens"] for row in billing.of_accounts(tx, window, clock.now())] == [tokens]
 
 
 def test_opening_a_data_directory_refunds_what_a_crash_cut_off(

@@ -279,7 +279,7 @@ def test_a_mistake_in_a_process_of_its_own() -> None:
 def test_a_mistake_in_the_environment_stops_every_verb(verb: str) -> None:
     done = finapi(verb, env=environment(FINAPI_PROT="8000"))
     assert done.status == 2
-    assert done.complaint == "unknown setting FINAPI_PROT (environment); see finapi config"
+    assert done.complaint == "unknown setting FINAPI_PROT (environment), did you mean FINAPI_PORT?; see finapi config"
 
 
 def test_a_data_directory_of_a_later_finapi_is_one_line(tmp_path: Path) -> None:
@@ -417,7 +417,7 @@ def test_a_file_may_be_named_in_the_environment(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("prot = 1", "unknown setting prot (file {}); see finapi config"),
+        ("prot = 1", "unknown setting prot (file {}), did you mean port?; see finapi config"),
         ("[server]\nport = 1", "unknown setting server (file {}); see finapi config"),
         ("port = true", "port: must be a whole number, not True"),
         ("port = 1.5", "port: must be a whole number, not 1.5"),

@@ -107,6 +107,22 @@ def test_unknown_flag_is_named() -> None:
         load({"log_colour": "red"}, {})
 
 
+@pytest.mark.parametrize(
+    ("flags", "environ", "meant"),
+    [
+        ({}, {"FINAPI_LEDGER_DAY": "1"}, "FINAPI_LEDGER_DAYS"),
+        ({"ledger_day": 1}, {}, "--ledger-days"),
+        ({}, {"FINAPI_ZZZZZZ": "1"}, None),
+    ],
+)
+def test_a_typo_gets_a_suggestion(flags: dict[str, int], environ: dict[str, str], meant: str | None) -> None:
+    with pytest.raises(UsageError) as wrong:
+        load(flags, environ)
+    assert ("did you mean" in str(wrong.value)) == (meant is not None)
+    if meant is not None:
+        assert f", did you mean {meant}?; see finapi config" in str(wrong.value)
+
+
 def test_a_file_cannot_name_another_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown setting config"):
         load({"config": toml(tmp_path, "config = 'other.toml'")}, {})

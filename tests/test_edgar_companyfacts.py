@@ -204,8 +204,11 @@ def test_every_truncation_is_refused() -> None:
         assert refusal(data[:length])
 
 
-def test_too_large_a_document_is_refused_before_it_is_decoded() -> None:
+def test_too_large_a_document_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "32 MiB" in refusal(b" " * (companyfacts.MAX_SIZE + 1))
+    monkeypatch.setattr(companyfacts, "MAX_SIZE", len(json.dumps(DOCUMENT)))
+    assert read(DOCUMENT).name == "Apple Inc."
+    assert "is larger than any" in refusal(json.dumps(DOCUMENT).encode() + b" ")
 
 
 def test_rows_that_disagree_on_their_filing_give_the_earlier_day_in_any_order() -> None:

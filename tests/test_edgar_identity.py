@@ -149,6 +149,21 @@ def test_folder_listing_tells_the_accession_and_a_cik_but_no_filing_date() -> No
     assert from_index(LISTING, "index.json") == Identity("0001193125-26-226661", ("0001067983",))
 
 
+@pytest.mark.parametrize("folder", [b"0/000119312526226661", b"1067983/000000000000000000x", b"1067983"])
+def test_a_listing_of_no_company_or_no_filing_names_none(folder: bytes) -> None:
+    there = b"1067983\\/000119312526226661"
+    assert from_index(LISTING.replace(there, folder.replace(b"/", b"\\/")), "index.json") is None
+
+
+@pytest.mark.parametrize(("more", "read"), [(0, True), (1, False)])
+def test_an_index_page_is_read_as_far_as_four_mebibytes(more: int, read: bool) -> None:
+    last = b" Filing Date 2025-05-02"
+    page = b"<html>SEC Accession No. 0000320193-25-000057 CIK: 320193"
+    found = from_index(page + b" " * (4 * 2**20 - len(page) - len(last) + more) + last, "a-index.htm")
+    assert found is not None
+    assert found.filed == ("2025-05-02" if read else None)
+
+
 def test_listing_of_a_company_folder_names_no_filing() -> None:
     assert from_index(LISTING.replace(rb"\/000119312526226661", b""), "index.json") is None
 

@@ -62,6 +62,11 @@ def test_prices_that_only_a_footnote_tells_are_none() -> None:
     assert (owner.is_officer, owner.officer_title, owner.is_director) == (True, "SVP, GC and Secretary", None)
 
 
+def test_a_footnote_that_a_cell_names_twice_is_named_once() -> None:
+    data = forms.form(forms.transaction(price_notes="F2 F1 F2"), footnotes={"F1": "One.", "F2": "Two."})
+    assert ("price", ("F2", "F1")) in ownership.parse(data, "form.xml").rows[0].notes
+
+
 @needs_shared
 def test_derivative_holdings_of_a_form_3() -> None:
     form = real("form3_0000320193_newstead")

@@ -200,6 +200,20 @@ def test_latin_1_name_of_the_nineties_is_read() -> None:
     assert header(old, "a.txt").parties[0].name == "SOCIÉTÉ GÉNÉRALE"
 
 
+@pytest.mark.parametrize(("more", "read"), [(0, True), (1, False)])
+def test_a_header_may_have_four_mebibytes(more: int, read: bool) -> None:
+    front, rest = TEXT.split(b"<SEC-HEADER>")
+    inside, end, after = rest.partition(b"</SEC-HEADER>")
+    # The end of the header belongs to the four mebibytes.
+    filled = inside + b"\n" * (4 * 2**20 - len(inside) - len(end) + more)
+    data = front + b"<SEC-HEADER>" + filled + end + after
+    if read:
+        assert header(data, "a.txt") == header(TEXT, "a.txt")
+    else:
+        with pytest.raises(ParseError, match="cut off: it does not end"):
+            header(data, "a.txt")
+
+
 def test_header_file_alone_is_read() -> None:
     alone = b"<SEC-HEADER>0001234567-24-000012.hdr.sgml : 20240304\n" + TAGGED.split(b"<DOCUMENT>")[0][13:]
     alone += b"</SEC-HEADER>\n"

@@ -325,6 +325,13 @@ def test_a_position_without_an_amount_has_none() -> None:
     assert held.amount is None
 
 
+def test_footnotes_of_an_amount_are_kept_where_there_is_none() -> None:
+    row = form(forms.transaction(after="90")).rows[0]
+    noted = row._replace(notes=(*row.notes, ("following_shares", ("F1",))))
+    assert [one.notes for one in positions.of([noted])] == [()]
+    assert [one.notes for one in positions.of([noted._replace(following_shares=None)])] == [("F1",)]
+
+
 def test_two_grants_of_one_title_are_two_positions() -> None:
     told = form(
         forms.transaction("M", "10", None, derivative="2.5", after="90"),

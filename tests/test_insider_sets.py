@@ -62,6 +62,24 @@ def test_columns_that_a_quarter_lacks_are_none() -> None:
     assert filed.form.rule_10b5_1 is None
 
 
+def test_a_table_may_be_its_columns_alone_and_without_an_end() -> None:
+    columns = data_set()[insider_sets.SUBMISSION].split(b"\n")[0]
+    for end in (b"", b"\n", b"\r\n"):
+        assert read(submission=columns + end) == []
+    with pytest.raises(ParseError, match="line 1: the column ACCESSION_NUMBER is missing"):
+        read(submission=b"\n" + data_set()[insider_sets.SUBMISSION])
+
+
+def test_more_rows_than_any_quarter_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = data_set()
+    most = max(len(rows.splitlines()) - 1 for rows in tables.values())
+    monkeypatch.setattr(insider_sets, "MAX_ROWS", most)
+    assert len(read()) == 1
+    monkeypatch.setattr(insider_sets, "MAX_ROWS", most - 1)
+    with pytest.raises(ParseError, match=f"more than {most - 1} rows"):
+        read()
+
+
 def test_a_filing_that_cannot_be_read_does_not_keep_the_others() -> None:
     good = {
         "FILING_DATE": "05-MAR-2025",

@@ -23,6 +23,12 @@ def told(first: int, last: int, accession: str = REPORT.accession, tags: tuple[s
     return [(tag, days.iso(first), days.iso(last), "100", accession) for tag in tags]
 
 
+def spans(*facts: list[Fact]) -> list[tuple[str, int, int]]:
+    """The years of a calendar, oldest first: kind, first and last day off the end of 2020."""
+    company = held([REPORT, NEWS], [one for some in facts for one in some])
+    return [(one.kind, one.start - LAST, one.end - LAST) for one in company.calendar.spans]
+
+
 def shown(kind: str, *facts: list[Fact]) -> list[tuple[str, int, int, int]]:
     """The periods of a series, newest first: name, days off the end of 2020, length, durations that report it."""
     company = held([REPORT, NEWS], [one for some in facts for one in some])
@@ -102,3 +108,74 @@ def test_quarters_of_12_12_12_and_16_weeks_are_told_apart() -> None:
     each = [told(first + start, first + end - 1) for start, end in itertools.pairwise(weeks)]
     names = [(name, size) for name, _, size, _ in shown("Q", year, *each)]
     assert names == [("Q4", 112), ("Q3", 84), ("Q2", 84), ("Q1", 84)]
+
+
+def test_quarters_of_years_after_the_last_lie_in_years_of_365_days() -> None:
+    later = told(LAST + 366, LAST + 366 + 89)
+    assert spans(told(*A_YEAR), later) == [("year", -365, 0), ("open", 1, 365), ("open", 366, 730)]
+
+
+@pytest.mark.parametrize("missing", [0, 10, 11, 341])
+def test_a_short_year_after_another_is_a_transition_whatever_lies_between(missing: int) -> None:
+    made = spans(told(*A_YEAR), told(LAST + missing + 1, LAST + missing + 349))
+    assert (made[0][0], made[-1]) == ("year", ("transition", missing + 1, missing + 349))
+
+
+@pytest.mark.parametrize(
+    ("missing", "between"),
+    [
+        (10, []),
+        (11, [("transition", 1, 11)]),
+        (329, [("transition", 1, 329)]),
+        (330, [("open", 1, 330)]),
+        (549, [("open", 1, 274), ("open", 275, 549)]),
+    ],
+)
+def test_what_lies_between_two_years_is_a_transition_below_330_days(
+    missing: int, between: list[tuple[str, int, int]]
+) -> None:
+    made = spans(told(*A_YEAR), told(LAST + missing + 1, LAST + missing + 365))
+    assert made == [("year", -365, 0), *between, ("year", missing + 1, missing + 365)]
+
+
+def test_eighty_years_and_more_between_two_are_damage_and_are_not_cut_up() -> None:
+    most = 80 * 366
+    far = [len(spans(told(*A_YEAR), told(LAST + one + 1, LAST + one + 365))) for one in (most - 1, most)]
+    assert far == [82, 3]
+
+
+@pytest.mark.parametrize(("said", "named"), [((2017, 2018, 2020), 2019), ((2017, 2019, 2020), 2020)])
+def test_years_are_named_as_most_of_the_last_three_reports_name_theirs(said: tuple[int, ...], named: int) -> None:
+    ends = (LAST - 731, LAST - 366, LAST)
+    reports = [
+        filing(f"0000000001-{year}-000001", "10-K", f"20{year}-03-01", fiscal_year=one, period_end=end)
+        for year, one, end in zip((19, 20, 21), said, ends, strict=True)
+    ]
+    facts = [told(end - 364, end, one.accession) for one, end in zip(reports, ends, strict=True)]
+    company = held(reports, [one for some in facts for one in some])
+    assert [one.fiscal_year for one in company.calendar.spans if one.keys] == [named - 2, named - 1, named]
+
+
+def test_a_duration_to_date_belongs_to_the_span_whose_start_is_nearest() -> None:
+    """Between the years lie eleven days, and the half year begins within ten of both starts."""
+    first = LAST + 12
+    half = told(first - 2, first + 180)
+    found = held([REPORT], [one for some in (told(*A_YEAR), told(first, first + 364), half) for one in some])
+    assert [one.kind for one in found.calendar.spans] == ["year", "transition", "year"]
+    assert [place for place, keys in found.calendar.to_date.items() if keys[0][1] == 183] == [(2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("days", "name"), [(136, "Q1"), (137, "Q2"), (228, "Q2"), (229, "Q3"), (319, "Q3"), (320, "Q4")]
+)
+def test_a_quarter_is_named_by_the_nearest_quarter_of_its_year(days: int, name: str) -> None:
+    first = LAST + 1
+    quarter = told(first + days - 90, first + days - 1)
+    assert [one[0] for one in shown("Q", told(first, first + 364), quarter)] == [name]
+
+
+@pytest.mark.parametrize("form", ["10-Q", "10-K"])
+def test_twelve_months_of_one_report_without_a_day_are_a_year_only_of_an_annual_one(form: str) -> None:
+    report = filing("unfiled-1", form, None)
+    company = held([report], told(*A_YEAR, accession=report.accession, tags=TAGS[:1]))
+    assert [(one.kind, len(one.keys)) for one in company.calendar.spans] == ([("year", 1)] if form == "10-K" else [])

@@ -7,7 +7,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from finapi.app import App
+from finapi.core.errors import ParseError
 from finapi.edgar import sale_notices
 from finapi.edgar.forms import SALE_NOTICES
 from finapi.market.documents import packed
@@ -45,6 +48,22 @@ def test_a_notice_is_shown_with_its_lines_and_what_they_come_to(app: App) -> Non
         "2025-04-14T00:00:00.000Z",
     )
     assert (row["is_rule_10b5_1"], row["plan_adoption_dates"], row["holes"]) == (True, ["2024-11-15"], {})
+
+
+@pytest.mark.parametrize(("flag", "live"), [("TEST", False), ("test", False), ("LIVE", True), ("Live", True)])
+def test_a_test_filing_is_refused(flag: str, live: bool) -> None:
+    data = made.notice().replace(b">LIVE<", f">{flag}<".encode())
+    assert flag.encode() in data
+    if live:
+        assert sale_notices.parse(data, "primary_doc.xml").seller == "Lamp Ann"
+        return
+    with pytest.raises(ParseError, match="liveTestFlag: is a test filing"):
+        sale_notices.parse(data, "primary_doc.xml")
+
+
+def test_a_wrong_figure_is_named_with_its_line() -> None:
+    with pytest.raises(ParseError, match="sales 2 units"):
+        sale_notices.parse(made.notice(made.sale(), made.sale("many")), "primary_doc.xml")
 
 
 def test_shares_of_several_classes_are_not_added(app: App) -> None:

@@ -450,6 +450,36 @@ def test_a_delivery_that_is_done_can_be_sent_again_under_its_id(
     assert {received.headers["webhook-id"] for received in there.received} == {delivery_id}
 
 
+def test_the_last_ten_attempts_of_a_delivery_are_shown(
+    app: App, user: users.NewUser, dispatcher: Dispatcher, clock: FixedClock
+) -> None:
+    with receiver(status(500)) as there:
+        delivery_id = enqueue(app, user, there.url)
+        for _ in range(3):
+            for wait in (10, 60, 300, 1):
+                dispatcher.settle(5)
+                clock.advance(wait)
+            webhooks.redeliver(app, user.id, delivery_id, clock.now(), keep)
+    shown = only(app, user)
+    assert (shown["attempt_count"], len(shown["attempts"])) == (12, 10)
+    times = [attempt["started_at"] for attempt in shown["attempts"]]
+    # The first two are left out: the third round's first is 371 s behind the second round's.
+    assert times == sorted(times)
+    assert times[0] > iso(clock.now() - timedelta(seconds=3 * 371 - 10))
+
+
+def test_a_signing_secret_is_there_once_somebody_asked_for_it(app: App, user: users.NewUser) -> None:
+    with app.db.write() as tx:
+        assert webhooks.has_secret(tx, user.id) is False
+        webhooks.rotated_secret(tx, app, user.id, app.clock.now())
+        assert webhooks.has_secret(tx, user.id) is True
+        assert webhooks.has_secret(tx, user.id + 1) is False
+
+
+def test_receivers_are_told_a_tolerance_of_five_minutes() -> None:
+    assert webhooks.vectors()["tolerance_seconds"] == 300
+
+
 def test_nobody_sees_or_sends_what_is_anothers(app: App, user: users.NewUser) -> None:
     other = users.create(app, "bob@example.com", "pro", app.clock.now())
     delivery_id = enqueue(app, user, "https://example.com/")

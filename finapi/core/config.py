@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -375,9 +375,21 @@ def _accept(
     name: str, raw: Any, kinds: dict[str, Any], values: dict[str, Any], origins: Origins, origin: str, said: str
 ) -> None:
     if name not in kinds:
-        raise UsageError(f"unknown setting {said} ({origin}); see finapi config")
+        raise UsageError(f"unknown setting {said} ({origin}){_meant(name, said, kinds)}; see finapi config")
     values[name] = _TABLES[name](raw, said) if name in _TABLES else _convert(raw, kinds[name], said)
     origins[name] = origin
+
+
+def _meant(name: str, said: str, known: Iterable[str]) -> str:
+    """Which setting was meant by an unknown one, spelt as that is: a flag, a variable or a name of the file."""
+    from difflib import get_close_matches
+
+    meant = "".join(get_close_matches(name, known, 1, 0.7))
+    if meant and said.startswith("--"):
+        meant = "--" + meant.replace("_", "-")
+    elif meant and said.startswith(PREFIX):
+        meant = PREFIX + meant.upper()
+    return f", did you mean {meant}?" if meant else ""
 
 
 def _convert(raw: Any, kind: Any, said: str) -> Any:

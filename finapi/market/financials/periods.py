@@ -102,7 +102,7 @@ QUARTER = range(70, 121)
 HALF = range(140, 230)
 NINE_MONTHS = range(230, 330)
 YEAR = range(330, 421)
-# A year's report on fewer or more days, straight after another year, is of a transition period of 11 or 13 months.
+# A year's report on fewer or more days, not the first, is of a transition period of 11 or 13 months.
 WHOLE_YEAR = range(350, 386)
 # More than a quarter has: a transition period of four months is not one.
 LONG_QUARTER = 100
@@ -231,8 +231,7 @@ def _with_gaps(years: Sequence[FiscalSpan], evidence: _Evidence) -> list[FiscalS
     for year in years:
         if spans:
             spans.extend(_between(spans[-1].end + 1, year.start - 1, evidence))
-            next_to = abs(year.start - 1 - spans[-1].end) <= SLACK
-            if next_to and year.end - year.start + 1 not in WHOLE_YEAR:
+            if year.end - year.start + 1 not in WHOLE_YEAR:
                 year = year._replace(kind="transition")
         spans.append(year)
     return spans
