@@ -77,9 +77,16 @@ def test_forms_are_named_with_a_star_and_what_names_none_is_refused(ask: Any) ->
     assert ask(form_type="*").status == 400  # more forms than one question may name
 
 
+@pytest.mark.parametrize("path", ["/sec/entities?form_type=XX-9", "/facts?ticker=1750&form_type=XX-9"])
+def test_a_form_that_nobody_knows_is_refused_wherever_it_is_asked_for(ask: Any, client: Client, path: str) -> None:
+    answer = client.get(f"/api/v1{path}")
+    assert (answer.verdict[:2], answer.json["details"]["param"]) == ((400, "INVALID_PARAM"), "form_type")
+    assert client.get(f"/api/v1{path}".replace("XX-9", "10-K")).status in (200, 404)
+
+
 def test_an_item_that_there_is_not_is_refused(ask: Any) -> None:
     assert numbers(ask(items="2.02")) == ["-000002"]
-    for wrong in ("2.2", "2.02x", "results", "99"):
+    for wrong in ("2.2", "2.02x", "results", "99", "9.99"):
         answer = ask(items=wrong)
         assert (answer.verdict[:2], answer.json["details"]["param"]) == ((400, "INVALID_PARAM"), "items")
 

@@ -268,6 +268,13 @@ def item_titles() -> dict[str, str]:
     return _table("items.tsv")
 
 
+def unknown_items(tx: Transaction, numbers: Sequence[str]) -> list[str]:
+    """Those that are no item of a Form 8-K since 2004, and that no filing has. Before, they were 1 to 12."""
+    return [
+        one for one in numbers if "." in one and one not in item_titles() and not tx.value("term_count", term=f"i{one}")
+    ]
+
+
 def _table(name: str) -> dict[str, str]:
     text = (resources.files("finapi.market.filings") / name).read_text(encoding="utf-8")
     pairs = (line.partition("\t") for line in text.splitlines())

@@ -287,6 +287,8 @@ def _question(tx: Transaction, call: Call, asked: list[companies.Company] | None
         raise invalid_param(
             "form_type", f"form_type: {error}", expected="forms that are held, * for any letters"
         ) from None
+    if wrong := search.unknown_items(tx, params.get("items") or ()):
+        raise invalid_param("items", f"There is no item {wrong[0]} of a Form 8-K.", expected="2.02,9.01")
     return Question(
         None if asked is None else tuple(company.cik for company in asked),
         forms,

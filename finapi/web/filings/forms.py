@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from finapi.core.clock import iso
-from finapi.core.errors import ApiError
+from finapi.core.errors import ApiError, invalid_param
 from finapi.core.json import dumps
 from finapi.core.records import Date, Object, Time
 from finapi.market.filings import search
@@ -93,10 +93,12 @@ def form(call: Call) -> Response:
 
 def entities(call: Call) -> Response:
     """Companies and people, by CIK."""
-    wanted, limit = call.params["form_type"], call.params["limit"]
+    wanted, limit = (call.params["form_type"] or "").strip().upper() or None, call.params["limit"]
     place = {"limit": limit + 1, "offset": call.params["offset"], "after": int(call.params["cursor"] or 0)}
     with call.app.db.read() as tx:
-        found = search.entities(tx, wanted.strip().upper() if wanted else None, **place)
+        if wanted is not None and search.form(tx, wanted) is None:
+            raise invalid_param("form_type", "finapi knows no form with this name.", expected="10-K")
+        found = search.entities(tx, wanted, **place)
     shown, more = found[:limit], len(found) > limit
     meta = {"count": len(shown), "limit": limit, "has_more": more, "next_cursor": shown[-1]["cik"] if more else None}
     return call.rows(shown, meta)

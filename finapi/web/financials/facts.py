@@ -7,6 +7,7 @@ from typing import TypedDict
 
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date
+from finapi.market.filings import search
 from finapi.market.reference import companies, sectors
 from finapi.market.statements import facts
 from finapi.market.statements.facts import Aggregates, ConceptFact, FactFilters, ListedFact, XbrlFact
@@ -153,8 +154,10 @@ def listed(call: Call) -> Response:
     with call.app.db.read() as tx:
         cik = None if params["ticker"] is None else companies.find(tx, params["ticker"]).cik
         sets = facts.sets_of(tx, accession=accession, cik=cik)
-        form = params["form_type"]
-        sets = [one for one in sets if form is None or one["form"] == form.upper()]
+        form = (params["form_type"] or "").strip().upper()
+        if form and search.form(tx, form) is None:
+            raise invalid_param("form_type", "finapi knows no form with this name.", expected="10-K")
+        sets = [one for one in sets if not form or one["form"] == form]
         filters = FactFilters(facts.spellings(params["concept"]), params["date_from"], params["date_to"])
         total = sum(facts.count(tx, one, filters) for one in sets)
         found, more = facts.page(tx, sets, filters, **place)

@@ -1,0 +1,93 @@
+"""Refused is nothing at all: whatever kind of document is refused, no table has a row more than before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from finapi.app import App
+from tests import holdings, ownership_forms, schedules
+from tests.holdings import take
+
+ACCESSION = "0000000101-25-000042"
+# What an ingest writes down of itself: which files were refused and how long it took.
+OWN = {"refused_files", "heartbeats", "poll_states"}
+
+
+def counts(app: App) -> dict[str, int]:
+    with app.db.read() as tx:
+        run = tx._connection.execute
+        names = [
+            row[0] for row in run("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'")
+        ]
+        return {name: run(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names if name not in OWN}
+
+
+def submitted(form: str, *documents: tuple[str, str, str]) -> bytes:
+    """A full submission of documents, each a type, a file name and a text."""
+    bodies = "".join(
+        f"<DOCUMENT>\n<TYPE>{kind}\n<SEQUENCE>{number}\n<FILENAME>{name}\n<TEXT>\n{text}\n</TEXT>\n</DOCUMENT>\n"
+        for number, (kind, name, text) in enumerate(documents, 1)
+    )
+    return f"""<SEC-DOCUMENT>{ACCESSION}.txt : 20250122
+<SEC-HEADER>{ACCESSION}.hdr.sgml : 20250122
+ACCESSION NUMBER:		{ACCESSION}
+CONFORMED SUBMISSION TYPE:	{form}
+PUBLIC DOCUMENT COUNT:		{len(documents)}
+CONFORMED PERIOD OF REPORT:	20250120
+FILED AS OF DATE:		20250122
+
+FILER:
+
+	COMPANY DATA:
+		COMPANY CONFORMED NAME:			BROOK LAMPS INC.
+		CENTRAL INDEX KEY:			0001234567
+</SEC-HEADER>
+{bodies}</SEC-DOCUMENT>
+""".encode()
+
+
+def xml(document: bytes) -> str:
+    return f"<XML>\n{document.decode()}\n</XML>"
+
+
+FORM_4 = xml(ownership_forms.form(ownership_forms.transaction()))
+HTML = "<html><body><p>The lamps of the year are sold.</p></body></html>"
+INSTANCE = (
+    '<xbrl xmlns="http://www.xbrl.org/2003/instance"><context id="c"><entity><identifier scheme="http://www.sec.gov/CIK">'
+    "0001234567</identifier></entity></context></wrong>"
+)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        submitted("4", ("4", "form4.xml", FORM_4.replace("<transactionCode>", "<transactionCod>", 1))),
+        submitted("4", ("4", "form4.xml", FORM_4.replace("</ownershipDocument>", ""))),
+        submitted("SCHEDULE 13D", ("SCHEDULE 13D", "primary_doc.xml", xml(schedules.d()[:-40]))),
+        submitted("144", ("144", "primary_doc.xml", xml(schedules.notice()[:-40]))),
+        submitted("10-K", ("10-K", "lamp-10k.htm", HTML), ("EX-101.INS", "lamp.xml", f"<XBRL>\n{INSTANCE}\n</XBRL>")),
+        submitted("8-K", ("8-K", "lamp-8k.htm", HTML))[:-200],
+        submitted("8-K", ("8-K", "lamp-8k.htm", HTML)).replace(b"20250122\n\nFILER", b"20251322\n\nFILER"),
+        holdings.june().replace(b"<value>2500", b"<value>x", 1),
+        holdings.june().replace(b"</informationTable>", b""),
+    ],
+    ids=["4-element", "4-cut", "13D", "144", "XBRL", "cut", "day", "13F-value", "13F-cut"],
+)
+def test_what_is_refused_leaves_no_row_anywhere(app: App, tmp_path: Path, document: bytes) -> None:
+    take(
+        app, tmp_path, submitted("8-K", ("8-K", "other.htm", HTML)).replace(ACCESSION.encode(), b"0000000101-25-000041")
+    )
+    before = counts(app)
+    (outcome,) = take(app, tmp_path, document)
+    assert (outcome.outcome, outcome.accession) == ("refused", None), outcome
+    after = counts(app)
+    assert {name: (before[name], after[name]) for name in after if before[name] != after[name]} == {}
+
+
+def test_what_is_refused_here_is_taken_when_it_is_whole(app: App, tmp_path: Path) -> None:
+    taken = [submitted("4", ("4", "form4.xml", FORM_4)), submitted("8-K", ("8-K", "lamp-8k.htm", HTML))]
+    for document in taken:
+        (outcome,) = take(app, tmp_path, document)
+        assert outcome.outcome == "ingested", outcome
