@@ -1208,6 +1208,7 @@ class Form13fAggregationBasketHoldingsPositions(TypedDict):
     prev_value_usd: int | None
     value_change_pct: int | Decimal | None
     share_change: int | None
+    split_factor: int | Decimal | None
 
 class Form13fAggregationBasketHoldingsMeta(TypedDict):
     has_more: bool

@@ -7,6 +7,7 @@ A flow is the change in shares at the price that each fund's own value implies.
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,8 @@ from finapi.edgar import cusip, tickers
 from finapi.market.holdings import positions, quarters
 from finapi.market.holdings.funds import percent, price
 from finapi.market.holdings.positions import Change, SplitSource
-from finapi.market.reference import companies, issuers, sectors
+from finapi.market.reference import companies, issuers, sectors, share_splits
+from finapi.market.reference.share_splits import LikelySplit, Worth
 from finapi.store.db import Row, Transaction
 
 SORTS = ("fund_flow", "total_value", "fund_count", "fund_change", "share_change", "ticker", "name")
@@ -583,6 +585,7 @@ class BasketPosition(TypedDict):
     prev_value_usd: int | None
     value_change_pct: Decimal | None
     share_change: int | None
+    split_factor: Annotated[Decimal | None, "What splits made of a share since the quarter compared with."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -594,7 +597,7 @@ class Basket:
     filed: list[BasketFund]
     pending: list[BasketFund]
     comparable: bool
-    sums: list[Row]
+    sums: list[dict[str, Any]]
 
     @property
     def value(self) -> int:
@@ -627,12 +630,30 @@ def basket(tx: Transaction, ciks: Sequence[int], period: str, compared_with: str
     common = [cik for cik in filed if filed[cik] and earlier.get(cik)]
     funds: dict[int, BasketFund] = {cik: {"cik": f"{cik:010}", "company_name": names.get(cik)} for cik in ciks}
     quarters = {"period": period, "earlier": compared_with}
-    sums = tx.all("sums_of_basket", quarters, filed=json.dumps(list(filed)), common=json.dumps(common))
+    rows = tx.all("sums_of_basket", quarters, filed=json.dumps(list(filed)), common=json.dumps(common))
+    since, until = sorted((compared_with, period))
+    splits = share_splits.of_quarter(tx, since, until)
+    sums = [_since_split(row, splits.get(row["security_id"], ()), back=period < compared_with) for row in rows]
     pending = [fund for cik, fund in funds.items() if cik not in filed]
     return Basket([fund for cik, fund in funds.items() if cik in filed], pending, bool(common), sums)
 
 
-def _basket_position(row: Row, value: int, funds: Mapping[int, BasketFund], *, comparable: bool) -> BasketPosition:
+def _since_split(row: Row, likely: Sequence[LikelySplit], *, back: bool) -> dict[str, Any]:
+    """The sums of a security, with how its shares changed apart from the splits between the quarters."""
+    now, held = Worth(row["common_value"], row["common_shares"]), Worth(row["previous"], row["previous_shares"])
+    first, last = (now, held) if back else (held, now)
+    found = [one.factor for one in likely if one.lies_between(first, last)]
+    factor = math.prod(found, start=Decimal(1))
+    factor = 1 / factor if back else factor
+    change = now.shares - int((held.shares * factor).to_integral_value())
+    # The fraction that a split leaves each fund is paid out.
+    change = 0 if found and row["is_common"] and row["was_common"] and abs(change) <= row["funds_holding"] else change
+    return {**dict(row), "share_change": change, "split_factor": factor.normalize() if found else None}
+
+
+def _basket_position(
+    row: Mapping[str, Any], value: int, funds: Mapping[int, BasketFund], *, comparable: bool
+) -> BasketPosition:
     holders, change, previous = sorted(json.loads(row["ciks"])), row["share_change"], row["previous"]
     return made(
         BasketPosition,
@@ -643,6 +664,7 @@ def _basket_position(row: Row, value: int, funds: Mapping[int, BasketFund], *, c
         prev_value_usd=previous if comparable else None,
         value_change_pct=percent(row["common_value"] - previous, previous) if comparable else None,
         share_change=change if comparable else None,
+        split_factor=row["split_factor"] if comparable else None,
     )
 
 

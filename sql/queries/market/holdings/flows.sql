@@ -148,13 +148,13 @@ SELECT cik, complete FROM fund_quarters WHERE cik IN (SELECT value FROM json_eac
 
 -- name: sums_of_basket
 -- Of each security, the most valuable first: what all funds hold, and how those that can be compared changed it.
-SELECT securities.cusip, securities.ticker, securities.issuer AS name_of_issuer, securities.title AS class_title,
-    count(*) FILTER (WHERE is_held) AS funds_holding, json_group_array(position.cik) FILTER (WHERE is_held) AS ciks,
+SELECT security_id, securities.cusip, securities.ticker, securities.issuer AS name_of_issuer,
+    securities.title AS class_title, count(*) FILTER (WHERE is_held) AS funds_holding, json_group_array(position.cik) FILTER (WHERE is_held) AS ciks,
     coalesce(sum(value) FILTER (WHERE is_held), 0) AS value_usd,
     coalesce(sum(shares) FILTER (WHERE is_held), 0) AS shares,
     max(is_common) AS is_common, max(was_common) AS was_common,
-    coalesce(sum(shares) FILTER (WHERE is_common), 0) - coalesce(sum(shares) FILTER (WHERE was_common), 0)
-        AS share_change,
+    coalesce(sum(shares) FILTER (WHERE is_common), 0) AS common_shares,
+    coalesce(sum(shares) FILTER (WHERE was_common), 0) AS previous_shares,
     coalesce(sum(value) FILTER (WHERE is_common), 0) AS common_value,
     coalesce(sum(value) FILTER (WHERE was_common), 0) AS previous
 FROM (
