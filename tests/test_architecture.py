@@ -49,7 +49,7 @@ ROOMS = {
     "web.html": 900,  # filed HTML made inert
     "web.accounts": 825,  # two more topics
     "web.filings": 700,  # full text search
-    "web.financials": 1_270,  # kept latest years, and splits that holdings are settled by
+    "web.financials": 1_275,  # kept latest years, and splits that holdings are settled by
     "web.insiders": 1_030,  # windows and thresholds on every list
     "web.holdings": 1_580,  # moves and overlap of funds; costs, returns, rotation, signals
     "web.ownership": 400,
