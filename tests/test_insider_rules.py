@@ -90,6 +90,14 @@ def test_a_footnote_tells_of_a_plan_that_the_box_of_2023_does_not_cover() -> Non
     assert plan("0", True, False) == [(True, "footnote"), (False, "checkbox")]
 
 
+@pytest.mark.parametrize(
+    "plan_name", ["10b5-1", "10b5\u20111", "10b5 - 1", "10b-5-1", "10b\u20115\u20111", "10B5\u00ad-1", "10b51"]
+)
+def test_a_plan_is_told_in_every_spelling(plan_name: str) -> None:
+    assert plan(None, True, text=f"Sold under a Rule {plan_name} plan.") == [(True, "footnote")]
+    assert plan(None, True, text=f"Sold under Rule {plan_name}2.") == [(False, "not_stated")]
+
+
 def test_before_the_box_only_words_tell() -> None:
     assert plan(None, True, False) == [(True, "footnote"), (False, "not_stated")]
 

@@ -74,6 +74,17 @@ def test_overlap_is_the_smaller_share_of_each_security(api: Client) -> None:
     assert shown(api, "/overlap?ciks=1234567,7654321&period=2025-06-30")["overlap_pct"] == 63.2911
 
 
+def test_two_funds_are_compared_in_one_quarter(api: Client, tmp_path: Path) -> None:
+    later = submission(7, ("12-31-2025", "2026-01-20", [(made.ALLY, 400, 10)]))
+    lonely = submission(8, ("03-31-2025", "2025-05-10", [(made.ALLY, 40, 1)]), cik="0009999999", name="Third")
+    take(api.app, tmp_path, later, lonely)
+    assert {one["period"] for one in shown(api, "/overlap?ciks=1234567,7654321")["funds"]} == {"2025-09-30"}
+    # Without a quarter in common each is told with its own.
+    apart = shown(api, "/overlap?ciks=1234567,9999999")["funds"]
+    assert [one["period"] for one in apart] == ["2025-12-31", "2025-03-31"]
+    assert api.get(f"{API}/overlap?ciks=1234567,5").status == 404
+
+
 def test_two_managers_may_be_given_one_by_one_and_one_is_told_that_two_are_asked(api: Client) -> None:
     assert shown(api, "/overlap?ciks=1234567&ciks=7654321&period=2025-09-30")["overlap_pct"] == 59.2417
     assert api.get(f"{API}/overlap?ciks=1234567").json["message"] == "ciks must be 2 values separated by commas."

@@ -129,6 +129,11 @@ def periods(tx: Transaction, cik: int) -> list[str]:
     return [row["period"] for row in tx.all("fund_periods", cik=cik)]
 
 
+def common_period(tx: Transaction, one: int, other: int) -> str | None:
+    """The latest quarter of which reports of both funds are held, None without any."""
+    return max({*periods(tx, one)} & {*periods(tx, other)}, default=None)
+
+
 def quarter(tx: Transaction, cik: int, period: str | None) -> FundQuarter:
     """A fund's quarter, by default its latest; NOT_FOUND for an unknown fund, NOT_COVERED for a missing quarter."""
     found = find_quarter(tx, cik, period)

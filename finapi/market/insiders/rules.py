@@ -45,7 +45,8 @@ DESCRIPTIONS = {
 
 # Looked for sentence by sentence, each in one pass: footnotes are written by anybody.
 _SENTENCE = re.compile(r"[.;]")
-_PLAN = re.compile(r"10b5[-\u2010-\u2015\u2212\u00ad]?\s?1", re.IGNORECASE)
+_HYPHEN = "[-\\s\u00ad\u2010-\u2015\u2212]"
+_PLAN = re.compile(rf"10b{_HYPHEN}?5{_HYPHEN}{{0,3}}1(?!\d)", re.IGNORECASE)
 # Before the plan: that there was none, or that it ended; after one that nothing was done under, that it did.
 _DENIED = re.compile(
     r"\b(?:not|neither|other than|outside|without|terminat\w+|cancel\w*|revok\w+|no\s+(?:\S+\s+){0,2}$)", re.IGNORECASE

@@ -35,7 +35,12 @@ OVERLAP_PARAMS = (
         help="The CIKs of two managers.",
         example="1067983,1894188",
     ),
-    Param("period", "quarter", help="End of a quarter, by default of each one's latest.", example="2026-03-31"),
+    Param(
+        "period",
+        "quarter",
+        help="End of a quarter, by default the latest of both, or else of each.",
+        example="2026-03-31",
+    ),
     limit(50, 500),
     OFFSET,
 )
@@ -68,8 +73,8 @@ def overlap(call: Call) -> Response:
     params = call.params
     place = {"limit": params["limit"], "offset": params["offset"]}
     with call.app.db.read() as tx:
-        first = funds.quarter(tx, params["ciks"][0], params["period"])
-        other = funds.quarter(tx, params["ciks"][1], params["period"])
+        period = params["period"] or funds.common_period(tx, *params["ciks"])
+        first, other = (funds.quarter(tx, cik, period) for cik in params["ciks"])
         found = moves.overlap(tx, first, other)
     page = paging(len(found.positions), **place)
     told = [
