@@ -53,7 +53,7 @@ ROOMS = {
     "web.insiders": 1_030,  # windows and thresholds on every list
     "web.holdings": 1_580,  # moves and overlap of funds; costs, returns, rotation, signals
     "web.ownership": 400,
-    "web.pages": 4_010,  # words in documents
+    "web.pages": 4_040,  # words in documents; an account is taken along and deleted
     "web": 3_160,  # what each call is for; Model Context Protocol; what the loop answers; files of whole periods
     "feeds": 1_940,
     "listening": 115,

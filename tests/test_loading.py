@@ -376,6 +376,16 @@ def test_a_dry_run_does_not_call_loaded_what_is_not_there(edgar: FakeEdgar, tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_companies_that_nobody_knows_are_not_called_loaded(
+    edgar: FakeEdgar, tmp_path: Path, dry: tuple[str, ...]
+) -> None:
+    done = finapi("load", "NOSUCH", *dry, *base(edgar), "--data-dir", tmp_path / "data")
+    assert (done.status, done.out.splitlines()[0]) == (1, "0 companies: there is nothing to load")
+    assert done.err.endswith("finapi: NOSUCH: no company with this ticker or CIK is known\n")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

@@ -94,6 +94,8 @@ def _tell_missing(paths: Sequence[str], say: Say) -> None:
 
 
 def _line(told: dict[str, Any]) -> str:
+    if not told["companies"]:
+        return "0 companies: there is nothing to load"
     if not told["requests"]:
         rest = "everything else" if told["not_there"] else "everything"
         return f"{told['companies']:,} companies: {rest} is loaded"

@@ -123,7 +123,9 @@ def test_the_account_is_kept_by_no_cache(ann: Visitor) -> None:
 # ---- forms
 
 
-@pytest.mark.parametrize("path", ["/logout", "/account/end-others", "/account/do/rotate-key", "/account/do/test"])
+@pytest.mark.parametrize(
+    "path", ["/logout", "/account/end-others", "/account/do/rotate-key", "/account/do/test", "/account/do/export"]
+)
 def test_a_form_without_its_sessions_token_does_nothing(app: App, ann: Visitor, path: str) -> None:
     other = Visitor(app)
     assert other.sign_in().status == 303
@@ -284,6 +286,30 @@ def test_a_new_key_ends_the_old_one(app: App, ann: Visitor) -> None:
     assert found is not None
     assert found[1] != old
     assert [Client(app, one).get("/api/v1/account/balance").status for one in (old, found[1])] == [401, 200]
+
+
+def test_what_is_held_of_an_account_is_taken_along(app: App, ann: Visitor) -> None:
+    answer = ann.do("/account/do/export")
+    assert answer.status == 200
+    assert answer.headers["content-disposition"] == 'attachment; filename="account.json"'
+    assert answer.headers["cache-control"] == "no-store"
+    session = ann.cookie.partition("=")[2]
+    assert answer.json == Client(app).get("/api/v1/user/export", session=session).json
+    assert answer.json["user"]["email"] == EMAIL
+
+
+def test_an_account_is_deleted_with_its_password_alone(app: App, ann: Visitor) -> None:
+    key = key_of(app)
+    assert "Delete the account" in ann.get("/account").body.decode()
+    for fields, status in (({}, 400), ({"password": "wrong"}, 401)):
+        assert ann.do("/account/do/delete", **fields).status == status
+        assert ann.get("/account").status == 200
+    answer = ann.do("/account/do/delete", password=PASSWORD)
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    assert "Max-Age=0" in answer.headers["set-cookie"]
+    assert ann.get("/account").status == 401
+    assert Client(app, key).get("/api/v1/account/balance").status == 401
+    assert Visitor(app).sign_in().status == 401
 
 
 def test_other_sessions_are_listed_and_ended(app: App, ann: Visitor) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from functools import wraps
@@ -32,6 +32,8 @@ ACTIONS = {
     "redeliver": ("POST /webhooks/deliveries/{delivery_id}/redeliver", "/account/webhooks", "It is sent again."),
     "add-target": ("POST /sniper/targets", "/account/webhooks", "The target waits."),
     "stop-target": ("POST /sniper/targets/{target_id}/stop", "/account/webhooks", "The target is stopped."),
+    "export": ("GET /user/export", "/account", ""),
+    "delete": ("DELETE /user/", "/", ""),
 }
 
 
@@ -53,6 +55,19 @@ def act(call: Call) -> Response:
         raise ApiError("NOT_FOUND", "Form not found.")
     told, place, _ = ACTIONS[name]
     route = next(one for one in call.routes if one.name == told.replace(" ", f" {API}", 1))
+    body = _body(name, fields)
+    params = {one.name: one.read(fields.get(one.name, "")) for one in route.params}
+    answer = route.handler(replace(call, route=route, params=params, body=read_body(route.body or (), body)))
+    if name == "export":
+        answer.headers |= {"Content-Disposition": 'attachment; filename="account.json"', "Cache-Control": "no-store"}
+        return answer
+    if name == "delete":
+        return cookie.see(place, cookie.given(call.app, "", 0))
+    return cookie.see(with_query(place, done=name))
+
+
+def _body(name: str, fields: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of a form as the API's call takes them."""
     body: dict[str, Any] = {key: value for key, value in fields.items() if value}
     if name == "settings":
         topics = [topic for topic in users.TOPICS if fields.get(f"topic-{topic}")]
@@ -65,9 +80,7 @@ def act(call: Call) -> Response:
         body["duration_minutes"] = int(body["duration_minutes"]) if body["duration_minutes"].isdigit() else 0
     if "form_types" in body:
         body["form_types"] = [word.strip() for word in body["form_types"].split(",") if word.strip()]
-    params = {one.name: one.read(fields.get(one.name, "")) for one in route.params}
-    route.handler(replace(call, route=route, params=params, body=read_body(route.body or (), body)))
-    return cookie.see(with_query(place, done=name))
+    return body
 
 
 @_own
@@ -92,7 +105,7 @@ def show(call: Call) -> Response:
         ],
         "held",
     )
-    body = (left, _key(call, user), _usage(usage), _ledger(ledger), _limits(call), _sessions(call, user))
+    body = (left, _key(call, user), _usage(usage), _ledger(ledger), _limits(call), _sessions(call, user), _data(call))
     return _page(call, "/account", user, *body)
 
 
@@ -165,6 +178,21 @@ def _sessions(call: Call, user: Any) -> Html:
     said = f"{len(rows)} of at most {user['UserDeviceLimit']['device_limit']}"
     ways = (cookie.form(call, "/logout", "Sign out"), cookie.form(call, "/account/end-others", "End all others"))
     return section("Sessions", figures.grid(said, columns, rows), h.div(ways, class_="filters"))
+
+
+def _data(call: Call) -> Html:
+    gone = "Deleted are the email, password, keys, sessions, receivers and targets, at once and for good."
+    password = figures.entry("Password", "password", "", "password", required=True, autocomplete="current-password")
+    return section(
+        "Your data",
+        h.p("Everything that is held of this account, as JSON.", class_="quiet"),
+        cookie.form(call, "/account/do/export", "Download it"),
+        h.details(
+            h.summary("Delete the account"),
+            h.p(gone, " The ledger of tokens and money stays, under a number.", class_="quiet"),
+            cookie.form(call, "/account/do/delete", "Delete it for good", password),
+        ),
+    )
 
 
 @_own
