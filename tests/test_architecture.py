@@ -24,14 +24,14 @@ ROOMS = {
     "client": 990,  # constructors that tell type checkers of dates; feeds that go on after a break
     "mcp": 760,
     "core": 3_090,  # a query language; roles
-    "store": 2_800,  # two stores, accounts in PostgreSQL; copies that are followed; files that are made when asked for
+    "store": 2_830,  # two stores, accounts in PostgreSQL; copies that are followed; files that are made when asked for
     "edgar": 5_310,  # Schedules 13D and 13G, Form 144
     "httpd": 1_630,
     "net": 1_340,
     "app": 345,  # two stores, in two places; a copy of one
     "accounts": 2_760,  # the audit log, late refunds, debits of processes that died
     "delivery": 1_970,  # failed deliveries of all accounts; the outbox between the stores
-    "market.reference": 1_540,  # symbols from the SEC's own files, names written out; splits, also filed; whole periods
+    "market.reference": 1_560,  # symbols from the SEC's own files, names written out; splits, also filed; whole periods
     "market.documents": 1_860,  # plain text of documents and the index of its words; lists stored at once
     "market.prices": 680,  # returns after a day and over quarters
     "market.statements": 3_090,  # lines told of segments

@@ -9,6 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -690,3 +691,16 @@ def test_a_statement_that_is_wrong_is_no_trouble_of_the_disk(path: Path) -> None
     assert not isinstance(wrong.value, Unwritable)
     assert database.trouble is None
     database.close()
+
+
+def test_the_writer_keeps_more_pages_while_much_is_stored() -> None:
+    def pages() -> int:
+        with db.write() as tx:
+            return int(tx._connection.execute("PRAGMA cache_size").fetchone()[0])
+
+    with closing(Database(None)) as db:
+        before = pages()
+        with suppress(LookupError), db.storing_much():
+            assert pages() == -16_384
+            raise LookupError
+        assert pages() == before

@@ -1,13 +1,20 @@
-"""Who folds the WAL into the database: SQLite itself, or another process beside it, as Litestream does."""
+"""Who folds the WAL into the database, SQLite itself or another process beside it, and how many pages are at hand."""
 
 from __future__ import annotations
 
 import sqlite3
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from finapi.core.errors import UsageError
 
 SQLITE = sqlite3.sqlite_version_info
+
+# The leaves of a large table's indexes are more than SQLite's own 2 MB: each row that is added reads some from the file
+# again. Adding to 200,000 transactions of insiders, 16 MB takes a third off their insert, and 64 MB no more.
+MANY_PAGES_KB = 16_384
 
 
 def is_safe_beside_checkpoints(version: tuple[int, ...]) -> bool:
@@ -30,3 +37,16 @@ def leave_checkpoints(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA wal_autocheckpoint=0")
     if sys.version_info >= (3, 12):
         connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
+
+
+@contextmanager
+def more_pages(connection: sqlite3.Connection, lock: threading.RLock) -> Iterator[None]:
+    """Keep :data:`MANY_PAGES_KB` of a connection's pages in memory for a while."""
+    with lock:
+        few: int = connection.execute("PRAGMA cache_size").fetchone()[0]
+        connection.execute(f"PRAGMA cache_size=-{MANY_PAGES_KB}")
+    try:
+        yield
+    finally:
+        with lock:
+            connection.execute(f"PRAGMA cache_size={few}")

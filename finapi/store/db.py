@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from finapi.core.errors import ApiError, StoreFailing, UsageError
-from finapi.store.checkpoints import leave_checkpoints
+from finapi.store.checkpoints import leave_checkpoints, more_pages
 
 log = logging.getLogger("finapi.store")
 
@@ -282,6 +282,10 @@ class Database:
             finally:
                 self._local.writes = False
         self._tell(tx)
+
+    def storing_much(self) -> AbstractContextManager[None]:
+        """While it lasts the writer keeps more pages in memory: good for an ingest of many documents."""
+        return more_pages(self._writer, self._lock)
 
     def share(self, work: Callable[[Transaction], Result], *, alone: bool = False) -> Result:
         """What ``work`` gives, run in a write transaction that it may share with the work of other threads.

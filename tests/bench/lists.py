@@ -120,7 +120,11 @@ def documents(app: App) -> list[float]:
 
 
 def _tenths(what: str, count: int, took: list[float]) -> str:
-    return f"{count} {what}: {sum(took):.1f} s CPU, by tenths " + " ".join(f"{one:.1f}" for one in took)
+    return (
+        f"{count} {what}: {sum(took):.1f} s CPU, by tenths "
+        + " ".join(f"{one:.1f}" for one in took)
+        + f"; the last is {took[-1] / took[0]:.2f} of the first"
+    )
 
 
 def _routes() -> set[str]:

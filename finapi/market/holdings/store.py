@@ -6,6 +6,7 @@ anew whenever one is added or its day becomes known, so that the order in which 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from operator import attrgetter
@@ -246,7 +247,8 @@ def _insert_report(tx: Transaction, report: HoldingsReport, filing_id: int) -> i
 def _insert_rows(tx: Transaction, report: HoldingsReport, report_id: int) -> None:
     names = sorted({(row.issuer, row.title) for row in report.rows})
     tx.many("insert_holding_names", names)
-    name_ids = {name: tx.value("holding_name_id", issuer=name[0], title=name[1]) for name in names}
+    found = tx.all("holding_name_ids", names=json.dumps(names))
+    name_ids = {(row["issuer"], row["title"]): row["id"] for row in found}
     # Of several names for one CUSIP in one table the least is taken, whatever their order.
     first: dict[str, tuple[str, str]] = {}
     for row in report.rows:
@@ -255,8 +257,8 @@ def _insert_rows(tx: Transaction, report: HoldingsReport, report_id: int) -> Non
     ids = securities.ids(tx, first)
     rows = []
     for seq, row in enumerate(report.rows, 1):
-        found = ids[row.cusip], name_ids[row.issuer, row.title], kind_of(row), int(row.amount_type == "PRN")
-        rows.append((report_id, seq, *found, *_OF_ROW(row)))
+        told = ids[row.cusip], name_ids[row.issuer, row.title], kind_of(row), int(row.amount_type == "PRN")
+        rows.append((report_id, seq, *told, *_OF_ROW(row)))
     tx.many("insert_holdings", rows)
 
 

@@ -57,31 +57,32 @@ def run(
         known = {row["path"] for row in following.refused_files(tx, REFUSED_KEPT)}
     refused: deque[Outcome] = deque(maxlen=REFUSED_KEPT)
     mended: list[str] = []
-    try:
-        for group in sources.groups(paths, None if given.only is None else given.wants):
-            if isinstance(group, Unreadable):
-                found: Iterable[Outcome] = [Outcome(group.path, "unknown", "refused", group.reason)]
-            else:
-                wanted = [entry for entry in group.entries if given.wants(entry.name)]
-                if moved is not None:
-                    wanted = [replace(entry, moved=partial(moved, entry.path)) for entry in wanted]
-                found = _ingest_group(app, Group(group.name, wanted), given, None)
-            for outcome in found:
-                counts[outcome.outcome] += 1
-                app.metrics.count(metrics.INGESTED, outcome.outcome)
-                if outcome.outcome == "refused":
-                    refused.append(outcome)
-                elif outcome.path in known:
-                    mended.append(outcome.path)
-                tell(outcome)
-    finally:
-        # Of what is stored, also when the rest was cut off.
-        with app.db.write() as tx:
-            now = app.clock.now()
-            _finish(tx, now)
-            tx.run("remove_refused_files", paths=json.text(mended))
-            tx.many("put_refused_file", [(one.path, one.kind, one.reason, iso(now)) for one in refused])
-            tx.run("prune_refused_files", keep=REFUSED_KEPT)
+    with app.db.storing_much():
+        try:
+            for group in sources.groups(paths, None if given.only is None else given.wants):
+                if isinstance(group, Unreadable):
+                    found: Iterable[Outcome] = [Outcome(group.path, "unknown", "refused", group.reason)]
+                else:
+                    wanted = [entry for entry in group.entries if given.wants(entry.name)]
+                    if moved is not None:
+                        wanted = [replace(entry, moved=partial(moved, entry.path)) for entry in wanted]
+                    found = _ingest_group(app, Group(group.name, wanted), given, None)
+                for outcome in found:
+                    counts[outcome.outcome] += 1
+                    app.metrics.count(metrics.INGESTED, outcome.outcome)
+                    if outcome.outcome == "refused":
+                        refused.append(outcome)
+                    elif outcome.path in known:
+                        mended.append(outcome.path)
+                    tell(outcome)
+        finally:
+            # Of what is stored, also when the rest was cut off.
+            with app.db.write() as tx:
+                now = app.clock.now()
+                _finish(tx, now)
+                tx.run("remove_refused_files", paths=json.text(mended))
+                tx.many("put_refused_file", [(one.path, one.kind, one.reason, iso(now)) for one in refused])
+                tx.run("prune_refused_files", keep=REFUSED_KEPT)
     return counted(counts)
 
 

@@ -27,13 +27,17 @@ def ids(tx: Transaction, named: Mapping[str, tuple[str, str]]) -> dict[str, int]
     if missing:
         tx.many("insert_securities", [_fresh(number, *named[number]) for number in missing])
         known.update((row["cusip"], row["id"]) for row in tx.all("security_ids", cusips=wanted))
-        _put_words(tx, {known[number]: named[number][0] for number in missing})
+        _insert_words(tx, {known[number]: named[number][0] for number in missing})
     return known
 
 
 def _put_words(tx: Transaction, issuer_names: Mapping[int, str]) -> None:
     """Store the words by which the securities of some ids are searched."""
     tx.many("delete_security_words", [(one,) for one in issuer_names])
+    _insert_words(tx, issuer_names)
+
+
+def _insert_words(tx: Transaction, issuer_names: Mapping[int, str]) -> None:
     words = [(word, one) for one, issuer in issuer_names.items() for word in issuers.words(issuer)]
     tx.many("insert_security_words", words)
 
@@ -43,16 +47,20 @@ def report(tx: Transaction, named: Iterable[tuple[str, str, str]], seen: str) ->
 
     ``seen`` is the filing's day and accession number.
     """
-    changed = []
-    for values in named:
-        names = ("cusip", "issuer", "title", "issuer_key", "class_letter", "security_group")
-        if tx.run("report_security", dict(zip(names, _fresh(*values), strict=True)), seen=seen):
-            changed.append(values[:2])
-    if changed:
-        numbers = json.dumps([number for number, _ in changed])
-        found = {row["cusip"]: row["id"] for row in tx.all("security_ids", cusips=numbers)}
-        _put_words(tx, {found[number]: issuer for number, issuer in changed})
-        tx.run("settle_securities", cusips=numbers)
+    told = {number: (issuer, title) for number, issuer, title in named}
+    held = {row["cusip"]: row for row in tx.all("securities_seen", cusips=json.dumps(list(told)))}
+    newer = {
+        number: names
+        for number, names in told.items()
+        if (seen, *names) > (held[number]["seen"], held[number]["issuer"], held[number]["title"])
+    }
+    tx.many("report_security", [(*_fresh(number, *names)[1:], seen, number) for number, names in newer.items()])
+    # What follows from names that are told again is there.
+    renamed = {number: one for number, one in newer.items() if one[0] != held[number]["issuer"]}
+    _put_words(tx, {held[number]["id"]: issuer for number, (issuer, _) in renamed.items()})
+    unlike = [one for one in newer if not held[one]["seen"] or newer[one] != (held[one]["issuer"], held[one]["title"])]
+    if unlike:
+        tx.run("settle_securities", cusips=json.dumps(unlike))
 
 
 def name(tx: Transaction, named: Mapping[str, tuple[str, str | None]], successors: Iterable[str]) -> None:

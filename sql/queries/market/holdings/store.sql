@@ -36,8 +36,10 @@ INSERT INTO holdings_managers (report_id, seq, number, name, cik, file_number, i
 -- name: insert_holding_names
 INSERT OR IGNORE INTO holding_names (issuer, title) VALUES (?, ?)
 
--- name: holding_name_id
-SELECT id FROM holding_names WHERE issuer = :issuer AND title = :title
+-- name: holding_name_ids
+SELECT issuer, title, holding_names.id
+FROM json_each(:names) AS named
+CROSS JOIN holding_names ON holding_names.issuer = named.value ->> 0 AND holding_names.title = named.value ->> 1
 
 -- name: insert_holdings
 INSERT INTO holdings (report_id, seq, security_id, name_id, kind, principal, value, amount, figi, discretion, managers,

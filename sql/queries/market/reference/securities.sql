@@ -11,13 +11,17 @@ INSERT OR IGNORE INTO security_words (word, security_id) VALUES (?, ?)
 -- name: delete_security_words
 DELETE FROM security_words WHERE security_id = ?
 
+-- name: securities_seen
+SELECT cusip, id, issuer, title, seen FROM securities WHERE cusip IN (SELECT value FROM json_each(:cusips))
+
 -- name: report_security
 UPDATE securities
-SET issuer = :issuer, title = :title, seen = :seen, issuer_key = :issuer_key, class_letter = :class_letter,
+SET issuer = ?1, title = ?2, issuer_key = ?3, class_letter = ?4,
     security_group = coalesce(
-        (SELECT security_group FROM cusip_mappings WHERE cusip_mappings.cusip = securities.cusip), :security_group
-    )
-WHERE cusip = :cusip AND (:seen, :issuer, :title) > (seen, issuer, title)
+        (SELECT security_group FROM cusip_mappings WHERE cusip_mappings.cusip = securities.cusip), ?5
+    ),
+    seen = ?6
+WHERE cusip = ?7
 
 -- name: settle_securities
 -- From a loaded mapping first, then fails-to-deliver. Else the one company of the issuer's name, the best of these: the
