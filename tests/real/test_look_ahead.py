@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
 from finapi.app import App
 from finapi.core import days
 from finapi.market.documents.identify import Given
-from finapi.market.financials import company_books
+from finapi.market.financials import company_books, metrics, splits
 from finapi.market.financials.figures import Figure
 from finapi.market.financials.rows import FigureSeries
 from finapi.market.intake import ingest
@@ -22,9 +23,15 @@ RawFacts = dict[tuple[str, str, str | None, str], dict[str, list[tuple[str, str,
 PERIODIC = ("10-K", "10-Q", "20-F", "40-F", "6-K")
 
 
+def document_of(cik: int) -> Path:
+    """The companyfacts document of a company, of some cut to fewer concepts."""
+    folders = (SHARED / "edgar" / name for name in ("companyfacts", "companyfacts_trimmed"))
+    return next(file for folder in folders if (file := folder / f"CIK{cik:010}.json").exists())
+
+
 def raw_facts(cik: int) -> RawFacts:
     """A companyfacts document as it stands, read without the code under test."""
-    text = (SHARED / "edgar" / "companyfacts" / f"CIK{cik:010}.json").read_text(encoding="utf-8")
+    text = document_of(cik).read_text(encoding="utf-8")
     found: RawFacts = defaultdict(lambda: defaultdict(list))
     for taxonomy, concepts in json.loads(text, parse_float=Decimal)["facts"].items():
         for tag, one in concepts.items():
@@ -39,11 +46,18 @@ def raw_facts(cik: int) -> RawFacts:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("cik", "cells", "last"),
-    [(320193, 20_000, 10_000), (1640147, 4_000, 2_000), (1835632, 3_000, 1_500), (1997711, 100, 90)],
+    [
+        (320193, 20_000, 10_000),
+        (1640147, 4_000, 2_000),
+        (1835632, 3_000, 1_500),
+        (1997711, 100, 90),
+        (789019, 7_000, 5_000),
+        (19617, 80, 80),
+    ],
 )
 def test_nothing_is_known_before_it_was_filed(app: App, cik: int, cells: int, last: int) -> None:
     raw = raw_facts(cik)
-    ingest.run(app, [SHARED / "edgar" / "companyfacts" / f"CIK{cik:010}.json"], Given(), lambda outcome: None)
+    ingest.run(app, [document_of(cik)], Given(), lambda outcome: None)
     filed = sorted({day for told in raw.values() for rows in told.values() for day, _, _ in rows})
     seen = as_last = 0
     # The day before something is filed, and the day of it.
@@ -77,3 +91,34 @@ def check(held: company_books.CompanyBook, raw: RawFacts, cell: Figure, day: str
     latest = max(when for when, _, _ in known)
     assert cell.value in {value for when, _, value in known if when == latest}
     return True
+
+
+@needs_shared
+@pytest.mark.slow
+def test_of_everything_at_hand_nothing_is_known_before_it_was_filed(app: App) -> None:
+    """Statements, data sets and companyfacts together: every operand of every cell, and every split, of each company on
+    the days that a tenth of its filings came, and the days before."""
+    ingest.run(app, [SHARED / "edgar"], Given(), lambda outcome: None)
+    seen = split = 0
+    with app.db.read() as tx:
+        for cik in company_books.ciks(tx):
+            filed = sorted({one.filed for one in company_books.read(tx, cik).book.filings if one.filed})
+            for day in sorted({*filed[::10], *(days.shifted(one, -1) for one in filed[::10])}):
+                held = company_books.read(tx, cik, as_of=day)
+                told = splits.found(held.book, metrics.mapping())
+                assert all(one.filing is not None and (one.filing.filed or "") <= day for one in told)
+                split += len(told)
+                seen += sum(known_by(held, kind, day) for kind in ("A", "Q", "YTD", "TTM") if not held.empty)
+    assert (seen > 180_000, split > 10) == (True, True)
+
+
+def known_by(held: company_books.CompanyBook, kind: str, day: str) -> int:
+    """How many figures a series has, each made of what was filed by a day."""
+    rows = FigureSeries(held, kind, "latest")
+    mapping = rows.resolver.mapping
+    cells = [row.cell(key) for row in map(rows.row, rows.periods) for key in (*mapping.metrics, *mapping.derived)]
+    figures = [cell for cell in cells if isinstance(cell, Figure)]
+    for cell in figures:
+        filings = (held.book.filings[place] for place in (cell.place, *(one.place for _, _, one in cell.operands)))
+        assert all(one.filed is not None and one.filed <= day for one in filings)
+    return len(figures)
