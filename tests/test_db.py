@@ -17,6 +17,7 @@ import pytest
 from finapi.core.errors import UsageError
 from finapi.store import db
 from finapi.store.db import Database, Refused, Transaction, Unwritable
+from finapi.store.portions import work_through
 
 NOW = "2026-01-31T12:00:00.000Z"
 
@@ -704,3 +705,23 @@ def test_the_writer_keeps_more_pages_while_much_is_stored() -> None:
             assert pages() == -16_384
             raise LookupError
         assert pages() == before
+
+
+def test_who_waits_for_the_writer_has_it_between_portions(on_file: Database) -> None:
+    left, between = list(range(200)), []
+
+    def portion(tx: Transaction) -> bool:
+        threading.Event().wait(0.002)
+        return bool(left and [left.pop()])
+
+    def other() -> None:
+        while left:
+            with on_file.write():
+                between.append(len(left))
+
+    waiting = threading.Thread(target=other)
+    waiting.start()
+    work_through(on_file, portion)
+    waiting.join()
+    assert left == []
+    assert len(set(between)) > 20

@@ -23,6 +23,7 @@ from finapi.market.holdings.positions import SplitSource
 from finapi.market.reference import sectors, share_splits
 from finapi.market.reference.share_splits import LikelySplit, Worth
 from finapi.store.db import Database, Row, Transaction
+from finapi.store.portions import work_through
 
 SORTS = (
     "market_value", "cost_basis", "unrealized_pnl", "unrealized_pnl_pct", "holding_period_days", "shares", "ticker",
@@ -55,10 +56,7 @@ def settle(db: Database) -> None:
     A portion at a time, so that no other writer waits for long; what is due stands in tables, so that after a kill
     the next ingest goes on.
     """
-    due = True
-    while due:
-        with db.write() as tx:
-            due = settle_portion(tx)
+    work_through(db, settle_portion)
 
 
 def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:

@@ -16,6 +16,7 @@ from finapi.market.holdings import quarters, value_units
 from finapi.market.holdings.value_units import ALIKE, LEAST_MANAGERS, THOUSANDS
 from finapi.market.prices import prices
 from finapi.store.db import Database, Row, Transaction
+from finapi.store.portions import work_through
 
 ValueDoubt = Literal["thousand_times_other_managers", "thousandth_of_other_managers"]
 
@@ -35,10 +36,7 @@ class Doubt(NamedTuple):
 
 def settle(db: Database) -> None:
     """Make the prices that managers agree on anew where positions changed, some in each transaction."""
-    due = True
-    while due:
-        with db.write() as tx:
-            due = settle_portion(tx)
+    work_through(db, settle_portion)
 
 
 def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:
