@@ -125,12 +125,8 @@ def _insert(
     tx: Transaction, schedule: Schedule, filed: FilingMetadata, text: bytes, source: int, now: datetime
 ) -> None:
     filing, day, issuer = filing_number(filed.accession), day_number(filed.filed_at), int(schedule.issuer_cik)
-    known = [_cik(schedule, one) for one in schedule.persons]
     companies.put_name(tx, issuer, schedule.issuer_name, companies.FROM_FILING_LIST, filed.filed_at or "")
-    parties = [Party(issuer, RANKS["subject"], schedule.issuer_name)]
-    parties += [
-        Party(cik, RANKS["filed_by"], one.name) for cik, one in zip(known, schedule.persons, strict=True) if cik
-    ]
+    parties = _parties(schedule)
     if source == FROM_HEADER:
         filings.put(tx, replace(filed, parties=parties, form=schedule.form), now, news=False)
     elif not is_unfiled(filed.accession):
@@ -163,17 +159,24 @@ def _insert(
         lead_shares=leading.shares,
     )
     tx.run("insert_schedule_body", filing_id=filing, document=filed.primary_document, body=zlib.compress(text))
-    for seq, (one, cik) in enumerate(zip(schedule.persons, known, strict=True), 1):
+    for seq, one in enumerate(schedule.persons, 1):
+        cik = _cik(schedule, one)
         holder = holders.of_cik(cik) if cik else holders.of_name(one.name)
         values = {name: getattr(one, name) for name in _OF_PERSON}
         place = {"filing_id": filing, "seq": seq, "issuer_cik": issuer, "cusip": cusip, "filed_day": day}
-        percent = believed(one.percent)
-        types = " ".join(one.types)
+        percent, types = believed(one.percent), " ".join(one.types)
         tx.run("insert_schedule_person", values, **place, holder=holder, cik=cik, percent=percent, types=types)
         tx.many(
             "insert_schedule_words", [(word, holder) for word in dict.fromkeys(holders.folded(one.name).split()[:20])]
         )
         _link(tx, issuer, holder, day, filing)
+
+
+def _parties(schedule: Schedule) -> list[Party]:
+    """Whom the filing is about, and who of its persons has a CIK."""
+    known = [(_cik(schedule, one), one.name) for one in schedule.persons]
+    filers = [Party(cik, RANKS["filed_by"], name) for cik, name in known if cik]
+    return [Party(int(schedule.issuer_cik), RANKS["subject"], schedule.issuer_name), *filers]
 
 
 _OF_PERSON = (
