@@ -25,7 +25,7 @@ ROOMS = {
     "mcp": 760,
     "core": 3_090,  # a query language; roles
     "store": 2_860,  # two stores, accounts in PostgreSQL; copies that are followed; files that are made when asked for
-    "edgar": 5_310,  # Schedules 13D and 13G, Form 144
+    "edgar": 5_330,  # Schedules 13D and 13G, Form 144; summer time worked out once a year
     "httpd": 1_630,
     "net": 1_340,
     "app": 345,  # two stores, in two places; a copy of one

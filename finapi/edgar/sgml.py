@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from itertools import repeat
 
 from finapi.core import days
@@ -22,6 +23,9 @@ from finapi.core.errors import ParseError
 HEAD_WITHIN = 64 * 1024  # bytes: the header starts this near the front (a PEM wrapper takes 600)
 _HEADER_LIMIT = 4 * 1024 * 1024  # bytes: a fund family with thousands of classes stays below one million
 _BINARY_LIMIT = 128 * 1024 * 1024  # bytes: one decoded attachment
+
+# Of New York to UTC.
+_SUMMER, _WINTER = timedelta(hours=4), timedelta(hours=5)
 
 STARTS = (b"<SEC-HEADER>", b"<IMS-HEADER>", b"<SUBMISSION>", b"&lt;SEC-HEADER&gt;")
 _ENDS = re.compile(rb"(?:<|&lt;)(?:/SEC-HEADER|/IMS-HEADER|/SUBMISSION|DOCUMENT)(?:>|&gt;)")
@@ -175,17 +179,13 @@ def utc_from_eastern(local: datetime) -> datetime:
         raise ValueError("a time of the US East tells no zone")
     if local.year < 1987:
         raise ValueError(f"no daylight saving rule for {local.year}")
-    if local.year >= 2007:
-        start, end = _sunday(local.year, 3, 8), _sunday(local.year, 11, 1)
-    else:
-        start, end = _sunday(local.year, 4, 1), _sunday(local.year, 10, 25)
-    summer = start + timedelta(hours=3) <= local < end + timedelta(hours=2)
-    return (local + timedelta(hours=4 if summer else 5)).replace(tzinfo=UTC)
+    first, end = _summer(local.year)
+    return (local + (_SUMMER if first <= local < end else _WINTER)).replace(tzinfo=UTC)
 
 
 def iso_utc(moment: datetime) -> str:
     """Return an aware UTC time as ``YYYY-MM-DDTHH:MM:SS.mmmZ``."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def header(data: bytes, file: str) -> SubmissionHeader:
@@ -249,6 +249,16 @@ def _check_closed(data: bytes, preface: bytes, end: int, file: str, place: str) 
         closing = opening.replace(b"<", b"</")
         if opening in preface and data.find(closing, end) < 0:
             raise ParseError(file, place, f"cut off: no {closing.decode()}")
+
+
+@lru_cache(maxsize=128)
+def _summer(year: int) -> tuple[datetime, datetime]:
+    """From when until when, by the wall clock, daylight saving time lasts in a year."""
+    if year >= 2007:
+        start, end = _sunday(year, 3, 8), _sunday(year, 11, 1)
+    else:
+        start, end = _sunday(year, 4, 1), _sunday(year, 10, 25)
+    return start + timedelta(hours=3), end + timedelta(hours=2)
 
 
 def _sunday(year: int, month: int, first_day: int) -> datetime:

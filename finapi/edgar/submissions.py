@@ -271,7 +271,7 @@ def _accession(value: Any) -> str:
 
 
 def _optional_text(value: Any) -> str | None:
-    if not isinstance(value, str | None):
+    if value is not None and not isinstance(value, str):
         raise ValueError("not a text")
     return value or None
 
@@ -301,7 +301,8 @@ def _stamp(value: Any) -> datetime | None:
 
 
 def _items(value: Any) -> tuple[str, ...]:
-    return tuple(item.strip() for item in (_optional_text(value) or "").split(",") if item.strip())
+    text = _optional_text(value)
+    return tuple(filter(None, map(str.strip, text.split(",")))) if text else ()
 
 
 def _size(value: Any) -> int:
