@@ -268,7 +268,13 @@ def tried(running: Running, port: int, authority: trustme.CA) -> None:
     place = socket.create_connection(("127.0.0.1", port), timeout=20)
     url = f"wss://finapi.example.com/ws/main-api?token={key}"
     with connect(
-        url, sock=place, ssl=context, server_hostname="finapi.example.com", proxy=None, close_timeout=0.5
+        url,
+        sock=place,
+        ssl=context,
+        server_hostname="finapi.example.com",
+        proxy=None,
+        open_timeout=60,
+        close_timeout=0.5,
     ) as feed:
         feed.send(json.dumps({"action": "subscribe", "tickers": ["AAPL"]}))
         assert isinstance(json.loads(feed.recv(timeout=20)), dict)
