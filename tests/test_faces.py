@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from finapi.market.financials import series, templates
+from finapi.market.financials import metrics, series, templates
 from finapi.market.financials.company_books import CompanyBook
+from finapi.market.financials.faces import Faces
 from finapi.market.financials.fact_book import SourceFiling
 from finapi.market.financials.figures import Missing
 from finapi.market.financials.rows import FigureSeries
@@ -250,8 +251,69 @@ def test_no_gross_profit_is_made_on_one_of_several_lines_of_cost() -> None:
         ("LaborAndRelatedExpense", "Personnel expenses", "70"),
     )
     cost = shown(company, "cost_of_revenue")
-    assert (cost["value"], cost["beside"]) == (200, ["Purchased transportation and related services"])
+    said = (cost["value"], cost["reason_code"], cost["line"])
+    assert said == (None, "not_mapped", "Purchased transportation and related services")
     assert told(company, "gross_profit", "2019 FY") == "not_reported"
+
+
+@pytest.mark.parametrize(("gross", "cost"), [("700", "300"), ("690", "not_mapped")])
+def test_lines_of_cost_that_make_up_what_gross_profit_lacks_are_its_cost(gross: str, cost: str) -> None:
+    company = costs(
+        ("ext:Goods", "Cost of product revenues", "190"),
+        ("ext:Services", "Cost of service revenues", "110"),
+        ("GrossProfit", "Gross profit", gross),
+    )
+    assert told(company, "cost_of_revenue", "2019 FY") == cost
+
+
+@pytest.mark.parametrize(
+    ("lines", "value"),
+    [
+        ({"FuelCosts": ("Fuel", "276"), "CostOfPurchasedPower": ("Purchased power", "1024")}, "1300"),
+        ({"FuelCosts": ("Fuel and oil", "726")}, "726"),
+        ({"FuelCosts": ("Fuel", "60"), "ext:Power": ("Purchased power", "40"),
+          "ext:All": ("Energy costs", "100")}, "100"),
+        ({"CostOfPurchasedPower": ("Cost of electricity", "-883"),
+          "ext:Gas": ("Cost of natural gas", "-188")}, "not_mapped"),
+        ({"ext:Gas": ("Gas purchases and other costs of sales", "709")}, "not_reported"),
+    ],
+)  # fmt: skip
+def test_fuel_and_purchased_power_are_the_lines_of_the_income_statement(
+    lines: dict[str, tuple[str, str]], value: str
+) -> None:
+    # FirstEnergy, Southwest Airlines, PG&E and Kinder Morgan, 2009.
+    company = costs(*((tag, label, amount) for tag, (label, amount) in lines.items()))
+    assert told(company, "fuel_and_purchased_power", "2019 FY") == value
+
+
+@pytest.mark.parametrize(
+    ("label", "amount", "value"),
+    [
+        ("Amortization of purchased intangibles", "63", "124"),
+        ("Amortization of drilling contract intangibles", "-17", "61"),
+        ("Amortization and write-off of capitalized software development costs", "15", "61"),
+    ],
+)
+def test_depreciation_and_amortization_on_two_lines_are_one_figure(label: str, amount: str, value: str) -> None:
+    # CME, Transocean and Activision, 2009.
+    lines = [("DepreciationAndAmortization", "Depreciation and amortization"), ("ext:More", label)]
+    facts = [*BASE, year("DepreciationAndAmortization", "61"), year("ext:More", amount)]
+    company = held([K], facts, pages={FLOWS: lines})
+    assert told(company, "depreciation_amortization", "2019 FY") == value
+
+
+def test_a_line_on_a_later_page_of_a_statement_is_named_where_the_first_has_none() -> None:
+    # Ford, 2009, whose second balance sheet is of its automotive sector.
+    first, later = [("Assets", "Total assets")], [("ext:Automotive", "Total current assets")]
+    pages = {BALANCE: first, (f"{K.accession}", "balance"): [*first]}
+    rows = [*BASE, day("ext:Automotive", "37")]
+    assert told(held([K], rows, pages=pages), "total_current_assets", "2019 FY") == "not_reported"
+    mapping = metrics.mapping()
+    face = [(0, 0, "balance", "us-gaap:Assets", "Total assets", None)]
+    more = [(0, 1, "balance", concept, label, None) for concept, label in later]
+    chosen = Faces([*face, *more], mapping).chosen({(0, "ext:Automotive"): "currency"}, {})
+    named_lines = [(metric.key, [line.text for line in one]) for _, metric, one in chosen if isinstance(one, list)]
+    assert named_lines == [("total_current_assets", ["Total current assets"])]
 
 
 @pytest.mark.parametrize(

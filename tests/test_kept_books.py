@@ -60,6 +60,7 @@ def test_every_part_of_a_book_comes_back(kept: App) -> None:
         held = company_books.read(tx, CIK)
     book, key = held.book, (19_000, 365)
     book.nil, book.other_units, book.turned = {("a:B", key)}, {("a:C", key)}, {(1, "a:B")}
+    book.exact = {(1, "revenue"): {"a:B"}}
     book.wholes, book.bracketed = {(1, "a:B"): ["a:C"]}, {(1, "x"): {"a:D"}}
     book.split_ratios = [(Decimal("2.50"), key, 1)]
     book.shown, book.placed, book.unplaced = {1: {"x": {"a:B"}}}, {(1, "revenue"): -1}, {("revenue", key): "Sales"}

@@ -105,17 +105,17 @@ def test_cells_that_were_saved_are_compared_with_what_is_told_now(app: App, plac
     assert run(app, place, "save", "cells")[0] == 0
     same = run(app, place, "diff", "cells", "--json")[1]
     assert json.loads(same[0])["changed"] == {}
-    # As an earlier program told them: another value, and a row that is known since.
+    # As an earlier program told them: another value, and a metric that is known since.
     told = json.loads((place / "cells").read_text())
     told["cells"]["A 2019 FY 2019-09-30 goodwill"]["value"] = "8"
     told["cells"] = {name: cell for name, cell in told["cells"].items() if "capex" not in name}
     told["cells"]["A 2019 FY 2019-09-30 interest_expense"]["concepts"] = ["+us-gaap:InterestPaid"]
     (place / "cells").write_text(json.dumps(told) + "\n")
     found = json.loads(run(app, place, "diff", "cells", "--json")[1][0])
-    assert (found["changed"], found["moved"]) == ({"capex row": 1, "goodwill other": 1}, 1)
+    assert (found["changed"], found["moved"]) == ({"capex filled": 1, "goodwill other": 1}, 1)
     changes: dict[str, Any] = {one["cell"].rpartition(" ")[2]: one for one in found["changes"]}
     assert (changes["goodwill"]["before"]["value"], changes["goodwill"]["after"]["value"]) == ("8", "9")
-    assert changes["capex"]["before"] is None
+    assert changes["capex"]["before"]["reason"] == "no such metric"
     assert changes["capex"]["after"]["concepts"] == ["+us-gaap:PaymentsToAcquirePropertyPlantAndEquipment"]
 
 

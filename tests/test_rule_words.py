@@ -56,6 +56,14 @@ def test_the_dictionary_has_a_sentence_for_every_rule_of_every_metric() -> None:
         ("shares_outstanding", "What is told under EntityCommonStockSharesOutstanding of the cover page."),
         ("net_income", "ProfitLoss, less NetIncomeLossAttributableToNoncontrollingInterest, of one filing."),
         ("gross_profit", "No sum is made of a filing that also tells FinancialServicesRevenue."),
+        (
+            "goodwill",
+            "What the balance sheet tells in brackets is a part of the line that it stands with, and no figure.",
+        ),
+        (
+            "cost_of_revenue",
+            "The lines of cost that stand between revenue and gross profit and make up the difference, summed.",
+        ),
         ("eps_basic", "It is never made of other periods by adding or subtracting."),
         (
             "temporary_equity",

@@ -13,14 +13,9 @@ KNOWN = {
     ("AAPL", "total_debt", "2015-09-26", "latest")
 }
 
-# The holes beside a printed line that name no line: its tag has no consolidated fact for the day, or it stands on a
-# page of the industrial part beside the consolidated one. All others are not_mapped and name it.
-NOT_NAMED = {
-    ("FORD MOTOR CO", "accounts_receivable"),
-    ("FORD MOTOR CO", "total_current_assets"),
-    ("FORD MOTOR CO", "total_current_liabilities"),
-    ("FORD MOTOR CO", "long_term_debt"),
-}
+# The holes beside a printed line that name no line: its tag has no consolidated fact for the day. All others are
+# not_mapped and name it.
+NOT_NAMED: set[tuple[str, str]] = set()
 
 
 @needs_shared

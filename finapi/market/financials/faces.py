@@ -6,7 +6,7 @@ What stands in brackets, and what a cash flow statement tells below its closing 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from functools import lru_cache
 from itertools import groupby
@@ -56,6 +56,7 @@ _PARTS = {
 # What stands between the liabilities and the equity, and the metrics whose lines are no part of it.
 MEZZANINE, MINORITY, EQUITY, LIABILITIES = "temporary_equity", "minority_interest", "total_equity", "total_liabilities"
 MOST_BETWEEN = 8  # lines of a balance sheet below its liabilities and before equity
+COSTS, GROSS = "cost_of_revenue", "gross_profit"
 
 # Of how many lines a sum may be made.
 SUMMED = range(2, MOST_PARTS + 1)
@@ -120,6 +121,8 @@ class Faces:
         self.concepts: dict[int, dict[str, set[str]]] = {}
         # Of each statement the first page, whose labels are read: later ones are of subsidiaries and segments.
         self._pages: dict[tuple[int, str], list[FaceLine]] = {}
+        # The lines of those later ones, which only name what the first one lacks.
+        self._later: dict[tuple[int, str], list[FaceLine]] = {}
         # By place and statement the concepts that it tells in brackets.
         self.bracketed: dict[tuple[int, str], set[str]] = {}
         for (place, _, kind), page in groupby(rows, key=lambda row: row[:3]):
@@ -128,15 +131,16 @@ class Faces:
                 self.bracketed.setdefault((place, statement), set()).update(line.concept for line in lines)
                 continue
             if kind != "comprehensive-income":
-                self._pages.setdefault((place, statement), lines)
+                first = self._pages.setdefault((place, statement), lines)
+                self._later.setdefault((place, statement), []).extend(lines if first is not lines else ())
             shown = self.concepts.setdefault(place, {}).setdefault(statement, set())
             shown.update(line.concept for line in lines)
 
     def meant(self) -> set[str]:
         """Every concept of a line whose label may mean a metric, or that stands between liabilities and equity."""
-        pages = self._pages.values()
+        pages = (*self._pages.values(), *self._later.values())
         means = {line.concept for page in pages for line in page if _meanings(self._mapping, line.label)}
-        return means | {line.concept for page in pages for line in self._sides(page)[2]}
+        return means | {line.concept for page in self._pages.values() for line in self._sides(page)[2]}
 
     def chosen(
         self, kinds: Mapping[tuple[int, str], str], values: Values
@@ -146,7 +150,8 @@ class Faces:
         for (place, statement), page in self._pages.items():
             found: dict[str, list[FaceLine]] = {}
             outside: dict[str, list[FaceLine]] = {}
-            closing = {} if statement != "balance_sheet" else self._closing(place, page, values)
+            balance = statement == "balance_sheet"
+            closing = self._closing(place, page, values) if balance else self._costs(place, page, values)
             yield from ((place, self._mapping.metrics[key], one) for key, one in closing.items())
             for line in page:
                 for key in _meanings(self._mapping, line.label) if (place, line.concept) in kinds else ():
@@ -162,11 +167,30 @@ class Faces:
                 metric = self._mapping.metrics[key]
                 shown = self.concepts[place][statement]
                 mapped = {one for one in shown if (place, one) in kinds and self._is_mapped(metric, one)}
-                paid = (line.concept for line in lines if metric.outlay and not is_extension(line.concept))
-                turned = {one for one in paid if any(Decimal(of) < 0 for of in values.get((place, one), {}).values())}
-                one = self._placed(metric, place, lines, page, mapped, turned)
+                one = self._placed(metric, place, lines, page, mapped, values)
+                if metric.joined is not None and not isinstance(one, list):
+                    one = self._joined(metric, place, one, page, mapped, values)
                 if one is not None:
                     yield place, metric, one
+            yield from self._on_later_pages(place, statement, {*found, *outside}, kinds)
+
+    def _on_later_pages(
+        self, place: int, statement: str, known: Container[str], kinds: Mapping[tuple[int, str], str]
+    ) -> Iterator[tuple[int, Metric, list[FaceLine]]]:
+        """The lines of a statement's later pages that its first one has nothing like."""
+        for line in self._later.get((place, statement), ()):
+            for key in _meanings(self._mapping, line.label) if (place, line.concept) in kinds else ():
+                metric = self._mapping.metrics[key]
+                fits = metric.statement == statement and _is_of(metric, kinds[place, line.concept], line.label)
+                if fits and key not in known and metric.means(line.label):
+                    yield place, metric, [line]
+
+    def exact(self) -> Iterator[tuple[int, str, set[str]]]:
+        """Of each filing and metric that has ``siblings`` the concepts of the lines whose labels mean it."""
+        for (place, statement), page in self._pages.items():
+            for metric in self._mapping.metrics.values():
+                if metric.siblings is not None and metric.statement == statement:
+                    yield place, metric.key, {line.concept for line in page if metric.means(line.label)}
 
     def wholes(self, values: Values) -> Iterator[tuple[int, str, str]]:
         """Of each filing the concepts of a metric that is told ``whole`` which another concept of it on the same page
@@ -224,29 +248,31 @@ class Faces:
             left += new
         return found
 
-    def _whole(self, place: int, concepts: Iterable[str]) -> str | None:
-        """Of several concepts the one that all others are added to, as the calculation linkbase says."""
+    def _whole(self, place: int, concepts: Iterable[str], values: Values) -> str | None:
+        """Of several concepts the one that all others are added to, as the calculation linkbase says, else in every
+        period that it tells."""
         every = set(concepts)
         wholes = [
             one for one in every if all(one in (self._totals_of(place, part) or ()) for part in every if part != one)
         ]
+        of = {one: {key: Decimal(value) for key, value in values.get((place, one), {}).items()} for one in every}
+        for one in every if not wholes and len(every) > 2 else ():
+            rest = [of[part] for part in every if part != one]
+            if of[one] and all(value == sum(part.get(key, 0) for part in rest) for key, value in of[one].items()):
+                wholes.append(one)
         return wholes[0] if len(wholes) == 1 else None
 
     def _placed(
-        self,
-        metric: Metric,
-        place: int,
-        lines: list[FaceLine],
-        page: list[FaceLine],
-        mapped: set[str],
-        turned: set[str],
+        self, metric: Metric, place: int, lines: list[FaceLine], page: list[FaceLine], mapped: set[str], values: Values
     ) -> Placed | list[FaceLine] | None:
         sure = [line for line in lines if metric.surely is not None and metric.surely.fullmatch(line.label)]
         exact = sure or [line for line in lines if metric.means(line.label)]
         parts = {
             line.concept: line for line in lines if metric.parts is not None and metric.parts.fullmatch(line.label)
         }
-        whole = self._whole(place, parts) if len(parts) > 1 else None
+        paid = (line.concept for line in lines if metric.outlay and not is_extension(line.concept))
+        turned = {one for one in paid if any(Decimal(of) < 0 for of in values.get((place, one), {}).values())}
+        whole = self._whole(place, parts, values) if len(parts) > 1 else None
         if whole is not None and mapped <= parts.keys():
             return Placed((whole,), 1)
         if parts and not sure and {line.concept for line in exact} <= parts.keys():
@@ -263,6 +289,54 @@ class Faces:
         one = (totals or exact)[0]
         other = None not in (one.balance, metric.balance) and one.balance != metric.balance
         return Placed((one.concept,), -1 if other else 1)
+
+    def _joined(
+        self, metric: Metric, place: int, one: Placed | None, page: Sequence[FaceLine], mapped: Set[str], values: Values
+    ) -> Placed | None:
+        """The line that means a metric together with those that are added to it: its siblings, of which none holds
+        another, told for all of its periods and never negative; else that line as it was."""
+        told = [line for line in page if (place, line.concept) in values]
+        at = {line.concept: number for number, line in reversed(list(enumerate(told)))}
+        added = [line.concept for line in told if metric.joined is not None and metric.joined.fullmatch(line.label)]
+        lead = mapped - set(added) if one is None else set(one.concepts)
+        every = (*lead, *dict.fromkeys(added))
+        left = {line.concept for line in told if metric.parts is not None and metric.parts.fullmatch(line.label)}
+        if (
+            left - set(every)
+            or len(lead) != 1
+            or lead & set(added)
+            or len(every) not in SUMMED
+            or not lead <= at.keys()
+        ):
+            return one
+        within = [self._inside(metric, place, told, at[concept], values) for concept in every]
+        totals = {frozenset(self._added_to.get((place, concept), ())) for concept in every}
+        of = [values[place, concept] for concept in every]
+        negative = any(Decimal(value) < 0 for figures in of for value in figures.values())
+        whole = all(of[0].keys() <= figures.keys() for figures in of)
+        if len(totals) > 1 or any(inside & set(every) for inside in within) or negative or not whole:
+            return one
+        return Placed(every, 1)
+
+    def _costs(self, place: int, page: Sequence[FaceLine], values: Values) -> dict[str, Placed]:
+        """The lines of cost between revenue and gross profit that make up the difference of the two in every period,
+        where none of them means the cost of revenue by itself."""
+        cost, gross = self._mapping.metrics[COSTS], self._mapping.metrics[GROSS]
+        told = [line for line in page if (place, line.concept) in values]
+        if any(cost.means(line.label) for line in told):
+            return {}
+        of = [values[place, line.concept] for line in told]
+        for end in (number for number, line in enumerate(told) if gross.means(line.label)):
+            for first in (end - size for size in SUMMED if end > size):
+                lines = told[first:end]
+                left = (
+                    Decimal(of[first - 1].get(key, "0")) - sum(Decimal(one.get(key, "0")) for one in of[first:end])
+                    for key in of[end]
+                )
+                costly = all(cost.may_mean(line.label) and line.balance != gross.balance for line in lines)
+                if costly and all(mine == Decimal(said) for mine, said in zip(left, of[end].values(), strict=True)):
+                    return {COSTS: Placed(tuple(line.concept for line in lines), 1)}
+        return {}
 
     def _sides(self, page: Sequence[FaceLine]) -> tuple[str, FaceLine | None, Sequence[FaceLine], str]:
         """Of a balance sheet the concept of its assets, the line of its liabilities, the lines between that and equity,

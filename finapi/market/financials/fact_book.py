@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from finapi.core import days
 from finapi.edgar.xbrl.names import NUMBER, is_extension
 from finapi.market.financials.faces import Apart, Faces, Placed
+from finapi.market.financials.faces import plain as label_of
 from finapi.market.financials.metrics import FACE, Metric, MetricMapping
 
 Key = tuple[int, int]
@@ -86,7 +87,7 @@ class FactBook:
 
     __slots__ = (
         *("currency", "facts", "filings", "instants", "nil", "other_units", "ranks", "vintages"),
-        *("apart", "placed", "shown", "split_ratios", "turned", "unplaced", "wholes", "bracketed"),
+        *("apart", "exact", "placed", "shown", "split_ratios", "turned", "unplaced", "wholes", "bracketed"),
     )
 
     def __init__(self, filings: Sequence[SourceFiling], currency: str) -> None:
@@ -109,6 +110,8 @@ class FactBook:
         self.unplaced: dict[tuple[str, Key], str] = {}
         # By place and metric the lines of its statement that belong beside it.
         self.apart: dict[tuple[int, str], list[Apart]] = {}
+        # By place and metric with siblings the concepts of the lines whose labels mean it.
+        self.exact: dict[tuple[int, str], set[str]] = {}
         # By place and statement the concepts that it tells in brackets and on no line.
         self.bracketed: dict[tuple[int, str], set[str]] = {}
         # By place and concept that which holds it on the same page and means the same metric.
@@ -119,16 +122,29 @@ class FactBook:
     def beside(self, place: int, metric: str, facts: Iterable[tuple[Key, str]]) -> list[str]:
         """The labels of the lines of a filing's statement that belong to a metric made of ``facts`` and are not in
         it."""
+        return [one.text for one in self._beside(place, metric, facts)]
+
+    def _beside(self, place: int, metric: str, facts: Iterable[tuple[Key, str]]) -> list[Apart]:
         lines = self.apart.get((place, metric))
         if not lines:
             return []
         keys, concepts = ({fact[at] for fact in facts} for at in range(2))
         return [
-            one.text
+            one
             for one in lines
             if one.keys & keys and one.concept not in concepts and not one.inside & concepts
             if not one.but or one.but & concepts
         ]
+
+    def sibling(self, place: int, metric: Metric, facts: Sequence[tuple[Key, str]]) -> str | None:
+        """The label of a line beside which what a filing tells under a tag is a part and no figure of a metric; None
+        where nothing is beside it, or its own label means the metric."""
+        exact = self.exact.get((place, metric.key))
+        if exact is None or any(concept in exact for _, concept in facts):
+            return None
+        # What a label says that it leaves out (``but``) is no line of the same kind.
+        told = (one.text for one in self._beside(place, metric.key, facts) if not one.but)
+        return next((text for text in told if metric.siblings and metric.siblings.fullmatch(label_of(text))), None)
 
     def in_brackets(self, metric: Metric, vintage: Vintage) -> bool:
         """Whether a balance is told in brackets of a line of the balance sheet, and so is a part of that line."""
@@ -279,6 +295,7 @@ def _place(
     named: dict[tuple[int, str], list[tuple[Metric, str, str | None]]] = {}
     book.wholes = {(place, part): [mapping.concept(whole) or whole] for place, part, whole in faces.wholes(values)}
     book.apart = {(place, key): lines for place, key, lines in faces.apart(values)}
+    book.exact = {(place, key): concepts for place, key, concepts in faces.exact()}
     for place, metric, one in faces.chosen(kind_of, values):
         name = FACE + metric.key
         if isinstance(one, Placed):

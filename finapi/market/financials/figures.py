@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 from finapi.market.financials import reasons
 from finapi.market.financials.fact_book import FactBook, Key, Vintage
 from finapi.market.financials.metrics import FACE, TOGETHER, Metric, MetricMapping, Rule, Term
-from finapi.market.financials.periods import SAME, Calendar, Period
+from finapi.market.financials.periods import SAME, Calendar, Period, is_gapless
 
 # What a figure is made of: sign, period and fact.
 Operand = tuple[int, Key, Vintage]
@@ -120,12 +120,18 @@ class Reports:
         self._usual: dict[tuple[str, int], tuple[Sequence[str], Set[str]]] = {}
         # By metric the periods that only another definition of it tells.
         self.left_out: dict[str, set[Key]] = {}
+        # By metric and period the line beside which what is told is a part.
+        self.parts: dict[tuple[str, Key], str] = {}
 
     def reported(self, metric: Metric, key: Key) -> Figure | None:
         """What filings themselves report of a metric for a period, by the basis; None when none does."""
         place = (metric.key, key)
         if place not in self._reported:
-            self._reported[place] = self._original(metric, key) if self.original else self._latest(metric, key)
+            found = self._original(metric, key) if self.original else self._latest(metric, key)
+            facts = [(at, one.concept) for _, at, one in found.operands] if found else []
+            if found and (line := self.book.sibling(found.place, metric, facts)):
+                found, self.parts[place] = None, line
+            self._reported[place] = found
         return self._reported[place]
 
     def first_of(self, metric: Metric, keys: Iterable[Key]) -> Figure | None:
@@ -342,7 +348,8 @@ class Reports:
             noted = any(noted for _, _, noted in found)
             facts = [(key, vintage.concept) for _, vintage, _ in found]
             if metric is None or not metric.entire or not self.book.beside(place, metric.entire, facts):
-                yield place, _once((term, key, vintage) for term, vintage, _ in found), noted
+                once = rule.text != TOGETHER
+                yield place, _operands_of(((term, key, vintage) for term, vintage, _ in found), once=once), noted
 
     def _by_filing(self, term: Term, key: Key, metric: Metric | None) -> dict[int, tuple[Vintage, bool]]:
         """By filing the fact of a term, by its first name that is on the statement, and whether it is of a note."""
@@ -441,14 +448,14 @@ def _method(rule: Rule, concept: str) -> Method:
     return "reported" if rule.priority == 1 and rule.tags[:1] == (concept,) else "mapped"
 
 
-def _once(terms: Iterable[tuple[Term, Key, Vintage]]) -> tuple[Operand, ...]:
-    """The operands of a formula. A term that may be absent and has the value of another of the same sign is one line
-    reported under two tags (short-term debt that is all current maturities), and counts once."""
+def _operands_of(terms: Iterable[tuple[Term, Key, Vintage]], *, once: bool) -> tuple[Operand, ...]:
+    """The operands of a formula; with ``once`` a term that may be absent and has the value of another of the same sign
+    is one line reported under two tags (short-term debt that is all current maturities), and counts once."""
     operands: list[Operand] = []
     seen: set[tuple[int, Decimal]] = set()
     for term, key, vintage in terms:
         signed = term.sign, Decimal(vintage.value)
-        if not (term.optional and signed[1] and signed in seen):
+        if not (once and term.optional and signed[1] and signed in seen):
             operands.append((term.sign, key, vintage))
         seen.add(signed)
     return tuple(operands)
@@ -522,8 +529,9 @@ class FigureResolver:
             return Missing(reasons.UNEXPECTED_SIGN)
         if any(key in self.reports.left_out.get(metric.key, ()) for key in keys):
             return Missing(reasons.OTHER_DEFINITION)
-        unplaced = self.book.unplaced
-        line = next((unplaced[metric.key, key] for key in keys if (metric.key, key) in unplaced), "")
+        places = [(metric.key, key) for key in keys]
+        named = (of[at] for of in (self.reports.parts, self.book.unplaced) for at in places if at in of)
+        line = next(named, "")
         return Missing(reasons.NOT_MAPPED, line) if line else Missing(reasons.NOT_REPORTED)
 
     # ---- quarters out of longer durations
@@ -561,7 +569,7 @@ class FigureResolver:
             if not first or any(one is None or not one.keys for one in later):
                 continue
             parts = (first[0], *(one.keys[0] for one in later if one is not None))
-            if _is_gapless(start, parts):
+            if is_gapless(start, parts):
                 yield parts
 
     def _less(self, metric: Metric, whole: Figure, parts: Sequence[Key]) -> Cell:
@@ -643,7 +651,7 @@ class FigureResolver:
         now, before = (self.calendar.to_date.get((span, period.number)) for span in (period.span, period.span - 1))
         if year is None or year.kind != "year" or not now or not before:
             return None
-        if not _is_gapless(year.start, (year.keys[0], now[0])) or abs(now[0][0] - period.end) > SAME:
+        if not is_gapless(year.start, (year.keys[0], now[0])) or abs(now[0][0] - period.end) > SAME:
             return None
         whole, added = self.reports.first_of(metric, year.keys), self.reports.first_of(metric, now)
         for one in () if whole is None or added is None else (whole, *self.reports.alike(metric, whole)):
@@ -689,12 +697,3 @@ class FigureResolver:
                     found.append(quarter)
             self._fours[place] = found if len(found) == 4 else None
         return self._fours[place]
-
-
-def _is_gapless(start: int, parts: Sequence[Key]) -> bool:
-    """Whether durations follow one another from ``start`` on without gap or overlap."""
-    for end, days in parts:
-        if abs(end - days + 1 - start) > SAME:
-            return False
-        start = end + 1
-    return True

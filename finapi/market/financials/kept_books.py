@@ -70,6 +70,7 @@ def written(book: FactBook, calendar: Calendar, industry: str) -> bytes:
             (at, [(*one[:2], sorted(one.inside), sorted(one.but), sorted(one.keys)) for one in lines])
             for at, lines in book.apart.items()
         ],
+        "exact": [(at, sorted(concepts)) for at, concepts in book.exact.items()],
         "turned": sorted(book.turned),
         "wholes": [*book.wholes.items()],
         "bracketed": [(at, sorted(concepts)) for at, concepts in book.bracketed.items()],
@@ -103,6 +104,7 @@ def read(data: bytes) -> tuple[FactBook, Calendar, str]:
     book.placed = {(place, metric): sign for (place, metric), sign in head["placed"]}
     book.unplaced = {(metric, _key(key)): text for (metric, key), text in head["unplaced"]}
     book.apart = {(place, metric): [_apart(*one) for one in lines] for (place, metric), lines in head["apart"]}
+    book.exact = {(place, metric): set(concepts) for (place, metric), concepts in head["exact"]}
     book.turned = {(place, concept) for place, concept in head["turned"]}
     book.wholes = {(place, part): whole for (place, part), whole in head["wholes"]}
     book.bracketed = {(place, statement): set(concepts) for (place, statement), concepts in head["bracketed"]}

@@ -28,6 +28,10 @@ class ToldCell(TypedDict):
 Cells = Mapping[str, ToldCell]
 
 
+# What a version says of a metric that it does not have.
+_UNKNOWN: ToldCell = {"value": None, "reason": "no such metric", "concepts": [], "rule": "", "accession": None}
+
+
 class CellChange(TypedDict):
     """A cell that two versions tell otherwise; None where a version has no such row. Of a figure made of others
     ``because`` names those that change."""
@@ -85,6 +89,7 @@ def _told(row: RowView, key: str) -> ToldCell:
 def changes(company: str, before: Cells, after: Cells, count: ChangeCount) -> Iterator[CellChange]:
     """The cells of a company that change, counted with those that do not."""
     derived = metrics.mapping().derived
+    before, after = _with_unknown(before, after), _with_unknown(after, before)
     changing = {cell for cell in {**before, **after} if not _same(before.get(cell), after.get(cell))}
     for cell in dict.fromkeys((*after, *before)):
         one, other = before.get(cell), after.get(cell)
@@ -99,7 +104,15 @@ def changes(company: str, before: Cells, after: Cells, count: ChangeCount) -> It
         yield {"company": company, "cell": cell, "before": one, "after": other, "because": because}
 
 
+def _with_unknown(told: Cells, other: Cells) -> Cells:
+    """The cells of a version, and of its rows those of metrics that only another version has."""
+    rows = {cell.rpartition(" ")[0] for cell in told}
+    return {**{cell: _UNKNOWN for cell in other if cell.rpartition(" ")[0] in rows}, **told}
+
+
 def _same(one: ToldCell | None, other: ToldCell | None) -> bool:
+    if one is not None and other is not None and _UNKNOWN in (one, other):
+        return one["value"] == other["value"]
     return one is not None and other is not None and (one["value"], one["reason"]) == (other["value"], other["reason"])
 
 

@@ -60,11 +60,12 @@ class Metric:
     """A metric of the mapping. ``rules`` holds its rules by industry, the best first; with ``steady`` a fallback serves
     only where it means the same line. An ``outlay`` is positive unless a filer erred. ``face`` matches the labels that
     mean it, ``surely`` those of them that do so beside a tag of it, ``parts`` those of lines that make it together,
-    ``akin`` those that may mean it, ``apart`` those of lines that belong beside it; ``within`` is the part of a balance
-    sheet that such a line stands in. In industries of ``anywhere`` it is not looked for on a statement first; in those
-    of ``definitions`` one tag serves a company. Of two tags of a ``whole`` one that stand on one statement that serves
-    which holds the other. Formulas are made only of ``entire`` figures of another metric, beside
-    which no line stands."""
+    ``joined`` those of lines that are added to the one that means it, ``akin`` those that may mean it, ``apart`` those
+    of lines that belong beside it, ``siblings`` those of them beside which a line by its tag alone is no figure;
+    ``within`` is the part of a balance sheet that such a line stands in. In industries of ``anywhere`` it is not looked
+    for on a statement first; in those of ``definitions`` one tag serves a company. Of two tags of a ``whole`` one that
+    stand on one statement that serves which holds the other. Formulas are made only of ``entire`` figures of another
+    metric, beside which no line stands."""
 
     key: str
     label: str
@@ -84,8 +85,10 @@ class Metric:
     face: re.Pattern[str] | None
     surely: re.Pattern[str] | None
     parts: re.Pattern[str] | None
+    joined: re.Pattern[str] | None
     akin: re.Pattern[str] | None
     apart: re.Pattern[str] | None
+    siblings: re.Pattern[str] | None
     whole: bool
     rules: dict[str, tuple[Rule, ...]]
 
@@ -257,8 +260,10 @@ def _metric(key: str, entry: dict[str, Any], words: dict[str, str]) -> Metric:
         face=_label(entry.get("face"), words),
         surely=_label(entry.get("surely"), words),
         parts=_label(entry.get("parts"), words),
+        joined=_label(entry.get("joined"), words),
         akin=_label(entry.get("akin"), words),
         apart=_label(entry.get("apart"), words),
+        siblings=_label(entry.get("siblings"), words),
         whole=entry.get("whole", False),
         rules={industry: _rules(key, entry, industry) for industry in INDUSTRIES},
     )

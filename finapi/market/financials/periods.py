@@ -396,3 +396,12 @@ def _overlap(one: FiscalSpan, other: FiscalSpan) -> bool:
 
 def _date(day: int) -> date:
     return EPOCH + timedelta(days=day)
+
+
+def is_gapless(start: int, parts: Sequence[Key]) -> bool:
+    """Whether durations follow one another from ``start`` on without gap or overlap."""
+    for end, days in parts:
+        if abs(end - days + 1 - start) > SAME:
+            return False
+        start = end + 1
+    return True

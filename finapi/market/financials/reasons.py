@@ -36,7 +36,8 @@ NOT_MAPPED = _hole(
     "not_mapped",
     "Not mapped",
     "The statement has a line that may mean this figure, and nothing says for certain that it does (a line of its name "
-    "in another part of the balance sheet); `line` names it.",
+    "in another part of the balance sheet or on another page of the statement), or is one of several that would "
+    "have to be added; `line` names it.",
 )
 REPORTED_NIL = _hole("reported_nil", "Reported as nil", "The filing has the line and leaves it empty (nil).")
 OTHER_UNIT = _hole(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from finapi.market.financials.faces import MEZZANINE
+from finapi.market.financials.faces import COSTS, MEZZANINE
 from finapi.market.financials.metrics import FACE, INDUSTRIES, Metric, Rule, Term
 
 _OF = {"bank": "Of banks: ", "insurer": "Of insurers: ", "reit": "Of real estate trusts: "}
@@ -29,6 +29,8 @@ def rule(one: Rule, metric: Metric) -> str:
     if one.terms and one.terms[0].names[0].startswith(FACE):
         if metric.key == MEZZANINE:
             return "The lines of the balance sheet that stand between its liabilities and its equity, summed."
+        if metric.key == COSTS:
+            return "The lines of cost that stand between revenue and gross profit and make up the difference, summed."
         return f"The lines of the {page} whose labels say that they make it together, summed."
     if one.terms:
         return f"{_sum(one.terms)}, of one filing."
@@ -62,6 +64,8 @@ def _general(metric: Metric) -> Iterator[str]:
         page = metric.statement.replace("_", " ")
         yield f"A line on the face of the {page} goes before any of a note, where the filing's pages are held{of}."
         yield "Where they are not, the tags decide that stand there in the company's nearest filing; then their order."
+    if metric.statement == "balance_sheet" and metric.units == "currency" and not metric.anywhere:
+        yield "What the balance sheet tells in brackets is a part of the line that it stands with, and no figure."
     beside = next((one.beside for rules in metric.rules.values() for one in rules if any(one.beside)), ((), ()))
     if any(beside):
         yield f"No sum is made of a filing that also tells {', or '.join(_taken(*beside))}."
@@ -69,6 +73,16 @@ def _general(metric: Metric) -> Iterator[str]:
         yield f"No sum is made of {metric.entire} where a line beside it belongs to it."
     if metric.apart is not None:
         yield "Lines beside it that belong to it, and are not in it, are named with it."
+    if metric.joined is not None:
+        yield (
+            "Lines of its parts that stand beside it are added to it: where none of them holds another, as declared or "
+            "by order and values, they tell all of its periods, and none is negative."
+        )
+    if metric.siblings is not None:
+        yield (
+            "A line that is known by its tag alone is none where another of its kind stands beside it, which is named "
+            "then: `not_mapped`."
+        )
     if metric.whole:
         yield (
             "Of two tags on one statement that serves which holds the other: by the sums that the filing declares, "
