@@ -35,7 +35,7 @@ ROOMS = {
     "market.documents": 1_860,  # plain text of documents and the index of its words; lists stored at once
     "market.prices": 680,  # returns after a day and over quarters
     "market.statements": 3_090,  # lines told of segments
-    "market.financials": 5_650,  # kept years, faces, mezzanines, sums, siblings; splits, doubts; versions; words
+    "market.financials": 5_690,  # kept years, faces, mezzanines, sums, siblings; splits, doubts; versions; words
     "market.insiders": 3_720,  # what cannot be; windows and thresholds on every list; trades of all clusters at once
     # Splits, moves and overlap of funds; units by the prices of other managers; costs, returns, rotation, signals;
     # short transactions; doubtful values.
