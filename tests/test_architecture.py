@@ -40,7 +40,7 @@ ROOMS = {
     # Splits, moves and overlap of funds; units by the prices of other managers; costs, returns, rotation, signals;
     # short transactions; doubtful values.
     "market.holdings": 4_330,
-    "market.ownership": 1_870,  # crossings counted in one pass over the filings
+    "market.ownership": 1_930,  # the lines of groups, which part
     "market.filings": 850,  # full text search; words of names, descriptions and items
     "market.intake": 1_930,  # what lies beside a data set; the html beside a filing; the files that were refused
     "market.demo": 150,

@@ -196,14 +196,17 @@ def groups(tx: Transaction, issuer: int | None, active: bool, limit: int, offset
     """A page of groups, those that filed last first; how many there are."""
     narrow = {"issuer": issuer, "active": active}
     rows = tx.all("owner_groups", narrow, limit=limit, offset=offset)
+    latest = json.dumps([row["filing_id"] for row in rows])
+    lines = {row["latest"]: row for row in tx.all("lines_of_groups", ids=latest)}
     members: dict[int, list[GroupMember]] = {}
-    for row in tx.all("members_of_groups", ids=json.dumps([row["filing_id"] for row in rows])):
+    for row in tx.all("members_of_groups", ids=latest):
         member = made(GroupMember, row, memberCik=_padded(row["cik"]))
         members.setdefault(row["latest"], []).append(member)
-    return [_group(row, members.get(row["filing_id"], [])) for row in rows], int(tx.value("owner_groups_count", narrow))
+    found = [_group(row, lines[row["filing_id"]], members.get(row["filing_id"], [])) for row in rows]
+    return found, int(tx.value("owner_groups_count", narrow))
 
 
-def _group(row: Row, members: list[GroupMember]) -> OwnerGroup:
+def _group(row: Row, line: Row, members: list[GroupMember]) -> OwnerGroup:
     told = _told(row)
     figures = {"aggregatePercent": told["latestPercent"], "aggregateShares": told["latestShares"]}
     hole = "not_reported" if row["source"] else "cover_not_in_xml"
@@ -211,6 +214,8 @@ def _group(row: Row, members: list[GroupMember]) -> OwnerGroup:
         OwnerGroup,
         row,
         **figures,
+        id=line["id"],
+        formationDate=line["formationDate"],
         issuerCik=_padded(row["issuer_cik"]),
         members=members,
         figuresRule="largest_member",

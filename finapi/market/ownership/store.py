@@ -216,22 +216,9 @@ def _link(tx: Transaction, issuer: int, holder: str, day: int, filing: int) -> N
     for row in tx.all("schedule_chain_from", chain, filed_day=day, filing_id=filing, limit=_CHAIN):
         tx.run("link_schedule_person", id=row["id"])
         if row["seq"] == row["lead_seq"]:
-            _follow(tx, row["filing_id"])
+            tx.run("link_schedule", id=row["filing_id"])
     tx.run("mark_current_persons", chain)
-
-
-def _follow(tx: Transaction, filing: int) -> None:
-    """Work out anew what a filing follows by its lead, and the thread of all that follow it."""
-    waiting = [filing]
-    while waiting:
-        one = waiting.pop()
-        before = tx.value("schedule_thread", id=one)
-        tx.run("link_schedule", id=one)
-        after = tx.value("schedule_thread", id=one)
-        for thread in {before, after}:
-            tx.run("mark_latest_schedule", thread=thread)
-        if before != after:
-            waiting += [row["id"] for row in tx.all("schedules_after", prior_id=one)]
+    tx.run("mark_latest_schedules", chain)
 
 
 def _announce(tx: Transaction, accession: str, now: datetime) -> None:

@@ -104,31 +104,65 @@ WHERE filing.is_group AND filing.is_latest AND filing.filed_day >= 0
     AND (:issuer IS NULL OR filing.issuer_cik = :issuer) AND NOT (:active AND filing.is_exit)
 
 -- name: owner_groups
-SELECT filing.id AS filing_id, filing.thread AS id, person.name AS groupName, filing.issuer_cik,
+SELECT filing.id AS filing_id, person.name AS groupName, filing.issuer_cik,
     filing.issuer_name AS issuerName, filing.lead_percent AS percent, filing.lead_shares AS shares, filing.source,
-    filing.is_exit, first.event_date AS formationDate, filing.accession AS latestAccessionNo,
+    filing.is_exit, filing.accession AS latestAccessionNo,
     coalesce(filings.accepted_at, filing.filed_at || 'T00:00:00.000Z') AS latestFiledAt
 FROM (SELECT filing.id {grouped} ORDER BY filing.filed_day DESC, filing.id DESC LIMIT :limit OFFSET :offset) AS found
 CROSS JOIN schedule_filings AS filing ON filing.id = found.id
 JOIN schedule_persons AS person ON person.filing_id = filing.id AND person.seq = filing.lead_seq
-LEFT JOIN schedule_filings AS first ON first.id = (
-    SELECT id FROM schedule_filings AS one WHERE one.thread = filing.thread AND one.is_group
-    ORDER BY one.filed_day, one.id LIMIT 1
-) AND NOT (first.is_amendment AND first.id = first.thread)
 LEFT JOIN filings ON filings.accession = filing.accession
 ORDER BY filing.filed_day DESC, filing.id DESC
 
 -- name: owner_groups_count
 SELECT count(*) {grouped}
 
+-- part: lines
+-- The filings that lead up to each latest one. Where several follow one filing, one carries its line on and the others
+-- begin their own: an amendment of the same schedule before others, of filings that name its lead the first.
+WITH RECURSIVE line (latest, depth, id) AS (
+    SELECT value, 0, value FROM json_each(:ids)
+    UNION ALL
+    SELECT line.latest, line.depth + 1, filing.prior_id
+    FROM line
+    CROSS JOIN schedule_filings AS filing ON filing.id = line.id
+    WHERE filing.id = (
+        SELECT next.id FROM schedule_filings AS next
+        WHERE next.prior_id = filing.prior_id AND ({amends} OR EXISTS {names_lead})
+        ORDER BY {amends} DESC, next.filed_day, next.id LIMIT 1
+    )
+)
+
+-- part: amends
+(next.is_amendment AND next.kind = next.prior_kind)
+
+-- part: names_lead
+(
+    SELECT 1 FROM schedule_persons AS person
+    CROSS JOIN schedule_persons AS told ON told.id = person.prior_id AND told.filing_id = next.prior_id
+    CROSS JOIN schedule_filings AS before ON before.id = told.filing_id AND before.lead_seq = told.seq
+    WHERE person.filing_id = next.id
+)
+
+-- name: lines_of_groups
+-- Where each begins, and with which event as a group; SQLite takes the row of the greatest depth.
+{lines}
+SELECT root.latest, root.id, iif(first.is_amendment AND first.id = root.id, NULL, first.event_date) AS formationDate
+FROM (SELECT latest, id, max(depth) FROM line GROUP BY latest) AS root
+JOIN (
+    SELECT line.latest, filing.id, filing.is_amendment, filing.event_date, max(line.depth)
+    FROM line CROSS JOIN schedule_filings AS filing ON filing.id = line.id
+    WHERE filing.is_group
+    GROUP BY line.latest
+) AS first ON first.latest = root.latest
+
 -- name: members_of_groups
--- Each under the name of its latest filing in the group's; SQLite takes the row of the greatest.
-SELECT latest.id AS latest, person.name AS memberName, person.cik, max(filing.filed_day * 2 + (filing.id = latest.id)),
-    max(filing.id = latest.id) AS isCurrentMember,
-    max(filing.id = latest.id AND person.seq = latest.lead_seq) AS isLeadFiler
-FROM json_each(:ids) AS wanted
-CROSS JOIN schedule_filings AS latest ON latest.id = wanted.value
-CROSS JOIN schedule_filings AS filing ON filing.thread = latest.thread AND filing.is_group
+-- Each under the name of its latest filing in the line; SQLite takes the row of the least depth.
+{lines}
+SELECT line.latest, person.name AS memberName, person.cik, min(line.depth),
+    max(line.depth = 0) AS isCurrentMember, max(line.depth = 0 AND person.seq = filing.lead_seq) AS isLeadFiler
+FROM line
+CROSS JOIN schedule_filings AS filing ON filing.id = line.id AND filing.is_group
 CROSS JOIN schedule_persons AS person ON person.filing_id = filing.id AND coalesce(person.member, 'a') = 'a'
-GROUP BY latest.id, person.holder
-ORDER BY latest.id, isCurrentMember DESC, isLeadFiler DESC, person.name, person.holder
+GROUP BY line.latest, person.holder
+ORDER BY line.latest, isCurrentMember DESC, isLeadFiler DESC, person.name, person.holder

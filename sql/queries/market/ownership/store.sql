@@ -15,10 +15,10 @@ DELETE FROM schedule_filings WHERE id = :id
 -- name: insert_schedule
 INSERT INTO schedule_filings (id, accession, content, source, form, kind, is_amendment, amendment, issuer_cik, issuer_name,
     cusip, title, event_date, filed_at, filed_day, person_count, is_group, is_exit, purpose, intents, lead_seq,
-    lead_percent, lead_shares, thread)
+    lead_percent, lead_shares)
 VALUES (:id, :accession, :content, :source, :form, :kind, :is_amendment, :amendment, :issuer_cik, :issuer_name,
     :cusip, :title, :event_date, :filed_at, :filed_day, :person_count, :is_group, :is_exit, :purpose, :intents, :lead_seq,
-    :lead_percent, :lead_shares, :id)
+    :lead_percent, :lead_shares)
 
 -- name: insert_schedule_body
 INSERT INTO schedule_bodies (filing_id, document, body) VALUES (:filing_id, :document, :body)
@@ -60,8 +60,8 @@ WHERE mine.id = :id
 
 -- name: link_schedule
 UPDATE schedule_filings AS mine
-SET (prior_id, prior_kind, prior_source, prior_percent, prior_shares, thread) = (
-    SELECT before.id, before.kind, before.source, prior.percent, prior.shares, coalesce(before.thread, mine.id)
+SET (prior_id, prior_kind, prior_source, prior_percent, prior_shares) = (
+    SELECT before.id, before.kind, before.source, prior.percent, prior.shares
     FROM schedule_persons AS person
     LEFT JOIN schedule_persons AS prior ON prior.id = person.prior_id
     LEFT JOIN schedule_filings AS before ON before.id = prior.filing_id
@@ -69,21 +69,26 @@ SET (prior_id, prior_kind, prior_source, prior_percent, prior_shares, thread) = 
 )
 WHERE mine.id = :id
 
--- name: schedule_thread
-SELECT thread FROM schedule_filings WHERE id = :id
-
--- name: schedules_after
-SELECT id FROM schedule_filings WHERE prior_id = :prior_id
-
--- name: mark_latest_schedule
-UPDATE schedule_filings AS mine
-SET is_latest = mine.id = (
-    SELECT other.id FROM schedule_filings AS other WHERE other.thread = mine.thread
-    ORDER BY other.filed_day DESC, other.id DESC LIMIT 1
-)
-WHERE mine.thread = :thread
-
 -- name: mark_current_persons
+-- A filing that tells no CUSIP may come between two of the same securities.
 UPDATE schedule_persons AS mine
 SET is_current = NOT EXISTS (SELECT 1 FROM schedule_persons AS later WHERE later.prior_id = mine.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM schedule_persons AS later
+        WHERE later.issuer_cik = mine.issuer_cik AND later.holder = mine.holder AND later.cusip = mine.cusip
+            AND (later.filed_day, later.filing_id) > (mine.filed_day, mine.filing_id)
+    )
 WHERE mine.issuer_cik = :issuer_cik AND mine.holder = :holder
+
+-- name: mark_latest_schedules
+-- Latest is a filing whose lead filed nothing later, and that no amendment of the same schedule follows. One who files
+-- another schedule alone leaves the joint one to the others.
+UPDATE schedule_filings AS mine
+SET is_latest = NOT EXISTS (
+        SELECT 1 FROM schedule_persons AS leading
+        WHERE leading.filing_id = mine.id AND leading.seq = mine.lead_seq AND NOT leading.is_current
+    ) AND NOT EXISTS (
+        SELECT 1 FROM schedule_filings AS later
+        WHERE later.prior_id = mine.id AND later.is_amendment AND later.kind = mine.kind
+    )
+WHERE mine.id IN (SELECT filing_id FROM schedule_persons WHERE issuer_cik = :issuer_cik AND holder = :holder)
