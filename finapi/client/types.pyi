@@ -1522,6 +1522,18 @@ class OwnershipBeneficialOwnershipFilingsFilingsIntentFlags(TypedDict):
     board_seat_demand: bool | None
     seeks_sale_or_merger: bool | None
 
+class OwnershipBeneficialOwnershipFilingsFilingsPositions(TypedDict):
+    filerCik: str | None
+    filerName: str
+    percentOfClass: int | Decimal | None
+    sharesOwned: int | Decimal | None
+    votingPower: int | Decimal | None
+    soleVotingPower: int | Decimal | None
+    sharedVotingPower: int | Decimal | None
+    soleDispositivePower: int | Decimal | None
+    sharedDispositivePower: int | Decimal | None
+    holes: dict[str, Literal["cover_not_in_xml", "not_reported", "no_earlier_filing", "earlier_filing_not_held", "needs_both_filings"]]
+
 class OwnershipBeneficialOwnershipFilingsFilings(TypedDict, Generic[Day, Moment]):
     accessionNumber: str
     formType: Literal["SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"]
@@ -1551,6 +1563,7 @@ class OwnershipBeneficialOwnershipFilingsFilings(TypedDict, Generic[Day, Moment]
     holderUuid: str
     intentFlags: OwnershipBeneficialOwnershipFilingsFilingsIntentFlags
     holes: dict[str, Literal["cover_not_in_xml", "not_reported", "no_earlier_filing", "earlier_filing_not_held", "needs_both_filings"]]
+    positions: NotRequired[list[OwnershipBeneficialOwnershipFilingsFilingsPositions]]
 
 class OwnershipBeneficialOwnershipFilingsMeta(TypedDict, Generic[Day, Moment]):
     total: int
@@ -1591,17 +1604,6 @@ class OwnershipBeneficialOwnershipFilingsAccessionFilers(TypedDict):
     comment: str | None
     holes: dict[str, Literal["cover_not_in_xml", "not_reported", "no_earlier_filing", "earlier_filing_not_held", "needs_both_filings"]]
 
-class OwnershipBeneficialOwnershipFilingsAccessionPositions(TypedDict):
-    filerCik: str | None
-    filerName: str
-    percentOfClass: int | Decimal | None
-    sharesOwned: int | Decimal | None
-    votingPower: int | Decimal | None
-    soleVotingPower: int | Decimal | None
-    sharedVotingPower: int | Decimal | None
-    soleDispositivePower: int | Decimal | None
-    sharedDispositivePower: int | Decimal | None
-
 class OwnershipBeneficialOwnershipFilingsAccessionPurpose(TypedDict):
     primary: str | None
     flags: OwnershipBeneficialOwnershipFilingsFilingsIntentFlags
@@ -1613,7 +1615,7 @@ class OwnershipBeneficialOwnershipFilingsAccession(TypedDict, Generic[Day, Momen
     filedAt: Moment | None
     issuer: OwnershipBeneficialOwnershipFilingsAccessionIssuer
     filers: list[OwnershipBeneficialOwnershipFilingsAccessionFilers]
-    positions: list[OwnershipBeneficialOwnershipFilingsAccessionPositions]
+    positions: list[OwnershipBeneficialOwnershipFilingsFilingsPositions]
     purpose: OwnershipBeneficialOwnershipFilingsAccessionPurpose
     dateOfEvent: Day | None
     isAmendment: bool
@@ -1687,9 +1689,39 @@ class OwnershipBeneficialOwnershipFilersCikPortfolio(TypedDict, Generic[Day, Mom
     request_id: str
     timestamp: Moment
 
+class OwnershipBeneficialOwnershipActivistsActivists(TypedDict, Generic[Day, Moment]):
+    accessionNumber: str
+    formType: Literal["SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"]
+    filedAt: Moment | None
+    issuerCik: str
+    issuerTicker: str | None
+    nameOfIssuer: str
+    filerCik: str | None
+    filerName: str
+    percentOfClass: int | Decimal | None
+    sharesOwned: int | Decimal | None
+    priorPercent: int | Decimal | None
+    priorShares: int | Decimal | None
+    percentChange: int | Decimal | None
+    sharesChange: int | Decimal | None
+    splitFactor: int | Decimal | None
+    priorAccessionNumber: str | None
+    purpose: str | None
+    dateOfEvent: Day | None
+    isAmendment: bool
+    isConversion: bool
+    cusip: str | None
+    titleOfClass: str | None
+    soleVotingPower: int | Decimal | None
+    sharedVotingPower: int | Decimal | None
+    reportingPersonCount: int
+    holderUuid: str
+    intentFlags: OwnershipBeneficialOwnershipFilingsFilingsIntentFlags
+    holes: dict[str, Literal["cover_not_in_xml", "not_reported", "no_earlier_filing", "earlier_filing_not_held", "needs_both_filings"]]
+
 class OwnershipBeneficialOwnershipActivists(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
-    activists: list[OwnershipBeneficialOwnershipFilingsFilings[Day, Moment]]
+    activists: list[OwnershipBeneficialOwnershipActivistsActivists[Day, Moment]]
     meta: OwnershipBeneficialOwnershipFilingsMeta[Day, Moment]
     request_id: str
     timestamp: Moment
@@ -4401,6 +4433,7 @@ class GetOwnershipBeneficialOwnershipFilingsGiven(TypedDict, total=False):
     order: Literal["asc", "desc"] | None
     page: int | None
     size: int | None
+    include: Sequence[Literal["positions"]] | str | None
 
 class GetOwnershipBeneficialOwnershipFilingsAccessionGiven(TypedDict, total=False):
     accession: Required[str]
@@ -5585,7 +5618,7 @@ class Calls(Generic[Day, Moment]):
     @overload
     def rows(self, name: Literal["get_ownership_beneficial_ownership_filers_cik_portfolio"], **given: Unpack[GetOwnershipBeneficialOwnershipFilersCikPortfolioGiven]) -> Iterator[OwnershipBeneficialOwnershipFilersCikPortfolioPositions[Day, Moment]]: ...
     @overload
-    def rows(self, name: Literal["get_ownership_beneficial_ownership_activists"], **given: Unpack[GetOwnershipBeneficialOwnershipActivistsGiven]) -> Iterator[OwnershipBeneficialOwnershipFilingsFilings[Day, Moment]]: ...
+    def rows(self, name: Literal["get_ownership_beneficial_ownership_activists"], **given: Unpack[GetOwnershipBeneficialOwnershipActivistsGiven]) -> Iterator[OwnershipBeneficialOwnershipActivistsActivists[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_ownership_analytics_threshold_crossings"], **given: Unpack[GetOwnershipAnalyticsThresholdCrossingsGiven]) -> Iterator[OwnershipAnalyticsThresholdCrossingsCrossings[Day, Moment]]: ...
     @overload
@@ -6004,7 +6037,7 @@ class AsyncCalls(Generic[Day, Moment]):
     @overload
     def rows(self, name: Literal["get_ownership_beneficial_ownership_filers_cik_portfolio"], **given: Unpack[GetOwnershipBeneficialOwnershipFilersCikPortfolioGiven]) -> AsyncIterator[OwnershipBeneficialOwnershipFilersCikPortfolioPositions[Day, Moment]]: ...
     @overload
-    def rows(self, name: Literal["get_ownership_beneficial_ownership_activists"], **given: Unpack[GetOwnershipBeneficialOwnershipActivistsGiven]) -> AsyncIterator[OwnershipBeneficialOwnershipFilingsFilings[Day, Moment]]: ...
+    def rows(self, name: Literal["get_ownership_beneficial_ownership_activists"], **given: Unpack[GetOwnershipBeneficialOwnershipActivistsGiven]) -> AsyncIterator[OwnershipBeneficialOwnershipActivistsActivists[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_ownership_analytics_threshold_crossings"], **given: Unpack[GetOwnershipAnalyticsThresholdCrossingsGiven]) -> AsyncIterator[OwnershipAnalyticsThresholdCrossingsCrossings[Day, Moment]]: ...
     @overload

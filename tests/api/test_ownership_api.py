@@ -133,6 +133,33 @@ def test_of_a_filing_of_before_december_2024_figures_are_null_with_their_reason(
     )
 
 
+def test_the_list_tells_of_everybody_on_each_cover_when_asked(client: Client) -> None:
+    plain, found = rows(client, "filings"), rows(client, "filings?include=positions")
+    assert [{name: value for name, value in one.items() if name != "positions"} for one in found] == plain
+    for one in found:
+        assert one["positions"] == client.get(f"{BASE}/filings/{one['accessionNumber']}").json["positions"]
+    (group,) = rows(client, "filings?filerCik=104&include=positions")
+    assert group["sharesOwned"] == 300_000
+    assert [(one["filerName"], one["filerCik"], one["sharesOwned"], one["holes"]) for one in group["positions"]] == [
+        ("Shade Ben", "0000000102", 900_000, {}),
+        ("Wick Master Fund", "0000000104", 300_000, {}),
+        ("An Heir", None, 900_000, {}),
+    ]
+    (headed,) = rows(client, "filings?formType=SC%2013G&include=positions")
+    (position,) = headed["positions"]
+    figures = (
+        "percentOfClass", "sharesOwned", "votingPower", "soleVotingPower", "sharedVotingPower", "soleDispositivePower",
+        "sharedDispositivePower",
+    )  # fmt: skip
+    assert position == {
+        "filerCik": "0000000103",
+        "filerName": "Wick Capital LP",
+        **dict.fromkeys(figures),
+        "holes": dict.fromkeys(figures, "cover_not_in_xml"),
+    }
+    assert rows(client, "filings?filerName=nobody&include=positions") == []
+
+
 def test_one_filing_tells_of_everybody_on_its_cover(client: Client) -> None:
     told = client.get(f"{BASE}/filings/0000000102-25-000003").json
     assert told["issuer"] == {
@@ -249,6 +276,9 @@ def test_crossings_are_those_of_one_person_between_two_filings(client: Client) -
         ("filings?formType=13F", "formType"),
         ("filings?sort=name", "sort"),
         ("filings?page=0", "page"),
+        ("filings?include=purpose", "include"),
+        ("filings?include=positions,filers", "include"),
+        ("filings?include=", "include"),
         ("filings?minOwnership=lots", "minOwnership"),
         ("filings?dateFrom=yesterday", "dateFrom"),
         ("activists?purposeCategory=control", "purposeCategory"),

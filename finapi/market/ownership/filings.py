@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from finapi.core.records import Date, OneOf, Time, made
 from finapi.edgar.schedules import FORMS
@@ -319,6 +319,21 @@ class SchedulePosition(TypedDict):
     sharedVotingPower: Decimal | None
     soleDispositivePower: Decimal | None
     sharedDispositivePower: Decimal | None
+    holes: Holes
+
+
+class ListedSchedule(ScheduleFiling):
+    """A filing of the list, with everybody on its cover when that is asked for."""
+
+    positions: NotRequired[Annotated[list[SchedulePosition], "Only with include=positions."]]
+
+
+def with_positions(tx: Transaction, rows: Sequence[ScheduleFiling]) -> list[ListedSchedule]:
+    """The filings with everybody on their covers."""
+    found: dict[str, list[SchedulePosition]] = {}
+    for row in tx.all("persons_of_filings", accessions=json.dumps([one["accessionNumber"] for one in rows])):
+        found.setdefault(row["accession"], []).append(_position(row))
+    return [{**one, "positions": found[one["accessionNumber"]]} for one in rows]
 
 
 class SchedulePurpose(TypedDict):
@@ -411,18 +426,22 @@ def _person(row: Row, comment: str | None, leads: bool, hole: str) -> SchedulePe
 
 
 def _position(row: Row) -> SchedulePosition:
-    powers = {name: _number(row[name]) for name in ("sole_voting", "shared_voting")}
-    voting = [one for one in powers.values() if one is not None]
+    sole, shared = _number(row["sole_voting"]), _number(row["shared_voting"])
+    figures = {
+        "percentOfClass": _number(row["percent"]),
+        "sharesOwned": _number(row["shares"]),
+        "votingPower": None if sole is None or shared is None else sole + shared,
+        "soleVotingPower": sole,
+        "sharedVotingPower": shared,
+        "soleDispositivePower": _number(row["sole_dispositive"]),
+        "sharedDispositivePower": _number(row["shared_dispositive"]),
+    }
+    hole = "not_reported" if row["source"] else "cover_not_in_xml"
     return made(
         SchedulePosition,
         row,
+        **figures,
         filerCik=None if row["cik"] is None else f"{row['cik']:010}",
         filerName=row["name"],
-        percentOfClass=_number(row["percent"]),
-        sharesOwned=_number(row["shares"]),
-        votingPower=sum(voting, Decimal(0)) if len(voting) == 2 else None,
-        soleVotingPower=powers["sole_voting"],
-        sharedVotingPower=powers["shared_voting"],
-        soleDispositivePower=_number(row["sole_dispositive"]),
-        sharedDispositivePower=_number(row["shared_dispositive"]),
+        holes={name: hole for name, value in figures.items() if value is None},
     )

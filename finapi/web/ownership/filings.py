@@ -9,7 +9,14 @@ from finapi.core import days, records
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Time
 from finapi.market.ownership import filings, purposes, stakes
-from finapi.market.ownership.filings import FORM_TYPES, QueriedSchedule, ScheduleDetail, ScheduleFiling, ScheduleFilters
+from finapi.market.ownership.filings import (
+    FORM_TYPES,
+    ListedSchedule,
+    QueriedSchedule,
+    ScheduleDetail,
+    ScheduleFiling,
+    ScheduleFilters,
+)
 from finapi.market.ownership.stakes import (
     BeneficialOwner,
     OwnerGroup,
@@ -53,6 +60,8 @@ LIST_PARAMS = (
     Param("order", default="desc", allowed=("asc", "desc"), help="Sort direction.", example="desc"),
     PAGE,
     SIZE,
+    Param("include", "words", allowed=("positions",), help="positions: everybody on the cover of each filing.",
+          example="positions"),
 )  # fmt: skip
 ACTIVIST_PARAMS = (
     _TICKER,
@@ -106,7 +115,7 @@ PORTFOLIO_PARAMS = (in_path("cik", "cik", help="CIK of the holder.", example="00
 
 _DAYS: dict[str, Any] = {"dateFrom": Date | None, "dateTo": Date | None}
 _PAGED: dict[str, Any] = {"total": int, "limit": int, "page": int, "size": int, "totalPages": int, "has_more": bool}
-LIST = answer(filings=list[ScheduleFiling], meta=windowed(**_PAGED, **_DAYS))
+LIST = answer(filings=list[ListedSchedule], meta=windowed(**_PAGED, **_DAYS))
 ACTIVISTS = answer(activists=list[ScheduleFiling], meta=windowed(**_PAGED, **_DAYS))
 CONVERSIONS = answer(conversions=list[ScheduleConversion], meta=windowed(**_PAGED, dateFrom=Date | None))
 GROUPS = answer(data=list[OwnerGroup], meta=part(**_PAGED))
@@ -131,9 +140,10 @@ def listed(call: Call) -> Response:
     with call.app.db.read() as tx:
         narrow = _filters(call, tx)
         rows, total = filings.listed(tx, narrow, **_place(call))
+        shown = filings.with_positions(tx, rows) if call.params["include"] else rows
         windows = call.windows(filings.undated(tx, narrow))
     page = _paging(call, total)
-    return call.listed({"filings": rows, "meta": {**page, **windows}}, {**page, **windows})
+    return call.listed({"filings": shown, "meta": {**page, **windows}}, {**page, **windows})
 
 
 def activists(call: Call) -> Response:

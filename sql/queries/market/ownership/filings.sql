@@ -121,8 +121,18 @@ LEFT JOIN filings ON filings.accession = filing.accession
 WHERE filing.accession = :accession
 
 -- name: persons_of_filing
-SELECT seq, holder AS holderUuid, cik, name, member, citizenship, types, shares, percent, sole_voting, shared_voting,
-    sole_dispositive, shared_dispositive
-FROM schedule_persons
-WHERE filing_id = :filing_id
-ORDER BY seq
+SELECT person.seq, person.holder AS holderUuid, person.cik, person.name, person.member, person.citizenship, person.types,
+    person.shares, person.percent, person.sole_voting, person.shared_voting, person.sole_dispositive,
+    person.shared_dispositive, filing.source
+FROM schedule_persons AS person
+JOIN schedule_filings AS filing ON filing.id = person.filing_id
+WHERE person.filing_id = :filing_id
+ORDER BY person.seq
+
+-- name: persons_of_filings
+SELECT filing.accession, filing.source, person.cik, person.name, person.shares, person.percent, person.sole_voting,
+    person.shared_voting, person.sole_dispositive, person.shared_dispositive
+FROM json_each(:accessions) AS wanted
+CROSS JOIN schedule_filings AS filing ON filing.accession = wanted.value
+CROSS JOIN schedule_persons AS person ON person.filing_id = filing.id
+ORDER BY wanted.key, person.seq
