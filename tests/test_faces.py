@@ -699,3 +699,27 @@ def test_parts_that_the_statement_prints_go_before_a_total_of_the_notes_in_a_fil
     company = held([K, LATER], facts, pages={INCOME: [*lines, *RESULT]})
     assert told(company, "selling_general_admin", "2020 FY") == "42"
     assert told(held([K, LATER], facts), "selling_general_admin", "2020 FY") == "50"
+
+
+def test_liabilities_of_a_partnership_are_both_sides_less_its_capital() -> None:
+    sides, capital = ("LiabilitiesAndPartnersCapital", "Total liabilities and partners' capital"), "PartnersCapital"
+    facts = [*BASE, day(sides[0], "1000"), day(capital, "600"), day("MinorityInterest", "50")]
+    lines = [("Assets", "Total assets"), (capital, "Total partners' capital"), sides, ("MinorityInterest", "Minority")]
+    assert told(held([K], facts, pages={BALANCE: lines}), "total_liabilities", "2019 FY") == "350"
+    whole = "PartnersCapitalIncludingPortionAttributableToNoncontrollingInterest"
+    assert told(held([K], [*facts, day(whole, "650")], pages={}), "total_liabilities", "2019 FY") == "350"
+    alone = held([K], [*BASE, day(sides[0], "1000")], pages={BALANCE: [lines[0], sides]})
+    assert told(alone, "total_liabilities", "2019 FY") == "not_reported"
+
+
+def test_income_before_tax_in_two_parts_is_their_sum() -> None:
+    parts = [f"IncomeLossFromContinuingOperationsBeforeIncomeTaxes{where}" for where in ("Domestic", "Foreign")]
+    facts = [*BASE, year(parts[0], "7"), year(parts[1], "-3")]
+    pages = {INCOME: [(parts[0], "United States"), (parts[1], "Other countries"), *RESULT]}
+    assert told(held([K], facts, pages=pages), "pretax_income", "2019 FY") == "4"
+    assert told(held([K], facts[:-1], pages={INCOME: [pages[INCOME][0], *RESULT]}), "pretax_income", "2019 FY") != "7"
+
+
+def test_the_amount_of_an_instrument_is_not_the_debt() -> None:
+    facts = [*BASE, day("DebtInstrumentCarryingAmount", "5")]
+    assert told(held([K], facts), "total_debt", "2019 FY") == "not_reported"
