@@ -723,3 +723,12 @@ def test_income_before_tax_in_two_parts_is_their_sum() -> None:
 def test_the_amount_of_an_instrument_is_not_the_debt() -> None:
     facts = [*BASE, day("DebtInstrumentCarryingAmount", "5")]
     assert told(held([K], facts), "total_debt", "2019 FY") == "not_reported"
+
+
+def test_revenue_of_an_industry_under_the_filers_own_tag_is_named() -> None:
+    pages = {INCOME: [("ext:Barges", "Marine revenues"), ("ext:Fuel", "Cost of fuel sales"), *RESULT]}
+    company = held([K], [*BASE, year("ext:Barges", "7"), year("ext:Fuel", "3")], pages=pages)
+    rows = FigureSeries(company, "A", "latest")
+    cell = rows.row(named(rows.periods, "2019 FY")).cell("revenue")
+    assert isinstance(cell, Missing)
+    assert (cell.reason, cell.line) == ("not_mapped", "Marine revenues")

@@ -93,6 +93,7 @@ def test_the_dictionary_names_the_tags_of_a_metric(caller: Client) -> None:
                 "A line on the face of the balance sheet goes before any of a note, where the filing's pages are held.",
                 "Where they are not, the tags decide that stand there in the company's nearest filing; "
                 "then their order.",
+                "What the balance sheet tells in brackets is a part of the line that it stands with, and no figure.",
             ],
         }
     ]
