@@ -29,6 +29,20 @@ def from_file(tmp_path: Path, line: str) -> Config:
     return load({"config": toml(tmp_path, line)}, {})[0]
 
 
+# ---- shown
+
+
+def test_what_python_shows_of_settings_has_no_secret() -> None:
+    secrets = {one.name: f"secret of {one.name}" for one in fields(Config) if one.metadata["secret"]}
+    assert set(secrets) >= {"secrets", "smtp_url", "metrics_token", "api_key"}
+    shown = repr(Config(**{**secrets, "accounts_url": "postgresql://u:secret@host/db", "port": 8080}))  # type: ignore[arg-type]
+    assert "secret of" not in shown
+    assert "secret@" not in shown
+    assert "port=8080" in shown
+    assert repr(Config(port=8080, api_key="k")) == "Config(port=8080, api_key=********)"
+    assert repr(Config()) == "Config()"
+
+
 # ---- precedence and origins
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +16,7 @@ from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.testing import FinapiServer
 from finapi.testing.gate import Gate
 from finapi.testing.server import FixtureWorld
+from finapi.testing.world import SNAPSHOTS, WorldGone
 from tests import process
 
 AUTH = "/api/v1/auth/"
@@ -410,6 +412,53 @@ def test_a_world_that_went_while_it_was_to_be_stepped_does_nothing_more() -> Non
         gone.close()  # what a drop does first
         gone.clock.advance(10)
         assert gone.step() is None
+        # Nor is it told of by its database, which may be another world's by now.
+        for call in (gone.settle, gone.reset, gone.snapshot, gone.until_idle, lambda: gone.advance(1)):
+            with pytest.raises(WorldGone):
+                call()
+
+
+def test_no_world_is_closed_while_a_step_reads_what_is_due(server: FinapiServer, world: FixtureWorld) -> None:
+    one = cast(Gate, server.wsgi).worlds[world.url.rpartition("/")[2]]
+    read = one.database.read
+    closable: list[bool] = []
+
+    def drops() -> None:
+        closable.append(one._settling.acquire(blocking=False))
+        if closable[-1]:
+            one._settling.release()
+
+    def asked() -> Any:
+        drop = threading.Thread(target=drops)
+        drop.start()
+        drop.join()
+        return read()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(one.database, "read", asked)
+        one.step()
+    assert len(closable) > 1
+    assert not any(closable)
+
+
+def test_snapshots_have_a_limit_and_no_name_twice(server: FinapiServer) -> None:
+    name = next(names)
+    first = server.world(name)
+    given = [first.control.snapshot() for _ in range(SNAPSHOTS)]
+    refused = failure(first.control.snapshot)
+    assert (refused.code, refused.details) == ("CONFLICT", {"limit": 100})
+    assert "At most 100 snapshots of a world" in str(refused)
+    first.control.restore(given[1])
+    given.append(first.control.snapshot())
+    assert failure(lambda: first.control.restore(given[2])).details["allowed"] == [*given[:2], given[-1]]
+    first.control.reset()
+    given.append(first.control.snapshot())
+    first.control.drop()
+    again = server.world(name)
+    given.append(again.control.snapshot())
+    assert len(set(given)) == SNAPSHOTS + 3
+    assert failure(lambda: again.control.restore(given[-2])).code == "INVALID_PARAM"
+    again.control.drop()
 
 
 def test_limits_are_cleared(world: FixtureWorld) -> None:

@@ -35,7 +35,7 @@ class OwnPlan:
     price: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Config:
     """The settings in force. Names are those of the flags and, upper-cased after ``FINAPI_``, the environment."""
 
@@ -279,6 +279,12 @@ class Config:
             raise UsageError("setting accounts_url: must begin with postgresql://")
         if "://" in self.base_url and not self.base_url.startswith("file:///"):
             _check_url("base_url", self.base_url)
+
+    def __repr__(self) -> str:
+        """What is set otherwise than by default, without secrets: tracebacks and failed tests show it."""
+        rows = [row for row in fields(self) if getattr(self, row.name) != row.default]
+        told = ("********" if row.metadata["secret"] else repr(getattr(self, row.name)) for row in rows)
+        return f"Config({', '.join(f'{row.name}={value}' for row, value in zip(rows, told, strict=True))})"
 
     @property
     def reached_by_others(self) -> bool:

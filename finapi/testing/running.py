@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Iterator
@@ -160,6 +161,7 @@ class WorldMaker:
         self._mails = mails
         # Opening one takes milliseconds, which SQLite spends on reading the schema.
         self._spare: list[LayeredDatabase] = []
+        self._snapshot_numbers = itertools.count(1)
         self.url = NOWHERE
         calls = ControlCalls(self.drop, lambda one: self.feeds.leave(one), lambda one, code: self.feeds.end(one, code))
         self.gate = Gate(self.make, Draw(seed, "control")(24).hex(), calls)
@@ -175,6 +177,7 @@ class WorldMaker:
         also = None if name else mail.Directory(self._mails, SystemClock())
         made = world.make(name, url, self._config, self._seed, self._frozen, self._base, database, template, also)
         made.wake, made.deliver = self.stepper.wake, lambda of, request: self.gate.deliver(of, self.url, request)
+        made.numbers = self._snapshot_numbers
         made.begin()
         return made
 

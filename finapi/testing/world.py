@@ -7,10 +7,12 @@ thing that is due to the next, and answers when all of it is over.
 from __future__ import annotations
 
 import copy
+import itertools
 import re
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -43,10 +45,18 @@ if TYPE_CHECKING:
 KEPT = 1_000  # calls of the journal, and messages of an inbox
 MAILS = 1_000
 INBOXES = 100
+SNAPSHOTS = 100  # of a world at once
 STOPS = 10_000  # of one advance, at most
 FURTHEST = timedelta(days=366 * 5)  # of one advance
 DELIVERY_SECONDS = 15.0  # of real time, that deliveries under way are waited for
 BOUNCES = "+bounce"  # at the end of the part before the @: mail to it fails
+
+
+class WorldGone(ApiError):
+    """A world was deleted while something was still to be done in it."""
+
+    def __init__(self) -> None:
+        super().__init__("CONFLICT", "This world was deleted.")
 
 
 class Mailbox(mail.Memory):
@@ -124,6 +134,8 @@ class World:
     journal: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT))
     inboxes: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
     replayed: Counter[Any] = field(default_factory=Counter)  # how often a recorded call was answered
+    # Of its snapshots: whoever makes the worlds gives all of them the same, so that no name is given out twice.
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     # Told when something may be due, which a request does not wait for.
     wake: Callable[[World], None] = lambda world: None
     deliver: Callable[[World, OutboundRequest], Reply | None] = lambda world, request: None
@@ -162,30 +174,47 @@ class World:
             self.app.outbound.close()
             self.app.watch.checks.close()
 
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Nobody else changes the world, or closes it; WorldGone once it was: its database may be another's by then."""
+        with self._settling:
+            if self._closed:
+                raise WorldGone
+            yield
+
     # ---- state
 
     def reset(self) -> None:
         """Be as at the beginning: accounts, limits, clock, mails, faults, journal."""
         assert self._begun is not None
-        self._snapshots.clear()
-        self._put(self._begun)
+        with self._held():
+            self._snapshots.clear()
+            self._put(self._begun)
 
     def snapshot(self) -> str:
-        """The name of what the world holds now, for :meth:`restore`."""
-        name = f"snap_{len(self._snapshots) + 1}"
-        self._snapshots[name] = self._taken()
-        return name
+        """The name of what the world holds now, for :meth:`restore`; CONFLICT when it has as many as it may have."""
+        with self._held():
+            if len(self._snapshots) >= SNAPSHOTS:
+                raise ApiError(
+                    "CONFLICT",
+                    f"At most {SNAPSHOTS} snapshots of a world; a reset removes all, a restore those taken after it.",
+                    details={"limit": SNAPSHOTS},
+                )
+            name = f"snap_{next(self.numbers)}"
+            self._snapshots[name] = self._taken()
+            return name
 
     def restore(self, name: str) -> None:
         """Be as a snapshot was; those taken after it are gone."""
-        found = self._snapshots.get(name)
-        if found is None:
-            raise invalid_param("snapshot", "Snapshot not found.", allowed=sorted(self._snapshots))
-        self._put(found)
-        self._snapshots = {name: one for name, one in self._snapshots.items() if one.mark <= found.mark}
+        with self._held():
+            found = self._snapshots.get(name)
+            if found is None:
+                raise invalid_param("snapshot", "Snapshot not found.", allowed=list(self._snapshots))
+            self._put(found)
+            self._snapshots = {name: one for name, one in self._snapshots.items() if one.mark <= found.mark}
 
     def _taken(self) -> Snapshot:
-        with self._settling:
+        with self._held():
             billing.close_kept(self.app)
             draw = self.app.random_bytes
             assert isinstance(draw, Draw)
@@ -202,7 +231,7 @@ class World:
             )
 
     def _put(self, kept: Snapshot) -> None:
-        with self._settling:
+        with self._held():
             self._stop_sending()
             # The debits of calls that were answered would be closed in rows that are no more.
             self.app.kept_debits.clear()
@@ -262,9 +291,7 @@ class World:
         """Do all that is due at this moment; deliveries that are under way have so much real time to end."""
         from finapi.delivery import sniper
 
-        with self._settling:
-            if self._closed:
-                return
+        with self._held():
             now = self.clock.now()
             billing.close_kept(self.app)
             while sniper.advance(self.app, now) == 0.0:
@@ -278,7 +305,7 @@ class World:
 
     def settle_mails(self) -> None:
         """Send the mails that are due, as after a call that may have queued some."""
-        with self._settling:
+        with suppress(WorldGone), self._held():
             self._send_mails()
 
     def _send_mails(self) -> None:
@@ -298,7 +325,7 @@ class World:
         return self._go(began, began + FURTHEST, work=True)
 
     def _go(self, began: datetime, until: datetime, *, work: bool) -> list[dict[str, Any]]:
-        with self._settling:
+        with self._held():
             since = began - timedelta(milliseconds=1)
             self.settle()
             for _ in range(STOPS):
@@ -321,16 +348,14 @@ class World:
 
     def step(self) -> float | None:
         """Do what is due while nobody waits for it; in how many seconds more is, None when time stands still."""
-        with self._settling:
-            if self._closed:  # it went while the stepper was on its way
-                return None
+        with suppress(WorldGone), self._held():
             self.settle(0.0)
-        now = self.clock.now()
-        with self.app.accounts.read() as tx:
-            due = tx.value("next_happening", now=iso(now), until=iso(now + FURTHEST), work=True)
-        if due is None or self.clock.frozen:
-            return None
-        return (datetime.fromisoformat(due) - now).total_seconds()
+            now = self.clock.now()
+            with self.app.accounts.read() as tx:
+                due = tx.value("next_happening", now=iso(now), until=iso(now + FURTHEST), work=True)
+            if due is not None and not self.clock.frozen:
+                return (datetime.fromisoformat(due) - now).total_seconds()
+        return None
 
     def receive(self, name: str, headers: dict[str, str], body: bytes) -> None:
         """Take a message into an inbox, with the verdict on its signature."""
