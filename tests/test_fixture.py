@@ -647,7 +647,52 @@ def test_worlds_that_are_no_more_leave_nothing(server: FinapiServer) -> None:
         client(one).get_account_balance()
         one.control.drop()
     assert len(gate.worlds) == before
-    assert all(name in gate.worlds for name in gate._owners.values())
+    assert set(gate._owners._held) == set(gate.worlds.values()) >= set(gate._owners._worlds.values())
+
+
+def status_of(server: FinapiServer, path: str = "/api/v1/account/balance", **headers: str) -> int:
+    told = {name.replace("_", "-"): text for name, text in headers.items()}
+    answer = server.send(ApiRequest("GET", server.url + path, told))
+    assert answer is not None
+    return answer.status
+
+
+def test_a_wrong_key_asks_no_world_that_stands_still(world: FixtureWorld, server: FinapiServer) -> None:
+    gate = cast(Gate, server.wsgi)
+    one = gate.worlds[world.url.rpartition("/")[2]]
+    status_of(server, X_API_Key="a" * 32)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("read", "glance", "write"):
+            patch.setattr(one.database, name, None)
+        assert status_of(server, X_API_Key="b" * 32) == 401
+        assert status_of(server, Authorization="Bearer a.b.c") == 401
+        assert status_of(server, Authorization=f"Bearer a.{'W10' * 3_000}.c") == 401
+    # One that was made a moment later works at once.
+    assert status_of(server, X_API_Key=world.control.account("free")["api_key"]) == 200
+
+
+def test_credentials_are_held_as_long_as_the_world_holds_them(server: FinapiServer, world: FixtureWorld) -> None:
+    gate: Any = server.wsgi
+    for _ in range(3):
+        token = json.loads(login(world, "fixture password").body)["token"]
+        assert status_of(server, "/api/v1/user/", Authorization=f"Bearer {token}") == 200
+        made = world.control.account("free")["api_key"]
+        assert status_of(server, X_API_Key=made) == 200
+        one = gate.worlds[world.url.rpartition("/")[2]]
+        assert len(gate._owners._held[one]) == 8 + 2
+        world.control.reset()
+        assert status_of(server, X_API_Key="c" * 32) == 401
+        assert len(gate._owners._held[one]) == 8
+
+
+def test_a_key_of_a_world_that_is_no_more_makes_no_world(server: FinapiServer) -> None:
+    gate: Any = server.wsgi
+    one = server.world(next(names))
+    assert status_of(server, X_API_Key=one.api_key) == 200
+    one.control.drop()
+    before = set(gate.worlds)
+    assert status_of(server, X_API_Key=one.api_key) == 401
+    assert set(gate.worlds) == before
 
 
 # ---- the process

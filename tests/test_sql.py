@@ -100,6 +100,7 @@ READS_ALL = {
     "followed",
     # Of a test's world, which holds a handful of accounts.
     "happenings",
+    "credentials_of_world",
     "signers_of_world",
     "users_of_world",
 }

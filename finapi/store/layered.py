@@ -8,6 +8,7 @@ writes, and each takes only what it changed.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 from finapi.store.db import Database, connect
@@ -16,12 +17,18 @@ CACHE_KIB = 256  # of the file's pages that a connection keeps beside those that
 STATEMENTS = 64  # that it keeps compiled
 
 
+def _nothing() -> None:
+    """What is called of a change that nobody waits for."""
+
+
 class LayeredDatabase(Database):
     """A database in memory over the file ``base``, which nobody may write as long as it is open."""
 
     def __init__(self, base: Path) -> None:
         self._prepare(None)
         self._in_block = False
+        # Called with each commit, and when some were undone; must be quick.
+        self.on_change: Callable[[], None] = _nothing
         # Without locks: it would hold one against every other, for what it never writes.
         target = f"{base.resolve().as_uri()}?vfs=unix-none"
         self._writer = connect(target, uri=True, cached_statements=STATEMENTS)
@@ -48,6 +55,8 @@ class LayeredDatabase(Database):
     def _commit(self, connection: sqlite3.Connection) -> None:
         connection.execute("RELEASE block")
         self._in_block = False
+        if getattr(self._local, "writes", False):  # not one that reads
+            self.on_change()
 
     def _is_open(self, connection: sqlite3.Connection) -> bool:
         return self._in_block
@@ -71,6 +80,7 @@ class LayeredDatabase(Database):
             self._writer.execute(f"ROLLBACK TO mark{mark}")
             self._marks = mark
             self.written += 1
+            self.on_change()
 
     def renew(self) -> None:
         """Be as it was when it was opened, for another owner."""
@@ -80,3 +90,4 @@ class LayeredDatabase(Database):
             self._begin_layer()
             self.written += 1
         self._listeners.clear()
+        self.on_change = _nothing

@@ -20,6 +20,7 @@ from finapi.core.errors import ApiError
 from finapi.net.outbound import OutboundRequest, Reply
 from finapi.testing import faults
 from finapi.testing.faults import Fault
+from finapi.testing.owners import Owners
 from finapi.testing.world import World
 from finapi.web.http.messages import read_request
 from finapi.web.wsgi import Answered, StartResponse
@@ -50,7 +51,7 @@ class Gate:
         self.elsewhere: Elsewhere = lambda world, environ, path: None
         self.token = token
         self._lock = threading.Lock()
-        self._owners: dict[str, str] = {}  # worlds by key
+        self._owners = Owners()
         self.closing = threading.Event()
         self.worlds: dict[str, World] = {}
 
@@ -69,25 +70,20 @@ class Gate:
                     raise ApiError("CONFLICT", f"At most {MOST_WORLDS} worlds; remove one with DELETE {CONTROL}/world.")
                 world = self._make(name)
                 self.worlds[name] = world
-                self._owners.update((one["api_key"], name) for one in world.accounts.values())
+                self._owners.add(world)
             return self.worlds[name]
 
     def forget(self, world: World) -> None:
         """Know nothing of a world any more."""
         with self._lock:
             self.worlds.pop(world.name, None)
-            self._owners = {key: name for key, name in self._owners.items() if name != world.name}
+        self._owners.forget(world)
 
     def of(self, name: str | None, key: str, token: str) -> World:
         """The world that a call names, or that its credential was made in, else the one without a name."""
         if name is not None:
             return self.world(name)
-        credential = key or token
-        if credential and credential not in self._owners:
-            for world in list(self.worlds.values()):
-                if world.owns(key, token):
-                    self._owners[credential] = world.name
-        return self.world(self._owners.get(credential, ""))
+        return self._owners.find(key, token) or self.world("")
 
     # ---- calls
 

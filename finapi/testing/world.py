@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from finapi import app as apps
-from finapi.accounts import billing, credentials, logins, plans, recovery, users
+from finapi.accounts import billing, logins, plans, recovery, users
 from finapi.app import App
 from finapi.client.signatures import verify_webhook
 from finapi.core.clock import MovableClock, iso
@@ -276,14 +276,10 @@ class World:
         made = base.account(self.app, plan, state, email)
         return {"email": made.email, "password": base.PASSWORD, "api_key": made.api_key}
 
-    def owns(self, key: str, token: str) -> bool:
-        """Whether a key or a session token is one of this world's."""
-        with self.app.accounts.glance() as tx:
-            if key:
-                return users.by_api_key(tx, key) is not None
-            claims = credentials.read_session_token(self.app.secrets, token, self.clock.now())
-            known = claims and users.by_session(self.app, tx, token, self.clock.now())
-            return bool(known)
+    def marks(self) -> list[bytes]:
+        """The fingerprints of its API keys and sessions."""
+        with self.app.accounts.read() as tx:
+            return [row["fingerprint"] for row in tx.all("credentials_of_world")]
 
     # ---- time
 

@@ -57,3 +57,6 @@ SELECT id, email FROM users ORDER BY id
 
 -- name: signers_of_world
 SELECT user_id FROM webhook_secrets
+
+-- name: credentials_of_world
+SELECT fingerprint FROM api_keys UNION ALL SELECT fingerprint FROM sessions
