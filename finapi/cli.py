@@ -40,7 +40,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         # What is left over is complained of by the first parser, which does not know the verb.
         verb = next((word for word in self.words if word in VERBS), None) if self.prog == "finapi" else None
-        meant = _suggestion(message, _known(self.words))
+        known = _known(self.words)
+        if message.startswith("the following arguments are required") and (typo := _unknown(self.words, known)):
+            message = f"unrecognized arguments: {typo}"
+        meant = _suggestion(message, known)
         raise UsageError(f"{message}{meant}; see {f'finapi {verb}' if verb else self.prog} --help")
 
 
@@ -195,7 +198,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
             verbs.add_parser(name, help=verb.help)
             continue
         # One page has all of them, and every verb takes them.
-        shown = [setting.name for setting in fields(Config)] if name == "config" else ["data_dir", *verb.settings]
+        shown = [setting.name for setting in fields(Config)] if name == "config" else verb.shown
         # argparse takes a beginning for the option, where it is of one alone.
         begun = tuple(word.partition("=")[0] for word in words if word.startswith("--"))
         given = [one.name for one in fields(Config) if begun and _option(one.name).startswith(begun)]
@@ -203,6 +206,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         more = None if name == "config" else "Every other setting is an option too: finapi config --help."
         one = verbs.add_parser(name, help=verb.help, description=verb.help, parents=[common], epilog=more)
         verb.declare(one, common)
+        one.words = words
         one.set_defaults(verb=verb)
     return parser
 
@@ -255,6 +259,13 @@ def _suggestion(message: str, options: Sequence[str]) -> str:
     return f" (did you mean {close[0]}?)" if close else ""
 
 
+def _unknown(words: Sequence[str], known: Sequence[str]) -> str | None:
+    """The first option among the words that there is not; argparse misses the arguments behind it before it says so."""
+    options = (*known, *(_option(setting.name) for setting in fields(Config)))
+    given = (word.partition("=")[0] for word in words if word.startswith("--") and word != "--")
+    return next((word for word in given if not any(one.startswith(word) for one in options)), None)
+
+
 def _known(words: Sequence[str]) -> list[str]:
     """The options that the help of these words shows; every setting is one of those that serve."""
     name = next((word for word in words if word in VERBS), None)
@@ -263,8 +274,8 @@ def _known(words: Sequence[str]) -> list[str]:
     verb = VERBS[name]
     own = verb.own(next((word for word in words if word in verb.actions), None))
     every = [setting.name for setting in fields(Config)]
-    shown = every if name in ("config", "demo", "serve") else ["data_dir", "config", *verb.settings]
-    return [*map(_option, shown), *(option for names, _ in own for option in names)]
+    shown = every if name in ("config", "demo", "serve") else ["config", *verb.shown]
+    return ["--help", *map(_option, shown), *(option for names, _ in own for option in names)]
 
 
 def _flags(args: argparse.Namespace) -> dict[str, Any]:

@@ -126,6 +126,10 @@ def test_one_page_names_every_setting_but_secrets() -> None:
 
 def test_help_of_a_verb_shows_its_own_options_and_where_the_data_are() -> None:
     assert flags("check") == {"data-dir", "file", "json"}
+    assert flags("completion") == {"json"}
+    assert flags("openapi") == {"public-url", "json"}
+    for storeless in ("fixture", "conformance", "watch", "listen", "trigger"):
+        assert "data-dir" not in flags(storeless)
     assert flags("documents") == {"data-dir"}
     assert flags("pack", "load") == {"data-dir", "json"}
     assert flags("invite", "create") == {"data-dir", "count", "expires", "note", "json"}
@@ -143,6 +147,8 @@ def test_help_of_a_verb_shows_its_own_options_and_where_the_data_are() -> None:
         (("user", "ad"), "add"),
         (("user", "lokc", "ann@example.com"), "lock"),
         (("serve", "--prot", "5"), "--port"),
+        (("backup", "--hep"), "--help"),
+        (("trigger", "--redy-line=x"), "--ready-line"),
         (("serve", "--xbrl-perminute", "5"), "--xbrl-per-minute"),
         (("invite", "create", "--cuont", "2"), "--count"),
         (("frobnicate",), None),

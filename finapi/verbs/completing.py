@@ -22,7 +22,7 @@ def completion(verbs: Mapping[str, Verb]) -> Verb:
         return 0
 
     help = "a script that completes verbs and options: source <(finapi completion bash)"
-    return Verb(help, (arg("shell", choices=["bash", "zsh", "fish"], help="bash, zsh or fish"),), run)
+    return Verb(help, (arg("shell", choices=["bash", "zsh", "fish"], help="bash, zsh or fish"),), run, storeless=True)
 
 
 def _fish(verbs: Mapping[str, Verb]) -> Iterator[str]:
@@ -56,5 +56,5 @@ def _words(verb: Verb) -> list[str]:
     own = [argument for action in verb.actions or (None,) for argument in verb.own(action)]
     chosen = [word for names, told in own if names[0][0] != "-" for word in told.get("choices", ())]
     options = [name for names, _ in own for name in names if name.startswith("--")]
-    shown = [f"--{name.replace('_', '-')}" for name in ("config", "data_dir", *verb.settings)]
+    shown = [f"--{name.replace('_', '-')}" for name in ("config", *verb.shown)]
     return [*verb.actions, *chosen, *dict.fromkeys([*options, *shown, "--help"])]

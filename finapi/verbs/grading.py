@@ -90,4 +90,5 @@ CONFORMANCE = Verb(
         ),
     ),
     _conformance,
+    storeless=True,
 )

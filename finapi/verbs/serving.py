@@ -266,6 +266,7 @@ FIXTURE = Verb(
     ),
     _fixture,
     settings=("host", "port"),
+    storeless=True,
 )
 _NEW_SECRETS = arg("--new-secrets", action="store_true", help="give up what was made from master secrets that are gone")
 SERVE = Verb("serve a data directory", (*_READY, _NEW_SECRETS), _serve, settings=("role", *_SHOWN))

@@ -50,10 +50,17 @@ class Verb:
     run: Callable[[argparse.Namespace, Config, settings.Origins, Say, Perform], int] | None = None
     work: Callable[[App, argparse.Namespace, str, Say], int] | None = None
     actions: Mapping[str, tuple[str, Arguments]] = field(default_factory=dict)
-    # The settings that its --help shows beside --config and --data-dir; it takes every other one too.
+    # The settings that its --help shows beside --config; it takes every other one too.
     settings: tuple[str, ...] = ()
+    # Whether it reads or writes no data directory, so that its --help shows no --data-dir.
+    storeless: bool = False
     # Whether it makes a data directory where there is none (CONTRACT 12).
     makes: bool = False
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The settings that its ``--help`` shows beside ``--config``."""
+        return self.settings if self.storeless else ("data_dir", *self.settings)
 
     def declare(self, parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
         """Add the arguments to the verb's parser; every action takes the settings of ``common`` too."""

@@ -121,7 +121,7 @@ VERBS = {
             arg("--since", type=int, metavar="SEQ", help="from behind this number on"),
             arg("--ticker", help="only of this company"), _COUNT, _EVERY, KEY,
         ),
-        _watch, settings=("url",),
+        _watch, settings=("url",), storeless=True,
     ),
     "listen": Verb(
         "forward the account's webhooks to a local address",
@@ -129,7 +129,7 @@ VERBS = {
             arg("--forward-to", required=True, metavar="URL", help="http://127.0.0.1:3000/webhook"),
             arg("--all", action="store_true", help="the last hundred too, not only new ones"), _COUNT, _EVERY, KEY,
         ),
-        _listen, settings=("url",),
+        _listen, settings=("url",), storeless=True,
     ),
     "trigger": Verb(
         "make an event of a fixture: a webhook, or one of a feed",
@@ -141,6 +141,6 @@ VERBS = {
             arg("--data", metavar="JSON", help="what it tells"),
             arg("--type", default="new_filing", help="of an event of a feed (new_filing)"),
         ),
-        _trigger,
+        _trigger, storeless=True,
     ),
 }  # fmt: skip
