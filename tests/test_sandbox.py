@@ -382,7 +382,7 @@ def test_no_value_is_longer_than_it_may_be(ask: Any) -> None:
 
 ENDLESS = (
     "SELECT count(*) FROM price a, price b, price c",
-    "SELECT count(*) FROM price a JOIN price b ON a.close + b.close < 0 JOIN price c",
+    "SELECT count(*) FROM price a JOIN price b ON a.close + b.close > 0 JOIN price c ON b.close + c.close < 0",
     "SELECT a.date FROM price a, price b, price c WHERE a.close + b.close + c.close < 0",
     "SELECT sum(a.close * b.close) OVER (PARTITION BY c.date) FROM price a, price b, price c",
 )
