@@ -58,7 +58,7 @@ ROOMS = {
     "feeds": 1_940,
     "listening": 115,
     "server": 300,  # roles
-    "testing": 3_010,  # grades servers and clients, records services; a demo outside of a home goes with its process; worlds by their keys
+    "testing": 3_010,  # grades servers and clients, records services; worlds by their keys
     "verbs": 2_490,  # a live feed, webhooks forwarded, completion of shells; mappings compared; tables and charts
     "cli": 285,  # typos where an argument is missing
     "__main__": 20,
