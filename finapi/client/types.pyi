@@ -5288,43 +5288,43 @@ class PostSqlProxyGiven(TypedDict, total=False):
 
 class Calls(Generic[Day, Moment]):
     def get_livez(self) -> Livez:
-        """Whether the process answers."""
+        """Liveness probe."""
     def get_readyz(self) -> Readyz:
-        """Whether the store answers too."""
+        """Readiness probe."""
     def get_openapi_json(self) -> OpenapiJson:
         """This document."""
     def get_status(self) -> Status[Day, Moment]:
-        """How every part of the service stands."""
+        """Status of every component."""
     def get_status_history(self, **given: Unpack[GetStatusHistoryGiven]) -> StatusHistory[Day, Moment]:
-        """How they stood, in buckets of hours or days."""
+        """Uptime history by hour or day."""
     def get_financials_status(self) -> FinancialsStatus[Day, Moment]:
-        """How much is held, and how fresh it is."""
+        """Row counts and data freshness."""
     def post_auth_redeem_invite(self, **given: Unpack[PostAuthRedeemInviteGiven]) -> PostAuthRedeemInvite:
-        """An invite token for an invite code."""
+        """Exchange an invite code for an invite token."""
     def post_auth_register(self, **given: Unpack[PostAuthRegisterGiven]) -> PostAuthRegister:
-        """Make an account."""
+        """Create an account."""
     def get_auth_verifyEmail(self, **given: Unpack[GetAuthVerifyEmailGiven]) -> AuthVerifyemail:
-        """Follow the activation link."""
+        """Verify an email address."""
     def post_auth_resend_verification(self, **given: Unpack[PostAuthResendVerificationGiven]) -> AuthVerifyemail:
-        """Send the activation link again."""
+        """Resend the verification mail."""
     def post_auth_login(self, **given: Unpack[PostAuthLoginGiven]) -> PostAuthLogin[Day, Moment]:
-        """Open a session."""
+        """Log in."""
     def post_auth_logout(self) -> AuthVerifyemail:
-        """End this session."""
+        """Log out."""
     def post_auth_forgetpassword(self, **given: Unpack[PostAuthForgetpasswordGiven]) -> AuthVerifyemail:
-        """Ask for a link to set a new password."""
+        """Request a password reset."""
     def get_auth_verifyPasswordLink(self) -> str:
-        """Follow the password link to its page."""
+        """Redirect to the password reset page."""
     def put_auth_newpassword(self, **given: Unpack[PutAuthNewpasswordGiven]) -> AuthVerifyemail:
-        """Set a new password by a reset token."""
+        """Set a new password with a reset token."""
     def get_user(self) -> User[Day, Moment]:
         """The caller's account."""
     def put_user(self, **given: Unpack[PutUserGiven]) -> PutUser[Day, Moment]:
-        """Change the caller's account."""
+        """Update the caller's account."""
     def delete_user(self, **given: Unpack[DeleteUserGiven]) -> DeleteUser:
         """Delete the caller's account."""
     def get_user_export(self) -> UserExport[Day, Moment]:
-        """What is held of the caller."""
+        """Export the caller's data."""
     def post_user_api_key_rotate(self) -> PostUserApiKeyRotate:
         """Replace the API key."""
     def post_sniper_targets(self, **given: Unpack[PostSniperTargetsGiven]) -> PostSniperTargets[Day, Moment]:
@@ -5334,247 +5334,247 @@ class Calls(Generic[Day, Moment]):
     def post_sniper_targets_target_id_stop(self, **given: Unpack[PostSniperTargetsTargetIdStopGiven]) -> PostSniperTargetsTargetIdStop[Day, Moment]:
         """Stop a sniper target."""
     def get_webhooks_deliveries(self, **given: Unpack[GetWebhooksDeliveriesGiven]) -> WebhooksDeliveries[Day, Moment]:
-        """What was sent to the caller's receivers, attempt by attempt."""
+        """Webhook deliveries and their attempts."""
     def post_webhooks_deliveries_delivery_id_redeliver(self, **given: Unpack[PostWebhooksDeliveriesDeliveryIdRedeliverGiven]) -> UserExportDeliveries[Day, Moment]:
-        """Send a delivery again, under its id."""
+        """Redeliver a webhook."""
     def post_webhooks_test(self, **given: Unpack[PostWebhooksTestGiven]) -> UserExportDeliveries[Day, Moment]:
-        """Send a test event."""
+        """Send a test webhook."""
     def get_webhooks_secret(self) -> WebhooksSecret[Day, Moment]:
-        """The secret that signs the caller's deliveries."""
+        """The webhook signing secret."""
     def post_webhooks_secret_rotate(self) -> WebhooksSecret[Day, Moment]:
-        """A new signing secret; the old one signs too for 24 hours."""
+        """Rotate the webhook signing secret."""
     def get_webhooks_vectors(self) -> WebhooksVectors:
-        """Signed messages to test a receiver with."""
+        """Signed test vectors for webhook receivers."""
     def get_account_balance(self) -> AccountBalance[Day, Moment]:
-        """The tokens left and when they refill."""
+        """Token balance and next refill."""
     def get_account_usage(self, **given: Unpack[GetAccountUsageGiven]) -> AccountUsage[Day, Moment]:
-        """Tokens spent by day and by endpoint."""
+        """Token usage by day and endpoint."""
     def get_account_transactions(self, **given: Unpack[GetAccountTransactionsGiven]) -> AccountTransactions[Day, Moment]:
         """The token ledger, newest first."""
     def get_account_limits(self) -> AccountLimits[Day, Moment]:
-        """What is left of every rate limit; asking uses none of it."""
+        """What is left of every rate limit."""
     def post_account_billing_portal(self) -> PostAccountBillingPortal:
-        """Where plans are described and changed."""
+        """URL of the plans page."""
     def post_billing_quota(self, **given: Unpack[PostBillingQuotaGiven]) -> PostBillingQuota[Day, Moment]:
-        """Buy tokens out of the wallet."""
+        """Buy tokens from the wallet."""
     def get_billing_subscription(self) -> BillingSubscription[Day, Moment]:
-        """The plan and its counters."""
+        """The caller's plan and its use."""
     def get_billing_history(self, **given: Unpack[GetBillingHistoryGiven]) -> BillingHistory[Day, Moment]:
-        """Every change of the wallet, newest first."""
+        """Wallet history, newest first."""
     def get_plans(self) -> Plans[Day, Moment]:
-        """The plans that there are."""
+        """Available plans."""
     def get_policy(self) -> Policy[Day, Moment]:
-        """Limits, metering, versions, freshness and tools, as they are in force."""
+        """Policy: limits, metering, versioning and freshness."""
     def get_events(self, **given: Unpack[GetEventsGiven]) -> Events[Day, Moment]:
-        """The events of a feed after a number; text/event-stream to listen."""
+        """Events of a feed, by polling or text/event-stream."""
     def get_xbrl_companies_ticker_statements(self, **given: Unpack[GetXbrlCompaniesTickerStatementsGiven]) -> XbrlCompaniesTickerStatements[Day, Moment]:
         """A company's statements as filed."""
     def get_xbrl_filing_accession_statements(self, **given: Unpack[GetXbrlFilingAccessionStatementsGiven]) -> XbrlCompaniesTickerStatements[Day, Moment]:
         """One filing's statements as filed."""
     def get_form_13f_fund_cik(self, **given: Unpack[GetForm13fFundCikGiven]) -> Form13fFundCik[Day, Moment]:
-        """What a fund held at the end of a quarter, and how that changed."""
+        """A fund's holdings in a quarter and their changes."""
     def get_form_13f_fund_cik_periods(self, **given: Unpack[GetForm13fFundCikPeriodsGiven]) -> Form13fFundCikPeriods[Day, Moment]:
-        """The quarters for which finapi has a fund's holdings."""
+        """Quarters held of a fund."""
     def get_form_13f_fund_cik_cusip_cusip_history(self, **given: Unpack[GetForm13fFundCikCusipCusipHistoryGiven]) -> Form13fFundCikCusipCusipHistory[Day, Moment]:
-        """What a fund held of one security, quarter by quarter."""
+        """A fund's position in one security by quarter."""
     def get_form_13f_fund_cik_holdings_analytics(self, **given: Unpack[GetForm13fFundCikHoldingsAnalyticsGiven]) -> Form13fFundCikHoldingsAnalytics[Day, Moment]:
         """Cost, gain and holding period of a fund's shares."""
     def post_form_13f_fund_bulk(self, **given: Unpack[PostForm13fFundBulkGiven]) -> PostForm13fFundBulk[Day, Moment]:
-        """Several funds at once."""
+        """Holdings of several funds."""
     def get_form_13f_funds(self, **given: Unpack[GetForm13fFundsGiven]) -> Form13fFunds[Day, Moment]:
-        """Every manager with 13F reports in finapi."""
+        """Managers with 13F reports."""
     def get_form_13f_search(self, **given: Unpack[GetForm13fSearchGiven]) -> Form13fSearch[Day, Moment]:
-        """Managers by name."""
+        """Search managers by name."""
     def get_form_13f_filers(self, **given: Unpack[GetForm13fFilersGiven]) -> Form13fFilers[Day, Moment]:
-        """Managers by name, with what they hold."""
+        """Search managers by name, with totals of their positions."""
     def get_form_13f_latest(self, **given: Unpack[GetForm13fLatestGiven]) -> Form13fLatest[Day, Moment]:
-        """The newest 13F filings and what they changed."""
+        """Newest 13F filings and their changes."""
     def get_form_13f_filing_stats(self, **given: Unpack[GetForm13fFilingStatsGiven]) -> Form13fFilingStats[Day, Moment]:
-        """How many funds filed for a quarter."""
+        """Number of 13F reports of a quarter."""
     def get_form_13f_filing_progress(self, **given: Unpack[GetForm13fFilingProgressGiven]) -> Form13fFilingProgress[Day, Moment]:
-        """How far the reports of a quarter have come in."""
+        """Filing progress of a quarter."""
     def post_form_13f_holdings(self, **given: Unpack[PostForm13fHoldingsGiven]) -> PostForm13fHoldings[Day, Moment]:
-        """The holdings that a query asks for."""
+        """Query 13F holdings."""
     def post_form_13f_cover_pages(self, **given: Unpack[PostForm13fCoverPagesGiven]) -> PostForm13fCoverPages[Day, Moment]:
-        """The cover pages that a query asks for."""
+        """Query 13F cover pages."""
     def get_form_13f_holdings_search(self, **given: Unpack[GetForm13fHoldingsSearchGiven]) -> Form13fHoldingsSearch[Day, Moment]:
-        """The funds that hold what a ticker or a CUSIP names."""
+        """Funds that hold a security."""
     def get_form_13f_moves(self, **given: Unpack[GetForm13fMovesGiven]) -> Form13fMoves[Day, Moment]:
-        """What funds bought and sold most in a quarter."""
+        """Largest position changes of a quarter."""
     def get_form_13f_overlap(self, **given: Unpack[GetForm13fOverlapGiven]) -> Form13fOverlap[Day, Moment]:
-        """What two funds hold alike."""
+        """Overlap of two funds."""
     def get_form_13f_aggregation_basket_holdings(self, **given: Unpack[GetForm13fAggregationBasketHoldingsGiven]) -> Form13fAggregationBasketHoldings[Day, Moment]:
-        """What several funds held together."""
+        """Combined holdings of several funds."""
     def get_form_13f_aggregation_by_ticker(self, **given: Unpack[GetForm13fAggregationByTickerGiven]) -> Form13fAggregationByTicker[Day, Moment]:
-        """The securities of a quarter over all funds."""
+        """13F totals by security."""
     def get_form_13f_aggregation_by_sector(self, **given: Unpack[GetForm13fAggregationBySectorGiven]) -> Form13fAggregationBySector[Day, Moment]:
-        """The sectors of a quarter over all funds."""
+        """13F totals by sector."""
     def get_form_13f_aggregation_by_industry(self, **given: Unpack[GetForm13fAggregationByIndustryGiven]) -> Form13fAggregationByIndustry[Day, Moment]:
-        """The industries of a quarter over all funds."""
+        """13F totals by industry."""
     def get_form_13f_fund_performance(self, **given: Unpack[GetForm13fFundPerformanceGiven]) -> Form13fFundPerformance[Day, Moment]:
-        """Funds by what their shares returned over a quarter."""
+        """Funds ranked by quarterly return."""
     def get_form_13f_market_rotation(self, **given: Unpack[GetForm13fMarketRotationGiven]) -> Form13fMarketRotation[Day, Moment]:
-        """Whether funds moved to value or growth, to cyclical or defensive industries."""
+        """Rotation between value and growth, cyclical and defensive industries."""
     def get_form_13f_cross_filing_signals(self, **given: Unpack[GetForm13fCrossFilingSignalsGiven]) -> Form13fCrossFilingSignals[Day, Moment]:
-        """What funds and insiders bought at the same time."""
+        """Securities that funds and insiders bought in the same quarter."""
     def get_ownership_beneficial_ownership_filings(self, **given: Unpack[GetOwnershipBeneficialOwnershipFilingsGiven]) -> OwnershipBeneficialOwnershipFilings[Day, Moment]:
-        """Schedules 13D and 13G: who owns more than five per cent."""
+        """Schedules 13D and 13G, newest first."""
     def get_ownership_beneficial_ownership_filings_accession(self, **given: Unpack[GetOwnershipBeneficialOwnershipFilingsAccessionGiven]) -> OwnershipBeneficialOwnershipFilingsAccession[Day, Moment]:
         """One Schedule 13D or 13G."""
     def get_ownership_beneficial_ownership_issuers_cik_summary(self, **given: Unpack[GetOwnershipBeneficialOwnershipIssuersCikSummaryGiven]) -> OwnershipBeneficialOwnershipIssuersCikSummary[Day, Moment]:
-        """The owners of a company, as they last told."""
+        """Beneficial owners of a company."""
     def get_ownership_beneficial_ownership_filers_cik_portfolio(self, **given: Unpack[GetOwnershipBeneficialOwnershipFilersCikPortfolioGiven]) -> OwnershipBeneficialOwnershipFilersCikPortfolio[Day, Moment]:
-        """What a holder owns more than five per cent of, as last told."""
+        """A holder's positions above five per cent."""
     def get_ownership_beneficial_ownership_activists(self, **given: Unpack[GetOwnershipBeneficialOwnershipActivistsGiven]) -> OwnershipBeneficialOwnershipActivists[Day, Moment]:
-        """Schedules 13D with what their Item 4 states."""
+        """Activist Schedules 13D, classified by Item 4."""
     def get_ownership_analytics_threshold_crossings(self, **given: Unpack[GetOwnershipAnalyticsThresholdCrossingsGiven]) -> OwnershipAnalyticsThresholdCrossings[Day, Moment]:
-        """Filings by which an owner's part passed a threshold."""
+        """Filings that crossed an ownership threshold."""
     def post_form_13d(self, **given: Unpack[PostForm13dGiven]) -> PostForm13d[Day, Moment]:
-        """Schedules 13D and 13G by a query."""
+        """Query Schedules 13D and 13G."""
     def get_ownership_beneficial_ownership_conversions(self, **given: Unpack[GetOwnershipBeneficialOwnershipConversionsGiven]) -> OwnershipBeneficialOwnershipConversions[Day, Moment]:
-        """Filers who went over to the other schedule."""
+        """Conversions between Schedules 13D and 13G."""
     def get_ownership_beneficial_ownership_groups(self, **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> OwnershipBeneficialOwnershipGroups[Day, Moment]:
-        """Groups of owners and their members."""
+        """Ownership groups and their members."""
     def get_tickers_autocomplete(self, **given: Unpack[GetTickersAutocompleteGiven]) -> TickersAutocomplete[Day, Moment]:
-        """Tickers by the beginning of a ticker or a name."""
+        """Autocomplete tickers and names."""
     def get_tickers_ticker_holders(self, **given: Unpack[GetTickersTickerHoldersGiven]) -> TickersTickerHolders[Day, Moment]:
-        """The funds that hold a ticker."""
+        """13F holders of a ticker."""
     def get_tickers_ticker_fund_trends(self, **given: Unpack[GetTickersTickerFundTrendsGiven]) -> TickersTickerFundTrends[Day, Moment]:
-        """A ticker quarter by quarter over all funds."""
+        """13F ownership of a ticker by quarter."""
     def get_tickers_ticker_overview(self, **given: Unpack[GetTickersTickerOverviewGiven]) -> TickersTickerOverview[Day, Moment]:
         """A company at a glance."""
     def get_cusip_lookup_cusip(self, **given: Unpack[GetCusipLookupCusipGiven]) -> CusipLookupCusip[Day, Moment]:
-        """What finapi knows about a CUSIP, with the evidence."""
+        """Look up a CUSIP."""
     def get_cusip_ticker_ticker(self, **given: Unpack[GetCusipTickerTickerGiven]) -> CusipLookupCusip[Day, Moment]:
         """The CUSIP of a ticker."""
     def post_cusip_batch(self, **given: Unpack[PostCusipBatchGiven]) -> PostCusipBatch[Day, Moment]:
-        """Several CUSIPs at once."""
+        """Look up several CUSIPs."""
     def get_cusip_chain_cusip(self, **given: Unpack[GetCusipChainCusipGiven]) -> CusipChainCusip[Day, Moment]:
-        """The CUSIPs that replaced each other."""
+        """Predecessors and successors of a CUSIP."""
     def get_cusip_cik_cik(self, **given: Unpack[GetCusipCikCikGiven]) -> CusipCikCik[Day, Moment]:
         """The CUSIPs of a company."""
     def get_cusip_cusip6_cusip6(self, **given: Unpack[GetCusipCusip6Cusip6Given]) -> CusipCusip6Cusip6[Day, Moment]:
-        """The CUSIPs of an issuer's six characters."""
+        """The CUSIPs of an issuer, by its first six characters."""
     def get_cusip_search(self, **given: Unpack[GetCusipSearchGiven]) -> CusipSearch[Day, Moment]:
-        """Securities by CUSIP, ticker or name."""
+        """Search securities by CUSIP, ticker or name."""
     def get_cusip_stats(self) -> CusipStats[Day, Moment]:
-        """How many CUSIPs finapi knows."""
+        """CUSIP coverage."""
     def get_sec_filings(self, **given: Unpack[GetSecFilingsGiven]) -> SecFilings[Day, Moment]:
         """Filings, newest first."""
     def get_sec_filings_search(self, **given: Unpack[GetSecFilingsSearchGiven]) -> SecFilingsSearch[Day, Moment]:
-        """Full text search of kept documents."""
+        """Full text search of stored documents."""
     def get_sec_filings_stats(self) -> SecFilingsStats[Day, Moment]:
-        """How many filings are known, of which forms."""
+        """Number of filings by form."""
     def get_sec_filings_accession_number(self, **given: Unpack[GetSecFilingsAccessionNumberGiven]) -> SecFilingsAccessionNumber[Day, Moment]:
         """One filing."""
     def get_sec_filings_accession_number_html(self, **given: Unpack[GetSecFilingsAccessionNumberHtmlGiven]) -> str:
         """The primary document of a filing, as HTML or text."""
     def get_xbrl_bulk(self, **given: Unpack[GetXbrlBulkGiven]) -> XbrlBulk[Day, Moment]:
-        """Files of whole days, months and quarters."""
+        """Bulk files made so far."""
     def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> bytes:
-        """All that was filed in a day, a month or a quarter, as CSV or NDJSON."""
+        """A bulk file of a day, month or quarter, as CSV or NDJSON."""
     def get_xbrl_bulk_facts(self) -> XbrlBulkFacts[Day, Moment]:
-        """The files of facts among them."""
+        """Bulk files of facts made so far."""
     def get_xbrl_bulk_facts_filename(self, **given: Unpack[GetXbrlBulkFactsFilenameGiven]) -> bytes:
-        """One of them."""
+        """A bulk file of facts."""
     def get_sec_forms(self, **given: Unpack[GetSecFormsGiven]) -> SecForms[Day, Moment]:
-        """Forms and what they are for."""
+        """Form types."""
     def get_sec_forms_form_type(self, **given: Unpack[GetSecFormsFormTypeGiven]) -> SecFormsFormType[Day, Moment]:
-        """One form."""
+        """One form type."""
     def get_sec_entities(self, **given: Unpack[GetSecEntitiesGiven]) -> SecEntities[Day, Moment]:
-        """Companies and people, by CIK."""
+        """Companies and people by CIK."""
     def get_filings(self, **given: Unpack[GetFilingsGiven]) -> Filings[Day, Moment]:
-        """Filings by cursor, without an envelope."""
+        """Filing links for crawlers."""
     def get_index(self, **given: Unpack[GetIndexGiven]) -> Index[Day, Moment]:
-        """The accession numbers of a day."""
+        """Accession numbers of a day."""
     def get_stats(self) -> Stats[Day, Moment]:
-        """How much is held."""
+        """Counts of stored data."""
     def get_xbrl_filing_accession_index(self, **given: Unpack[GetXbrlFilingAccessionIndexGiven]) -> XbrlFilingAccessionIndex[Day, Moment]:
         """The sections of a filing's XBRL."""
     def get_xbrl_facts(self, **given: Unpack[GetXbrlFactsGiven]) -> XbrlFacts[Day, Moment]:
-        """Facts of a filing or a company, dimensions included."""
+        """Facts with dimensions, of a filing or a company."""
     def get_xbrl_coverage(self, **given: Unpack[GetXbrlCoverageGiven]) -> XbrlCoverage[Day, Moment]:
-        """How much of a company is held."""
+        """XBRL coverage of a company."""
     def get_xbrl_search(self, **given: Unpack[GetXbrlSearchGiven]) -> XbrlSearch[Day, Moment]:
-        """Companies by ticker, name or CIK."""
+        """Search companies by ticker, name or CIK."""
     def get_facts(self, **given: Unpack[GetFactsGiven]) -> Facts[Day, Moment]:
-        """Figures of a company or a filing."""
+        """Facts without dimensions, of a company or a filing."""
     def get_facts_by_concept(self, **given: Unpack[GetFactsByConceptGiven]) -> FactsByConcept[Day, Moment]:
-        """Figures of one concept, of a company or of all."""
+        """Facts of one concept, of one company or all."""
     def post_facts_aggregate(self, **given: Unpack[PostFactsAggregateGiven]) -> PostFactsAggregate[Day, Moment]:
-        """One concept added up over companies."""
+        """Sum of one concept over companies."""
     def get_prices_ticker(self, **given: Unpack[GetPricesTickerGiven]) -> PricesTicker[Day, Moment]:
-        """A ticker's prices by day."""
+        """Daily prices of a ticker."""
     def get_xbrl_timeseries(self, **given: Unpack[GetXbrlTimeseriesGiven]) -> XbrlTimeseries[Day, Moment]:
         """Standardised figures of a company over time."""
     def get_xbrl_dictionary(self, **given: Unpack[GetXbrlDictionaryGiven]) -> XbrlDictionary[Day, Moment]:
-        """Every key of an answer, and every reason."""
+        """Dictionary of metrics, ratios, templates and reasons."""
     def get_xbrl_proof(self, **given: Unpack[GetXbrlProofGiven]) -> XbrlProof[Day, Moment]:
-        """What is behind one cell of a series."""
+        """Proof of one figure."""
     def post_xbrl_timeseries_batch(self, **given: Unpack[PostXbrlTimeseriesBatchGiven]) -> PostXbrlTimeseriesBatch[Day, Moment]:
-        """Series of several companies."""
+        """Standardised figures of several companies."""
     def get_xbrl_segments(self, **given: Unpack[GetXbrlSegmentsGiven]) -> XbrlSegments[Day, Moment]:
         """Figures by segment, product or region."""
     def get_xbrl_share_classes(self, **given: Unpack[GetXbrlShareClassesGiven]) -> XbrlShareClasses[Day, Moment]:
         """Classes of shares."""
     def get_xbrl_screen(self, **given: Unpack[GetXbrlScreenGiven]) -> XbrlScreen[Day, Moment]:
-        """Companies by their ratios."""
+        """Screen companies by ratios."""
     def get_xbrl_companies_id_valuation(self, **given: Unpack[GetXbrlCompaniesIdValuationGiven]) -> XbrlCompaniesIdValuation[Day, Moment]:
         """Valuation ratios of a company over time."""
     def get_insiders_transactions_latest(self, **given: Unpack[GetInsidersTransactionsLatestGiven]) -> InsidersTransactionsLatest[Day, Moment]:
-        """The newest transactions of insiders."""
+        """Newest insider transactions."""
     def get_insiders_transactions_by_ticker_ticker(self, **given: Unpack[GetInsidersTransactionsByTickerTickerGiven]) -> InsidersTransactionsByTickerTicker[Day, Moment]:
-        """Transactions in a company's securities."""
+        """Insider transactions of a company."""
     def get_insiders_transactions_by_insider_cik(self, **given: Unpack[GetInsidersTransactionsByInsiderCikGiven]) -> InsidersTransactionsByInsiderCik[Day, Moment]:
         """Transactions of an insider."""
     def get_insiders_transactions_search(self, **given: Unpack[GetInsidersTransactionsSearchGiven]) -> InsidersTransactionsSearch[Day, Moment]:
-        """Transactions by name, value, role and kind."""
+        """Search insider transactions."""
     def get_insiders_transactions_top(self, **given: Unpack[GetInsidersTransactionsTopGiven]) -> InsidersTransactionsLatest[Day, Moment]:
-        """The greatest purchases or sales."""
+        """Largest insider purchases or sales."""
     def get_insiders_form_144_latest(self, **given: Unpack[GetInsidersForm144LatestGiven]) -> InsidersForm144Latest[Day, Moment]:
-        """The newest notices of proposed sales (Form 144)."""
+        """Newest notices of proposed sales (Form 144)."""
     def get_insiders_form_144_by_ticker_ticker(self, **given: Unpack[GetInsidersForm144ByTickerTickerGiven]) -> InsidersForm144Latest[Day, Moment]:
-        """Those about a company."""
+        """Notices of proposed sales of a company's securities."""
     def get_insiders_form_144_by_insider_cik(self, **given: Unpack[GetInsidersForm144ByInsiderCikGiven]) -> InsidersForm144Latest[Day, Moment]:
-        """Those that an insider filed."""
+        """Notices of proposed sales filed by an insider."""
     def post_insiders_query(self, **given: Unpack[PostInsidersQueryGiven]) -> PostInsidersQuery[Day, Moment]:
-        """Ownership forms by a query."""
+        """Query Forms 3, 4 and 5."""
     def get_insiders_clusters(self, **given: Unpack[GetInsidersClustersGiven]) -> list[InsidersClusters[Day, Moment]]:
-        """Companies in which several insiders bought, or sold."""
+        """Clusters of insider purchases or sales."""
     def get_insiders_screen(self, **given: Unpack[GetInsidersScreenGiven]) -> InsidersScreen[Day, Moment]:
-        """Companies by what their insiders did."""
+        """Screen companies by insider activity."""
     def get_insiders_summary_by_ticker_ticker(self, **given: Unpack[GetInsidersSummaryByTickerTickerGiven]) -> InsidersSummaryByTickerTicker[Day, Moment]:
-        """Sums over a company's insiders."""
+        """Totals of a company's insider transactions."""
     def get_insiders_insider_search(self, **given: Unpack[GetInsidersInsiderSearchGiven]) -> list[InsidersInsiderSearch]:
-        """Insiders by name."""
+        """Search insiders by name."""
     def get_insiders_insider_insider_cik(self, **given: Unpack[GetInsidersInsiderInsiderCikGiven]) -> InsidersInsiderInsiderCik[Day, Moment]:
-        """An insider: roles, holdings, trades."""
+        """An insider's roles, holdings and trades."""
     def get_insiders_holdings_by_ticker_ticker(self, **given: Unpack[GetInsidersHoldingsByTickerTickerGiven]) -> InsidersHoldingsByTickerTicker[Day, Moment]:
-        """What insiders hold of a company."""
+        """Insider holdings of a company."""
     def get_insiders_holdings_by_insider_cik(self, **given: Unpack[GetInsidersHoldingsByInsiderCikGiven]) -> InsidersHoldingsByInsiderCik[Day, Moment]:
-        """What an insider holds."""
+        """Holdings of an insider."""
     def get_insiders_holdings_snapshot_snapshot_date(self, **given: Unpack[GetInsidersHoldingsSnapshotSnapshotDateGiven]) -> InsidersHoldingsSnapshotSnapshotDate[Day, Moment]:
-        """What insiders held on a day."""
+        """Insider holdings on a past day."""
     def get_insiders_filings_latest(self, **given: Unpack[GetInsidersFilingsLatestGiven]) -> InsidersFilingsLatest[Day, Moment]:
-        """The newest forms 3, 4 and 5."""
+        """Newest Forms 3, 4 and 5."""
     def get_insiders_filings_by_ticker_ticker(self, **given: Unpack[GetInsidersFilingsByTickerTickerGiven]) -> InsidersFilingsByTickerTicker[Day, Moment]:
-        """Forms 3, 4 and 5 about a company."""
+        """Forms 3, 4 and 5 of a company."""
     def get_insiders_filings_accession_number(self, **given: Unpack[GetInsidersFilingsAccessionNumberGiven]) -> InsidersFilingsAccessionNumber[Day, Moment]:
-        """One form, element by element."""
+        """One Form 3, 4 or 5 in full."""
     def get_insiders_aggregation_by_sector(self, **given: Unpack[GetInsidersAggregationBySectorGiven]) -> InsidersAggregationBySector[Day, Moment]:
-        """Sums by sector or industry."""
+        """Insider activity by sector or industry."""
     def get_insiders_recommendations_daily(self) -> InsidersRecommendationsDaily[Day, Moment]:
-        """The strongest clusters of the month."""
+        """Strongest clusters of the last month."""
     def get_insiders_bulk_form_form_type_index_json(self, **given: Unpack[GetInsidersBulkFormFormTypeIndexJsonGiven]) -> InsidersBulkFormFormTypeIndexJson[Day, Moment]:
-        """The files of months of a form that have been made."""
+        """Monthly bulk files of a form."""
     def get_insiders_bulk_form_form_type_year_filename(self, **given: Unpack[GetInsidersBulkFormFormTypeYearFilenameGiven]) -> InsidersBulkFormFormTypeYearFilename:
-        """Where the file of a month is fetched."""
+        """URL of a monthly bulk file."""
     def post_insiders_bulk_form_form_type_generate_year_month(self, **given: Unpack[PostInsidersBulkFormFormTypeGenerateYearMonthGiven]) -> PostInsidersBulkFormFormTypeGenerateYearMonth[Day, Moment]:
-        """Make the file of a month."""
+        """Make a monthly bulk file."""
     def get_insiders_stats_global(self, **given: Unpack[GetInsidersStatsGlobalGiven]) -> InsidersStatsGlobal[Day, Moment]:
-        """The whole market in the last days."""
+        """Market-wide insider activity."""
     def post_sql_proxy(self, **given: Unpack[PostSqlProxyGiven]) -> PostSqlProxy[Day, Moment]:
-        """One SELECT over views of the market data."""
+        """Run one SELECT over views of the market data."""
     @overload
     def rows(self, name: Literal["get_form_13f_fund_cik"], **given: Unpack[GetForm13fFundCikGiven]) -> Iterator[Form13fFundCikHoldings]: ...
     @overload
@@ -5707,43 +5707,43 @@ class Calls(Generic[Day, Moment]):
 
 class AsyncCalls(Generic[Day, Moment]):
     async def get_livez(self) -> Livez:
-        """Whether the process answers."""
+        """Liveness probe."""
     async def get_readyz(self) -> Readyz:
-        """Whether the store answers too."""
+        """Readiness probe."""
     async def get_openapi_json(self) -> OpenapiJson:
         """This document."""
     async def get_status(self) -> Status[Day, Moment]:
-        """How every part of the service stands."""
+        """Status of every component."""
     async def get_status_history(self, **given: Unpack[GetStatusHistoryGiven]) -> StatusHistory[Day, Moment]:
-        """How they stood, in buckets of hours or days."""
+        """Uptime history by hour or day."""
     async def get_financials_status(self) -> FinancialsStatus[Day, Moment]:
-        """How much is held, and how fresh it is."""
+        """Row counts and data freshness."""
     async def post_auth_redeem_invite(self, **given: Unpack[PostAuthRedeemInviteGiven]) -> PostAuthRedeemInvite:
-        """An invite token for an invite code."""
+        """Exchange an invite code for an invite token."""
     async def post_auth_register(self, **given: Unpack[PostAuthRegisterGiven]) -> PostAuthRegister:
-        """Make an account."""
+        """Create an account."""
     async def get_auth_verifyEmail(self, **given: Unpack[GetAuthVerifyEmailGiven]) -> AuthVerifyemail:
-        """Follow the activation link."""
+        """Verify an email address."""
     async def post_auth_resend_verification(self, **given: Unpack[PostAuthResendVerificationGiven]) -> AuthVerifyemail:
-        """Send the activation link again."""
+        """Resend the verification mail."""
     async def post_auth_login(self, **given: Unpack[PostAuthLoginGiven]) -> PostAuthLogin[Day, Moment]:
-        """Open a session."""
+        """Log in."""
     async def post_auth_logout(self) -> AuthVerifyemail:
-        """End this session."""
+        """Log out."""
     async def post_auth_forgetpassword(self, **given: Unpack[PostAuthForgetpasswordGiven]) -> AuthVerifyemail:
-        """Ask for a link to set a new password."""
+        """Request a password reset."""
     async def get_auth_verifyPasswordLink(self) -> str:
-        """Follow the password link to its page."""
+        """Redirect to the password reset page."""
     async def put_auth_newpassword(self, **given: Unpack[PutAuthNewpasswordGiven]) -> AuthVerifyemail:
-        """Set a new password by a reset token."""
+        """Set a new password with a reset token."""
     async def get_user(self) -> User[Day, Moment]:
         """The caller's account."""
     async def put_user(self, **given: Unpack[PutUserGiven]) -> PutUser[Day, Moment]:
-        """Change the caller's account."""
+        """Update the caller's account."""
     async def delete_user(self, **given: Unpack[DeleteUserGiven]) -> DeleteUser:
         """Delete the caller's account."""
     async def get_user_export(self) -> UserExport[Day, Moment]:
-        """What is held of the caller."""
+        """Export the caller's data."""
     async def post_user_api_key_rotate(self) -> PostUserApiKeyRotate:
         """Replace the API key."""
     async def post_sniper_targets(self, **given: Unpack[PostSniperTargetsGiven]) -> PostSniperTargets[Day, Moment]:
@@ -5753,247 +5753,247 @@ class AsyncCalls(Generic[Day, Moment]):
     async def post_sniper_targets_target_id_stop(self, **given: Unpack[PostSniperTargetsTargetIdStopGiven]) -> PostSniperTargetsTargetIdStop[Day, Moment]:
         """Stop a sniper target."""
     async def get_webhooks_deliveries(self, **given: Unpack[GetWebhooksDeliveriesGiven]) -> WebhooksDeliveries[Day, Moment]:
-        """What was sent to the caller's receivers, attempt by attempt."""
+        """Webhook deliveries and their attempts."""
     async def post_webhooks_deliveries_delivery_id_redeliver(self, **given: Unpack[PostWebhooksDeliveriesDeliveryIdRedeliverGiven]) -> UserExportDeliveries[Day, Moment]:
-        """Send a delivery again, under its id."""
+        """Redeliver a webhook."""
     async def post_webhooks_test(self, **given: Unpack[PostWebhooksTestGiven]) -> UserExportDeliveries[Day, Moment]:
-        """Send a test event."""
+        """Send a test webhook."""
     async def get_webhooks_secret(self) -> WebhooksSecret[Day, Moment]:
-        """The secret that signs the caller's deliveries."""
+        """The webhook signing secret."""
     async def post_webhooks_secret_rotate(self) -> WebhooksSecret[Day, Moment]:
-        """A new signing secret; the old one signs too for 24 hours."""
+        """Rotate the webhook signing secret."""
     async def get_webhooks_vectors(self) -> WebhooksVectors:
-        """Signed messages to test a receiver with."""
+        """Signed test vectors for webhook receivers."""
     async def get_account_balance(self) -> AccountBalance[Day, Moment]:
-        """The tokens left and when they refill."""
+        """Token balance and next refill."""
     async def get_account_usage(self, **given: Unpack[GetAccountUsageGiven]) -> AccountUsage[Day, Moment]:
-        """Tokens spent by day and by endpoint."""
+        """Token usage by day and endpoint."""
     async def get_account_transactions(self, **given: Unpack[GetAccountTransactionsGiven]) -> AccountTransactions[Day, Moment]:
         """The token ledger, newest first."""
     async def get_account_limits(self) -> AccountLimits[Day, Moment]:
-        """What is left of every rate limit; asking uses none of it."""
+        """What is left of every rate limit."""
     async def post_account_billing_portal(self) -> PostAccountBillingPortal:
-        """Where plans are described and changed."""
+        """URL of the plans page."""
     async def post_billing_quota(self, **given: Unpack[PostBillingQuotaGiven]) -> PostBillingQuota[Day, Moment]:
-        """Buy tokens out of the wallet."""
+        """Buy tokens from the wallet."""
     async def get_billing_subscription(self) -> BillingSubscription[Day, Moment]:
-        """The plan and its counters."""
+        """The caller's plan and its use."""
     async def get_billing_history(self, **given: Unpack[GetBillingHistoryGiven]) -> BillingHistory[Day, Moment]:
-        """Every change of the wallet, newest first."""
+        """Wallet history, newest first."""
     async def get_plans(self) -> Plans[Day, Moment]:
-        """The plans that there are."""
+        """Available plans."""
     async def get_policy(self) -> Policy[Day, Moment]:
-        """Limits, metering, versions, freshness and tools, as they are in force."""
+        """Policy: limits, metering, versioning and freshness."""
     async def get_events(self, **given: Unpack[GetEventsGiven]) -> Events[Day, Moment]:
-        """The events of a feed after a number; text/event-stream to listen."""
+        """Events of a feed, by polling or text/event-stream."""
     async def get_xbrl_companies_ticker_statements(self, **given: Unpack[GetXbrlCompaniesTickerStatementsGiven]) -> XbrlCompaniesTickerStatements[Day, Moment]:
         """A company's statements as filed."""
     async def get_xbrl_filing_accession_statements(self, **given: Unpack[GetXbrlFilingAccessionStatementsGiven]) -> XbrlCompaniesTickerStatements[Day, Moment]:
         """One filing's statements as filed."""
     async def get_form_13f_fund_cik(self, **given: Unpack[GetForm13fFundCikGiven]) -> Form13fFundCik[Day, Moment]:
-        """What a fund held at the end of a quarter, and how that changed."""
+        """A fund's holdings in a quarter and their changes."""
     async def get_form_13f_fund_cik_periods(self, **given: Unpack[GetForm13fFundCikPeriodsGiven]) -> Form13fFundCikPeriods[Day, Moment]:
-        """The quarters for which finapi has a fund's holdings."""
+        """Quarters held of a fund."""
     async def get_form_13f_fund_cik_cusip_cusip_history(self, **given: Unpack[GetForm13fFundCikCusipCusipHistoryGiven]) -> Form13fFundCikCusipCusipHistory[Day, Moment]:
-        """What a fund held of one security, quarter by quarter."""
+        """A fund's position in one security by quarter."""
     async def get_form_13f_fund_cik_holdings_analytics(self, **given: Unpack[GetForm13fFundCikHoldingsAnalyticsGiven]) -> Form13fFundCikHoldingsAnalytics[Day, Moment]:
         """Cost, gain and holding period of a fund's shares."""
     async def post_form_13f_fund_bulk(self, **given: Unpack[PostForm13fFundBulkGiven]) -> PostForm13fFundBulk[Day, Moment]:
-        """Several funds at once."""
+        """Holdings of several funds."""
     async def get_form_13f_funds(self, **given: Unpack[GetForm13fFundsGiven]) -> Form13fFunds[Day, Moment]:
-        """Every manager with 13F reports in finapi."""
+        """Managers with 13F reports."""
     async def get_form_13f_search(self, **given: Unpack[GetForm13fSearchGiven]) -> Form13fSearch[Day, Moment]:
-        """Managers by name."""
+        """Search managers by name."""
     async def get_form_13f_filers(self, **given: Unpack[GetForm13fFilersGiven]) -> Form13fFilers[Day, Moment]:
-        """Managers by name, with what they hold."""
+        """Search managers by name, with totals of their positions."""
     async def get_form_13f_latest(self, **given: Unpack[GetForm13fLatestGiven]) -> Form13fLatest[Day, Moment]:
-        """The newest 13F filings and what they changed."""
+        """Newest 13F filings and their changes."""
     async def get_form_13f_filing_stats(self, **given: Unpack[GetForm13fFilingStatsGiven]) -> Form13fFilingStats[Day, Moment]:
-        """How many funds filed for a quarter."""
+        """Number of 13F reports of a quarter."""
     async def get_form_13f_filing_progress(self, **given: Unpack[GetForm13fFilingProgressGiven]) -> Form13fFilingProgress[Day, Moment]:
-        """How far the reports of a quarter have come in."""
+        """Filing progress of a quarter."""
     async def post_form_13f_holdings(self, **given: Unpack[PostForm13fHoldingsGiven]) -> PostForm13fHoldings[Day, Moment]:
-        """The holdings that a query asks for."""
+        """Query 13F holdings."""
     async def post_form_13f_cover_pages(self, **given: Unpack[PostForm13fCoverPagesGiven]) -> PostForm13fCoverPages[Day, Moment]:
-        """The cover pages that a query asks for."""
+        """Query 13F cover pages."""
     async def get_form_13f_holdings_search(self, **given: Unpack[GetForm13fHoldingsSearchGiven]) -> Form13fHoldingsSearch[Day, Moment]:
-        """The funds that hold what a ticker or a CUSIP names."""
+        """Funds that hold a security."""
     async def get_form_13f_moves(self, **given: Unpack[GetForm13fMovesGiven]) -> Form13fMoves[Day, Moment]:
-        """What funds bought and sold most in a quarter."""
+        """Largest position changes of a quarter."""
     async def get_form_13f_overlap(self, **given: Unpack[GetForm13fOverlapGiven]) -> Form13fOverlap[Day, Moment]:
-        """What two funds hold alike."""
+        """Overlap of two funds."""
     async def get_form_13f_aggregation_basket_holdings(self, **given: Unpack[GetForm13fAggregationBasketHoldingsGiven]) -> Form13fAggregationBasketHoldings[Day, Moment]:
-        """What several funds held together."""
+        """Combined holdings of several funds."""
     async def get_form_13f_aggregation_by_ticker(self, **given: Unpack[GetForm13fAggregationByTickerGiven]) -> Form13fAggregationByTicker[Day, Moment]:
-        """The securities of a quarter over all funds."""
+        """13F totals by security."""
     async def get_form_13f_aggregation_by_sector(self, **given: Unpack[GetForm13fAggregationBySectorGiven]) -> Form13fAggregationBySector[Day, Moment]:
-        """The sectors of a quarter over all funds."""
+        """13F totals by sector."""
     async def get_form_13f_aggregation_by_industry(self, **given: Unpack[GetForm13fAggregationByIndustryGiven]) -> Form13fAggregationByIndustry[Day, Moment]:
-        """The industries of a quarter over all funds."""
+        """13F totals by industry."""
     async def get_form_13f_fund_performance(self, **given: Unpack[GetForm13fFundPerformanceGiven]) -> Form13fFundPerformance[Day, Moment]:
-        """Funds by what their shares returned over a quarter."""
+        """Funds ranked by quarterly return."""
     async def get_form_13f_market_rotation(self, **given: Unpack[GetForm13fMarketRotationGiven]) -> Form13fMarketRotation[Day, Moment]:
-        """Whether funds moved to value or growth, to cyclical or defensive industries."""
+        """Rotation between value and growth, cyclical and defensive industries."""
     async def get_form_13f_cross_filing_signals(self, **given: Unpack[GetForm13fCrossFilingSignalsGiven]) -> Form13fCrossFilingSignals[Day, Moment]:
-        """What funds and insiders bought at the same time."""
+        """Securities that funds and insiders bought in the same quarter."""
     async def get_ownership_beneficial_ownership_filings(self, **given: Unpack[GetOwnershipBeneficialOwnershipFilingsGiven]) -> OwnershipBeneficialOwnershipFilings[Day, Moment]:
-        """Schedules 13D and 13G: who owns more than five per cent."""
+        """Schedules 13D and 13G, newest first."""
     async def get_ownership_beneficial_ownership_filings_accession(self, **given: Unpack[GetOwnershipBeneficialOwnershipFilingsAccessionGiven]) -> OwnershipBeneficialOwnershipFilingsAccession[Day, Moment]:
         """One Schedule 13D or 13G."""
     async def get_ownership_beneficial_ownership_issuers_cik_summary(self, **given: Unpack[GetOwnershipBeneficialOwnershipIssuersCikSummaryGiven]) -> OwnershipBeneficialOwnershipIssuersCikSummary[Day, Moment]:
-        """The owners of a company, as they last told."""
+        """Beneficial owners of a company."""
     async def get_ownership_beneficial_ownership_filers_cik_portfolio(self, **given: Unpack[GetOwnershipBeneficialOwnershipFilersCikPortfolioGiven]) -> OwnershipBeneficialOwnershipFilersCikPortfolio[Day, Moment]:
-        """What a holder owns more than five per cent of, as last told."""
+        """A holder's positions above five per cent."""
     async def get_ownership_beneficial_ownership_activists(self, **given: Unpack[GetOwnershipBeneficialOwnershipActivistsGiven]) -> OwnershipBeneficialOwnershipActivists[Day, Moment]:
-        """Schedules 13D with what their Item 4 states."""
+        """Activist Schedules 13D, classified by Item 4."""
     async def get_ownership_analytics_threshold_crossings(self, **given: Unpack[GetOwnershipAnalyticsThresholdCrossingsGiven]) -> OwnershipAnalyticsThresholdCrossings[Day, Moment]:
-        """Filings by which an owner's part passed a threshold."""
+        """Filings that crossed an ownership threshold."""
     async def post_form_13d(self, **given: Unpack[PostForm13dGiven]) -> PostForm13d[Day, Moment]:
-        """Schedules 13D and 13G by a query."""
+        """Query Schedules 13D and 13G."""
     async def get_ownership_beneficial_ownership_conversions(self, **given: Unpack[GetOwnershipBeneficialOwnershipConversionsGiven]) -> OwnershipBeneficialOwnershipConversions[Day, Moment]:
-        """Filers who went over to the other schedule."""
+        """Conversions between Schedules 13D and 13G."""
     async def get_ownership_beneficial_ownership_groups(self, **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> OwnershipBeneficialOwnershipGroups[Day, Moment]:
-        """Groups of owners and their members."""
+        """Ownership groups and their members."""
     async def get_tickers_autocomplete(self, **given: Unpack[GetTickersAutocompleteGiven]) -> TickersAutocomplete[Day, Moment]:
-        """Tickers by the beginning of a ticker or a name."""
+        """Autocomplete tickers and names."""
     async def get_tickers_ticker_holders(self, **given: Unpack[GetTickersTickerHoldersGiven]) -> TickersTickerHolders[Day, Moment]:
-        """The funds that hold a ticker."""
+        """13F holders of a ticker."""
     async def get_tickers_ticker_fund_trends(self, **given: Unpack[GetTickersTickerFundTrendsGiven]) -> TickersTickerFundTrends[Day, Moment]:
-        """A ticker quarter by quarter over all funds."""
+        """13F ownership of a ticker by quarter."""
     async def get_tickers_ticker_overview(self, **given: Unpack[GetTickersTickerOverviewGiven]) -> TickersTickerOverview[Day, Moment]:
         """A company at a glance."""
     async def get_cusip_lookup_cusip(self, **given: Unpack[GetCusipLookupCusipGiven]) -> CusipLookupCusip[Day, Moment]:
-        """What finapi knows about a CUSIP, with the evidence."""
+        """Look up a CUSIP."""
     async def get_cusip_ticker_ticker(self, **given: Unpack[GetCusipTickerTickerGiven]) -> CusipLookupCusip[Day, Moment]:
         """The CUSIP of a ticker."""
     async def post_cusip_batch(self, **given: Unpack[PostCusipBatchGiven]) -> PostCusipBatch[Day, Moment]:
-        """Several CUSIPs at once."""
+        """Look up several CUSIPs."""
     async def get_cusip_chain_cusip(self, **given: Unpack[GetCusipChainCusipGiven]) -> CusipChainCusip[Day, Moment]:
-        """The CUSIPs that replaced each other."""
+        """Predecessors and successors of a CUSIP."""
     async def get_cusip_cik_cik(self, **given: Unpack[GetCusipCikCikGiven]) -> CusipCikCik[Day, Moment]:
         """The CUSIPs of a company."""
     async def get_cusip_cusip6_cusip6(self, **given: Unpack[GetCusipCusip6Cusip6Given]) -> CusipCusip6Cusip6[Day, Moment]:
-        """The CUSIPs of an issuer's six characters."""
+        """The CUSIPs of an issuer, by its first six characters."""
     async def get_cusip_search(self, **given: Unpack[GetCusipSearchGiven]) -> CusipSearch[Day, Moment]:
-        """Securities by CUSIP, ticker or name."""
+        """Search securities by CUSIP, ticker or name."""
     async def get_cusip_stats(self) -> CusipStats[Day, Moment]:
-        """How many CUSIPs finapi knows."""
+        """CUSIP coverage."""
     async def get_sec_filings(self, **given: Unpack[GetSecFilingsGiven]) -> SecFilings[Day, Moment]:
         """Filings, newest first."""
     async def get_sec_filings_search(self, **given: Unpack[GetSecFilingsSearchGiven]) -> SecFilingsSearch[Day, Moment]:
-        """Full text search of kept documents."""
+        """Full text search of stored documents."""
     async def get_sec_filings_stats(self) -> SecFilingsStats[Day, Moment]:
-        """How many filings are known, of which forms."""
+        """Number of filings by form."""
     async def get_sec_filings_accession_number(self, **given: Unpack[GetSecFilingsAccessionNumberGiven]) -> SecFilingsAccessionNumber[Day, Moment]:
         """One filing."""
     async def get_sec_filings_accession_number_html(self, **given: Unpack[GetSecFilingsAccessionNumberHtmlGiven]) -> str:
         """The primary document of a filing, as HTML or text."""
     async def get_xbrl_bulk(self, **given: Unpack[GetXbrlBulkGiven]) -> XbrlBulk[Day, Moment]:
-        """Files of whole days, months and quarters."""
+        """Bulk files made so far."""
     async def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> bytes:
-        """All that was filed in a day, a month or a quarter, as CSV or NDJSON."""
+        """A bulk file of a day, month or quarter, as CSV or NDJSON."""
     async def get_xbrl_bulk_facts(self) -> XbrlBulkFacts[Day, Moment]:
-        """The files of facts among them."""
+        """Bulk files of facts made so far."""
     async def get_xbrl_bulk_facts_filename(self, **given: Unpack[GetXbrlBulkFactsFilenameGiven]) -> bytes:
-        """One of them."""
+        """A bulk file of facts."""
     async def get_sec_forms(self, **given: Unpack[GetSecFormsGiven]) -> SecForms[Day, Moment]:
-        """Forms and what they are for."""
+        """Form types."""
     async def get_sec_forms_form_type(self, **given: Unpack[GetSecFormsFormTypeGiven]) -> SecFormsFormType[Day, Moment]:
-        """One form."""
+        """One form type."""
     async def get_sec_entities(self, **given: Unpack[GetSecEntitiesGiven]) -> SecEntities[Day, Moment]:
-        """Companies and people, by CIK."""
+        """Companies and people by CIK."""
     async def get_filings(self, **given: Unpack[GetFilingsGiven]) -> Filings[Day, Moment]:
-        """Filings by cursor, without an envelope."""
+        """Filing links for crawlers."""
     async def get_index(self, **given: Unpack[GetIndexGiven]) -> Index[Day, Moment]:
-        """The accession numbers of a day."""
+        """Accession numbers of a day."""
     async def get_stats(self) -> Stats[Day, Moment]:
-        """How much is held."""
+        """Counts of stored data."""
     async def get_xbrl_filing_accession_index(self, **given: Unpack[GetXbrlFilingAccessionIndexGiven]) -> XbrlFilingAccessionIndex[Day, Moment]:
         """The sections of a filing's XBRL."""
     async def get_xbrl_facts(self, **given: Unpack[GetXbrlFactsGiven]) -> XbrlFacts[Day, Moment]:
-        """Facts of a filing or a company, dimensions included."""
+        """Facts with dimensions, of a filing or a company."""
     async def get_xbrl_coverage(self, **given: Unpack[GetXbrlCoverageGiven]) -> XbrlCoverage[Day, Moment]:
-        """How much of a company is held."""
+        """XBRL coverage of a company."""
     async def get_xbrl_search(self, **given: Unpack[GetXbrlSearchGiven]) -> XbrlSearch[Day, Moment]:
-        """Companies by ticker, name or CIK."""
+        """Search companies by ticker, name or CIK."""
     async def get_facts(self, **given: Unpack[GetFactsGiven]) -> Facts[Day, Moment]:
-        """Figures of a company or a filing."""
+        """Facts without dimensions, of a company or a filing."""
     async def get_facts_by_concept(self, **given: Unpack[GetFactsByConceptGiven]) -> FactsByConcept[Day, Moment]:
-        """Figures of one concept, of a company or of all."""
+        """Facts of one concept, of one company or all."""
     async def post_facts_aggregate(self, **given: Unpack[PostFactsAggregateGiven]) -> PostFactsAggregate[Day, Moment]:
-        """One concept added up over companies."""
+        """Sum of one concept over companies."""
     async def get_prices_ticker(self, **given: Unpack[GetPricesTickerGiven]) -> PricesTicker[Day, Moment]:
-        """A ticker's prices by day."""
+        """Daily prices of a ticker."""
     async def get_xbrl_timeseries(self, **given: Unpack[GetXbrlTimeseriesGiven]) -> XbrlTimeseries[Day, Moment]:
         """Standardised figures of a company over time."""
     async def get_xbrl_dictionary(self, **given: Unpack[GetXbrlDictionaryGiven]) -> XbrlDictionary[Day, Moment]:
-        """Every key of an answer, and every reason."""
+        """Dictionary of metrics, ratios, templates and reasons."""
     async def get_xbrl_proof(self, **given: Unpack[GetXbrlProofGiven]) -> XbrlProof[Day, Moment]:
-        """What is behind one cell of a series."""
+        """Proof of one figure."""
     async def post_xbrl_timeseries_batch(self, **given: Unpack[PostXbrlTimeseriesBatchGiven]) -> PostXbrlTimeseriesBatch[Day, Moment]:
-        """Series of several companies."""
+        """Standardised figures of several companies."""
     async def get_xbrl_segments(self, **given: Unpack[GetXbrlSegmentsGiven]) -> XbrlSegments[Day, Moment]:
         """Figures by segment, product or region."""
     async def get_xbrl_share_classes(self, **given: Unpack[GetXbrlShareClassesGiven]) -> XbrlShareClasses[Day, Moment]:
         """Classes of shares."""
     async def get_xbrl_screen(self, **given: Unpack[GetXbrlScreenGiven]) -> XbrlScreen[Day, Moment]:
-        """Companies by their ratios."""
+        """Screen companies by ratios."""
     async def get_xbrl_companies_id_valuation(self, **given: Unpack[GetXbrlCompaniesIdValuationGiven]) -> XbrlCompaniesIdValuation[Day, Moment]:
         """Valuation ratios of a company over time."""
     async def get_insiders_transactions_latest(self, **given: Unpack[GetInsidersTransactionsLatestGiven]) -> InsidersTransactionsLatest[Day, Moment]:
-        """The newest transactions of insiders."""
+        """Newest insider transactions."""
     async def get_insiders_transactions_by_ticker_ticker(self, **given: Unpack[GetInsidersTransactionsByTickerTickerGiven]) -> InsidersTransactionsByTickerTicker[Day, Moment]:
-        """Transactions in a company's securities."""
+        """Insider transactions of a company."""
     async def get_insiders_transactions_by_insider_cik(self, **given: Unpack[GetInsidersTransactionsByInsiderCikGiven]) -> InsidersTransactionsByInsiderCik[Day, Moment]:
         """Transactions of an insider."""
     async def get_insiders_transactions_search(self, **given: Unpack[GetInsidersTransactionsSearchGiven]) -> InsidersTransactionsSearch[Day, Moment]:
-        """Transactions by name, value, role and kind."""
+        """Search insider transactions."""
     async def get_insiders_transactions_top(self, **given: Unpack[GetInsidersTransactionsTopGiven]) -> InsidersTransactionsLatest[Day, Moment]:
-        """The greatest purchases or sales."""
+        """Largest insider purchases or sales."""
     async def get_insiders_form_144_latest(self, **given: Unpack[GetInsidersForm144LatestGiven]) -> InsidersForm144Latest[Day, Moment]:
-        """The newest notices of proposed sales (Form 144)."""
+        """Newest notices of proposed sales (Form 144)."""
     async def get_insiders_form_144_by_ticker_ticker(self, **given: Unpack[GetInsidersForm144ByTickerTickerGiven]) -> InsidersForm144Latest[Day, Moment]:
-        """Those about a company."""
+        """Notices of proposed sales of a company's securities."""
     async def get_insiders_form_144_by_insider_cik(self, **given: Unpack[GetInsidersForm144ByInsiderCikGiven]) -> InsidersForm144Latest[Day, Moment]:
-        """Those that an insider filed."""
+        """Notices of proposed sales filed by an insider."""
     async def post_insiders_query(self, **given: Unpack[PostInsidersQueryGiven]) -> PostInsidersQuery[Day, Moment]:
-        """Ownership forms by a query."""
+        """Query Forms 3, 4 and 5."""
     async def get_insiders_clusters(self, **given: Unpack[GetInsidersClustersGiven]) -> list[InsidersClusters[Day, Moment]]:
-        """Companies in which several insiders bought, or sold."""
+        """Clusters of insider purchases or sales."""
     async def get_insiders_screen(self, **given: Unpack[GetInsidersScreenGiven]) -> InsidersScreen[Day, Moment]:
-        """Companies by what their insiders did."""
+        """Screen companies by insider activity."""
     async def get_insiders_summary_by_ticker_ticker(self, **given: Unpack[GetInsidersSummaryByTickerTickerGiven]) -> InsidersSummaryByTickerTicker[Day, Moment]:
-        """Sums over a company's insiders."""
+        """Totals of a company's insider transactions."""
     async def get_insiders_insider_search(self, **given: Unpack[GetInsidersInsiderSearchGiven]) -> list[InsidersInsiderSearch]:
-        """Insiders by name."""
+        """Search insiders by name."""
     async def get_insiders_insider_insider_cik(self, **given: Unpack[GetInsidersInsiderInsiderCikGiven]) -> InsidersInsiderInsiderCik[Day, Moment]:
-        """An insider: roles, holdings, trades."""
+        """An insider's roles, holdings and trades."""
     async def get_insiders_holdings_by_ticker_ticker(self, **given: Unpack[GetInsidersHoldingsByTickerTickerGiven]) -> InsidersHoldingsByTickerTicker[Day, Moment]:
-        """What insiders hold of a company."""
+        """Insider holdings of a company."""
     async def get_insiders_holdings_by_insider_cik(self, **given: Unpack[GetInsidersHoldingsByInsiderCikGiven]) -> InsidersHoldingsByInsiderCik[Day, Moment]:
-        """What an insider holds."""
+        """Holdings of an insider."""
     async def get_insiders_holdings_snapshot_snapshot_date(self, **given: Unpack[GetInsidersHoldingsSnapshotSnapshotDateGiven]) -> InsidersHoldingsSnapshotSnapshotDate[Day, Moment]:
-        """What insiders held on a day."""
+        """Insider holdings on a past day."""
     async def get_insiders_filings_latest(self, **given: Unpack[GetInsidersFilingsLatestGiven]) -> InsidersFilingsLatest[Day, Moment]:
-        """The newest forms 3, 4 and 5."""
+        """Newest Forms 3, 4 and 5."""
     async def get_insiders_filings_by_ticker_ticker(self, **given: Unpack[GetInsidersFilingsByTickerTickerGiven]) -> InsidersFilingsByTickerTicker[Day, Moment]:
-        """Forms 3, 4 and 5 about a company."""
+        """Forms 3, 4 and 5 of a company."""
     async def get_insiders_filings_accession_number(self, **given: Unpack[GetInsidersFilingsAccessionNumberGiven]) -> InsidersFilingsAccessionNumber[Day, Moment]:
-        """One form, element by element."""
+        """One Form 3, 4 or 5 in full."""
     async def get_insiders_aggregation_by_sector(self, **given: Unpack[GetInsidersAggregationBySectorGiven]) -> InsidersAggregationBySector[Day, Moment]:
-        """Sums by sector or industry."""
+        """Insider activity by sector or industry."""
     async def get_insiders_recommendations_daily(self) -> InsidersRecommendationsDaily[Day, Moment]:
-        """The strongest clusters of the month."""
+        """Strongest clusters of the last month."""
     async def get_insiders_bulk_form_form_type_index_json(self, **given: Unpack[GetInsidersBulkFormFormTypeIndexJsonGiven]) -> InsidersBulkFormFormTypeIndexJson[Day, Moment]:
-        """The files of months of a form that have been made."""
+        """Monthly bulk files of a form."""
     async def get_insiders_bulk_form_form_type_year_filename(self, **given: Unpack[GetInsidersBulkFormFormTypeYearFilenameGiven]) -> InsidersBulkFormFormTypeYearFilename:
-        """Where the file of a month is fetched."""
+        """URL of a monthly bulk file."""
     async def post_insiders_bulk_form_form_type_generate_year_month(self, **given: Unpack[PostInsidersBulkFormFormTypeGenerateYearMonthGiven]) -> PostInsidersBulkFormFormTypeGenerateYearMonth[Day, Moment]:
-        """Make the file of a month."""
+        """Make a monthly bulk file."""
     async def get_insiders_stats_global(self, **given: Unpack[GetInsidersStatsGlobalGiven]) -> InsidersStatsGlobal[Day, Moment]:
-        """The whole market in the last days."""
+        """Market-wide insider activity."""
     async def post_sql_proxy(self, **given: Unpack[PostSqlProxyGiven]) -> PostSqlProxy[Day, Moment]:
-        """One SELECT over views of the market data."""
+        """Run one SELECT over views of the market data."""
     @overload
     def rows(self, name: Literal["get_form_13f_fund_cik"], **given: Unpack[GetForm13fFundCikGiven]) -> AsyncIterator[Form13fFundCikHoldings]: ...
     @overload

@@ -301,7 +301,7 @@ USER = Verb(
     },
 )
 AUDIT = Verb(
-    "what operators did, by page or here, the last first",
+    "the log of operators' actions, newest first",
     (arg("--limit", type=int, default=100, help="how many (100); -1: all"),),
     work=_audit,
 )

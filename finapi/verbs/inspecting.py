@@ -52,6 +52,6 @@ def _doctor(args: argparse.Namespace, config: Config, origins: settings.Origins,
 
 
 _LOOKED_AT = ("user_agent", "base_url", "public_url", "trusted_proxies", "host")
-DOCTOR = Verb("look at what serving needs on this host, and say what mends it", run=_doctor, settings=_LOOKED_AT)
+DOCTOR = Verb("check what serving needs on this host, and how to fix what is missing", run=_doctor, settings=_LOOKED_AT)
 CONFIG = Verb("print every setting, its value and where it comes from", run=_config)
 OPENAPI = Verb("print the OpenAPI document", run=_openapi, settings=("public_url",), storeless=True)

@@ -131,7 +131,7 @@ def _saved(file: Path) -> CellsOf:
 
 _MAPPING = "a mapping (metrics.toml of a release), or cells saved by one"
 MAPPING = Verb(
-    "show which figures two versions of the mapping tell otherwise, and why",
+    "show which figures differ between two versions of the mapping, and why",
     work=_mapping,
     actions={
         "save": (

@@ -188,7 +188,7 @@ DOCUMENTS = Verb(
     },
 )
 OUTBOX = Verb(
-    "news of filings that feeds, webhooks and targets could not be told",
+    "events of filings that could not be delivered to feeds, webhooks and targets",
     work=_outbox,
     actions={
         "list": ("list what was put aside or will be tried again, with the reason of each", ()),

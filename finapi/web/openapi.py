@@ -197,7 +197,7 @@ _IDEMPOTENCY_KEY = {
     "name": idempotency.HEADER,
     "in": "header",
     "required": False,
-    "description": "Sent again within 24 hours, the call gets the same answer and nothing is done twice.",
+    "description": "A repeat with the same key within 24 hours gets the same answer and has no further effect.",
     "schema": {"type": "string", "pattern": idempotency.KEY.pattern, "maxLength": 255},
     "example": "order-2025-0117",
 }
@@ -343,7 +343,7 @@ _SAID = {
     414: "The request line is longer than 8,192 bytes.",
     415: "The body is not application/json.",
     429: "Too many requests.",
-    500: "An unexpected failure; a metered call was refunded.",
+    500: "Unexpected failure; a metered call was refunded.",
     503: "The server is busy; Retry-After says when to come back.",
     504: "The call took longer than the server allows; a metered call was refunded.",
 }
@@ -377,20 +377,20 @@ HEADERS: dict[str, dict[str, Any]] = {
         "The caller's X-Request-ID (1-191 visible ASCII characters), else ours.",
         {"type": "string", "minLength": 1, "maxLength": 191},
     ),
-    "X-RateLimit-Limit": _header("Requests in the window with least left.", INTEGER),
-    "X-RateLimit-Remaining": _header("What is left of them.", INTEGER),
-    "X-RateLimit-Reset": _header("When all of them are there again, in seconds since 1970.", INTEGER),
-    "X-Tokens-Charged": _header("What the call cost: 0 when it is free, failed or was answered 304.", _SECONDS),
-    "ETag": _header("Names this answer; If-None-Match with it costs nothing while it stands.", TEXT),
+    "X-RateLimit-Limit": _header("Requests allowed in the window with the least left.", INTEGER),
+    "X-RateLimit-Remaining": _header("Requests left in that window.", INTEGER),
+    "X-RateLimit-Reset": _header("When the window is full again, in seconds since 1970.", INTEGER),
+    "X-Tokens-Charged": _header("Tokens charged: 0 if the call is free, failed or was answered 304.", _SECONDS),
+    "ETag": _header("Version of this answer. Sent as If-None-Match, the call is free while it is current.", TEXT),
     "Retry-After": _header("Seconds to wait.", _SECONDS),
-    "WWW-Authenticate": _header("The credentials that would do (RFC 9110).", TEXT),
-    "Allow": _header("The methods of this path.", TEXT),
+    "WWW-Authenticate": _header("Accepted credentials (RFC 9110).", TEXT),
+    "Allow": _header("Methods allowed here.", TEXT),
     "Location": _header("The page.", {"type": "string", "format": "uri-reference"}),
-    "Idempotent-Replayed": _header("true: nothing was done again.", enum("true"), always=False),
+    "Idempotent-Replayed": _header("true: a repeat; nothing was done again.", enum("true"), always=False),
     "Deprecation": _header("Since when the route is deprecated (RFC 9745).", TEXT),
     "Sunset": _header("When it stops answering (RFC 8594).", TEXT),
     "Link": _header("The changelog, and what to call instead.", TEXT),
-    "NextLink": _header("CSV and NDJSON: rel=next, the rest of a list that was cut by limit.", TEXT, always=False),
+    "NextLink": _header("CSV and NDJSON: rel=next, the next page of a list cut by limit.", TEXT, always=False),
     "X-Has-More": _header("CSV and NDJSON: whether rows follow.", enum("true", "false"), always=False),
     "X-Next-Cursor": _header("CSV and NDJSON: the cursor of the next page.", TEXT, always=False),
     "X-Total-Characters": _header("Characters of the whole document, of which this may be a part.", INTEGER),
@@ -508,10 +508,7 @@ class Answers:
         """The ``responses`` of an operation."""
         found = {str(status): self._success(route, status) for status in route.answers if status != 304}
         if route.cacheable or 304 in route.answers:
-            found["304"] = {
-                "description": "The answer has not changed; free.",
-                "headers": _headers(*_always(route), "ETag"),
-            }
+            found["304"] = {"description": "Not modified; free.", "headers": _headers(*_always(route), "ETag")}
         return found | {str(status): self._error(route, status) for status in sorted(errors(route))}
 
     def _success(self, route: Route, status: int) -> dict[str, Any]:

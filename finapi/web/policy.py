@@ -46,8 +46,8 @@ def document(config: Config, *, no_deprecations: bool) -> dict[str, Any]:
             "over_quota_error": "insufficient_tokens",
             "quota_source": "per_account_plan",
             "pilot": True,
-            "statement": "Metering is on per account. A call is debited before it runs; one that ends in an "
-            "error, or is answered 304, costs nothing. x-token-cost in the OpenAPI document is the price.",
+            "statement": "Metering is per account. A call is debited before it runs; a call that fails or is "
+            "answered 304 is free. x-token-cost in the OpenAPI document is the price.",
         },
         "websocket": {
             "transport": config.public_url,
@@ -112,16 +112,16 @@ def _rate_limits(config: Config) -> dict[str, Any]:
 
 
 _FRESHNESS = {
-    "sec_filings": "As new as the last ingest of this host; freshness_endpoint tells when that was.",
+    "sec_filings": "As recent as this host's last ingest; freshness_endpoint says when that was.",
     "insider": "Forms 3, 4 and 5 are served as soon as their documents are ingested.",
-    "form_13f": "13F reports are served as soon as they are ingested; managers file up to 45 days after a quarter.",
-    "form_13dg": "Schedules 13D and 13G are served as soon as they are ingested; before December 18, 2024 without "
-    "the figures of their covers.",
-    "prices": "End-of-day prices as far as the operator has loaded them; none come with the service.",
-    "xbrl_fundamentals": "Figures are served as soon as a filing is ingested, every vintage kept. Point-in-time "
+    "form_13f": "13F reports are served as soon as they are ingested; managers have 45 days after a quarter to file.",
+    "form_13dg": "Schedules 13D and 13G are served as soon as they are ingested; those filed before December 18, 2024 "
+    "have no cover figures.",
+    "prices": "End-of-day prices loaded by the operator; none come with the service.",
+    "xbrl_fundamentals": "Figures are served as soon as a filing is ingested, and every vintage is kept. Point-in-time "
     "selection (as_of, basis) applies only to standardized annual and quarterly base-metric cells of covered "
-    "companies and what is made of them (ratios, TTM, valuation, proofs), to figures by segment and share class, to "
-    "/facts (as_of), and to the choice of the report whose statements are served.",
+    "companies and what is derived from them (ratios, TTM, valuation, proofs), to figures by segment and share class, "
+    "to /facts (as_of), and to the choice of the report whose statements are served.",
     "vintage_fields": ["filed_at", "accession", "resolved_accession", "period_of_report"],
     "freshness_endpoint": "/api/v1/financials/status",
     "coverage_endpoint": "/api/v1/xbrl/coverage",
@@ -132,9 +132,9 @@ _TOOLING = {
     "python_sdk_install": "pip install .",
     "cli_install": "pip install .",
     "mcp_server_docs": "/integrations/mcp",
-    "statement": "finapi is installed from its source directory, with its command line and its Python client, "
-    "finapi.client; for other languages any generator makes one from openapi_spec_url. Models ask by the Model Context "
-    "Protocol, at /api/mcp or by finapi mcp; mcp_server_docs says how hosts are connected.",
+    "statement": "finapi installs from its source directory with a command line and a Python client, finapi.client. "
+    "For other languages, generate a client from openapi_spec_url. Language models connect by the Model Context "
+    "Protocol, at /api/mcp or with finapi mcp; mcp_server_docs shows how.",
 }
 
 # Members that say the same in every configuration.

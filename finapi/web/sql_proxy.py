@@ -27,8 +27,10 @@ BODY = (
         ),
         example="SELECT symbol, close FROM price WHERE symbol = 'AAPL' ORDER BY date DESC LIMIT 5",
     ),
-    Field("params", "values", most=50, help="What stands in the places of ? in the query: texts, numbers or null."),
-    Field("api_key", "text", help="The key, when it is in neither the header nor the query.", example="0" * 32),
+    Field("params", "values", most=50, help="Values for the ? placeholders of the query: texts, numbers or null."),
+    Field(
+        "api_key", "text", help="The API key, if it is in neither the header nor the query string.", example="0" * 32
+    ),
 )
 
 

@@ -88,12 +88,12 @@ def test_the_dictionary_names_the_tags_of_a_metric(caller: Client) -> None:
             "parameters": [],
             "coverage": "all industries",
             "rules": [
-                "What is told under Goodwill, else Goodwill of IFRS.",
-                "The line of the balance sheet among its assets whose label means it, where none stands under a tag.",
-                "A line on the face of the balance sheet goes before any of a note, where the filing's pages are held.",
-                "Where they are not, the tags decide that stand there in the company's nearest filing; "
-                "then their order.",
-                "What the balance sheet tells in brackets is a part of the line that it stands with, and no figure.",
+                "Goodwill, else Goodwill (IFRS).",
+                "The line of the balance sheet among its assets whose label has this meaning, "
+                "if no tag identifies one.",
+                "If the filing's pages are held, a line on the face of the balance sheet takes precedence over a note.",
+                "If not, the tags on the face in the company's nearest filing decide, then the order of the rules.",
+                "Amounts in parentheses on the balance sheet are parts of their line and are not used as figures.",
             ],
         }
     ]

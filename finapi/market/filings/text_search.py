@@ -52,11 +52,11 @@ class TextFound(TypedDict):
     form_type: str | None
     filed_at: Date | None
     document_url: Annotated[Url | None, "The filing's whole text, where its document has no name."]
-    place_url: Annotated[Url | None, "The document at the SEC; a browser scrolls to the place."]
-    snippet: Annotated[str | None, "What is written around the place."]
-    offset: Annotated[int | None, "Characters before the place in the document's plain text."]
-    length: Annotated[int | None, "Characters of what was found."]
-    text_length: Annotated[int, "Characters of the document's plain text."]
+    place_url: Annotated[Url | None, "The document at the SEC; a browser scrolls to the match."]
+    snippet: Annotated[str | None, "The text around the match."]
+    offset: Annotated[int | None, "Offset of the match in the document's plain text, in characters."]
+    length: Annotated[int | None, "Length of the match in characters."]
+    text_length: Annotated[int, "Length of the document's plain text in characters."]
 
 
 class TextPage(NamedTuple):

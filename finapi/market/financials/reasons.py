@@ -30,14 +30,13 @@ NOT_REPORTED = _hole(
     "not_reported",
     "Not reported",
     "No filing that was considered reports this figure for the whole company and period; figures of a single segment, "
-    "class or product are not used instead, nor is what a balance sheet tells in brackets of another line.",
+    "class or product are not used instead, nor are amounts in parentheses within another balance sheet line.",
 )
 NOT_MAPPED = _hole(
     "not_mapped",
     "Not mapped",
-    "The statement has a line that may mean this figure, and nothing says for certain that it does (a line of its name "
-    "in another part of the balance sheet or on another page of the statement), or is one of several that would "
-    "have to be added; `line` names it.",
+    "The statement has a line that may be this figure, but that is not certain (its name stands in another part of the "
+    "balance sheet or on another page), or several lines would have to be added; `line` names it.",
 )
 REPORTED_NIL = _hole("reported_nil", "Reported as nil", "The filing has the line and leaves it empty (nil).")
 OTHER_UNIT = _hole(
@@ -65,9 +64,9 @@ TAG_CHANGED = _hole(
 )
 OTHER_DEFINITION = _hole(
     "other_definition",
-    "Told by another definition",
-    "Filings tell it for this period only under a tag of another meaning than the series has: a bank's cash with "
-    "deposits at other banks beside its cash without them.",
+    "Reported under another definition",
+    "For this period it is reported only under a tag with another meaning than the rest of the series, such as a "
+    "bank's cash including deposits at other banks.",
 )
 VINTAGE_CHANGED = _hole(
     "vintage_changed",
@@ -109,9 +108,7 @@ OTHER_PERIOD = _hole(
     "The ratio is defined for a year or a quarter, and the row is neither.",
 )
 NOT_FILED = _hole(
-    "not_filed",
-    "Not in any filing",
-    "Exchanges and brokers know it; no document that companies file with the SEC contains it.",
+    "not_filed", "Not in any filing", "Exchanges and brokers know it; no document filed with the SEC contains it."
 )
 NOT_IN_13F = _hole(
     "not_in_13f",

@@ -1,4 +1,4 @@
-"""The rules of the mapping in words, as the dictionary tells them."""
+"""The rules of the mapping in words, for the dictionary."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from finapi.market.financials.faces import COSTS, MEZZANINE
 from finapi.market.financials.metrics import FACE, INDUSTRIES, Metric, Rule, Term
 
 _OF = {"bank": "Of banks: ", "insurer": "Of insurers: ", "reit": "Of real estate trusts: "}
-_TAXONOMIES = {"us-gaap": "", "ifrs-full": " of IFRS", "dei": " of the cover page", "srt": ""}
+_TAXONOMIES = {"us-gaap": "", "ifrs-full": " (IFRS)", "dei": " (cover page)", "srt": ""}
 
 
 def of(metric: Metric) -> list[str]:
@@ -25,22 +25,22 @@ def rule(one: Rule, metric: Metric) -> str:
     page = metric.statement.replace("_", " ")
     if one.tags and one.tags[0].startswith(FACE):
         part = f" among its {metric.within.replace('_', ' ')}" if metric.within else ""
-        return f"The line of the {page}{part} whose label means it, where none stands under a tag."
+        return f"The line of the {page}{part} whose label has this meaning, if no tag identifies one."
     if one.terms and one.terms[0].names[0].startswith(FACE):
         if metric.key == MEZZANINE:
-            return "The lines of the balance sheet that stand between its liabilities and its equity, summed."
+            return "The sum of the lines between liabilities and equity on the balance sheet."
         if metric.key == COSTS:
-            return "The lines of cost that stand between revenue and gross profit and make up the difference, summed."
-        return f"The lines of the {page} whose labels say that they make it together, summed."
+            return "The sum of the cost lines between revenue and gross profit, if they make up the difference."
+        return f"The sum of the lines of the {page} whose labels name its parts."
     if one.terms:
-        return f"{_sum(one.terms)}, of one filing."
-    names = ", else ".join(_taken(one.tags, one.own))
-    return f"What is told under {names}."
+        return f"{_sum(one.terms)}, all from one filing."
+    said = ", else ".join(_taken(one.tags, one.own))
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _taken(tags: Iterable[str], own: Iterable[re.Pattern[str]]) -> Iterator[str]:
     yield from map(_named, tags)
-    yield from (f"a tag of the filer's own that reads {pattern.pattern}" for pattern in own)
+    yield from (f"a custom tag matching {pattern.pattern}" for pattern in own)
 
 
 def _named(concept: str) -> str:
@@ -53,7 +53,7 @@ def _sum(terms: Iterable[Term]) -> str:
     for term in terms:
         names = " or else ".join(map(_named, term.names))
         sign = ("plus " if term.sign > 0 else "less ") if words else "" if term.sign > 0 else "Minus "
-        words.append(f"{sign}{names}{' where that is told' if term.optional else ''}")
+        words.append(f"{sign}{names}{' if reported' if term.optional else ''}")
     return ", ".join(words)
 
 
@@ -62,38 +62,38 @@ def _general(metric: Metric) -> Iterator[str]:
     if not set(INDUSTRIES) <= metric.anywhere:
         of = f" (not of {', '.join(sorted(metric.anywhere))})" if metric.anywhere else ""
         page = metric.statement.replace("_", " ")
-        yield f"A line on the face of the {page} goes before any of a note, where the filing's pages are held{of}."
-        yield "Where they are not, the tags decide that stand there in the company's nearest filing; then their order."
+        yield f"If the filing's pages are held, a line on the face of the {page} takes precedence over a note{of}."
+        yield "If not, the tags on the face in the company's nearest filing decide, then the order of the rules."
     if metric.statement == "balance_sheet" and metric.units == "currency" and not metric.anywhere:
-        yield "What the balance sheet tells in brackets is a part of the line that it stands with, and no figure."
+        yield "Amounts in parentheses on the balance sheet are parts of their line and are not used as figures."
     beside = next((one.beside for rules in metric.rules.values() for one in rules if any(one.beside)), ((), ()))
     if any(beside):
-        yield f"No sum is made of a filing that also tells {', or '.join(_taken(*beside))}."
+        yield f"Nothing is summed for a filing that also reports {', or '.join(_taken(*beside))}."
     if metric.entire:
-        yield f"No sum is made of {metric.entire} where a line beside it belongs to it."
+        yield f"No sum uses {metric.entire} if another line beside it belongs to it."
     if metric.apart is not None:
-        yield "Lines beside it that belong to it, and are not in it, are named with it."
+        yield "Lines that belong to it but are not included are named beside it."
     if metric.joined is not None:
         yield (
-            "Lines of its parts that stand beside it are added to it: where none of them holds another, as declared or "
-            "by order and values, they tell all of its periods, and none is negative."
+            "Lines of its parts on the same statement are added if none of them contains another (by the declared "
+            "sums, or by order and values), they cover all of its periods, and none is negative."
         )
     if metric.siblings is not None:
         yield (
-            "A line that is known by its tag alone is none where another of its kind stands beside it, which is named "
-            "then: `not_mapped`."
+            "A line identified only by its tag is not used if another line of its kind stands beside it: the figure is "
+            "`not_mapped`, and names that line."
         )
     if metric.whole:
         yield (
-            "Of two tags on one statement that serves which holds the other: by the sums that the filing declares, "
-            "else by the order and values of the lines."
+            "Of two tags on one statement, the one that contains the other is used: by the sums that the filing "
+            "declares, else by the order and values of the lines."
         )
     if metric.steady:
-        yield "A later rule is left out where it disagrees with an earlier one in most of the periods that both tell."
-        yield "A figure whose series goes on under tags of another line, as far as is known, says so: `tag_breaks`."
+        yield "A later rule is skipped if it disagrees with an earlier one in most of the periods that both cover."
+        yield "Where a series continues under tags that may mean another line, `tag_breaks` says so."
     if metric.definitions:
-        yield f"Of {' and '.join(sorted(metric.definitions))}s one tag serves a company, that of its newest balance."
+        yield f"For {' and '.join(sorted(metric.definitions))}s one tag is used: that of the newest balance sheet."
     if metric.outlay:
-        yield "It is an amount paid or spent: nothing is computed from one that is tagged negative."
+        yield "An amount paid or spent; nothing is computed from one that is tagged negative."
     if metric.over == "none":
-        yield "It is never made of other periods by adding or subtracting."
+        yield "Never derived by adding or subtracting other periods."

@@ -585,7 +585,9 @@ class BasketPosition(TypedDict):
     prev_value_usd: int | None
     value_change_pct: Decimal | None
     share_change: int | None
-    split_factor: Annotated[Decimal | None, "What splits made of a share since the quarter compared with."]
+    split_factor: Annotated[
+        Decimal | None, "Shares that one share became through splits since the quarter compared with."
+    ]
 
 
 @dataclass(frozen=True, slots=True)

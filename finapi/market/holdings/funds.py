@@ -186,8 +186,12 @@ class FundHolding(TypedDict):
     put_call: Literal["Put", "Call"] | None
     shares: int
     value_usd: int
-    value_doubt: Annotated[ValueDoubt | None, "What its implied price is beside others_price; the value is as filed."]
-    others_price: Annotated[Decimal | None, "Where it is doubted: dollars a share by most other managers' reports."]
+    value_doubt: Annotated[
+        ValueDoubt | None, "How the implied price compares with others_price; the value is as filed."
+    ]
+    others_price: Annotated[
+        Decimal | None, "If the value is doubted: dollars per share in most other managers' reports."
+    ]
     pct_of_portfolio: Decimal | None
     investment_discretion: str | None
     other_managers: str | None

@@ -21,7 +21,7 @@ UNKNOWN, NEW, INCREASED, DECREASED, UNCHANGED, CLOSED = range(6)
 # Their names in answers; a change that is not known is a null.
 CHANGES = ("new", "increased", "decreased", "unchanged", "closed")
 Change = Annotated[str, OneOf(CHANGES)]
-SplitSource = Annotated[str | None, "What tells the splits: prices, or the accession numbers of the issuer's filings."]
+SplitSource = Annotated[str | None, "Source of the splits: prices, or the accession numbers of the issuer's filings."]
 
 
 def change_name(status: int) -> str | None:

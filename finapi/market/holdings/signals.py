@@ -131,7 +131,7 @@ class ScorePart(TypedDict):
     """A part of a score."""
 
     name: Literal["fund_flow", "insider_buyers", "insider_buy_value"]
-    score: Annotated[Decimal, "The part of the signals that this one equals or exceeds, in per cent."]
+    score: Annotated[Decimal, "Percentage of the signals that this one equals or exceeds."]
 
 
 class CrossSignal(TypedDict):

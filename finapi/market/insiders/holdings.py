@@ -104,7 +104,7 @@ class _InsiderRole(TypedDict):
 class InsiderProfile(names.InsiderName):
     """An insider's roles, holdings and the last year's trades."""
 
-    current_roles: Annotated[list[_InsiderRole], "By forms of the last two years, none of which tells of an end."]
+    current_roles: Annotated[list[_InsiderRole], "From forms of the last two years, none of which reports an end."]
     former_roles: list[_InsiderRole]
     ownership_summary: _InsiderOwnership
     total_transactions_365d: int

@@ -62,7 +62,9 @@ class ScheduleFiling(TypedDict):
     priorShares: Annotated[Decimal | None, "As they were filed then."]
     percentChange: Annotated[Decimal | None, "In percentage points."]
     sharesChange: Annotated[Decimal | None, "On shares of today's split."]
-    splitFactor: Annotated[Decimal | None, "What a share became by the splits between the two; null without any."]
+    splitFactor: Annotated[
+        Decimal | None, "Shares that one share became through splits between the two; null without splits."
+    ]
     priorAccessionNumber: str | None
     purpose: Annotated[str | None, f"The first {bodies.PURPOSE_SHOWN} characters of Item 4."]
     dateOfEvent: Date | None

@@ -225,7 +225,7 @@ class ProposedSaleNotice(TypedDict):
     seller_name: str
     insider_cik: Annotated[str | None, "Whose credentials filed it: as a rule the seller's."]
     relationships: list[str]
-    shares: Annotated[Decimal | None, "Of all lines, where they are of one class."]
+    shares: Annotated[Decimal | None, "Sum of all lines, if they are of one class."]
     aggregate_market_value: Annotated[Decimal | None, "Of all lines, in dollars."]
     percent_of_outstanding: Annotated[Decimal | None, "Of the class, where the lines are of one."]
     approximate_sale_date: Annotated[Date | None, "The first of the lines."]

@@ -186,7 +186,7 @@ class OwnerGroup(TypedDict):
     aggregateShares: Decimal | None
     figuresRule: Literal["largest_member"]
     formationDate: Annotated[Date | None, "The event of its first filing as a group, where that is held."]
-    isActive: Annotated[bool, "Whether the latest filing leaves more than five per cent, as far as it says."]
+    isActive: Annotated[bool, "Whether the latest filing reports more than five per cent."]
     latestFiledAt: Time | None
     latestAccessionNo: str
     holes: Annotated[dict[str, Literal["not_reported", "cover_not_in_xml"]], "Why a figure is null, by its name."]

@@ -21,7 +21,7 @@ EMAIL = Field("email", "email", required=True, example="ann@example.com")
 ANY_EMAIL = Field("email", "text", required=True, example="ann@example.com")
 REDEEM_BODY = (
     Field("invite_code", "text", example="K7QF-2M5D-XW4T-6HNB"),
-    Field("code", "text", instead_of="invite_code", help="Another name of invite_code."),
+    Field("code", "text", instead_of="invite_code", help="Alias of invite_code."),
 )
 REGISTER_BODY = (
     EMAIL,

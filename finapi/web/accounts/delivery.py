@@ -13,11 +13,11 @@ from finapi.web.http.params import FREE_OFFSET, Field, Param, cursor, in_path, l
 TARGET_BODY = (
     Field("ticker", "text", required=True, help="A ticker or a CIK.", example="AAPL"),
     Field("duration_minutes", "integer", nullable=True, least=sniper.LEAST_MINUTES, most=sniper.MOST_MINUTES,
-          help="How long the window lasts; 60 when neither this nor end_time is given.", example=60),
-    Field("start_time", "text", nullable=True, help="When it begins; now when not given."),
-    Field("end_time", "text", nullable=True, help="When it ends, instead of duration_minutes."),
-    Field("form_types", "words", nullable=True, help="SEC forms that count; none: every form.", example=["8-K"]),
-    Field("webhook_url", "url", nullable=True, help="Where a hit is sent; the account's when not given.",
+          help="Length of the window; 60 if neither this nor end_time is given.", example=60),
+    Field("start_time", "text", nullable=True, help="Start of the window; now by default."),
+    Field("end_time", "text", nullable=True, help="End of the window, instead of duration_minutes."),
+    Field("form_types", "words", nullable=True, help="SEC form types to match; any form if left out.", example=["8-K"]),
+    Field("webhook_url", "url", nullable=True, help="Receiver of the hit; the account's webhook_url by default.",
           example="https://example.com/hook"),
 )  # fmt: skip
 TARGETS_PARAMS = (
@@ -36,7 +36,7 @@ DELIVERIES_PARAMS = (
 )
 DELIVERY_PARAMS = (in_path("delivery_id", help="The delivery's id.", example="dlv_0123456789abcdef0123456789abcdef"),)
 TEST_BODY = (
-    Field("url", "url", nullable=True, help="Where it is sent; the account's webhook_url when not given.",
+    Field("url", "url", nullable=True, help="Receiver; the account's webhook_url by default.",
           example="https://example.com/hook"),
 )  # fmt: skip
 

@@ -18,7 +18,9 @@ from finapi.web.http.schema import Envelope
 FEEDS = tuple(events.TYPES)
 PARAMS = (
     Param("feed", required=True, allowed=FEEDS, help="Which feed.", example="main-api"),
-    Param("since_seq", "integer", least=0, help="Only what follows this number; else the newest 20.", example="0"),
+    Param(
+        "since_seq", "integer", least=0, help="Only events after this number; the newest 20 by default.", example="0"
+    ),
     Param(
         "epoch",
         "integer",

@@ -27,7 +27,7 @@ _DATES = (
 XBRL_PARAMS = (
     replace(ACCESSION, place="query", required=False),
     Param("cik", "cik", help="The company, by CIK.", example="320193"),
-    Param("as_of", "date", help="Only what was filed up to this day.", example="2025-12-31"),
+    Param("as_of", "date", help="Use only what was filed up to this date.", example="2025-12-31"),
     Param("tag", "words", help="Concepts, with or without taxonomy.", example="us-gaap:Assets,Revenues"),
     Param("dims", "words", help="Axes, or axes with a member.", example="ProductOrServiceAxis=ServiceMember"),
     Param("consolidated_only", "boolean", default=False, help="Only facts without dimensions.", example="true"),

@@ -29,7 +29,7 @@ COMPANY = (
     Param("ticker", "ticker", help="Ticker (any spelling) or CIK.", example="AAPL"),
     Param("cik", "cik", help="CIK, bare or padded; instead of a ticker.", example="320193"),
 )
-AS_OF = Param("as_of", "date", help="Only what was filed up to this day.", example="2025-12-31")
+AS_OF = Param("as_of", "date", help="Use only what was filed up to this date.", example="2025-12-31")
 BASIS = Param(
     "basis",
     default="latest",

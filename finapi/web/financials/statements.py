@@ -41,7 +41,7 @@ COMPANY_PARAMS = (
     Param("form_type", help="Only this form.", example="10-Q"),
     Param("year", "integer", least=1900, most=2200, help="Fiscal year as the company names it.", example="2025"),
     series.AS_OF,
-    replace(series.BASIS, help="Of several filings for one period: the last filed or the first."),
+    replace(series.BASIS, help="If several filings report a period: the last one filed or the first."),
     *_SHOWN,
 )
 FILING_PARAMS = (ACCESSION, *_SHOWN)

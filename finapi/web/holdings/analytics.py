@@ -68,7 +68,7 @@ def costs(call: Call) -> Response:
 # ---- funds by return
 
 PERFORMANCE_PARAMS = (
-    Param("quarter", "quarter", help="End of a quarter, by default of the last with a return.", example="2026-03-31"),
+    Param("quarter", "quarter", help="End of a quarter; the last one with returns by default.", example="2026-03-31"),
     Param("cik", "cik", help="Only this manager; its rank is that among all.", example="1067983"),
     Param("q", help="Beginnings of words of the manager's name.", example="berkshire"),
     Param("has_returns", "boolean", default=False, help="Only funds with a return.", example="true"),
@@ -77,9 +77,9 @@ PERFORMANCE_PARAMS = (
     SORT_ORDER,
     limit(25, 200),
     OFFSET,
-    Param("min_holdings", "integer", default=10, least=0, most=10**6, help="Positions, at least.", example="1"),
-    Param("min_aum", "number", default=100_000_000, least=0, help="Dollars in shares, at least.", example="0"),
-    Param("include_all", "boolean", default=False, help="Funds below min_holdings and min_aum too.", example="true"),
+    Param("min_holdings", "integer", default=10, least=0, most=10**6, help="Minimum number of positions.", example="1"),
+    Param("min_aum", "number", default=100_000_000, least=0, help="Minimum dollars in shares.", example="0"),
+    Param("include_all", "boolean", default=False, help="Ignore min_holdings and min_aum.", example="true"),
 )  # fmt: skip
 PERFORMANCE = answer(
     data=part(quarter=Date, begins=Date, total_funds=int, eligible_funds=int, leaderboard=list[FundPerformance]),
@@ -166,9 +166,9 @@ SIGNALS_PARAMS = (
     Param("window_after", "integer", default=45, least=0, most=180, help="Days after it.", example="45"),
     limit(50, 500),
     OFFSET,
-    Param("min_insider_buyers", "integer", default=1, least=1, most=1_000, help="Insiders who bought, at least.",
+    Param("min_insider_buyers", "integer", default=1, least=1, most=1_000, help="Minimum number of buying insiders.",
           example="2"),
-    Param("min_fund_flow", "number", default=0, help="Dollars that flowed in from funds, more than.",
+    Param("min_fund_flow", "number", default=0, help="Only above this inflow from funds, in dollars.",
           example="1000000"),
 )  # fmt: skip
 SIGNALS = answer(

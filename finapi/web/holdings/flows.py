@@ -76,11 +76,11 @@ BY_TICKER_PARAMS = (
     Param("industry", help="Only companies of this industry.", example="35"),
     Param("search", help="A ticker, or beginnings of words of the issuer's name.", example="AAPL"),
     *(
-        Param(f"{end}_{name}", "number", help=f"{text}, {word}.", example="1")
+        Param(f"{end}_{name}", "number", help=f"{word} {text}.", example="1")
         for name, text in _BOUNDS.items()
-        for end, word in (("min", "at least"), ("max", "at most"))
+        for end, word in (("min", "Minimum"), ("max", "Maximum"))
     ),
-    Param("include_ranges", "boolean", default=False, help="Include what the filters range over.", example="true"),
+    Param("include_ranges", "boolean", default=False, help="Include each filter's range of values.", example="true"),
 )  # fmt: skip
 _FILTERS = ("search", "security_group", "is_etf", "sector", "industry")
 
@@ -234,7 +234,7 @@ HOLDERS_PARAMS = (
     TICKER,
     limit(100, 1_000),
     OFFSET,
-    Param("status", default="all", allowed=funds.STATUSES, help="Only funds whose position changed so.", example="new"),
+    Param("status", default="all", allowed=funds.STATUSES, help="Only this kind of change.", example="new"),
     PERIOD,
     Param("quarters", "integer", default=1, least=1, most=40, clamp=True, example="4",
           help="Quarters of each holder's history, at most 40; 1: none."),
@@ -355,7 +355,7 @@ BASKET_PARAMS = (
     Param("ciks", "words", each="cik", required=True, most=MAX_BASKET, help=f"At most {MAX_BASKET} CIKs.",
           example="1067983,1061768"),
     Param("period", "quarter", required=True, help="End of a quarter.", example="2026-03-31"),
-    Param("compare_period", "quarter", help="End of another, by default of the quarter before.", example="2025-06-30"),
+    Param("compare_period", "quarter", help="End of the quarter to compare with.", example="2025-06-30"),
     Param("sort_by", default="value", allowed=tuple(flows.BASKET_SORTS), also=_BASKET_COLUMNS, help="Sort column.",
           example="funds"),
     SORT_ORDER,

@@ -41,8 +41,10 @@ def paging(total: int, limit: int, offset: int) -> OffsetPage:
 
 # ---- one fund
 
-PERIOD = Param("period", "quarter", help="End of a quarter, by default the latest one.", example="2026-03-31")
-STATUS = Param("status", default="all", allowed=funds.STATUSES, help="Only positions that changed so.", example="new")
+PERIOD = Param("period", "quarter", help="End of a quarter; the latest by default.", example="2026-03-31")
+STATUS = Param(
+    "status", default="all", allowed=funds.STATUSES, help="Only positions with this kind of change.", example="new"
+)
 # Columns of a position that clients sort by, and what sorts so.
 POSITION_COLUMNS = (
     ("value_usd", "value"),
@@ -428,7 +430,7 @@ def latest(call: Call) -> Response:
 
 # ---- how a quarter's reports come in
 
-_OVER = "End of a quarter, by default the last one that is over."
+_OVER = "End of a quarter; the last completed one by default."
 STATS_PARAMS = (Param("period", "quarter", help=_OVER, example="2026-03-31"),)
 PROGRESS_PARAMS = (Param("quarter", "quarter", help=_OVER, example="2026-03-31"),)
 

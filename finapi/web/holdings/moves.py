@@ -15,9 +15,9 @@ from finapi.web.http.params import OFFSET, Param, limit
 from finapi.web.http.schema import answer, part
 
 MOVES_PARAMS = (
-    Param("period", "quarter", help="End of a quarter, by default the latest that is held.", example="2026-03-31"),
-    Param("status", default="new", allowed=moves.MOVES, help="What was done.", example="closed"),
-    Param("cik", "cik", help="Only of this manager.", example="0001067983"),
+    Param("period", "quarter", help="End of a quarter; the latest one held by default.", example="2026-03-31"),
+    Param("status", default="new", allowed=moves.MOVES, help="Kind of change.", example="closed"),
+    Param("cik", "cik", help="Only this manager.", example="0001067983"),
     limit(50, 500),
     OFFSET,
 )
@@ -38,7 +38,7 @@ OVERLAP_PARAMS = (
     Param(
         "period",
         "quarter",
-        help="End of a quarter, by default the latest of both, or else of each.",
+        help="End of a quarter; by default the latest that both reported, else the latest of each.",
         example="2026-03-31",
     ),
     limit(50, 500),

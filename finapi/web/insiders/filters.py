@@ -44,8 +44,8 @@ def window(
 def filed_days(default: int) -> Param:
     """The window of filing days."""
     help = (
-        f"Only what was filed in the last so many days, {default} unless another window is given; what has no filing "
-        "day only with 36500."
+        f"Only filings of the last N days; {default} unless another window is given. "
+        "Filings without a date appear only with 36500."
     )
     return window("filed_at_days", default, help)
 
@@ -57,25 +57,27 @@ OF_COMPANY = Param("ticker", "ticker", help="Only this company: ticker (any spel
 TYPE = Param("standard_type", allowed=STANDARD_TYPES, help="Only this kind.", example="purchase")
 SECTOR = Param("sector", help="SIC division, by name or letter.", example="Manufacturing")
 INDUSTRY = Param("industry", help="SIC major group, by name or two digits.", example="Machinery and Computer Equipment")
-OUTCOME = flag("include_outcome", "What became of the share, with prices held, and when the next earnings came.")
+OUTCOME = flag(
+    "include_outcome", "Add the share's later returns, where prices are held, and the date of the next earnings."
+)
 OWNERS = (
     flag("dedup_owners", "Leave out a trade that other owners reported before, on a form of their own."),
     flag("collapse_joint_filers", "Name all owners of a joint filing, with the roles of any of them."),
 )
-TOTAL = flag("include_total", "Count all rows, too.", default=True)
-TRADE_DAYS = window("transaction_days", None, "Only transactions of the last so many days.")
-NO_PLAN = flag("exclude_10b5_1", "Without transactions under Rule 10b5-1 plans.")
-NO_CASHLESS = flag("exclude_cashless", "Without cashless exercises.")
-NO_COVER = flag("exclude_sell_to_cover", "Without sales that pay taxes.")
-MIN_VALUE = Param("min_value", "number", help="Least value in dollars.", example="100000")
-MAX_VALUE = Param("max_value", "number", help="Greatest value in dollars.", example="5000000")
+TOTAL = flag("include_total", "Also count all rows.", default=True)
+TRADE_DAYS = window("transaction_days", None, "Only transactions of the last N days.")
+NO_PLAN = flag("exclude_10b5_1", "Exclude transactions under Rule 10b5-1 plans.")
+NO_CASHLESS = flag("exclude_cashless", "Exclude cashless exercises.")
+NO_COVER = flag("exclude_sell_to_cover", "Exclude sales to cover taxes.")
+MIN_VALUE = Param("min_value", "number", help="Minimum value in dollars.", example="100000")
+MAX_VALUE = Param("max_value", "number", help="Maximum value in dollars.", example="5000000")
 THRESHOLDS = (
     MIN_VALUE,
     MAX_VALUE,
-    Param("min_shares", "number", help="At least so many shares.", example="10000"),
-    Param("max_shares", "number", help="At most so many shares.", example="500000"),
-    Param("min_percent", "number", help="At least so many per cent of what was held before.", example="10"),
-    Param("max_percent", "number", help="At most so many per cent of what was held before.", example="50"),
+    Param("min_shares", "number", help="Minimum number of shares.", example="10000"),
+    Param("max_shares", "number", help="Maximum number of shares.", example="500000"),
+    Param("min_percent", "number", help="Minimum percentage of the shares held before.", example="10"),
+    Param("max_percent", "number", help="Maximum percentage of the shares held before.", example="50"),
 )
 CODE = Param(
     "transaction_code",
@@ -86,7 +88,7 @@ CODE = Param(
 ACQUIRED = Param("acquired_disposed_code", allowed=("A", "D"), help="Acquired or disposed of.", example="A")
 EARNINGS = Param(
     "earnings_within", "integer", least=1, most=366, example="30",
-    help="Only before earnings: the company filed an item 2.02 within so many days after the transaction.",
+    help="Only transactions followed by earnings: the company filed an 8-K item 2.02 within this many days.",
 )  # fmt: skip
 _ROLES = (
     ("is_officer", OFFICER, "officers"),
@@ -94,7 +96,7 @@ _ROLES = (
     ("is_ten_percent_owner", TEN_PERCENT, "owners of ten per cent"),
     ("is_c_suite", C_SUITE, "the C-suite"),
 )
-ROLES = tuple(flag(name, f"Only {whom} (true), or none of them (false).", None) for name, _, whom in _ROLES)
+ROLES = tuple(flag(name, f"true: only {whom}. false: all others.", None) for name, _, whom in _ROLES)
 ABSOLUTE = (
     Param("from_date", "date", window=True, help="First day of transactions.", example="2025-01-01"),
     Param("to_date", "date", window=True, help="Last day of transactions.", example="2025-12-31"),

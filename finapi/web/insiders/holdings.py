@@ -29,7 +29,7 @@ SNAPSHOT_PARAMS = (
 )
 PROFILE_PARAMS = (in_path("insider_cik", "cik", help="The insider's CIK.", example="0000315090"),)
 SEARCH_PARAMS = (
-    Param("query", required=True, help="Words of a name, perhaps cut short, or a CIK.", example="buffett"),
+    Param("query", required=True, help="Words of a name, which may be cut short, or a CIK.", example="buffett"),
     LIMIT,
     OFFSET,
 )

@@ -41,7 +41,7 @@ _GROUP_SORTS = ("abs_net_value", "net_value", "buy_value", "sell_value", "transa
 
 
 def _window(name: str, default: int, *, least: int = 0, example: str = "30") -> Param:
-    help = f"Only what was filed in the last so many days, at most {MAX_SUMMED}; {default} when no window is given."
+    help = f"Only filings of the last N days, at most {MAX_SUMMED}; {default} unless another window is given."
     return filters.window(name, default, help, least=least, most=MAX_SUMMED, example=example)
 
 
@@ -72,24 +72,24 @@ SCREEN_PARAMS = (
     _bound("sentiment_lt", "Only below this sentiment_score."),
     _bound("net_value_gt", "Only above this net_value."),
     _bound("net_value_lt", "Only below this net_value."),
-    _least("min_transactions", 1, "At least so many trades."),
-    _least("min_insiders", 1, "By at least so many insiders."),
+    _least("min_transactions", 1, "Minimum number of trades."),
+    _least("min_insiders", 1, "Minimum number of insiders."),
     filters.flag("csuite_only", "Only trades of the C-suite."),
     *_DIRECTED,
     params.limit(100, 500),
     OFFSET,
-    Param("sort_by", default="abs_sentiment", allowed=_SORTS, help="The greatest first.", example="net_value"),
+    Param("sort_by", default="abs_sentiment", allowed=_SORTS, help="Sort order, largest first.", example="net_value"),
 )
 CLUSTER_PARAMS = (
     _window("days", 30),
     TRADE_DAYS,
     filters.OF_COMPANY,
-    _least("min_insiders", 3, "At least so many insiders."),
+    _least("min_insiders", 3, "Minimum number of insiders."),
     params.limit(MOST_CLUSTERS, MOST_CLUSTERS, "Clusters"),
     OFFSET,
     *(
         replace(param, default=True) if param in (NO_CASHLESS, NO_PLAN, NO_COVER)
-        else replace(param, help="Least value of all its trades together.") if param is filters.MIN_VALUE
+        else replace(param, help="Minimum total value of its trades.") if param is filters.MIN_VALUE
         else param
         for param in _DIRECTED
     ),
@@ -107,7 +107,9 @@ GROUP_PARAMS = (
     *filters.NARROW,
     params.limit(50, 500),
     OFFSET,
-    Param("sort_by", default="abs_net_value", allowed=_GROUP_SORTS, help="The greatest first.", example="buy_value"),
+    Param(
+        "sort_by", default="abs_net_value", allowed=_GROUP_SORTS, help="Sort order, largest first.", example="buy_value"
+    ),
 )
 STATS_PARAMS = (_window("days", 1, least=1, example="7"),)
 

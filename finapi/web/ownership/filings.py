@@ -39,14 +39,14 @@ SIZE = Param("size", "integer", default=50, least=1, most=500, clamp=True, help=
              example="50")  # fmt: skip
 _ISSUER = Param("issuerCik", "cik", help="Only about this company.", example="0000320193")
 _TICKER = Param("issuerTicker", "ticker", help="Only about this company: ticker (any spelling) or CIK.", example="AAPL")
-_NAME = Param("filerName", help="Only of persons whose names have words that begin so.", example="berkshire")
-_LEAST = Param("minOwnership", "number", help="At least so many per cent of the class.", example="10")
+_NAME = Param("filerName", help="Only persons whose names contain words that start with these.", example="berkshire")
+_LEAST = Param("minOwnership", "number", help="Minimum percentage of the class.", example="10")
 _FROM = Param("dateFrom", "date", window=True, help="First filing day.", example="2025-01-01")
 _TO = Param("dateTo", "date", window=True, help="Last filing day.", example="2025-12-31")
 LIST_PARAMS = (
     _ISSUER,
     _TICKER,
-    Param("filerCik", "cik", help="Only of this person, with its own figures.", example="0001067983"),
+    Param("filerCik", "cik", help="Only filings of this person, with its own figures.", example="0001067983"),
     _NAME,
     Param("formType", allowed=tuple(FORM_TYPES), help="Only this schedule (13D, 13G, 13D/A, 13G/A) or form.",
           example="13D"),
@@ -60,7 +60,7 @@ LIST_PARAMS = (
     Param("order", default="desc", allowed=("asc", "desc"), help="Sort direction.", example="desc"),
     PAGE,
     SIZE,
-    Param("include", "words", allowed=("positions",), help="positions: everybody on the cover of each filing.",
+    Param("include", "words", allowed=("positions",), help="positions: every reporting person of each filing.",
           example="positions"),
 )  # fmt: skip
 ACTIVIST_PARAMS = (
@@ -69,7 +69,7 @@ ACTIVIST_PARAMS = (
     _LEAST,
     _FROM,
     _TO,
-    Param("purposeCategory", allowed=purposes.INTENTS, help="Only those whose Item 4 states this without a hedge.",
+    Param("purposeCategory", allowed=purposes.INTENTS, help="Only filings whose Item 4 states this without hedging.",
           example="board_seat_demand"),
     PAGE,
     SIZE,
@@ -77,19 +77,19 @@ ACTIVIST_PARAMS = (
 CONVERSION_PARAMS = (_FROM, PAGE, SIZE)
 GROUP_PARAMS = (
     _ISSUER,
-    Param("activeOnly", "boolean", default=True, help="Only groups that have more than five per cent left.",
+    Param("activeOnly", "boolean", default=True, help="Only groups that still own more than five per cent.",
           example="true"),
     PAGE,
     SIZE,
 )  # fmt: skip
 _FORM = Field("formType", allowed=tuple(FORM_TYPES), help="Only this schedule or form.", example="13D")
 QUERY_BODY = (
-    Field("query", "object", help="What is looked for; without it everything.", example={"formType": "13D"}, members=(
+    Field("query", "object", help="Text to search for; everything if left out.", example={"formType": "13D"}, members=(
         Field("ticker", "ticker", help="Only about this company.", example="AAPL"),
         Field("issuerCik", "cik", help="Only about this company.", example="0000320193"),
         Field("filerCik", "cik", help="Only of this person.", example="0001067983"),
-        Field("filerName", help="Only of persons whose names have words that begin so.", example="berkshire"),
-        Field("minOwnership", "number", help="At least so many per cent of the class.", example=10),
+        Field("filerName", help="Only persons whose names contain words that start with these.", example="berkshire"),
+        Field("minOwnership", "number", help="Minimum percentage of the class.", example=10),
         _FORM,
         Field("dateRange", "object", help="Filing days.", members=(
             Field("from", "date", help="The first.", example="2025-01-01"),
