@@ -14,7 +14,7 @@ from finapi.web.http.messages import FILE
 TYPES = Path(__file__).parents[1] / "finapi" / "client" / "types.pyi"
 TIMES = TYPES.with_name("times.json")
 
-HEAD = '''"""What each call takes and answers. Made of the route table by python -m tests.client_table."""
+HEAD = '''"""What each call takes and answers. Made of the route table by python -m tests.from_routes."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import date

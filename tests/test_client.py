@@ -21,7 +21,7 @@ from finapi.delivery import webhooks
 from finapi.testing import FinapiServer
 from finapi.testing.server import FixtureWorld
 from finapi.web.routes import ROUTES
-from tests import client_table
+from tests import from_routes
 from tests.test_architecture import FILES, MODULES, imports, name_of
 
 
@@ -67,8 +67,8 @@ def test_it_imports_nothing_of_the_server() -> None:
 
 
 def test_the_table_and_the_types_have_every_route() -> None:
-    for file, text in client_table.files().items():
-        assert file.read_text("utf-8") == text, "python -m tests.client_table"
+    for file, text in from_routes.files().items():
+        assert file.read_text("utf-8") == text, "python -m tests.from_routes"
     served = {(route.method, route.path) for route in ROUTES if not route.page}
     assert {(one.method, one.path) for one in operations().values()} == served
 

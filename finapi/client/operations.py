@@ -1,4 +1,4 @@
-"""The calls of the API by name, from a table that ``python -m tests.client_table`` makes of the route table."""
+"""The calls of the API by name, from a table that ``python -m tests.from_routes`` makes of the route table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each call takes and answers. Made of the route table by python -m tests.client_table."""
+"""What each call takes and answers. Made of the route table by python -m tests.from_routes."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import date

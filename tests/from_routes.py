@@ -1,4 +1,7 @@
-"""Writes the Python client's table of calls and their types: ``python -m tests.client_table``."""
+"""Writes what is made of the route table: the Python client's calls and types, and the table of ``docs/API.md``.
+
+    python -m tests.from_routes
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from finapi.web.routes import ROUTES
 from tests import client_types
 
 TABLE = Path(__file__).parents[1] / "finapi" / "client" / "operations.json"
+REFERENCE = Path(__file__).parents[1] / "docs" / "API.md"
+HEAD = "| call | tokens | answers |\n|---|---|---|\n"
 
 
 def files() -> dict[Path, str]:
@@ -19,7 +24,7 @@ def files() -> dict[Path, str]:
     document = openapi.document("", ROUTES)
     made = table(document)
     types, times = client_types.types(document, {name: row[4] for name, row in json.loads(made).items()})
-    return {TABLE: made, client_types.TYPES: types, client_types.TIMES: times}
+    return {TABLE: made, client_types.TYPES: types, client_types.TIMES: times, REFERENCE: reference()}
 
 
 def table(document: dict[str, Any]) -> str:
@@ -50,7 +55,15 @@ def table(document: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
+def reference() -> str:
+    """``docs/API.md`` with its table of calls, in the order of the route table."""
+    before, _, after = REFERENCE.read_text("utf-8").partition(HEAD)
+    rest = after[after.index("\n\n") :]
+    rows = (f"| `{one.method} {one.path}` | {one.cost} | {one.summary} |" for one in ROUTES if not one.page)
+    return before + HEAD + "\n".join(rows) + rest
+
+
 if __name__ == "__main__":
-    argparse.ArgumentParser(prog="python -m tests.client_table", description=__doc__).parse_args()
+    argparse.ArgumentParser(prog="python -m tests.from_routes", description=__doc__).parse_args()
     for file, text in files().items():
         file.write_text(text, "utf-8")
