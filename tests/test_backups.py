@@ -23,6 +23,8 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
 from finapi.delivery import events
+from finapi.market.documents import filings, metadata
+from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.ops import backups, proof
 from finapi.ops.opened import opened
 from finapi.store import backup, db
@@ -454,11 +456,25 @@ def test_events_that_were_pruned_from_the_front_leave_no_hole(app: App, config: 
     assert proof.of(app.db, config, NOW)["problems"] == []
 
 
+def test_a_count_of_a_form_that_is_not_that_of_its_filings_is_named(app: App, config: Config) -> None:
+    told = FilingMetadata("0000000001-26-000001", metadata.INDEX, [Party(1, metadata.LISTED)], "10-K", "2026-01-02")
+    with app.db.write() as tx:
+        filings.put(tx, told, NOW)
+    assert proof.of(app.db, config, NOW)["problems"] == []
+    with app.db.write() as tx:
+        tx._connection.execute("UPDATE term_counts SET filings = 3")
+    assert proof.of(app.db, config, NOW)["problems"] == [
+        "listed filings: 1 are there, 3 were stored",
+        "filings listed under 10-K: 1 are there, 3 were stored",
+    ]
+
+
 def test_a_kept_document_that_is_not_what_was_stored_is_named(app: App, config: Config) -> None:
     with app.db.write() as tx:
         run = tx._connection.execute
         run("INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (1, 'One', 0, '')")
         run("INSERT INTO filings (id, accession, cik) VALUES (1, '0000000001-26-000001', 1)")
+        run("UPDATE held_counts SET number = 1 WHERE name = 'filings'")
         run("INSERT INTO filing_bodies VALUES (1, 'text', x'789c4b4c4a0600024d0127', NULL)")
     assert proof.of(app.db, config, NOW) == {
         "counts": {"accounts": 1, "filings": 1, "facts": 0, "ledger_rows": 1, "documents": 1},

@@ -36,7 +36,7 @@ def test_totals_beyond_the_bound_are_told_as_a_lower_bound(app: App, monkeypatch
             filings.put(tx, told, app.clock.now())
         assert search.total(tx, Question(first="2025-01-01")) == (3, False)
         assert search.total(tx, Question(ciks=(1,), forms=("4",))) == (3, False)
-        # Kept by triggers, and exact at any size.
+        # Kept as they are stored, and exact at any size.
         assert search.total(tx, Question()) == search.total(tx, Question(forms=("4",))) == (5, True)
 
 

@@ -243,6 +243,49 @@ def test_papers_of_the_sec_itself_prove_nothing() -> None:
     assert found.filings[0].accepted == "2024-05-06T04:15:33.000Z"
 
 
+def test_a_time_before_edgar_proves_nothing() -> None:
+    # In New York it was 1986 still, for which no rule of daylight saving time is known.
+    page = rows(("8-K", "1987-01-01", "1987-01-01T01:00:00"))
+    assert older_page(page, "p")[0].accepted == "1987-01-01T01:00:00.000Z"
+
+
+def test_a_value_that_repeats_is_refused_where_it_first_stands() -> None:
+    page = rows(*[("4", "2024-02-01", "2024-02-01T15:00:00")] * 3)
+    for name, value in (
+        ("size", True),
+        ("reportDate", "2024-02-30"),
+        ("acceptanceDateTime", "2024-02-01T25:00:00.000Z"),
+    ):
+        table = json.loads(page)
+        table[name][1:] = [value, value]
+        with pytest.raises(ParseError) as raised:
+            older_page(text(table), "p")
+        assert raised.value.place == f"$.{name}[1]"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        # As many lines as two numbers are, in one value.
+        ["0001234567-24-000012\n0001234567-24-000013", ""],
+        ["0001234567-24-000012\n", "0001234567-24-000013"],
+        ["\u0660001234567-24-000012", "0001234567-24-000013"],
+    ],
+)
+def test_accession_numbers_are_each_a_number_though_all_are_looked_at_at_once(values: list[str]) -> None:
+    table = json.loads(rows(*[("4", "2024-02-01", "2024-02-01T15:00:00")] * 2))
+    table["accessionNumber"] = values
+    with pytest.raises(ParseError) as raised:
+        older_page(text(table), "p")
+    assert raised.value.place == "$.accessionNumber[0]"
+
+
+def test_accession_numbers_without_dashes_are_read_beside_others() -> None:
+    table = json.loads(rows(*[("4", "2024-02-01", "2024-02-01T15:00:00")] * 2))
+    table["accessionNumber"] = ["000123456724000012", "0001234567-24-000013"]
+    assert [row.accession[-2:] for row in older_page(text(table), "p")] == ["12", "13"]
+
+
 def test_older_page_follows_the_clock_of_the_company() -> None:
     page = rows(("4", "2024-02-01", "2024-02-01T15:00:00"))
     assert older_page(page, "p")[0].accepted == "2024-02-01T15:00:00.000Z"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 
 from finapi.app import App
 from finapi.core.errors import ApiError
+from finapi.edgar.submissions import ListedFiling
 from finapi.market.documents import contents, filings, metadata
 from finapi.market.documents.identify import Given
 from finapi.market.documents.metadata import FilingMetadata, Party
@@ -72,18 +72,20 @@ def held(app: App) -> list[list[tuple[Any, ...]]]:
 
 
 def test_a_list_stored_at_once_is_what_its_filings_stored_one_by_one_are(make_app: Callable[..., App]) -> None:
-    def listed(number: int, form: str, filed: str, items: str | None = None) -> FilingMetadata:
-        told = replace(LIST, accession=f"0000320193-26-{number:06}", form=form, filed_at=filed, items=items)
-        return replace(told, accepted_at=f"{filed}T10:01:00.000Z")
+    def listed(accession: str, form: str, filed: str, *items: str) -> ListedFiling:
+        accepted, about = f"{filed}T10:01:00.000Z", f"about {form}"
+        return ListedFiling(
+            accession, form, filed, None, accepted, "a.htm", about, items, 9, True, False, "34", "1-2", "3"
+        )
 
     # One that is held by its header, one that stands twice, and two of the last days, which are news.
     told = [
-        LIST,
-        listed(1, "8-K", "2020-01-02", "2.02,9.01"),
-        listed(2, "4", "2020-01-02"),
-        listed(1, "8-K/A", "2020-01-03"),
-        listed(3, "10-K", str(NOW.date())),
-        listed(4, "8-K", str(NOW.date()), "5.02"),
+        listed(ACCESSION, "10-Q", "2025-05-02"),
+        listed("0000320193-26-000001", "8-K", "2020-01-02", "2.02", "9.01", "2.02"),
+        listed("0000320193-26-000002", "4", "2020-01-02"),
+        listed("0000320193-26-000001", "8-K/A", "2020-01-03"),
+        listed("0000320193-26-000003", "10-K", str(NOW.date())),
+        listed("0000320193-26-000004", "8-K", str(NOW.date()), "5.02"),
     ]
     found = []
     for at_once in (False, True):
@@ -96,7 +98,7 @@ def test_a_list_stored_at_once_is_what_its_filings_stored_one_by_one_are(make_ap
                 assert not filings.put_listed(tx, APPLE, [], NOW)
             else:
                 for one in told:
-                    filings.put(tx, one, NOW)
+                    filings.put(tx, metadata.from_list(APPLE, one), NOW)
         events = rows(app, "SELECT feed, seq, type, occurred_at, data FROM events ORDER BY feed, seq")
         beats = rows(app, "SELECT * FROM arrivals ORDER BY 1")
         counts = rows(app, "SELECT * FROM term_counts ORDER BY 1") + rows(app, "SELECT * FROM held_counts ORDER BY 1")
@@ -104,6 +106,7 @@ def test_a_list_stored_at_once_is_what_its_filings_stored_one_by_one_are(make_ap
             (held(app), rows(app, "SELECT accession, evidence FROM filings ORDER BY 1"), events, beats, counts)
         )
     assert found[0] == found[1]
+    assert ("dabout 8-K", 1) in found[0][4]
     assert [json.loads(row[4])["accession_number"] for row in found[0][2]][-2:] == [
         told[4].accession,
         told[5].accession,

@@ -177,10 +177,15 @@ def utc_from_eastern(local: datetime) -> datetime:
     """
     if local.tzinfo is not None:
         raise ValueError("a time of the US East tells no zone")
+    return (local + eastern_offset(local)).replace(tzinfo=UTC)
+
+
+def eastern_offset(local: datetime) -> timedelta:
+    """How far a naive wall-clock time of the US East is behind UTC; ValueError before 1987."""
     if local.year < 1987:
         raise ValueError(f"no daylight saving rule for {local.year}")
     first, end = _summer(local.year)
-    return (local + (_SUMMER if first <= local < end else _WINTER)).replace(tzinfo=UTC)
+    return _SUMMER if first <= local < end else _WINTER
 
 
 def iso_utc(moment: datetime) -> str:

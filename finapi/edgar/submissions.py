@@ -14,13 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, TypeVar
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.edgar import identity, tickers
-from finapi.edgar.sgml import iso_utc, utc_from_eastern
+from finapi.edgar.sgml import eastern_offset
 
 AcceptanceClock = Literal["utc", "eastern", "unproven"]
 _T = TypeVar("_T")
@@ -39,6 +39,9 @@ _COLUMNS = (
 )
 _DESCRIPTIVE_COLUMNS = ("primaryDocDescription", "act", "fileNumber", "filmNumber")
 _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{3})?Z")
+_ACCESSION_SHAPE, _STAMP_SHAPE = "0000000000-00-000000", "0000-00-00T00:00:00.000Z"
+_ANY_DIGIT = str.maketrans("123456789", "000000000")
+_PLAIN = {str, int, type(None)}
 _PAGE_NAME = re.compile(r"CIK([0-9]{10})-submissions-[0-9]{3}\.json")
 _MONTH_DAY = re.compile(r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
 
@@ -46,11 +49,11 @@ _MONTH_DAY = re.compile(r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
 # save the ownership forms. Source: Regulation S-T, rules 12 and 13.
 _OPENS, _CLOSES, _DAY_ENDS = (6, 0), (22, 0), (17, 31)
 _DATED_SAME_DAY = {"3", "4", "5", "3/A", "4/A", "5/A", "144", "144/A"}
+_FIRST_YEAR = 1993  # of EDGAR
 _MADE_BY_THE_SEC = ("99999999", "00000000")  # orders, letters and scanned paper keep no hours
 
 
-@dataclass(frozen=True, slots=True)
-class ListedFiling:
+class ListedFiling(NamedTuple):
     """One row of the list.
 
     ``accession`` with dashes; ``filed`` and ``report_date`` ISO dates; ``accepted`` in UTC,
@@ -179,20 +182,21 @@ def _rows(
     def column(name: str, convert: Callable[[Any], _T]) -> list[_T]:
         return _column(table.get(name, [None] * count), convert, f"{path}.{name}", file)
 
-    accessions = column("accessionNumber", _accession)
+    accessions = table["accessionNumber"]
+    if not _shaped(accessions, _ACCESSION_SHAPE):
+        accessions = column("accessionNumber", _accession)
     forms = column("form", _required_text)
     filed = column("filingDate", _required_date)
-    stamps = column("acceptanceDateTime", _stamp)
+    stamps = _stamps(table["acceptanceDateTime"], f"{path}.acceptanceDateTime", file)
     if clock == "unproven":
         clock = _clock(accessions, forms, filed, stamps)
     in_utc = _utc_of_eastern if clock == "eastern" else _utc_of_utc
-    accepted = _column(stamps, in_utc, f"{path}.acceptanceDateTime", file)
     columns = zip(
         accessions,
         forms,
         filed,
         column("reportDate", _optional_date),
-        accepted,
+        _each(stamps, in_utc, f"{path}.acceptanceDateTime", file),
         column("primaryDocument", _optional_text),
         column("primaryDocDescription", _optional_text),
         column("items", _items),
@@ -204,7 +208,7 @@ def _rows(
         column("filmNumber", _optional_text),
         strict=True,
     )
-    return [ListedFiling(*values) for values in columns], clock
+    return list(map(ListedFiling._make, columns)), clock
 
 
 def _check_columns(table: dict[str, Any], path: str, file: str) -> None:
@@ -220,6 +224,19 @@ def _check_columns(table: dict[str, Any], path: str, file: str) -> None:
 
 
 def _column(values: Sequence[Any], convert: Callable[[Any], _T], path: str, file: str) -> list[_T]:
+    """The converted values. Columns repeat theirs: each distinct one is converted once."""
+    # Others may be equal and yet not the same: true and 1.
+    if _PLAIN.issuperset(map(type, values)):
+        try:
+            converted = {value: convert(value) for value in set(values)}
+        except (ValueError, OverflowError):
+            pass  # read once more, in order: the refusal names the first
+        else:
+            return [converted[value] for value in values]
+    return _each(values, convert, path, file)
+
+
+def _each(values: Sequence[Any], convert: Callable[[Any], _T], path: str, file: str) -> list[_T]:
     converted: list[_T] = []
     try:
         converted.extend(map(convert, values))
@@ -228,39 +245,58 @@ def _column(values: Sequence[Any], convert: Callable[[Any], _T], path: str, file
     return converted
 
 
+def _shaped(values: Sequence[Any], shape: str) -> bool:
+    """Whether every value is ``shape`` with any digits for its zeros: all are looked at in one pass."""
+    try:
+        return "\n".join(values).translate(_ANY_DIGIT) == "\n".join([shape] * len(values))
+    except TypeError:
+        return False  # not all are texts
+
+
+def _stamps(values: Sequence[Any], path: str, file: str) -> list[datetime | None]:
+    if _shaped(values, _STAMP_SHAPE):
+        try:
+            return [datetime.fromisoformat(text[:-1]) for text in values]
+        except ValueError:
+            pass  # as in _column
+    return _each(values, _stamp, path, file)
+
+
 def _clock(
     accessions: Sequence[str], forms: Sequence[str], filed: Sequence[str], stamps: Sequence[datetime | None]
 ) -> AcceptanceClock:
     """The clock that the rows were written by: each row impossible in one of the two votes for the other."""
     votes = 0
     for number, form, day, stamp in zip(accessions, forms, filed, stamps, strict=True):
-        if stamp is None or stamp.year < 1987 or number.startswith(_MADE_BY_THE_SEC):
+        if stamp is None or stamp.year < _FIRST_YEAR or number.startswith(_MADE_BY_THE_SEC):
             continue
-        votes += _plausible(stamp, form, day) - _plausible(_eastern(stamp), form, day)
+        # From 11:00 to 20:59 UTC it is between 6:00 and 17:00 in New York, which EDGAR accepts at on any day.
+        in_new_york = 11 <= stamp.hour < 21 or _plausible(_eastern(stamp), form, day)
+        votes += _plausible(stamp, form, day) - in_new_york
     return "unproven" if votes == 0 else "eastern" if votes > 0 else "utc"
 
 
 def _plausible(local: datetime, form: str, filed: str) -> bool:
     """Whether EDGAR, seen in its own time zone, could have accepted this and given it that date."""
     time = (local.hour, local.minute)
-    if (*time, local.second) == (0, 0, 0):
-        return True  # only the day is known
-    late = time >= _DAY_ENDS and local.date().isoformat() == filed and form not in _DATED_SAME_DAY
-    return _OPENS <= time < _CLOSES and not late
+    if time >= _DAY_ENDS and form not in _DATED_SAME_DAY and local.date().isoformat() == filed:
+        return False  # after the end of that day
+    # At midnight only the day is known.
+    return _OPENS <= time < _CLOSES or (*time, local.second) == (0, 0, 0)
 
 
 def _eastern(moment: datetime) -> datetime:
     """The Eastern wall clock at a UTC time, both naive."""
     local = moment - timedelta(hours=4)
-    return local if utc_from_eastern(local) == moment.replace(tzinfo=UTC) else local - timedelta(hours=1)
+    return local if eastern_offset(local) == timedelta(hours=4) else local - timedelta(hours=1)
 
 
 def _utc_of_eastern(stamp: datetime | None) -> str | None:
-    return iso_utc(utc_from_eastern(stamp)) if stamp else None
+    return _utc_of_utc(stamp + eastern_offset(stamp)) if stamp else None
 
 
 def _utc_of_utc(stamp: datetime | None) -> str | None:
-    return iso_utc(stamp.replace(tzinfo=UTC)) if stamp else None
+    return f"{stamp.isoformat(timespec='milliseconds')}Z" if stamp else None
 
 
 def _accession(value: Any) -> str:

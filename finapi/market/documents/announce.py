@@ -135,7 +135,12 @@ def inside(tx: Transaction, now: datetime, form: FormFamily, accession: str, new
 def is_recent(now: datetime, filed_at: str | None, accepted_at: str | None = None) -> bool:
     """Whether a filing that only a list or a data set names is news rather than history."""
     known = accepted_at or filed_at
-    return known is not None and known >= iso(now - timedelta(days=LISTED_DAYS))[: len(known)]
+    return known is not None and known >= recent_since(now)[: len(known)]
+
+
+def recent_since(now: datetime) -> str:
+    """The time from which on what is filed is news."""
+    return iso(now - timedelta(days=LISTED_DAYS))
 
 
 def _occurred_at(now: datetime, filing: Mapping[str, Any]) -> str:

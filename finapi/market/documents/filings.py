@@ -7,21 +7,33 @@ value of its best source, and of two values from equal sources the greater.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from finapi.core.clock import iso
+from finapi.edgar.submissions import ListedFiling
 from finapi.market.documents import announce, fulltext
-from finapi.market.documents.metadata import CLAIMED, FIELDS, INDEX, SUBMISSIONS, FilingMetadata, is_unfiled, number
+from finapi.market.documents.metadata import (
+    CLAIMED,
+    FIELDS,
+    INDEX,
+    LISTED,
+    SUBMISSIONS,
+    FilingMetadata,
+    from_list,
+    is_unfiled,
+    listed_values,
+    number,
+)
 from finapi.market.reference import companies
 from finapi.store import heartbeats
 from finapi.store.db import Row, Transaction
 
-_VALUES = attrgetter(*FIELDS)
+# The day of a filing and its number, by which lists are in order.
+Place = tuple[str, int]
 
 
 class Stored(NamedTuple):
@@ -74,7 +86,7 @@ def _put(tx: Transaction, told: FilingMetadata, now: datetime) -> Stored:
     return Stored(held["id"], new=False, changed=bool(fresh or better))
 
 
-def put_listed(tx: Transaction, cik: int, told: Sequence[FilingMetadata], now: datetime) -> bool:
+def put_listed(tx: Transaction, cik: int, told: Sequence[ListedFiling], now: datetime) -> bool:
     """Store what the list of a company tells of its filings, in its order; whether anything was new.
 
     What :func:`put` does for each, with those that are new stored at once.
@@ -82,18 +94,18 @@ def put_listed(tx: Transaction, cik: int, told: Sequence[FilingMetadata], now: d
     companies.put_unnamed(tx, cik)
     accessions = json.dumps([one.accession for one in told])
     held = {row["accession"] for row in tx.all("filings_held", accessions=accessions)}
+    # Of one that stands twice the first is stored at once.
     fresh = {one.accession: one for one in reversed(told) if one.accession not in held}
-    new = [one for one in told if fresh.get(one.accession) is one]
-    _insert_all(tx, cik, new, iso(now))
-    if new:
+    _insert_all(tx, cik, [one for one in told if fresh.get(one.accession) is one], iso(now))
+    if fresh:
         heartbeats.arrived(tx, "filing", now)
-    if any(one.form is not None and one.form.startswith("8-K") for one in new):
+    if any(one.form.startswith("8-K") for one in fresh.values()):
         heartbeats.arrived(tx, "news", now)
-    changed = bool(new)
+    changed, since = bool(fresh), announce.recent_since(now)
     for one in told:
         if fresh.get(one.accession) is not one:
-            changed |= put(tx, one, now).changed
-        elif announce.is_recent(now, one.filed_at, one.accepted_at):
+            changed |= put(tx, from_list(cik, one), now).changed
+        elif (one.accepted or one.filed) >= since[:10] and announce.is_recent(now, one.filed, one.accepted):
             announce.filing(tx, now, accession=one.accession, listed=True)
     return changed
 
@@ -141,44 +153,45 @@ def _insert(tx: Transaction, told: FilingMetadata, parties: dict[int, int], stam
         "insert_filing", values, accession=told.accession, cik=_primary(parties), evidence=evidence, now=stamp
     )
     tx.many("put_parties", [(filing_id, cik, rank) for cik, rank in sorted(parties.items())])
-    filed_at = told.filed_at or ""
-    key = number(told.accession)
-    tx.many(
-        "insert_terms", [(term, filed_at, key) for term in _terms(told.form, told.items, told.description, parties)]
-    )
+    place = told.filed_at or "", number(told.accession)
+    _add_terms(tx, {term: [place] for term in _terms(told.form, told.items, told.description, parties)})
+    tx.run("count_filings", more=1)
     if told.form is not None:
         tx.many("add_form_entities", [(told.form, cik, 1) for cik in sorted(parties)])
     return filing_id
 
 
-def _insert_all(tx: Transaction, cik: int, told: Sequence[FilingMetadata], stamp: str) -> None:
-    """The rows of new filings of one company."""
-    numbered = list(enumerate(told, tx.value("next_filing_id")))
-    values = {one.accession: _VALUES(one) for one in told}
-    rank = told[0].parties[0].rank if told else 0
-    tx.many(
-        "insert_filings",
-        [
-            (
-                id,
-                one.accession,
-                cik,
-                _evidence(values[one.accession], one.evidence),
-                stamp,
-                stamp,
-                *values[one.accession],
-            )
-            for id, one in numbered
-        ],
-    )
-    tx.many("put_parties", [(id, cik, rank) for id, _ in numbered])
-    terms = []
-    for one in told:
-        place = one.filed_at or "", number(one.accession)
-        terms += [(term, *place) for term in _terms(one.form, one.items, one.description, (cik,))]
-    tx.many("insert_terms", sorted(terms))
-    forms = Counter(one.form for one in told if one.form is not None)
-    tx.many("add_form_entities", [(form, cik, count) for form, count in sorted(forms.items())])
+def _insert_all(tx: Transaction, cik: int, told: Sequence[ListedFiling], stamp: str) -> None:
+    """The rows of new filings of one company, which are listed by day and number."""
+    rows, terms = [], defaultdict[str, list[Place]](list)
+    first = tx.value("next_filing_id")
+    for id, one in enumerate(told, first):
+        values = listed_values(one)
+        rows.append((id, one.accession, cik, _evidence(values, SUBMISSIONS), stamp, stamp, *values))
+        place = one.filed, number(one.accession)
+        terms[f"f{one.form}"].append(place)
+        if one.primary_description and one.primary_description != one.form:
+            terms[f"d{one.primary_description}"].append(place)
+        for item in set(one.items):
+            terms[f"i{item}"].append(place)
+    tx.many("insert_filings", rows)
+    tx.many("put_parties", [(row[0], cik, LISTED) for row in rows])
+    tx.run("count_filings", more=len(rows))
+    forms = sorted((term, len(places)) for term, places in terms.items() if term.startswith("f"))
+    tx.many("add_form_entities", [(term[1:], cik, count) for term, count in forms])
+    every = [(one.filed, number(one.accession)) for one in told]
+    _add_terms(tx, {"": every, f"c{cik}": every, **terms})
+
+
+def _add_terms(tx: Transaction, terms: Mapping[str, Sequence[Place]]) -> None:
+    """Store under each term the filings that it leads to, which are not there yet, and count them."""
+    ordered = sorted(terms.items())
+    tx.many("insert_terms", [(term, *place) for term, places in ordered for place in places])
+    tx.many("add_term_counts", [(term, len(places)) for term, places in ordered if places and _is_counted(term)])
+
+
+def _is_counted(term: str) -> bool:
+    return term[:1] in ("", "d", "f")
 
 
 def _evidence(values: Iterable[Any], evidence: int) -> str:
@@ -201,8 +214,12 @@ def _update(tx: Transaction, held: Row, before: dict[int, int], after: dict[int,
         (term, values["filed_at"] or "", key)
         for term in _terms(values["form"], values["items"], values["description"], after) | types
     }
-    tx.many("delete_terms", sorted(old - new))
-    tx.many("insert_terms", sorted(new - old))
+    gone, fresh = sorted(old - new), sorted(new - old)
+    tx.many("delete_terms", gone)
+    tx.many("insert_terms", fresh)
+    counted = [(row[0], more) for rows, more in ((gone, -1), (fresh, 1)) for row in rows if _is_counted(row[0])]
+    tx.many("add_term_counts", counted)
+    tx.many("delete_empty_term_counts", {(term,) for term, *_ in gone})
     pairs = {(held["form"], cik) for cik in before if held["form"] is not None}
     wanted = {(values["form"], cik) for cik in after if values["form"] is not None}
     tx.many("remove_form_entities", sorted(pairs - wanted))

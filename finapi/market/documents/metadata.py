@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from finapi.edgar import sgml
+    from finapi.edgar import sgml, submissions
 
 
 # Where a statement about a filing is from, the better the higher (CONTRACT 6 puts them in this order): a data
@@ -88,6 +88,34 @@ def from_header(header: sgml.SubmissionHeader, size: int | None) -> FilingMetada
         items=",".join(item for item in header.items if re.fullmatch("[0-9.]+", item)) or None,
         size=size,
         file_number=main[1].file_number if main else None,
+    )
+
+
+def from_list(cik: int, filing: submissions.ListedFiling) -> FilingMetadata:
+    """What a company's list says of one of its filings."""
+    return FilingMetadata(filing.accession, SUBMISSIONS, (Party(cik, LISTED),), *listed_values(filing))
+
+
+# Values of FIELDS, in their order.
+_Values = tuple[
+    str, str, str | None, str | None, str | None, str | None, str | None, int, int, int, str | None
+]  # fmt: skip
+
+
+def listed_values(filing: submissions.ListedFiling) -> _Values:
+    """The values of :data:`FIELDS` that a list gives a filing."""
+    return (
+        filing.form,
+        filing.filed,
+        filing.accepted,
+        filing.report_date,
+        filing.primary_document,
+        filing.primary_description,
+        ",".join(filing.items) or None,
+        filing.size,
+        int(filing.is_xbrl),
+        int(filing.is_inline_xbrl),
+        filing.file_number,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
 from itertools import islice
+from operator import attrgetter
 from typing import TypedDict
 
 from finapi.app import App
@@ -157,25 +158,5 @@ def of_feed(filing: getcurrent.FeedFiling) -> FilingMetadata:
 
 
 def _put_filings(tx: Transaction, cik: int, listed: Iterable[submissions.ListedFiling], now: datetime) -> bool:
-    parties = (Party(cik, metadata.LISTED),)
-    told = [
-        FilingMetadata(
-            accession=filing.accession,
-            evidence=metadata.SUBMISSIONS,
-            parties=parties,
-            form=filing.form,
-            filed_at=filing.filed,
-            accepted_at=filing.accepted,
-            period_of_report=filing.report_date,
-            primary_document=filing.primary_document,
-            description=filing.primary_description,
-            items=",".join(filing.items) or None,
-            size=filing.size,
-            is_xbrl=int(filing.is_xbrl),
-            is_inline_xbrl=int(filing.is_inline_xbrl),
-            file_number=filing.file_number,
-        )
-        # The oldest first: whoever is told of them is told in their order.
-        for filing in sorted(listed, key=lambda one: (one.filed, one.accession))
-    ]
-    return filings.put_listed(tx, cik, told, now)
+    # The oldest first: whoever is told of them is told in their order.
+    return filings.put_listed(tx, cik, sorted(listed, key=attrgetter("filed", "accession")), now)

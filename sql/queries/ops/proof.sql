@@ -47,6 +47,15 @@ FROM (
     SELECT 'insiders', count(*) FROM insiders
 ) AS counted
 JOIN held_counts ON held_counts.name = counted.name AND held_counts.number <> counted.number
+UNION ALL
+SELECT * FROM (
+    SELECT iif(term = '', 'listed filings', 'filings listed under ' || substr(term, 2)), term_counts.filings,
+        (SELECT count(*) FROM filing_terms WHERE filing_terms.term = term_counts.term) AS found
+    FROM term_counts
+    WHERE found <> term_counts.filings
+    ORDER BY term
+    LIMIT 20
+)
 
 -- name: bodies_after
 SELECT filing_bodies.filing_id, filings.accession, filing_bodies.packed, filing_bodies.sha256

@@ -55,6 +55,16 @@ INSERT INTO filing_terms (term, filed_at, number) VALUES (?, ?, ?)
 -- name: delete_terms
 DELETE FROM filing_terms WHERE term = ? AND filed_at = ? AND number = ?
 
+-- name: add_term_counts
+INSERT INTO term_counts (term, filings) VALUES (?, ?)
+ON CONFLICT (term) DO UPDATE SET filings = filings + excluded.filings
+
+-- name: delete_empty_term_counts
+DELETE FROM term_counts WHERE term = ? AND filings = 0
+
+-- name: count_filings
+UPDATE held_counts SET number = number + :more WHERE name = 'filings'
+
 -- name: add_form_entities
 INSERT INTO form_entities (form, cik, filings) VALUES (?, ?, ?)
 ON CONFLICT (form, cik) DO UPDATE SET filings = filings + excluded.filings
