@@ -8,6 +8,7 @@ import os
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from finapi.core.errors import UsageError
 from finapi.store import db
 from finapi.store.db import Database, Refused, Transaction, Unwritable
 from finapi.store.portions import work_through
+from tests import empty_database
 
 NOW = "2026-01-31T12:00:00.000Z"
 
@@ -107,6 +109,37 @@ def test_migrations_make_an_empty_file_current(path: Path) -> None:
     tables = {row[1] for row in schema(connection) if row[0] == "table"}
     assert {"users", "api_keys", "userplans", "ledger", "companies", "filings", "reports", "facts"} <= tables
     connection.close()
+
+
+def test_the_prepared_database_is_what_the_migrations_make() -> None:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as kept:
+        kept.deserialize(zlib.decompress(empty_database.FILE.read_bytes()))
+        version = db.schema_version(kept)
+        # Those behind it are made at each first start: so few that it stays quick.
+        assert len(db.migrations()) - 10 <= version <= len(db.migrations()), "python -m tests.empty_database"
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+            for script in db.migrations()[:version]:
+                made.executescript(script)
+            assert schema(kept) == schema(made)
+            for table in [name for kind, name, _ in schema(made) if kind == "table" and name != "data_version"]:
+                asked = f"SELECT * FROM {table}"
+                assert kept.execute(asked).fetchall() == made.execute(asked).fetchall(), table
+
+
+def test_a_new_database_has_what_came_after_the_prepared_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripts = (*db.migrations(), "CREATE TABLE later (x INTEGER) STRICT;")
+    monkeypatch.setattr(db, "migrations", lambda: scripts)
+    monkeypatch.setattr(db, "empty", db.empty.__wrapped__)
+    Database(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM later").fetchone() == (0,)
+        assert db.schema_version(connection) == len(scripts)
+
+
+def test_each_process_draws_a_stamp_for_the_databases_that_it_makes() -> None:
+    stamps = {db.empty.__wrapped__().execute("SELECT stamp FROM data_version").fetchone()[0] for _ in range(2)}
+    assert len(stamps) == 2
+    assert all(len(stamp) == 16 for stamp in stamps)
 
 
 def test_migrating_twice_changes_nothing(path: Path) -> None:

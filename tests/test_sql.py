@@ -313,4 +313,4 @@ def test_setup_cfg_packs_every_folder_of_code_and_queries() -> None:
     listed = set(re.findall(r"^    (finapi[\w.]*)$", text, flags=re.MULTILINE))
     packages = {".".join(file.parent.relative_to(ROOT).parts) for file in (ROOT / "finapi").rglob("__init__.py")}
     assert listed == packages | {"finapi.sql"}
-    assert "finapi.sql = **/*.sql" in text
+    assert "finapi.sql = **/*.sql, *.z" in text
