@@ -10,9 +10,9 @@ import zlib
 from contextlib import closing
 from pathlib import Path
 
-from finapi.store import db
+from finapi.store import db, sql_files
 
-FILE = Path(__file__).parents[1] / "sql" / db.PREPARED
+FILE = Path(__file__).parents[1] / "sql" / sql_files.PREPARED
 
 
 def image() -> bytes:

@@ -24,7 +24,7 @@ ROOMS = {
     "client": 990,  # constructors that tell type checkers of dates; feeds that go on after a break
     "mcp": 760,
     "core": 3_090,  # a query language; roles
-    "store": 2_860,  # two stores, accounts in PostgreSQL; copies that are followed; files that are made when asked for
+    "store": 2_890,  # two stores, accounts in PostgreSQL; copies that are followed; files made when asked for; first starts
     "edgar": 5_380,  # Schedules 13D and 13G, Form 144; columns of a list read as a whole
     "httpd": 1_630,
     "net": 1_340,

@@ -8,7 +8,6 @@ import os
 import sqlite3
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -16,10 +15,9 @@ from pathlib import Path
 import pytest
 
 from finapi.core.errors import UsageError
-from finapi.store import db
+from finapi.store import db, sql_files
 from finapi.store.db import Database, Refused, Transaction, Unwritable
 from finapi.store.portions import work_through
-from tests import empty_database
 
 NOW = "2026-01-31T12:00:00.000Z"
 
@@ -113,7 +111,7 @@ def test_migrations_make_an_empty_file_current(path: Path) -> None:
 
 def test_the_prepared_database_is_what_the_migrations_make() -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as kept:
-        kept.deserialize(zlib.decompress(empty_database.FILE.read_bytes()))
+        kept.deserialize(sql_files.prepared())
         version = db.schema_version(kept)
         # Those behind it are made at each first start: so few that it stays quick.
         assert len(db.migrations()) - 10 <= version <= len(db.migrations()), "python -m tests.empty_database"

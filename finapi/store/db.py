@@ -11,7 +11,6 @@ import re
 import sqlite3
 import threading
 import time
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
@@ -21,6 +20,8 @@ from typing import Any, TypeVar, cast
 
 from finapi.core.errors import ApiError, StoreFailing, UsageError
 from finapi.store.checkpoints import leave_checkpoints, more_pages
+from finapi.store.sql_files import files as _files
+from finapi.store.sql_files import prepared
 
 log = logging.getLogger("finapi.store")
 
@@ -42,8 +43,6 @@ Failing = sqlite3.OperationalError
 _MACHINE = {8, 10, 13, 14}
 # Those of a file whose pages are damaged: CORRUPT, NOTADB.
 _DAMAGE = {11, 26}
-_HERE = Path(__file__).parent.parent
-PREPARED = "empty.db.z"  # an empty database as earlier migrations made it, deflated, beside the SQL files
 
 TROUBLE_SECONDS = 60.0  # between two lines of the log that say so
 
@@ -624,7 +623,7 @@ def empty() -> sqlite3.Connection:
     It begins with the one that is kept prepared (``python -m tests.empty_database``): all migrations take 140 ms.
     """
     connection = connect(":memory:")
-    connection.deserialize(zlib.decompress(_sql().joinpath(PREPARED).read_bytes()))
+    connection.deserialize(prepared())
     migrate(connection)
     # What is kept of data by their stamp must not be taken for what others hold.
     connection.execute(named_queries()["new_data_stamp"])
@@ -665,30 +664,6 @@ def own_sql(name: str) -> list[str]:
     """The statements of the files of ``sql/postgres`` whose name begins so; an empty line stands between two."""
     texts = [file.read_text(encoding="utf-8") for file in _files("postgres") if file.name.startswith(name)]
     return [statement for text in texts for statement in text.strip().split(";\n\n")]
-
-
-def _files(folder: str) -> list[Any]:
-    return list(_sql_files(_sql().joinpath(folder)))
-
-
-@cache
-def _sql() -> Any:
-    """The folder of the SQL files, which may stand inside a zip."""
-    root: Any = next((place for place in (_HERE / "sql", _HERE.parent / "sql") if place.is_dir()), None)
-    if root is None:
-        from importlib import resources
-
-        root = resources.files("finapi").joinpath("sql")
-    return root
-
-
-def _sql_files(folder: Any) -> Iterator[Any]:
-    """The .sql files below a folder, which may stand inside a zip."""
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            yield from _sql_files(entry)
-        elif entry.name.endswith(".sql"):
-            yield entry
 
 
 def connect(target: str, *, uri: bool = False, cached_statements: int = 512) -> sqlite3.Connection:
