@@ -44,6 +44,8 @@ class _Parser(argparse.ArgumentParser):
         if message.startswith("the following arguments are required") and (typo := _unknown(self.words, known)):
             message = f"unrecognized arguments: {typo}"
         meant = _suggestion(message, known)
+        # A list of all verbs would hide what is meant.
+        message = re.sub(r"^argument (VERB|ACTION): invalid choice: ('[^']*') \(.*\)$", _unknown_word, message)
         raise UsageError(f"{message}{meant}; see {f'finapi {verb}' if verb else self.prog} --help")
 
 
@@ -203,8 +205,9 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         begun = tuple(word.partition("=")[0] for word in words if word.startswith("--"))
         given = [one.name for one in fields(Config) if begun and _option(one.name).startswith(begun)]
         common = _settings(tuple(shown), tuple(given))
-        more = None if name == "config" else "Every other setting is an option too: finapi config --help."
-        one = verbs.add_parser(name, help=verb.help, description=verb.help, parents=[common], epilog=more)
+        more = "" if name == "config" else "Every other setting is an option too: finapi config --help."
+        end = f"{verb.note} {more}".strip()
+        one = verbs.add_parser(name, help=verb.help, description=verb.help, parents=[common], epilog=end)
         verb.declare(one, common)
         one.words = words
         one.set_defaults(verb=verb)
@@ -248,7 +251,7 @@ def _suggestion(message: str, options: Sequence[str]) -> str:
     choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
     option = re.search(r"unrecognized arguments: (?:.* )?(--[a-z][a-z-]*)", message)
     if choice is not None:
-        word, known = choice[1], re.findall(r"[\w-]+", choice[2])
+        word, known = choice[1], re.findall(r"[\w.-]+", choice[2])
     elif option is not None:
         word, known = option[1], list(options)
     else:
@@ -257,6 +260,10 @@ def _suggestion(message: str, options: Sequence[str]) -> str:
 
     close = get_close_matches(word, known, 1, 0.7)
     return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _unknown_word(choice: re.Match[str]) -> str:
+    return f"there is no {choice[1].lower()} {choice[2]}"
 
 
 def _unknown(words: Sequence[str], known: Sequence[str]) -> str | None:

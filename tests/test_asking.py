@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Iterator
@@ -123,6 +124,54 @@ def test_lists_are_tables_json_or_csv(capsys: pytest.CaptureFixture[str]) -> Non
     assert json.loads(policy)["data"]["api_version"]
 
 
+def test_a_file_is_written_as_it_came(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert cli.main(["get", "/api/v1/xbrl/bulk/filings-2026-01-29.ndjson.gz"]) == 0
+    rows = gzip.decompress(capfdbinary.readouterr().out).splitlines()
+    assert [json.loads(row)["accession_number"] for row in rows] == ["0000320193-26-000005"]
+
+
+def test_a_file_is_not_written_to_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert cli.main(["get", "/api/v1/xbrl/bulk/filings-2026-01-29.ndjson.gz"]) == 2
+    said = capsys.readouterr()
+    assert (said.out, "the answer is a file" in said.err) == ("", True)
+
+
+def test_on_a_narrow_terminal_names_are_cut_and_figures_are_not() -> None:
+    row = {"accession": "0001140361-26-006577", "name": "A company with quite a long name", "value": Decimal(-1234567)}
+    whole = [*tables.table([row], coloured=False)]
+    assert whole[1] == "0001140361-26-006577  A company with quite a long name  -1,234,567"
+    assert [*tables.table([row], coloured=False, width=66)] == whole
+    cut = [*tables.table([row], coloured=False, width=59)]
+    assert cut[1] == "0001140361-26-006577  A company with quite a...  -1,234,567"
+    # No less than this: beyond it the terminal wraps.
+    assert [*tables.table([row], coloured=False, width=10)][1] == "0001140361-26-006577  A company wit...  -1,234,567"
+    bars = [*tables.chart("t", [("2025 FY", 416)], width=30)]
+    assert bars[2] == f"2025 FY  {'#' * 16}  416"
+
+
+def test_a_wait_is_told_where_somebody_watches(
+    server: FinapiServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    server.control.fault(status=429, times=1)
+    lines(capsys, "filings", "-n", "1")
+    server.control.fault(status=429, times=1)
+    assert cli.main(["filings", "-n", "1"]) == 0
+    assert "refused for now, or no answer; the next try is in 1 s" in capsys.readouterr().err
+
+
+def test_who_has_no_tokens_is_told_what_it_costs_and_when_there_are_more(
+    server: FinapiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["filings", "--key", server.accounts["exhausted"]["api_key"]]) == 5
+    (said,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("finapi: 402"))
+    assert re.search(r"It costs 5 and 0 are left until 2026-02-\d\dT[0-9:.]+Z; http://\S+/plans$", said), said
+
+
 def test_what_a_server_says_does_not_write_to_the_terminal() -> None:
     bad = "\x1b[2J"
     told = [*tables.table([{bad: bad, "a": Decimal("1.5")}], coloured=False), *tables.chart(bad, [(bad, 1)])]
@@ -140,6 +189,7 @@ def test_what_a_server_says_does_not_write_to_the_terminal() -> None:
         (("get", "/api/v1/nothing"), 4, "NOT_FOUND"),
         (("get", "/api/v1/xbrl/timeserie?ticker=AAPL"), 4, "Did you mean /api/v1/xbrl/timeseries?"),
         (("get", "/api/v1/form-13f/fund/1067984"), 4, "no 13F report by this manager."),
+        (("get", "/api/v1/xbrl/dictionary?kind=rati"), 2, "ratio"),
         (("get", "api/v1/policy"), 2, "PATH must begin with a slash"),
         (("get", "/api/v1/policy", "--url", "ftp://x"), 2, "setting url"),
     ],

@@ -170,7 +170,27 @@ def test_only_the_newest_of_our_own_names_are_kept(shelf: Path) -> None:
     assert len(names(shelf)) == 3
 
 
+def test_backups_with_secrets_are_counted_apart(shelf: Path) -> None:
+    for day in range(1, 4):
+        (shelf / f"finapi-2026020{day}T030000Z-without-secrets.db").touch()
+    (shelf / "finapi-20260101T120000Z-with-secrets.db").touch()
+    (shelf / "finapi-20260102T120000Z-with-secrets.db").touch()
+    assert [path.name for path in backups.keep(shelf, 1)] == [
+        "finapi-20260101T120000Z-with-secrets.db",
+        "finapi-20260201T030000Z-without-secrets.db",
+        "finapi-20260202T030000Z-without-secrets.db",
+    ]
+
+
 # ---- every night
+
+
+def test_a_backup_of_the_other_kind_does_not_stand_for_that_of_the_night(tmp_path: Path, shelf: Path) -> None:
+    config = Config(data_dir=tmp_path / "data", backup_dir=str(shelf), backup_hour=0)
+    (shelf / f"finapi-{NOW:%Y%m%d}T000000Z-with-secrets.db").touch()
+    with opened(config, FixedClock(NOW)) as app:
+        backups.Nightly(app).step()
+    assert [name.rpartition("Z-")[2] for name in names(shelf)] == ["with-secrets.db", "without-secrets.db"]
 
 
 def test_every_night_one_backup_is_made_and_the_oldest_goes(tmp_path: Path, shelf: Path) -> None:

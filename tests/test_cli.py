@@ -137,6 +137,9 @@ def test_help_of_a_verb_shows_its_own_options_and_where_the_data_are() -> None:
     assert flags("demo") == {"data-dir", "host", "port", "public", "ready"}
     assert {"host", "port", "poll-every", "ready", "new-secrets"} <= flags("serve")
     assert "xbrl-per-minute" not in flags("serve")
+    assert flags("timeseries") == {"data-dir", "url", "period", "as-of", "limit", "chart", "key", "csv", "json"}
+    assert "exit status" not in finapi("--help").out.lower()
+    assert "Exit status: 0 done, 1 no answer" in finapi("timeseries", "--help").out
     assert "finapi config --help" in finapi("serve", "--help").out
 
 
@@ -179,7 +182,7 @@ def test_the_package_is_the_same_command() -> None:
 
 
 MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
-    "unknown verb": (("fly",), "argument VERB: invalid choice: 'fly' (choose from"),
+    "unknown verb": (("fly",), "there is no verb 'fly'; see finapi --help"),
     "unknown flag": (("serve", "--bogus"), "unrecognized arguments: --bogus; see finapi serve --help"),
     "unknown flag with a value": (
         ("config", "--bogus=1"),
@@ -215,7 +218,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "another ready line": (("serve", "--ready", "yaml"), "argument --ready: invalid choice: 'yaml'"),
     "no action": (("user",), "the following arguments are required: ACTION; see finapi user --help"),
-    "unknown action": (("user", "fly"), "argument ACTION: invalid choice: 'fly'"),
+    "unknown action": (("user", "fly"), "there is no action 'fly'; see finapi user --help"),
     "no email": (("user", "add"), "the following arguments are required: email; see finapi user add --help"),
     "an email that is none": (("user", "add", "ann"), "'ann' is not an email address"),
     "an email with a blank": (("user", "add", "a n@n.example"), "'a n@n.example' is not an email address"),
@@ -277,7 +280,7 @@ def test_a_host_that_cannot_be_listened_on_is_one_line(host: str, tmp_path: Path
 def test_a_mistake_in_a_process_of_its_own() -> None:
     done = finapi("fly")
     assert done.status == 2
-    assert done.complaint.startswith("argument VERB: invalid choice: 'fly' (choose from 'demo', ")
+    assert done.complaint == "there is no verb 'fly'; see finapi --help"
     assert done.complaint.endswith("; see finapi --help")
 
 

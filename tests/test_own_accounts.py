@@ -53,6 +53,23 @@ def test_an_export_holds_what_is_kept_of_the_caller(client: Client, session: str
     assert client.get(USER + "export").status == 401
 
 
+def test_an_export_tells_a_session_nothing_that_it_could_not_read_by_itself(client: Client, session: str) -> None:
+    held = client.get(USER + "export", session=session).json
+
+    def own(path: str) -> Any:
+        return client.get(f"/api/v1{path}", session=session).json
+
+    user = own("/user/")["user"]
+    assert len(user["api_key"]) == 32
+    assert held["user"] == {name: user[name] for name in held["user"]} | {"api_key": None}
+    assert held["wallet"] == own("/billing/history")["transactions"]
+    usage = own("/account/usage?days=365")
+    assert held["usage"] == {name: usage[name] for name in held["usage"]}
+    assert held["transactions"] == own("/account/transactions?limit=500")["transactions"]
+    assert held["sniper_targets"] == own("/sniper/targets")["targets"]
+    assert held["deliveries"] == own("/webhooks/deliveries")["deliveries"]
+
+
 def test_lists_that_go_on_are_named_with_their_path(client: Client, session: str, monkeypatch: Any) -> None:
     monkeypatch.setattr("finapi.web.accounts.own_data.MOST", 1)
     held = client.get(USER + "export", session=session).json

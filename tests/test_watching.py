@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +111,15 @@ def test_an_address_that_does_not_answer_is_told(
         (("listen", "--forward-to", "ftp://x"), 2, "--forward-to is an http or https URL"),
         (("watch", "main-api", "--key", "bad", "-n", "1"), 3, "UNAUTHORIZED"),
         (("watch", "main-ap"), 2, "did you mean main-api?"),
-        (("trigger", "finapi.test", "--ready-line", "/nowhere"), 2, "needs the ready line of finapi fixture"),
+        (("trigger", "finapi.test", "--ready-line", "/nowhere"), 2, "--ready-line: needs what finapi fixture"),
+        (("trigger", "sniper.filing_hti", "--ready-line", "x"), 2, "did you mean sniper.filing_hit?"),
+        (("watch", "main-api", "--every", "nan"), 2, "must be a number of seconds above 0"),
+        (("watch", "main-api", "-n", "0"), 2, "must be a whole number from 1"),
+        (("watch", "main-api", "--since", "-1"), 2, "must be a whole number from 0"),
+        (("listen", "--forward-to", "http://x", "--every", "-1"), 2, "must be a number of seconds above 0"),
+        (("filings", "-n", "9" * 30), 2, "must be a whole number from 1"),
+        (("filings", "--key", "\u043a\u043b\u044e\u0447"), 2, "not a printable ASCII character"),
+        (("filings", "--key", "a\r\nb"), 2, "not a printable ASCII character"),
         (("screen", "roee>1"), 2, "Did you mean roe"),
         (("screen", "roe"), 2, "this one is not: roe"),
         (("scren", "roe>1"), 2, "did you mean screen?"),
@@ -123,6 +131,38 @@ def test_a_mistake_has_a_line_and_a_status(
     assert cli.main(words) == status
     complaint = capsys.readouterr().err
     assert said in complaint.splitlines()[-1]
+
+
+def test_a_server_that_does_not_answer_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    assert cli.main(["filings", "--url", "http://127.0.0.1:9"]) == 1
+    assert capsys.readouterr().err == "finapi: no answer from http://127.0.0.1:9; is a server running there?\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--account", "nobody"), "--account: is one of free, weekly, monthly, pro,"),
+        (("--data", "{"), "--data: is not JSON"),
+        (("--data", "[" * 100_000), "--data: is not JSON"),
+        (("--data", "[1]"), "--data: must be a JSON object"),
+        (("--to", "ftp://x"), "400 INVALID_PARAM: url: the URL is neither http nor https."),
+    ],
+)
+def test_what_cannot_be_triggered_is_told(
+    capsys: pytest.CaptureFixture[str], ready: str, more: tuple[str, ...], said: str
+) -> None:
+    assert cli.main(["trigger", "finapi.test", "--ready-line", ready, *more]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_ready_line_of_something_else_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for text in ("", "[]", "{}", '{"control_url": "http://x", "control_token": "t", "accounts": []}'):
+        (tmp_path / "ready.json").write_text(text)
+        assert cli.main(["trigger", "finapi.test", "--ready-line", str(tmp_path / "ready.json")]) == 2
+        assert "--ready-line: needs what finapi fixture" in capsys.readouterr().err
 
 
 def test_companies_are_screened(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,25 +184,64 @@ def test_a_chart_has_a_bar_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_shells_complete_every_verb(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    script = "\n".join(lines(capsys, "completion", "bash"))
-    asked = 'COMP_WORDS=(finapi "$1" "$2"); COMP_CWORD=$3; _finapi; echo "${COMPREPLY[@]}"'
-    (tmp_path / "s.sh").write_text(f"{script}\n{asked}\n", "utf-8")
+@pytest.fixture
+def script(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[[str], Path]:
+    """The file with what a shell is told."""
 
-    def completed(*words: str) -> list[str]:
-        run = ["bash", str(tmp_path / "s.sh"), *words]
-        return subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()
+    def made(shell: str) -> Path:
+        file = tmp_path / f"finapi.{shell}"
+        file.write_text("\n".join(lines(capsys, "completion", shell)) + "\n", "utf-8")
+        return file
 
-    assert set(completed("", "", "1")) == set(VERBS)
-    assert completed("tim", "", "1") == ["timeseries"]
-    assert completed("timeseries", "--ch", "2") == ["--chart"]
-    assert "add" in completed("user", "", "2")
-    assert completed("watch", "13", "2") == ["13f-live"]
-    told = json.loads("\n".join(lines(capsys, "completion", "bash", "--json")))
-    assert told == {"shell": "bash", "script": script}
+    return made
+
+
+# What is typed, what of it completes the last word, and what does not.
+TYPED: list[tuple[str, set[str], set[str]]] = [
+    ("finapi tim", {"timeseries"}, set(VERBS) - {"timeseries"}),
+    ("finapi timeseries --ch", {"--chart"}, {"--json"}),
+    ("finapi timeseries AAPL -p ", {"A", "Q"}, {"--chart"}),
+    ("finapi user ", {"add", "list"}, {"--plan"}),
+    ("finapi user ad", {"add"}, {"list"}),
+    ("finapi user add --p", {"--plan", "--password-stdin"}, {"--days", "list"}),
+    ("finapi watch 13", {"13f-live"}, {"main-api"}),
+    ("finapi serve --role ", {"all", "api", "worker"}, {"--port"}),
+    ("finapi fixture --ready ", {"json"}, {"--seed"}),
+    ("finapi trigger sniper.f", {"sniper.filing_hit"}, {"main-api"}),
+]
+
+
+@pytest.mark.parametrize(("typed", "offered", "other"), TYPED)
+def test_bash_completes_verbs_actions_options_and_values(
+    script: Callable[[str], Path], typed: str, offered: set[str], other: set[str]
+) -> None:
+    words = typed.split(" ")
+    asked = f'source "$0"; COMP_WORDS=("$@"); COMP_CWORD={len(words) - 1}; _finapi; printf "%s\n" "${{COMPREPLY[@]}}"'
+    run = ["bash", "-c", asked, str(script("bash")), *words]
+    found = set(subprocess.run(run, capture_output=True, text=True, check=True).stdout.split())
+    assert (offered - found, other & found) == (set(), set())
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish here")
+@pytest.mark.parametrize(("typed", "offered", "other"), TYPED)
+def test_fish_completes_the_same(script: Callable[[str], Path], typed: str, offered: set[str], other: set[str]) -> None:
+    run = ["fish", "--no-config", "-c", f"source {script('fish')}; complete -C '{typed}'"]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    found = {line.partition("\t")[0] for line in done.stdout.splitlines()}
+    assert (done.stderr, offered - found, other & found) == ("", set(), set())
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh here")
+def test_zsh_takes_the_script_without_a_configuration_of_its_own(script: Callable[[str], Path]) -> None:
+    run = ["zsh", "-f", "-c", f"source {script('zsh')}; print $_comps[finapi]"]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("_bash_complete -o default -F _finapi\n", "")
+
+
+def test_shells_are_offered_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    bash = "\n".join(lines(capsys, "completion", "bash"))
+    assert f'":"*) words="{" ".join(VERBS)}" ;;' in bash
+    assert json.loads("\n".join(lines(capsys, "completion", "bash", "--json"))) == {"shell": "bash", "script": bash}
     fish = lines(capsys, "completion", "fish")
-    assert 'complete -c finapi -n "__fish_seen_subcommand_from listen" -F -l forward-to' in fish
-    assert lines(capsys, "completion", "zsh")[0].startswith("autoload")
-    for shell, file in (("fish", "\n".join(fish)), ("zsh", script)):
-        if shutil.which(shell):
-            subprocess.run([shell, "-n"], input=file, text=True, check=True)
+    first = "complete -c finapi -n __fish_use_subcommand -a "
+    assert [line.removeprefix(first).split()[0] for line in fish if line.startswith(first)] == [*VERBS]

@@ -104,7 +104,7 @@ class Config:
     upgrade_copy: Literal["yes", "no"] = _setting("yes", "copy the database before its schema is brought up to date")
     backup_dir: str = _setting("", "directory of the backups that serve makes every night; empty: none")
     backup_hour: int = _setting(3, "hour of the day, in UTC, from which the night's backup is made", least=0)
-    backups_kept: int = _setting(7, "backups that stay in backup_dir", least=1)
+    backups_kept: int = _setting(7, "backups that stay in backup_dir, with and without secrets each", least=1)
     backup_secrets: Literal["with", "without"] = _setting(
         "without", "whether the night's backups hold the master secrets, which open every account"
     )
@@ -251,7 +251,7 @@ class Config:
         (), 'other costs of calls, in tokens, in the file: [costs] "GET /api/v1/prices/{ticker}" = 2'
     )
 
-    url: str = _setting("", "get, statements ...: base URL of the finapi to ask; empty: the data directory, in process")
+    url: str = _setting("", "base URL of the finapi that get, watch ... ask; empty: the data directory, in process")
     api_key: str = _setting("", "get, statements ...: the API key", secret=True)
 
     def __post_init__(self) -> None:

@@ -132,10 +132,12 @@ class Nightly:
 
     def _made(self, config: Config, now: datetime) -> Backup | None:
         directory, day = Path(config.backup_dir), now.strftime("%Y%m%d")
-        if now.hour < config.backup_hour or any(directory.glob(f"finapi-{day}T*.db")):
+        secrets = config.backup_secrets == "with"
+        # One of the other kind, made by hand, is not what the setting promises.
+        tonight = f"finapi-{day}T*Z-{WITH if secrets else WITHOUT}.db"
+        if now.hour < config.backup_hour or any(directory.glob(tonight)):
             return None
         sweep(directory / DATABASE)
-        secrets = config.backup_secrets == "with"
         made = make(config, directory, now, secrets=secrets, tell=self._tell, proving=self._proving.append)
         self._proving.clear()
         keep(directory, config.backups_kept)
@@ -147,9 +149,12 @@ class Nightly:
 
 
 def keep(directory: Path, number: int) -> list[Path]:
-    """Remove all but the newest backups of our own names from a directory; which those were."""
+    """Remove all but the newest ``number`` of our own names from a directory, with and without secrets each; which."""
     ours = sorted(path for path in directory.iterdir() if _OURS.fullmatch(path.name))
-    gone = ours[:-number]
+    # Counted together, those of the night would push out the few that hold the secrets.
+    gone = [
+        path for kind in (WITH, WITHOUT) for path in [one for one in ours if one.stem.endswith(f"Z-{kind}")][:-number]
+    ]
     for path in gone:
         path.unlink()
     return gone

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import partial
 from itertools import islice
 from typing import Any, cast
 from urllib.parse import quote
@@ -21,30 +23,40 @@ from finapi.core.errors import UsageError
 from finapi.store import datadir
 from finapi.store.datadir import Say
 from finapi.verbs import tables
-from finapi.verbs.verb import Argument, Bar, Perform, Verb, arg, one_line
+from finapi.verbs.verb import Argument, Bar, Perform, Verb, arg, one_line, whole
 
 # Exit statuses by what an answer was, beside 0, 1 (nobody answered, or a server failed) and 2 (a mistake in the words).
 STATUS = {400: 2, 401: 3, 403: 3, 404: 4, 402: 5, 429: 5}
-_STATUSES = "exit status: 1 no answer or a server's failure, 2 a wrong parameter, 3 credentials, 4 not there, 5 limits"
+STATUSES = (
+    "Exit status: 0 done, 1 no answer or a server's failure, 2 a wrong argument, 3 credentials, 4 not there, "
+    "5 limits or tokens used up."
+)
 
 _API = "/api/v1"
 _STATEMENTS, _SERIES = "/xbrl/companies/{ticker}/statements", "/xbrl/timeseries"
 _TICKER = arg("ticker", help="ticker or CIK")
 _PERIOD = arg("-p", "--period", choices=["A", "Q"], help="years or quarters")
-_LIMIT = arg("-n", "--limit", type=int, help="rows at most")
+_AS_OF = arg("--as-of", metavar="DAY", help="what was known on this day: 2024-12-31")
+_LIMIT = arg("-n", "--limit", type=whole(1), help="rows at most")
 # By verb: what it answers, its path, the columns of its table, its arguments, which are the names of parameters.
 _VERBS: dict[str, tuple[str, str, str, tuple[Argument, ...]]] = {
     "statements": (
         "a company's statements as filed",
         _STATEMENTS,
         "",
-        (_TICKER, _PERIOD, arg("--statement", help="income, balance, cash-flow, ..."), arg("--as-of", help="a day")),
+        (_TICKER, _PERIOD, arg("--statement", help="income, balance, cash-flow, ..."), _AS_OF),
     ),
     "timeseries": (
         "standardised figures of a company over time",
         _SERIES,
         "fiscal_year fiscal_period period_end",
-        (_TICKER, arg("metrics", nargs="?", help="keys, comma-separated"), _PERIOD, _LIMIT),
+        (
+            _TICKER,
+            arg("metrics", nargs="?", help="revenue,net_income,roe ...; finapi get /api/v1/xbrl/dictionary has all"),
+            _PERIOD,
+            _AS_OF,
+            _LIMIT,
+        ),
     ),
     "filings": (
         "filings, newest first",
@@ -87,7 +99,7 @@ def _asked(path: str, columns: str, names: Iterable[str]) -> Callable[..., int]:
             raise UsageError("PATH must begin with a slash: /api/v1/policy")
         try:
             with connected(config) as (url, send):
-                client = Client(url, args.key or config.api_key, send=send)
+                client = Client(url, key_of(args, config), send=send, wait=_told_wait(say))
                 if args.csv:
                     client.headers["Accept"] = "text/csv"
                 if shown and known is not None:
@@ -95,21 +107,65 @@ def _asked(path: str, columns: str, names: Iterable[str]) -> Callable[..., int]:
                 else:
                     found = getattr(client, known.name)(**given) if known else client.call("GET", target)
         except ApiFailure as failure:
-            say("err", one_line(f"finapi: {failure}{'' if known else _meant(target, failure)}"))
-            return STATUS.get(failure.status, 1)
+            return failed(say, failure, config.url, "" if known else _meant(target, failure))
         if not shown:
             assert client.last is not None
+            if isinstance(found, bytes):
+                return _file(found)
             # As it came: every digit of a figure.
-            say("out", client.last.body.decode().rstrip("\n"))
+            say("out", client.last.body.decode("utf-8", "replace").rstrip("\n"))
             return 0
-        coloured = settings.colours() and sys.stdout.isatty()
-        for line in (
-            _charts(path, columns.split(), found) if args.chart else _tables(path, columns.split(), found, coloured)
-        ):
+        shown_as = _charts if args.chart else _tables
+        for line in shown_as(path, columns.split(), found):
             say("out", line)
         return 0
 
     return run
+
+
+def failed(say: Say, failure: ApiFailure, url: str, meant: str = "") -> int:
+    """Say in a line why a call failed and what can be done about it; the exit status."""
+    told, document = str(failure), failure.document
+    if failure.code == "UNREACHABLE":
+        told = f"no answer from {url}; is a server running there?"
+    if failure.status == 402 and "required_cost" in document:
+        left, when = document.get("current_balance"), document.get("next_refill_at")
+        told += f" It costs {document['required_cost']} and {left} are left until {when}; {document.get('upgrade_url')}"
+    allowed = failure.details.get("allowed")
+    if isinstance(allowed, list) and not any(str(one) in failure.message for one in allowed):
+        told += f" Allowed: {', '.join(map(str, allowed))}."
+    say("err", one_line(f"finapi: {told}{meant}"))
+    return STATUS.get(failure.status, 1)
+
+
+def key_of(args: argparse.Namespace, config: Config) -> str:
+    """The API key that is given; UsageError for one that no header can hold."""
+    key: str = args.key or config.api_key
+    if not (key.isascii() and key.isprintable()):
+        raise UsageError("the API key holds what is not a printable ASCII character")
+    return key
+
+
+def _told_wait(say: Say) -> Callable[[float], None]:
+    """What waits until a call is made again, and says so where somebody watches."""
+
+    pause = time.sleep
+
+    def wait(seconds: float) -> None:
+        say("progress", f"refused for now, or no answer; the next try is in {seconds:.0f} s")
+        pause(seconds)
+        say("progress", "")
+
+    return wait
+
+
+def _file(data: bytes) -> int:
+    """Write a file to standard output; the exit status. UsageError for a terminal, which bytes would upset."""
+    if sys.stdout.isatty():
+        raise UsageError("the answer is a file: write it to one, with > FILE behind the command")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    return 0
 
 
 def _found(client: Client, known: NamedCall, given: dict[str, Any], say: Say) -> Any:
@@ -156,39 +212,45 @@ def connected(config: Config) -> Iterator[tuple[str, Send]]:
         raise UsageError(f"{config.data_dir} is in use by a server; name its address with --url") from None
 
 
-def _tables(path: str, columns: Sequence[str], rows: Any, coloured: bool) -> Iterator[str]:
+def _tables(path: str, columns: Sequence[str], rows: Any) -> Iterator[str]:
     """What was found as tables."""
+    coloured = settings.colours() and sys.stdout.isatty()
+    width = tables.terminal()
     if path == _STATEMENTS:
         for kind, statement in rows.items():
             yield from ("", one_line(": ".join(filter(None, (kind, statement["definition"])))))
-            yield from tables.table(tables.statement(statement), coloured=coloured)
+            yield from tables.table(tables.statement(statement), coloured=coloured, width=width)
     elif path == _SERIES:
-        yield from tables.table(tables.series(rows), coloured=coloured)
+        yield from tables.table(tables.series(rows), coloured=coloured, width=width)
     else:
         told = ({name: row.get(name) for name in columns} | tables.metrics(row) for row in rows)
-        yield from tables.table(told, coloured=coloured)
+        yield from tables.table(told, coloured=coloured, width=width)
 
 
 def _charts(path: str, columns: Sequence[str], rows: Any) -> Iterator[str]:
     """What was found as charts: what its verb is asked for, by period, month, line, name or day."""
+    chart = partial(tables.chart, width=tables.terminal())
+    if not rows:
+        yield "no rows"
+        return
     if path == _STATEMENTS:
         for kind, statement in rows.items():
             lines = [[*one.values()] for one in tables.statement(statement)]
-            yield from tables.chart(kind, [(line[0], line[2]) for line in lines if tables.is_figure(line[2])])
+            yield from chart(kind, [(line[0], line[2]) for line in lines if tables.is_figure(line[2])])
         return
     if path == _SERIES:
         rows = rows[::-1]  # oldest first
     if path == "/sec/filings":
-        yield from tables.chart("filings", tables.by_month(row["filed_date"] for row in rows))
+        yield from chart("filings", tables.by_month(row["filed_date"] for row in rows))
     elif path.startswith("/insiders/"):
         told = [(f"{row['transaction_date']} {row['insider_name']}", _signed(row)) for row in rows[::-1]]
-        yield from tables.chart("transaction_value", told)
+        yield from chart("transaction_value", told)
     elif path.startswith("/form-13f/"):
-        yield from tables.chart("value_usd", [(row["name_of_issuer"], row["value_usd"]) for row in rows])
+        yield from chart("value_usd", [(row["name_of_issuer"], row["value_usd"]) for row in rows])
     for metric in tables.metrics(rows[0]) if rows else ():
         labels = columns[:2] if path == _SERIES else columns[:1]
         named = [(" ".join(str(row[name]) for name in labels), tables.metrics(row)[metric]) for row in rows]
-        yield from tables.chart(metric, named)
+        yield from chart(metric, named)
 
 
 def _signed(row: Mapping[str, Any]) -> Any:
@@ -211,7 +273,14 @@ _COMMON = (KEY, arg("--csv", action="store_true", help="print the rows as CSV"))
 _CHART = arg("--chart", action="store_true", help="bars beside the figures")
 _SETTINGS = ("url",)
 GET = Verb(
-    "one call of the API, as JSON", (arg("path", help="/api/v1/..."), *_COMMON), _asked("", "", ()), settings=_SETTINGS
+    "one call of the API, as JSON",
+    (
+        arg("path", metavar="PATH", help="'/api/v1/xbrl/timeseries?ticker=AAPL&metrics=revenue'; /docs lists all"),
+        *_COMMON,
+    ),
+    _asked("", "", ()),
+    settings=_SETTINGS,
+    note=STATUSES,
 )
 
 
@@ -220,6 +289,6 @@ def _names(arguments: Iterable[Argument]) -> list[str]:
 
 
 VERBS = {
-    name: Verb(f"{help}; {_STATUSES}", (*own, _CHART, *_COMMON), _asked(path, columns, _names(own)), settings=_SETTINGS)
+    name: Verb(help, (*own, _CHART, *_COMMON), _asked(path, columns, _names(own)), settings=_SETTINGS, note=STATUSES)
     for name, (help, path, columns, own) in _VERBS.items()
 }

@@ -95,7 +95,12 @@ BACKUP = Verb(
     (
         arg("file", metavar="FILE", help="a file that is not there yet, or a directory to put one into"),
         arg(_SECRETS, action="store_true", help="the master secrets too; the file opens every account"),
-        arg("--keep", type=int, metavar="N", help="remove all but the newest N of the directory"),
+        arg(
+            "--keep",
+            type=int,
+            metavar="N",
+            help="remove all but the newest N of the directory, with and without secrets each",
+        ),
     ),
     _backup,
 )

@@ -17,7 +17,7 @@ from finapi.core import config as settings
 from finapi.core.config import Config
 from finapi.core.json import text
 from finapi.store.datadir import Say
-from finapi.verbs.asking import KEY, connected
+from finapi.verbs.asking import KEY, connected, key_of
 from finapi.verbs.verb import Perform, Verb
 
 
@@ -25,7 +25,7 @@ def _run(args: argparse.Namespace, config: Config, origins: settings.Origins, sa
     from finapi.mcp.protocol import MOST_BYTES, ContextServer
 
     with connected(config) as (url, send):
-        headers = exchange.credentials(args.key or config.api_key, None, None)
+        headers = exchange.credentials(key_of(args, config), None, None)
         prices = _prices(url, send)
         server = ContextServer(send, base_url=url, headers=headers, cost=lambda route: prices()[route], keeps=True)
         for line in _lines(sys.stdin.buffer, MOST_BYTES):

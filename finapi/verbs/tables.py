@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -10,26 +12,53 @@ from typing import Any
 from finapi.verbs.verb import one_line
 
 WIDTH = 60  # characters of a cell that are shown
-BAR = 40  # characters of the longest bar
+LEAST = 16  # of a text that is cut because the terminal is narrow
+CUT = "..."  # behind a text that was cut
+BAR, MIN_BAR = 40, 10  # characters of the longest bar, and on a narrow terminal
 MOST_MONTHS = 36  # of a chart; more are told as years
 
 Rows = Iterable[Mapping[str, Any]]
 
 
-def table(rows: Rows, *, coloured: bool) -> Iterator[str]:
-    """Rows with aligned columns: figures by their points, a dash where nothing is known."""
+def terminal() -> int | None:
+    """The columns of the terminal that is written to; None where it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def table(rows: Rows, *, coloured: bool, width: int | None = None) -> Iterator[str]:
+    """Rows with aligned columns: figures by their points, a dash where nothing is known.
+
+    Where they are wider than ``width``, sentences and names are cut; a figure, a day or an accession number never is.
+    """
     rows = list(rows)
     if not rows:
         yield "no rows"
         return
-    columns = [_column(name, [row[name] for row in rows], coloured=coloured) for name in rows[0]]
+    told = {name: [row[name] for row in rows] for name in rows[0]}
+    columns = [_column(name, values, coloured=coloured) for name, values in told.items()]
+    wide = [max(map(len, _column(name, values, coloured=False))) for name, values in told.items()]
+    over = sum(wide) + 2 * len(wide) - 2 - width if width else 0
+    if over > 0:
+        texts = [n for n, values in enumerate(told.values()) if any(" " in cell(one).strip() for one in values)]
+        most = _longest([wide[n] for n in texts], over)
+        for n, (name, values) in enumerate(told.items()):
+            if n in texts:
+                columns[n] = _column(name, values, coloured=coloured, most=most)
     for cells in zip(*columns, strict=True):
         yield "  ".join(cells).rstrip()
 
 
-def _column(name: str, values: Sequence[Any], *, coloured: bool) -> list[str]:
+def _longest(widths: Sequence[int], over: int) -> int:
+    """How long texts of these widths may be to take ``over`` characters less; :data:`LEAST` where that is too much."""
+    most = max(widths, default=LEAST)
+    while most > LEAST and sum(max(0, one - most) for one in widths) < over:
+        most -= 1
+    return most
+
+
+def _column(name: str, values: Sequence[Any], *, coloured: bool, most: int = WIDTH) -> list[str]:
     """The cells of a column of the same width, its head first."""
-    name, cells = one_line(name), [cell(value) for value in values]
+    name, cells = cut(one_line(name), most), [cell(value, most) for value in values]
     # By figure: how much of it stands behind the point, the point with it.
     behind = {n: len(cells[n]) - len(cells[n].partition(".")[0]) for n, value in enumerate(values) if is_figure(value)}
     for place, length in behind.items():
@@ -43,15 +72,20 @@ def _column(name: str, values: Sequence[Any], *, coloured: bool) -> list[str]:
     return [head, *cells]
 
 
-def chart(title: str, rows: Iterable[tuple[str, Any]]) -> Iterator[str]:
-    """A bar a row; below nothing it is drawn in another sign."""
-    rows = [(one_line(name)[:WIDTH], value) for name, value in rows]
+def chart(title: str, rows: Iterable[tuple[str, Any]], *, width: int | None = None) -> Iterator[str]:
+    """A bar a row, within ``width`` where that is possible; below nothing it is drawn in another sign."""
+    rows = [(cut(one_line(name), WIDTH), value) for name, value in rows]
+    if not rows:
+        yield "no rows"
+        return
     most = max((abs(value) for _, value in rows if is_figure(value)), default=0) or 1
-    wide = max((len(name) for name, _ in rows), default=0)
+    wide = max(len(name) for name, _ in rows)
+    figures = max(len(cell(value)) for _, value in rows)
+    room = BAR if width is None else max(MIN_BAR, min(BAR, width - wide - figures - 4))
     yield from ("", one_line(title))
     for name, value in rows:
-        bar = ("-" if value < 0 else "#") * round(abs(value) / most * BAR) if is_figure(value) else ""
-        yield f"{name.ljust(wide)}  {bar.ljust(BAR)}  {cell(value)}"
+        bar = ("-" if value < 0 else "#") * round(abs(value) / most * room) if is_figure(value) else ""
+        yield f"{name.ljust(wide)}  {bar.ljust(room)}  {cell(value)}"
 
 
 def is_figure(value: Any) -> bool:
@@ -59,13 +93,18 @@ def is_figure(value: Any) -> bool:
     return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
-def cell(value: Any) -> str:
+def cut(text: str, most: int) -> str:
+    """``text``, or its beginning with a mark that it is one."""
+    return text if len(text) <= most else text[: most - len(CUT)] + CUT
+
+
+def cell(value: Any, most: int = WIDTH) -> str:
     """A value as it is shown."""
     if value is None:
         return "-"
     if is_figure(value):
         return f"{value:,}"
-    return one_line(str(value))[:WIDTH]
+    return cut(one_line(str(value)), most)
 
 
 # ---- answers

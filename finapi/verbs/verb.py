@@ -31,6 +31,31 @@ def arg(*names: str, **options: Any) -> Argument:
     return names, options
 
 
+MOST_ROWS, MOST_SECONDS = 1_000_000_000, 86_400.0
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """The type of an argument that is a whole number of at least ``least``."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= MOST_ROWS):
+            raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {MOST_ROWS}")
+        return int(text)
+
+    return read
+
+
+def seconds(text: str) -> float:
+    """The type of an argument that is a time to wait."""
+    try:
+        told = float(text)
+    except ValueError:
+        told = math.nan
+    if not 0 < told <= MOST_SECONDS:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds above 0, at most {MOST_SECONDS:.0f}")
+    return told
+
+
 BAR_SECONDS = 0.25  # between two lines of progress
 
 _JSON = arg("--json", action="store_true", help="print one JSON document")
@@ -52,6 +77,8 @@ class Verb:
     actions: Mapping[str, tuple[str, Arguments]] = field(default_factory=dict)
     # The settings that its --help shows beside --config; it takes every other one too.
     settings: tuple[str, ...] = ()
+    # What its --help says below everything.
+    note: str = ""
     # Whether it reads or writes no data directory, so that its --help shows no --data-dir.
     storeless: bool = False
     # Whether it makes a data directory where there is none (CONTRACT 12).

@@ -17,15 +17,19 @@ from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.core.json import dumps
+from finapi.edgar import forms
 from finapi.store.datadir import Say
-from finapi.verbs.asking import KEY, STATUS, connected
-from finapi.verbs.verb import Perform, Verb, arg, document, one_line, told, typed_path
+from finapi.verbs.asking import KEY, STATUSES, connected, failed, key_of
+from finapi.verbs.verb import Perform, Verb, arg, document, one_line, seconds, told, typed_path, whole
 
 FEEDS = ("main-api", "insider-api", "13f-live")
+EVENTS = (
+    "sniper.filing_hit", "sniper.window_expired", *forms.TOPICS, "finapi.test", *FEEDS,
+)  # fmt: skip
 SENT = ("event_type", "occurred_at", "delivery_id", "target_id", "payload")  # the members of a webhook's body
 FORWARD_SECONDS = 10.0  # that a local address may take
-_EVERY = arg("--every", type=float, default=2.0, metavar="SECONDS", help="between two looks (2)")
-_COUNT = arg("-n", "--count", type=int, help="end after so many")
+_EVERY = arg("--every", type=seconds, default=2.0, metavar="SECONDS", help="between two looks (2)")
+_COUNT = arg("-n", "--count", type=whole(1), help="end after so many")
 
 
 def _watch(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
@@ -84,12 +88,22 @@ def _each(args: argparse.Namespace, config: Config, say: Say, happens: Any, show
     """Show what happens until so many were shown; the exit status."""
     try:
         with connected(config) as (url, send):
-            for one in islice(happens(Client(url, args.key or config.api_key, send=send)), args.count):
+            for one in islice(happens(Client(url, key_of(args, config), send=send)), args.count):
                 show(one)
     except ApiFailure as failure:
-        say("err", one_line(f"finapi: {failure}"))
-        return STATUS.get(failure.status, 1)
+        return failed(say, failure, config.url)
     return 0
+
+
+def _data(text: str | None) -> dict[str, Any] | None:
+    """The object that ``--data`` tells; UsageError for what is none."""
+    try:
+        told = None if text is None else json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"--data: is not JSON: {error}") from None
+    if told is not None and not isinstance(told, dict):
+        raise UsageError("--data: must be a JSON object")
+    return told
 
 
 def _trigger(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
@@ -97,19 +111,21 @@ def _trigger(args: argparse.Namespace, config: Config, origins: settings.Origins
 
     try:
         ready = json.loads(typed_path(".", args.ready_line).read_text("utf-8"))
-        control = Control(ready["control_url"], ready["control_token"], by_urllib())
-        data = json.loads(args.data) if args.data is not None else None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"needs the ready line of finapi fixture and JSON data: {error}") from None
-    where = {"url": args.to} if args.to else {"email": ready["accounts"][args.account]["email"]}
+        control = Control(str(ready["control_url"]), str(ready["control_token"]), by_urllib())
+        accounts = {name: one["email"] for name, one in ready["accounts"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"--ready-line: needs what finapi fixture --ready json printed: {error}") from None
+    data = _data(args.data)
+    if args.account not in accounts:
+        raise UsageError(f"--account: is one of {', '.join(accounts)}")
+    where = {"url": args.to} if args.to else {"email": accounts[args.account]}
     try:
         if args.event in FEEDS:
             seq = control.event(args.event, args.type, data or {})
             return told(say, args, f"{args.event}: event {seq}", feed=args.event, seq=seq)
         delivery = control.webhook(args.event, data, **where)
     except ApiFailure as failure:
-        say("err", one_line(f"finapi: {failure}"))
-        return STATUS.get(failure.status, 1)
+        return failed(say, failure, str(ready["control_url"]))
     return told(say, args, f"{args.event}: {delivery}", event_type=args.event, delivery_id=delivery)
 
 
@@ -118,10 +134,10 @@ VERBS = {
         "the events of a feed, a line each, as they happen",
         (
             arg("feed", choices=FEEDS, metavar="FEED", help=", ".join(FEEDS)),
-            arg("--since", type=int, metavar="SEQ", help="from behind this number on"),
+            arg("--since", type=whole(0), metavar="SEQ", help="from behind this number on"),
             arg("--ticker", help="only of this company"), _COUNT, _EVERY, KEY,
         ),
-        _watch, settings=("url",), storeless=True,
+        _watch, settings=("url",), storeless=True, note=STATUSES,
     ),
     "listen": Verb(
         "forward the account's webhooks to a local address",
@@ -129,18 +145,18 @@ VERBS = {
             arg("--forward-to", required=True, metavar="URL", help="http://127.0.0.1:3000/webhook"),
             arg("--all", action="store_true", help="the last hundred too, not only new ones"), _COUNT, _EVERY, KEY,
         ),
-        _listen, settings=("url",), storeless=True,
+        _listen, settings=("url",), storeless=True, note=STATUSES,
     ),
     "trigger": Verb(
         "make an event of a fixture: a webhook, or one of a feed",
         (
-            arg("event", help=f"sniper.filing_hit, sniper.window_expired, finapi.test; {', '.join(FEEDS)}"),
+            arg("event", choices=EVENTS, metavar="EVENT", help=", ".join(EVENTS)),
             arg("--ready-line", required=True, metavar="FILE", help="what finapi fixture --ready json printed"),
-            arg("--to", metavar="URL", help="where the webhook goes"),
-            arg("--account", default="pro", help="whose receiver is meant otherwise (pro)"),
+            arg("--to", metavar="URL", help="where the webhook goes; else to the receiver of --account"),
+            arg("--account", default="pro", help="an account of the ready line: pro, free, ... (pro)"),
             arg("--data", metavar="JSON", help="what it tells"),
             arg("--type", default="new_filing", help="of an event of a feed (new_filing)"),
         ),
-        _trigger, storeless=True,
+        _trigger, storeless=True, note=STATUSES,
     ),
 }  # fmt: skip

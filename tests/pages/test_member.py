@@ -302,7 +302,12 @@ def test_an_account_is_deleted_with_its_password_alone(app: App, ann: Visitor) -
     key = key_of(app)
     assert "Delete the account" in ann.get("/account").body.decode()
     for fields, status in (({}, 400), ({"password": "wrong"}, 401)):
-        assert ann.do("/account/do/delete", **fields).status == status
+        answer = ann.do("/account/do/delete", **fields)
+        body = answer.body.decode()
+        assert answer.status == status
+        assert "<h1>Account</h1>" in body
+        assert body.count('role="alert"') == 1
+        assert "Delete the account" in body
         assert ann.get("/account").status == 200
     answer = ann.do("/account/do/delete", password=PASSWORD)
     assert (answer.status, answer.headers["location"]) == (303, "/")
@@ -386,7 +391,8 @@ def test_a_target_is_added_and_stopped(app: App, ann: Visitor) -> None:
     assert ann.do("/account/do/stop-target", target_id=found[1]).status == 303
     assert row_of(ann.get("/account/webhooks").body.decode(), "AAPL")[0] != "ACTIVE"
     for wrong in ({"ticker": "ZZZZ"}, {"ticker": ""}, {"ticker": "AAPL", "duration_minutes": "x"}):
-        assert ann.do("/account/do/add-target", **wrong).status == 400
+        answer = ann.do("/account/do/add-target", **wrong)
+        assert (answer.status, "Sniper targets</h2>" in answer.body.decode()) == (400, True)
 
 
 # ---- who pays for pages

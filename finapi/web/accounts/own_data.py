@@ -39,7 +39,10 @@ class Deleted(TypedDict):
 
 
 def export(call: Call) -> Response:
-    """What is held of the caller."""
+    """What is held of the caller, but for the API key: a file is forgotten in a folder of downloads.
+
+    It asks for no password: a session reads each part by a call of its own.
+    """
     with call.app.accounts.read() as tx:
         targets = sniper.listed(call.app, tx, call.user_id, call.now, limit=MOST + 1)["targets"]
         wallet = plans.purchases(tx, call.user_id, MOST + 1, 0)
@@ -52,7 +55,7 @@ def export(call: Call) -> Response:
             "/api/v1/webhooks/deliveries": sent["meta"]["has_more"],
         }
         held: Export = {
-            "user": users.profile(call.app, tx, call.user_id, call.now),
+            "user": {**users.profile(call.app, tx, call.user_id, call.now), "api_key": None},
             "wallet": wallet[:MOST],
             "usage": billing.usage(tx, call.user_id, DAYS, call.now),
             "transactions": ledger,

@@ -49,15 +49,20 @@ def _own(handler: Handler) -> Handler:
 
 @_own
 def act(call: Call) -> Response:
-    """What a form asks for, done by the API's own handler, and back to its page."""
+    """What a form asks for, done by the API's own handler, and back to its page, which says what was wrong with it."""
     fields, name = cookie.checked(call), call.params["action"]
     if name not in ACTIONS:
         raise ApiError("NOT_FOUND", "Form not found.")
     told, place, _ = ACTIONS[name]
     route = next(one for one in call.routes if one.name == told.replace(" ", f" {API}", 1))
-    body = _body(name, fields)
     params = {one.name: one.read(fields.get(one.name, "")) for one in route.params}
-    answer = route.handler(replace(call, route=route, params=params, body=read_body(route.body or (), body)))
+    try:
+        body = read_body(route.body or (), _body(name, fields))
+        answer = route.handler(replace(call, route=route, params=params, body=body))
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        return (_webhooks if place == "/account/webhooks" else _account)(call, error)
     if name == "export":
         answer.headers |= {"Content-Disposition": 'attachment; filename="account.json"', "Cache-Control": "no-store"}
         return answer
@@ -95,6 +100,10 @@ def end_others(call: Call) -> Response:
 @_own
 def show(call: Call) -> Response:
     """The page at ``/account``."""
+    return _account(call)
+
+
+def _account(call: Call, wrong: ApiError | None = None) -> Response:
     user, balance, usage = _of(call, "/user/")["user"], _of(call, "/account/balance"), _of(call, "/account/usage")
     ledger = _of(call, "/account/transactions", limit=50, cursor=call.request.query.get("cursor", [""])[0])
     left = figures.facts(
@@ -106,14 +115,14 @@ def show(call: Call) -> Response:
         "held",
     )
     body = (left, _key(call, user), _usage(usage), _ledger(ledger), _limits(call), _sessions(call, user), _data(call))
-    return _page(call, "/account", user, *body)
+    return _page(call, "/account", user, *body, wrong=wrong)
 
 
 def _of(call: Call, path: str, **given: Any) -> Any:
     return ask(path, **given).answer(call)
 
 
-def _page(call: Call, place: str, user: Any, *body: Html | None) -> Response:
+def _page(call: Call, place: str, user: Any, *body: Html | None, wrong: ApiError | None = None) -> Response:
     done = ACTIONS.get(call.request.query.get("done", [""])[0])
     admins = {"/admin": "Operators"} if call.caller and call.caller.admin else {}
     places = {**PLACES, **admins}.items()
@@ -125,12 +134,13 @@ def _page(call: Call, place: str, user: Any, *body: Html | None) -> Response:
         PLACES[place],
         head,
         h.nav(links, class_="tabs", aria_label="Account"),
-        said,
+        said or signing_in.complaint(wrong),
         *body,
         wide=True,
         scripts=("copy.js",),
+        status=wrong.status if wrong else 200,
     )
-    made.headers["Cache-Control"] = "no-store"
+    made.headers |= {**(wrong.headers or {} if wrong else {}), "Cache-Control": "no-store"}
     return made
 
 
@@ -198,6 +208,10 @@ def _data(call: Call) -> Html:
 @_own
 def webhooks(call: Call) -> Response:
     """The page at ``/account/webhooks``."""
+    return _webhooks(call)
+
+
+def _webhooks(call: Call, wrong: ApiError | None = None) -> Response:
     user, targets = _of(call, "/user/")["user"], _of(call, "/sniper/targets", limit=50)["targets"]
     secret, sent = _of(call, "/webhooks/secret"), _of(call, "/webhooks/deliveries", limit=20)["deliveries"]
     topics = [
@@ -220,7 +234,7 @@ def webhooks(call: Call) -> Response:
         call, "/account/webhooks", user,
         section("Receiver", settings), section("Signing secret", keys, rotate),
         section("Deliveries", cookie.form(call, "/account/do/test", "Send a test event"), _deliveries(call, sent)),
-        section("Sniper targets", add, _targets(call, targets)),
+        section("Sniper targets", add, _targets(call, targets)), wrong=wrong,
     )  # fmt: skip
 
 

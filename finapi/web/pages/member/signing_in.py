@@ -108,11 +108,15 @@ def forgot(call: Call) -> Response:
 
 
 def _page(call: Call, title: str, wrong: ApiError | None, *body: Child, status: int = 0) -> Response:
-    retry = wrong.headers.get("Retry-After") if wrong and wrong.headers else None
-    said = h.p(wrong.message, retry and f" Wait {retry} seconds.", role="alert", id="problem") if wrong else None
-    made = frame.page(call, title, said, *body, status=status or (wrong.status if wrong else 200))
+    made = frame.page(call, title, complaint(wrong), *body, status=status or (wrong.status if wrong else 200))
     made.headers.update(dict(wrong.headers or {}) if wrong else {})
     return made
+
+
+def complaint(wrong: ApiError | None) -> Html | None:
+    """What was wrong with a form, above it; None for nothing."""
+    retry = wrong.headers.get("Retry-After") if wrong and wrong.headers else None
+    return h.p(wrong.message, retry and f" Wait {retry} seconds.", role="alert", id="problem") if wrong else None
 
 
 def _field(label: str, name: str, type: str, autocomplete: str, value: str = "") -> Html:
