@@ -165,8 +165,10 @@ def _datasets(data: bytes) -> object:
             return list(datasets.submissions(table))
         if columns == datasets.TAG:
             return dict(datasets.elements(table))
-        read = datasets.figure if columns == datasets.NUM else datasets.line_of
-        return [read(table, line, {}) for line in table.lines()]
+        texts = [text for line in table.lines() for text in table.texts(line)]
+        if columns == datasets.NUM:
+            return datasets.NumReader(table, {}).figures(texts)
+        return datasets.PreReader(table, {}).lines(texts)
     raise ParseError("f", "line 1", "has the columns of no table")
 
 

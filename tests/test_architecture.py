@@ -25,7 +25,7 @@ ROOMS = {
     "mcp": 760,
     "core": 3_090,  # a query language; roles
     "store": 2_890,  # two stores, accounts in PostgreSQL; copies that are followed; files made when asked for; first starts
-    "edgar": 5_380,  # Schedules 13D and 13G, Form 144; columns of a list read as a whole
+    "edgar": 5_485,  # Schedules 13D and 13G, Form 144; rows read by column
     "httpd": 1_630,
     "net": 1_340,
     "app": 345,  # two stores, in two places; a copy of one
@@ -34,7 +34,7 @@ ROOMS = {
     "market.reference": 1_560,  # symbols from the SEC's own files, names written out; splits, also filed; whole periods
     "market.documents": 1_925,  # plain text of documents and the index of its words; lists stored and counted at once
     "market.prices": 680,  # returns after a day and over quarters
-    "market.statements": 3_090,  # lines told of segments
+    "market.statements": 3_165,  # lines told of segments; facts placed once for all pages of a report
     "market.financials": 5_690,  # kept years, faces, mezzanines, sums, siblings; splits, doubts; versions; words
     "market.insiders": 3_720,  # what cannot be; windows and thresholds on every list; trades of all clusters at once
     # Splits, moves and overlap of funds; units by the prices of other managers; costs, returns, rotation, signals;

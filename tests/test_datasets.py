@@ -586,5 +586,67 @@ def test_header_that_names_a_column_twice_is_refused() -> None:
 def test_tags_without_their_table_are_known_by_their_name() -> None:
     line = table([NUM | {"tag": "IncomeLossFromContinuingOperationsPerBasicShare", "qtrs": "1"}]).splitlines()
     made = sets.Table(iter(line), "num.txt", sets.NUM)
-    assert sets.figure(made, line[1], {}).unit == "USD/shares"
+    (of_place,) = sets.NumReader(made, {}).figures(made.texts(line[1])).values()
+    assert list(of_place) == [("us-gaap:IncomeLossFromContinuingOperationsPerBasicShare", "USD/shares")]
     assert len(TAGS) == 3
+
+
+def figures_of(*rows: Mapping[str, str]) -> sets.Figures:
+    head, body = table(list(rows)).split(b"\n", 1)
+    made = sets.Table(iter([head]), "num.txt", sets.NUM)
+    return sets.NumReader(made, {}).figures(made.texts(body))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_two_rows_of_one_figure_the_longer_value_stands_in_any_order(turned: bool) -> None:
+    one = NUM | {"segments": "A=1;B=2;", "value": "12.5000"}
+    other = NUM | {"segments": "B=2;A=1;", "value": "13.0000"}
+    empty = NUM | {"segments": "A=1;B=2;", "value": ""}
+    rows = [one, other, empty]
+    place = (None, "2009-06-30", (("A", "1"), ("B", "2")))
+    assert figures_of(*(rows[::-1] if turned else rows)) == {place: {("us-gaap:Assets", "USD"): "12.5"}}
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        ("0.0000", "0"),
+        ("-0.0000", "0"),
+        ("-0", "0"),
+        ("", None),
+        ("100.0000", "100"),
+        ("100", "100"),
+        ("-8.4200", "-8.42"),
+        ("0.0001", "0.0001"),
+        ("1" * 40, "1" * 40),
+    ],
+)
+def test_a_value_is_its_text_without_the_zeros_that_pad_it(value: str, plain: str | None) -> None:
+    assert figures_of(NUM | {"value": value}) == {(None, "2009-06-30", ()): {("us-gaap:Assets", "USD"): plain}}
+
+
+def test_more_names_and_places_than_are_kept_are_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sets, "MAX_KNOWN", 2)
+    rows = [NUM | {"tag": f"Tag{n % 5}", "segments": f"A={n % 3};", "value": str(n)} for n in range(15)]
+    assert figures_of(*rows) == {
+        (None, "2009-06-30", (("A", str(m)),)): {
+            (f"us-gaap:Tag{n % 5}", "USD"): str(n) for n in range(15) if n % 3 == m
+        }
+        for m in range(3)
+    }
+
+
+def test_a_quarter_whose_lines_end_in_carriage_returns_is_the_same_quarter(
+    app: App, quarter: Path, tmp_path: Path
+) -> None:
+    take(app, quarter)
+    returned = {name: data.replace(b"\n", b"\r\n") for name, data in tables().items()}
+    outcomes = take(app, folder(tmp_path / "again", returned))
+    assert {one.reason for one in outcomes} == {"1 filings: 0 ingested, 1 held already"}
+
+
+def test_a_row_with_a_nul_refuses_its_filing(app: App, tmp_path: Path) -> None:
+    files = tables(num=[NUM | {"tag": "As\0sets"}], pre=[PRE])
+    outcomes = take(app, folder(tmp_path / "set", files))
+    assert [(one.accession, "NUL" in str(one.reason)) for one in outcomes if one.accession] == [(ADSH, True)]
+    assert of(app) == []

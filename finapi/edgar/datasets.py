@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
-from typing import NamedTuple
+from functools import lru_cache
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
 
 from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.edgar import identity, sgml
 
 MAX_LINE = 64 * 1024  # bytes; the longest real lines are elements' definitions of some 4 KB
+MAX_KNOWN = 20_000  # periods with dimensions, or names with units, that are kept while a table is read
 MAX_QUARTERS = 4 * 200  # some figures run from inception, which for a bank may be a hundred years ago
 
 # Columns that are read, by table; all others may be missing or new.
@@ -27,6 +30,7 @@ NUM = ("adsh", "tag", "version", "ddate", "qtrs", "uom", "coreg", "value")
 PRE = ("adsh", "report", "line", "stmt", "inpth", "tag", "version", "plabel", "negating")
 TAG = ("tag", "version", "datatype", "crdr")
 
+_RETURNS = re.compile(r"\r+$", re.MULTILINE)
 _VERSION = re.compile(r"([a-z][a-z-]*)/[0-9]{4}[0-9a-z-]*")
 _TAG = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,299}")
 _VALUE = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,20})?")
@@ -35,6 +39,7 @@ _CURRENCY = re.compile(r"[A-Z]{3}")
 _PER_SHARE = re.compile(r"Per([A-Z][a-z]+){0,3}(Share|Unit)")
 _STATEMENTS = frozenset({"BS", "IS", "CF", "EQ", "CI", "UN", "CP", "SI"})
 
+Made = TypeVar("Made")
 Dimensions = tuple[tuple[str, str], ...]
 
 
@@ -62,15 +67,10 @@ class TagRow(NamedTuple):
     balance: str | None
 
 
-class NumRow(NamedTuple):
-    """A row of ``num``: a value as tagged, None for nil; ``start`` is None for an instant."""
-
-    concept: str
-    unit: str
-    start: str | None
-    end: str
-    dims: Dimensions
-    value: str | None
+# A start, None for an instant; an end; and dimensions.
+Place = tuple[str | None, str, Dimensions]
+# The figures of a filing by concept and unit, place by place: a value as tagged, None for nil.
+Figures = dict[Place, dict[tuple[str, str], str | None]]
 
 
 class PreRow(NamedTuple):
@@ -102,10 +102,31 @@ class Table:
         self._place = {name: place for place, name in enumerate(names)}
         self._adsh = self._place.get("adsh", 0)
 
-    def accession_of(self, line: bytes) -> bytes:
-        """The filing that a line belongs to, without looking at the rest of it."""
-        parts = line.rstrip(b"\r\n").split(b"\t", self._adsh + 1)
-        return parts[self._adsh] if len(parts) > self._adsh else b""
+    def place(self, name: str) -> int:
+        """Which column has this name."""
+        return self._place[name]
+
+    def refusal(self, values: Sequence[str], error: Exception) -> ParseError:
+        """Why a row cannot be read, under its filing and element."""
+        adsh, tag = self.pick("adsh", "tag")(values)
+        return ParseError(self.file, f"{adsh[:20]} {tag[:80]}", str(error))
+
+    def dealt(self, filings: Iterable[bytes], size: int) -> Iterator[dict[bytes, list[bytes]]]:
+        """The lines of these filings, some ``size`` bytes of them at once, without looking at the rest of a line."""
+        held: dict[bytes, list[bytes]] = {one: [] for one in filings}
+        place, room = self._adsh, size
+        for line in self._lines:
+            parts = line.split(b"\t", place + 1)
+            if len(parts) <= place + 1:
+                parts = line.rstrip(b"\r").split(b"\t")
+            rows = held.get(parts[place]) if len(parts) > place else None
+            if rows is not None:
+                rows.append(line)
+                room -= len(line)
+                if room < 0:
+                    yield held
+                    held, room = {one: [] for one in held}, size
+        yield held
 
     def lines(self) -> Iterator[bytes]:
         """The lines behind the header that are not empty."""
@@ -113,13 +134,46 @@ class Table:
 
     def row(self, line: bytes) -> dict[str, str]:
         """A line's values by column; ParseError when it has more or fewer than the header or is not UTF-8."""
-        try:
-            values = line.decode("utf-8").rstrip("\r\n").split("\t")
-        except UnicodeDecodeError:
-            raise ParseError(self.file, line[:20].decode("ascii", "replace"), "not UTF-8") from None
-        if len(values) != self._width or "\0" in line.decode("utf-8"):
-            raise ParseError(self.file, values[0][:20], f"a row of {len(values)} columns under {self._width} names")
+        (values,) = self.rows(self.texts(line))
         return {name: values[place] for name, place in self._place.items()}
+
+    def texts(self, data: bytes) -> list[str]:
+        """Lines that end in a line feed, or one line, as texts; ParseError when they are not UTF-8."""
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise ParseError(self.file, data[:20].decode("ascii", "replace"), "not UTF-8") from None
+        if "\0" in text:
+            raise ParseError(self.file, text[:20].replace("\0", ""), "a NUL character")
+        if "\r" in text:
+            text = _RETURNS.sub("", text)
+        return text.removesuffix("\n").split("\n")
+
+    def rows(self, texts: Iterable[str]) -> Iterator[list[str]]:
+        """The values of lines, one by one; ParseError for a line with more or fewer of them than the header."""
+        width = self._width
+        for text in texts:
+            values = text.split("\t")
+            if len(values) != width:
+                raise ParseError(self.file, values[0][:20], f"a row of {len(values)} columns under {width} names")
+            yield values
+
+    def pick(self, *names: str) -> Callable[[Sequence[str]], tuple[str, ...]]:
+        """What takes several columns out of a row; those that the table lacks are left out."""
+        return itemgetter(*(self._place[name] for name in names if name in self._place))
+
+
+class _ByName(dict[tuple[str, ...], Made]):
+    """What is made of texts that stand in thousands of rows, made once; not without bound."""
+
+    def __init__(self, make: Callable[..., Made]) -> None:
+        self._make = make
+
+    def __missing__(self, key: tuple[str, ...]) -> Made:
+        if len(self) >= MAX_KNOWN:
+            self.clear()
+        self[key] = made = self._make(*key)
+        return made
 
 
 def submissions(table: Table) -> Iterator[SubRow]:
@@ -135,53 +189,83 @@ def submissions(table: Table) -> Iterator[SubRow]:
 def elements(table: Table) -> Iterator[tuple[tuple[str, str], TagRow]]:
     """The elements of ``tag`` by tag and version."""
     balances = {"D": "debit", "C": "credit"}
+    told = table.pick("tag", "version", "datatype", "crdr")
     for line in table.lines():
-        row = table.row(line)
-        yield (row["tag"], row["version"]), TagRow(row["datatype"], balances.get(row["crdr"]))
+        (values,) = table.rows(table.texts(line))
+        tag, version, datatype, crdr = told(values)
+        yield (tag, version), TagRow(datatype, balances.get(crdr))
 
 
-def figure(table: Table, line: bytes, known: dict[tuple[str, str], TagRow]) -> NumRow:
-    """A figure of ``num``; ``known`` are the elements of the quarter, as far as they are held."""
-    row = table.row(line)
-    try:
-        tag, version = row["tag"], row["version"]
-        start, end = _period(row["ddate"], row["qtrs"])
-        element = known.get((tag, version))
-        value = row["value"]
-        if value and not _VALUE.fullmatch(value):
-            raise ValueError(f"{value[:40]!r} is not a decimal number")
-        return NumRow(
-            _concept(tag, version),
-            _unit(row["uom"], tag, element),
-            start,
-            end,
-            _dims(row.get("segments", ""), row["coreg"]),
-            _plain(value) if value else None,
-        )
-    except (ValueError, OverflowError) as error:
-        raise ParseError(table.file, f"{row['adsh'][:20]} {row['tag'][:80]}", str(error)) from None
+class NumReader:
+    """Reads the rows of ``num``; ``known`` are the elements of the quarter, as far as they are held."""
+
+    def __init__(self, table: Table, known: Mapping[tuple[str, str], TagRow]) -> None:
+        self._table, self._known = table, known
+        self._place_of = table.pick("ddate", "qtrs", "coreg", "segments")
+        self._name_of = table.pick("tag", "version", "uom")
+        self._named = _ByName(self._name)
+        self._places = _ByName(_place)
+
+    def figures(self, texts: Iterable[str]) -> Figures:
+        """The figures that rows of a filing tell; ParseError names the first that is broken."""
+        found: Figures = {}
+        of_row: dict[tuple[str, ...], dict[tuple[str, str], str | None]] = {}
+        place_of, name_of, named = self._place_of, self._name_of, self._named
+        at, is_number = self._table.place("value"), _VALUE.fullmatch
+        for values in self._table.rows(texts):
+            try:
+                place = place_of(values)
+                figures = of_row.get(place)
+                if figures is None:
+                    of_row[place] = figures = found.setdefault(self._places[place], {})
+                name = named[name_of(values)]
+                value: str | None = values[at]
+                if value and not is_number(value):
+                    raise ValueError(f"{value[:40]!r} is not a decimal number")
+            except (ValueError, OverflowError) as error:
+                raise self._table.refusal(values, error) from None
+            if value and "." in value:
+                # Without the zeros that pad it to four decimals.
+                value = value.rstrip("0").rstrip(".")
+            value = "0" if value == "-0" else value or None
+            figures[name] = _of_two(figures[name], value) if name in figures else value
+        return found
+
+    def _name(self, tag: str, version: str, uom: str) -> tuple[str, str]:
+        return _concept(tag, version), _unit(uom, tag, self._known.get((tag, version)))
 
 
-def line_of(table: Table, line: bytes, known: dict[tuple[str, str], TagRow]) -> PreRow:
-    """A line of ``pre``."""
-    row = table.row(line)
-    tag, version = row["tag"], row["version"]
-    try:
-        if row["stmt"] not in _STATEMENTS:
-            raise ValueError(f"{row['stmt'][:20]!r} is not a statement")
-        element = known.get((tag, version))
-        return PreRow(
-            _whole(row["report"]),
-            _whole(row["line"]),
-            row["stmt"],
-            _flag(row["inpth"]),
-            _concept(tag, version),
-            element.balance if element else None,
-            " ".join(row["plabel"].split()),
-            _flag(row["negating"]),
-        )
-    except ValueError as error:
-        raise ParseError(table.file, f"{row['adsh'][:20]} {tag[:80]}", str(error)) from None
+def _of_two(one: str | None, other: str | None) -> str | None:
+    """Which of two values of one figure stands: the longer text, of equally long ones the greater."""
+    return max(one, other, key=lambda value: (len(value or ""), value or ""))
+
+
+class PreReader:
+    """Reads the rows of ``pre``; ``known`` are the elements of the quarter, as far as they are held."""
+
+    def __init__(self, table: Table, known: Mapping[tuple[str, str], TagRow]) -> None:
+        self._table, self._known = table, known
+        self._named = _ByName(self._name)
+
+    def lines(self, texts: Iterable[str]) -> list[PreRow]:
+        """The lines that rows of a filing are; ParseError names the first that is broken."""
+        of_line = self._table.pick("report", "line", "stmt", "inpth", "plabel", "negating")
+        name_of = self._table.pick("tag", "version")
+        found = []
+        for values in self._table.rows(texts):
+            try:
+                page, number, stmt, inpth, label, negating = of_line(values)
+                if stmt not in _STATEMENTS:
+                    raise ValueError(f"{stmt[:20]!r} is not a statement")
+                place = _whole(page), _whole(number), stmt, _flag(inpth)
+                found.append(PreRow(*place, *self._named[name_of(values)], " ".join(label.split()), _flag(negating)))
+            except ValueError as error:
+                raise self._table.refusal(values, error) from None
+        return found
+
+    def _name(self, tag: str, version: str) -> tuple[str, str | None]:
+        element = self._known.get((tag, version))
+        return _concept(tag, version), element.balance if element else None
 
 
 def _submission(row: dict[str, str]) -> SubRow:
@@ -226,6 +310,10 @@ def _unit(uom: str, tag: str, element: TagRow | None) -> str:
     return f"{uom}/shares" if per_share and _CURRENCY.fullmatch(uom) else uom
 
 
+def _place(ddate: str, qtrs: str, coreg: str, segments: str = "") -> Place:
+    return *_period(ddate, qtrs), _dims(segments, coreg)
+
+
 def _period(ddate: str, qtrs: str) -> tuple[str | None, str]:
     end = days.of_digits(ddate)
     quarters = _whole(qtrs)
@@ -249,18 +337,14 @@ def _dims(segments: str, coreg: str) -> Dimensions:
     return tuple(sorted(found.items()))
 
 
-def _plain(value: str) -> str:
-    """The number without the zeros that pad it to four decimals."""
-    plain = value.rstrip("0").rstrip(".") if "." in value else value
-    return "0" if plain in ("-0", "-", "") else plain
-
-
+@lru_cache(maxsize=4_096)
 def _whole(text: str) -> int:
     if not _DIGITS.fullmatch(text):
         raise ValueError(f"{text[:20]!r} is not a whole number")
     return int(text)
 
 
+@lru_cache(maxsize=4)
 def _flag(text: str) -> bool:
     if text not in ("0", "1", ""):
         raise ValueError(f"{text[:20]!r} is neither 0 nor 1")

@@ -11,10 +11,12 @@ import re
 import tempfile
 import zlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from datetime import datetime
+from functools import lru_cache
 from itertools import groupby, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,13 +24,13 @@ from finapi.app import App
 from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.edgar import datasets
-from finapi.edgar.datasets import NumRow, PreRow, SubRow, Table, TagRow
+from finapi.edgar.datasets import Figures, Place, PreRow, SubRow, Table, TagRow
 from finapi.market.documents import outcomes
 from finapi.market.documents.metadata import INDEX, FilingMetadata
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.documents.sources import MIB, Document, Entry
 from finapi.market.reference import companies
-from finapi.market.statements import kinds, layout, report, store
+from finapi.market.statements import factsets, kinds, layout, report, store
 from finapi.market.statements.factsets import FSDS, SOURCES
 from finapi.store import datadir, heartbeats
 from finapi.store.db import Transaction
@@ -38,7 +40,7 @@ SUB, NUM, PRE, TAG = "fsds-sub", "fsds-num", "fsds-pre", "fsds-tag"
 SHARE = 8 * MIB  # bytes of a table dealt to one file
 MAX_SHARE = 48 * MIB  # a filing with more rows than this is none
 MAX_FILES = 128  # open at once
-AT_ONCE = 10  # filings that are stored in one transaction: others wait for it some 40 ms
+AT_ONCE = 20  # filings that are stored in one transaction: others wait for it some 40 ms
 
 _KIND_OF = {
     "BS": "balance",
@@ -58,6 +60,8 @@ MAX_ENTITIES = 12  # dimensions that make columns of a page without figures of t
 MONTH = 31  # days that a start may be reckoned wrong by
 _OPENING = re.compile(r"begin|start|opening", re.IGNORECASE)
 _CLOSING = re.compile(r"\bend|clos", re.IGNORECASE)
+
+_IN_ORDER = attrgetter("report", "parenthetical", "line", "label", "concept")
 
 MAX_NAMED = 20  # refused filings that are named one by one
 
@@ -106,8 +110,9 @@ def ingest(app: App, tables: Mapping[str, Entry], only: Set[int] | None = None) 
     if not filings:
         return
     known = dict(datasets.elements(_table(tables, TAG, datasets.TAG))) if TAG in tables else {}
-    figures = _table(tables, NUM, datasets.NUM)
-    lines = _table(tables, PRE, datasets.PRE) if PRE in tables else None
+    readers = _Readers(
+        _table(tables, NUM, datasets.NUM), _table(tables, PRE, datasets.PRE) if PRE in tables else None, known
+    )
     files = min(MAX_FILES, 1 + max(tables[kind].size for kind in (NUM, PRE) if kind in tables) // SHARE)
     done = 0
     # Beside the database, where there is room for it and a start finds what a kill left.
@@ -115,15 +120,14 @@ def ingest(app: App, tables: Mapping[str, Entry], only: Set[int] | None = None) 
     with tempfile.TemporaryDirectory(prefix=datadir.SCRATCH, dir=beside) as folder:
         dealt = [
             (table, _dealt(table, Path(folder) / str(number), files, filings))
-            for number, table in enumerate((figures, lines))
-            if table is not None
+            for number, table in enumerate(readers.tables)
         ]
         for number in range(files):
             of_filings = [_by_filing(table, places[number]) for table, places in dealt]
             accessions = iter(sorted(set().union(*of_filings)))
             while some := list(islice(accessions, AT_ONCE)):
-                parts = [(filings[one], [found.get(one, []) for found in of_filings]) for one in some]
-                yield from _stored(app, [_made(filing, (figures, lines), rows, known) for filing, rows in parts])
+                parts = [(filings[one], [found.get(one, b"") for found in of_filings]) for one in some]
+                yield from _stored(app, [(filing, readers.report(filing, rows)) for filing, rows in parts])
                 tables[SUB].moved("filings", done := done + len(some), len(filings))
 
 
@@ -132,58 +136,72 @@ def _table(tables: Mapping[str, Entry], kind: str, columns: Sequence[str]) -> Ta
 
 
 def _dealt(table: Table, stem: Path, files: int, filings: Mapping[bytes, SubRow]) -> list[Path]:
-    """The table's lines in files, all of a filing in one; those of filings that ``sub`` lacks are left out."""
+    """The table's lines in files, all of a filing in one, behind its accession number and how many bytes they are.
+
+    Those of filings that ``sub`` lacks are left out.
+    """
     places = [stem.with_suffix(f".{number}") for number in range(files)]
     with ExitStack() as stack:
         streams = [stack.enter_context(place.open("wb")) for place in places]
-        for line in table.lines():
-            accession = table.accession_of(line)
-            if accession in filings:
-                streams[zlib.crc32(accession) % files].write(line.rstrip(b"\r\n") + b"\n")
+        for held in table.dealt(filings, SHARE):
+            for accession, lines in held.items():
+                if lines:
+                    rows = b"\n".join(lines) + b"\n"
+                    streams[zlib.crc32(accession) % files].write(b"%b %d\n%b" % (accession, len(rows), rows))
     return places
 
 
-def _by_filing(table: Table, place: Path) -> dict[bytes, list[bytes]]:
+def _by_filing(table: Table, place: Path) -> dict[bytes, bytes]:
     if place.stat().st_size > MAX_SHARE:
         raise ParseError(table.file, "", "has more rows for one filing than any filing could")
     found: dict[bytes, list[bytes]] = {}
     with place.open("rb") as stream:
-        for line in stream:
-            found.setdefault(table.accession_of(line), []).append(line)
+        while head := stream.readline():
+            accession, size = head.split()
+            found.setdefault(accession, []).append(stream.read(int(size)))
     place.unlink()
-    return found
+    return {accession: b"".join(parts) for accession, parts in found.items()}
 
 
-def _made(
-    filing: SubRow,
-    tables: tuple[Table, Table | None],
-    rows: Sequence[list[bytes]],
-    known: dict[tuple[str, str], TagRow],
-) -> tuple[SubRow, report.Report | ParseError]:
-    figure_table, line_table = tables
-    try:
-        figures = [datasets.figure(figure_table, row, known) for row in rows[0]]
-        lines = [datasets.line_of(line_table, row, known) for row in rows[1]] if line_table else []
-        return filing, assembled(filing, figures, lines, figure_table.file, _digest(filing, rows))
-    except ParseError as error:
-        return filing, error
+class _Readers:
+    """What makes reports of rows: those of ``num``, and of ``pre`` where it is there."""
+
+    def __init__(self, num: Table, pre: Table | None, known: Mapping[tuple[str, str], TagRow]) -> None:
+        self.tables = [num] if pre is None else [num, pre]
+        self._figures = datasets.NumReader(num, known)
+        self._lines = None if pre is None else datasets.PreReader(pre, known)
+
+    def report(self, filing: SubRow, rows: Sequence[bytes]) -> report.Report | ParseError:
+        """The report that a filing's rows of each table make, or why they make none."""
+        try:
+            texts = [
+                table.texts(of_table) if of_table else [] for table, of_table in zip(self.tables, rows, strict=True)
+            ]
+            figures = self._figures.figures(texts[0])
+            lines = self._lines.lines(texts[1]) if self._lines else []
+            return assembled(filing, figures, lines, self.tables[0].file, _digest(filing, texts))
+        except ParseError as error:
+            return error
 
 
 def _stored(app: App, some: Sequence[tuple[SubRow, report.Report | ParseError]]) -> Iterator[Result]:
     """Store filings in one transaction: a commit for each would be a third of the work."""
     now = app.clock.now()
     with app.db.write() as tx:
-        found = [_put(tx, filing, made, now) for filing, made in some]
+        known: factsets.Known = {}
+        found = [_put(tx, filing, made, now, known) for filing, made in some]
     yield from found
 
 
-def _put(tx: Transaction, filing: SubRow, made: report.Report | ParseError, now: datetime) -> Result:
+def _put(
+    tx: Transaction, filing: SubRow, made: report.Report | ParseError, now: datetime, known: factsets.Known
+) -> Result:
     if isinstance(made, ParseError):
         return Result(filing.accession, None, outcomes.because(made))
     filed = FilingMetadata(
         filing.accession, INDEX, form=filing.form, filed_at=filing.filed, accepted_at=filing.accepted
     )
-    stored = store.put(tx, made, filed, now)
+    stored = store.put(tx, made, filed, now, known)
     told = companies.Attributes(filing.sic, filing.fiscal_year_end, filing.state)
     companies.put_attributes(tx, filing.cik, told, 0, filing.filed)
     if stored:
@@ -191,30 +209,26 @@ def _put(tx: Transaction, filing: SubRow, made: report.Report | ParseError, now:
     return Result(filing.accession, stored)
 
 
-def _digest(filing: SubRow, rows: Sequence[list[bytes]]) -> bytes:
+def _digest(filing: SubRow, rows: Sequence[list[str]]) -> bytes:
     """Over the rows of a filing, in whatever order they stood."""
-    digest = hashlib.sha256(repr(filing).encode())
-    for row in sorted(row for of_table in rows for row in of_table):
-        digest.update(row)
-    return digest.digest()
+    ordered = sorted(row for of_table in rows for row in of_table)
+    return hashlib.sha256((repr(filing) + "\n".join([*ordered, ""])).encode()).digest()
 
 
-def assembled(
-    filing: SubRow, figures: Sequence[NumRow], lines: Sequence[PreRow], file: str, digest: bytes
-) -> report.Report:
+def assembled(filing: SubRow, figures: Figures, lines: Sequence[PreRow], file: str, digest: bytes) -> report.Report:
     """The report that a filing's rows make; ParseError when it is larger than any filing."""
-    places: dict[tuple[str | None, str, layout.Dimensions], int] = {}
-    facts: dict[tuple[str, int, str], report.Fact] = {}
     figures = _opened(figures, lines)
     # Sorted, so that the place of a row in its table means nothing.
-    for figure in sorted(figures, key=lambda one: (one.end, one.start or "", one.dims, one.concept, one.unit)):
-        place = places.setdefault((figure.start, figure.end, figure.dims), len(places))
-        key = (figure.concept, place, figure.unit)
-        fact = report.Fact(*key, figure.value, None)
-        facts[key] = max(facts.get(key, fact), fact, key=lambda one: (len(one.value or ""), one.value or ""))
+    places = sorted(figures, key=lambda place: (place[1], place[0] or "", place[2]))
     contexts = [layout.Context(seq, *place) for seq, place in enumerate(places, 1)]
-    instants = {one.concept for one in figures} - {one.concept for one in figures if one.start is not None}
-    reported, values = _Reported(figures), list(facts.values())
+    values = [
+        report.Fact(concept, seq, unit, value, None)
+        for seq, place in enumerate(places)
+        for (concept, unit), value in figures[place].items()
+    ]
+    reported = _Reported(figures)
+    instants = reported.at({place for place in places if place[0] is None})
+    instants -= reported.at({place for place in places if place[0] is not None})
     sections = report.with_columns(file, _sections(lines, instants, reported), contexts, values, {})
     return report.Report(
         cover=report.Cover(
@@ -229,19 +243,20 @@ def assembled(
     )
 
 
-def _opened(figures: Sequence[NumRow], lines: Sequence[PreRow]) -> Sequence[NumRow]:
+def _opened(figures: Figures, lines: Sequence[PreRow]) -> Figures:
     """Figures whose periods begin after the balance that opens them: that day is held, and the start is reckoned back
     from the end by whole quarters, which the years and quarters of so many weeks are not."""
-    cash = {line.concept for line in lines if line.stmt == "CF" and _OPENING.search(line.label)}
-    held = {one.end for one in figures if one.start is None and not one.dims and one.concept in cash}
-    balances = sorted(map(days.number, held))
+    cash = {line.concept for line in lines if line.stmt == "CF" and _said(line.label) == layout.OPENS}
+    held = [(end, of_place) for (start, end, dims), of_place in figures.items() if start is None and not dims]
+    balances = sorted(days.number(end) for end, of_place in held if any(concept in cash for concept, _ in of_place))
     starts: dict[tuple[str | None, str], str] = {}
-    for start, end in {(one.start, one.end) for one in figures if one.start is not None} if balances else ():
-        last = days.number(start) - 1
+    for start, end in {place[:2] for place in figures if place[0] is not None} if balances else ():
+        last = days.number(start or "") - 1
         near = balances[bisect_left(balances, last - MONTH) : bisect_right(balances, last + MONTH)]
         if len(near) == 1 and near[0] < days.number(end):
             starts[start, end] = days.iso(near[0] + 1)
-    return [one._replace(start=starts.get((one.start, one.end), one.start)) for one in figures] if starts else figures
+    # Periods with one end differ by quarters: none is moved to where another stands.
+    return {(starts.get((start, end), start), end, dims): of_place for (start, end, dims), of_place in figures.items()}
 
 
 def _with_parts(
@@ -256,7 +271,11 @@ def _with_parts(
     if not any(axes):
         return list(sections)
     pairs = list(zip(axes, sections, strict=True))
-    wider = [section._replace(lines=[*found, *section.lines]) for found, section in pairs]
+    # Only of what is wider the columns are asked for: the other pages have theirs.
+    wider = [
+        section._replace(lines=[*found, *section.lines]) if found else section._replace(kind=None)
+        for found, section in pairs
+    ]
     made = []
     for (found, section), wide in zip(pairs, report.with_columns(file, wider, contexts, facts, {}), strict=True):
         periods = {(column.start, column.end) for column in section.columns}
@@ -276,17 +295,22 @@ def _parts(section: layout.Section, reported: _Reported) -> list[layout.Line]:
 class _Reported:
     """Which elements are reported without dimensions, and which with which."""
 
-    def __init__(self, figures: Sequence[NumRow]) -> None:
-        self.whole = {figure.concept for figure in figures if not figure.dims}
+    def __init__(self, figures: Figures) -> None:
+        self._concepts = {place: {concept for concept, _ in of_place} for place, of_place in figures.items()}
+        self.whole = self.at({place for place in figures if not place[2]})
         self.parts: dict[layout.Dimensions, set[str]] = {}
-        for figure in figures:
-            if figure.dims:
-                self.parts.setdefault(figure.dims, set()).add(figure.concept)
+        for place, concepts in self._concepts.items():
+            if place[2]:
+                self.parts.setdefault(place[2], set()).update(concepts)
+
+    def at(self, places: Iterable[Place]) -> set[str]:
+        """The elements of some periods."""
+        return set().union(*(self._concepts[place] for place in places))
 
 
 def _sections(lines: Sequence[PreRow], instants: set[str], reported: _Reported) -> list[layout.Section]:
     """The pages of a filing in their order; what stands in brackets under a title is a page of its own."""
-    ordered = sorted(lines, key=lambda one: (one.report, one.parenthetical, one.line, one.label, one.concept))
+    ordered = sorted(lines, key=_IN_ORDER)
     taken = {_KIND_OF.get(one.stmt) for one in lines if not one.parenthetical}
     sections = []
     for (_, parenthetical), page in groupby(ordered, key=lambda one: (one.report, one.parenthetical)):
@@ -342,28 +366,29 @@ def _axes(concepts: set[str], reported: _Reported, *, every: bool = False) -> li
 def _lines(page: Sequence[PreRow], instants: set[str]) -> list[layout.Line]:
     of_concept: dict[str, list[PreRow]] = {}
     for line in page:
-        of_concept.setdefault(line.concept, []).append(line)
-    return [
-        layout.Line(
-            concept=line.concept,
-            depth=0,
-            nature=layout.ITEM,
-            label=line.label or None,
-            label_role=None,
-            placement=_placement(line, of_concept[line.concept]) if line.concept in instants else layout.AS_IT_IS,
-            negated=line.negating,
-            balance=line.balance,
+        if line.concept in instants:
+            of_concept.setdefault(line.concept, []).append(line)
+    as_it_is = layout.AS_IT_IS
+    made = []
+    for line in page:
+        alike = of_concept.get(line.concept)
+        placement = _placement(line, alike) if alike else as_it_is
+        made.append(
+            layout.Line(line.concept, 0, layout.ITEM, line.label or None, None, placement, line.negating, line.balance)
         )
-        for line in page
-    ]
+    return made
 
 
 def _placement(line: PreRow, alike: Sequence[PreRow]) -> int:
     """Whether a balance opens or closes the period: by what its label says, else by which comes first."""
-    if _OPENING.search(line.label):
-        return layout.OPENS
-    if _CLOSING.search(line.label):
-        return layout.CLOSES
-    if len(alike) == 1:
-        return layout.AS_IT_IS
+    said = _said(line.label)
+    if said != layout.AS_IT_IS or len(alike) == 1:
+        return said
     return layout.OPENS if line is alike[0] else layout.CLOSES
+
+
+@lru_cache(maxsize=20_000)
+def _said(label: str) -> int:
+    if _OPENING.search(label):
+        return layout.OPENS
+    return layout.CLOSES if _CLOSING.search(label) else layout.AS_IT_IS

@@ -23,8 +23,8 @@ XBRL, COMPANYFACTS, FSDS = 0, 1, 2
 # As answers name them.
 SOURCES = ("xbrl", "companyfacts", "fsds")
 
-# dimension, concept, end day, days, unit, value, decimals
-Row = tuple[int, int, int, int, int, str | None, str | None]
+# set, dimension, concept, end day, days, unit, value, decimals
+Row = tuple[int, int, int, int, int, int, str | None, str | None]
 
 
 def insert_set(tx: Transaction, filing_id: int, cik: int, source: int, report_id: int | None = None) -> int:
@@ -32,10 +32,11 @@ def insert_set(tx: Transaction, filing_id: int, cik: int, source: int, report_id
     return tx.insert("insert_fact_set", filing_id=filing_id, cik=cik, source=source, report_id=report_id)
 
 
-def insert(tx: Transaction, set_id: int, rows: Iterable[Row]) -> None:
-    """Add the facts of a new set, which are unlike each other in their first five members."""
+def insert(tx: Transaction, rows: list[Row]) -> None:
+    """Add the facts of a new set, which are unlike each other in their first six members."""
     # Sorted by key: the table is clustered by it, so that every row is appended.
-    tx.many("insert_facts", sorted((set_id, *row) for row in rows))
+    rows.sort()
+    tx.many("insert_facts", rows)
 
 
 def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> bool:
@@ -113,13 +114,22 @@ def settle(tx: Transaction, set_id: int) -> None:
         tx.run("count_set", id=one["id"])
 
 
-def ids(tx: Transaction, table: str, names: Iterable[str]) -> dict[str, int]:
-    """The ids of names in ``concepts``, ``units``, ``dimensions`` or ``label_roles``, made where they are new."""
-    ordered: Sequence[str] = sorted(names)
-    wanted = json.dumps(ordered)
-    known: dict[str, int] = {row[0]: row[1] for row in tx.all(f"{table}_ids", names=wanted)}
-    missing = [(name,) for name in ordered if name not in known]
+# Ids by table and name that a transaction has met.
+Known = dict[str, dict[str, int]]
+
+
+def ids(tx: Transaction, table: str, names: Iterable[str], known: Known | None = None) -> dict[str, int]:
+    """The ids of names in ``concepts``, ``units``, ``dimensions`` or ``label_roles``, made where they are new.
+
+    Those that are ``known`` to the transaction are not looked up again; they are among what comes back.
+    """
+    found = {} if known is None else known.setdefault(table, {})
+    ordered: Sequence[str] = sorted(name for name in names if name not in found)
+    if ordered:
+        wanted = json.dumps(ordered)
+        found.update((row[0], row[1]) for row in tx.all(f"{table}_ids", names=wanted))
+    missing = [(name,) for name in ordered if name not in found]
     if missing:
         tx.many(f"insert_{table}s", missing)
-        known.update((row[0], row[1]) for row in tx.all(f"{table}_ids", names=wanted))
-    return known
+        found.update((row[0], row[1]) for row in tx.all(f"{table}_ids", names=wanted))
+    return found

@@ -104,8 +104,8 @@ def columns(
     ``facts`` lists by concept the indexes into ``contexts`` in which a figure of it is reported, nil or not;
     ``defaults`` gives the default member of an axis where the definition linkbase tells.
     """
-    axis_names = {axis for context in contexts for axis, _ in context.dims}
-    grids = [_Grid(section, contexts, facts, defaults, axis_names) for section in sections]
+    told = _Told(contexts, facts, defaults)
+    grids = [_Grid(section, told) for section in sections]
     # In how many sections each concept, or concept with member, is shown.
     shown: dict[object, int] = {}
     for grid in grids:
@@ -114,31 +114,50 @@ def columns(
     return [grid.columns(shown) if grid.section.kind else [] for grid in grids]
 
 
+# A concept, and an index into the contexts.
+Placed = tuple[str, int]
+
+
+class _Told:
+    """The facts of a report, as each of its sections looks at them."""
+
+    def __init__(
+        self, contexts: Sequence[Context], facts: Mapping[str, Sequence[int]], defaults: Mapping[str, str]
+    ) -> None:
+        self.contexts, self.defaults = contexts, defaults
+        self.periods = [context[1:3] for context in contexts]
+        self.axis_names = {axis for context in contexts for axis, _ in context.dims}
+        self.facts = {concept: [(concept, index) for index in indexes] for concept, indexes in facts.items()}
+        whole = {index for index, context in enumerate(contexts) if not context.dims}
+        self.plain = {concept: [one for one in pairs if one[1] in whole] for concept, pairs in self.facts.items()}
+
+
 class _Grid:
     """One section: which facts belong to it, and in which of its periods they stand."""
 
-    def __init__(
-        self,
-        section: Section,
-        contexts: Sequence[Context],
-        facts: Mapping[str, Sequence[int]],
-        defaults: Mapping[str, str],
-        axis_names: Collection[str],
-    ) -> None:
+    def __init__(self, section: Section, told: _Told) -> None:
         self.section = section
         self._is_balance = (section.kind or "").startswith("balance")
-        self._contexts = contexts
-        self._axes = _axes(section, axis_names)
-        self._defaults = defaults
+        self._told = told
+        self._axes = _axes(section, told.axis_names)
         self._fits: dict[Dimensions, bool] = {}
-        # concept -> the contexts of its facts that belong here
-        self._facts: dict[str, list[int]] = {}
-        for line in section.lines:
-            if line.nature == ITEM and line.concept in facts and line.concept not in self._facts:
-                self._facts[line.concept] = [c for c in facts[line.concept] if self._belongs(contexts[c].dims)]
+        items = dict.fromkeys(
+            line.concept for line in section.lines if line.nature == ITEM and line.concept in told.facts
+        )
+        # concept -> its facts that belong here
+        self._facts: dict[str, list[Placed]]
         self.shown: set[object] = set()
-        for concept, indexes in self._facts.items():
-            for index in indexes:
+        if not self._axes:
+            self._facts = {concept: told.plain[concept] for concept in items}
+            self.shown.update(concept for concept, pairs in self._facts.items() if pairs)
+            return
+        contexts = told.contexts
+        self._facts = {
+            concept: [pair for pair in told.facts[concept] if self._belongs(contexts[pair[1]].dims)]
+            for concept in items
+        }
+        for concept, pairs in self._facts.items():
+            for _, index in pairs:
                 self.shown.add(concept)
                 self.shown.update((concept, member) for _, member in contexts[index].dims)
 
@@ -157,61 +176,71 @@ class _Grid:
     def _belongs(self, dims: Dimensions) -> bool:
         known = self._fits.get(dims)
         if known is None:
-            given = dict(dims)
+            given, defaults = dict(dims), self._told.defaults
             # An axis that a fact does not name takes its default; a section that presents the axis without
             # that default member (a parent-only schedule) does not show the fact.
             known = all(axis in self._axes and member in self._axes[axis] for axis, member in dims) and all(
-                axis in given or self._defaults.get(axis) is None or self._defaults[axis] in members
+                axis in given or defaults.get(axis) is None or defaults[axis] in members
                 for axis, members in self._axes.items()
             )
             self._fits[dims] = known
         return known
 
-    def _placed(self) -> dict[Period, set[tuple[str, int]]]:
-        """The facts (concept, context) of each period that could be a column."""
-        durations: dict[Period, set[tuple[str, int]]] = {}
-        instants: list[tuple[str, int, int]] = []
-        for line in self.section.lines:
-            for index in self._facts.get(line.concept, ()) if line.nature == ITEM else ():
-                context = self._contexts[index]
-                if context.start is None or self._is_balance:
-                    instants.append((line.concept, index, line.placement))
-                else:
-                    durations.setdefault((context.start, context.end), set()).add((line.concept, index))
-        periods = {period: set(facts) for period, facts in durations.items()}
+    def _placed(self) -> dict[Period, set[Placed]]:
+        """The facts of each period that could be a column."""
+        periods, instants = self._durations()
         opened: dict[str, list[Period]] = {}
         closed: dict[str, list[Period]] = {}
+        durations = list(periods)
         for period in durations:
             opened.setdefault(shifted(period[0] or "", -1), []).append(period)
             closed.setdefault(period[1], []).append(period)
-        placed = sum(map(len, durations.values()))
+        placed = sum(map(len, periods.values()))
         if len(durations) > MAX_PERIODS:
             raise TooWide(self.section.role_uri)
-        for concept, index, placement in instants:
-            day = self._contexts[index].end
-            homes = (opened if placement == OPENS else closed).get(day, [])
-            if placement not in (OPENS, CLOSES) or not durations:
-                homes = homes or [(None, day)]
-            for period in homes:
-                periods.setdefault(period, set()).add((concept, index))
-                placed += 1
-            if placed > MAX_PLACED or len(periods) > MAX_PERIODS:
-                raise TooWide(self.section.role_uri)
+        for placement, pairs in instants:
+            for pair in pairs:
+                day = self._told.periods[pair[1]][1]
+                homes = (opened if placement == OPENS else closed).get(day, [])
+                if placement not in (OPENS, CLOSES) or not durations:
+                    homes = homes or [(None, day)]
+                for period in homes:
+                    periods.setdefault(period, set()).add(pair)
+                    placed += 1
+                if placed > MAX_PLACED or len(periods) > MAX_PERIODS:
+                    raise TooWide(self.section.role_uri)
         return periods
 
-    def _flowed_through(self, facts: Collection[tuple[str, int]], shown: Mapping[object, int]) -> bool:
-        things: set[object] = set()
-        for concept, index in facts:
-            things.add(concept)
-            things.update((concept, member) for _, member in self._contexts[index].dims)
-        return all(shown[thing] > 1 for thing in things)
+    def _durations(self) -> tuple[dict[Period, set[Placed]], list[tuple[int, list[Placed]]]]:
+        """The facts of each duration, and those that stand on a day, line by line with the line's placement."""
+        periods = self._told.periods
+        durations: dict[Period, set[Placed]] = {}
+        instants: list[tuple[int, list[Placed]]] = []
+        for line in self.section.lines:
+            pairs = self._facts.get(line.concept, ()) if line.nature == ITEM else ()
+            held = [pair for pair in pairs if self._is_balance or periods[pair[1]][0] is None]
+            if held:
+                instants.append((line.placement, held))
+            if len(held) < len(pairs):
+                for pair in pairs:
+                    period = periods[pair[1]]
+                    if period[0] is not None:
+                        durations.setdefault(period, set()).add(pair)
+        return durations, instants
 
-    def _moves(self, period: Period, facts: Collection[tuple[str, int]]) -> bool:
+    def _flowed_through(self, facts: Collection[Placed], shown: Mapping[object, int]) -> bool:
+        if any(shown[concept] < 2 for concept, _ in facts):
+            return False
+        contexts = self._told.contexts
+        return all(shown[concept, member] > 1 for concept, index in facts for _, member in contexts[index].dims)
+
+    def _moves(self, period: Period, facts: Collection[Placed]) -> bool:
         """Whether a period leads from a balance that is there to a balance that is there."""
-        balances = {self._contexts[index].end for _, index in facts if self._contexts[index].start is None}
+        told = [self._told.periods[index] for index in {index for _, index in facts}]
+        balances = {end for start, end in told if start is None}
         return period[0] is not None and {shifted(period[0], -1), period[1]} <= balances
 
-    def _in_order(self, periods: Mapping[Period, set[tuple[str, int]]]) -> list[Column]:
+    def _in_order(self, periods: Mapping[Period, set[Placed]]) -> list[Column]:
         """Shorter durations first, in one length the later first, then instants; dimensioned columns last.
 
         Dimensioned columns follow the order in which their members are presented.
@@ -219,11 +248,11 @@ class _Grid:
         position = {line.concept: place for place, line in reversed(list(enumerate(self.section.lines)))}
         found: dict[tuple[Period, Dimensions], tuple[bool, int]] = {}
         for period, facts in periods.items():
-            for _, index in facts:
-                context = self._contexts[index]
+            for index in {index for _, index in facts}:
+                context = self._told.contexts[index]
                 key = (period, context.dims)
                 # The context of the column's own period where there is one; else one that stands in it.
-                rank = ((context.start, context.end) != period, context.seq)
+                rank = (self._told.periods[index] != period, context.seq)
                 found[key] = min(found.get(key, rank), rank)
         ordered = sorted(
             found,
@@ -256,7 +285,7 @@ def _axes(section: Section, names: Collection[str]) -> dict[str, set[str]]:
     return axes
 
 
-def _drop_repeated(periods: dict[Period, set[tuple[str, int]]]) -> None:
+def _drop_repeated(periods: dict[Period, set[Placed]]) -> None:
     for period in list(periods):
         facts = periods[period]
         others = (other for key, other in periods.items() if key != period)
@@ -264,14 +293,14 @@ def _drop_repeated(periods: dict[Period, set[tuple[str, int]]]) -> None:
             del periods[period]
 
 
-def _drop(periods: dict[Period, set[tuple[str, int]]], unwanted: Collection[Period]) -> None:
+def _drop(periods: dict[Period, set[Placed]], unwanted: Collection[Period]) -> None:
     """Remove periods, unless that would leave none: a section with facts has a column."""
     if len(unwanted) < len(periods):
         for period in unwanted:
             del periods[period]
 
 
-def _strays(periods: Mapping[Period, set[tuple[str, int]]]) -> list[Period]:
+def _strays(periods: Mapping[Period, set[Placed]]) -> list[Period]:
     longest = max(map(months, periods), default=0)
     full = min((len(facts) for period, facts in periods.items() if months(period) == longest), default=0)
     return [period for period, facts in periods.items() if months(period) < longest and len(facts) < full // 4]

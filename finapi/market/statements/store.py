@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime
+from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -22,10 +22,13 @@ from finapi.store.db import Row, Transaction
 _OF_LINE = attrgetter("depth", "nature", "label", "placement", "negated", "balance")
 
 
-def put(tx: Transaction, report: Report, filed: FilingMetadata, now: datetime) -> bool:
+def put(
+    tx: Transaction, report: Report, filed: FilingMetadata, now: datetime, known: factsets.Known | None = None
+) -> bool:
     """Store a report under its filing; False when the same documents are there already and nothing new is told.
 
-    Everything happens in the caller's transaction: the filing is stored whole or not at all.
+    Everything happens in the caller's transaction: the filing is stored whole or not at all. ``known`` are the names
+    that reports before it in the same transaction have met.
     """
     cover = report.cover
     rows = tx.all("filings_of_content", cik=cover.cik, sha256=report.sha256)
@@ -42,9 +45,9 @@ def put(tx: Transaction, report: Report, filed: FilingMetadata, now: datetime) -
     companies.put_tickers(tx, cover.cik, listed, companies.FROM_COVER, as_of)
     filing_id = _put_filing(tx, report, filed, now).id
     report_id = _insert_report(tx, report, filing_id)
-    ids = _ids(tx, report)
+    ids = _ids(tx, report, known)
     set_id = factsets.insert_set(tx, filing_id, cover.cik, source, report_id)
-    factsets.insert(tx, set_id, _rows(report, ids))
+    factsets.insert(tx, _rows(report, ids, set_id))
     factsets.settle_whole(tx, set_id)
     _insert_sections(tx, report, report_id, ids)
     factsets.settle(tx, set_id)
@@ -89,21 +92,25 @@ def _announce(tx: Transaction, accession: str, now: datetime, *, listed: bool = 
         announce.data_ready(tx, now, accession=accession)
 
 
-def _rows(report: Report, ids: _Ids) -> Iterator[factsets.Row]:
+def _rows(report: Report, ids: _Ids, set_id: int) -> list[factsets.Row]:
     places = [
         (ids.dimensions[_key(context.dims)], days.number(context.end), days.length(*context[1:3]))
         for context in report.contexts
     ]
-    for fact in report.facts:
-        dimension, end, length = places[fact.context]
-        yield (dimension, ids.concepts[fact.concept], end, length, ids.units[fact.unit], fact.value, fact.decimals)
+    concepts, units = ids.concepts, ids.units
+    return [
+        (set_id, dimension, concepts[concept], end, length, units[unit], value, decimals)
+        for concept, context, unit, value, decimals in report.facts
+        for dimension, end, length in (places[context],)
+    ]
 
 
 def _put_filing(tx: Transaction, report: Report, filed: FilingMetadata, now: datetime) -> filings.Stored:
     """Upsert the filing; a data set's period, rounded to a month end, stands only where nothing else tells."""
     cover = report.cover
     if report.source == factsets.SOURCES[factsets.FSDS]:
-        parties = (Party(cover.cik, LISTED, cover.name),)
+        # Its name has been told.
+        parties = (Party(cover.cik, LISTED),)
         inside = FilingMetadata("", ROUNDED, parties, period_of_report=cover.period_of_report, is_xbrl=1)
     else:
         parties = (Party(cover.cik, CLAIMED),)
@@ -126,12 +133,14 @@ def _insert_report(tx: Transaction, report: Report, filing_id: int) -> int:
 
 
 def _insert_sections(tx: Transaction, report: Report, report_id: int, ids: _Ids) -> None:
+    sections: list[tuple[object, ...]] = []
     lines: list[tuple[object, ...]] = []
     columns: list[tuple[object, ...]] = []
     sums: list[tuple[object, ...]] = []
+    first: int = tx.value("next_section_id") if report.sections else 0
     for seq, section in enumerate(report.sections, 1):
-        values = {name: getattr(section, name) for name in ("role_uri", "definition", "kind")}
-        section_id = tx.insert("insert_section", values, report_id=report_id, seq=seq)
+        section_id = first + seq - 1
+        sections.append((section_id, report_id, seq, section.role_uri, section.definition, section.kind))
         for place, line in enumerate(section.lines, 1):
             named = ids.concepts[line.concept], ids.label_roles.get(line.label_role or "")
             lines.append((section_id, place, *named, *_OF_LINE(line)))
@@ -140,6 +149,7 @@ def _insert_sections(tx: Transaction, report: Report, report_id: int, ids: _Ids)
             columns.append((section_id, place, dims, column.context_seq, column.start, column.end))
         for place, sum in enumerate(section.sums, 1):
             sums.append((section_id, ids.concepts[sum.total], place, ids.concepts[sum.item], sum.weight))
+    tx.many("insert_sections", sections)
     tx.many("insert_lines", lines)
     tx.many("insert_columns", columns)
     tx.many("insert_sums", sums)
@@ -154,20 +164,21 @@ class _Ids(NamedTuple):
     label_roles: dict[str, int]
 
 
-def _ids(tx: Transaction, report: Report) -> _Ids:
+def _ids(tx: Transaction, report: Report, known: factsets.Known | None) -> _Ids:
     """The ids of a report's names, made where they are new."""
     lines = [line for section in report.sections for line in section.lines]
     sums = [sum for section in report.sections for sum in section.sums]
     concepts = {fact.concept for fact in report.facts} | {line.concept for line in lines}
     concepts.update(name for sum in sums for name in (sum.total, sum.item))
     return _Ids(
-        factsets.ids(tx, "concept", concepts),
-        factsets.ids(tx, "unit", {fact.unit for fact in report.facts}),
-        factsets.ids(tx, "dimension", {_key(context.dims) for context in report.contexts}),
-        factsets.ids(tx, "label_role", {line.label_role for line in lines if line.label_role is not None}),
+        factsets.ids(tx, "concept", concepts, known),
+        factsets.ids(tx, "unit", {fact.unit for fact in report.facts}, known),
+        factsets.ids(tx, "dimension", {_key(context.dims) for context in report.contexts}, known),
+        factsets.ids(tx, "label_role", {line.label_role for line in lines if line.label_role is not None}, known),
     )
 
 
+@lru_cache(maxsize=4_096)
 def _key(dims: Dimensions) -> str:
     """Dimensions as the text by which they are one row: a JSON object in the order of its axes."""
     return json.dumps(dict(dims), separators=(",", ":"))

@@ -46,9 +46,11 @@ SELECT uri, id FROM label_roles WHERE uri IN (SELECT value FROM json_each(:names
 -- name: insert_label_roles
 INSERT INTO label_roles (uri) VALUES (?)
 
--- name: insert_section
-INSERT INTO sections (report_id, seq, role_uri, definition, kind)
-VALUES (:report_id, :seq, :role_uri, :definition, :kind)
+-- name: next_section_id
+SELECT coalesce(max(id), 0) + 1 FROM sections
+
+-- name: insert_sections
+INSERT INTO sections (id, report_id, seq, role_uri, definition, kind) VALUES (?, ?, ?, ?, ?, ?)
 
 -- name: insert_lines
 INSERT INTO lines (section_id, seq, concept_id, label_role_id, depth, nature, label, placement, negated, balance)
