@@ -23,8 +23,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = {
     "client": 990,  # constructors that tell type checkers of dates; feeds that go on after a break
     "mcp": 760,
-    "core": 3_090,  # a query language; roles
-    "store": 2_890,  # two stores, accounts in PostgreSQL; copies that are followed; files made when asked for; first starts
+    "core": 3_110,  # a query language; roles; a watchdog that begins anew
+    "store": 2_900,  # two stores, accounts in PostgreSQL; copies that are followed; files made when asked for; first starts
     "edgar": 5_485,  # Schedules 13D and 13G, Form 144; rows read by column
     "httpd": 1_630,
     "net": 1_340,
@@ -58,7 +58,7 @@ ROOMS = {
     "feeds": 1_940,
     "listening": 115,
     "server": 300,  # roles
-    "testing": 3_010,  # grades servers and clients, records services; worlds by their keys
+    "testing": 3_480,  # grades servers and clients, records services; worlds by their keys; what they keep and send
     # A live feed, webhooks forwarded; mappings compared; tables and charts, on narrow terminals too; completion of
     # actions and values in three shells; what can be done about a failure.
     "verbs": 2_730,

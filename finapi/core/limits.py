@@ -156,6 +156,11 @@ class Expense:
             if len(self._used) > self._keys:
                 self._used.popitem(last=False)
 
+    def clear(self) -> None:
+        """Forget what anybody has used."""
+        with self._lock:
+            self._used.clear()
+
     def _left(self, key: Hashable, now: float) -> float:
         used, at = self._used.get(key, (0.0, now))
         return max(0.0, used - self._a_minute / 60 * max(0.0, now - at))

@@ -211,6 +211,13 @@ class Watch:
             name: TimedCache(keep_seconds) for name in ("status", "page", "changes")
         }
 
+    def forget(self) -> None:
+        """Know of no round: the next is the first."""
+        with self.lock:
+            self.components, self.tick, self.ticked, self.freshness = {}, None, None, None
+            self.unrecorded.clear()
+            self.drop_cached()
+
     def drop_cached(self) -> None:
         """Make every kept answer anew: how something stands has changed."""
         for kept in self.cached.values():

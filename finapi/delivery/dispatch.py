@@ -69,7 +69,7 @@ def after(failures: int, delays: tuple[float, ...]) -> tuple[State, float | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
+class Claim:
     """An attempt about to be made; its row stands."""
 
     id: int
@@ -82,11 +82,12 @@ class _Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class End:
     """What came of an attempt. ``error`` is None when it was answered 200."""
 
-    claim: _Claim
-    took: float
+    claim: Claim
+    took: float  # of the machine's time
+    ms: int  # by the clock that everything is told by
     status: int | None
     error: str | None
     body: str | None
@@ -102,8 +103,8 @@ class Dispatcher:
         self._most = app.config.webhook_threads
         # Threads come as they are needed, and stay.
         self._pool = ThreadPoolExecutor(self._most, thread_name_prefix="finapi-webhook")
-        self._ended: deque[_End] = deque()
-        self._under_way: dict[int, _Claim] = {}  # by delivery
+        self._ended: deque[End] = deque()
+        self._under_way: dict[int, Claim] = {}  # by delivery
         self._quick: dict[str, bool] = {}  # by lane: how it was the last time
         self._change = threading.Condition()
         self._forget_at = 0.0
@@ -131,7 +132,7 @@ class Dispatcher:
         # What a schedule can be put off at most.
         latest = iso(now + max(HOLD, timedelta(seconds=max(LEASE_SECONDS, *self._delays))))
         put_back = soonest is not None and span["latest"] > latest
-        claims: list[_Claim] = []
+        claims: list[Claim] = []
         try:
             if ended or put_back or (soonest is not None and soonest <= iso(now)):
                 with self._app.accounts.write() as tx:
@@ -149,7 +150,7 @@ class Dispatcher:
             self._under_way.update((claim.id, claim) for claim in claims)
             self._change.notify_all()
         for claim in claims:
-            self._pool.submit(self._attempt, claim)
+            self._begin(claim)
         if now.timestamp() >= self._forget_at:
             with self._app.accounts.write() as tx:
                 tx.run("drop_held_deliveries", before=iso(now - KEEP), now=iso(now))
@@ -191,10 +192,10 @@ class Dispatcher:
         self._ended.clear()
         self._under_way.clear()
 
-    def _claim(self, tx: Transaction, now: datetime, ended: list[_End]) -> list[_Claim]:
+    def _claim(self, tx: Transaction, now: datetime, ended: list[End]) -> list[Claim]:
         over = {end.claim.id for end in ended}
         busy = [claim for claim in self._under_way.values() if claim.id not in over]
-        claims: list[_Claim] = []
+        claims: list[Claim] = []
         # The lane that has waited longest comes first.
         for lane in sorted(tx.all("due_lanes"), key=lambda row: str(row["due_at"])):
             if lane["due_at"] > iso(now) or len(busy) + len(claims) >= self._most:
@@ -226,7 +227,7 @@ class Dispatcher:
         if dropped:
             log.warning("%d deliveries to %s were dropped: the URL rests", dropped, webhooks.host_of(lane))
 
-    def _room(self, lane: str, busy: list[_Claim]) -> int:
+    def _room(self, lane: str, busy: list[Claim]) -> int:
         """How many more deliveries of a lane may be under way: receivers that are not quick leave room for others.
 
         So does an account: URLs and names that lead to one slow host cost nothing.
@@ -247,7 +248,7 @@ class Dispatcher:
         slow = sum(self._quick.get(claim.lane) is False for claim in busy)
         return min(WIDTH - mine, free, free if quick is None else half - slow)
 
-    def _claimed(self, tx: Transaction, row: Row, now: datetime) -> _Claim | None:
+    def _claimed(self, tx: Transaction, row: Row, now: datetime) -> Claim | None:
         """The claim on a delivery; None when its account cannot sign, and then all that it has due is held."""
         secrets = webhooks.signing_secrets(self._app, tx, row["user_id"], now)
         if not secrets:
@@ -269,11 +270,14 @@ class Dispatcher:
         seconds = self._app.config.webhook_timeout
         request = OutboundRequest(row["url"], "POST", headers, body, seconds, RESPONSE_BYTES)
         what = f"{row['event_type']} {row['delivery_id']}"
-        return _Claim(row["id"], number, row["failures"], row["lane"], row["user_id"], what, request)
+        return Claim(row["id"], number, row["failures"], row["lane"], row["user_id"], what, request)
 
-    def _attempt(self, claim: _Claim) -> None:
+    def _begin(self, claim: Claim) -> None:
+        self._pool.submit(self._attempt, claim)
+
+    def _attempt(self, claim: Claim) -> None:
         """Make an attempt, in a thread of the pool. One that a stop broke off has no end: it is made again."""
-        started = time.monotonic()
+        started, shown = time.monotonic(), self._app.clock.monotonic()
         status: int | None = None
         body: str | None = None
         try:
@@ -288,11 +292,12 @@ class Dispatcher:
             log.exception("%s cannot be sent", claim.what)
             error = "cannot be sent"
         with self._change:
-            self._ended.append(_End(claim, time.monotonic() - started, status, error, body))
+            took, ms = time.monotonic() - started, round((self._app.clock.monotonic() - shown) * 1000)
+            self._ended.append(End(claim, took, ms, status, error, body))
             self._change.notify_all()
         self._wake()
 
-    def _record(self, tx: Transaction, end: _End, now: datetime) -> None:
+    def _record(self, tx: Transaction, end: End, now: datetime) -> None:
         claim = end.claim
         state: State = "delivered"
         delay: float | None = None
@@ -305,7 +310,7 @@ class Dispatcher:
         self._quick[claim.lane] = end.error is None and end.took <= SLOW_SECONDS
         due_at = None if delay is None else iso(now + timedelta(seconds=delay))
         values = {"delivery": claim.id, "number": claim.number, "status": end.status, "error": end.error}
-        tx.run("end_attempt", values, now=iso(now), took_ms=round(end.took * 1000), response_body=end.body)
+        tx.run("end_attempt", values, now=iso(now), took_ms=end.ms, response_body=end.body)
         tx.run("record_delivery", values, now=iso(now), state=state, failures=failures, due_at=due_at)
         self._app.metrics.count(metrics.DELIVERIES, "failed" if end.error else "delivered")
         if state == "delivered":
@@ -316,7 +321,7 @@ class Dispatcher:
         elif state == "retry_pending":
             log.warning("%s failed: %s; next in %g s", claim.what, end.error, delay)
 
-    def _dropped(self, tx: Transaction, claim: _Claim, now: datetime) -> None:
+    def _dropped(self, tx: Transaction, claim: Claim, now: datetime) -> None:
         """Count a drop of a lane's streak, and tell its account of the fifth."""
         of = {"lane": claim.lane, "user_id": claim.user_id, "now": iso(now)}
         tx.run("receiver_dropped", of)

@@ -177,6 +177,8 @@ class Feeds:
     def close(self) -> None:
         """Release everything; for feeds that were never run, too."""
         self._ended = True
+        self._app.accounts.unlisten(events.TOPIC, self._has_news)
+        self._app.accounts.unlisten(users.KEYS, self._has_changed_keys)
         self._empty_inbox()
         self.loop.close()
         for session in list(self._sessions.values()):

@@ -18,16 +18,18 @@ class ClientGone(Exception):
 
 
 @lru_cache(maxsize=1)
-def _date(second: int) -> str:
+def http_date(second: int) -> str:
+    """A second since 1970 as ``Date`` tells it."""
     return str(build_http_date(second))
 
 
 def head(status: str, headers: Headers, version: str = "1.1") -> bytes:
-    """The head of an answer, dated; ValueError for a header that would be two."""
+    """The head of an answer, dated unless it has a Date; ValueError for a header that would be two."""
     lines = [f"HTTP/{version} {status}", *[f"{name}: {value}" for name, value in headers]]
-    lines.append(f"Date: {_date(int(time.time()))}\r\n\r\n")
+    dated = any(name == "Date" for name, _ in headers)
+    lines.append("\r\n" if dated else f"Date: {http_date(int(time.time()))}\r\n\r\n")
     written = "\r\n".join(lines).encode("latin-1")
-    if not written.count(b"\r") == written.count(b"\n") == len(lines) + 1:
+    if not written.count(b"\r") == written.count(b"\n") == len(lines) + (not dated):
         raise ValueError("a response header contains a line break")
     return written
 

@@ -357,6 +357,11 @@ class Database:
         """
         self._listeners.setdefault(topic, []).append(listener)
 
+    def unlisten(self, topic: str, listener: Callable[[], None]) -> None:
+        """Call ``listener`` no more."""
+        with suppress(ValueError):
+            self._listeners.get(topic, []).remove(listener)
+
     def elect(self, seconds: float, deposed: Callable[[], None]) -> bool:
         """Whether this process may do the work that one alone does. Who has the file has it to itself.
 

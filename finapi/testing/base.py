@@ -23,9 +23,9 @@ from finapi.accounts.users import NewUser
 from finapi.app import App
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
-from finapi.core.errors import UsageError
+from finapi.core.errors import ApiError
 from finapi.core.files import replace_file
-from finapi.delivery import events
+from finapi.delivery import events, webhooks
 from finapi.store.db import Database
 from finapi.store.layered import LayeredDatabase
 
@@ -92,8 +92,8 @@ class Draw:
         self.number = number
 
     def __call__(self, count: int) -> bytes:
-        self.number = next(self._numbers)
-        return hashlib.shake_128(f"{self._of} {self.number}".encode()).digest(count)
+        number = self.number = next(self._numbers)  # of this call: several threads draw
+        return hashlib.shake_128(f"{self._of} {number}".encode()).digest(count)
 
     def uuid(self) -> str:
         """A UUIDv4."""
@@ -107,8 +107,10 @@ def account(app: App, plan: str, state: str, email: str) -> NewUser:
     now, stored = app.clock.now(), app.hasher.hash(PASSWORD)
     with app.accounts.write() as tx:
         if tx.one("user_by_email", email=email) is not None:
-            raise UsageError(f"{email} is taken")
+            raise ApiError("CONFLICT", f"{email} is taken.")
         made = users.insert(tx, app, email, plan, now, password=stored, verified=state != "unverified")
+        # Now, and not with whatever signs first: which that is depends on how fast the machine is.
+        webhooks.signing_secrets(app, tx, made.id, now)
         if state == "unverified":
             recovery.open_verification(tx, app, made.id, now)
         if state == "exhausted":

@@ -17,7 +17,7 @@ from finapi.delivery import events, webhooks
 from finapi.delivery.events import About
 from finapi.delivery.webhooks import EVENT_TYPES, WebhookEvent
 from finapi.testing.base import Draw
-from finapi.testing.faults import moment
+from finapi.testing.faults import KINDS, WHEN, moment
 from finapi.testing.world import World
 from finapi.web.accounts.webhook_bodies import EVENTS
 
@@ -25,6 +25,19 @@ JSON_BODY = 1 << 20
 DOCUMENT = 50 << 20
 LINK = re.compile(r"https?://\S+")
 NEVER = "9999-12-31T00:00:00.000Z"
+
+# What a call of control takes.
+MEMBERS = {
+    "restore": ("snapshot",),
+    "seed": ("seed",),
+    "clock": ("freeze", "run", "advance", "until_idle"),
+    "faults": (*KINDS, *WHEN),
+    "accounts": ("plan", "state", "email"),
+    "events": ("feed", "type", "data"),
+    "webhooks": ("event_type", "data", "url", "email"),
+}
+# Calls that wait for those under way in their world, or for deliveries that may make some.
+BY_ITSELF = ("reset", "snapshot", "restore", "clock", "webhooks/inbox", "world")
 
 Environ = Mapping[str, Any]
 
@@ -65,21 +78,29 @@ class ControlCalls:
     def __call__(self, world: World, method: str, name: str, environ: Environ) -> Any:
         """What a call of control answers; ApiError for one that is none or cannot be done."""
         if (method, name) == ("POST", "filings"):
-            return _filing(world, environ)
+            with world.called():
+                return _filing(world, environ)
         call = self._calls.get((method, name))
         if call is None:
             known = ", ".join(f"{one} {path}" for one, path in (*self._calls, ("POST", "filings")))
             raise ApiError("NOT_FOUND", f"Control has: {known}.")
-        return call(world, _read(environ) if method == "POST" else {})
+        body = _read(environ) if method == "POST" else {}
+        for member in body:
+            if member not in MEMBERS.get(name, ()):
+                raise invalid_param(member, "Unknown member.", allowed=list(MEMBERS.get(name, ())))
+        if name in BY_ITSELF:
+            return call(world, body)
+        with world.called():
+            return call(world, body)
 
     def _reset(self, world: World) -> dict[str, Any]:
-        self._leave(world)
         world.reset()
+        self._leave(world)  # also of whoever came back before
         return {}
 
     def _restore(self, world: World, body: dict[str, Any]) -> dict[str, Any]:
-        self._leave(world)
         world.restore(_text(body, "snapshot"))
+        self._leave(world)
         return {}
 
     def _add_fault(self, world: World, body: dict[str, Any]) -> dict[str, Any]:
@@ -132,28 +153,22 @@ def _seed(world: World, body: dict[str, Any]) -> dict[str, Any]:
 
 def _clock(world: World, body: dict[str, Any]) -> dict[str, Any]:
     happened: list[dict[str, Any]] = []
+    if len(body) != 1:
+        raise invalid_param("advance", "Give one of freeze, run, advance and until_idle.", expected="one of them")
     match body:
         case {"freeze": True}:
-            world.clock.freeze()
+            world.freeze(None)
         case {"freeze": str(text)}:
-            wanted = moment(text, "freeze")
-            if not 2000 <= wanted.year < 2100:
-                raise invalid_param("freeze", "freeze must be from 2000 to 2099.", expected="time")
-            ahead = (wanted - world.clock.now()).total_seconds()
-            world.clock.freeze()
-            if ahead > 0:
-                happened = world.advance(ahead)
-            else:
-                world.clock.freeze(wanted)
+            happened = world.freeze(moment(text, "freeze"))
         case {"run": True}:
             world.clock.run()
             world.wake(world)
         case {"advance": int() | float() as seconds} if not isinstance(seconds, bool):
-            happened = world.advance(float(seconds))
+            happened = world.advance(seconds)
         case {"until_idle": True}:
             happened = world.until_idle()
         case _:
-            raise invalid_param("advance", "Give one of freeze, run, advance and until_idle.", expected="seconds")
+            raise invalid_param(next(iter(body)), "freeze takes a time or true, advance seconds, the others true.")
     return {**_shown_clock(world), "happened": happened}
 
 
@@ -163,7 +178,7 @@ def _shown_clock(world: World) -> dict[str, Any]:
 
 def _account(world: World, body: dict[str, Any]) -> Mapping[str, Any]:
     email = body.get("email")
-    if email is not None and (not isinstance(email, str) or "@" not in email):
+    if email is not None and not isinstance(email, str):
         raise invalid_param("email", "email must be an email address.", expected="email")
     return world.add_account(str(body.get("plan", "free")), str(body.get("state", "active")), email)
 
@@ -252,7 +267,10 @@ def _mails(world: World) -> list[dict[str, Any]]:
 def _inboxes(world: World) -> dict[str, Any]:
     # What is on its way arrives first.
     world.settle()
-    return {"inboxes": {name: [_message(one) for one in kept] for name, kept in world.inboxes.items()}}
+    inboxes: dict[str, list[dict[str, Any]]] = {}
+    for name, kept in world.inbox:
+        inboxes.setdefault(name, []).append(_message(kept))
+    return {"inboxes": inboxes}
 
 
 def _message(kept: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,6 @@ STATUSES = {
 }
 MOST = 100  # faults of a world at once
 LONGEST = 60.0  # seconds that a fault may delay a call
-REORDER_SECONDS = 2.0  # that a webhook waits for the one that is to come before it
 
 # Keys, tickers and emails that are answered with a status whatever is asked: see docs/TESTING.md.
 MAGIC_KEY = re.compile(r"0{29}([1-5][0-9]{2})")
@@ -92,12 +91,11 @@ class FaultPlan:
     """The faults of a world, in the order in which they came."""
 
     def __init__(self, seed: int) -> None:
-        self._seed = seed
+        self.seed = seed
         self._faults: list[Fault] = []
         self._number = 0
+        self._doubled: set[str] = set()  # deliveries
         self._lock = threading.Lock()
-        self._sent = 0
-        self._one_sent = threading.Condition()
 
     def __iter__(self) -> Iterator[Fault]:
         return iter(list(self._faults))
@@ -120,7 +118,7 @@ class FaultPlan:
                 raise ApiError("CONFLICT", f"At most {MOST} faults can be planned at once.")
             self._number += 1
             when = {name: value for name, value in body.items() if name in WHEN}
-            chance = random.Random(f"{self._seed} {self._number}")  # nosec B311
+            chance = random.Random(f"{self.seed} {self._number}")  # nosec B311
             fault = Fault(f"flt_{self._number}", does, **when, chance=chance)
             self._faults.append(fault)
         return fault
@@ -131,18 +129,20 @@ class FaultPlan:
             dropped, self._faults = len(self._faults), []
             return dropped
 
-    def state(self) -> list[tuple[dict[str, Any], int, int, object]]:
-        """The faults as values, for :meth:`put`."""
+    def state(self) -> tuple[int, list[tuple[dict[str, Any], int, int, object]]]:
+        """How many there were and those that there are, as values, for :meth:`put`."""
         with self._lock:
-            return [(one.shown(), one.seen, one.met, one.chance.getstate()) for one in self._faults]
+            return self._number, [(one.shown(), one.seen, one.met, one.chance.getstate()) for one in self._faults]
 
-    def put(self, state: list[tuple[dict[str, Any], int, int, Any]]) -> None:
+    def put(self, state: tuple[int, list[tuple[dict[str, Any], int, int, Any]]]) -> None:
         """Hold the faults of a :meth:`state` and no others."""
         self.clear()
-        for shown, seen, met, chance in state:
+        number, faults = state
+        for shown, seen, met, chance in faults:
             fault = self.add({name: value for name, value in shown.items() if name in KINDS or name in WHEN})
             fault.id, fault.seen, fault.met = shown["id"], seen, met
             fault.chance.setstate(chance)
+        self._number = number
 
     def of_call(self, method: str, path: str) -> list[Fault]:
         """The faults that a call meets, each kind once."""
@@ -150,23 +150,21 @@ class FaultPlan:
             found = [one for one in self._faults if not set(one.does) & {*OF_WEBHOOKS, *OF_FEEDS}]
             return [one for one in found if one.meets(f"{method} {path}")]
 
-    def of_webhook(self, event_type: str) -> set[str]:
-        """What is to become of a webhook."""
+    def of_webhook(self, event_type: str, delivery_id: str) -> set[str]:
+        """What is to become of an attempt to send a webhook."""
         with self._lock:
             found = [one for one in self._faults if set(one.does) & {*OF_WEBHOOKS}]
-            return {kind for one in found if one.meets(f"WEBHOOK {event_type}") for kind in one.does}
+            kinds = {kind for one in found if one.meets(f"WEBHOOK {event_type}") for kind in one.does}
+            if "duplicate" in kinds:
+                self._doubled.add(delivery_id)
+            return kinds
 
-    def behind_another(self) -> None:
-        """Wait until a webhook was sent that began later, or none comes."""
-        with self._one_sent:
-            sent = self._sent
-            self._one_sent.wait_for(lambda: self._sent > sent, REORDER_SECONDS)
-
-    def sent(self) -> None:
-        """Let those behind know that a webhook was sent."""
-        with self._one_sent:
-            self._sent += 1
-            self._one_sent.notify_all()
+    def is_doubled(self, delivery_id: str) -> bool:
+        """Whether the attempt that is made is to be made twice."""
+        with self._lock:
+            doubled = delivery_id in self._doubled
+            self._doubled.discard(delivery_id)
+            return doubled
 
 
 def _check(body: Mapping[str, Any]) -> None:
@@ -190,13 +188,15 @@ def _check(body: Mapping[str, Any]) -> None:
 
 
 def moment(text: Any, name: str) -> datetime:
-    """The moment that a text tells, with its zone; INVALID_PARAM for another."""
+    """The moment that a text tells, with its zone; INVALID_PARAM for another, and for one out of reach."""
     try:
         told = datetime.fromisoformat(text)
         if told.tzinfo is None:
             raise ValueError
     except (TypeError, ValueError):
         raise invalid_param(name, f"{name} must be a time with its zone.", expected="2026-01-31T12:00:00Z") from None
+    if not 2000 <= told.year < 2100:
+        raise invalid_param(name, f"{name} must be from 2000 to 2099.", expected="time")
     return told
 
 

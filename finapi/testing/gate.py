@@ -6,24 +6,30 @@ import copy
 import hmac
 import io
 import json
+import logging
 import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 from finapi.core.clock import FixedClock, iso
-from finapi.core.errors import ApiError
+from finapi.core.errors import ApiError, invalid_param
 from finapi.net.outbound import OutboundRequest, Reply
+from finapi.store.db import Failed
 from finapi.testing import faults
 from finapi.testing.faults import Fault
 from finapi.testing.owners import Owners
-from finapi.testing.world import World
+from finapi.testing.world import World, size_of
 from finapi.web.http.messages import read_request
 from finapi.web.wsgi import Answered, StartResponse
+
+log = logging.getLogger("finapi.testing")
 
 CONTROL = "/_control"
 INBOX = CONTROL + "/inbox/"
@@ -32,6 +38,8 @@ HEADER = "HTTP_X_FINAPI_WORLD"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MOST_WORLDS = 1_000
 BODY = 65_536  # bytes of a body that the journal keeps
+MESSAGE = 1 << 20  # bytes of a message that an inbox takes
+AGAIN_SECONDS = 1.0  # until a world is stepped again whose step failed
 DRIPS = 20  # pieces a second of an answer that drips
 BEYOND = 7  # bytes that a wrong length promises and nobody sends
 
@@ -76,7 +84,7 @@ class Gate:
     def forget(self, world: World) -> None:
         """Know nothing of a world any more."""
         with self._lock:
-            self.worlds.pop(world.name, None)
+            del self.worlds[world.name]
         self._owners.forget(world)
 
     def of(self, name: str | None, key: str, token: str) -> World:
@@ -100,9 +108,9 @@ class Gate:
             key = environ.get("HTTP_X_API_KEY") or query.get("apiKey", [""])[0]
             token = environ.get("HTTP_AUTHORIZATION", "")[7:]
             world = self.of(name, key, token)
+            return self._called(world, environ, path, key, query, start_response)
         except ApiError as error:
             return _sent(start_response, self.world("").wsgi.refusal(environ, error))
-        return self._called(world, environ, path, key, query, start_response)
 
     def _called(
         self,
@@ -113,8 +121,6 @@ class Gate:
         query: Mapping[str, list[str]],
         start_response: StartResponse,
     ) -> Iterable[bytes]:
-        if not world.name and path != "/livez":
-            world.first_check()  # it asks for more than a start should wait for
         body = _body(environ)
         method, began = environ["REQUEST_METHOD"], iso(world.clock.now())
         met = world.faults.of_call(method, path)
@@ -127,29 +133,33 @@ class Gate:
         if "status" in does:
             plain = any(not one.headers for one in met if "status" in one.does)
             error = faults.error(does["status"], headers=not plain, now=world.clock.now().timestamp())
-            answered = world.wsgi.refusal(environ, error)
+            known: Answered | None = world.wsgi.refusal(environ, error)
         else:
-            answered = self._elsewhere(world, environ, path) or _answered(world, environ, does.get("stale"))
-        if method not in ("GET", "HEAD", "OPTIONS"):
-            # Whoever has the answer finds the mail that it caused.
-            world.settle_mails()
-        status, headers, content = answered
-        world.journal.append(
-            {
+            known = self._elsewhere(world, environ, path)
+        with world.called():
+            if "status" in path or path == "/metrics":
+                world.first_check()  # nothing else asks for what a start should not wait for
+            status, headers, content = known or _answered(world, environ, does.get("stale"))
+            if method not in ("GET", "HEAD", "OPTIONS"):
+                # Whoever has the answer finds the mail that it caused.
+                world.settle_mails()
+            told = _headers(environ)
+            text = body.decode("utf-8", "replace")
+            entry = {
                 "at": began,
                 "method": method,
                 "path": path,
                 "query": query,
-                "headers": _headers(environ),
-                "body": body.decode("utf-8", "replace"),
+                "headers": told,
+                "body": text,
                 "status": int(status[:3]),
                 "request_id": dict(headers).get("X-Request-ID"),
                 "faults": [one.id for one in met],
             }
-        )
+            world.journal.append(entry, size_of(environ.get("REQUEST_URI", ""), told, text))
         if does.get("reset") and "finapi.reset" in environ:
             environ["finapi.reset"]()
-        return self._broken(status, headers, content, does, start_response)
+        return self._broken(status, [*headers, world.date()], content, does, start_response)
 
     def _elsewhere(self, world: World, environ: Environ, path: str) -> Answered | None:
         try:
@@ -183,21 +193,36 @@ class Gate:
     # ---- control, and the inbox of webhooks
 
     def _controlled(self, name: str | None, path: str, environ: Environ) -> Answered:
+        if not hmac.compare_digest(environ.get("HTTP_X_CONTROL_TOKEN", "").encode(), self.token.encode()):
+            raise ApiError("UNAUTHORIZED", "X-Control-Token must be the control_token of the ready line.")
+        method, call = environ["REQUEST_METHOD"], path[len(CONTROL) + 1 :]
+        if (method, call) == ("DELETE", "world") and name and name not in self.worlds:
+            return _json({})
         world = self.world("" if name is None else name)
         try:
-            if not hmac.compare_digest(environ.get("HTTP_X_CONTROL_TOKEN", "").encode(), self.token.encode()):
-                raise ApiError("UNAUTHORIZED", "X-Control-Token must be the control_token of the ready line.")
-            value = self._perform(world, environ["REQUEST_METHOD"], path[len(CONTROL) + 1 :], environ)
+            status, headers, body = _json(self._perform(world, method, call, environ))
         except ApiError as error:
-            return world.wsgi.refusal(environ, error)
-        return _json(value)
+            status, headers, body = world.wsgi.refusal(environ, error)
+        return status, [*headers, world.date()], body
 
     def _received(self, name: str | None, path: str, environ: Environ) -> Answered:
-        status = parse_qs(environ.get("QUERY_STRING", "")).get("status", ["200"])[0]
+        query = parse_qs(environ.get("QUERY_STRING", ""))
+        status = query.get("status", ["200"])[0]
+        if not re.fullmatch("[2-5][0-9]{2}", status):
+            raise invalid_param("status", "status must be 200 to 599.", expected="200 to 599")
+        if environ["REQUEST_METHOD"] != "POST":
+            raise ApiError("METHOD_NOT_ALLOWED", "An inbox takes POST.", headers={"Allow": "POST"})
         length = int(environ.get("CONTENT_LENGTH") or 0)
+        if length > MESSAGE:
+            raise ApiError("PAYLOAD_TOO_LARGE", f"A message may have at most {MESSAGE:,} bytes.")
         headers, body = _headers(environ), environ["wsgi.input"].read(length) if length else b""
-        self.world(name or "").receive(path[len(INBOX) :], headers, body)
-        return _json({}, f"{status} OK" if re.fullmatch("[2-5][0-9]{2}", status) else "200 OK")
+        world = self.world(name or "")
+        with world.called():
+            world.receive(path[len(INBOX) :], headers, body)
+        line = status_line(int(status))
+        if status in ("204", "205", "304"):  # which have no body
+            return line, [("Cache-Control", "no-store")], b""
+        return _json({}, line)
 
     def deliver(self, world: World, base: str, request: OutboundRequest) -> Reply | None:
         """The reply to a webhook that goes to an inbox of this fixture, without a connection; None for any other."""
@@ -210,6 +235,13 @@ class Gate:
         told: list[str] = []
         body = b"".join(self(environ, lambda status, headers: told.append(status)))
         return Reply(int(told[0][:3]), {}, body, False)
+
+
+def status_line(status: int) -> str:
+    """The status with its phrase."""
+    with suppress(ValueError):
+        return f"{status} {HTTPStatus(status).phrase}"
+    return f"{status} Unknown"
 
 
 def _stripped(environ: Environ) -> tuple[str | None, str]:
@@ -310,10 +342,24 @@ class Stepper:
                 work()
             now = time.monotonic()
             for world in {*woken, *(one for one, due in self._due.items() if due <= now)}:
-                self._due.pop(world, None)
-                wait = world.step() if self._gate.worlds.get(world.name) is world else None
-                if wait is not None:
-                    self._due[world] = now + wait
+                self._step(world, now)
+
+    def _step(self, world: World, now: float) -> None:
+        try:
+            wait = world.step()
+        except (ApiError, Failed):
+            log.exception("a world is stepped again in %g s", AGAIN_SECONDS)
+            wait = AGAIN_SECONDS
+        with self._changed:
+            self._due.pop(world, None)
+            if wait is not None and not world.closed:
+                self._due[world] = now + wait
+
+    def forget(self, world: World) -> None:
+        """Look at a world no more that was ended."""
+        with self._changed:
+            self._due.pop(world, None)
+            self._woken.discard(world)
 
     def _called(self) -> bool:
         return bool(self._woken or self._beside) or self._gate.closing.is_set()

@@ -15,7 +15,6 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -25,6 +24,7 @@ from finapi.client.synchronous import Send
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, UsageError
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest
+from finapi.testing.gate import status_line
 from finapi.testing.world import World
 from finapi.web.wsgi import Answered
 
@@ -230,12 +230,8 @@ def _cgi(name: str) -> str:
 
 
 def _answered(status: int, headers: Mapping[str, str], body: bytes) -> Answered:
-    try:
-        phrase = HTTPStatus(status).phrase
-    except ValueError:
-        phrase = "Unknown"
     named = [("-".join(part.capitalize() for part in name.split("-")), text) for name, text in headers.items()]
-    return f"{status} {phrase}", [*named, ("Content-Length", str(len(body)))], body
+    return status_line(status), [*named, ("Content-Length", str(len(body)))], body
 
 
 # ---- to give again

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from finapi.core.background import Worker
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
+from finapi.core.errors import ApiError
 from finapi.feeds.requests import api_key, are_feeds
 from finapi.httpd.listen import Listener
+from finapi.httpd.response import last_answer
 from finapi.httpd.settings import HandedOver
 from finapi.listening import listen_settings, looping, not_listening, url_of
 from finapi.net import mail
@@ -27,7 +29,7 @@ from finapi.testing import base, world
 from finapi.testing.base import Base, Draw
 from finapi.testing.control import ControlCalls
 from finapi.testing.gate import CONTROL, PREFIX, Elsewhere, Gate, Stepper
-from finapi.testing.world import World
+from finapi.testing.world import World, WorldGone
 
 # Loaded with the first reader.
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ SETTINGS: dict[str, Any] = {
     "cores": "all",
 }
 SPARE = 16  # databases of worlds that are no more, kept for others
+NAMES = 10_000  # of worlds that are no more, whose snapshots are counted on
 AHEAD = 4  # databases that are opened before a world asks for one
 NOWHERE = "http://finapi.test"  # what links begin with where nothing listens
 
@@ -102,11 +105,18 @@ class WorldFeeds:
         """Take a connection over for the world that it names or whose key it has."""
         name, path = _named(handed.path)
         named = name or handed.headers.get("x-finapi-world")
-        found = self._gate.of(named, api_key(handed) or "", "")
-        self._of(found).take(replace(handed, path=path))
+        try:
+            found = self._gate.of(named, api_key(handed) or "", "")
+            self._of(found).take(replace(handed, path=path))
+        except ApiError as error:
+            with suppress(OSError), handed.sock:  # a client that has gone needs no answer
+                told = self._gate.world("").wsgi.error_response(error.status, error.message)
+                handed.sock.send(b"".join(last_answer(error.status, *told)))
 
     def _of(self, world: World) -> Feeds:
         with self._lock:
+            if world.closed:
+                raise WorldGone
             if world not in self._running:
                 from finapi.feeds.loop import Feeds
 
@@ -161,7 +171,7 @@ class WorldMaker:
         self._mails = mails
         # Opening one takes milliseconds, which SQLite spends on reading the schema.
         self._spare: list[LayeredDatabase] = []
-        self._snapshot_numbers = itertools.count(1)
+        self._snapshots_taken: OrderedDict[str, int] = OrderedDict()  # of worlds that are no more, by name
         self.url = NOWHERE
         calls = ControlCalls(self.drop, lambda one: self.feeds.leave(one), lambda one, code: self.feeds.end(one, code))
         self.gate = Gate(self.make, Draw(seed, "control")(24).hex(), calls)
@@ -177,7 +187,7 @@ class WorldMaker:
         also = None if name else mail.Directory(self._mails, SystemClock())
         made = world.make(name, url, self._config, self._seed, self._frozen, self._base, database, template, also)
         made.wake, made.deliver = self.stepper.wake, lambda of, request: self.gate.deliver(of, self.url, request)
-        made.numbers = self._snapshot_numbers
+        made.snapshots_taken = self._snapshots_taken.get(name, 0)
         made.begin()
         return made
 
@@ -189,10 +199,16 @@ class WorldMaker:
             self._spare.append(self._opened())
 
     def drop(self, gone: World) -> None:
-        """Close a world that is no more."""
+        """End a world and let another have its database, once no call is under way in it."""
+        if not gone.close():
+            return
+        if gone.snapshots_taken:
+            self._snapshots_taken[gone.name] = gone.snapshots_taken
+            if len(self._snapshots_taken) > NAMES:
+                self._snapshots_taken.popitem(last=False)
         self.gate.forget(gone)
+        self.stepper.forget(gone)
         self.feeds.leave(gone)
-        gone.close()
         if len(self._spare) < SPARE:
             gone.database.renew()
             self._spare.append(gone.database)

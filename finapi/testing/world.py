@@ -7,14 +7,12 @@ thing that is due to the next, and answers when all of it is over.
 from __future__ import annotations
 
 import copy
-import itertools
-import re
 import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from finapi import app as apps
@@ -25,30 +23,37 @@ from finapi.core.clock import MovableClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.lockout import Lockouts
-from finapi.core.watch import Trouble
+from finapi.core.watch import Check, Checks, Probe, Trouble
 from finapi.delivery import webhooks
-from finapi.net import mail
+from finapi.httpd.response import http_date
+from finapi.net import letters, mail
 from finapi.net.letters import MailError
 from finapi.net.outbound import Outbound, OutboundRequest, Reply
 from finapi.store.layered import LayeredDatabase
 from finapi.testing import base
 from finapi.testing.base import STARTED, Base, Draw, FixtureAccount
+from finapi.testing.bounded import BoundedLog
 from finapi.testing.faults import FaultPlan
+from finapi.testing.shared_lock import SharedLock
 from finapi.web.wsgi import WsgiApp
 
 # What time brings about is loaded when time passes, which it does in no start.
 if TYPE_CHECKING:
     from email.message import EmailMessage
 
-    from finapi.delivery.dispatch import Dispatcher
+    from finapi.testing.sending import WorldDispatcher
 
-KEPT = 1_000  # calls of the journal, and messages of an inbox
+KEPT = 1_000  # calls of the journal
+MESSAGES = 10_000  # of all inboxes
+KEPT_BYTES = 16 << 20  # of all of them
+ENTRY_BYTES = 1_000  # that one takes beside its texts
 MAILS = 1_000
-INBOXES = 100
 SNAPSHOTS = 100  # of a world at once
 STOPS = 10_000  # of one advance, at most
 FURTHEST = timedelta(days=366 * 5)  # of one advance
-DELIVERY_SECONDS = 15.0  # of real time, that deliveries under way are waited for
+LAST = datetime(2100, 1, 1, tzinfo=UTC)  # that the clock may show
+DELIVERY_SECONDS = 60.0  # of real time, that deliveries under way are waited for
+BEHIND_SECONDS = 2.0  # of real time that a webhook waits for one that is to pass it, while time runs
 BOUNCES = "+bounce"  # at the end of the part before the @: mail to it fails
 
 
@@ -81,23 +86,30 @@ class Mailbox(mail.Memory):
             super().send(message, 0.0)
 
 
+def size_of(name: str, headers: Mapping[str, str], body: str) -> int:
+    """About what a call or a message takes that is kept."""
+    return ENTRY_BYTES + len(name) + sum(len(one) + len(text) for one, text in headers.items()) + len(body)
+
+
+class ChecksInTurn(Checks):
+    """Checks without threads of their own: what they look at is in this process, and nothing keeps them waiting."""
+
+    def of(self, probes: Mapping[str, Probe]) -> dict[str, Check]:
+        """The check of every probe, one after the other."""
+        return {name: self._check(probe) for name, probe in probes.items()}
+
+
 class FaultyOutbound(Outbound):
-    """Webhooks as a world's faults send them: twice, or in another order."""
+    """Webhooks as a world's faults send them: some twice. ``deliver`` answers what needs no connection: an inbox."""
 
     plan: FaultPlan
-    # Answers what needs no connection: the inboxes of the fixture.
     deliver: Callable[[OutboundRequest], Reply | None]
 
     def send(self, request: OutboundRequest) -> Reply:
         """The reply to the request, the last of several."""
-        told = re.search(rb'"event_type":"([^"]*)"', request.body)
-        kinds = self.plan.of_webhook(told[1].decode() if told else "")
-        if "reorder" in kinds:
-            self.plan.behind_another()
         reply = self._send(request)
-        if "duplicate" in kinds:
+        if self.plan.is_doubled(request.headers.get("webhook-id", "")):
             reply = self._send(request)
-        self.plan.sent()
         return reply
 
     def _send(self, request: OutboundRequest) -> Reply:
@@ -110,11 +122,12 @@ class Snapshot:
 
     mark: int
     clock: tuple[bool, datetime]
+    seed: int
     drawn: int
     mails: list[EmailMessage]
-    journal: list[dict[str, Any]]
-    inboxes: dict[str, list[dict[str, Any]]]
-    faults: list[Any]
+    journal: list[tuple[dict[str, Any], int]]
+    inbox: list[tuple[tuple[str, dict[str, Any]], int]]
+    faults: Any
     limits: dict[str, Any]
     accounts: dict[str, FixtureAccount]
 
@@ -131,22 +144,25 @@ class World:
     accounts: dict[str, FixtureAccount]
     seed: int
     faults: FaultPlan
-    journal: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT))
-    inboxes: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
+    journal: BoundedLog[dict[str, Any]] = field(default_factory=lambda: BoundedLog(KEPT, KEPT_BYTES))
+    # The messages of all inboxes, each with the name of its own.
+    inbox: BoundedLog[tuple[str, dict[str, Any]]] = field(default_factory=lambda: BoundedLog(MESSAGES, KEPT_BYTES))
     replayed: Counter[Any] = field(default_factory=Counter)  # how often a recorded call was answered
-    # Of its snapshots: whoever makes the worlds gives all of them the same, so that no name is given out twice.
-    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    snapshots_taken: int = 0  # under its name: that of a snapshot is not given out again
     # Told when something may be due, which a request does not wait for.
     wake: Callable[[World], None] = lambda world: None
     deliver: Callable[[World, OutboundRequest], Reply | None] = lambda world, request: None
 
     def __post_init__(self) -> None:
         self._settling = threading.RLock()
+        self._mailing = threading.Lock()
+        self._calls = SharedLock()
         self._first = threading.Lock()
         self._snapshots: dict[str, Snapshot] = {}
-        self._dispatcher: Dispatcher | None = None
+        self._dispatcher: WorldDispatcher | None = None
         self._closed = False
         self._begun: Snapshot | None = None
+        self._told: list[dict[str, Any]] = []
 
     @property
     def app(self) -> App:
@@ -163,16 +179,32 @@ class World:
         """Take what it holds now for what :meth:`reset` goes back to."""
         self.app.accounts.listen(webhooks.TOPIC, lambda: self.wake(self))
         self.wsgi.app = replace(self.app, outbound=self._outbound())
-        self._begun = self._taken()
+        with self._held():
+            self._begun = self._taken()
 
-    def close(self) -> None:
-        """Stop what it has under way; its database stays open."""
+    @property
+    def closed(self) -> bool:
+        """Whether it was ended."""
+        return self._closed
+
+    def close(self) -> bool:
+        """End it, once the calls under way are over; its database stays open. Whether it was not ended before."""
         with self._settling:
-            self._closed = True
-            if self._dispatcher is not None:
-                self._dispatcher.stop(0.0)
+            if self._closed:
+                return False
+            self._stop_sending()
+            with self._calls.alone():
+                self._closed = True
             self.app.outbound.close()
-            self.app.watch.checks.close()
+            return True
+
+    @contextmanager
+    def called(self) -> Iterator[None]:
+        """A call is under way, which no reset, restore or end of the world comes into; WorldGone once it ended."""
+        with self._calls.shared():
+            if self._closed:
+                raise WorldGone
+            yield
 
     @contextmanager
     def _held(self) -> Iterator[None]:
@@ -200,8 +232,10 @@ class World:
                     f"At most {SNAPSHOTS} snapshots of a world; a reset removes all, a restore those taken after it.",
                     details={"limit": SNAPSHOTS},
                 )
-            name = f"snap_{next(self.numbers)}"
-            self._snapshots[name] = self._taken()
+            self.snapshots_taken += 1
+            name = f"snap_{self.snapshots_taken}"
+            with self._calls.alone():
+                self._snapshots[name] = self._taken()
             return name
 
     def restore(self, name: str) -> None:
@@ -214,46 +248,48 @@ class World:
             self._snapshots = {name: one for name, one in self._snapshots.items() if one.mark <= found.mark}
 
     def _taken(self) -> Snapshot:
-        with self._held():
-            billing.close_kept(self.app)
-            draw = self.app.random_bytes
-            assert isinstance(draw, Draw)
-            return Snapshot(
-                self.database.mark(),
-                self.clock.state(),
-                draw.number,
-                self.mailbox.messages(),
-                list(self.journal),
-                {name: list(kept) for name, kept in self.inboxes.items()},
-                self.faults.state(),
-                {zone: limiter.state() for zone, limiter in self.app.limiters.items()},
-                dict(self.accounts),
-            )
+        billing.close_kept(self.app)
+        draw = self.app.random_bytes
+        assert isinstance(draw, Draw)
+        return Snapshot(
+            self.database.mark(),
+            self.clock.state(),
+            self.seed,
+            draw.number,
+            self.mailbox.messages(),
+            self.journal.state(),
+            self.inbox.state(),
+            self.faults.state(),
+            {zone: limiter.state() for zone, limiter in self.app.limiters.items()},
+            dict(self.accounts),
+        )
 
     def _put(self, kept: Snapshot) -> None:
-        with self._held():
-            self._stop_sending()
+        self._stop_sending()
+        with self._calls.alone(), self._mailing:
             # The debits of calls that were answered would be closed in rows that are no more.
             self.app.kept_debits.clear()
             self.app.late_refunds.clear()
             self.database.back_to(kept.mark)
             self.clock.put(kept.clock)
-            self.draw_from(self.seed, kept.drawn)
+            self.draw_from(kept.seed, kept.drawn)
             self.mailbox.put(kept.mails)
-            self.journal.clear()
-            self.journal.extend(kept.journal)
-            self.inboxes = {name: deque(held, maxlen=KEPT) for name, held in kept.inboxes.items()}
+            self.journal.put(kept.journal)
+            self.inbox.put(kept.inbox)
             self.faults.put(kept.faults)
             self.replayed.clear()
             self.accounts = dict(kept.accounts)
             for zone, limiter in self.app.limiters.items():
                 limiter.put(kept.limits[zone])
+            self.app.sandbox.forgive()
             self.forget_lockouts()
             logins.recall(self.app)
+            self.app.watch.forget()
+            self._told = []
 
     def draw_from(self, seed: int, number: int = 0) -> None:
-        """Draw ids, keys and secrets that follow from a seed from here on."""
-        self.seed = seed
+        """Draw ids, keys, secrets and what meets a fault that follow from a seed from here on."""
+        self.seed = self.faults.seed = seed
         draw = Draw(seed, self.name, number)
         self.wsgi.app = replace(self.app, random_bytes=draw, new_uuid=draw.uuid)
         self.app.db.draw_from(draw)
@@ -262,6 +298,7 @@ class World:
         """Let every caller begin anew with every limit."""
         for limiter in self.app.limiters.values():
             limiter.put({})
+        self.app.sandbox.forgive()
 
     def forget_lockouts(self) -> None:
         """Count no wrong password of before."""
@@ -273,6 +310,10 @@ class World:
             if given not in allowed:
                 raise invalid_param(name, f"Unknown {name}.", allowed=list(allowed))
         email = users.normal(email or f"{plan}-{self.app.random_bytes(4).hex()}@example.com")
+        try:
+            letters.address(email)
+        except MailError:
+            raise invalid_param("email", "email must be an email address.", expected="email") from None
         made = base.account(self.app, plan, state, email)
         return {"email": made.email, "password": base.PASSWORD, "api_key": made.api_key}
 
@@ -283,74 +324,117 @@ class World:
 
     # ---- time
 
+    def date(self) -> tuple[str, str]:
+        """The header that tells its time."""
+        return "Date", http_date(int(self.clock.now().timestamp()))
+
     def settle(self, seconds: float = DELIVERY_SECONDS) -> None:
         """Do all that is due at this moment; deliveries that are under way have so much real time to end."""
+        with self._held():
+            self._settle(seconds)
+
+    def _settle(self, seconds: float = DELIVERY_SECONDS) -> None:
         from finapi.delivery import sniper
 
-        with self._held():
-            now = self.clock.now()
-            billing.close_kept(self.app)
-            while sniper.advance(self.app, now) == 0.0:
-                pass
-            self._send_mails()
-            plans.refill_due(self.app, now)
-            with self.app.accounts.read() as tx:
-                span = tx.one("outbox_span")
-            if self._dispatcher is not None or (span is not None and span["soonest"] is not None):
-                self._sending().settle(seconds)
+        now = self.clock.now()
+        billing.close_kept(self.app)
+        while sniper.advance(self.app, now) == 0.0:
+            pass
+        self._send_mails()
+        plans.refill_due(self.app, now)
+        with self.app.accounts.read() as tx:
+            span = tx.one("outbox_span")
+        if self._dispatcher is not None or (span is not None and span["soonest"] is not None):
+            self._sending().settle(seconds)
 
     def settle_mails(self) -> None:
-        """Send the mails that are due, as after a call that may have queued some."""
-        with suppress(WorldGone), self._held():
-            self._send_mails()
+        """Send the mails that are due, as after a call that may have queued some.
+
+        It waits for no :meth:`advance`: that may wait for a receiver that makes this call.
+        """
+        self._send_mails()
 
     def _send_mails(self) -> None:
-        while recovery.send_due(self.app) == 0.0:
-            pass
+        with self._mailing:
+            while recovery.send_due(self.app) == 0.0:
+                pass
 
     def advance(self, seconds: float) -> list[dict[str, Any]]:
         """Let time pass; what happened in it, in order."""
         if not 0 <= seconds <= FURTHEST.total_seconds():
             raise invalid_param("advance", "advance must be seconds of at most five years.", expected="seconds")
-        began = self.clock.now()
-        return self._go(began, began + timedelta(seconds=seconds), work=False)
+        with self._held():
+            began = self.clock.now()
+            if began > LAST - timedelta(seconds=seconds):
+                raise invalid_param("advance", "The clock ends in 2099.", expected="seconds")
+            return self._go(began, began + timedelta(seconds=seconds), work=False)
 
     def until_idle(self) -> list[dict[str, Any]]:
         """Let time pass until no delivery, mail or sniper window is left to wait for; what happened, in order."""
-        began = self.clock.now()
-        return self._go(began, began + FURTHEST, work=True)
+        with self._held():
+            began = self.clock.now()
+            return self._go(began, min(began + FURTHEST, LAST), work=True)
+
+    def freeze(self, at: datetime | None) -> list[dict[str, Any]]:
+        """Stand still, at a moment if one is given; what happened until then, in order."""
+        with self._held():
+            now = self.clock.now()
+            if at is not None and at > now + FURTHEST:
+                raise invalid_param("freeze", "freeze must be at most five years ahead.", expected="time")
+            self.clock.freeze()
+            if at is not None and at > now:
+                return self.advance(max(0.0, (at - self.clock.now()).total_seconds()))
+            self.clock.freeze(at)
+            return []
 
     def _go(self, began: datetime, until: datetime, *, work: bool) -> list[dict[str, Any]]:
-        with self._held():
-            since = began - timedelta(milliseconds=1)
-            self.settle()
-            for _ in range(STOPS):
-                now = self.clock.now()
-                with self.app.accounts.read() as tx:
-                    due = tx.value("next_happening", now=iso(now), until=iso(until), work=work)
-                if due is None:
-                    break
-                self.clock.advance((datetime.fromisoformat(due) - now).total_seconds())
-                self.settle()
-            else:
-                raise ApiError("UNAVAILABLE", f"More than {STOPS} events are due; advance by less.")
-            if not work:
-                self.clock.advance(max(0.0, (until - self.clock.now()).total_seconds()))
-                self.settle()
-            self.check()
+        self._settle()
+        for _ in range(STOPS):
+            now = self.clock.now()
             with self.app.accounts.read() as tx:
-                rows = tx.all("happenings", since=iso(since), until=iso(self.clock.now()))
-        return [dict(row) for row in rows]
+                due = tx.value("next_happening", now=iso(now), until=iso(until), work=work)
+            if due is None:
+                break
+            self.clock.advance((datetime.fromisoformat(due) - now).total_seconds())
+            self._settle()
+        else:
+            raise ApiError("UNAVAILABLE", f"More than {STOPS} events are due; advance by less.")
+        if not work:
+            self.clock.advance(max(0.0, (until - self.clock.now()).total_seconds()))
+            self._settle()
+        self.check()
+        return self._happened(began)
+
+    def _happened(self, began: datetime) -> list[dict[str, Any]]:
+        """What happened from a moment up to now, that moment included, and was not told before."""
+        now = self.clock.now()
+        with self.app.accounts.read() as tx:
+            since = iso(began - timedelta(milliseconds=1))
+            rows = [dict(row) for row in tx.all("happenings", since=since, until=iso(now))]
+        before = Counter(tuple(row.values()) for row in self._told)
+        # A clock that stands shows the end of one advance at the beginning of the next.
+        self._told = [row for row in rows if row["at"] == iso(now)]
+        fresh = []
+        for row in rows:
+            same = tuple(row.values())
+            if before[same]:
+                before[same] -= 1
+            else:
+                fresh.append(row)
+        return fresh
 
     def step(self) -> float | None:
         """Do what is due while nobody waits for it; in how many seconds more is, None when time stands still."""
         with suppress(WorldGone), self._held():
-            self.settle(0.0)
+            self._settle(0.0)
+            if self.clock.frozen:
+                return None
             now = self.clock.now()
             with self.app.accounts.read() as tx:
-                due = tx.value("next_happening", now=iso(now), until=iso(now + FURTHEST), work=True)
-            if due is not None and not self.clock.frozen:
-                return (datetime.fromisoformat(due) - now).total_seconds()
+                due = tx.value("next_happening", now=iso(now), until=iso(min(now + FURTHEST, LAST)), work=True)
+            wait = None if due is None else (datetime.fromisoformat(due) - now).total_seconds()
+            behind = None if self._dispatcher is None else self._dispatcher.flush(BEHIND_SECONDS)
+            return min((one for one in (wait, behind) if one is not None), default=None)
         return None
 
     def receive(self, name: str, headers: dict[str, str], body: bytes) -> None:
@@ -362,14 +446,12 @@ class World:
         wrong = verify_webhook(secrets, headers, body, now.timestamp())
         text = body.decode("utf-8", "replace")
         told = {"at": iso(now), "headers": headers, "body": text, "signature": wrong or "valid"}
-        if name not in self.inboxes and len(self.inboxes) >= INBOXES:
-            raise ApiError("CONFLICT", f"At most {INBOXES} inboxes can exist at once.")
-        self.inboxes.setdefault(name, deque(maxlen=KEPT)).append(told)
+        self.inbox.append((name, told), size_of(name, headers, text))
 
     def first_check(self) -> None:
         """Make the watchdog's first round, unless it was made."""
         with self._first:
-            if not self.app.watch.probes:
+            if self.app.watch.tick is None:
                 self.check()
 
     def check(self) -> None:
@@ -392,11 +474,12 @@ class World:
         if not said[0].startswith("200"):
             raise Trouble("wrong", f"answered {said[0]}")
 
-    def _sending(self) -> Dispatcher:
+    def _sending(self) -> WorldDispatcher:
         if self._dispatcher is None:
-            from finapi.delivery.dispatch import Dispatcher
+            from finapi.testing.sending import WorldDispatcher
 
-            self._dispatcher = Dispatcher(self.app, lambda: self.wake(self))
+            wake = lambda: self.wake(self)  # noqa: E731
+            self._dispatcher = WorldDispatcher(self.app, wake, self.faults, in_turn=self.clock.frozen)
         return self._dispatcher
 
     def _outbound(self) -> FaultyOutbound:
@@ -431,6 +514,7 @@ def make(
     config = replace(config, public_url=url)
     secret = base.secret_of(seed)
     app = apps.in_memory(config, clock, transport=mailbox, db=database, secret=secret)
+    app.watch.checks = ChecksInTurn(clock.monotonic, config.watchdog_deadline)
     if template is None:
         wsgi = WsgiApp(app)
     else:
