@@ -69,7 +69,7 @@ def after(failures: int, delays: tuple[float, ...]) -> tuple[State, float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimedAttempt:
     """An attempt about to be made; its row stands."""
 
     id: int
@@ -82,10 +82,10 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class EndedAttempt:
     """What came of an attempt. ``error`` is None when it was answered 200."""
 
-    claim: Claim
+    claim: ClaimedAttempt
     took: float  # of the machine's time
     ms: int  # by the clock that everything is told by
     status: int | None
@@ -103,8 +103,8 @@ class Dispatcher:
         self._most = app.config.webhook_threads
         # Threads come as they are needed, and stay.
         self._pool = ThreadPoolExecutor(self._most, thread_name_prefix="finapi-webhook")
-        self._ended: deque[End] = deque()
-        self._under_way: dict[int, Claim] = {}  # by delivery
+        self._ended: deque[EndedAttempt] = deque()
+        self._under_way: dict[int, ClaimedAttempt] = {}  # by delivery
         self._quick: dict[str, bool] = {}  # by lane: how it was the last time
         self._change = threading.Condition()
         self._forget_at = 0.0
@@ -132,7 +132,7 @@ class Dispatcher:
         # What a schedule can be put off at most.
         latest = iso(now + max(HOLD, timedelta(seconds=max(LEASE_SECONDS, *self._delays))))
         put_back = soonest is not None and span["latest"] > latest
-        claims: list[Claim] = []
+        claims: list[ClaimedAttempt] = []
         try:
             if ended or put_back or (soonest is not None and soonest <= iso(now)):
                 with self._app.accounts.write() as tx:
@@ -192,10 +192,10 @@ class Dispatcher:
         self._ended.clear()
         self._under_way.clear()
 
-    def _claim(self, tx: Transaction, now: datetime, ended: list[End]) -> list[Claim]:
+    def _claim(self, tx: Transaction, now: datetime, ended: list[EndedAttempt]) -> list[ClaimedAttempt]:
         over = {end.claim.id for end in ended}
         busy = [claim for claim in self._under_way.values() if claim.id not in over]
-        claims: list[Claim] = []
+        claims: list[ClaimedAttempt] = []
         # The lane that has waited longest comes first.
         for lane in sorted(tx.all("due_lanes"), key=lambda row: str(row["due_at"])):
             if lane["due_at"] > iso(now) or len(busy) + len(claims) >= self._most:
@@ -227,7 +227,7 @@ class Dispatcher:
         if dropped:
             log.warning("%d deliveries to %s were dropped: the URL rests", dropped, webhooks.host_of(lane))
 
-    def _room(self, lane: str, busy: list[Claim]) -> int:
+    def _room(self, lane: str, busy: list[ClaimedAttempt]) -> int:
         """How many more deliveries of a lane may be under way: receivers that are not quick leave room for others.
 
         So does an account: URLs and names that lead to one slow host cost nothing.
@@ -248,7 +248,7 @@ class Dispatcher:
         slow = sum(self._quick.get(claim.lane) is False for claim in busy)
         return min(WIDTH - mine, free, free if quick is None else half - slow)
 
-    def _claimed(self, tx: Transaction, row: Row, now: datetime) -> Claim | None:
+    def _claimed(self, tx: Transaction, row: Row, now: datetime) -> ClaimedAttempt | None:
         """The claim on a delivery; None when its account cannot sign, and then all that it has due is held."""
         secrets = webhooks.signing_secrets(self._app, tx, row["user_id"], now)
         if not secrets:
@@ -270,12 +270,12 @@ class Dispatcher:
         seconds = self._app.config.webhook_timeout
         request = OutboundRequest(row["url"], "POST", headers, body, seconds, RESPONSE_BYTES)
         what = f"{row['event_type']} {row['delivery_id']}"
-        return Claim(row["id"], number, row["failures"], row["lane"], row["user_id"], what, request)
+        return ClaimedAttempt(row["id"], number, row["failures"], row["lane"], row["user_id"], what, request)
 
-    def _begin(self, claim: Claim) -> None:
+    def _begin(self, claim: ClaimedAttempt) -> None:
         self._pool.submit(self._attempt, claim)
 
-    def _attempt(self, claim: Claim) -> None:
+    def _attempt(self, claim: ClaimedAttempt) -> None:
         """Make an attempt, in a thread of the pool. One that a stop broke off has no end: it is made again."""
         started, shown = time.monotonic(), self._app.clock.monotonic()
         status: int | None = None
@@ -293,11 +293,11 @@ class Dispatcher:
             error = "cannot be sent"
         with self._change:
             took, ms = time.monotonic() - started, round((self._app.clock.monotonic() - shown) * 1000)
-            self._ended.append(End(claim, took, ms, status, error, body))
+            self._ended.append(EndedAttempt(claim, took, ms, status, error, body))
             self._change.notify_all()
         self._wake()
 
-    def _record(self, tx: Transaction, end: End, now: datetime) -> None:
+    def _record(self, tx: Transaction, end: EndedAttempt, now: datetime) -> None:
         claim = end.claim
         state: State = "delivered"
         delay: float | None = None
@@ -321,7 +321,7 @@ class Dispatcher:
         elif state == "retry_pending":
             log.warning("%s failed: %s; next in %g s", claim.what, end.error, delay)
 
-    def _dropped(self, tx: Transaction, claim: Claim, now: datetime) -> None:
+    def _dropped(self, tx: Transaction, claim: ClaimedAttempt, now: datetime) -> None:
         """Count a drop of a lane's streak, and tell its account of the fifth."""
         of = {"lane": claim.lane, "user_id": claim.user_id, "now": iso(now)}
         tx.run("receiver_dropped", of)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 from finapi.app import App
-from finapi.delivery.dispatch import Claim, Dispatcher, End
+from finapi.delivery.dispatch import ClaimedAttempt, Dispatcher, EndedAttempt
 from finapi.store.db import Transaction
 from finapi.testing.faults import FaultPlan
 
@@ -26,7 +26,7 @@ class WorldDispatcher(Dispatcher):
         super().__init__(app, wake)
         self._plan = plan
         self._in_turn = in_turn
-        self._behind: list[tuple[Claim, float]] = []
+        self._behind: list[tuple[ClaimedAttempt, float]] = []
         if in_turn:
             self._most = NO_BOUND
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="finapi-webhook")
@@ -51,17 +51,17 @@ class WorldDispatcher(Dispatcher):
                 self._change.wait_for(lambda: bool(self._ended), min(left, 0.5))
         return True
 
-    def _claim(self, tx: Transaction, now: datetime, ended: list[End]) -> list[Claim]:
+    def _claim(self, tx: Transaction, now: datetime, ended: list[EndedAttempt]) -> list[ClaimedAttempt]:
         claims = super()._claim(tx, now, ended)
         return sorted(claims, key=lambda claim: claim.id) if self._in_turn else claims
 
-    def _room(self, lane: str, busy: list[Claim]) -> int:
+    def _room(self, lane: str, busy: list[ClaimedAttempt]) -> int:
         if self._in_turn:
             return NO_BOUND
         waiting = {claim.id for claim, _ in self._behind}
         return super()._room(lane, [claim for claim in busy if claim.id not in waiting])
 
-    def _begin(self, claim: Claim) -> None:
+    def _begin(self, claim: ClaimedAttempt) -> None:
         kinds = self._plan.of_webhook(*claim.what.split(" "))
         if "reorder" in kinds:
             self._behind.append((claim, time.monotonic()))
