@@ -357,6 +357,7 @@ def test_rotation_is_what_was_bought_for_each_dollar_sold(app: App, tmp_path: Pa
     assert (data["compare"]["quarter"], data["compare"]["reason"]) == ("2025-06-30", "no_changes_known")
     assert data["sector_buckets"]["defensive"] == {
         "total_flow": None, "total_value": 0, "bought": None, "sold": None, "sectors": [],
+        "doubted_count": 0, "doubted_value": 0, "doubted_flow": 0,
     }  # fmt: skip
     assert float(LEAN) == 1.1
 

@@ -150,3 +150,202 @@ def test_one_position_beside_others_that_nobody_else_holds_does_not_turn_the_tab
     take(app, tmp_path, report(1, alone), *others(2, [(made.APPLE, 2_500, 10)]))
     assert doubted(client(app))[0] == (made.APPLE, 2_500_000, HIGH, 250)
     assert store.MOST_COMPARED > 1
+
+
+# ---- sums over funds: as filed, with what of it is doubted
+
+MANAGERS = [(made.LAMP_FUND, "Lamp"), *OTHERS[:2]]
+QUARTERS = ("06-30-2025", "2025-08-14"), ("09-30-2025", "2025-11-14"), ("12-31-2025", "2026-01-15")
+# Lamp doubles Apple in September, in thousands of what it is worth, and has sold it in December.
+LAMPS = [RIGHT, [(made.APPLE, 5_000_000, 20), (made.MICROSOFT, 5_000, 10)], [(made.MICROSOFT, 5_000, 10)]]
+SEPTEMBER, DECEMBER = "2025-09-30", "2025-12-31"
+
+
+@pytest.fixture
+def thrice(app: App, tmp_path: Path) -> Client:
+    """Three managers in three quarters; one of them doubts nothing but Lamp's Apple of September."""
+    reports = [
+        submission(10 * quarter + fund, (*ends, LAMPS[quarter] if fund == 0 else RIGHT), cik=cik, name=name)
+        for quarter, ends in enumerate(QUARTERS)
+        for fund, (cik, name) in enumerate(MANAGERS)
+    ]
+    take(app, tmp_path, TICKERS, SUBMISSIONS, MAPPING, *reports)
+    return client(app)
+
+
+def asked(api: Client, path: str) -> Any:
+    answer = api.get("/api/v1" + path)
+    assert answer.status == 200, answer.body
+    return answer.json
+
+
+def of(row: Any, *names: str) -> tuple[Any, ...]:
+    return tuple(row[name] for name in names)
+
+
+DOUBTS = ("doubted_count", "doubted_value", "doubted_flow")
+
+
+def test_holders_say_which_value_is_doubted_and_how_much_of_the_sum(thrice: Client) -> None:
+    found = asked(thrice, f"/tickers/AAPL/holders?period={SEPTEMBER}&quarters=2")["data"]
+    assert of(found, "total_value", "doubted_count", "doubted_value") == (5_005_000, 1, 5_000_000)
+    assert [of(row, "value", "value_doubt", "others_price") for row in found["holders"]] == [
+        (5_000_000, HIGH, 250),
+        (2_500, None, None),
+        (2_500, None, None),
+    ]
+    assert [of(row, "period", "value_doubt", "others_price") for row in found["holders"][0]["history"]] == [
+        (SEPTEMBER, HIGH, 250),
+        ("2025-06-30", None, None),
+    ]
+    searched = asked(thrice, f"/form-13f/holdings/search?q=AAPL&period={SEPTEMBER}&limit=1")
+    assert of(searched["holders"][0], "value_doubt", "others_price") == (HIGH, 250)
+    assert of(searched["meta"], "doubted_count", "doubted_value") == (1, 5_000_000)
+    later = asked(thrice, f"/tickers/AAPL/holders?period={DECEMBER}")["data"]
+    assert of(later, "total_value", "doubted_count", "doubted_value") == (5_000, 0, 0)
+
+
+def test_a_trend_says_in_which_quarter_its_sum_is_doubted(thrice: Client) -> None:
+    rows = asked(thrice, "/tickers/AAPL/fund-trends")["data"]["quarters"]
+    assert [of(row, "date", "total_value", "doubted_count", "doubted_value") for row in rows] == [
+        (DECEMBER, 5_000, 0, 0),
+        (SEPTEMBER, 5_005_000, 1, 5_000_000),
+        ("2025-06-30", 7_500, 0, 0),
+    ]
+    history = asked(thrice, f"/form-13f/fund/1234567/cusip/{made.APPLE}/history")["history"]
+    assert [of(row, "quarter_date", "value_doubt") for row in history] == [
+        (DECEMBER, None),
+        (SEPTEMBER, HIGH),
+        ("2025-06-30", None),
+    ]
+
+
+def test_moves_say_whether_their_value_or_the_one_before_is_doubted(thrice: Client) -> None:
+    names = ("cusip", "flow_usd", "value_doubt", "others_price", "previous_value_doubt")
+    (grown,) = asked(thrice, f"/form-13f/moves?period={SEPTEMBER}&status=increased")["moves"]
+    assert of(grown, *names) == (made.APPLE, 2_500_000, HIGH, 250, None)
+    (closed,) = asked(thrice, f"/form-13f/moves?period={DECEMBER}&status=closed&cik=1234567")["moves"]
+    assert of(closed, *names) == (made.APPLE, -5_000_000, None, None, HIGH)
+    activity = asked(thrice, FUND.removeprefix("/api/v1") + f"?period={SEPTEMBER}&include_activity=true")["analysis"]
+    assert [of(row, "cusip", "value_doubt") for row in activity["increased"]] == [(made.APPLE, HIGH)]
+
+
+def test_overlap_says_whose_value_is_doubted(thrice: Client) -> None:
+    found = asked(thrice, f"/form-13f/overlap?ciks=7654321,1234567&period={SEPTEMBER}")["positions"]
+    assert [of(row, "cusip", "value_doubt", "other_value_doubt", "others_price") for row in found] == [
+        (made.APPLE, None, HIGH, 250),
+        (made.MICROSOFT, None, None, None),
+    ]
+
+
+def test_sums_by_security_say_what_of_value_and_flow_is_doubted(thrice: Client) -> None:
+    path = "/form-13f/aggregation/by-ticker?search=AAPL&quarter="
+    found = asked(thrice, path + SEPTEMBER)["data"]
+    assert of(found["tickers"][0], "total_value", "fund_flow", *DOUBTS) == (
+        5_005_000, 2_500_000, 1, 5_000_000, 2_500_000,
+    )  # fmt: skip
+    assert found["volume"] == {"buy": 2_500_000, "sell": 0, "doubted_buy": 2_500_000, "doubted_sell": 0}
+    assert of(found, "doubted_count", "doubted_value") == (1, 5_000_000)
+    # What was doubted and is sold moved as much.
+    found = asked(thrice, path + DECEMBER)["data"]
+    assert of(found["tickers"][0], "total_value", "fund_flow", *DOUBTS) == (5_000, -5_000_000, 1, 0, -5_000_000)
+    assert found["volume"] == {"buy": 0, "sell": 5_000_000, "doubted_buy": 0, "doubted_sell": 5_000_000}
+    other = asked(thrice, path.replace("AAPL", "MSFT") + SEPTEMBER)["data"]["tickers"][0]
+    assert of(other, "total_value", *DOUBTS) == (15_000, 0, 0, 0)
+
+
+def test_sectors_and_industries_say_what_of_them_is_doubted(thrice: Client) -> None:
+    path = f"?quarter={SEPTEMBER}"
+    sectors = asked(thrice, "/form-13f/aggregation/by-sector" + path)["data"]
+    (sector,) = sectors["sectors"]
+    (industry,) = asked(thrice, "/form-13f/aggregation/by-industry" + path)["data"]["industries"]
+    inflow = sector["industries"]["inflows"][0]
+    for one in (sectors, sector, inflow, industry, industry["sector"]):
+        assert of(one, *DOUBTS) == (1, 5_000_000, 2_500_000)
+    assert of(inflow["top_movers"][0], "cusip", "fund_flow", "doubted_count") == (made.APPLE, 2_500_000, 1)
+    buckets = asked(thrice, "/form-13f/market-rotation" + path)["data"]["sector_buckets"]
+    assert of(buckets["growth"], "bought", *DOUBTS) == (2_500_000, 1, 5_000_000, 2_500_000)
+    assert of(buckets["defensive"], *DOUBTS) == (0, 0, 0)
+
+
+def test_baskets_say_what_of_both_quarters_is_doubted(thrice: Client) -> None:
+    path = "/form-13f/aggregation/basket-holdings?ciks=1234567,7654321&period="
+    names = ("cusip", "value_usd", "doubted_count", "doubted_value_usd", "doubted_prev_value_usd")
+    found = asked(thrice, path + SEPTEMBER)
+    assert [of(row, *names) for row in found["positions"]] == [
+        (made.APPLE, 5_002_500, 1, 5_000_000, 0),
+        (made.MICROSOFT, 10_000, 0, 0, 0),
+    ]
+    assert of(found["totals"], "total_value_usd", "doubted_count", "doubted_value_usd") == (5_012_500, 1, 5_000_000)
+    found = asked(thrice, path + DECEMBER)
+    assert [of(row, *names) for row in found["positions"]] == [
+        (made.MICROSOFT, 10_000, 0, 0, 0),
+        (made.APPLE, 2_500, 0, 0, 5_000_000),
+    ]
+
+
+def test_what_is_reckoned_of_a_doubted_value_says_so(thrice: Client) -> None:
+    rows = asked(thrice, f"/form-13f/fund-performance?quarter={DECEMBER}&include_all=true&sort_by=portfolio_value")
+    assert [of(row, "portfolio_value", "doubted_count", "doubted_value") for row in rows["data"]["leaderboard"]] == [
+        (5_005_000, 1, 5_000_000),
+        (7_500, 0, 0),
+        (7_500, 0, 0),
+    ]
+    allocation = asked(thrice, f"/form-13f/fund/1234567?period={SEPTEMBER}&include_analytics=true")
+    assert [of(row, "sector", "doubted_count", "doubted_value_usd") for row in allocation["sector_allocation"]] == [
+        ("Manufacturing", 1, 5_000_000),
+        (None, 0, 0),
+    ]
+
+
+def test_a_price_that_moves_and_a_fund_that_amends_clear_the_sums(app: App, tmp_path: Path) -> None:
+    take(app, tmp_path, TICKERS, SUBMISSIONS, MAPPING, report(1, TOO_HIGH), *others(2))
+    path = f"/form-13f/aggregation/by-ticker?search=AAPL&quarter={SEPTEMBER}"
+    api = client(app)
+    assert of(asked(api, path)["data"]["tickers"][0], *DOUBTS) == (1, 2_500_000, 0)
+    # Two more who agree with Lamp: neither price is that of most any more, and nothing is doubted.
+    more = [report(7, TOO_HIGH, "0007654328", name="Elm"), report(8, TOO_HIGH, "0007654329", name="Ash")]
+    take(app, tmp_path, more[0])
+    assert of(asked(api, path)["data"]["tickers"][0], *DOUBTS) == (0, 0, 0)
+    # A third: now the others are doubted.
+    take(app, tmp_path, more[1])
+    assert of(asked(api, path)["data"]["tickers"][0], *DOUBTS) == (2, 5_000, 0)
+    right = report(9, RIGHT, "0007654328", name="Elm", form="13F-HR/A", amendment=(1, "RESTATEMENT"))
+    take(app, tmp_path, right, report(10, RIGHT, "0007654327", name="Fir"))
+    assert of(asked(api, path)["data"]["tickers"][0], *DOUBTS) == (2, 5_000_000, 0)
+
+
+# ---- sums that are kept
+
+
+def kept(app: App) -> dict[str, bool]:
+    with app.db.read() as tx:
+        rows = tx._connection.execute("SELECT period, sums IS NOT NULL FROM group_sums ORDER BY period").fetchall()
+    return {row[0]: bool(row[1]) for row in rows}
+
+
+def test_sums_of_groups_are_kept_with_the_ingest_and_the_same_without(app: App, thrice: Client) -> None:
+    assert kept(app) == dict.fromkeys(("2025-06-30", SEPTEMBER, DECEMBER), True)
+    paths = [f"/form-13f/aggregation/{one}?quarter={SEPTEMBER}&compare=prev" for one in ("by-sector", "by-industry")]
+    before = [asked(thrice, path)["data"] for path in paths]
+    with app.db.write() as tx:
+        tx._connection.execute("UPDATE group_sums SET sums = NULL")
+        tx.run("bump_data_version")
+    assert [asked(thrice, path)["data"] for path in paths] == before
+
+
+def test_a_company_of_another_industry_changes_the_sums_that_are_kept(app: App, thrice: Client, tmp_path: Path) -> None:
+    path = f"/form-13f/aggregation/by-industry?quarter={SEPTEMBER}"
+    assert [row["industry"] for row in asked(thrice, path)["data"]["industries"]] == [
+        "Machinery and Computer Equipment"
+    ]
+    take(app, tmp_path, SUBMISSIONS.replace(b'"3571"', b'"7372"'))
+    assert [row["industry"] for row in asked(thrice, path)["data"]["industries"]] == ["Business Services and Software"]
+    assert kept(app) == dict.fromkeys(("2025-06-30", SEPTEMBER, DECEMBER), True)
+
+
+def test_a_report_that_comes_later_changes_the_sums_that_are_kept(app: App, thrice: Client, tmp_path: Path) -> None:
+    path = f"/form-13f/aggregation/by-industry?quarter={SEPTEMBER}"
+    take(app, tmp_path, report(40, [(made.APPLE, 1_000, 4)], "0007654329", name="Ash"))
+    (row,) = asked(thrice, path)["data"]["industries"]
+    assert of(row, "total_value", "unique_fund_count", "cusip_count") == (5_006_000, 4, 1)

@@ -17,7 +17,8 @@ from operator import attrgetter
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.records import Date, made
-from finapi.market.holdings import performance, positions, quarters
+from finapi.market.holdings import doubts, performance, positions, quarters
+from finapi.market.holdings.doubts import Doubted, MarkedDoubt, OthersPrice
 from finapi.market.holdings.funds import FundQuarter, percent, price
 from finapi.market.holdings.positions import SplitSource
 from finapi.market.reference import sectors, share_splits
@@ -157,6 +158,8 @@ class HoldingAnalytics(TypedDict):
     first_added: Date | None
     sector: str | None
     last_transaction_quarter: Date | None
+    value_doubt: MarkedDoubt
+    others_price: OthersPrice
     last_share_delta: Annotated[int | None, "In the shares of last_transaction_quarter."]
     reason: Annotated[str | None, f"Why there is no cost: {OPENED_BEFORE}, {INCOMPLETE} or {NOT_COUNTED}."]
 
@@ -214,7 +217,8 @@ def of_fund(
     why = NOT_COUNTED if tx.one("fund_uncounted", cik=held.cik) else why
     numbers = json.dumps([one.security_id for one in page])
     rows = {row["security_id"]: row for row in tx.all("positions_with_costs", place, securities=numbers)}
-    shown = [_holding(rows[one.security_id], one, held.period, why) for one in page]
+    doubted = doubts.of_fund(tx, held.cik, held.period)
+    shown = [_holding(rows[one.security_id], one, held.period, why, doubted.get(one.security_id)) for one in page]
     return _summary(worths, held.period), shown, len(worths)
 
 
@@ -258,7 +262,7 @@ def _days(opened: str | None, period: str) -> int | None:
     return None if opened is None else (date.fromisoformat(period) - date.fromisoformat(opened)).days
 
 
-def _holding(row: Row, worth: Valued, period: str, why: str) -> HoldingAnalytics:
+def _holding(row: Row, worth: Valued, period: str, why: str, doubted: Doubted | None) -> HoldingAnalytics:
     cost, days = worth.cost, _days(worth.opened, period)
     return made(
         HoldingAnalytics,
@@ -280,6 +284,7 @@ def _holding(row: Row, worth: Valued, period: str, why: str) -> HoldingAnalytics
         first_added=worth.opened,
         sector=sectors.of_group(row["sic_group"])[0],
         last_transaction_quarter=row["changed"],
+        **doubts.told(doubted),
         reason=None if cost is not None else why,
     )
 

@@ -1,16 +1,19 @@
 """Positions whose price is about a thousand times that of most other managers, or a thousandth of it.
 
 A table in the wrong unit is read in the other one (``value_units``). Of a single position it is not known what its
-filer meant: it stays as filed and says what speaks against it. The price that managers agree on is kept with a
-security's quarter, made anew from all that hold it, so that the order of reports leaves no trace.
+filer meant: it stays as filed, in sums too, and says what speaks against it; sums say how much of them is doubted.
+The price that managers agree on is kept with a security's quarter, and the positions far from it in a table of their
+own, made anew whenever either may have changed, so that the order of reports leaves no trace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 from finapi.market.holdings import quarters, value_units
 from finapi.market.holdings.value_units import ALIKE, LEAST_MANAGERS, THOUSANDS
@@ -18,20 +21,27 @@ from finapi.market.prices import prices
 from finapi.store.db import Database, Row, Transaction
 from finapi.store.portions import work_through
 
-ValueDoubt = Literal["thousand_times_other_managers", "thousandth_of_other_managers"]
+Key = TypeVar("Key", bound=Hashable)
 
-# Securities whose price is made anew in one write transaction.
+ValueDoubt = Literal["thousand_times_other_managers", "thousandth_of_other_managers"]
+# Members of positions and of sums.
+MarkedDoubt = Annotated[ValueDoubt | None, "How the implied price compares with others_price; the value is as filed."]
+OthersPrice = Annotated[Decimal | None, "If the value is doubted: dollars per share in most other managers' reports."]
+DoubtedCount = Annotated[int, "Positions in the sums whose value is doubted (value_doubt); they are included as filed."]
+DoubtedValue = Annotated[int, "Dollars of those positions, included in the sum of values."]
+DoubtedFlow = Annotated[
+    int, "Part of fund_flow from positions that are doubted, or were when last held; dollars as filed."
+]
+
+# Securities whose price is made anew, and quarters of funds that are compared, in one write transaction.
 AT_ONCE = 1_000
+# Of a price another is far off that is so many times it, or such a part of it.
+FAR = THOUSANDS / ALIKE
 # Reports are made within 45 days of the quarter's end: a split of those days may be in one and not in another.
 SPLIT_DAYS = 60
 
 
-class Doubt(NamedTuple):
-    """Why a position's value is doubted, the price of a share that other managers imply, and the value in dollars."""
-
-    reason: ValueDoubt
-    price: Decimal
-    value: int
+# ---- kept
 
 
 def settle(db: Database) -> None:
@@ -40,8 +50,10 @@ def settle(db: Database) -> None:
 
 
 def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:
-    """Make some of them anew; whether there was anything."""
+    """Make some of them anew, or compare some funds with them; whether there was anything."""
     rows = tx.all("securities_unpriced", limit=most)
+    if not rows:
+        return _compare_funds(tx, most)
     changed = []
     for row in rows:
         # The one that is doubted is a manager too.
@@ -50,41 +62,97 @@ def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:
         price = value_units.agreed([one["value"] / one["shares"] for one in held])
         if price != row["price"]:
             changed.append((price, row["period"], row["security_id"]))
+            # All that hold it: small managers seldom move the price, and then only their own positions are compared.
+            tx.run("forget_far_off_of_security", place)
+            tx.run("note_far_off_of_security", place, price=price, far=FAR)
     tx.many("set_agreed_price", changed)
     tx.many("security_priced", [(row["period"], row["security_id"]) for row in rows])
     if changed:
         tx.run("bump_data_version")
+    return True
+
+
+def _compare_funds(tx: Transaction, most: int) -> bool:
+    rows = tx.all("fund_quarters_uncompared", limit=most)
+    found = 0
+    for cik, period in rows:
+        found += tx.run("forget_far_off_of_fund", cik=cik, period=period)
+        found += tx.run("note_far_off_of_fund", cik=cik, period=period, far=FAR)
+    tx.many("fund_quarter_compared", [tuple(row) for row in rows])
+    if found:
+        tx.run("bump_data_version")
     return len(rows) > 0
 
 
-def of_fund(tx: Transaction, cik: int, period: str) -> dict[int, Doubt]:
+# ---- told
+
+
+class Doubted(NamedTuple):
+    """A position in shares whose value is doubted, and the price of a share that other managers imply.
+
+    ``value`` is in dollars, ``flow`` what the quarter's change moved. One that was closed in the quarter has no value,
+    and is doubted by what it was at the end of the quarter before.
+    """
+
+    cik: int
+    security_id: int
+    sic_group: int | None
+    is_etf: bool
+    reason: ValueDoubt
+    price: Decimal
+    value: int
+    flow: int
+
+
+def of_fund(tx: Transaction, cik: int, period: str) -> dict[int, Doubted]:
     """The positions in shares of a fund's quarter that are doubted, by the ids of their securities."""
-    found = {}
-    for row in tx.all("positions_far_off", cik=cik, period=period, far=THOUSANDS / ALIKE):
+    return {one.security_id: one for one in _judged(tx, tx.all("far_off_of_fund", _place(period), cik=cik), period)}
+
+
+def of_securities(tx: Transaction, securities: str, period: str) -> dict[tuple[int, int], Doubted]:
+    """The positions in some securities that are doubted, by CIK and the id of the security; ``securities`` is JSON."""
+    rows = tx.all("far_off_of_securities", _place(period), securities=securities)
+    return {(one.cik, one.security_id): one for one in _judged(tx, rows, period)}
+
+
+def of_quarter(tx: Transaction, period: str) -> list[Doubted]:
+    """All positions of a quarter that are doubted, and those that were at the end of the one before and are closed."""
+    before = quarters.before(period)
+    held = _judged(tx, tx.all("far_off_of_quarter", _place(period)), period)
+    closed = [row for row in tx.all("far_off_of_quarter", _place(before)) if row["closed_flow"] is not None]
+    return held + _judged(tx, closed, before, closed=True)
+
+
+def _place(period: str) -> dict[str, str]:
+    later = (date.fromisoformat(period) + timedelta(days=SPLIT_DAYS)).isoformat()
+    before, following = quarters.before(period), quarters.after(period)
+    return {"period": period, "following": following, "after": before, "before": later}
+
+
+def _judged(tx: Transaction, rows: Iterable[Row], period: str, *, closed: bool = False) -> list[Doubted]:
+    found = []
+    for row in rows:
         own = row["value"] / row["shares"]
         sign = value_units.off(own, row["price"])
-        if sign and not _split(tx, row, period, own / row["price"]) and not _closed_at(tx, row["ticker"], period, own):
-            reason: ValueDoubt = "thousand_times_other_managers" if sign > 0 else "thousandth_of_other_managers"
-            found[row["security_id"]] = Doubt(reason, Decimal(row["price"]).quantize(Decimal("0.0001")), row["value"])
+        if not sign or _split(row, own / row["price"]) or (row["is_priced"] and _closed_at(tx, row, period, own)):
+            continue
+        reason: ValueDoubt = "thousand_times_other_managers" if sign > 0 else "thousandth_of_other_managers"
+        price = Decimal(row["price"]).quantize(Decimal("0.0001"))
+        whose = row["cik"], row["security_id"], row["sic_group"], bool(row["is_etf"])
+        money = (0, row["closed_flow"]) if closed else (row["value"], row["flow"] or 0)
+        found.append(Doubted(*whose, reason, price, *money))
     return found
 
 
-def summed(doubted: Mapping[int, Doubt]) -> dict[str, int]:
-    """How many positions of a quarter are doubted, and their dollars."""
-    return {"doubted_count": len(doubted), "doubted_value_usd": sum(one.value for one in doubted.values())}
-
-
-def _split(tx: Transaction, row: Row, period: str, times: float) -> bool:
+def _split(row: Row, times: float) -> bool:
     """Whether a split explains it: shares before it beside shares after it."""
-    later = (date.fromisoformat(period) + timedelta(days=SPLIT_DAYS)).isoformat()
-    near = tx.all("splits_near", security_id=row["security_id"], after=quarters.before(period), before=later)
-    factors = [float(one["factor"]) for one in near]
+    factors = [float(one) for one in json.loads(row["splits"])]
     return any(_alike(times, one) or _alike(times, 1 / one) for one in factors)
 
 
-def _closed_at(tx: Transaction, ticker: str | None, period: str, own: float) -> bool:
+def _closed_at(tx: Transaction, row: Row, period: str, own: float) -> bool:
     """Whether a price that is held says that the position is right and the other managers are not."""
-    close = prices.close_on(tx, ticker, period)
+    close = prices.close_on(tx, row["ticker"], period)
     return close is not None and close.source != "synthetic" and _alike(own, float(close.close))
 
 
@@ -92,7 +160,50 @@ def _alike(one: float, other: float) -> bool:
     return other / ALIKE <= one <= other * ALIKE
 
 
-def told(doubted: Mapping[int, Doubt], row: Row) -> dict[str, ValueDoubt | Decimal | None]:
-    """What a position says of its own value: of shares, not of options and principal."""
-    found = doubted.get(row["security_id"]) if row["in_shares"] else None
+def told(found: Doubted | None) -> dict[str, ValueDoubt | Decimal | None]:
+    """What a position says of its own value."""
     return {"value_doubt": found and found.reason, "others_price": found and found.price}
+
+
+@dataclass(slots=True)
+class DoubtSum:
+    """What the doubted positions of a sum amount to: how many, in dollars held, bought and sold."""
+
+    count: int = 0
+    value: int = 0
+    bought: int = 0
+    sold: int = 0
+
+    def add(self, one: Doubted) -> None:
+        """Count a position too."""
+        self.count += 1
+        self.value += one.value
+        self.bought += max(one.flow, 0)
+        self.sold += max(-one.flow, 0)
+
+    def members(self, dollars: str = "doubted_value") -> dict[str, int]:
+        """The members of an answer; ``dollars`` is what it calls the value."""
+        return {"doubted_count": self.count, dollars: self.value, "doubted_flow": self.bought - self.sold}
+
+
+def summed(found: Iterable[Doubted]) -> DoubtSum:
+    """The sum of some positions."""
+    whole = DoubtSum()
+    for one in found:
+        whole.add(one)
+    return whole
+
+
+def sums(found: Sequence[Doubted], key: Callable[[Doubted], Key]) -> Mapping[Key, DoubtSum]:
+    """The sums of some positions by ``key``; nothing for those that have none."""
+    by: dict[Key, DoubtSum] = {}
+    for one in found:
+        by.setdefault(key(one), DoubtSum()).add(one)
+    return by
+
+
+def whole(parts: Iterable[DoubtSum]) -> DoubtSum:
+    """The sum of some sums."""
+    found = list(parts)
+    counts = sum(one.count for one in found), sum(one.value for one in found)
+    return DoubtSum(*counts, sum(one.bought for one in found), sum(one.sold for one in found))

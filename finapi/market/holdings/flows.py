@@ -1,4 +1,4 @@
-"""All funds together: who holds a security, where money moved in a quarter, and what some funds hold together.
+"""All funds together: the securities of a quarter, who holds one, and what some funds hold together.
 
 Changes count only funds whose quarter and the one before are both complete; with none of them a change is null.
 A flow is the change in shares at the price that each fund's own value implies.
@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from finapi.core.errors import ApiError, invalid_param
-from finapi.core.records import Date, OneOf, made
+from finapi.core.records import Date, made
 from finapi.edgar import cusip, tickers
-from finapi.market.holdings import positions, quarters
+from finapi.market.holdings import doubts, positions, quarters
+from finapi.market.holdings.doubts import (
+    Doubted,
+    DoubtedCount,
+    DoubtedFlow,
+    DoubtedValue,
+    DoubtSum,
+    MarkedDoubt,
+    OthersPrice,
+)
 from finapi.market.holdings.funds import percent, price
 from finapi.market.holdings.positions import Change, SplitSource
 from finapi.market.reference import companies, issuers, sectors, share_splits
@@ -28,16 +36,6 @@ SORTS = ("fund_flow", "total_value", "fund_count", "fund_change", "share_change"
 
 # Members of a security's row that 13F reports do not have: always null, with the reason in the answer's meta.
 NOT_IN_13F = ("close_price", "market_cap", "shares_outstanding", "first_traded", "fund_flow_mcap_pct")
-
-# A flow of this many per cent of what is held, or more, is a strong one.
-STRONG = 5
-# The directions of a flow, the strongest outflow first.
-MOMENTA = ("strong_outflow", "outflow", "neutral", "inflow", "strong_inflow")
-Momentum = Annotated[str, OneOf(MOMENTA)]
-# Fewer funds than these say little about a market.
-FEW_FUNDS = 3
-# Securities shown of an industry.
-MOVERS = 5
 
 
 # ---- the securities of a quarter
@@ -74,10 +72,15 @@ class SecurityFlow(TypedDict):
     decreased_count: int | None
     unchanged_count: int | None
     closed_count: int | None
+    doubted_count: DoubtedCount
+    doubted_value: DoubtedValue
+    doubted_flow: DoubtedFlow
 
 
-def by_security(tx: Transaction, period: str, wanted: Mapping[str, Any]) -> tuple[list[SecurityFlow], int]:
-    """A page of the securities of a quarter, and how many there are in all.
+def by_security(
+    tx: Transaction, period: str, wanted: Mapping[str, Any], doubted: Sequence[Doubted]
+) -> tuple[list[SecurityFlow], int]:
+    """A page of the securities of a quarter, and how many there are in all; ``doubted`` are the quarter's positions.
 
     ``wanted`` holds filters, bounds, sort and page by the names of the endpoint's parameters.
     """
@@ -93,7 +96,8 @@ def by_security(tx: Transaction, period: str, wanted: Mapping[str, Any]) -> tupl
         "direction": -1 if wanted["sort_order"] == "desc" else 1,
     }
     rows, total = tx.page("securities_of_quarter", values)
-    return [_security(row) for row in rows], total
+    sums = doubts.sums(doubted, lambda one: one.security_id)
+    return [_security(row, sums.get(row["security_id"], DoubtSum())) for row in rows], total
 
 
 def _groups(sector: str | None, industry: str | None) -> str | None:
@@ -110,7 +114,7 @@ def _groups(sector: str | None, industry: str | None) -> str | None:
     return json.dumps(found)
 
 
-def _security(row: Row) -> SecurityFlow:
+def _security(row: Row, doubted: DoubtSum) -> SecurityFlow:
     sector, industry = sectors.of_group(row["sic_group"])
     return made(
         SecurityFlow,
@@ -120,6 +124,7 @@ def _security(row: Row) -> SecurityFlow:
         implied_price=price(row["total_value"], row["total_shares"]),
         fund_change_pct=percent(row["fund_change"], row["fund_count_prev"]),
         share_change_pct=percent(row["share_change"], row["previous_shares"]),
+        **doubted.members(),
         **dict.fromkeys(NOT_IN_13F),
     )
 
@@ -145,14 +150,16 @@ class Volume(TypedDict):
 
     buy: int | None
     sell: int | None
+    doubted_buy: Annotated[int, "The part of buy in positions with a value_doubt."]
+    doubted_sell: Annotated[int, "The part of sell in positions with a value_doubt, or that had one before."]
 
 
-def ranges(tx: Transaction, period: str) -> tuple[FilterRanges, Volume]:
-    """What the filters of a quarter range over, and what funds bought and sold."""
+def ranges(tx: Transaction, period: str, doubted: DoubtSum) -> tuple[FilterRanges, Volume]:
+    """What the filters of a quarter range over, and what funds bought and sold, ``doubted`` of it."""
     (row,) = tx.all("ranges_of_quarter", period=period)
     names = FilterRanges.__annotations__
     found: Any = {name: {"min": row[f"min_{name}"], "max": row[f"max_{name}"]} for name in names}
-    return found, made(Volume, row)
+    return found, made(Volume, row, doubted_buy=doubted.bought, doubted_sell=doubted.sold)
 
 
 # ---- one security
@@ -212,6 +219,8 @@ class HolderQuarter(TypedDict):
     period: Date
     shares: int | None
     value: int | None
+    value_doubt: MarkedDoubt
+    others_price: OthersPrice
 
 
 class Holder(TypedDict):
@@ -222,6 +231,8 @@ class Holder(TypedDict):
     cusip: str
     shares: int
     value: int
+    value_doubt: MarkedDoubt
+    others_price: OthersPrice
     pct_of_portfolio: Decimal | None
     previous_shares: int | None
     split_factor: Decimal | None
@@ -245,19 +256,14 @@ def holders(
     """
     values = {"ids": wanted.ids, "period": period, "status": positions.code(status)}
     found = tx.all("holders", values, limit=limit, offset=offset)
-    histories: dict[tuple[int, int], list[HolderQuarter]] = {}
-    if back > 1:
-        first = period
-        for _ in range(back - 1):
-            first = quarters.before(first)
-        pairs = json.dumps([(int(row["cik"]), row["security_id"]) for row in found])
-        for row in tx.all("holder_histories", pairs=pairs, first=first, last=period):
-            histories.setdefault((row["cik"], row["security_id"]), []).append(made(HolderQuarter, row))
+    histories = _histories(tx, wanted, found, period, back) if back > 1 else {}
+    doubted = doubts.of_securities(tx, wanted.ids, period)
     rows = [
         made(
             Holder,
             row,
             **({"history": histories[int(row["cik"]), row["security_id"]]} if histories else {}),
+            **doubts.told(doubted.get((int(row["cik"]), row["security_id"]))),
             pct_of_portfolio=percent(row["value"], row["whole"]),
             chg_pct=percent(row["chg_shares"], row["previous_shares"]),
             status=positions.change_name(row["status"]),
@@ -265,6 +271,23 @@ def holders(
         for row in found
     ]
     return rows, tx.value("count_holders", values)
+
+
+def _histories(
+    tx: Transaction, wanted: NamedSecurities, holders: Sequence[Row], period: str, back: int
+) -> dict[tuple[int, int], list[HolderQuarter]]:
+    """What some holders held at the ends of so many quarters, by their CIKs and the ids of the securities."""
+    ends = [period]
+    for _ in range(back - 1):
+        ends.append(quarters.before(ends[-1]))
+    pairs = json.dumps([(int(row["cik"]), row["security_id"]) for row in holders])
+    rows = tx.all("holder_histories", pairs=pairs, first=ends[-1], last=period)
+    doubted = {one: doubts.of_securities(tx, wanted.ids, one) for one in {row["period"] for row in rows}}
+    found: dict[tuple[int, int], list[HolderQuarter]] = {}
+    for row in rows:
+        whose = row["cik"], row["security_id"]
+        found.setdefault(whose, []).append(made(HolderQuarter, row, **doubts.told(doubted[row["period"]].get(whose))))
+    return found
 
 
 class TrendQuarter(TypedDict):
@@ -279,14 +302,27 @@ class TrendQuarter(TypedDict):
     share_change_pct: Decimal | None
     fund_flow: int | None
     fund_count_change: int | None
+    doubted_count: DoubtedCount
+    doubted_value: DoubtedValue
 
 
 def trends(tx: Transaction, wanted: NamedSecurities, limit: int, offset: int) -> list[TrendQuarter]:
     """A security quarter by quarter over all funds, the newest first."""
     return [
-        made(TrendQuarter, row, share_change_pct=percent(row["share_change"], row["previous_shares"]))
+        made(
+            TrendQuarter,
+            row,
+            **doubted_of(tx, wanted, row["date"]),
+            share_change_pct=percent(row["share_change"], row["previous_shares"]),
+        )
         for row in tx.all("trend_of_securities", ids=wanted.ids, limit=limit, offset=offset)
     ]
+
+
+def doubted_of(tx: Transaction, wanted: NamedSecurities, period: str) -> dict[str, int]:
+    """How many of a quarter's positions in a security are doubted, and their dollars: members of its sums."""
+    whole = doubts.summed(doubts.of_securities(tx, wanted.ids, period).values())
+    return {"doubted_count": whole.count, "doubted_value": whole.value}
 
 
 def totals(tx: Transaction, wanted: NamedSecurities, period: str | None) -> tuple[str, Row]:
@@ -301,255 +337,6 @@ def totals(tx: Transaction, wanted: NamedSecurities, period: str | None) -> tupl
         when = f" for {period}" if period else ""
         raise ApiError("NOT_COVERED", f"{wanted.name} is in no 13F report{when} in finapi.")
     return found, row
-
-
-# ---- sectors and industries
-
-
-class FlowMover(TypedDict):
-    """A security into or out of which much money moved."""
-
-    cusip: str
-    ticker: str | None
-    name: str
-    fund_flow: int | None
-    total_value: int
-    fund_count: int
-
-
-# By sector, industry and direction: 1 in, -1 out.
-Movers = Mapping[tuple[str, str, int], list[FlowMover]]
-
-# What rows of major groups add up to, and the counts among it that are null when no change is known.
-_COUNTS = ("new_buys_count", "closed_count", "increased_count", "decreased_count")
-_SUMMED = ("flow", "compared", "total_value", "etf_value", "cusip_count", "total_positions", *_COUNTS)
-
-
-@dataclass(slots=True)
-class GroupSum:
-    """What the securities of one sector or industry sum to in a quarter; ``industry`` is "" for a sector."""
-
-    sector: str
-    industry: str
-    sums: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def flow(self) -> int | None:
-        """The flow, None when no fund's change is known."""
-        return self.sums["flow"] if self.sums["compared"] else None
-
-    @property
-    def momentum(self) -> str | None:
-        """One of the ``MOMENTA``, by the flow in per cent of what is held; None when it is not known."""
-        part = percent(self.flow, self.sums["total_value"])
-        if not part:
-            return None if part is None else "neutral"
-        word = "inflow" if part > 0 else "outflow"
-        return f"strong_{word}" if abs(part) >= STRONG else word
-
-    def members(self) -> dict[str, Any]:
-        """The sums by every name that answers have for them."""
-        momentum, known, funds = self.momentum, self.sums["compared"] > 0, self.sums["fund_count"]
-        low = funds < FEW_FUNDS or not known
-        return {
-            **self.sums,
-            **({} if known else dict.fromkeys(_COUNTS)),
-            "sector": self.sector,
-            "name": self.sector,
-            "industry": self.industry,
-            "fund_flow": self.flow,
-            "fund_count": funds,
-            "unique_fund_count": funds,
-            "flow_significance_pct": percent(self.flow, self.sums["total_value"]),
-            "momentum": momentum,
-            "momentum_label": momentum,
-            "confidence": "low" if low else "high",
-            "low_confidence": low,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class QuarterSums:
-    """A quarter by sector and industry; ``whole`` is the value of everything, with a company known or not."""
-
-    period: str
-    groups: Mapping[tuple[str, str], GroupSum]
-    whole: int
-
-    @property
-    def sectors(self) -> list[GroupSum]:
-        """The sums of sectors."""
-        return [one for one in self.groups.values() if not one.industry]
-
-    @property
-    def industries(self) -> list[GroupSum]:
-        """The sums of industries."""
-        return [one for one in self.groups.values() if one.industry]
-
-    @property
-    def coverage(self) -> Decimal | None:
-        """The part of the value that has a sector, in per cent."""
-        return percent(sum(one.sums["total_value"] for one in self.sectors), self.whole)
-
-
-def sums(tx: Transaction, period: str) -> QuarterSums:
-    """What the securities of a quarter sum to."""
-    found: dict[tuple[str, str], GroupSum] = {}
-    whole = 0
-    for row in tx.all("fund_sums_by_group", period=period):
-        whole += row["total_value"]
-        sector, industry = sectors.of_group(row["sic_group"])
-        if sector and industry:
-            for at in ((sector, industry), (sector, "")):
-                found.setdefault(at, GroupSum(*at)).sums.update({name: row[name] for name in _SUMMED})
-    groups = [(group, *one) for group in range(100) if (one := sectors.of_group(group))[0]]
-    for by_industry in (True, False):
-        labels = {group: json.dumps([sector, industry if by_industry else ""]) for group, sector, industry in groups}
-        for row in tx.all("funds_by_label", period=period, labels=json.dumps(labels)):
-            sector, industry = json.loads(row["label"])
-            found[sector, industry].sums["fund_count"] = row["funds"]
-    return QuarterSums(period, found, whole)
-
-
-def movers(tx: Transaction, period: str) -> Movers:
-    """The securities of each industry into and out of which most money moved."""
-    found: dict[tuple[str, str, int], list[FlowMover]] = {}
-    for row in tx.all("movers_of_quarter", period=period, limit=MOVERS):
-        sector, industry = sectors.of_group(row["sic_group"])
-        if sector and industry:
-            at = sector, industry, 1 if row["fund_flow"] > 0 else -1
-            found.setdefault(at, []).append(made(FlowMover, row))
-    return found
-
-
-def ordered(found: Iterable[GroupSum], sort: str, *, descending: bool = True) -> list[GroupSum]:
-    """Sums by ``fund_flow``, ``total_value`` or ``fund_count``; what is not known comes last."""
-    sign = -1 if descending else 1
-
-    def place(one: GroupSum) -> tuple[bool, int, str, str]:
-        number = one.flow if sort == "fund_flow" else one.sums[sort]
-        return number is None, sign * (number or 0), one.sector, one.industry
-
-    return sorted(found, key=place)
-
-
-class FlowComparison(TypedDict):
-    """How a sector's or an industry's quarter differs from another quarter."""
-
-    prev_quarter: Date
-    flow_change: int | None
-    prev_momentum_label: Momentum | None
-    momentum_shift: Literal["strengthened", "weakened", "unchanged"] | None
-    fund_count_change: int
-    value_change_pct: Decimal | None
-
-
-def _compared(one: GroupSum, earlier: QuarterSums | None) -> FlowComparison | None:
-    if earlier is None:
-        return None
-    before = earlier.groups.get((one.sector, one.industry)) or GroupSum(one.sector, one.industry)
-    label, now, value = before.momentum, one.momentum, before.sums["total_value"]
-    shift: Literal["strengthened", "weakened", "unchanged"] | None = None
-    if label is not None and now is not None:
-        step = MOMENTA.index(now) - MOMENTA.index(label)
-        shift = "unchanged" if step == 0 else "strengthened" if step > 0 else "weakened"
-    return {
-        "prev_quarter": earlier.period,
-        "flow_change": None if one.flow is None or before.flow is None else one.flow - before.flow,
-        "prev_momentum_label": label,
-        "momentum_shift": shift,
-        "fund_count_change": one.sums["fund_count"] - before.sums["fund_count"],
-        "value_change_pct": percent(one.sums["total_value"] - value, value),
-    }
-
-
-class IndustryFlow(TypedDict):
-    """An industry in its sector."""
-
-    industry: str
-    fund_flow: int | None
-    total_value: int
-    fund_count: int
-    top_movers: list[FlowMover]
-
-
-class IndustryFlows(TypedDict):
-    """The industries of a sector with money flowing in, and those with money flowing out."""
-
-    inflows: list[IndustryFlow]
-    outflows: list[IndustryFlow]
-
-
-class SectorFlow(TypedDict):
-    """A sector's quarter over all funds."""
-
-    sector: str
-    fund_flow: int | None
-    total_value: int
-    fund_count: int
-    etf_value: int
-    flow_significance_pct: Decimal | None
-    momentum: Momentum | None
-    confidence: Literal["high", "low"]
-    compare: FlowComparison | None
-    industries: IndustryFlows
-
-
-def sector_flow(
-    one: GroupSum, industries: Iterable[GroupSum], movers: Movers, earlier: QuarterSums | None, limit: int
-) -> SectorFlow:
-    """A sector with up to ``limit`` of its industries each way, those with the greatest flow first."""
-
-    def flows(sign: int) -> list[IndustryFlow]:
-        found = [part for part in industries if part.sector == one.sector and sign * (part.flow or 0) > 0]
-        return [
-            made(IndustryFlow, part.members(), top_movers=movers.get((part.sector, part.industry, sign), []))
-            for part in ordered(found, "fund_flow", descending=sign > 0)[:limit]
-        ]
-
-    both: IndustryFlows = {"inflows": flows(1), "outflows": flows(-1)}
-    return made(SectorFlow, one.members(), compare=_compared(one, earlier), industries=both)
-
-
-class SectorTotals(TypedDict):
-    """The sector of an industry."""
-
-    name: str
-    fund_flow: int | None
-    total_value: int
-    unique_fund_count: int
-    flow_significance_pct: Decimal | None
-    momentum_label: Momentum | None
-    low_confidence: bool
-
-
-class IndustryTotals(TypedDict):
-    """An industry's quarter over all funds."""
-
-    industry: str
-    sector: SectorTotals
-    fund_flow: int | None
-    total_value: int
-    unique_fund_count: int
-    flow_significance_pct: Decimal | None
-    momentum_label: Momentum | None
-    low_confidence: bool
-    cusip_count: int
-    total_positions: int
-    etf_value: int
-    new_buys_count: int | None
-    closed_count: int | None
-    increased_count: int | None
-    decreased_count: int | None
-    top_movers: list[FlowMover]
-    compare: FlowComparison | None
-
-
-def industry_totals(one: GroupSum, sector: GroupSum, movers: Movers, earlier: QuarterSums | None) -> IndustryTotals:
-    """An industry with its sector's sums, and the securities that moved most in its own direction."""
-    moved = movers.get((one.sector, one.industry, 1 if one.sums["flow"] >= 0 else -1), [])
-    parent = made(SectorTotals, sector.members())
-    return made(IndustryTotals, one.members(), sector=parent, top_movers=moved, compare=_compared(one, earlier))
 
 
 # ---- several funds taken together; changes count only funds whose tables of both quarters are complete
@@ -588,6 +375,9 @@ class BasketPosition(TypedDict):
     split_factor: Annotated[
         Decimal | None, "Shares that one share became through splits since the quarter compared with."
     ]
+    doubted_count: DoubtedCount
+    doubted_value_usd: DoubtedValue
+    doubted_prev_value_usd: Annotated[int, "The part of prev_value_usd in positions with a value_doubt."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -605,6 +395,11 @@ class Basket:
     def value(self) -> int:
         """What all positions are worth."""
         return sum(row["value_usd"] for row in self.sums)
+
+    @property
+    def doubted(self) -> dict[str, int]:
+        """How many positions are doubted, and their dollars."""
+        return {name: sum(row[name] for row in self.sums) for name in ("doubted_count", "doubted_value_usd")}
 
     @property
     def held(self) -> int:
@@ -631,13 +426,27 @@ def basket(tx: Transaction, ciks: Sequence[int], period: str, compared_with: str
     filed, earlier = complete(period), complete(compared_with)
     common = [cik for cik in filed if filed[cik] and earlier.get(cik)]
     funds: dict[int, BasketFund] = {cik: {"cik": f"{cik:010}", "company_name": names.get(cik)} for cik in ciks}
-    quarters = {"period": period, "earlier": compared_with}
-    rows = tx.all("sums_of_basket", quarters, filed=json.dumps(list(filed)), common=json.dumps(common))
+    ends = {"period": period, "earlier": compared_with}
+    rows = tx.all("sums_of_basket", ends, filed=json.dumps(list(filed)), common=json.dumps(common))
     since, until = sorted((compared_with, period))
     splits = share_splits.of_quarter(tx, since, until)
-    sums = [_since_split(row, splits.get(row["security_id"], ()), back=period < compared_with) for row in rows]
+    now, before = _doubted(tx, filed, period), _doubted(tx, common, compared_with)
+    sums = [
+        {
+            **_since_split(row, splits.get(row["security_id"], ()), back=period < compared_with),
+            **now.get(row["security_id"], DoubtSum()).members("doubted_value_usd"),
+            "doubted_prev_value_usd": before.get(row["security_id"], DoubtSum()).value,
+        }
+        for row in rows
+    ]
     pending = [fund for cik, fund in funds.items() if cik not in filed]
     return Basket([fund for cik, fund in funds.items() if cik in filed], pending, bool(common), sums)
+
+
+def _doubted(tx: Transaction, ciks: Iterable[int], period: str) -> Mapping[int, DoubtSum]:
+    """What is doubted of some funds' quarter, by the ids of securities."""
+    found = [one for cik in ciks for one in doubts.of_fund(tx, cik, period).values()]
+    return doubts.sums(found, lambda one: one.security_id)
 
 
 def _since_split(row: Row, likely: Sequence[LikelySplit], *, back: bool) -> dict[str, Any]:
@@ -666,6 +475,7 @@ def _basket_position(
         prev_value_usd=previous if comparable else None,
         value_change_pct=percent(row["common_value"] - previous, previous) if comparable else None,
         share_change=change if comparable else None,
+        doubted_prev_value_usd=row["doubted_prev_value_usd"] if comparable else 0,
         split_factor=row["split_factor"] if comparable else None,
     )
 

@@ -15,7 +15,7 @@ from finapi.core.errors import ApiError
 from finapi.core.records import Date, Time, made
 from finapi.edgar import cusip, tickers
 from finapi.market.holdings import doubts, positions, quarters
-from finapi.market.holdings.doubts import Doubt, ValueDoubt
+from finapi.market.holdings.doubts import Doubted, DoubtedCount, DoubtedValue, DoubtSum, MarkedDoubt, OthersPrice
 from finapi.market.holdings.positions import Change, SplitSource
 from finapi.market.reference import issuers, sectors, share_splits
 from finapi.store.db import Row, Transaction
@@ -186,12 +186,8 @@ class FundHolding(TypedDict):
     put_call: Literal["Put", "Call"] | None
     shares: int
     value_usd: int
-    value_doubt: Annotated[
-        ValueDoubt | None, "How the implied price compares with others_price; the value is as filed."
-    ]
-    others_price: Annotated[
-        Decimal | None, "If the value is doubted: dollars per share in most other managers' reports."
-    ]
+    value_doubt: MarkedDoubt
+    others_price: OthersPrice
     pct_of_portfolio: Decimal | None
     investment_discretion: str | None
     other_managers: str | None
@@ -218,7 +214,7 @@ def holdings(
     status: str = "all",
     search: str | None = None,
     choices: str | None = None,
-    doubted: Mapping[int, Doubt] | None = None,
+    doubted: Mapping[int, Doubted] | None = None,
     sort: str = "value",
     descending: bool = True,
     limit: int,
@@ -249,7 +245,7 @@ def holdings(
     return [_holding(row, held.value, names, doubted) for row in rows], total
 
 
-def _holding(row: Row, whole: int, names: Mapping[tuple[int, int], str], doubted: Mapping[int, Doubt]) -> FundHolding:
+def _holding(row: Row, whole: int, names: Mapping[tuple[int, int], str], doubted: Mapping[int, Doubted]) -> FundHolding:
     numbers = [part.strip() for part in (row["other_managers"] or "").split(",") if part.strip()]
     return made(
         FundHolding,
@@ -258,7 +254,7 @@ def _holding(row: Row, whole: int, names: Mapping[tuple[int, int], str], doubted
             names.get((row["report_id"], int(one))) if one.isdecimal() and len(one) < 10 else None for one in numbers
         ],
         cusip_valid=cusip.is_valid(row["cusip"]),
-        **doubts.told(doubted, row),
+        **doubts.told(doubted.get(row["security_id"]) if row["in_shares"] else None),
         pct_of_portfolio=percent(row["value_usd"], whole),
         voting_authority=made(VotingAuthority, row),
         status=positions.change_name(row["status"]),
@@ -279,6 +275,8 @@ class PositionChange(TypedDict):
     change_shares: int | None
     change_pct: Decimal | None
     value_usd: int
+    value_doubt: MarkedDoubt
+    others_price: OthersPrice
     put_call: Literal["Put", "Call"] | None
 
 
@@ -301,7 +299,7 @@ def change_counts(tx: Transaction, held: FundQuarter, options: str) -> ChangeCou
     return made(ChangeCounts, {name: counts.get(name, 0) for name in positions.CHANGES})
 
 
-def changes(tx: Transaction, held: FundQuarter, options: str, doubted: Mapping[int, Doubt]) -> QuarterChanges | None:
+def changes(tx: Transaction, held: FundQuarter, options: str, doubted: Mapping[int, Doubted]) -> QuarterChanges | None:
     """The changes of a quarter, of each kind at most :data:`MOST_CHANGES`; None when they are not known."""
     if not held.compared:
         return None
@@ -326,10 +324,13 @@ class SectorAllocation(TypedDict):
     total_value_usd: int
     position_count: int
     pct_of_portfolio: Decimal | None
+    doubted_count: DoubtedCount
+    doubted_value_usd: DoubtedValue
 
 
-def sector_allocation(tx: Transaction, held: FundQuarter) -> list[SectorAllocation]:
-    """The value held by sector, the largest first."""
+def sector_allocation(tx: Transaction, held: FundQuarter, doubted: Mapping[int, Doubted]) -> list[SectorAllocation]:
+    """The value held by sector, the largest first; ``doubted`` are the quarter's positions."""
+    doubtful = doubts.sums([*doubted.values()], lambda one: sectors.of_group(one.sic_group)[0])
     by_sector: dict[str | None, list[int]] = {}
     for row in tx.all("fund_value_by_group", cik=held.cik, period=held.period):
         sums = by_sector.setdefault(sectors.of_group(row["sic_group"])[0], [0, 0])
@@ -338,7 +339,14 @@ def sector_allocation(tx: Transaction, held: FundQuarter) -> list[SectorAllocati
     whole = sum(value for value, _ in by_sector.values())
     ordered = sorted(by_sector.items(), key=lambda one: (-one[1][0], one[0] or ""))
     return [
-        {"sector": sector, "total_value_usd": value, "position_count": count, "pct_of_portfolio": percent(value, whole)}
+        {
+            "sector": sector,
+            "total_value_usd": value,
+            "position_count": count,
+            "pct_of_portfolio": percent(value, whole),
+            "doubted_count": doubtful.get(sector, DoubtSum()).count,
+            "doubted_value_usd": doubtful.get(sector, DoubtSum()).value,
+        }
         for sector, (value, count) in ordered
     ]
 
@@ -363,6 +371,8 @@ class HistoryQuarter(TypedDict):
     split_source: SplitSource
     value: int
     implied_price: Decimal | None
+    value_doubt: MarkedDoubt
+    others_price: OthersPrice
     shares_delta: int | None
     transaction_type: Change | None
     value_unit_rule: str
@@ -388,7 +398,8 @@ def history(tx: Transaction, cik: int, number: str) -> tuple[Row, list[Split], l
         shares = int((row["shares_raw"] * math.prod(later, start=Decimal(1))).to_integral_value())
         status = positions.change_name(row["status"])
         at = price(row["value"], row["shares_raw"])
-        shown.append(made(HistoryQuarter, row, shares=shares, implied_price=at, transaction_type=status))
+        doubted = doubts.told(doubts.of_fund(tx, cik, row["quarter_date"]).get(security["id"]))
+        shown.append(made(HistoryQuarter, row, shares=shares, implied_price=at, transaction_type=status, **doubted))
     return security, [made(Split, one, ratio=float(one["factor"])) for one, _ in splits], shown
 
 
@@ -564,26 +575,31 @@ class FilingProgress(TypedDict):
 def progress(tx: Transaction, period: str, today: date) -> FilingProgress:
     """How far the reports of a quarter have come in, compared with the quarter before and its deadline."""
     previous = quarters.before(period)
-    (row,), (earlier,) = (tx.all("quarter_counts", period=one) for one in (period, previous))
+    (row,) = tx.all("quarter_counts", period=period)
+    earlier = tx.value("quarter_filers", period=previous)
     due, next_period = quarters.deadline(period), quarters.after(period)
     next_due = quarters.deadline(next_period)
     return made(
         FilingProgress,
         row,
         period=period,
-        pct_reported=percent(row["filers"], earlier["filers"]),
-        baseline_filers=earlier["filers"],
+        pct_reported=percent(row["filers"], earlier),
+        baseline_filers=earlier,
         baseline_period=previous,
         deadline=due.isoformat(),
         deadline_status="open" if today <= due else "passed",
-        # The deadline has passed, and most of the previous quarter's filers have filed again.
-        is_complete=today > due and row["filers"] > 0 and 10 * row["filers"] >= COMPLETE_TENTHS * earlier["filers"],
+        is_complete=_is_complete(row["filers"], earlier, due, today),
         days_until_deadline=(due - today).days,
         previous_deadline=quarters.deadline(previous).isoformat(),
         next_deadline=next_due.isoformat(),
         days_until_next_deadline=(next_due - today).days,
         next_reporting_period_start=next_period,
     )
+
+
+def _is_complete(filers: int, earlier: int, due: date, today: date) -> bool:
+    """Whether the deadline has passed, and most of the previous quarter's filers have filed again."""
+    return today > due and filers > 0 and 10 * filers >= COMPLETE_TENTHS * earlier
 
 
 class QuarterMetadata(TypedDict):
@@ -597,8 +613,14 @@ class QuarterMetadata(TypedDict):
 
 def quarter_metadata(tx: Transaction, period: str, today: date) -> QuarterMetadata:
     """The deadline of a quarter, and whether most of its reports have come in."""
-    found = progress(tx, period, today)
-    return made(QuarterMetadata, found, quarter=period, filing_deadline=found["deadline"])
+    due = quarters.deadline(period)
+    filers, earlier = (tx.value("quarter_filers", period=one) for one in (period, quarters.before(period)))
+    return {
+        "quarter": period,
+        "filing_deadline": due.isoformat(),
+        "is_complete": _is_complete(filers, earlier, due, today),
+        "days_until_deadline": (due - today).days,
+    }
 
 
 def latest_quarter(tx: Transaction) -> str:

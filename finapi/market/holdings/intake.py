@@ -13,7 +13,7 @@ from finapi.market.documents.families import Family
 from finapi.market.documents.identify import Subject
 from finapi.market.documents.metadata import HEADER, FilingMetadata
 from finapi.market.documents.sources import Document
-from finapi.market.holdings import analytics, doubts, store
+from finapi.market.holdings import analytics, doubts, industries, store
 from finapi.market.holdings import report as holdings_report
 from finapi.market.holdings.report import CALLS, PUTS, HoldingsReport
 from finapi.store.db import Row, Transaction
@@ -141,6 +141,7 @@ def _holding(row: Row) -> Holding:
 def _finish(tx: Transaction, now: datetime) -> int:
     tx.then(analytics.settle)
     tx.then(doubts.settle)
+    tx.then(industries.settle)
     return store.resplit(tx, now)
 
 

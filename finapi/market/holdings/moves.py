@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
-from typing import Annotated, NamedTuple, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 from finapi.core.records import made
-from finapi.market.holdings import positions, quarters
+from finapi.market.holdings import doubts, positions, quarters
+from finapi.market.holdings.doubts import MarkedDoubt, OthersPrice, ValueDoubt
 from finapi.market.holdings.funds import FundQuarter, percent
 from finapi.market.holdings.positions import Change, SplitSource
 from finapi.store.db import Transaction
@@ -31,6 +33,9 @@ class FundMove(TypedDict):
     change_pct: Decimal | None
     value_usd: int
     previous_value_usd: Annotated[int, "At the end of the quarter before: what a closed position was worth."]
+    value_doubt: MarkedDoubt
+    others_price: OthersPrice
+    previous_value_doubt: Annotated[ValueDoubt | None, "The same of previous_value_usd, by the quarter before."]
     flow_usd: Annotated[int, "The change in shares at the position's price; of a closed one its last value."]
     pct_of_portfolio: Annotated[Decimal | None, "The share of the fund's portfolio: its conviction."]
     previous_pct_of_portfolio: Decimal | None
@@ -47,18 +52,24 @@ def largest(
     tx: Transaction, period: str, status: str, fund: FundQuarter | None, limit: int, offset: int
 ) -> list[FundMove]:
     """The largest moves of one kind in a quarter, over all funds or of one; no more than one beyond ``limit``."""
-    values = {"period": period, "before": quarters.before(period), "status": positions.code(status)}
+    values: dict[str, Any] = {"period": period, "before": quarters.before(period), "status": positions.code(status)}
     values |= {"cik": fund.cik if fund else None, "limit": limit + 1, "offset": offset}
+    rows = tx.all("moves_of_fund" if fund else "moves_of_all", values)
+    securities = json.dumps([row["security_id"] for row in rows])
+    now, before = (doubts.of_securities(tx, securities, values[one]) for one in ("period", "before"))
+    places = [(int(row["cik"]), row["security_id"]) for row in rows]
     return [
         made(
             FundMove,
             row,
+            **doubts.told(now.get(place)),
+            previous_value_doubt=before[place].reason if place in before else None,
             status=positions.change_name(row["status"]),
             change_pct=percent(row["shares"] - row["previous_shares"], row["previous_shares"]),
             pct_of_portfolio=percent(row["value_usd"], row["whole"]),
             previous_pct_of_portfolio=percent(row["previous_value_usd"], row["whole_before"]),
         )
-        for row in tx.all("moves_of_fund" if fund else "moves_of_all", values)
+        for place, row in zip(places, rows, strict=True)
     ]
 
 
@@ -70,9 +81,12 @@ class SharedPosition(TypedDict):
     name_of_issuer: str
     shares: int
     value_usd: int
+    value_doubt: MarkedDoubt
     pct_of_portfolio: Decimal | None
     other_shares: int
     other_value_usd: int
+    other_value_doubt: Annotated[ValueDoubt | None, "The same of the other fund's value."]
+    others_price: OthersPrice
     other_pct_of_portfolio: Decimal | None
     overlap_pct: Annotated[Decimal | None, "The smaller of the two shares of a portfolio."]
 
@@ -90,10 +104,14 @@ def overlap(tx: Transaction, one: FundQuarter, other: FundQuarter) -> Overlap:
     """What two funds hold alike, each at the end of its quarter."""
     ends = {"period": one.period, "other_period": other.period}
     rows = tx.all("shared_positions", ends, cik=one.cik, other=other.cik)
+    own, others = doubts.of_fund(tx, one.cik, one.period), doubts.of_fund(tx, other.cik, other.period)
     shared = [
         made(
             SharedPosition,
             row,
+            **doubts.told(own.get(at := row["security_id"]))
+            | ({"others_price": others[at].price} if at in others else {}),
+            other_value_doubt=others[at].reason if at in others else None,
             value_usd=row["value"],
             other_value_usd=row["other_value"],
             pct_of_portfolio=(share := percent(row["value"], one.value)),

@@ -13,7 +13,8 @@ from decimal import Decimal
 from typing import Annotated, Any, NamedTuple, TypedDict
 
 from finapi.core.records import made
-from finapi.market.holdings import quarters
+from finapi.market.holdings import doubts, quarters
+from finapi.market.holdings.doubts import DoubtedCount, DoubtSum
 from finapi.market.holdings.funds import percent
 from finapi.market.prices import returns
 from finapi.market.prices.prices import PriceSeries
@@ -137,6 +138,8 @@ class FundPerformance(TypedDict):
     reason: Annotated[str | None, f"Why there is no return: {NOT_PRICED} or {LITTLE_PRICED}."]
     portfolio_value: Annotated[int, "Dollars in shares when the quarter began; options and principal are left out."]
     holdings_count: int
+    doubted_count: DoubtedCount
+    doubted_value: Annotated[int, "The part of portfolio_value in those positions; it weighs in the return."]
     price_coverage_pct: Annotated[Decimal | None, "The part of portfolio_value with a price at both ends."]
     unadjusted_pct: Annotated[Decimal | None, "The part whose prices are not adjusted for splits and dividends."]
     top_contributors: list[Contributor]
@@ -176,10 +179,12 @@ def leaderboard(tx: Transaction, period: str, wanted: Mapping[str, Any]) -> Lead
     }
     (counts,) = tx.all("funds_with_returns", values)
     rows, total = tx.page("funds_by_return", values)
-    return Leaderboard([_performance(row) for row in rows], total, counts["funds"], counts["eligible"])
+    begun = quarters.before(period)
+    found = [_performance(row, doubts.summed(doubts.of_fund(tx, int(row["cik"]), begun).values())) for row in rows]
+    return Leaderboard(found, total, counts["funds"], counts["eligible"])
 
 
-def _performance(row: Row) -> FundPerformance:
+def _performance(row: Row, doubted: DoubtSum) -> FundPerformance:
     known = row["rank"] is not None
     reason = None if known else LITTLE_PRICED if row["priced"] else NOT_PRICED
     return made(
@@ -187,6 +192,8 @@ def _performance(row: Row) -> FundPerformance:
         row,
         portfolio_return_pct=percent(row["gain"], row["priced"]) if known else None,
         reason=reason,
+        doubted_count=doubted.count,
+        doubted_value=doubted.value,
         price_coverage_pct=percent(row["priced"], row["portfolio_value"]),
         unadjusted_pct=percent(row["unadjusted"], row["portfolio_value"]),
         top_contributors=_contributors(row["best"], row["priced"]),

@@ -12,6 +12,8 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.records import Date, made
+from finapi.market.holdings import doubts
+from finapi.market.holdings.doubts import DoubtedCount, DoubtedFlow, DoubtedValue, DoubtSum
 from finapi.market.holdings.funds import percent
 from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
@@ -54,6 +56,9 @@ class IndustryBucket(TypedDict):
 
     total_flow: int | None
     total_value: int
+    doubted_count: DoubtedCount
+    doubted_value: DoubtedValue
+    doubted_flow: DoubtedFlow
     bought: int | None
     sold: int | None
     sectors: list[BucketSector]
@@ -73,7 +78,14 @@ class Rotation(TypedDict):
 def rotation(tx: Transaction, period: str) -> tuple[Rotation, dict[str, IndustryBucket], Decimal | None]:
     """A quarter's ratios, its buckets, and the part of the value whose issuer's industry is known, in per cent."""
     rows = tx.all("trades_by_group", period=period)
-    buckets = {name: _bucket([row for row in rows if row["sic_group"] in groups]) for name, groups in BUCKETS.items()}
+    doubted = [one for one in doubts.of_quarter(tx, period) if not one.is_etf]
+    buckets = {
+        name: _bucket(
+            [row for row in rows if row["sic_group"] in groups],
+            doubts.summed(one for one in doubted if one.sic_group in groups),
+        )
+        for name, groups in BUCKETS.items()
+    }
     value_growth = _ratio(buckets["value"], buckets["growth"])
     cyclical = _ratio(buckets["cyclical"], buckets["defensive"])
     reason = None
@@ -91,7 +103,7 @@ def rotation(tx: Transaction, period: str) -> tuple[Rotation, dict[str, Industry
     return found, buckets, percent(known, sum(row["total_value"] for row in rows))
 
 
-def _bucket(rows: Sequence[Row]) -> IndustryBucket:
+def _bucket(rows: Sequence[Row], doubted: DoubtSum) -> IndustryBucket:
     known = [row for row in rows if row["compared"]]
     shown = [
         made(
@@ -109,6 +121,9 @@ def _bucket(rows: Sequence[Row]) -> IndustryBucket:
         "total_value": sum(row["total_value"] for row in rows),
         "bought": sum(row["bought"] for row in known) if known else None,
         "sold": sum(row["sold"] for row in known) if known else None,
+        "doubted_count": doubted.count,
+        "doubted_value": doubted.value,
+        "doubted_flow": doubted.bought - doubted.sold,
         "sectors": shown,
     }
 
@@ -146,6 +161,9 @@ class CrossSignal(TypedDict):
     new_buys_count: int
     total_value: int
     total_shares: int
+    doubted_count: DoubtedCount
+    doubted_value: DoubtedValue
+    doubted_flow: DoubtedFlow
     fund_flow_pct: Annotated[int | None, "Of what funds hold of it, in whole per cent."]
     insider_buyer_count: int
     insider_buy_value: Annotated[int | None, "Null when none of the purchases has a price."]
@@ -190,12 +208,14 @@ def cross(tx: Transaction, period: str, within: Window, *, buyers: int, flow: in
         ("insider_buy_value", [row["insider_buy_value"] or 0 for row in rows]),
     ]
     scores = [(name, _ranked(values)) for name, values in ranks]
+    doubted = doubts.sums(doubts.of_quarter(tx, period), lambda one: one.security_id)
     found = []
     for place, row in enumerate(rows):
         parts: Any = [{"name": name, "score": values[place]} for name, values in scores]
         mean = (sum((part["score"] for part in parts), Decimal(0)) / len(parts)).quantize(_PLACES, ROUND_HALF_EVEN)
         share = percent(row["fund_flow"], row["total_value"])
         more = {"attractiveness_score": mean, "attractiveness_components": parts}
+        more |= doubted.get(row["security_id"], DoubtSum()).members()
         found.append(made(CrossSignal, row, fund_flow_pct=None if share is None else round(share), **more))
     found.sort(key=lambda one: (-one["attractiveness_score"], -one["fund_flow"], one["cusip"]))
     (counts,) = tx.all("securities_bought", period=period, flow=flow)

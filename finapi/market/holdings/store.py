@@ -277,6 +277,7 @@ def _settle_quarter(tx: Transaction, cik: int, period: str) -> None:
         made = positions.compared(united, before, share_splits.of_quarter(tx, quarters.before(period), period))
     _replace(tx, cik, period, made)
     tx.run("mark_fund_uncounted", cik=cik, period=period)
+    tx.run("mark_fund_uncompared", cik=cik, period=period)
     tx.run("delete_fund_quarter", cik=cik, period=period)
     if not standing:
         return
@@ -349,5 +350,7 @@ def _add_up(tx: Transaction, period: str, old: list[FundPosition], made: list[Fu
     changed = {security_id: share for security_id, share in sums.items() if any(share)}
     tx.many("add_to_security_quarters", [(period, at, *changed[at]) for at in sorted(changed)])
     tx.many("mark_security_unpriced", [(period, at) for at in sorted(changed)])
+    if changed:
+        tx.run("mark_groups_unsummed", period=period)
     if old:
         tx.many("delete_empty_security_quarters", [(period, at) for at in changed])

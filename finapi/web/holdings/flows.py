@@ -9,9 +9,11 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, OneOf, Time, made
 from finapi.market.financials import reasons
-from finapi.market.holdings import flows, funds, quarters
-from finapi.market.holdings.flows import BasketFund, BasketPosition, FilterRanges, Holder, IndustryTotals, SecurityFlow
+from finapi.market.holdings import doubts, flows, funds, industries, quarters
+from finapi.market.holdings.doubts import DoubtedCount, DoubtedFlow, DoubtedValue, MarkedDoubt, OthersPrice
+from finapi.market.holdings.flows import BasketFund, BasketPosition, FilterRanges, Holder, SecurityFlow
 from finapi.market.holdings.funds import QuarterMetadata
+from finapi.market.holdings.industries import IndustryTotals, Movers, QuarterSums, SectorFlow
 from finapi.market.holdings.positions import Change
 from finapi.market.reference import issuers, sectors, securities
 from finapi.store.db import Transaction
@@ -95,6 +97,8 @@ BY_TICKER = answer(
         quarter=Date,
         tickers=list[SecurityFlow],
         volume=flows.Volume,
+        doubted_count=DoubtedCount,
+        doubted_value=DoubtedValue,
         quarter_metadata=QuarterMetadata,
         available_quarters=list[Date],
         filter_ranges=FilterRanges | None,
@@ -115,12 +119,16 @@ def by_ticker(call: Call) -> Response:
     bounds = {name: whole(params[name], up=name.startswith("min")) for name in names}
     with call.app.db.read() as tx:
         period = held_quarter(tx, params["quarter"])
-        rows, total = flows.by_security(tx, period, {**params, **bounds})
-        ranges, volume = flows.ranges(tx, period)
+        found = doubts.of_quarter(tx, period)
+        doubted = doubts.summed(found)
+        rows, total = flows.by_security(tx, period, {**params, **bounds}, found)
+        ranges, volume = flows.ranges(tx, period, doubted)
         data = {
             "quarter": period,
             "tickers": rows,
             "volume": volume,
+            "doubted_count": doubted.count,
+            "doubted_value": doubted.value,
             "quarter_metadata": funds.quarter_metadata(tx, period, call.now.date()),
             "available_quarters": funds.available_quarters(tx),
             "filter_ranges": ranges if params["include_ranges"] else None,
@@ -165,7 +173,10 @@ BY_SECTOR = answer(
         sector_count=int,
         total_value=int,
         coverage_pct=Decimal | None,
-        sectors=list[flows.SectorFlow],
+        doubted_count=DoubtedCount,
+        doubted_value=DoubtedValue,
+        doubted_flow=DoubtedFlow,
+        sectors=list[SectorFlow],
         quarter_metadata=QuarterMetadata,
     )
 )
@@ -174,6 +185,9 @@ BY_INDUSTRY = answer(
         quarter=Date,
         total_institutional_value=int,
         coverage_pct=Decimal | None,
+        doubted_count=DoubtedCount,
+        doubted_value=DoubtedValue,
+        doubted_flow=DoubtedFlow,
         total_industries=int,
         industries=list[IndustryTotals],
         quarter_metadata=QuarterMetadata,
@@ -181,29 +195,31 @@ BY_INDUSTRY = answer(
 )
 
 
-def _sums(call: Call) -> tuple[flows.QuarterSums, flows.Movers, flows.QuarterSums | None, QuarterMetadata]:
+def _sums(call: Call) -> tuple[QuarterSums, Movers, QuarterSums | None, QuarterMetadata]:
     """The sums, movers and metadata of the quarter asked for, and the sums of the one to compare it with."""
     other = call.params["compare"]
     with call.app.db.read() as tx:
         period = held_quarter(tx, call.params["quarter"])
-        sums, movers = flows.sums(tx, period), flows.movers(tx, period)
+        sums = industries.sums(tx, period)
+        movers = industries.movers(tx, sums)
         if other is not None:
             other = quarters.before(period) if other.startswith("prev") else other
-        earlier = None if other is None else flows.sums(tx, held_quarter(tx, other))
+        earlier = None if other is None else industries.sums(tx, held_quarter(tx, other))
         return sums, movers, earlier, funds.quarter_metadata(tx, period, call.now.date())
 
 
 def by_sector(call: Call) -> Response:
     """Sectors of a quarter, and the industries of each with money flowing in and out."""
     sums, movers, earlier, metadata = _sums(call)
-    industries, most = sums.industries, call.params["industry_limit"]
-    found = flows.ordered(sums.sectors, call.params["sort"])
+    parts, most = sums.industries, call.params["industry_limit"]
+    found = industries.ordered(sums.sectors, call.params["sort"])
     data = {
         "quarter": sums.period,
         "sector_count": len(found),
         "total_value": sums.whole,
         "coverage_pct": sums.coverage,
-        "sectors": [flows.sector_flow(one, industries, movers, earlier, most) for one in found],
+        **doubts.whole(sums.doubted.values()).members(),
+        "sectors": [industries.sector_flow(one, parts, movers, earlier, most) for one in found],
         "quarter_metadata": metadata,
     }
     return call.listed({"data": data}, {})
@@ -216,13 +232,14 @@ def by_industry(call: Call) -> Response:
     wanted = None if params["sector"] is None else sectors.named(params["sector"])
     found = [one for one in sums.industries if wanted in (None, one.sector)]
     first = params["offset"]
-    page = flows.ordered(found, params["sort_by"])[first : first + params["limit"]]
+    page = industries.ordered(found, params["sort_by"])[first : first + params["limit"]]
     data = {
         "quarter": sums.period,
         "total_institutional_value": sums.whole,
         "coverage_pct": sums.coverage,
+        **doubts.whole(sums.doubted.values()).members(),
         "total_industries": len(found),
-        "industries": [flows.industry_totals(one, sums.groups[one.sector, ""], movers, earlier) for one in page],
+        "industries": [industries.industry_totals(one, sums.groups[one.sector, ""], movers, earlier) for one in page],
         "quarter_metadata": metadata,
     }
     return call.listed({"data": data}, {"total": len(found)})
@@ -254,6 +271,8 @@ HOLDERS = answer(
         total_shares=int,
         total_value=int,
         total_holders=int,
+        doubted_count=DoubtedCount,
+        doubted_value=Annotated[int, "The part of total_value in those positions."],
         total_count=int,
         offset=int,
         limit=int,
@@ -269,6 +288,7 @@ def holders(call: Call) -> Response:
         wanted = flows.of_ticker(tx, params["ticker"])
         period, totals = flows.totals(tx, wanted, params["period"])
         rows, count = flows.holders(tx, wanted, period, params["quarters"], status=params["status"], **place)
+        doubted = flows.doubted_of(tx, wanted, period)
     page = paging(count, **place)
     data = {
         "ticker": params["ticker"],
@@ -278,6 +298,7 @@ def holders(call: Call) -> Response:
         "prev_period": quarters.before(period),
         "holders": rows,
         **dict(totals),
+        **doubted,
         "total_count": count,
         **place,
         "has_more": page["has_more"],
@@ -306,6 +327,8 @@ class FoundHolder(TypedDict):
     cusip: str
     shares: int
     value_usd: int
+    value_doubt: MarkedDoubt
+    others_price: OthersPrice
     pct_of_portfolio: Decimal | None
     change_shares: int | None
     status: Change | None
@@ -318,7 +341,7 @@ SEARCHED = answer(
     period=Date,
     holders=list[FoundHolder],
     count=int,
-    meta=part(total=int, has_more=bool),
+    meta=part(total=int, has_more=bool, doubted_count=DoubtedCount, doubted_value=DoubtedValue),
 )
 
 
@@ -329,6 +352,7 @@ def search_holdings(call: Call) -> Response:
         wanted = flows.of_query(tx, query)
         period, _ = flows.totals(tx, wanted, call.params["period"])
         rows, total = flows.holders(tx, wanted, period, status="all", **place)
+        doubted = flows.doubted_of(tx, wanted, period)
         chain = securities.chain(tx, wanted.cusips[0])
     resolved = {
         "ticker": wanted.ticker,
@@ -340,7 +364,7 @@ def search_holdings(call: Call) -> Response:
     shown = [made(FoundHolder, row, value_usd=row["value"], change_shares=row["chg_shares"]) for row in rows]
     meta = {"total": total, "has_more": place["offset"] + place["limit"] < total}
     members = {"query": query, "resolved": resolved, "period": period, "holders": shown, "count": len(shown)}
-    return call.listed({**members, "meta": meta}, meta)
+    return call.listed({**members, "meta": {**meta, **doubted}}, meta)
 
 
 # ---- several funds taken together
@@ -370,7 +394,7 @@ BASKET = answer(
     compare_period=Date,
     generated_at=Time,
     basket=part(total_funds=int, funds_filed=int, funds_pending=int, filed=list[BasketFund], pending=list[BasketFund]),
-    totals=part(total_value_usd=int, total_positions=int),
+    totals=part(total_value_usd=int, total_positions=int, doubted_count=DoubtedCount, doubted_value_usd=DoubtedValue),
     positions=list[BasketPosition],
     meta=part(has_more=bool),
 )
@@ -395,7 +419,7 @@ def basket(call: Call) -> Response:
         "filed": found.filed,
         "pending": found.pending,
     }
-    totals = {"total_value_usd": found.value, "total_positions": found.held}
+    totals = {"total_value_usd": found.value, "total_positions": found.held, **found.doubted}
     members = {"period": period, "compare_period": earlier, "generated_at": iso(call.now), "basket": filed}
     members |= {"totals": totals, "positions": rows, "meta": meta}
     return call.listed(members, {**meta, "total": total})

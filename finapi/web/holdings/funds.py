@@ -10,7 +10,7 @@ from finapi.core.errors import invalid_param
 from finapi.core.json import dumps, pieces
 from finapi.core.records import Date, made
 from finapi.market.holdings import doubts, funds, quarters, query
-from finapi.market.holdings.doubts import ValueDoubt
+from finapi.market.holdings.doubts import DoubtedCount, MarkedDoubt, OthersPrice
 from finapi.market.holdings.funds import ChangeCounts, FundCoverPage, FundFiling, FundHolding, FundQuarter, FundSummary
 from finapi.market.holdings.positions import Change
 from finapi.store.db import Transaction
@@ -90,7 +90,7 @@ FUND = answer(
     meta=part(
         pagination=OffsetPage,
         total_value_usd=int,
-        doubted_count=int,
+        doubted_count=DoubtedCount,
         doubted_value_usd=Annotated[int, "The part of total_value_usd in positions with a value_doubt."],
         changes=KnownChanges,
         counts=ChangeCounts,
@@ -112,9 +112,11 @@ def fund(call: Call) -> Response:
         rows, total = funds.holdings(tx, held, options=options, status=status, doubted=doubted, **by, **place)
         counts = funds.change_counts(tx, held, options)
         analysis = funds.changes(tx, held, options, doubted) if params["include_activity"] else None
-        allocation = funds.sector_allocation(tx, held) if params["include_analytics"] else None
+        allocation = funds.sector_allocation(tx, held, doubted) if params["include_analytics"] else None
     page = paging(total, **place)
-    known = {"total_value_usd": held.value, **doubts.summed(doubted), "changes": changes(held), "counts": counts}
+    doubtful = doubts.summed(doubted.values())
+    known = {"total_value_usd": held.value, "changes": changes(held), "counts": counts}
+    known |= {"doubted_count": doubtful.count, "doubted_value_usd": doubtful.value}
     members = {
         "fund": held.fund,
         "period": held.period,
@@ -304,8 +306,8 @@ class QueriedHolding(TypedDict):
     put_call: Literal["Put", "Call"] | None
     shares: int
     value_usd: int
-    value_doubt: ValueDoubt | None
-    others_price: Decimal | None
+    value_doubt: MarkedDoubt
+    others_price: OthersPrice
     changeShares: int | None
     changePercent: Decimal | None
     status: Change | None

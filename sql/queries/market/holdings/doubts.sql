@@ -19,15 +19,59 @@ DELETE FROM securities_unpriced WHERE period = ? AND security_id = ?
 -- name: mark_security_unpriced
 INSERT OR IGNORE INTO securities_unpriced (period, security_id) VALUES (?, ?)
 
--- name: positions_far_off
-SELECT positions.security_id, ticker, positions.value, positions.shares, quarter.price
+-- name: forget_far_off_of_security
+DELETE FROM positions_far_off WHERE period = :period AND security_id = :security_id
+
+-- name: note_far_off_of_security
+INSERT INTO positions_far_off (period, security_id, cik)
+SELECT period, security_id, cik FROM positions
+WHERE security_id = :security_id AND period = :period AND kind = 0 AND status <> 5 AND shares > 0 AND value > 0
+    AND value NOT BETWEEN :price * shares / :far AND :price * shares * :far
+
+-- name: fund_quarters_uncompared
+SELECT cik, period FROM fund_quarters_uncompared LIMIT :limit
+
+-- name: fund_quarter_compared
+DELETE FROM fund_quarters_uncompared WHERE cik = ? AND period = ?
+
+-- name: mark_fund_uncompared
+INSERT OR IGNORE INTO fund_quarters_uncompared (cik, period) VALUES (:cik, :period)
+
+-- name: forget_far_off_of_fund
+DELETE FROM positions_far_off WHERE cik = :cik AND period = :period
+
+-- name: note_far_off_of_fund
+INSERT INTO positions_far_off (period, security_id, cik)
+SELECT positions.period, positions.security_id, positions.cik
 FROM positions
 CROSS JOIN security_quarters AS quarter ON quarter.period = positions.period
     AND quarter.security_id = positions.security_id
-CROSS JOIN securities ON securities.id = positions.security_id
 WHERE positions.cik = :cik AND positions.period = :period AND positions.kind = 0 AND positions.status <> 5
     AND positions.shares > 0 AND positions.value > 0
     AND positions.value NOT BETWEEN quarter.price * positions.shares / :far AND quarter.price * positions.shares * :far
 
--- name: splits_near
-SELECT factor FROM security_splits WHERE security_id = :security_id AND until > :after AND after < :before
+-- part: far_off
+-- With the splits of those days, and what closing the position in the quarter that follows moved.
+SELECT positions.cik, positions.security_id, sic_group, security_group = 'ETFs' AS is_etf, ticker, positions.value,
+    positions.shares, positions.flow, quarter.price, later.flow AS closed_flow,
+    (SELECT json_group_array(factor) FROM security_splits
+        WHERE security_splits.security_id = far.security_id AND until > :after AND after < :before) AS splits,
+    EXISTS (SELECT 1 FROM price_series WHERE price_series.ticker = securities.ticker AND NOT synthetic) AS is_priced
+FROM positions_far_off AS far
+CROSS JOIN positions ON positions.cik = far.cik AND positions.period = far.period AND positions.kind = 0
+    AND positions.security_id = far.security_id AND positions.status <> 5 AND positions.shares > 0
+CROSS JOIN security_quarters AS quarter ON quarter.period = far.period AND quarter.security_id = far.security_id
+    AND quarter.price IS NOT NULL
+CROSS JOIN securities ON securities.id = far.security_id
+LEFT JOIN positions AS later ON later.cik = far.cik AND later.period = :following AND later.kind = 0
+    AND later.security_id = far.security_id AND later.status = 5
+WHERE far.period = :period
+
+-- name: far_off_of_quarter
+{far_off}
+
+-- name: far_off_of_fund
+{far_off} AND far.cik = :cik
+
+-- name: far_off_of_securities
+{far_off} AND far.security_id IN (SELECT value FROM json_each(:securities))

@@ -1,7 +1,7 @@
 -- name: securities_of_quarter
 SELECT *, count(*) OVER () AS total
 FROM (
-    SELECT cusip, ticker, issuer AS name, security_group, security_group = 'ETFs' AS is_etf, sic_group,
+    SELECT securities.id AS security_id, cusip, ticker, issuer AS name, security_group, security_group = 'ETFs' AS is_etf, sic_group,
         value AS total_value, shares AS total_shares, funds AS fund_count, compared AS fund_count_compared,
         previous_shares, CASE WHEN compared > 0 THEN flow END AS fund_flow,
         CASE WHEN compared > 0 THEN increased + decreased + unchanged + closed END AS fund_count_prev,
@@ -110,35 +110,6 @@ SELECT sum(shares) AS total_shares, sum(value) AS total_value, sum(funds) AS tot
 FROM security_quarters
 WHERE security_id IN (SELECT value FROM json_each(:ids)) AND period = :period
 HAVING count(*) > 0
-
--- name: fund_sums_by_group
-SELECT sic_group, count(*) AS cusip_count, sum(funds) AS total_positions, sum(value) AS total_value,
-    sum(CASE security_group WHEN 'ETFs' THEN value ELSE 0 END) AS etf_value, sum(flow) AS flow,
-    sum(compared) AS compared, sum(new) AS new_buys_count, sum(closed) AS closed_count,
-    sum(increased) AS increased_count, sum(decreased) AS decreased_count
-FROM security_quarters
-JOIN securities ON securities.id = security_quarters.security_id
-WHERE security_quarters.period = :period
-GROUP BY sic_group
-
--- name: funds_by_label
--- labels: a major group to what stands for its sector, or for its industry.
-SELECT labelled.value AS label, count(DISTINCT cik) AS funds
-FROM json_each(:labels) AS labelled
-CROSS JOIN fund_groups ON period = :period AND sic_group = CAST(labelled.key AS INTEGER)
-GROUP BY labelled.value
-
--- name: movers_of_quarter
--- Of each major group of SIC codes the securities with the greatest flow in, and out.
-SELECT * FROM (
-    SELECT cusip, ticker, issuer AS name, sic_group, flow AS fund_flow, value AS total_value, funds AS fund_count,
-        row_number() OVER (PARTITION BY sic_group, flow > 0 ORDER BY abs(flow) DESC, cusip) AS place
-    FROM security_quarters AS quarter
-    JOIN securities ON securities.id = quarter.security_id
-    WHERE quarter.period = :period AND compared > 0 AND flow <> 0 AND sic_group IS NOT NULL
-)
-WHERE place <= :limit
-ORDER BY abs(fund_flow) DESC, cusip
 
 -- name: funds_named
 SELECT cik, name FROM funds WHERE cik IN (SELECT value FROM json_each(:ciks))

@@ -165,3 +165,6 @@ SELECT count(DISTINCT cik) FILTER (WHERE form GLOB '13F-HR*') AS filers,
     (SELECT sum(value) FROM fund_quarters WHERE fund_quarters.period = :period) AS total_aum
 FROM holdings_reports
 WHERE period = :period
+
+-- name: quarter_filers
+SELECT count(DISTINCT cik) FROM holdings_reports WHERE period = :period AND form GLOB '13F-HR*'

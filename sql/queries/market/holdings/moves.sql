@@ -1,5 +1,5 @@
 -- part: move
-SELECT printf('%010d', positions.cik) AS cik, funds.name AS fund, cusip, ticker,
+SELECT positions.security_id, printf('%010d', positions.cik) AS cik, funds.name AS fund, cusip, ticker,
     holding_names.issuer AS name_of_issuer, holding_names.title AS title_of_class, status, shares, previous_shares,
     split_factor, split_source, positions.value AS value_usd, previous_value AS previous_value_usd, flow AS flow_usd,
     quarter.value AS whole, before.value AS whole_before, accession AS accession_no
@@ -24,7 +24,7 @@ ORDER BY +abs(flow) DESC, positions.cik, positions.security_id
 LIMIT :limit OFFSET :offset
 
 -- name: shared_positions
-SELECT cusip, ticker, holding_names.issuer AS name_of_issuer, one.shares AS shares, one.value AS value,
+SELECT one.security_id, cusip, ticker, holding_names.issuer AS name_of_issuer, one.shares AS shares, one.value AS value,
     other.shares AS other_shares, other.value AS other_value
 FROM positions AS one
 CROSS JOIN positions AS other ON other.cik = :other AND other.period = :other_period AND other.kind = 0

@@ -8,7 +8,7 @@ WHERE security_quarters.period = :period AND security_group <> 'ETFs'
 GROUP BY sic_group
 
 -- name: bought_by_both
-SELECT cusip, ticker AS symbol, issuer AS name_of_issuer, printf('%010d', securities.cik) AS issuer_cik,
+SELECT securities.id AS security_id, cusip, ticker AS symbol, issuer AS name_of_issuer, printf('%010d', securities.cik) AS issuer_cik,
     flow AS fund_flow, funds AS fund_count, new AS new_buys_count, quarter.value AS total_value,
     quarter.shares AS total_shares, insider_buyer_count, CAST(round(bought_for) AS INTEGER) AS insider_buy_value,
     first_buy_date, last_buy_date

@@ -200,3 +200,6 @@ DELETE FROM security_quarters WHERE period = ? AND security_id = ? AND funds = 0
 -- name: mark_fund_uncounted
 INSERT INTO funds_uncounted (cik, period) VALUES (:cik, :period)
 ON CONFLICT (cik) DO UPDATE SET period = min(period, excluded.period)
+
+-- name: mark_groups_unsummed
+INSERT INTO group_sums (period, sums) VALUES (:period, NULL) ON CONFLICT (period) DO UPDATE SET sums = NULL

@@ -1,0 +1,40 @@
+-- name: group_sums
+SELECT sums FROM group_sums WHERE period = :period
+
+-- name: quarter_unsummed
+SELECT period FROM group_sums WHERE sums IS NULL ORDER BY period DESC LIMIT 1
+
+-- name: keep_group_sums
+UPDATE group_sums SET sums = :sums WHERE period = :period
+
+-- name: fund_sums_by_group
+SELECT sic_group, count(*) AS cusip_count, sum(funds) AS total_positions, sum(value) AS total_value,
+    sum(CASE security_group WHEN 'ETFs' THEN value ELSE 0 END) AS etf_value, sum(flow) AS flow,
+    sum(compared) AS compared, sum(new) AS new_buys_count, sum(closed) AS closed_count,
+    sum(increased) AS increased_count, sum(decreased) AS decreased_count
+FROM security_quarters
+JOIN securities ON securities.id = security_quarters.security_id
+WHERE security_quarters.period = :period
+GROUP BY sic_group
+
+-- name: funds_by_label
+-- labels: a major group to what stands for its sector, or for its industry.
+SELECT labelled.value AS label, count(DISTINCT cik) AS funds
+FROM json_each(:labels) AS labelled
+CROSS JOIN fund_groups ON period = :period AND sic_group = CAST(labelled.key AS INTEGER)
+GROUP BY labelled.value
+
+-- name: movers_of_quarter
+-- Of each major group of SIC codes the securities with the greatest flow in, and out.
+SELECT security_id, sic_group, fund_flow, total_value, fund_count FROM (
+    SELECT security_id, cusip, sic_group, flow AS fund_flow, value AS total_value, funds AS fund_count,
+        row_number() OVER (PARTITION BY sic_group, flow > 0 ORDER BY abs(flow) DESC, cusip) AS place
+    FROM security_quarters AS quarter
+    JOIN securities ON securities.id = quarter.security_id
+    WHERE quarter.period = :period AND compared > 0 AND flow <> 0 AND sic_group IS NOT NULL
+)
+WHERE place <= :limit
+ORDER BY abs(fund_flow) DESC, cusip
+
+-- name: securities_named
+SELECT id, cusip, ticker, issuer AS name FROM securities WHERE id IN (SELECT value FROM json_each(:ids))
