@@ -38,8 +38,8 @@ ROOMS = {
     "market.financials": 5_690,  # kept years, faces, mezzanines, sums, siblings; splits, doubts; versions; words
     "market.insiders": 3_720,  # what cannot be; windows and thresholds on every list; trades of all clusters at once
     # Splits, moves and overlap of funds; units by the prices of other managers; costs, returns, rotation, signals;
-    # short transactions; doubtful values.
-    "market.holdings": 4_330,
+    # short transactions; doubtful values, in sums too; sums of industries that are kept.
+    "market.holdings": 4_720,
     "market.ownership": 1_930,  # the lines of groups, which part
     "market.filings": 850,  # full text search; words of names, descriptions and items
     "market.intake": 1_930,  # what lies beside a data set; the html beside a filing; the files that were refused

@@ -705,6 +705,8 @@ class Form13fFundCikAnalysisNewBuys(TypedDict):
     change_shares: int | None
     change_pct: int | Decimal | None
     value_usd: int
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    others_price: int | Decimal | None
     put_call: Literal["Put", "Call"] | None
 
 class Form13fFundCikAnalysis(TypedDict):
@@ -719,6 +721,8 @@ class Form13fFundCikSectorAllocation(TypedDict):
     total_value_usd: int
     position_count: int
     pct_of_portfolio: int | Decimal | None
+    doubted_count: int
+    doubted_value_usd: int
 
 class Form13fFundCikMetaPagination(TypedDict):
     total: int
@@ -743,6 +747,7 @@ class Form13fFundCikMeta(TypedDict, Generic[Day, Moment]):
     total_value_usd: int
     doubted_count: int
     doubted_value_usd: int
+    doubted_flow: int
     changes: Form13fFundCikMetaChanges[Day, Moment]
     counts: Form13fFundCikMetaCounts
 
@@ -780,6 +785,8 @@ class Form13fFundCikCusipCusipHistoryHistory(TypedDict, Generic[Day, Moment]):
     split_source: str | None
     value: int
     implied_price: int | Decimal | None
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    others_price: int | Decimal | None
     shares_delta: int | None
     transaction_type: Literal["new", "increased", "decreased", "unchanged", "closed"] | None
     value_unit_rule: str
@@ -829,6 +836,8 @@ class Form13fFundCikHoldingsAnalyticsHoldings(TypedDict, Generic[Day, Moment]):
     first_added: Day | None
     sector: str | None
     last_transaction_quarter: Day | None
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    others_price: int | Decimal | None
     last_share_delta: int | None
     reason: str | None
 
@@ -866,6 +875,7 @@ class PostForm13fFundBulkMeta(TypedDict):
     no_filing_count: int
     unknown_cik_count: int
     detail: str
+    size: int
 
 class PostForm13fFundBulk(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
@@ -1093,6 +1103,8 @@ class Form13fHoldingsSearchHolders(TypedDict):
     cusip: str
     shares: int
     value_usd: int
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    others_price: int | Decimal | None
     pct_of_portfolio: int | Decimal | None
     change_shares: int | None
     status: Literal["new", "increased", "decreased", "unchanged", "closed"] | None
@@ -1101,6 +1113,8 @@ class Form13fHoldingsSearchHolders(TypedDict):
 class Form13fHoldingsSearchMeta(TypedDict):
     total: int
     has_more: bool
+    doubted_count: int
+    doubted_value: int
 
 class Form13fHoldingsSearch(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
@@ -1128,6 +1142,9 @@ class Form13fMovesMoves(TypedDict):
     change_pct: int | Decimal | None
     value_usd: int
     previous_value_usd: int
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    others_price: int | Decimal | None
+    previous_value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
     flow_usd: int
     pct_of_portfolio: int | Decimal | None
     previous_pct_of_portfolio: int | Decimal | None
@@ -1161,9 +1178,12 @@ class Form13fOverlapPositions(TypedDict):
     name_of_issuer: str
     shares: int
     value_usd: int
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
     pct_of_portfolio: int | Decimal | None
     other_shares: int
     other_value_usd: int
+    other_value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    others_price: int | Decimal | None
     other_pct_of_portfolio: int | Decimal | None
     overlap_pct: int | Decimal | None
 
@@ -1193,6 +1213,8 @@ class Form13fAggregationBasketHoldingsBasket(TypedDict):
 class Form13fAggregationBasketHoldingsTotals(TypedDict):
     total_value_usd: int
     total_positions: int
+    doubted_count: int
+    doubted_value_usd: int
 
 class Form13fAggregationBasketHoldingsPositions(TypedDict):
     cusip: str
@@ -1209,6 +1231,9 @@ class Form13fAggregationBasketHoldingsPositions(TypedDict):
     value_change_pct: int | Decimal | None
     share_change: int | None
     split_factor: int | Decimal | None
+    doubted_count: int
+    doubted_value_usd: int
+    doubted_prev_value_usd: int
 
 class Form13fAggregationBasketHoldingsMeta(TypedDict):
     has_more: bool
@@ -1254,10 +1279,15 @@ class Form13fAggregationByTickerDataTickers(TypedDict, Generic[Day, Moment]):
     decreased_count: int | None
     unchanged_count: int | None
     closed_count: int | None
+    doubted_count: int
+    doubted_value: int
+    doubted_flow: int
 
 class Form13fAggregationByTickerDataVolume(TypedDict):
     buy: int | None
     sell: int | None
+    doubted_buy: int
+    doubted_sell: int
 
 class Form13fAggregationByTickerDataFilterRangesMarketCap(TypedDict):
     min: int | None
@@ -1273,6 +1303,9 @@ class Form13fAggregationByTickerData(TypedDict, Generic[Day, Moment]):
     quarter: Day
     tickers: list[Form13fAggregationByTickerDataTickers[Day, Moment]]
     volume: Form13fAggregationByTickerDataVolume
+    doubted_count: int
+    doubted_value: int
+    doubted_flow: int
     quarter_metadata: Form13fFilingProgressDataQuarterMetadata[Day, Moment]
     available_quarters: list[Day]
     filter_ranges: Form13fAggregationByTickerDataFilterRanges | None
@@ -1313,12 +1346,16 @@ class Form13fAggregationBySectorDataSectorsIndustriesInflowsTopMovers(TypedDict)
     fund_flow: int | None
     total_value: int
     fund_count: int
+    doubted_count: int
 
 class Form13fAggregationBySectorDataSectorsIndustriesInflows(TypedDict):
     industry: str
     fund_flow: int | None
     total_value: int
     fund_count: int
+    doubted_count: int
+    doubted_value: int
+    doubted_flow: int
     top_movers: list[Form13fAggregationBySectorDataSectorsIndustriesInflowsTopMovers]
 
 class Form13fAggregationBySectorDataSectorsIndustries(TypedDict):
@@ -1334,6 +1371,9 @@ class Form13fAggregationBySectorDataSectors(TypedDict, Generic[Day, Moment]):
     flow_significance_pct: int | Decimal | None
     momentum: Literal["strong_outflow", "outflow", "neutral", "inflow", "strong_inflow"] | None
     confidence: Literal["high", "low"]
+    doubted_count: int
+    doubted_value: int
+    doubted_flow: int
     compare: Form13fAggregationBySectorDataSectorsCompare[Day, Moment] | None
     industries: Form13fAggregationBySectorDataSectorsIndustries
 
@@ -1342,6 +1382,9 @@ class Form13fAggregationBySectorData(TypedDict, Generic[Day, Moment]):
     sector_count: int
     total_value: int
     coverage_pct: int | Decimal | None
+    doubted_count: int
+    doubted_value: int
+    doubted_flow: int
     sectors: list[Form13fAggregationBySectorDataSectors[Day, Moment]]
     quarter_metadata: Form13fFilingProgressDataQuarterMetadata[Day, Moment]
 
@@ -1359,6 +1402,9 @@ class Form13fAggregationByIndustryDataIndustriesSector(TypedDict):
     flow_significance_pct: int | Decimal | None
     momentum_label: Literal["strong_outflow", "outflow", "neutral", "inflow", "strong_inflow"] | None
     low_confidence: bool
+    doubted_count: int
+    doubted_value: int
+    doubted_flow: int
 
 class Form13fAggregationByIndustryDataIndustries(TypedDict, Generic[Day, Moment]):
     industry: str
@@ -1376,6 +1422,9 @@ class Form13fAggregationByIndustryDataIndustries(TypedDict, Generic[Day, Moment]
     closed_count: int | None
     increased_count: int | None
     decreased_count: int | None
+    doubted_count: int
+    doubted_value: int
+    doubted_flow: int
     top_movers: list[Form13fAggregationBySectorDataSectorsIndustriesInflowsTopMovers]
     compare: Form13fAggregationBySectorDataSectorsCompare[Day, Moment] | None
 
@@ -1383,6 +1432,9 @@ class Form13fAggregationByIndustryData(TypedDict, Generic[Day, Moment]):
     quarter: Day
     total_institutional_value: int
     coverage_pct: int | Decimal | None
+    doubted_count: int
+    doubted_value: int
+    doubted_flow: int
     total_industries: int
     industries: list[Form13fAggregationByIndustryDataIndustries[Day, Moment]]
     quarter_metadata: Form13fFilingProgressDataQuarterMetadata[Day, Moment]
@@ -1406,6 +1458,8 @@ class Form13fFundPerformanceDataLeaderboard(TypedDict):
     reason: str | None
     portfolio_value: int
     holdings_count: int
+    doubted_count: int
+    doubted_value: int
     price_coverage_pct: int | Decimal | None
     unadjusted_pct: int | Decimal | None
     top_contributors: list[Form13fFundPerformanceDataLeaderboardTopContributors]
@@ -1444,6 +1498,9 @@ class Form13fMarketRotationDataSectorBucketsValueSectors(TypedDict):
 class Form13fMarketRotationDataSectorBucketsValue(TypedDict):
     total_flow: int | None
     total_value: int
+    doubted_count: int
+    doubted_value: int
+    doubted_flow: int
     bought: int | None
     sold: int | None
     sectors: list[Form13fMarketRotationDataSectorBucketsValueSectors]
@@ -1493,6 +1550,9 @@ class Form13fCrossFilingSignalsDataSignals(TypedDict, Generic[Day, Moment]):
     new_buys_count: int
     total_value: int
     total_shares: int
+    doubted_count: int
+    doubted_value: int
+    doubted_flow: int
     fund_flow_pct: int | None
     insider_buyer_count: int
     insider_buy_value: int | None
@@ -1877,6 +1937,8 @@ class TickersTickerHoldersDataHoldersHistory(TypedDict, Generic[Day, Moment]):
     period: Day
     shares: int | None
     value: int | None
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    others_price: int | Decimal | None
 
 class TickersTickerHoldersDataHolders(TypedDict, Generic[Day, Moment]):
     cik: str
@@ -1884,6 +1946,8 @@ class TickersTickerHoldersDataHolders(TypedDict, Generic[Day, Moment]):
     cusip: str
     shares: int
     value: int
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    others_price: int | Decimal | None
     pct_of_portfolio: int | Decimal | None
     previous_shares: int | None
     split_factor: int | Decimal | None
@@ -1906,6 +1970,8 @@ class TickersTickerHoldersData(TypedDict, Generic[Day, Moment]):
     total_shares: int
     total_value: int
     total_holders: int
+    doubted_count: int
+    doubted_value: int
     total_count: int
     offset: int
     limit: int
@@ -1927,6 +1993,8 @@ class TickersTickerFundTrendsDataQuarters(TypedDict, Generic[Day, Moment]):
     share_change_pct: int | Decimal | None
     fund_flow: int | None
     fund_count_change: int | None
+    doubted_count: int
+    doubted_value: int
 
 class TickersTickerFundTrendsData(TypedDict, Generic[Day, Moment]):
     ticker: str

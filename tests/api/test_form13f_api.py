@@ -278,10 +278,20 @@ def test_bulk_gives_each_fund_its_own_status(api: Client) -> None:
         "no_filing_count": 1,
         "unknown_cik_count": 1,
         "detail": "summary",
+        "size": 50,
     }
     full = api.post(API + "/form-13f/fund/bulk?detail=full&size=1&from=1", {"ciks": ["1234567"]}).json
     assert [(row["cusip"], row["put_call"]) for row in full["funds"][0]["holdings"]] == [(made.APPLE, None)]
     assert full["funds"][0]["has_more"]
+
+
+@pytest.mark.parametrize(("funds", "asked", "size"), [(50, "200", 20), (50, "7", 7), (21, None, 47), (20, None, 50)])
+def test_bulk_answers_a_thousand_holdings_at_most_and_says_how_many_of_each(
+    api: Client, funds: int, asked: str | None, size: int
+) -> None:
+    ciks = ["1234567", *map(str, range(1, funds))]
+    answer = api.post(API + "/form-13f/fund/bulk?detail=full" + (f"&size={asked}" if asked else ""), {"ciks": ciks})
+    assert (answer.json["meta"]["size"], len(answer.json["funds"])) == (size, funds)
 
 
 def test_bulk_is_bounded_in_bytes(api: Client) -> None:

@@ -154,12 +154,13 @@ class Volume(TypedDict):
     doubted_sell: Annotated[int, "The part of sell in positions with a value_doubt, or that had one before."]
 
 
-def ranges(tx: Transaction, period: str, doubted: DoubtSum) -> tuple[FilterRanges, Volume]:
+def ranges(tx: Transaction, period: str, doubted: Sequence[Doubted]) -> tuple[FilterRanges, Volume]:
     """What the filters of a quarter range over, and what funds bought and sold, ``doubted`` of it."""
     (row,) = tx.all("ranges_of_quarter", period=period)
+    doubtful = doubts.summed(doubted)
     names = FilterRanges.__annotations__
     found: Any = {name: {"min": row[f"min_{name}"], "max": row[f"max_{name}"]} for name in names}
-    return found, made(Volume, row, doubted_buy=doubted.bought, doubted_sell=doubted.sold)
+    return found, made(Volume, row, doubted_buy=doubtful.bought, doubted_sell=doubtful.sold)
 
 
 # ---- one security

@@ -238,7 +238,13 @@ def holdings(
         "limit": limit,
         "offset": offset,
     }
+    values["least"] = None
+    if sort == "value" and descending and search is None and choices is None:
+        # What is sorted by value alone needs the names of no more than the pages up to this one.
+        (edge,) = tx.all("edge_of_positions", values, last=offset + limit - 1)
+        values["least"] = edge["least"]
     rows, total = tx.page("fund_positions", values)
+    total = total if values["least"] is None else edge["total"]
     reports = json.dumps(sorted({row["report_id"] for row in rows if row["other_managers"]}))
     names = {(row["report_id"], row["number"]): row["name"] for row in tx.all("names_of_managers", reports=reports)}
     doubted = doubts.of_fund(tx, held.cik, held.period) if doubted is None else doubted

@@ -99,6 +99,7 @@ BY_TICKER = answer(
         volume=flows.Volume,
         doubted_count=DoubtedCount,
         doubted_value=DoubtedValue,
+        doubted_flow=DoubtedFlow,
         quarter_metadata=QuarterMetadata,
         available_quarters=list[Date],
         filter_ranges=FilterRanges | None,
@@ -120,15 +121,13 @@ def by_ticker(call: Call) -> Response:
     with call.app.db.read() as tx:
         period = held_quarter(tx, params["quarter"])
         found = doubts.of_quarter(tx, period)
-        doubted = doubts.summed(found)
         rows, total = flows.by_security(tx, period, {**params, **bounds}, found)
-        ranges, volume = flows.ranges(tx, period, doubted)
+        ranges, volume = flows.ranges(tx, period, found)
         data = {
             "quarter": period,
             "tickers": rows,
             "volume": volume,
-            "doubted_count": doubted.count,
-            "doubted_value": doubted.value,
+            **doubts.summed(found).members(),
             "quarter_metadata": funds.quarter_metadata(tx, period, call.now.date()),
             "available_quarters": funds.available_quarters(tx),
             "filter_ranges": ranges if params["include_ranges"] else None,

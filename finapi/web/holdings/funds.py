@@ -22,6 +22,8 @@ from finapi.web.http.schema import answer, part, windowed
 MAX_HOLDINGS = 1_000
 MAX_BULK_CIKS = 50
 MAX_BULK_HOLDINGS = 200
+# Of all funds together: so many take some 50 ms.
+MOST_BULK_HOLDINGS = 1_000
 MAX_FUNDS = 5_000
 
 
@@ -92,6 +94,7 @@ FUND = answer(
         total_value_usd=int,
         doubted_count=DoubtedCount,
         doubted_value_usd=Annotated[int, "The part of total_value_usd in positions with a value_doubt."],
+        doubted_flow=Annotated[int, "What changes of those positions moved, in dollars as filed."],
         changes=KnownChanges,
         counts=ChangeCounts,
     ),
@@ -114,9 +117,7 @@ def fund(call: Call) -> Response:
         analysis = funds.changes(tx, held, options, doubted) if params["include_activity"] else None
         allocation = funds.sector_allocation(tx, held, doubted) if params["include_analytics"] else None
     page = paging(total, **place)
-    doubtful = doubts.summed(doubted.values())
-    known = {"total_value_usd": held.value, "changes": changes(held), "counts": counts}
-    known |= {"doubted_count": doubtful.count, "doubted_value_usd": doubtful.value}
+    sums = {"total_value_usd": held.value, **doubts.summed(doubted.values()).members("doubted_value_usd")}
     members = {
         "fund": held.fund,
         "period": held.period,
@@ -124,7 +125,7 @@ def fund(call: Call) -> Response:
         "holdings": rows,
         "analysis": analysis,
         "sector_allocation": allocation,
-        "meta": {"pagination": page, **known},
+        "meta": {"pagination": page, **sums, "changes": changes(held), "counts": counts},
     }
     return call.listed(members, page)
 
@@ -192,8 +193,11 @@ def history(call: Call) -> Response:
 
 # ---- several funds at once
 
-SIZE = Param("size", "integer", default=50, least=1, most=MAX_BULK_HOLDINGS, clamp=True,
-             help=f"Holdings of each fund, at most {MAX_BULK_HOLDINGS}.", example="50")  # fmt: skip
+SIZE = Param(
+    "size", "integer", default=50, least=1, most=MAX_BULK_HOLDINGS, clamp=True, example="50",
+    help=f"Holdings of each fund, at most {MAX_BULK_HOLDINGS}, and {MOST_BULK_HOLDINGS:,} of all funds together; "
+    "meta.size says how many, and from goes on behind them.",
+)  # fmt: skip
 BULK_PARAMS = (
     PERIOD,
     Param("detail", default="summary", allowed=("summary", "full"), help="full: include holdings.", example="full"),
@@ -226,33 +230,34 @@ BULK = answer(
     period=Date | None,
     detail=str,
     funds=list[BulkFund],
-    meta=part(requested_count=int, ok_count=int, no_filing_count=int, unknown_cik_count=int, detail=str),
+    meta=part(requested_count=int, ok_count=int, no_filing_count=int, unknown_cik_count=int, detail=str, size=int),
 )
 
 
 def bulk(call: Call) -> Response:
     """Several funds at once, each with its own status; an unknown CIK does not fail the others."""
     ciks, detail = dict.fromkeys(call.body["ciks"]), call.params["detail"]
+    size = min(call.params["size"], MOST_BULK_HOLDINGS // len(ciks))
     counts = dict.fromkeys(("ok", "no_filing", "unknown_cik"), 0)
     with call.app.db.read() as tx:
-        found = (_of_bulk(call, tx, cik, counts) for cik in ciks)
+        found = (_of_bulk(call, tx, cik, size, counts) for cik in ciks)
         # Position by position: the names of the other managers can make one long.
         shown = ({**one, "holdings": one["holdings"] and iter(one["holdings"])} for one in found)
         told = {"status": "success", "period": call.params["period"], "detail": detail, "funds": shown}
         body = call.bounded(pieces(told), lambda bound: SIZE.wrong(f"makes an answer of more than {bound}"))
     counted = {f"{status}_count": count for status, count in counts.items()}
-    meta = {"requested_count": len(ciks), **counted, "detail": detail}
+    meta = {"requested_count": len(ciks), **counted, "detail": detail, "size": size}
     return Response(200, bytes(body[:-1]) + b',"meta":' + dumps(meta), end=call.own_end)
 
 
-def _of_bulk(call: Call, tx: Transaction, cik: int, counts: dict[str, int]) -> BulkFund:
+def _of_bulk(call: Call, tx: Transaction, cik: int, size: int, counts: dict[str, int]) -> BulkFund:
     held = funds.find_quarter(tx, cik, call.params["period"])
     name = held.name if held else funds.find_name(tx, cik)
     status: BulkStatus = "ok" if held else "unknown_cik" if name is None else "no_filing"
     counts[status] += 1
     rows, more = None, False
     if held and call.params["detail"] == "full":
-        first, size = call.params["from"], call.params["size"]
+        first = call.params["from"]
         rows, total = funds.holdings(tx, held, options=funds.WITH_OPTIONS, limit=size, offset=first)
         more = first + len(rows) < total
     return {
