@@ -86,10 +86,12 @@ READS_ALL = {
     "securities_resplit",
     "next_fund_uncounted",
     "securities_unpriced",
+    "fund_quarters_uncompared",
     "series_uncounted",
     # Four rows a year, and all series once a quarter.
     "returned_quarters",
     "quarter_due",
+    "quarter_unsummed",
     "count_all_series",
     # For a file of the SEC's, once.
     "tickers_squeezed",
