@@ -8,13 +8,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from finapi.client import ApiFailure, AsyncClient, Client, exchange, verify_webhook
+from finapi.client import ApiFailure, AsyncClient, Client, by_httpx, exchange, verify_webhook
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.client.operations import operations
 from finapi.delivery import webhooks
@@ -138,9 +139,54 @@ def test_a_post_is_repeated_under_its_key_only() -> None:
     with pytest.raises(ApiFailure) as caught:
         client.post_auth_forgetpassword(email="a")
     assert (caught.value.status, len(sent)) == (0, 1)
-    # A 503 was refused before anything was done.
-    client = answering(told(503), told(200), waits=[], sent=sent)
-    client.post_auth_forgetpassword(email="a")
+    # A server that stops answers 503 to what is under way, which may have been done.
+    sent.clear()
+    with pytest.raises(ApiFailure, match="503"):
+        answering(told(503), told(200), waits=[], sent=sent).post_auth_forgetpassword(email="a")
+    assert len(sent) == 1
+    # Nothing was done before a 429, nor by a server that was full.
+    for refusal in (told(429), told(503, retry_after="1")):
+        answering(refusal, told(200), waits=[], sent=sent).post_auth_forgetpassword(email="a")
+
+
+def test_what_no_request_can_carry_is_refused_before_one_is_made() -> None:
+    for secret in ("\u043a\u043b\u044e\u0447", "a\nb"):
+        with pytest.raises(ValueError, match="printable ASCII"):
+            Client("http://x", secret)
+    with pytest.raises(ValueError, match="begins with a slash"):
+        Client("http://x").call("GET", "api/v1/policy")
+    sent: list[ApiRequest] = []
+    answering(told(200), waits=[], sent=sent).call("GET", "/api/v1/tickers/\u00fc/overview?a=%2F")
+    assert sent[0].url == "http://x/api/v1/tickers/%C3%BC/overview?a=%2F"
+
+
+def test_why_there_was_no_answer_is_said() -> None:
+    with (
+        Client("http://127.0.0.1:9", tries=1) as client,
+        pytest.raises(ApiFailure, match="Connection refused") as caught,
+    ):
+        client.get_policy()
+    assert (caught.value.status, caught.value.code) == (0, "UNREACHABLE")
+    httpx = pytest.importorskip("httpx")
+    with httpx.Client() as http, pytest.raises(ApiFailure, match=r"no answer: .*refused"):
+        Client("http://127.0.0.1:9", tries=1, send=by_httpx(http)).get_policy()
+
+    async def asked() -> None:
+        client = AsyncClient("http://127.0.0.1:9", tries=1)
+        try:
+            await client.get_policy()
+        finally:
+            await client.aclose()
+
+    with pytest.raises(ApiFailure, match="no answer: "):
+        asyncio.run(asked())
+
+
+def test_threads_share_a_client(world: FixtureWorld) -> None:
+    client = world.client()
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda n: client.get_prices_ticker(ticker="AAPL", limit=1 + n % 3)["data"], range(24)))
+    assert [len(rows) for rows in found] == [1 + n % 3 for n in range(24)]
 
 
 def test_an_error_that_stays_is_raised_at_once_and_a_passing_one_at_the_end() -> None:

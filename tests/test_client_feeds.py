@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import re
 import socket
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -229,3 +231,25 @@ def test_what_was_told_is_not_told_again() -> None:
     assert heard(type="gap", seq=2, epoch=2)
     assert [heard(seq=seq, epoch=2) for seq in (2, 3)] == [False, True]
     assert place.url() == "wss://x/ws/main-api?tickers=A%2CB&since_seq=3&epoch=2"
+
+
+def test_a_client_leaves_no_socket_open(server: FinapiServer) -> None:
+    async def asked() -> None:
+        async with AsyncClient(server.url, server.api_key) as client:
+            call = asyncio.create_task(client.get_xbrl_timeseries(ticker="AAPL"))
+            await asyncio.sleep(0)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            assert (await client.get_account_balance())["plan"] == "pro"
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ResourceWarning)
+        with Client(server.url, server.api_key) as client:
+            client.get_account_balance()
+            with pytest.raises(ApiFailure):
+                client.get_tickers_ticker_overview(ticker="APPL")
+        asyncio.run(asked())
+        del client
+        gc.collect()
+    assert [str(one.message) for one in told if one.category is ResourceWarning] == []

@@ -466,7 +466,7 @@ def test_a_server_that_does_not_answer_is_told() -> None:
 def test_the_verb_reads_lines_and_writes_lines(
     world: FixtureWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("finapi.verbs.asking.by_urllib", lambda: world.send)
+    monkeypatch.setattr("finapi.verbs.asking.by_urllib", lambda **_: world.send)
     monkeypatch.setenv("FINAPI_URL", world.url)
     monkeypatch.setenv("FINAPI_API_KEY", world.api_key)
     handshake = message("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={})

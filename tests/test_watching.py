@@ -138,7 +138,9 @@ def test_a_server_that_does_not_answer_is_named(
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     assert cli.main(["filings", "--url", "http://127.0.0.1:9"]) == 1
-    assert capsys.readouterr().err == "finapi: no answer from http://127.0.0.1:9; is a server running there?\n"
+    assert capsys.readouterr().err == (
+        "finapi: no answer from http://127.0.0.1:9: [Errno 111] Connection refused; is a server running there?\n"
+    )
 
 
 @pytest.mark.parametrize(

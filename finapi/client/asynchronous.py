@@ -76,6 +76,10 @@ class AsyncClient(AsyncCalls[Day, Moment]):
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections that are open; what ``async with`` does at its end."""
         await self._close()
 
     async def call(self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Any = None) -> Any:
@@ -151,7 +155,7 @@ async def _nothing() -> None:
 
 def _by_threads() -> tuple[AsyncSend, Close]:
     """What sends a request, by urllib, and what closes it."""
-    send = by_urllib()
+    send = by_urllib(says_why=True)
     return lambda asked: asyncio.to_thread(send, asked), _nothing
 
 
@@ -166,8 +170,8 @@ def _by_httpx(transport: Any) -> tuple[AsyncSend, Close] | None:
     async def send(asked: ApiRequest) -> ApiAnswer | None:
         try:
             got = await http.request(asked.method, asked.url, headers=dict(asked.headers), content=asked.body)
-        except httpx.HTTPError:
-            return None
+        except httpx.HTTPError as error:
+            return exchange.unanswered(error)
         return ApiAnswer(got.status_code, {name.lower(): text for name, text in got.headers.items()}, got.content)
 
     return send, http.aclose

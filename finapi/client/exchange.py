@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode
 USER_AGENT = "finapi-python"
 WAITS = (0.5, 1.0, 2.0, 4.0)  # seconds before the next try of a call whose answer names none
 LONGEST_WAIT = 60.0  # that is waited for without asking; a lock of an hour is the caller's to know of
-AGAIN = (408, 429, 500, 502, 503, 504)
+AGAIN = (0, 408, 429, 500, 502, 503, 504)
 SAFE = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE")  # RFC 9110 9.2.2: as good twice as once
 
 
@@ -67,7 +67,7 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApiAnswer:
-    """What came back; header names are lower-case."""
+    """What came back; header names are lower-case. Of status 0 none did, and the body says why."""
 
     status: int
     headers: Mapping[str, str]
@@ -88,7 +88,9 @@ def request(
 ) -> ApiRequest:
     """The request of a call: None in a query is left out, lists are joined, days are written as ISO."""
     told = {name: _text(value) for name, value in (query or {}).items() if value is not None}
-    url = base_url.rstrip("/") + path + (f"?{urlencode(told)}" if told else "")
+    if not path.startswith("/"):
+        raise ValueError(f"a path begins with a slash: {path}")
+    url = base_url.rstrip("/") + quote(path, safe="/?&=%,:;@+$!*'()~") + (f"?{urlencode(told)}" if told else "")
     sent = {"Accept": "application/json", "User-Agent": USER_AGENT, **(headers or {})}
     if body is None:
         return ApiRequest(method, url, sent)
@@ -98,7 +100,10 @@ def request(
 
 
 def credentials(api_key: str | None, token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
-    """The headers that every call of a client carries."""
+    """The headers that every call of a client carries; ValueError for a key that no header can hold."""
+    for name, secret in (("API key", api_key), ("token", token)):
+        if secret and not (secret.isascii() and secret.isprintable()):
+            raise ValueError(f"the {name} holds what is not a printable ASCII character")
     key = {"X-API-Key": api_key} if api_key else {}
     return {**key, **({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
 
@@ -126,17 +131,17 @@ def _text(value: Any) -> str:
 
 def conversation(first: ApiRequest, tries: int) -> Conversation:
     """The whole of a call: sent until it is answered for good, ``tries`` times at most; ApiFailure for an error."""
-    for number in range(1, tries + 1):
+    for number in range(1, max(tries, 1) + 1):
         answer = yield first
-        if answer is not None and answer.status < 400:
+        if answer is not None and 0 < answer.status < 400:
             return answer
         failure = failed(answer)
-        again = answer is None or answer.status in AGAIN
-        # A 429 and a 503 were refused before anything was done.
-        refused = answer is not None and answer.status in (429, 503)
-        if number == tries or not again or not (first.repeatable or refused):
-            raise failure
         told = failure.retry_after
+        # Nothing was done before a 429, nor before a 503 that says when to come back; one that does not may have cut off
+        # what was under way, as a server does that stops.
+        refused = failure.status == 429 or (failure.status == 503 and told is not None)
+        if number >= tries or failure.status not in AGAIN or not (first.repeatable or refused):
+            raise failure
         if told is not None and told > LONGEST_WAIT:
             raise failure
         yield told if told is not None else spread(WAITS[min(number, len(WAITS)) - 1])
@@ -150,8 +155,11 @@ def spread(seconds: float) -> float:
 
 def failed(answer: ApiAnswer | None) -> ApiFailure:
     """The failure that an answer is, or that none came."""
-    if answer is None:
-        return ApiFailure(0, "UNREACHABLE", "There was no answer.", document={})
+    if answer is None or answer.status == 0:
+        why = answer.body.decode("utf-8", "replace") if answer is not None else ""
+        return ApiFailure(
+            0, "UNREACHABLE", f"There was no answer: {why}" if why else "There was no answer.", document={}
+        )
     document: Mapping[str, Any] = {}
     try:
         told = json.loads(answer.body)
@@ -160,6 +168,12 @@ def failed(answer: ApiAnswer | None) -> ApiFailure:
         pass  # a proxy's own page
     code, message = str(document.get("code", "HTTP")), str(document.get("message", "The answer is no document."))
     return ApiFailure(answer.status, code, message, document=document, headers=answer.headers)
+
+
+def unanswered(error: Exception) -> ApiAnswer:
+    """What a client is given where none came."""
+    why = getattr(error, "reason", None) or error
+    return ApiAnswer(0, {}, (str(why) or type(why).__name__).encode("utf-8", "replace"))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

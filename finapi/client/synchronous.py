@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, overload
 
 from finapi.client import exchange, feeds, frames
 from finapi.client.exchange import ApiAnswer, ApiRequest, Conversation
@@ -30,8 +30,8 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         """No other request."""
 
 
-def by_urllib(seconds: float = SECONDS) -> Send:
-    """A sender over urllib, with so much time for each answer."""
+def by_urllib(seconds: float = SECONDS, *, says_why: bool = False) -> Send:
+    """A sender over urllib, with so much time for each answer; with ``says_why`` one of status 0 where none came."""
     opener = urllib.request.build_opener(_NoRedirect())
 
     def send(request: ApiRequest) -> ApiAnswer | None:
@@ -44,10 +44,10 @@ def by_urllib(seconds: float = SECONDS) -> Send:
         except urllib.error.HTTPError as error:
             try:
                 return _answer(error.code, error.headers, error.read())
-            except (OSError, http.client.HTTPException):
-                return None
-        except (OSError, http.client.HTTPException):
-            return None
+            except (OSError, http.client.HTTPException) as cut_off:
+                return exchange.unanswered(cut_off) if says_why else None
+        except (OSError, http.client.HTTPException) as error:
+            return exchange.unanswered(error) if says_why else None
 
     return send
 
@@ -59,8 +59,8 @@ def by_httpx(http: Any) -> Send:
     def send(request: ApiRequest) -> ApiAnswer | None:
         try:
             got = http.request(request.method, request.url, headers=dict(request.headers), content=request.body)
-        except httpx.HTTPError:
-            return None
+        except httpx.HTTPError as error:
+            return exchange.unanswered(error)
         return _answer(got.status_code, got.headers, got.content)
 
     return send
@@ -122,8 +122,14 @@ class Client(Calls[Day, Moment]):
         self.last: ApiAnswer | None = None  # the answer before it was read: headers, status
         self._tries = tries
         self._dates = dates
-        self._send = send or by_urllib()
+        self._send = send or by_urllib(says_why=True)
         self._wait = wait or time.sleep
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing stays open between two calls, and what ``send`` holds is whose it is."""
 
     def call(self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Any = None) -> Any:
         """The document that a call of any path answers."""

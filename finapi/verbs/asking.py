@@ -127,7 +127,8 @@ def failed(say: Say, failure: ApiFailure, url: str, meant: str = "") -> int:
     """Say in a line why a call failed and what can be done about it; the exit status."""
     told, document = str(failure), failure.document
     if failure.code == "UNREACHABLE":
-        told = f"no answer from {url}; is a server running there?"
+        told = failure.message.replace("There was no answer", f"no answer from {url}", 1).rstrip(".")
+        told += "; is a server running there?"
     if failure.status == 402 and "required_cost" in document:
         left, when = document.get("current_balance"), document.get("next_refill_at")
         told += f" It costs {document['required_cost']} and {left} are left until {when}; {document.get('upgrade_url')}"
@@ -197,7 +198,7 @@ def _meant(target: str, failure: ApiFailure) -> str:
 def connected(config: Config) -> Iterator[tuple[str, Send]]:
     """The address and the sender to the server that is named, or to the data directory in this process."""
     if config.url:
-        yield config.url.rstrip("/"), by_urllib()
+        yield config.url.rstrip("/"), by_urllib(says_why=True)
         return
     from finapi.ops.opened import opened
     from finapi.testing.control_client import by_wsgi
