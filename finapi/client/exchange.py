@@ -137,8 +137,8 @@ def conversation(first: ApiRequest, tries: int) -> Conversation:
             return answer
         failure = failed(answer)
         told = failure.retry_after
-        # Nothing was done before a 429, nor before a 503 that says when to come back; one that does not may have cut off
-        # what was under way, as a server does that stops.
+        # Nothing was done before a 429, nor before a 503 that says when to come back. One that does not may have cut
+        # off what was under way, as a server does that stops.
         refused = failure.status == 429 or (failure.status == 503 and told is not None)
         if number >= tries or failure.status not in AGAIN or not (first.repeatable or refused):
             raise failure
