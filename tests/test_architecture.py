@@ -21,10 +21,10 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # The rooms in the order of their imports: a room imports from rooms further up this list only. A room is a package,
 # of market and web each package inside, or a module at the top. The number is its budget in lines, SQL included.
 ROOMS = {
-    "client": 990,  # constructors that tell type checkers of dates; feeds that go on after a break
+    "client": 1_025,  # constructors that tell type checkers of dates; feeds that go on after a break; why nobody answered
     "mcp": 760,
     "core": 3_110,  # a query language; roles; a watchdog that begins anew
-    "store": 2_900,  # two stores, accounts in PostgreSQL; copies that are followed; files made when asked for; first starts
+    "store": 2_900,  # two stores, accounts in PostgreSQL; copies that are followed; files when asked for; first starts
     "edgar": 5_485,  # Schedules 13D and 13G, Form 144; rows read by column
     "httpd": 1_630,
     "net": 1_340,
