@@ -338,3 +338,71 @@ def test_pages_are_what_a_filter_over_all_rows_gives(api: Client, market: App, m
 
 def _seq(row: dict[str, Any]) -> int:
     return int(row["transaction_id"].partition(":")[2])
+
+
+@pytest.mark.slow
+def test_clusters_screens_and_queries_are_what_a_filter_over_all_rows_gives(api: Client, market: App) -> None:
+    made_up(market)
+    everything = []
+    for path in ("by-ticker/BRK-B", "by-ticker/SHBK"):
+        everything += get(api, f"/transactions/{path}?filed_at_days=36500&limit=500")["data"]
+    trades = [row for row in everything if row["transaction_code"] in "PS"]
+    for window in WINDOWS:
+        within = [row for row in trades if WINDOWS[window](row)]
+        for least in (1, 2, 3):
+            groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+            for row in within:
+                groups.setdefault((row["ticker"], row["transaction_code"]), []).append(row)
+            sums = [
+                (len({one["insider_cik"] for one in rows}), int(sum(map(_exact, rows)) + 0.5), *key, len(rows))
+                for key, rows in groups.items()
+            ]
+            expected = sorted((one for one in sums if one[0] >= least), key=lambda one: (-one[0], -one[1]))
+            plain = "exclude_10b5_1=false&exclude_cashless=false&exclude_sell_to_cover=false"
+            found = get(api, f"/clusters?{window}&min_insiders={least}&{plain}")
+            assert [
+                (
+                    one["insider_count"],
+                    one["total_value"],
+                    one["ticker"],
+                    _CODES[one["cluster_type"]],
+                    one["transaction_count"],
+                )
+                for one in found
+            ] == expected, (window, least)
+        screened = get(api, f"/screen?{window}&sort_by=total_transactions")["results"]
+        counts = {ticker: sum(row["ticker"] == ticker for row in within) for ticker in ("BRK-B", "SHBK")}
+        assert {one["ticker"]: one["total_transactions"] for one in screened} == {
+            ticker: count for ticker, count in counts.items() if count
+        }
+    numbers = {row["accession_number"]: row for row in everything}
+    ordered = sorted(numbers.values(), key=lambda row: (row["filed_at"], row["accession_number"]), reverse=True)
+    of_form: dict[str, set[str]] = {}
+    for row in everything:
+        of_form.setdefault(row["accession_number"], set()).add(row["transaction_code"])
+    terms: list[tuple[str, Holds]] = [
+        ("issuer.tradingSymbol:SHBK", lambda row: row["ticker"] == "SHBK"),
+        ("reportingOwner.cik:101", lambda row: any(one["cik"] == ANN[0] for one in row["owners"])),
+        ("filedAt:[2025-05-01 TO 2025-10-31]", between("filed_at", "2025-05-01", "2025-10-31")),
+        ("periodOfReport:[2025-03-01 TO 2025-08-31]", between("transaction_date", "2025-03-01", "2025-08-31")),
+        ("transactionCode:P", lambda row: "P" in of_form[row["accession_number"]]),
+        ("shade", lambda row: row["ticker"] == "SHBK" or any("Shade" in one["name"] for one in row["owners"])),
+    ]
+    for (one, a), (two, b), (three, c) in itertools.permutations(terms, 3):
+        query = f"{one} AND ({two} OR NOT {three})"
+        forms_found = [row["accession_number"] for row in ordered if a(row) and (b(row) or not c(row))]
+        pages: list[str] = []
+        while not pages or len(pages) % 50 == 0:
+            body = {"query": query, "from": len(pages), "size": 50}
+            page = api.post(f"{INSIDERS}/query", body).json["transactions"]
+            pages += [form["accessionNo"] for form in page]
+            if not page:
+                break
+        assert pages == forms_found, query
+
+
+_CODES = {"buy": "P", "sell": "S"}
+
+
+def _exact(row: dict[str, Any]) -> float:
+    return float(row["shares"] or 0) * float(row["price_per_share"] or 0)

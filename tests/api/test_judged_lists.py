@@ -20,6 +20,7 @@ from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.ownership import notices, store
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
+from tests import holdings as ours
 from tests import schedules, thirteenf
 from tests.client import Client
 from tests.conftest import NOW
@@ -94,6 +95,35 @@ def judge(
         assert walked(client, path, {**query, **always}, rows, key, **more) == expected, query
         some += bool(expected)
     assert some > 5
+
+
+# ---- queries in bodies: terms of a query language, joined at random
+
+Term = tuple[str, Judge]
+
+
+def queries(terms: list[Term], seed: str, times: int = 25) -> Iterable[tuple[str, Judge]]:
+    """Random triples of terms joined by AND, OR and NOT, and what holds of a row that they find."""
+    chance = random.Random(seed)
+    for _ in range(times):
+        (one, a), (two, b), (three, c) = chance.sample(terms, 3)
+        yield chance.choice([
+            (f"{one} AND {two} AND {three}", lambda row, a=a, b=b, c=c: a(row) and b(row) and c(row)),
+            (f"{one} AND ({two} OR {three})", lambda row, a=a, b=b, c=c: a(row) and (b(row) or c(row))),
+            (f"({one} OR {two}) AND NOT {three}", lambda row, a=a, b=b, c=c: (a(row) or b(row)) and not c(row)),
+        ])  # fmt: skip
+
+
+def asked_for(client: Client, path: str, body: Mapping[str, Any], rows: str, key: Callable[[Any], Any]) -> list[Any]:
+    """The keys of the rows of all pages of a list that is asked for by a body, seven at a time."""
+    found, more = list[Any](), True
+    while more:
+        answer = client.post(f"{API}{path}", {**body, "from": len(found), "size": 7})
+        assert answer.status == 200, (body, answer.json)
+        page = answer.json[rows]
+        found += [key(one) for one in page]
+        more = len(page) == 7
+    return found
 
 
 # ---- 13F
@@ -171,6 +201,31 @@ def test_positions_of_a_fund_are_a_filter_over_all(client: Client, fund: list[Kn
     judge(client, path, choices, fund, "holdings", lambda one: (one["cusip"], one["put_call"]), order)
 
 
+def test_queried_positions_are_a_filter_over_all(client: Client, fund: list[Known]) -> None:
+    papers = [one["key"][0] for one in fund]
+    held = [one for one in fund if one["shares"]]
+    some = 0
+    terms: list[Term] = [
+        (f"holdings.cusip:{papers[3]}", lambda row: row["key"][0] == papers[3]),
+        (f"cusip:{papers[20]}", lambda row: row["key"][0] == papers[20]),
+        ("holdings.nameOfIssuer:LAMP", lambda row: "LAMP" in row["name"]),
+        ("holdings.nameOfIssuer:river", lambda row: "RIVER" in row["name"]),
+        ('holdings.nameOfIssuer:"4 AG"', lambda row: "4 AG" in row["name"]),
+        ("formType:13F-HR", lambda row: True),
+        ("filedAt:[2025-11-01 TO 2025-11-30]", lambda row: True),
+    ]
+    chance = random.Random(3)
+    for query, holds in queries(terms, "holdings"):
+        by, down = chance.choice(("value", "shares", "name")), chance.choice(("asc", "desc"))
+        expected = sorted(filter(holds, held), key=lambda one: (-one["value"], one["key"][0]))
+        expected.sort(key=lambda one: one[by], reverse=down == "desc")
+        body = {"query": f"cik:{int(thirteenf.LAMP_FUND)} AND period:2025-09-30 AND ({query})", "sort": [{by: down}]}
+        found = asked_for(client, "/form-13f/holdings", body, "holdings", lambda one: (one["cusip"], one["put_call"]))
+        assert found == [one["key"] for one in expected], body
+        some += bool(expected)
+    assert some > 5
+
+
 def test_holders_and_funds_are_a_filter_over_all(app: App, client: Client, user: NewUser, tmp_path: Path) -> None:
     chance, known = random.Random(14), list[Known]()
     papers, words = list[bytes](), ("Amber", "River", "Lamp", "Stone")
@@ -223,6 +278,32 @@ def test_holders_and_funds_are_a_filter_over_all(app: App, client: Client, user:
     for path, rows in (("/form-13f/filers", "filers"), ("/form-13f/search", "results")):
         judge(client, path, texts, known, rows, lambda one: one["cik"],
               lambda found, _: sorted(found, key=lambda one: (-one["value"], one["key"])))  # fmt: skip
+
+    # Two cover pages of each fund.
+    covers: list[Known] = [
+        {**one, "key": ours.accession(2 * number + place), "cik": one["key"], "period": period, "filed": filed}
+        for number, one in enumerate(known, 1)
+        for place, (period, filed) in enumerate((("2025-06-30", "2025-08-14"), ("2025-09-30", "2025-11-14")))
+    ]
+    terms: list[Term] = [
+        ("period:2025-09-30", lambda row: row["period"] == "2025-09-30"),
+        ("filedAt:[2025-08-01 TO 2025-10-31]", lambda row: row["filed"] == "2025-08-14"),
+        ("filerName:amber", begins("amber")),
+        ("stone", begins("stone")),
+        ("cik:9000007", lambda row: row["cik"] == "0009000007"),
+        (f"accessionNo:{ours.accession(9)}", lambda row: row["key"] == ours.accession(9)),
+        ("holdings.ticker:AAPL", lambda row: row["before" if row["period"] == "2025-06-30" else "shares"] > 0),
+        ("formType:13F-HR", lambda row: True),
+    ]
+    some = 0
+    for query, holds in queries(terms, "covers"):
+        expected = sorted(filter(holds, covers), key=lambda one: (one["filed"], one["key"]), reverse=True)
+        found = asked_for(
+            client, "/form-13f/cover-pages", {"query": query}, "filings", lambda one: one["accession_number"]
+        )
+        assert found == [one["key"] for one in expected], query
+        some += bool(expected)
+    assert some > 10
 
 
 # ---- Forms 144 and schedules
@@ -295,6 +376,28 @@ def test_schedules_are_a_filter_over_all(app: App, client: Client, user: NewUser
 
     path = "/ownership/beneficial-ownership/filings"
     judge(client, path, choices, known, "filings", lambda one: one["accessionNumber"], order, size="size")
+
+    # The same asked for by a body.
+    members = {
+        "issuerCik": choices["issuerCik"],
+        "filerCik": choices["filerCik"],
+        "formType": {"13D": lambda row: "13D" in row["form"], "SCHEDULE 13G/A": choices["formType"]["SCHEDULE 13G/A"]},
+        "minOwnership": choices["minOwnership"],
+        "from": choices["dateFrom"],
+        "to": choices["dateTo"],
+        "sort": choices["sort"],
+    }
+    some = 0
+    for query in asked(members, "/form-13d"):
+        body = {name: value for name, value in query.items() if name not in ("from", "to", "sort", "minOwnership")}
+        body |= {"minOwnership": float(query["minOwnership"])} if "minOwnership" in query else {}
+        between = {name: query[name] for name in ("from", "to") if name in query}
+        asked_by = {"query": {**body, **({"dateRange": between} if between else {})}}
+        asked_by |= {"sort": [{query["sort"]: "desc"}]} if "sort" in query else {}
+        expected = [one["key"] for one in order(held(members, query, known), query)]
+        assert asked_for(client, "/form-13d", asked_by, "data", lambda one: one["accessionNo"]) == expected, query
+        some += bool(expected)
+    assert some > 5
 
 
 # ---- prices

@@ -245,7 +245,10 @@ def _bounded(call: Call, filed_days: str = "filed_at_days", *, of_all: bool = Tr
     narrow = narrow._replace(since=max(narrow.since, filters.since(call.now, call.params[filed_days])))
     asked = next((name for name in windows if given[name] is not None), None)
     if of_all and asked is not None and filters.span(call.now, narrow) > MAX_SUMMED:
-        said = f"Sums over all companies are of at most {MAX_SUMMED} days, of filing or of transactions."
+        said = (
+            f"Sums over all companies cover at most {MAX_SUMMED} days of filing or of transactions: ask for one window "
+            "after the other, or for one company by ticker where the call takes one."
+        )
         raise invalid_param(asked, said, expected=f"at most {MAX_SUMMED} days")
     return call, narrow
 
