@@ -287,6 +287,7 @@ def _listen(config: Config, application: WsgiApp, feeds: Feeds) -> Listener:
             application.error_response,
             take_over=feeds,
             at_once=application.at_once,
+            answer_together=application.answer_together,
             at_head=application.at_head,
             address_of=application.address_of,
         )

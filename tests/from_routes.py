@@ -1,6 +1,6 @@
 """Writes what is made of the route table: the Python client's calls and types, and the table of ``docs/API.md``.
 
-    python -m tests.from_routes
+python -m tests.from_routes
 """
 
 from __future__ import annotations

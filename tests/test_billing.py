@@ -392,17 +392,17 @@ def test_accounts_that_processes_share_are_refunded_only_what_no_call_can_be_beh
     app: App, user: users.NewUser, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call = {"user_id": user.id, "cost": 25, "endpoint": "GET /x", "request_id": "r1"}
-    billing._debit(app, call)
+    billing.debits(app, [call])[0]()
     monkeypatch.setattr(app.db, "accounts", copy.copy(app.db))
     assert billing.refund_open(app, clock.now()) == 0
     clock.advance(app.config.server_timeout + app.config.drain_timeout + 1)
     assert billing.refund_step(app) > 0
     assert ledger(app)[-1][:2] == (25, "crash_refund")
-    billing._debit(app, call)
+    billing.debits(app, [call])[0]()
     assert billing.refund_open(app, clock.now()) == 0
     assert billing.refund_open(app, clock.now(), every=True) == 1
     monkeypatch.undo()
-    billing._debit(app, call)
+    billing.debits(app, [call])[0]()
     assert billing.refund_open(app, clock.now()) == 1
     assert balance(app) == 500_000
 

@@ -22,7 +22,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import pytest
 
 from finapi.httpd.listen import PIPELINE_LIMIT, HttpConnection, Listener
-from finapi.httpd.settings import AddressOf, Asked, AtHead, AtOnce, ListenSettings, TakeOver
+from finapi.httpd.settings import AddressOf, AnswerTogether, Asked, AtHead, AtOnce, ListenSettings, TakeOver
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
@@ -181,6 +181,7 @@ class Running:
         at_head: AtHead | None = None,
         address_of: AddressOf = lambda peer, forwarded: peer,
         take_over: TakeOver | None = None,
+        answer_together: AnswerTogether = lambda calls: iter(()),
         **settings: Any,
     ) -> None:
         settings = {"host": "127.0.0.1", "port": 0, "threads": 2, **settings}
@@ -188,7 +189,15 @@ class Running:
         self.clock = clock
         self.clients: list[Client] = []
         self.listener: Listener = Listener(
-            app, ListenSettings(**settings), error_response, clock, take_over, at_once, at_head, address_of
+            app,
+            ListenSettings(**settings),
+            error_response,
+            clock,
+            take_over,
+            at_once,
+            at_head,
+            address_of,
+            answer_together,
         )
         self.thread = threading.Thread(target=self.listener.run)
         self.thread.start()

@@ -301,7 +301,7 @@ class Accounting(RuleBasedStateMachine):
         """The process dies within a call: what a start does is all that happens after it."""
         if self.quota + self.bought < cost:
             return
-        billing._debit(self.app, {"user_id": 1, "cost": cost, "endpoint": "GET /x", "request_id": "r"})
+        billing.debits(self.app, [{"user_id": 1, "cost": cost, "endpoint": "GET /x", "request_id": "r"}])[0]()
         # Answered calls that were not closed yet are refunded too; here they are closed first.
         billing.close_kept(self.app)
         assert billing.refund_open(self.app, self.clock.now()) == 1

@@ -211,7 +211,7 @@ def test_what_a_dead_node_left_open_is_refunded_when_no_call_can_be_behind_it(
 ) -> None:
     dead, alive = node(), node()
     users.create(dead, "ann@example.com", "pro", NOW)
-    billing._debit(dead, {"user_id": 1, "cost": 25, "endpoint": "GET /x", "request_id": "r1"})
+    billing.debits(dead, [billing.asked(1, "GET /x", 25, "r1")])[0]()
     assert billing.refund_open(alive, clock.now()) == 0
     clock.advance(seconds=306)
     assert billing.refund_open(alive, clock.now()) == 1

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated, Any, TypedDict, TypeVar
 
 from finapi.app import App
@@ -18,6 +19,9 @@ from finapi.store.db import Row, Transaction
 
 log = logging.getLogger("finapi.billing")
 T = TypeVar("T")
+
+# Gives the id of a debit that was taken, or raises why it was not: the 402, or what the store raised.
+Debit = Callable[[], int]
 
 # How often kept debits are written when no later debit takes them along, in seconds.
 CLOSE_SECONDS = 0.5
@@ -31,27 +35,29 @@ SPENDING = ("debit", "4xx_refund", "5xx_refund", "crash_refund")
 
 
 @contextmanager
-def charged(app: App, user_id: int, endpoint: str, cost: int, request_id: str) -> Iterator[None]:
+def charged(
+    app: App, user_id: int, endpoint: str, cost: int, request_id: str, *, debit: Debit | None = None
+) -> Iterator[None]:
     """Run the block as a call that costs ``cost`` tokens.
 
     The debit is durable before the block runs, and refunded when it raises, later where nothing can be written now; a
     balance below the cost raises the 402 and changes nothing. ``request_id`` must be one made by finapi, never the
-    caller's.
+    caller's. ``debit`` is that of the call where it was taken before, with those of others (:func:`debits`).
     """
     if cost == 0:
         yield
         return
-    call = {"user_id": user_id, "cost": cost, "endpoint": endpoint, "request_id": request_id}
-    debit_id = _debit(app, call)
+    call = asked(user_id, endpoint, cost, request_id)
+    debit_id = (debit or debits(app, [call])[0])()
     try:
         yield
     except BaseException as error:
         status = error.status if isinstance(error, ApiError) else 500
-        debit, reason, now = {**call, "id": debit_id}, "4xx_refund" if status < 500 else "5xx_refund", app.clock.now()
+        row, reason, now = {**call, "id": debit_id}, "4xx_refund" if status < 500 else "5xx_refund", app.clock.now()
         try:
-            app.accounts.share(lambda tx: _give_back(tx, debit, reason, status, now))
+            app.accounts.share(lambda tx: _give_back(tx, row, reason, status, now))
         except (ApiError, StoreFailing) as failing:
-            app.late_refunds.append((debit, reason, status))
+            app.late_refunds.append((row, reason, status))
             log.warning("%d tokens for %s are given back later: %s", cost, endpoint, failing)
         raise
     # Written with the next debit or by the closing worker: an answer does not wait for a second commit.
@@ -110,18 +116,28 @@ def _no_call_since(app: App, now: datetime) -> str:
     return iso(now - timedelta(seconds=app.config.server_timeout + app.config.drain_timeout))
 
 
-def _debit(app: App, call: Mapping[str, Any]) -> int:
-    """Take what a call costs and write the debit, open; its id. ``call`` has user_id, cost, endpoint, request_id."""
-    now, cost = iso(app.clock.now()), call["cost"]
+def asked(user_id: int, endpoint: str, cost: int, request_id: str) -> dict[str, Any]:
+    """What :func:`debits` is told of a call."""
+    return {"user_id": user_id, "cost": cost, "endpoint": endpoint, "request_id": request_id}
 
-    def take(tx: Transaction) -> tuple[int, Row | None]:
+
+def debits(app: App, calls: Sequence[Mapping[str, Any]]) -> list[Debit]:
+    """Take what calls cost, each if its balance has it, and write the debits, open, in one transaction."""
+    now = iso(app.clock.now())
+
+    def take(call: Mapping[str, Any], tx: Transaction) -> tuple[int, Row | None]:
         _close_kept(app, tx)
         if tx.run("take_tokens", call, now=now):
-            debit = {"delta": -cost, "reason": "debit", "status": None, "open": 1, "now": now}
+            debit = {"delta": -call["cost"], "reason": "debit", "status": None, "open": 1, "now": now}
             return tx.insert_last("insert_ledger_row", call, **debit), None
         return 0, tx.one("userplan", call)
 
-    debit, plan = app.accounts.share(take)
+    taken = app.accounts.share_all([partial(take, call) for call in calls]) if calls else []
+    return [partial(_id_of, app, call["cost"], one) for call, one in zip(calls, taken, strict=True)]
+
+
+def _id_of(app: App, cost: int, taken: Callable[[], tuple[int, Row | None]]) -> int:
+    debit, plan = taken()
     if debit:
         return debit
     beside = {

@@ -56,6 +56,8 @@ class Cache:
         """The value of a key if it is kept under a version of the data, else ``missing``."""
         with self._lock:
             held = self._kept.get(key) if version == self._version else None
+            if held is not None:
+                self._kept.move_to_end(key)
             return missing if held is None else held[0]
 
     def _keep(self, version: Hashable, key: Hashable, value: Any) -> None:

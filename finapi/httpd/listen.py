@@ -7,16 +7,15 @@ so that this module knows nothing of its shape.
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
-import select
 import socket
 import struct
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
+from functools import partial
 from math import inf
 from typing import Any
 from urllib.parse import parse_qsl
@@ -25,7 +24,8 @@ from wsgiref.types import WSGIApplication
 from waitress.adjustments import Adjustments
 from waitress.buffers import TempfileBasedBuffer
 
-from finapi.httpd.loop import READ, RECEIVE_BYTES, WRITE, Connection, Loop, WatchedSocket
+from finapi.httpd.accept import ListeningSocket
+from finapi.httpd.loop import READ, RECEIVE_BYTES, WRITE, Connection, Loop
 from finapi.httpd.pool import ThreadPool
 from finapi.httpd.request_parser import Refusal, RequestParser
 from finapi.httpd.response import ClientGone, RequestTask, head, last_answer
@@ -33,15 +33,18 @@ from finapi.httpd.settings import (
     HANDED_BODY,
     AddressOf,
     Answer,
+    AnswerTogether,
     Asked,
     AtHead,
     AtOnce,
     ErrorResponse,
     HandedOver,
     ListenSettings,
+    SharedCall,
     TakeOver,
 )
 from finapi.httpd.shares import Allowance, ByteBudget, Places
+from finapi.httpd.together import Together
 
 log = logging.getLogger("finapi.httpd")
 
@@ -71,6 +74,7 @@ class HttpConnection(Connection):
         self.request: RequestParser | None = None  # that is coming in
         self.requests: list[RequestParser] = []  # that have come in whole; the first is being answered
         self.task: RequestTask | None = None
+        self.shared: SharedCall | None = None  # that is being answered with others, in place of a task
         self.address = server.address_of(peer[0], None)
         server.share[self.address] += 1
         self.used_at = time.monotonic()
@@ -126,7 +130,7 @@ class HttpConnection(Connection):
             request.refuse(Refusal(503, "The server is busy."))
         if request.error or not self._answered_at_once(request):
             self._enqueue(request)
-        elif rest:  # others have their turn before the next of this pipeline
+        elif rest and not self.requests:  # others have their turn before the next of this pipeline
             self._unread = rest
             self._call_soon(self._go_on)
             return False
@@ -240,23 +244,42 @@ class HttpConnection(Connection):
                 self.loop.attend(self)
 
     def _answered_at_once(self, request: RequestParser) -> bool:
-        """Whether the application had the answer in memory: it is then sent from here, as a gateway would."""
+        """Whether the answer was in memory and is sent from here, as a gateway would, or with those of other calls."""
         if request.command != "GET" or request.version != "1.1" or self.queue or "CONTENT_LENGTH" in request.headers:
             return False
         answer = self.server.at_once(request.request_uri, request.headers, self.addr[0])
-        if answer is None:
-            return False
-        self.drop_requests()
-        self._give(answer, closes=self.server.stopping or request.connection_close)
-        return True
+        if isinstance(answer, tuple):
+            self.drop_requests()
+            self._give(answer, closes=self.server.stopping or request.connection_close)
+        elif answer is not None:
+            self.task, self.shared = None, answer
+            answer.deadline = self.due = self.loop.now() + self.settings.server_timeout
+            self.server.together.add(self, answer)
+        return answer is not None
+
+    def answered(self, answer: Answer) -> None:
+        """Send the answer of a call that was answered with others, unless the server has answered in its place."""
+        with self.lock:
+            self.shared = None
+            closes = self.server.stopping or not self.requests or self.requests[0].connection_close
+            with suppress(ClientGone):
+                if self.requests and self.takes_output:
+                    self._send_answer(answer, closes)
+                    if self._blocked:
+                        self._hold()
+            self._call_ended(closes)
+        self.loop.attend(self)
 
     def _give(self, answer: Answer, closes: bool) -> None:
-        status, headers, body = answer
-        self.send((head(status, [*headers, ("Connection", "close")] if closes else headers), body))
+        self._send_answer(answer, closes)
         if closes:
             self.finish()
         if not self._blocked:
             self._wait(self.settings.channel_timeout)
+
+    def _send_answer(self, answer: Answer, closes: bool) -> None:
+        status, headers, body = answer
+        self.send((head(status, [*headers, ("Connection", "close")] if closes else headers), body))
 
     def _enqueue(self, request: RequestParser) -> None:
         """Have the first request answered; in the loop or, for a pipelined one, in the thread of the one before.
@@ -332,21 +355,25 @@ class HttpConnection(Connection):
                 if not task.wrote_header and self.takes_output:
                     self.refuse(request, Refusal(500, "The server encountered an unexpected error."))
         with self.lock:
-            if task.close_on_finish or not self.takes_output:
-                self.drop_requests()
-                self.finish()
-            else:
-                self.send(())  # a head without a body
-                self.requests.pop(0).close()
-                if self.requests:
-                    self._enqueue(self.requests[0])
-                elif self.request is not None and self.request.in_body:
-                    self._call_soon(self._go_on)
-            if self._unsent is None:
-                self._wait(self.settings.header_timeout if self.request else self.settings.channel_timeout)
-            elif not self.requests:
-                self.due = self._unsent.until
+            self._call_ended(task.close_on_finish)
         self.loop.attend(self)
+
+    def _call_ended(self, closes: bool) -> None:
+        """Close, or go on with the request behind the one that was answered, or with its body."""
+        if closes or not self.takes_output:
+            self.drop_requests()
+            self.finish()
+        else:
+            self.send(())  # a head without a body
+            self.requests.pop(0).close()
+            if self.requests:
+                self._enqueue(self.requests[0])
+            elif self.request is not None and self.request.in_body:
+                self._call_soon(self._go_on)
+        if self._unsent is None:
+            self._wait(self.settings.header_timeout if self.request else self.settings.channel_timeout)
+        elif not self.requests:
+            self.due = self._unsent.until
 
     def abandon(self) -> None:
         """Close, as soon as the loop comes to it."""
@@ -443,7 +470,9 @@ class HttpConnection(Connection):
 
     def _overrun(self, request: RequestParser, status: int = 504, reason: str = OVERRUN) -> None:
         """Answer 504, in the words of the application where it has begun; an answer that it has made is waited for."""
-        give_up = self.task.environ.get("finapi.give_up") if self.task is not None and self.task.environ else None
+        environ = self.task.environ if self.task is not None else None
+        give_up = environ.get("finapi.give_up") if environ else None
+        give_up = self.shared.give_up if self.shared is not None else give_up
         if give_up is None:
             self.refuse(request, Refusal(status, reason))
         elif (answer := give_up(status)) is not None:
@@ -520,58 +549,6 @@ class HttpConnection(Connection):
         return self.idle or (not self.requests and time.monotonic() - self.used_at > STALLED_SECONDS)
 
 
-class _ListeningSocket(WatchedSocket):
-    """Where connections come in; in a full house one that is idle makes room."""
-
-    def __init__(self, server: Listener, sock: socket.socket) -> None:
-        self.server = server
-        self.accept_from = -inf
-        super().__init__(server.loop, sock)
-
-    def wants(self) -> int:
-        """Input while there is room for another connection."""
-        full = self._is_full() and not any(one.may_go for one in self.server.connections)
-        return 0 if full or self.loop.now() < self.accept_from else select.EPOLLIN
-
-    def handle(self, happened: int) -> None:
-        """Accept a connection."""
-        if self._is_full():
-            self._make_room(self.server.connections)
-        try:
-            sock, peer = self.sock.accept()
-        except OSError as error:
-            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-                log.warning("cannot accept a connection: %s", error)
-                self.failed()
-            return
-        with ExitStack() as unless_it_begins:
-            unless_it_begins.callback(sock.close)
-            address = self.server.address_of(peer[0], None)
-            many = address is not None and self.server.share[address] >= self.server.settings.connections_per_address
-            if many and not self._make_room([one for one in self.server.connections if one.address == address]):
-                return
-            with suppress(OSError):  # a client that has gone already is found by the connection
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            HttpConnection(self.server, sock, peer[:2])
-            unless_it_begins.pop_all()
-
-    def failed(self) -> None:
-        """Go on in a while, else the loop would spin: one connection that fails must not end the service."""
-        self.accept_from = self.loop.now() + self.loop.tick
-
-    def _make_room(self, among: list[HttpConnection]) -> bool:
-        """Close the one of them that is missed least: of the address that has most, the longest idle or stalled."""
-        share = self.server.share
-        going = [one for one in among if one.may_go]
-        if going:
-            of = {one: share[one.address] if one.address is not None else 0 for one in going}
-            min(going, key=lambda one: (-of[one], not one.idle, one.used_at)).close()
-        return bool(going)
-
-    def _is_full(self) -> bool:
-        return len(self.loop.connections) >= self.server.settings.connection_limit
-
-
 class Listener:
     """A bound server. Run it in one thread, stop it from any.
 
@@ -580,8 +557,9 @@ class Listener:
     gives the headers and the body of that 504, or of the 503 of a stop; None when its own answer is on its way.
     ``finapi.cut`` says why the server has ended an answer that was on its way, or nothing.
     Connections whose request ``take_over`` wants leave the server with it. A GET without query or body that
-    ``at_once`` answers comes before any that wait for a thread. A body that does not come with its head is taken as
-    ``at_head`` says.
+    ``at_once`` answers comes before any that wait for a thread; one that ``answer_together`` is to answer gathers with
+    its like while those before it are answered, in one thread at a time. A body that does not come with its head is
+    taken as ``at_head`` says.
     """
 
     def __init__(
@@ -594,6 +572,7 @@ class Listener:
         at_once: AtOnce = lambda target, headers, peer: None,
         at_head: AtHead | None = None,
         address_of: AddressOf = lambda peer, forwarded: peer,
+        answer_together: AnswerTogether = lambda calls: iter(()),
     ) -> None:
         """Bind the address; OSError if it cannot be bound."""
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
@@ -617,19 +596,24 @@ class Listener:
         # Deadlines are looked at this often: a quarter of the shortest, a second at most.
         timeouts = (settings.channel_timeout, settings.header_timeout, settings.server_timeout)
         self.loop = Loop(monotonic, min(1.0, *(seconds / 4 for seconds in timeouts)))
-        self.pool = ThreadPool(settings.threads, HttpConnection.serve, HttpConnection.abandon)
+        self.pool: ThreadPool[HttpConnection | Together[HttpConnection, Any]] = ThreadPool(
+            settings.threads, lambda job: job.serve(), lambda job: job.abandon()
+        )
+        self.together: Together[HttpConnection, Any] = Together(
+            answer_together, self.loop.call_soon, lambda: self.pool.queue.put(self.together)
+        )
         self.adj = Adjustments(  # waitress's own settings, as far as its parser and its task ask for them
             ident="", max_request_header_size=settings.header_limit, max_request_body_size=settings.body_limit
         )
         self.host, self.port = sock.getsockname()[:2]
         self.server_name, self.effective_port = settings.host, self.port  # as waitress's task asks
         self.url = f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
-        self._socket = _ListeningSocket(self, sock)
+        self._socket = ListeningSocket(self, sock, partial(HttpConnection, self))
 
     @property
     def waiting(self) -> int:
         """Requests that have come in whole and wait for a thread."""
-        return self.pool.queue.qsize()
+        return self.pool.queue.qsize() + len(self.together)
 
     @property
     def connections(self) -> list[HttpConnection]:

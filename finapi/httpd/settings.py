@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from wsgiref.types import WSGIEnvironment
 
 HANDED_BODY = 131_072  # bytes of a body that is handed over with its connection
@@ -17,9 +17,23 @@ ErrorResponse = Callable[[int, str, "Asked"], tuple[list[tuple[str, str]], bytes
 # Status line, headers, body.
 Answer = tuple[str, list[tuple[str, str]], bytes]
 
-# (request target, headers named as in a WSGI environ, address) -> the answer, or None to have the application called.
-# It is called in the loop and must be quick.
-AtOnce = Callable[[str, dict[str, str], str], Answer | None]
+
+class SharedCall(Protocol):
+    """A call that is answered with others in a request thread (:data:`AnswerTogether`)."""
+
+    deadline: float  # a time of ``monotonic``, set by the server: from then on the client is answered 504
+
+    def give_up(self, status: int) -> tuple[list[tuple[str, str]], bytes] | None:
+        """Headers and body of that 504, or of the 503 of a stop; None when its own answer is on its way."""
+        ...
+
+
+# (request target, headers named as in a WSGI environ, address) -> the answer, a call that is to be answered with
+# others, or None to have the application called. It is called in the loop and must be quick.
+AtOnce = Callable[[str, dict[str, str], str], Answer | SharedCall | None]
+
+# Calls that came while the ones before them were answered -> their answers, in this order, as they are made.
+AnswerTogether = Callable[[Sequence[Any]], Iterator[Answer]]
 
 # The environ of a request whose body is still to come -> how many bytes that may have, or what it is refused with.
 AtHead = Callable[[WSGIEnvironment], int | Answer]

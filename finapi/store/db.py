@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from finapi.core.errors import ApiError, StoreFailing, UsageError
 from finapi.store.checkpoints import leave_checkpoints, more_pages
@@ -161,6 +161,12 @@ class _Piece:
         self.turn.acquire()
         self.leads = False
 
+    def outcome(self) -> Any:
+        """What the work gave; raises what it raised."""
+        if self.error is not None:
+            raise self.error
+        return self.result
+
 
 class Database:
     """An open database. ``write`` and ``read`` are the only two ways in.
@@ -297,19 +303,23 @@ class Database:
         :attr:`written` does not count it: what is kept in memory must not depend on what it changes. ``alone``: of what
         reads before it writes. Here one writes at a time; of a store that several processes share, none beside it.
         """
+        return self.share_all([work])[0]()
+
+    def share_all(self, works: Sequence[Callable[[Transaction], Result]]) -> list[Callable[[], Result]]:
+        """What :meth:`share` gives of each, in one transaction: each of them gives it, or raises what it raised."""
         if getattr(self._local, "writes", False):
             raise RuntimeError("a write transaction inside another")
-        piece = _Piece(work)
+        pieces = [_Piece(work) for work in works]
+        first = pieces[0]
         with self._gate:
-            self._waiting.append(piece)
-            piece.leads, self._led = not self._led, True
-        if not piece.leads:
-            piece.turn.acquire()
-        if piece.leads:
+            self._waiting.extend(pieces)
+            first.leads, self._led = not self._led, True
+        # Who leads does all that wait: the others of these pieces in the same transaction.
+        if not first.leads:
+            first.turn.acquire()
+        if first.leads:
             self._lead()
-        if piece.error is not None:
-            raise piece.error
-        return cast("Result", piece.result)
+        return [piece.outcome for piece in pieces]
 
     def _lead(self) -> None:
         """Do the work of all that wait, then let the first that came meanwhile do the same."""

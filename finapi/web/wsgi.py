@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
 from http import HTTPStatus
@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 from finapi import __version__
 from finapi.accounts import billing, logins, plans, users
-from finapi.accounts.credentials import fingerprint
 from finapi.accounts.users import Caller
 from finapi.app import App
 from finapi.core import guesses
@@ -28,6 +27,7 @@ from finapi.core.watch import MARK
 from finapi.store import idempotency
 from finapi.store.db import Refused
 from finapi.web import exports
+from finapi.web.exchange import Exchange, HeldBody, KeptCall, find
 from finapi.web.html import frame
 from finapi.web.http.call import (
     CALLER_ZONES,
@@ -38,6 +38,7 @@ from finapi.web.http.call import (
     Call,
     Route,
     limiter,
+    own_end,
     table_kind,
     unauthorized,
 )
@@ -87,51 +88,6 @@ Answered = tuple[str, list[tuple[str, str]], bytes]
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 
 
-UNKNOWN: Any = object()  # whether a key is anybody's
-
-
-@dataclass(slots=True)
-class Exchange:
-    """What becomes known of a call while it runs, for its headers and its line in the log."""
-
-    request_id: str
-    started: float
-    held: list[Callable[[], None]] = field(default_factory=list)
-    stream: exports.TableExport | None = None
-    request: Request | None = None
-    route: Route | None = None
-    caller: Caller | None = None
-    decision: Decision | None = None
-    tag: str | None = None
-    charged: int = 0
-    code: str | None = None
-    # Who answers: the application, or the server in its place when the call has overrun its time.
-    answering: dict[str, str] = field(default_factory=dict)
-
-    def is_for(self, who: str) -> bool:
-        """Whether the answer is this one's to give: that of the first who asks, of whichever thread."""
-        return self.answering.setdefault("by", who) == who
-
-
-class HeldBody:
-    """A body whose memory is counted until it has been handed to its connection, or never will be."""
-
-    def __init__(self, body: bytes, held: list[Callable[[], None]]) -> None:
-        self._body = body
-        self._held = held
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield self._body
-        # Test clients that read to the end do not always call close().
-        self.close()
-
-    def close(self) -> None:
-        """Give back what was held; a server calls it whatever became of the answer (PEP 3333)."""
-        self._body = b""
-        while self._held:
-            self._held.pop()()
-
-
 class WsgiApp:
     """finapi as a WSGI callable (PEP 3333). ``app`` may be replaced before the first call, not after."""
 
@@ -158,15 +114,17 @@ class WsgiApp:
             return exchange.stream
         return HeldBody(body, exchange.held) if exchange.held else [body]
 
-    def at_once(self, target: str, headers: Mapping[str, str], peer: str) -> Answered | None:
+    def at_once(self, target: str, headers: Mapping[str, str], peer: str) -> Answered | KeptCall | None:
         """Answer ``GET target`` when the answer is in memory, else None; called in the server's loop.
+
+        Of a call that costs tokens what :meth:`answer_together` answers.
 
         ``headers`` are named as waitress does, ``USER_AGENT``. What has to be compressed takes too long here, and so
         does a look at a credential that nobody is kept for.
         """
         known = self._at_once.get(target)
         if known is None:
-            return self._without_work(target, headers, peer)
+            return self._kept(target, headers, peer)
         if "gzip" in headers.get("ACCEPT_ENCODING", ""):
             return None
         ready = known[0].at_once
@@ -178,43 +136,47 @@ class WsgiApp:
         exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic())
         return self._respond(exchange, lambda: plain_get(target, headers, peer, proxies))
 
-    def _without_work(self, target: str, headers: Mapping[str, str], peer: str) -> Answered | None:
-        """A 401 or 304 of data, or an answer that is kept and free: nothing is read, written or made for these."""
-        request = plain_get(target, headers, peer, self.app.config.trusted_proxies)
-        match = None if request.wrong or target[:1] != "/" else self._router.match(request.segments)
-        route = match.by_method.get("GET") if match else None
-        if match is None or route is None or route.auth != "key" or "text/html" in headers.get("ACCEPT", ""):
+    def _kept(self, target: str, headers: Mapping[str, str], peer: str) -> Answered | KeptCall | None:
+        """A 401 or 304 of data, or an answer that is kept: nothing is read or made for these, and only debits written.
+
+        A call that costs tokens has passed its limit, and waits for its debit.
+        """
+        app = self.app
+        request = plain_get(target, headers, peer, app.config.trusted_proxies)
+        found = find(app, self._router, self._questions, request) if target[:1] == "/" else None
+        if found is None:
             return None
-        key = key_of(request, bearer=route.key_as_bearer)
-        caller = self._kept_caller(key) if key else None
-        if caller is UNKNOWN or (caller is not None and not self._is_kept(request, route, match.path_params, caller)):
-            return None
-        exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic(), caller=caller)
+        exchange = Exchange(app.new_uuid(), app.clock.monotonic(), caller=found.caller)
+        route, caller = found.route, found.caller
+        if caller is not None and found.kept is not None and route.cost:
+            exchange.request, exchange.route = request, route
+            if route.zone is not None:
+                limit = app.limiters[limiter(route.zone, caller)]
+                exchange.decision = limit.take(("user", caller.id), exchange.started)
+            if exchange.decision is None or exchange.decision.allowed:
+                exchange.tag = found.tag
+                debit = billing.asked(caller.id, route.name, route.cost, exchange.request_id)
+                return KeptCall(exchange, request, found.kept, app.clock.now(), debit, self._give_up)
         return self._respond(exchange, lambda: request)
 
-    def _kept_caller(self, key: str) -> Any:
-        """Who calls with a key, None for nobody, as it was looked up before; else UNKNOWN."""
-        mark = fingerprint(key)
-        if self.app.nobody.kept(self.app.written, mark, False):
-            return None
-        return self.app.callers.kept(self.app.written, mark, UNKNOWN)
+    def answer_together(self, calls: Sequence[KeptCall]) -> Iterator[Answered]:
+        """The answers of calls that :meth:`at_once` found to be kept, their debits in one transaction."""
+        # Nothing is taken of a call that has been told that it took too long: it would be given back by itself.
+        due = [call for call in calls if not call.exchange.answering]
+        for call, debit in zip(due, billing.debits(self.app, [call.debit for call in due]), strict=True):
+            call.taken = debit
+        for call in calls:
+            yield self._respond(call.exchange, call.asked, partial(self._paid, call))
 
-    def _is_kept(self, request: Request, route: Route, path_params: Mapping[str, str], caller: Caller) -> bool:
-        """Whether the caller has the answer already, or it is free and in memory as it is sent."""
-        held = request.headers.get("if-none-match", "")
-        free = route.cost == 0 and not (route.tables and table_kind(request) is not None)
-        due = caller.period_end is not None and caller.period_end <= iso(self.app.clock.now())
-        if due or not route.cacheable or not (held or free):
-            return False
-        question, wrong = self._questions.read(route, path_params, request)
-        tag = tag_of(route, question, caller.data_stamp, request)
-        if wrong is not None or held_etag(held, tag) is not None:
-            return wrong is None
-        kept: Response | None = self.app.answers.kept(caller.data_stamp, tag, None) if free else None
-        if kept is None or len(kept.body) > LARGE_ANSWER:
-            return False
-        packed = request.wants_gzip and len(kept.body) > GZIP_FROM
-        return not packed or self.app.answers.kept(caller.data_stamp, ("gzip", tag), None) is not None
+    def _paid(self, call: KeptCall, request: Request, exchange: Exchange) -> Response:
+        cost = call.debit["cost"]
+        if call.taken is None:
+            raise _overrun()
+        with billing.charged(self.app, **call.debit, debit=call.taken):
+            if self.app.clock.monotonic() > call.deadline or not exchange.is_for("call"):
+                raise _overrun()
+        exchange.charged = cost
+        return _ended(call.kept, own_end(exchange.request_id, call.now))
 
     def _warn(self, peer: str) -> None:
         """Say once that a proxy may stand in front that nobody trusts."""
@@ -253,12 +215,17 @@ class WsgiApp:
         exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic(), route=route)
         return self._respond(exchange, lambda: request)
 
-    def _respond(self, exchange: Exchange, read: Callable[[], Request]) -> Answered:
+    def _respond(
+        self,
+        exchange: Exchange,
+        read: Callable[[], Request],
+        answer: Callable[[Request, Exchange], Response] | None = None,
+    ) -> Answered:
         try:
             request = exchange.request = read()
             if request.wrong is not None:
                 raise request.wrong
-            response = self._answer(request, exchange)
+            response = (answer or self._answer)(request, exchange)
         except ApiError as error:
             if error.status >= 500 and error.__cause__ is not None:
                 log.warning("request %s: %s: %s", exchange.request_id, error.code, error.__cause__)
@@ -352,7 +319,7 @@ class WsgiApp:
         if route.zone is not None:
             # An unverified caller is charged to its address, so that inventing keys buys no fresh bucket.
             key = ("user", exchange.caller.id) if exchange.caller else ("address", request.address)
-            exchange.decision = self._take(limiter(route.zone, exchange.caller), key)
+            exchange.decision = self._take(limiter(route.zone, exchange.caller), key, exchange.decision)
             wider = route.network_limit and logins.network(request.address)
             if route.network_limit and wider:
                 self._take(route.network_limit, ("network", wider))
@@ -442,8 +409,7 @@ class WsgiApp:
         kept: Response = self.app.answers.get(call.caller.data_stamp, tag, lambda: call.route.handler(call))
         if len(kept.body) > LARGE_ANSWER:
             call.hold_large()
-        end = call.own_end if kept.end else b""
-        return Response(kept.status, kept.body, kept.content_type, dict(kept.headers), end, kept=True)
+        return _ended(kept, call.own_end)
 
     def _once(self, call: Call) -> Response:
         """The answer of a call with an ``Idempotency-Key``: the kept one, or that of doing it now."""
@@ -487,9 +453,9 @@ class WsgiApp:
         with self.app.accounts.glance() as tx:
             return users.by_session(self.app, tx, token, now)
 
-    def _take(self, name: str, key: object) -> Decision:
+    def _take(self, name: str, key: object, decided: Decision | None = None) -> Decision:
         """Take from a limit, or raise the 429; its headers come from the decision."""
-        decision = self.app.limiters[name].take(key, self.app.clock.monotonic())
+        decision = decided or self.app.limiters[name].take(key, self.app.clock.monotonic())
         if decision.allowed:
             return decision
         headers = {}
@@ -638,6 +604,11 @@ def _instead(param: str, request: Request) -> str:
     names = {**request.query, **(request.kept[0] if request.kept else {})}
     name = None if param in names else guesses.given_for(param, list(names)[:20])
     return "" if name is None else f" {name} is no parameter here; did you mean {param}?"
+
+
+def _ended(kept: Response, end: bytes) -> Response:
+    """A kept answer with the end of a call, if it has such an end."""
+    return Response(kept.status, kept.body, kept.content_type, dict(kept.headers), end if kept.end else b"", kept=True)
 
 
 def _overrun() -> ApiError:

@@ -12,6 +12,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.ops import watchdog
 from finapi.ops.probes import of_process
+from finapi.web.exchange import KeptCall
 from finapi.web.wsgi import WsgiApp
 from tests.client import Client
 from tests.conftest import NOW
@@ -125,7 +126,7 @@ def test_what_the_caller_has_already_is_told_so_in_the_loop_and_costs_nothing(
     )
     assert client.get("/api/v1/account/balance").json == left
     for other in ({}, {"IF_NONE_MATCH": '"other"'}):
-        assert at_once(application, TAXED, X_API_KEY=user.api_key, **other) is None
+        assert isinstance(at_once(application, TAXED, X_API_KEY=user.api_key, **other), KeptCall)
     assert at_once(application, TAXED + "&limit=3", X_API_KEY=user.api_key, IF_NONE_MATCH=tag) is None
 
 

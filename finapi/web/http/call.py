@@ -276,6 +276,11 @@ def table_kind(request: Request) -> str | None:
     return FORMATS[given] if given in FORMATS else request.preferred(TABLES)
 
 
+def own_end(request_id: str, now: datetime) -> bytes:
+    """What an envelope ends with that is each call's own."""
+    return f',"request_id":"{request_id}","timestamp":"{iso(now)}"}}'.encode()
+
+
 def limiter(zone: str, caller: Caller | None) -> str:
     """The limiter of a zone: the insider service has one for paid plans (SPEC "Limits")."""
     paid = zone == "insider" and caller is not None and caller.plan not in (None, "free")
@@ -384,7 +389,7 @@ class Call:
     @property
     def own_end(self) -> bytes:
         """The end of an envelope, which no other call has."""
-        return f',"request_id":"{self.request_id}","timestamp":"{iso(self.now)}"}}'.encode()
+        return own_end(self.request_id, self.now)
 
     def rows(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
         """A list as the caller's ``Accept`` asks: the envelope, or the bare rows as CSV or NDJSON.

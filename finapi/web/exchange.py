@@ -1,0 +1,147 @@
+"""A call while it runs, and calls whose answers are in memory: those are found without any work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from math import inf
+from typing import Any, NamedTuple
+
+from finapi.accounts import billing
+from finapi.accounts.credentials import fingerprint
+from finapi.accounts.users import Caller
+from finapi.app import App
+from finapi.core.clock import iso
+from finapi.core.limits import Decision
+from finapi.web import exports
+from finapi.web.http.call import LARGE_ANSWER, Route, table_kind
+from finapi.web.http.messages import GZIP_FROM, Request, Response, held_etag, key_of
+from finapi.web.questions import Questions, tag_of
+from finapi.web.router import Router
+
+# Bytes of a free answer that is given in the loop: so many may wait there for a reader who does not read.
+FREE_ANSWER = 65_536
+
+UNKNOWN: Any = object()  # whether a key is anybody's
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What becomes known of a call while it runs, for its headers and its line in the log."""
+
+    request_id: str
+    started: float
+    held: list[Callable[[], None]] = field(default_factory=list)
+    stream: exports.TableExport | None = None
+    request: Request | None = None
+    route: Route | None = None
+    caller: Caller | None = None
+    decision: Decision | None = None
+    tag: str | None = None
+    charged: int = 0
+    code: str | None = None
+    # Who answers: the application, or the server in its place when the call has overrun its time.
+    answering: dict[str, str] = field(default_factory=dict)
+
+    def is_for(self, who: str) -> bool:
+        """Whether the answer is this one's to give: that of the first who asks, of whichever thread."""
+        return self.answering.setdefault("by", who) == who
+
+
+class HeldBody:
+    """A body whose memory is counted until it has been handed to its connection, or never will be."""
+
+    def __init__(self, body: bytes, held: list[Callable[[], None]]) -> None:
+        self._body = body
+        self._held = held
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._body
+        # Test clients that read to the end do not always call close().
+        self.close()
+
+    def close(self) -> None:
+        """Give back what was held; a server calls it whatever became of the answer (PEP 3333)."""
+        self._body = b""
+        while self._held:
+            self._held.pop()()
+
+
+@dataclass(slots=True)
+class KeptCall:
+    """A billed call whose answer is kept: it waits for its debit with others, and for nothing else.
+
+    ``debit`` is what it is to be charged, ``taken`` that of the transaction when there was one.
+    """
+
+    exchange: Exchange
+    request: Request
+    kept: Response
+    now: datetime
+    debit: dict[str, Any]
+    ends: Callable[[Exchange, int], tuple[list[tuple[str, str]], bytes] | None]
+    taken: billing.Debit | None = None
+    deadline: float = inf
+
+    def asked(self) -> Request:
+        """The request."""
+        return self.request
+
+    def give_up(self, status: int) -> tuple[list[tuple[str, str]], bytes] | None:
+        """Headers and body of the 504, or of the 503 of a stop; None when the answer is on its way."""
+        return self.ends(self.exchange, status)
+
+
+class InMemory(NamedTuple):
+    """A call that is answered from memory: with a 401 when there is no caller, with a 304 when nothing is kept."""
+
+    route: Route
+    caller: Caller | None = None
+    tag: str | None = None
+    kept: Response | None = None
+
+
+def find(app: App, router: Router, questions: Questions, request: Request) -> InMemory | None:
+    """What of ``request``, a GET, is in memory; None when it has to be called to know."""
+    match = None if request.wrong else router.match(request.segments)
+    route = match.by_method.get("GET") if match else None
+    if match is None or route is None or route.auth != "key" or "text/html" in request.headers.get("accept", ""):
+        return None
+    key = key_of(request, bearer=route.key_as_bearer)
+    caller = _kept_caller(app, key) if key else None
+    if caller is None:
+        return InMemory(route)
+    due = caller is UNKNOWN or (caller.period_end is not None and caller.period_end <= iso(app.clock.now()))
+    if due or not route.cacheable or "content-encoding" in request.headers:
+        return None
+    question, wrong = questions.read(route, match.path_params, request)
+    tag = tag_of(route, question, caller.data_stamp, request)
+    if wrong is not None:
+        return None
+    if held_etag(request.headers.get("if-none-match", ""), tag) is not None:
+        return InMemory(route, caller, tag)
+    if route.tables and table_kind(request) is not None:
+        return None
+    kept = _kept_answer(app, route, caller.data_stamp, tag, packed=request.wants_gzip)
+    return None if kept is None else InMemory(route, caller, tag, kept)
+
+
+def _kept_caller(app: App, key: str) -> Any:
+    """Who calls with a key, None for nobody, as it was looked up before; else UNKNOWN."""
+    mark = fingerprint(key)
+    if app.nobody.kept(app.written, mark, False):
+        return None
+    return app.callers.kept(app.written, mark, UNKNOWN)
+
+
+def _kept_answer(app: App, route: Route, stamp: str, tag: str, *, packed: bool) -> Response | None:
+    """The answer to a question if it is kept as it is sent, and its debit, if it costs, may share a transaction."""
+    # Accounts elsewhere put the debits of many threads together by themselves.
+    if route.cost and app.accounts is not app.db:
+        return None
+    kept: Response | None = app.answers.kept(stamp, tag, None)
+    if kept is None or len(kept.body) > (LARGE_ANSWER if route.cost else FREE_ANSWER):
+        return None
+    ready = not packed or len(kept.body) <= GZIP_FROM or app.answers.kept(stamp, ("gzip", tag), None) is not None
+    return kept if ready else None
