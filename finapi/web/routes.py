@@ -78,7 +78,7 @@ ROUTES: tuple[Route, ...] = (
     _page("/company/{ticker}/segments", segment_table.show, "Its segments", segment_table.PARAMS),
     _page("/company/{ticker}/proof/{metric}/{cell}", proof.show, "The proof of a figure", proof.PARAMS),
     _page("/company/{ticker}/fact/{concept}", proof.fact, "What was filed under a concept", proof.FACT_PARAMS),
-    _page("/newest.json", front.newest, "The newest filings"),
+    _page("/newest.json", front.newest, "Newest filings"),
     _page("/search", search.show, "Companies found", search.PARAMS),
     _page("/search.json", search.suggest, "The first of them", search.PARAMS),
     _page("/status", status_page.show, "The page of the status"),

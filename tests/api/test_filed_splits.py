@@ -1,4 +1,4 @@
-"""Splits that the issuer's own filings tell, in what became of the holdings of funds; no file of prices is needed."""
+"""Splits that the issuer's own filings tell, in funds' holdings; no file of prices is needed."""
 
 from __future__ import annotations
 

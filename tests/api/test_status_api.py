@@ -287,7 +287,7 @@ def broken(client: Client, app: App, part: Switch, clock: FixedClock) -> str:
 
 
 def test_the_page_says_what_is_wrong(broken: str) -> None:
-    assert "One part is down." in broken
+    assert "One component is down." in broken
     assert '<li class="down"><h2>main_api<small>the HTTP interface</small></h2><p class="now">down</p>' in broken
     assert '<p class="reason">cannot be &lt;reached&gt;</p>' in broken
     assert '<time datetime="2026-01-31T12:01:00Z">2026-01-31 12:01 UTC</time> <b>main_api</b> down' in broken

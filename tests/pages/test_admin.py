@@ -209,7 +209,7 @@ def test_locking_ends_sessions_and_key_and_opens_again(app: App, admin: Admin, a
     page = page_of(app)
     answer = admin.acts(page, "lock")
     assert (answer.status, answer.headers["location"]) == (303, f"{page}?done=lock")
-    assert said(admin.get(f"{page}?done=lock")) == "The account is locked, its sessions are ended."
+    assert said(admin.get(f"{page}?done=lock")) == "The account is locked and its sessions have ended."
     assert (ann.get("/account").status, ann.sign_in().status) == (401, 401)
     assert admin.acts(page, "unlock").status == 303
     assert ann.sign_in().status == 303
@@ -273,7 +273,7 @@ def test_without_the_password_nothing_is_done(app: App, admin: Admin, action: st
     before = account(app)
     for password in ("", "wrong password", PASSWORD.upper()):
         answer = admin.acts(page_of(app), action, password, plan="pro", amount="5", tokens="5")
-        assert (answer.status, said(answer)) == (403, "The password is not that of your account.")
+        assert (answer.status, said(answer)) == (403, "This is not your account's password.")
     assert (account(app), log(app)) == (before, [MADE])
 
 

@@ -33,7 +33,7 @@ TABS = ("", "/statements", "/financials", "/charts", "/filings", "/insiders", "/
 def test_a_company_is_found_in_any_spelling(page: Client, spelling: str) -> None:
     body = text_of(page, f"/company/{spelling}")
     assert "<h1>Apple Inc.</h1>" in body
-    assert "Twelve months to 2025-12-27. Millions of USD, but for figures per share." in body
+    assert "Twelve months to 2025-12-27. Millions of USD, except per-share figures." in body
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_a_figure_that_is_missing_says_why(page: Client) -> None:
 
 def test_a_company_without_figures_or_filings_says_so_and_how_they_come(page: Client) -> None:
     body = text_of(page, "/company/NFLX")
-    assert "No fiscal year with revenue or net income is held." in body
-    assert "No filing of this kind is held." in body
+    assert "No fiscal year with revenue or net income." in body
+    assert "No filings of this kind." in body
     assert "<code>finapi ingest</code>" in body
 
 
@@ -89,7 +89,7 @@ def test_what_is_not_held_says_how_to_load_it(page: Client) -> None:
 
 
 def test_prices_that_are_made_up_say_so(page: Client) -> None:
-    assert "The prices are made up" in text_of(page, "/company/AAPL")
+    assert "Prices are made up" in text_of(page, "/company/AAPL")
     assert "Close by week (made up)" in text_of(page, "/company/AAPL/insiders")
 
 
@@ -98,7 +98,7 @@ def test_prices_that_are_made_up_say_so(page: Client) -> None:
 
 def test_a_balance_sheet_stands_as_it_was_filed(page: Client) -> None:
     body = text_of(page, "/company/AAPL/statements?statement=balance&period=Q")
-    assert "Balance sheet as filed. Millions of USD, unless a line says another unit." in body
+    assert "Balance sheet as filed. Millions of USD, unless a line gives another unit." in body
     assert row_of(body, "Cash and cash equivalents") == ["28,162", "29,943"]
     assert row_of(body, "Accumulated deficit") == ["(15,552)", "(19,154)"]
     assert row_of(body, "Commitments and contingencies") == ["–a", "–a"]
@@ -219,7 +219,7 @@ def test_a_proof_shows_formula_facts_signs_and_filings(page: Client) -> None:
     told = ["+", "us-gaap:GrossProfit", "180,683,000,000", "USD", "2023-10-01 to 2024-09-28", "10-K"]
     assert told in [row[:6] for row in rows_of(body)]
     assert 'href="https://www.sec.gov/Archives/edgar/data/320193/000032019325000079/' in body
-    assert "Rules, the preferred first" in text_of(page, "/company/AAPL/proof/revenue/A2024FY")
+    assert "Rules in order of preference" in text_of(page, "/company/AAPL/proof/revenue/A2024FY")
 
 
 def test_a_proof_names_its_twelve_months_by_their_end(page: Client) -> None:
@@ -254,7 +254,7 @@ def test_filings_are_filtered_by_form_item_and_day(page: Client) -> None:
     body = text_of(page, "/company/AAPL/filings?form_type=8-K&items=5.02&from_date=2025-12-01&to_date=")
     assert [row[:3] for row in rows_of(body)[1:]] == [["2026-01-02", "8-K", "5.02"], ["2025-12-05", "8-K", "5.02"]]
     assert "2 filings" in body
-    assert "No filing of this kind is held." in text_of(page, "/company/AAPL/filings?form_type=S-1")
+    assert "No filings of this kind." in text_of(page, "/company/AAPL/filings?form_type=S-1")
 
 
 def test_insiders_trade_beside_the_price(page: Client) -> None:
@@ -277,7 +277,7 @@ def test_insiders_trade_beside_the_price(page: Client) -> None:
 
 def test_holders_are_funds_with_their_change(page: Client) -> None:
     body = text_of(page, "/company/AAPL/holders")
-    told = ["692,000", "175,622,680", "0.07 %", "–", "no report of the quarter before", "0001193125-26-226661"]
+    told = ["692,000", "175,622,680", "0.07 %", "–", "no report for the previous quarter", "0001193125-26-226661"]
     assert row_of(body, "Berkshire Hathaway Inc") == told
     assert '<a href="/fund/0001067983">' in body
 

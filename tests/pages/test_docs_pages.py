@@ -126,7 +126,7 @@ def test_the_search_finds_guides_and_calls_by_all_words(page: Client) -> None:
     body = text_of(page, "/docs?q=signature+retried")
     assert '<a href="/docs/webhooks">' in body
     assert "/docs/metering" not in body
-    assert "Nothing has all of these words." in text_of(page, "/docs?q=zzzz")
+    assert "No results for all of these words." in text_of(page, "/docs?q=zzzz")
     assert "<script>" not in text_of(page, "/docs?q=%3Cscript%3E")
 
 

@@ -25,7 +25,7 @@ def test_the_front_page_says_what_is_held(page: Client) -> None:
     counts = page.get("/api/v1/financials/status").json["data"]["counts"]
     assert [int(number.replace(",", "")) for _, number in held] == list(counts.values())
     assert [said for said, _ in held][:3] == ["companies", "filings", "figures"]
-    assert "The last filing came in on 2026-01-31 12:00 UTC." in text_of(page, "/")
+    assert "Last filing ingested on 2026-01-31 12:00 UTC." in text_of(page, "/")
 
 
 def test_the_newest_filings_stand_on_the_page_and_in_its_document(page: Client) -> None:
@@ -92,7 +92,7 @@ def test_of_companies_alike_the_largest_comes_first(page: Client) -> None:
 
 def test_the_search_works_without_a_script(page: Client) -> None:
     assert '<a href="/company/AAPL">Apple Inc.</a>' in text_of(page, "/search?q=320193")
-    assert "No company, fund or insider that is held has or had this" in text_of(page, "/search?q=zzzz")
+    assert "No company, fund or insider has or had this" in text_of(page, "/search?q=zzzz")
     assert "<h1>Search</h1>" in text_of(page, "/search?q=")
 
 

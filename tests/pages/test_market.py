@@ -46,7 +46,7 @@ def lamp(make_app: Callable[..., App], tmp_path: Path) -> Client:
 
 def test_a_fund_shows_what_changed_in_the_quarter_and_its_quarters(lamp: Client) -> None:
     body = text_of(lamp, f"/fund/{holdings.FUND}")
-    assert "<dt>Since the quarter before</dt><dd>(1.6 k) dollars</dd>" in body
+    assert "<dt>Change since the previous quarter</dt><dd>(1.6 k) dollars</dd>" in body
     assert "<dt>Positions</dt><dd>1 increased, 1 decreased, 1 closed</dd>" in body
     assert "2 positions at 2025-09-30, in dollars. Change since 2025-06-30." in body
     quarters = {row[0]: row[1:8] for row in rows_of(body) if row and row[0].startswith("2025-")}
@@ -61,7 +61,7 @@ def test_a_fund_shows_what_changed_in_the_quarter_and_its_quarters(lamp: Client)
 def test_positions_of_a_fund_are_chosen_by_their_change(lamp: Client) -> None:
     body = text_of(lamp, f"/fund/{holdings.FUND}?status=closed")
     assert "1 position at 2025-09-30" in body
-    assert "No position changed so." in text_of(lamp, f"/fund/{holdings.FUND}?status=new")
+    assert "No positions with this change." in text_of(lamp, f"/fund/{holdings.FUND}?status=new")
     assert 'role="alert"' in text_of(lamp, f"/fund/{holdings.FUND}?status=new&period=2025-06-30", 400)
 
 
@@ -161,7 +161,7 @@ def test_companies_are_screened_by_ratios(page: Client) -> None:
     assert '<a href="/company/0000320193/proof/roe/A2025-09-27">171.4 %</a>' in body
     assert "<strong>171.4 %</strong>" in text_of(page, "/company/0000320193/proof/roe/A2025-09-27")
     assert text_of(page, "/company/0000320193/proof/roe/A2025-09-31", 400)
-    assert "No company that is held passes." in text_of(page, "/screen?ratio0=roe&above0=1000")
+    assert "No company meets these conditions." in text_of(page, "/screen?ratio0=roe&above0=1000")
     assert '<option value="roe" selected>Return on equity</option>' in body
 
 

@@ -264,7 +264,7 @@ def test_the_account_shows_balance_key_ledger_limits_and_sessions(app: App, ann:
     assert "<dt>Tokens left</dt><dd>2,000</dd>" in body
     assert row_of(body, "app")[0] == "100,000"
     assert "1 of at most" in body
-    assert "Nothing was spent yet." in body
+    assert "No tokens spent yet." in body
 
 
 def test_usage_grows_with_each_call(app: App, ann: Visitor) -> None:
@@ -281,7 +281,7 @@ def test_a_new_key_ends_the_old_one(app: App, ann: Visitor) -> None:
     old = key_of(app)
     answer = ann.do("/account/do/rotate-key")
     assert (answer.status, answer.headers["location"]) == (303, "/account?done=rotate-key")
-    assert "The key is new." in ann.get("/account?done=rotate-key").body.decode()
+    assert "The key has been replaced." in ann.get("/account?done=rotate-key").body.decode()
     found = re.search(r"<code>([0-9a-f]{32})</code>", ann.get("/account").body.decode())
     assert found is not None
     assert found[1] != old

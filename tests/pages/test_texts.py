@@ -34,7 +34,7 @@ def test_places_are_shown_with_their_words_marked(lamps: App) -> None:
     first = keep(lamps, LAMP, 1, "<p>We sell <b>one</b> lamp &amp; &lt;nothing&gt; else.</p>", "2025-01-10")
     keep(lamps, RIVER, 2, "<p>A river.</p>", "2025-01-11")
     body = text_of(Client(lamps), f"{PATH}?q=%22one+lamp%22")
-    assert "1 document found; 2 of the 2 that are kept are searched." in body
+    assert "1 document found; 2 of the 2 stored documents are searched." in body
     assert "<p>We sell <mark>one lamp</mark> &amp; &lt;nothing&gt; else.</p>" in body
     assert f'<a href="/filing/{first}">8-K</a> of <a href="/company/0000001750">Company 1750</a>, 2025-01-10' in body
     assert "#:~:text=one%20lamp" in body
@@ -86,7 +86,7 @@ def test_without_words_it_asks_for_them(lamps: App) -> None:
 @needs_fts5
 def test_nothing_kept_says_how_documents_come(lamps: App) -> None:
     body = text_of(Client(lamps), f"{PATH}?q=lamp")
-    assert "0 documents found; 0 of the 0 that are kept are searched." in body
+    assert "0 documents found; 0 of the 0 stored documents are searched." in body
     assert "finapi ingest" in body
 
 

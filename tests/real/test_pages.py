@@ -102,12 +102,12 @@ def test_a_person_verifies_the_email_and_sets_a_new_password(demo: Running, tmp_
 
         page.send_form(NEW)
         assert (page.path, page.text("h1")) == ("/reset-password", "Password changed")
-        assert page.text("main p") == "The new password is set. Every session has ended: log in again."
+        assert page.text("main p") == "Your password has been changed and every session has ended. Log in again."
         assert token not in page.driver.page_source
 
         # A link that is used up says so before anything is typed.
         page.open(address)
-        assert page.text('[role="alert"]') == "The link is invalid or has expired. Ask for a new one."
+        assert page.text('[role="alert"]') == "The link is invalid or has expired. Request a new one."
         assert not page.has("form")
 
         # Neither a script nor a style nor a request to anywhere else; the token in no header.
@@ -155,7 +155,7 @@ def test_a_token_that_is_markup_is_shown_as_text_and_runs_nothing(demo: Running,
     with browser(tmp_path / "profile") as page:
         page.open(f"{demo.url}/reset-password?token=%22%3E%3Cscript%3Edocument.title='x'%3C/script%3E")
         assert page.title == "Set a new password - finapi"
-        assert page.text('[role="alert"]') == "The link is invalid or has expired. Ask for a new one."
+        assert page.text('[role="alert"]') == "The link is invalid or has expired. Request a new one."
         assert page.complaints() == []
 
 
@@ -238,14 +238,14 @@ def test_the_status_page_shows_a_service_that_is_down_and_back_again(tmp_path: P
 
         eventually(lambda: stands("partial_outage"))
         _look(page, demo, "down")
-        assert page.text("[role=status]").startswith("One part is down.")
+        assert page.text("[role=status]").startswith("One component is down.")
         assert page.text("li.down h2") == "shop"
         assert page.text("li.down .now").endswith("down")
         assert "Connection refused" in page.text("li.down .reason")
         with target(port):
             eventually(lambda: stands("operational"))
             _look(page, demo, "back")
-            assert page.text("[role=status]").startswith("Every part works.")
+            assert page.text("[role=status]").startswith("All components are operational.")
             assert not page.has(".parts li.down")
             changes = [one.text for one in page.driver.find_elements("css selector", ".changes li")]
             assert [re.sub(r"^.* UTC ", "", change) for change in changes] == [
@@ -334,7 +334,7 @@ def test_a_visitor_becomes_a_member_and_replaces_the_key(demo: Running, tmp_path
         page.types("[name=password]", PASSWORD)
         page.presses("main form button")
         assert (page.path, page.text("h1")) == ("/account", "Account")
-        assert "Nothing was spent yet." in page.text("main")
+        assert "No tokens spent yet." in page.text("main")
         old = key()
         assert status(old) == 200
         if scripts:
@@ -346,7 +346,7 @@ def test_a_visitor_becomes_a_member_and_replaces_the_key(demo: Running, tmp_path
             copied = {"expression": "navigator.clipboard.readText()", "awaitPromise": True}
             assert page.driver.execute_cdp_cmd("Runtime.evaluate", copied)["result"]["value"] == old
         page.presses("form[action$=rotate-key] button")
-        assert page.text("[role=status]") == "The key is new. The old one no longer works."
+        assert page.text("[role=status]") == "The key has been replaced. The old one no longer works."
         assert [status(old), status(key())] == [401, 200]
         page.open(f"{demo.url}/account")
         assert "GET /api/v1/xbrl/timeseries 2 20" in page.text("main")
@@ -405,14 +405,14 @@ def test_an_admin_locks_an_account_by_the_password(demo: Running, tmp_path: Path
         page.presses("main form button")
         assert page.path == "/admin/accounts", page.text("main")
         page.follow(EMAIL)
-        for password, said in (("wrong", "The password is not that of your account."), (PASSWORD, "")):
+        for password, said in (("wrong", "This is not your account's password."), (PASSWORD, "")):
             account = page.driver.current_url
             page.types("form[action='/admin/do/lock'] [name=password]", password)
             page.presses("form[action='/admin/do/lock'] button")
             if said:
                 assert page.text("[role=alert]") == said
                 page.open(account)
-        assert page.text("[role=status]") == "The account is locked, its sessions are ended."
+        assert page.text("[role=status]") == "The account is locked and its sessions have ended."
         assert login(demo, PASSWORD) == 401
         page.open(f"{demo.url}/admin/audit")
         assert "lock" in page.text("tbody tr")

@@ -89,7 +89,7 @@ def verify_email(call: Call) -> Response:
         recovery.verify(call.app, call.params["token"], call.now, follow=call.request.method != "HEAD")
     except ApiError as error:
         if browser and error.status < 500:
-            return problem(call, "Email not verified", f"{error.message} Log in to be sent a new one.", error.status)
+            return problem(call, "Email not verified", f"{error.message} Log in to get a new one.", error.status)
         raise
     if browser:
         return call.redirect(f"/email-verified?token={quote(call.params['token'])}")

@@ -1,4 +1,4 @@
-"""What is held of the caller, to take along; and the end of an account."""
+"""Export and deletion of the caller's account."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Deleted(TypedDict):
 
 
 def export(call: Call) -> Response:
-    """What is held of the caller, but for the API key: a file is forgotten in a folder of downloads.
+    """Everything stored about the caller, except the API key: a file is forgotten in a folder of downloads.
 
     It asks for no password: a session reads each part by a call of its own.
     """

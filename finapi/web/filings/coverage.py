@@ -1,4 +1,4 @@
-"""What is held, over HTTP: the sections of a filing, the coverage of a company, and companies by name."""
+"""What is stored, over HTTP: the sections of a filing, the coverage of a company, and companies by name."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ BASIS = Param(
     "basis",
     default="latest",
     allowed=BASES,
-    help="Of a figure reported several times: as reported last, or first.",
+    help="Of a figure reported several times: as last reported, or first.",
     example="latest",
 )
 YEARS = Param("years", joined=True, help="Fiscal years: 5 (the last five), 2018-2023, 2018,2020 or all.", example="5")

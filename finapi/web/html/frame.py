@@ -101,13 +101,13 @@ def error_page(config: Config, error: ApiError, path: str, request_id: str) -> R
     body = (
         h.p(error.message, role="alert"),
         config.pages != "off" and search_form(),
-        h.p("If you tell somebody about it, name request ", h.code(request_id), ".", class_="quiet"),
+        h.p("When reporting this, include request ", h.code(request_id), ".", class_="quiet"),
     )
     return as_html(document(config, TITLES.get(error.status, "Error"), *body, path=path, search=False), error.status)
 
 
 TITLES = {
-    400: "That does not work", 401: "Sign in", 402: "Out of tokens", 403: "Not allowed", 404: "Not found",
+    400: "Invalid request", 401: "Sign in", 402: "Out of tokens", 403: "Not allowed", 404: "Not found",
     429: "Too many requests", 503: "Busy",
 }  # fmt: skip
 
@@ -143,4 +143,4 @@ def _current(path: str, place: str) -> str | None:
 
 def _foot() -> Html:
     changes = h.a("what changed", href="/changelog")
-    return h.footer(h.p(f"finapi {__version__}: ", changes), h.p("Made of what is filed with the SEC; not advice."))
+    return h.footer(h.p(f"finapi {__version__}: ", changes), h.p("Derived from SEC filings. Not advice."))

@@ -54,7 +54,7 @@ FORM = answer(data=FormAsFiled, meta=Object)
 
 
 def latest(call: Call) -> Response:
-    """The newest filings of forms 3, 4 and 5."""
+    """Newest filings of forms 3, 4 and 5."""
     ticker = call.params["ticker"]
     with call.app.db.read() as tx:
         narrow = _filters(call, companies.find(tx, ticker) if ticker else None)
@@ -65,7 +65,7 @@ def latest(call: Call) -> Response:
 
 
 def of_ticker(call: Call) -> Response:
-    """The newest filings about a company."""
+    """Newest filings about a company."""
     with call.app.db.read() as tx:
         company = companies.find(tx, call.params["ticker"])
         narrow = _filters(call, company)

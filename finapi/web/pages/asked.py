@@ -138,7 +138,7 @@ def how(load: str = "") -> Html:
     """How what is not held is loaded."""
     if not load:
         return html("Documents come by ", h.code("finapi ingest"), " or ", h.code("finapi poll"), ".")
-    return html("Whoever runs this host loads it by ", h.code(f"finapi load {load}"), ".")
+    return html("The operator of this host loads it with ", h.code(f"finapi load {load}"), ".")
 
 
 def section(title: str, *body: Child) -> Html:

@@ -39,9 +39,9 @@ def plan_page(call: Call) -> Response:
             "and are spent after the plan's own. The operator of this host puts accounts on plans."
         ),
         figures.table("", ("Plan", "What it brings"), rows, label="Plans"), h.h2("Limits", id="limits"),
-        figures.grid("By account, else by address", _LIMITS, _limits(call)), h.h2("What calls cost"),
-        h.p("A dollar buys 100 tokens. Calls that are not listed are free."),
-        figures.grid("The cheapest first", (">Tokens=cost", ("Call", _priced)), map(_asdict, priced)),
+        figures.grid("By account, or by address without one", _LIMITS, _limits(call)), h.h2("Cost of calls"),
+        h.p("A dollar buys 100 tokens. Calls not listed here are free."),
+        figures.grid("Cheapest first", (">Tokens=cost", ("Call", _priced)), map(_asdict, priced)),
     )  # fmt: skip
 
 

@@ -89,7 +89,7 @@ def _documents(one: Any) -> Html | None:
         return h.a(file["document"], href=to, rel="noreferrer") if file["document"] else ""
 
     size = (">Bytes", lambda file: figures.number(int(file["size"]) if file["size"] else None))
-    columns: Sequence[figures.GridColumn] = ("Type=*type", ("Document", at_sec), "What it is=description", size)
+    columns: Sequence[figures.GridColumn] = ("Type=*type", ("Document", at_sec), "Description=description", size)
     return (
         section("Documents", figures.grid(figures.many(len(documents), "document"), columns, documents))
         if documents
@@ -150,13 +150,13 @@ def _latest(call: Call, listed: Ask) -> Response:
     # A member would pay for each time that it renews itself.
     live = call.app.config.pages == "public" and not call.params["cursor"]
     scripts = ("live.js",) if live else ()
-    words = h.p(h.a("Search in their documents", href="/filings/text"))
+    words = h.p(h.a("Search their documents", href="/filings/text"))
     body = (words, h.div(rows, data_live=live), source)
     return frame.page(call, "Filings", *body, wide=True, feed=ATOM, scripts=scripts)
 
 
 def atom(call: Call) -> Response:
-    """The newest filings as an Atom feed (RFC 4287), with the filters of the page."""
+    """Newest filings as an Atom feed (RFC 4287), with the filters of the page."""
     listed = filing_list.listed(call, ticker=call.params["ticker"])
     return asked.shown(call, (listed,), lambda: _atom(call, listed.answer(call)["data"]))
 

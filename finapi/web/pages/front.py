@@ -27,12 +27,12 @@ NO_KEY = "YOUR_KEY"
 
 _COUNTED = (
     ("companies", "companies"), ("filings", "filings"), ("facts", "figures"),
-    ("insider_transactions", "insider transactions"), ("holdings", "holdings of funds"), ("prices", "prices by day"),
+    ("insider_transactions", "insider transactions"), ("holdings", "fund holdings"), ("prices", "daily prices"),
 )  # fmt: skip
 _CALLS = (
-    ("Statements as they were filed", f"{API}/xbrl/companies/AAPL/statements?period=Q&statement=income"),
+    ("Statements as filed", f"{API}/xbrl/companies/AAPL/statements?period=Q&statement=income"),
     ("Standardised figures over time", f"{API}/xbrl/timeseries?ticker=AAPL&metrics=revenue,net_income&years=5"),
-    ("The newest filings", f"{API}/sec/filings?ticker=AAPL&limit=5"),
+    ("A company's filings", f"{API}/sec/filings?ticker=AAPL&limit=5"),
 )
 _STANDS_FOR = (f"GET {API}/sec/filings",)
 
@@ -43,7 +43,7 @@ def show(call: Call) -> Response:
     return page(
         call, "finapi",
         h.p(
-            "Market data made of what is filed with the SEC: financial statements and standardised figures, filings, "
+            "Market data from SEC filings: financial statements and standardised figures, filings, "
             "insider transactions, 13F holdings, prices. Every figure is traceable to its filing, and every empty cell "
             "is marked with a reason.", class_="lead",
         ),
@@ -53,7 +53,7 @@ def show(call: Call) -> Response:
 
 
 def newest(call: Call) -> Response:
-    """The newest filings as a document: what the page asks for again and again."""
+    """Newest filings as a document: what the page asks for again and again."""
     return access.shown(call, _STANDS_FOR, lambda: Response(200, dumps({"filings": _filings(call)})))
 
 
@@ -63,8 +63,8 @@ def _held(call: Call) -> Html:
         counts: dict[str, Any] = lookups.held(tx)
     cells = [h.div(h.dt(said), h.dd(f"{counts[name]:,}")) for name, said in _COUNTED]
     last = times["filing"]
-    fresh = "No filing has come in yet." if last is None else f"The last filing came in on {_minute(last)}."
-    return h.section(h.h2("What is held"), h.dl(cells, class_="held"), h.p(fresh, class_="quiet"))
+    fresh = "No filing has been ingested yet." if last is None else f"Last filing ingested on {_minute(last)}."
+    return h.section(h.h2("Coverage"), h.dl(cells, class_="held"), h.p(fresh, class_="quiet"))
 
 
 def _newest(call: Call) -> Html:
@@ -79,7 +79,7 @@ def _newest(call: Call) -> Html:
     ]
     head = h.thead(h.tr([h.th(name, scope="col") for name in ("Filed", "Form", "Filer")]))
     shown = h.table(head, h.tbody(rows, id="newest", data_from="/newest.json"))
-    empty = "No filing is held yet: documents come by finapi ingest or finapi poll."
+    empty = "No filings yet. Add documents with finapi ingest or finapi poll."
     return h.section(h.h2("Newest filings"), shown if rows else h.p(empty))
 
 
@@ -109,9 +109,9 @@ def _calls(call: Call) -> Html:
         for said, target in _CALLS
     ]
     how = (
-        "These work as they stand: the key is of this demo."
+        "These commands work as shown, with this demo's key."
         if key != NO_KEY
-        else "Whoever runs this service gives out invite codes; the key of an account comes by mail."
+        else "The operator of this service gives out invite codes. Your API key arrives by mail."
     )
     return h.section(h.h2("Call it"), h.p(how), shown)
 

@@ -23,7 +23,7 @@ def reset_password(call: Call) -> Response:
         with call.app.accounts.read() as tx:
             reset = recovery.live_reset(call.app, tx, token, call.now)
     except ApiError as error:
-        return problem(call, TITLE, f"{error.message} Ask for a new one.", error.status)
+        return problem(call, TITLE, f"{error.message} Request a new one.", error.status)
     return page(call, TITLE, _form(token, reset["email"]), secret=True)
 
 
@@ -37,10 +37,10 @@ def set_password(call: Call) -> Response:
         if error.status >= 500:
             raise
         if error.code != "INVALID_PARAM":
-            return problem(call, TITLE, f"{error.message} Ask for a new one.", error.status)
+            return problem(call, TITLE, f"{error.message} Request a new one.", error.status)
         again = _form(token, form.get("username", ""), wrong=True)
         return problem(call, TITLE, error.message, error.status, again)
-    done = h.p("The new password is set. Every session has ended: log in again.")
+    done = h.p("Your password has been changed and every session has ended. Log in again.")
     return page(call, "Password changed", done, secret=True)
 
 
@@ -48,15 +48,15 @@ def email_verified(call: Call) -> Response:
     """Where the activation link leads a browser; whoever comes without its token is told no more than that."""
     token = call.request.query.get("token", [""])[0]
     if not token:
-        done = h.p("The link of a verification mail leads here. Once you have followed it you can log in.")
+        done = h.p("The link in the verification mail leads here. Follow it, then log in.")
         return page(call, "Verify your email address", done, secret=True)
     try:
         with call.app.accounts.read() as tx:
             verified = recovery.is_verified(call.app, tx, token, call.now)
     except ApiError as error:
-        return problem(call, "Email not verified", f"{error.message} Log in to be sent a new one.", error.status)
+        return problem(call, "Email not verified", f"{error.message} Log in to get a new one.", error.status)
     if not verified:
-        return problem(call, "Email not verified", "Follow the link of the mail first.", 400)
+        return problem(call, "Email not verified", "Follow the link in the mail first.", 400)
     return page(call, "Email verified", h.p("Your email address is verified. You can log in now."), secret=True)
 
 

@@ -59,8 +59,8 @@ def _fund(call: Call, asks: Sequence[Ask]) -> Response:
         h.button("Show"), class_="filters",
     )  # fmt: skip
     said = f"{figures.many(meta['pagination']['total'], 'position')} at {data['period']}, in dollars. "
-    said += f"Change since {meta['changes']['previous_period']}." if known else "How they changed is not known."
-    table: Child = figures.grid(said, _HOLDINGS, rows) if rows else h.p("No position changed so.", role="status")
+    said += f"Change since {meta['changes']['previous_period']}." if known else "Changes are not known."
+    table: Child = figures.grid(said, _HOLDINGS, rows) if rows else h.p("No positions with this change.", role="status")
     more = filing_list.more(
         call, "More positions", offset=meta["pagination"]["has_more"] and call.params["offset"] + HELD
     )
@@ -83,10 +83,10 @@ def _fund_facts(data: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]) -
         [
             ("CIK", data["fund"]["cik"]),
             ("Value", f"{figures.short(value)} dollars in {rows}"),
-            ("Since the quarter before", before and f"{figures.short(value - before)} dollars"),
+            ("Change since the previous quarter", before and f"{figures.short(value - before)} dollars"),
             ("Positions", changed),
             ("Filing", h.a(filing["accession_no"], href=f"/filing/{filing['accession_no']}")),
-            ("Filed", filing["filed_at"] or "on a day that is not known"),
+            ("Filed", filing["filed_at"] or "unknown date"),
         ]
     )
 
@@ -106,7 +106,7 @@ def _reports(reports: Sequence[Mapping[str, Any]]) -> Html:
         "Filed=filed_at", "Form=form_type", *(">Value=table_value_total", ">Entries=holdings_count"),
         *(_counted(kind) for kind in ("new", "increased", "decreased", "closed")), ("Filing", _filing("accession_no")),
     )  # fmt: skip
-    table = figures.grid("Reports, the newest first", columns, reports)
+    table = figures.grid("Reports, newest first", columns, reports)
     return section("Quarter by quarter", len(values) > 1 and h.div(chart, class_="charts"), table)
 
 
@@ -158,13 +158,13 @@ def _insider(call: Call, asks: Sequence[Ask]) -> Response:
     dollars = [(said, f"{figures.short(value)} dollars") for said, value in year]
     told = figures.facts([("CIK", one["cik"]), *dollars, ("Last trade", one["latest_transaction_date"])])
     more = filing_list.more(call, "Older transactions", cursor=traded["meta"]["pagination"]["next_cursor"])
-    none = h.p("No transaction is held.", class_="note", role="status")
+    none = h.p("No transactions.", class_="note", role="status")
     roles, former = one["current_roles"], one["former_roles"]
     return frame.page(
-        call, one["name"], told, roles and section("Companies", figures.grid("Roles by the last forms", _ROLES, roles)),
-        former and section("Companies before", figures.grid("Former roles by the last forms", _ROLES, former)),
+        call, one["name"], told, roles and section("Companies", figures.grid("From the latest forms", _ROLES, roles)),
+        former and section("Companies before", figures.grid("Former roles, by the latest forms", _ROLES, former)),
         section("Transactions", owners.trades_table(traded["data"], issuer=True) if traded["data"] else none, more),
-        held and section("Holdings", figures.grid("Holdings by the last forms", _OWNED, held)),
+        held and section("Holdings", figures.grid("Holdings, by the latest forms", _OWNED, held)),
         asked.source(call, *asks, csv=filing_list.csv_of(call)), wide=True,
     )  # fmt: skip
 
@@ -211,7 +211,7 @@ def _screen(call: Call, one: Ask) -> Response:
     company = ("Company", lambda row: figures.name(row["ticker"] or row["cik"], f"/company/{row['cik']}"))
     said = f"Companies found: {len(answer['data'])}. Of their last fiscal year."
     table = figures.grid(said, (company, "Year to=period_end", *map(_ratio, keys)), answer["data"])
-    none = h.p("No company that is held passes.", role="status")
+    none = h.p("No company meets these conditions.", role="status")
     source = asked.source(call, one, csv=filing_list.csv_of(call))
     return frame.page(call, "Screen", form, hint, table if answer["data"] else none, source, wide=True)
 

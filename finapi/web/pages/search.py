@@ -70,7 +70,7 @@ def _page(call: Call) -> Response:
 def _nothing(text: str) -> Html | None:
     if not text:
         return None
-    return h.p("No company, fund or insider that is held has or had this ticker, CIK or name.", role="status")
+    return h.p("No company, fund or insider has or had this ticker, CIK or name.", role="status")
 
 
 def _found(call: Call, most: int) -> list[CompanyFound]:

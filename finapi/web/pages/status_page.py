@@ -26,8 +26,8 @@ PLAYERS = {
 
 SAID = {"operational": "operational", "degraded": "degraded", "down": "down"}
 OVERALL = {
-    "operational": "Every part works.", "degraded": "Every part works, not all of them well.",
-    "partial_outage": "One part is down.", "major_outage": "More than one part is down.",
+    "operational": "All components are operational.", "degraded": "All components work, some of them slowly.",
+    "partial_outage": "One component is down.", "major_outage": "More than one component is down.",
 }  # fmt: skip
 
 FEED, BADGE = "/status.rss", "/status/badge/overall.svg"
@@ -142,7 +142,7 @@ def _freshness(freshness: Mapping[str, Any]) -> Html:
 
 def _changes(changes: list[status.Change]) -> Html:
     if not changes:
-        return h.p("None: no part has been anything but operational.")
+        return h.p("None: every component has been operational throughout.")
     items = [
         h.li(
             _time(change.at), " ", h.b(change.service), " ", SAID[change.status],

@@ -42,7 +42,7 @@ def _page(call: Call, one: asked.Ask) -> Response:
     many = figures.many(meta["total"], "document")
     said = (
         f"{many if meta['total_exact'] else f'More than {many}'} found; {meta['documents_searched']:,} of the "
-        f"{meta['documents_kept']:,} that are kept are searched."
+        f"{meta['documents_kept']:,} stored documents are searched."
     )
     found = h.ol([_found(row, query) for row in rows], class_="places") if rows else asked.how()
     return frame.page(
@@ -65,8 +65,8 @@ def _form(call: Call) -> Html:
             action=PATH, class_="filters", aria_label="Find",
         ),
         h.p(
-            "All words must stand in the document. ", h.code('"net income"'), " is found as it is written, ",
-            h.code("restat*"), " is any word that begins so, ", h.code("-draft"), " must not be there.", class_="quiet",
+            "All words must occur in the document. ", h.code('"net income"'), " matches the phrase, ",
+            h.code("restat*"), " matches words that start so, ", h.code("-draft"), " must not occur.", class_="quiet",
         ),
     )  # fmt: skip
 
@@ -74,7 +74,7 @@ def _form(call: Call) -> Html:
 def _found(row: Mapping[str, Any], query: TextQuery) -> Html:
     filing = h.a(row["form_type"] or "Filing", href=f"/filing/{row['accession_number']}")
     who = h.a(row["company_name"], href=f"/company/{row['cik']}")
-    place = row["place_url"] and h.a("this place at the SEC", href=row["place_url"], rel="noreferrer")
+    place = row["place_url"] and h.a("this passage at the SEC", href=row["place_url"], rel="noreferrer")
     day = row["filed_at"] or "day unknown"
     return h.li(h.p(filing, " of ", who, f", {day} ", place), h.p(_marked(row["snippet"] or "", query)))
 

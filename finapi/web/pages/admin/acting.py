@@ -110,7 +110,7 @@ def _confirmed(call: Call, fields: Fields, asks: bool) -> By:
 
 def _refused(call: Call, place: str, error: ApiError) -> Response:
     wrong = error.code == "INVALID_CREDENTIALS"
-    message = "The password is not that of your account." if wrong else error.message
+    message = "This is not your account's password." if wrong else error.message
     body = h.p(message, role="alert"), h.p(h.a("Back", href=place))
     made = frame.page(call, "Not done", *body, status=403 if wrong else error.status)
     made.headers.update(error.headers)
@@ -185,16 +185,16 @@ def _redeliver(call: Call, fields: Fields, by: By) -> None:
 
 ACCOUNTS = "/admin/accounts"
 ACTS = {
-    "lock": Act(_lock, ACCOUNTS, "The account is locked, its sessions are ended."),
-    "unlock": Act(_unlock, ACCOUNTS, "The account is open again."),
-    "revoke": Act(_revoke, ACCOUNTS, "Its sessions are ended; a new key is mailed in place of the old one."),
-    "plan": Act(_plan, ACCOUNTS, "The plan begins now."),
-    "credit": Act(_credit, ACCOUNTS, "The dollars are in the wallet."),
-    "grant": Act(_grant, ACCOUNTS, "The tokens are added."),
-    "invite": Act(_invite, "/admin/invites", "The code is made."),
-    "revoke-invite": Act(_revoke_invite, "/admin/invites", "The code opens nothing any more."),
-    "retry": Act(_retry, "/admin/intake", "They are asked for again at once.", asks=False),
-    "redeliver": Act(_redeliver, "/admin/deliveries", "It is sent again.", asks=False),
+    "lock": Act(_lock, ACCOUNTS, "The account is locked and its sessions have ended."),
+    "unlock": Act(_unlock, ACCOUNTS, "The account is unlocked."),
+    "revoke": Act(_revoke, ACCOUNTS, "Its sessions have ended, and a new key is on its way by mail."),
+    "plan": Act(_plan, ACCOUNTS, "The plan has changed."),
+    "credit": Act(_credit, ACCOUNTS, "The wallet has been credited."),
+    "grant": Act(_grant, ACCOUNTS, "The tokens have been added."),
+    "invite": Act(_invite, "/admin/invites", "The code has been created."),
+    "revoke-invite": Act(_revoke_invite, "/admin/invites", "The code has been revoked."),
+    "retry": Act(_retry, "/admin/intake", "They will be fetched again now.", asks=False),
+    "redeliver": Act(_redeliver, "/admin/deliveries", "The delivery is being sent again.", asks=False),
 }
 
 

@@ -61,7 +61,7 @@ def health(call: Call) -> Response:
     return _page(
         call, "/admin", section("Parts", _list("At the last check", columns, parts, "No check has run yet.")),
         section("Waiting", figures.facts(waits, "held")),
-        section("Store", size), section("What was done last", _log(rows)),
+        section("Store", size), section("Latest actions", _log(rows)),
     )  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def accounts(call: Call) -> Response:
         "State=state", "Type=usertype", "Since=@created_at",
     )  # fmt: skip
     said = f"{len(rows)} accounts" if len(rows) < SHOWN else f"The newest {SHOWN}"
-    return _page(call, "/admin/accounts", search, _list(said, columns, rows, "No account has such an email."))
+    return _page(call, "/admin/accounts", search, _list(said, columns, rows, "No account matches this email."))
 
 
 @for_admins
@@ -107,7 +107,7 @@ def account(call: Call) -> Response:
         ("Since", row["created_at"][:10]),
     ]
     columns = ("Endpoint=#endpoint", ">Calls=calls", ">Tokens=tokens")
-    used = _list(f"The last {DAYS} days", columns, spent, "Nothing was spent.")
+    used = _list(f"The last {DAYS} days", columns, spent, "No tokens spent.")
     body = (figures.facts(has, "held"), _forms(call, uuid, row), section("Usage", used))
     return _page(call, "/admin/accounts", *body, title=email)
 
@@ -133,13 +133,13 @@ def codes(call: Call) -> Response:
         rows = invites.listed(call.app, tx, call.now)[: -SHOWN - 1 : -1]
     make = form(
         call, "invite", "Make a code", h.label("Note ", h.input(name="note", maxlength=200)),
-        h.label("Days (none: for ever) ", h.input(name="days", type="number", min=1, max=3650)),
+        h.label("Days until it expires (empty: never) ", h.input(name="days", type="number", min=1, max=3650)),
     )  # fmt: skip
     revoke = form(call, "revoke-invite", "Revoke", field("Code", "code", autocomplete="off"))
     columns = (
         "Code=#code", "State=state", "Note=note", "Made=@created_at", "Ends=@expires_at", "Used=@used_at", "By=used_by",
     )  # fmt: skip
-    listed = _list(f"The newest {len(rows)}", columns, rows, "There is no code yet.")
+    listed = _list(f"The newest {len(rows)}", columns, rows, "No codes yet.")
     return _page(call, "/admin/invites", section("New", make), section("Revoke", revoke), section("Codes", listed))
 
 
@@ -151,11 +151,11 @@ def intake(call: Call) -> Response:
         steps, times = heartbeats.beats(tx), heartbeats.freshness(tx)
         states, followed = following.states(tx), len(following.listed(tx))
         given_up, rows = following.given_up(tx), following.in_trouble(tx)[:SHOWN]
-    polls = f"The feed is looked at every {every:g} seconds." if every else "Nothing polls here (--poll-every SECONDS)."
+    polls = f"The feed is read every {every:g} seconds." if every else "Polling is off (--poll-every SECONDS)."
     came = [(f"Last {kind.replace('_', ' ')}", (at or "never")[:16].replace("T", " ")) for kind, at in times.items()]
     beats = [{"name": one.name, "at": one.at, "ms": one.took_ms, "failure": one.failure} for one in steps.values()]
     last = _list(
-        "The last step of each", ("Step=*name", "Ended=@at", ">ms=ms", "Failed=failure"), beats, "No step was made yet."
+        "Last run of each step", ("Step=*name", "Ended=@at", ">ms=ms", "Failed=failure"), beats, "No step has run yet."
     )
     columns: tuple[GridColumn, ...] = (
         *("Filing=*accession", "Form=form", "CIK=cik", "State=state", ">Tries=tries"),
@@ -163,12 +163,12 @@ def intake(call: Call) -> Response:
         ("Action", lambda one: form(call, "retry", "Retry", _hidden("accession", one["accession"]))),
     )
     said = f"{given_up:,} given up; the last {len(rows)} of those in trouble"
-    marks = _list("Where it stands", ("Mark=*name", "At=value"), states, "It has not begun.")
+    marks = _list("Progress", ("Mark=*name", "At=value"), states, "Not started.")
     return _page(
         call, "/admin/intake", section("Came in", figures.facts(came, "held"), last),
         section("Poller", h.p(f"{polls} {followed:,} companies are followed."), marks),
         section("Refused and put off", rows and form(call, "retry", "Retry all"),
-                _list(said, columns, rows, "No document was refused.")),
+                _list(said, columns, rows, "No refused documents.")),
         _refused_files(call),
     )  # fmt: skip
 
@@ -180,7 +180,7 @@ def _refused_files(call: Call) -> Html:
         f"The last {len(rows)}, until they are ingested",
         ("File=path", "Kind=kind", "Why=reason", "When=@at"),
     )
-    return section("Files that finapi ingest refused", _list(said, columns, rows, "No file was refused."))
+    return section("Files that finapi ingest refused", _list(said, columns, rows, "No refused files."))
 
 
 def _hidden(name: str, value: str) -> Html:
@@ -205,7 +205,7 @@ def deliveries(call: Call) -> Response:
         ("Action", again),
     )
     said = f"The last {len(rows)} that failed; {waiting:,} wait"
-    return _page(call, "/admin/deliveries", _list(said, columns, rows, f"No delivery failed; {waiting:,} wait."))
+    return _page(call, "/admin/deliveries", _list(said, columns, rows, f"No failed deliveries; {waiting:,} wait."))
 
 
 @for_admins
@@ -223,4 +223,4 @@ def _log(rows: list[Any]) -> Html:
         ("Account", lambda one: one["account"] and h.a(one["account"], href=f"/admin/accounts/{one['account_uuid']}")),
         *("Detail=detail", "From=place"),
     )
-    return _list("Newest first", columns, rows, "Nothing was done yet.")
+    return _list("Newest first", columns, rows, "No actions yet.")

@@ -48,9 +48,7 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
         return subject.not_held(call, one, "charts", error, ("period",))
     rows, currency = answer["rows"][::-1], answer["reporting_currency"]
     drawn = [one for one in every(rows, currency) if one]
-    empty = h.p(
-        "No period with these figures is held. ", asked.how(subject.load_of(one) or ""), class_="note", role="status"
-    )
+    empty = h.p("No period with these figures. ", asked.how(subject.load_of(one) or ""), class_="note", role="status")
     views = subject.choice(one, "charts", "Period", period, {"A": "Annual", "Q": "Quarterly"}, "period")
     csv = one.address("charts", period=period, format="csv")
     body = (h.div(views, class_="views"), h.div(drawn, class_="charts") if drawn else empty)

@@ -69,18 +69,18 @@ def filtered(call: Call, action: str, answer: Mapping[str, Any], *first: Html, f
 
 
 def table(call: Call, one: ShownCompany, listed: Ask) -> Html:
-    """The newest filings under a heading, with the way to all of them."""
+    """Newest filings under a heading, with the way to all of them."""
     rows = listed.answer(call)["data"]
     every = h.p(h.a("All filings", href=one.address("filings")))
     return h.section(
-        h.h2("Newest filings"), rows_table(rows, "By day of filing"), rows and every, asked.source(call, listed)
+        h.h2("Newest filings"), rows_table(rows, "By filing date"), rows and every, asked.source(call, listed)
     )
 
 
 def rows_table(rows: Sequence[Mapping[str, Any]], said: str, *, filer: bool = False) -> Html:
     """Filings as a table; with their filers where they are several companies'."""
     if not rows:
-        return h.p("No filing of this kind is held. ", asked.how(), class_="note", role="status")
+        return h.p("No filings of this kind. ", asked.how(), class_="note", role="status")
     form = ("Form", _form)
     who = [("Filer", lambda one: h.a(one["entity_name"], href=f"/company/{one['cik']}"))] if filer else []
     last = (("Items", lambda one: ", ".join(one["items"])), "Period=period_of_report", ("Document", at_sec))

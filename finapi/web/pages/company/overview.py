@@ -54,7 +54,7 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
     recent = _twelve_months(call, asks[1]) or (rows[0] if rows else None)
     if recent is None:
         note = h.p(
-            "No fiscal year with revenue or net income is held. ",
+            "No fiscal year with revenue or net income. ",
             asked.how(subject.load_of(one) or ""),
             class_="note",
             role="status",
@@ -86,10 +86,10 @@ def _figures(one: ShownCompany, recent: Row, rows: Sequence[Row], currency: str,
         past = [row["metrics"][key]["value"] for row in reversed(rows)]
         lines.append(_line(one, shown, key, past, scale, reasons))
     said = "Twelve months" if kind == "TTM" else "Fiscal year"
-    caption = f"{said} to {recent['period_end']}. {scale.of(currency)}, but for figures per share."
+    caption = f"{said} to {recent['period_end']}. {scale.of(currency)}, except per-share figures."
     years = [f"Fiscal {period_name(row)}" for row, _ in shown[1:]]
     head = ("Figure", said, *years, h.th("By year", class_="wide", scope="col"), "Filing")
-    note = h.p("The prices are made up, and so is what is computed with them.", class_="quiet")
+    note = h.p("Prices are made up, and so are figures computed from them.", class_="quiet")
     made = figures.table(caption, head, lines, class_="fig glance", label="Key figures")
     return h.section(made, reasons.legend(), made_up and note)
 

@@ -52,9 +52,7 @@ def _insider_page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Respons
         h.button("Show"), action=one.path("insiders"), class_="filters", aria_label="Kind",
     )  # fmt: skip
     more = filing_list.more(call, "Older transactions", cursor=answer["meta"]["pagination"]["next_cursor"])
-    none = h.p(
-        "No transaction of this kind is held. ", asked.how(subject.load_of(one) or ""), class_="note", role="status"
-    )
+    none = h.p("No transactions of this kind. ", asked.how(subject.load_of(one) or ""), class_="note", role="status")
     source = asked.source(call, *asks, csv=filing_list.csv_of(call))
     return subject.tab(
         call, one, "insiders", _sums(sums), _price_line(call, asks[2], rows), form,
@@ -76,7 +74,7 @@ def _price_line(call: Call, prices: Ask, trades: Sequence[Mapping[str, Any]]) ->
     except ApiError as error:
         if error.code not in asked.NOT_HELD:
             raise
-        return h.p("No prices are held of this company.", class_="quiet")
+        return h.p("No prices of this company.", class_="quiet")
     rows = answer["data"][::-1]
     if len(rows) < 2:
         return None
@@ -110,7 +108,7 @@ def trades_table(rows: Sequence[Mapping[str, Any]], *, issuer: bool = False) -> 
     form = ("Form", lambda one: h.a(one["form_type"], href=f"/filing/{one['accession_number']}"))
     told = (">Shares=shares", price, ">Value=transaction_value", ">Owned after=shares_owned_following")
     columns: Sequence[figures.GridColumn] = ("Traded=transaction_date", who, ("Role", _role), kind, *told, form)
-    return figures.grid("Dollars; a dash where the form tells nothing", columns, rows)
+    return figures.grid("In dollars; a dash where the form gives no figure", columns, rows)
 
 
 def _worth(one: Mapping[str, Any]) -> str:
@@ -146,7 +144,7 @@ def _holder_page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response
     except ApiError as error:
         return subject.not_held(call, one, "holders", error)
     none: Child = h.p(
-        "No fund that is held reports it. ", asked.how(subject.load_of(one) or ""), class_="note", role="status"
+        "No fund reports holding it. ", asked.how(subject.load_of(one) or ""), class_="note", role="status"
     )
     body = _holders_table(data) if data["holders"] else none
     more = filing_list.more(call, "More funds", offset=data["has_more"] and data["offset"] + HOLDERS)
@@ -161,7 +159,7 @@ def _holders_table(data: Mapping[str, Any]) -> Html:
     columns: Sequence[figures.GridColumn] = (
         ("Fund", lambda row: figures.name(row["name"], f"/fund/{row['cik']}")), *(">Shares=shares", ">Value=value"),
         (">Of portfolio", lambda row: figures.number(row["pct_of_portfolio"], lambda value: f"{value:,.2f} %")),
-        ">Change=chg_shares", ("Status", lambda row: row["status"] or "no report of the quarter before"),
+        ">Change=chg_shares", ("Status", lambda row: row["status"] or "no report for the previous quarter"),
         (
             "Filing",
             lambda row: h.td(h.a(row["accession_number"], href=f"/filing/{row['accession_number']}"), class_="id"),

@@ -27,8 +27,8 @@ FACT_PARAMS = (*subject.PARAMS, in_path("concept"), Param("end", "date", empty=T
 _CELL = re.compile(r"(A|Q|TTM|YTD)(?:([12][0-9]{3})(FY|Q[1-4])|([12][0-9]{3}-[01][0-9]-[0-3][0-9]))")
 _METHODS = {
     "reported": "as reported, under the first tag of its rule",
-    "mapped": "as reported, under another tag that tells it",
-    "derived": "computed from figures that are reported",
+    "mapped": "as reported, under another tag with the same meaning",
+    "derived": "computed from reported figures",
 }
 _CHECKS = {"consistent": "adds up", "inconsistent": "does not add up", "unchecked": "not part of a total"}
 
@@ -67,7 +67,7 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
         _why(told),
         _told(data, links),
         _inputs(one, data["inputs"]),
-        section("Facts that it is made of", _facts(told["operands"], links, signs=True)),
+        section("Facts it is computed from", _facts(told["operands"], links, signs=True)),
         vintages,
         _rules(data["considered"]),
         asked.source(call, *asks),
@@ -161,7 +161,7 @@ def _inputs(one: ShownCompany, inputs: Sequence[Mapping[str, Any]]) -> Html | No
         (">Value", lambda each: h.td(_value(each["value"], each["reason_code"]), class_="num")),
         "Unit=unit",
     )
-    return section("Figures that it is computed from", figures.grid("What the formula reads", columns, inputs, "facts"))
+    return section("Figures it is computed from", figures.grid("Inputs of the formula", columns, inputs, "facts"))
 
 
 def _proof_of(one: ShownCompany, each: Mapping[str, Any]) -> str:
@@ -170,7 +170,7 @@ def _proof_of(one: ShownCompany, each: Mapping[str, Any]) -> str:
 
 def _rules(considered: Sequence[Mapping[str, Any]]) -> Html | None:
     items = [h.li(h.code(rule["way"]), value=rule["tier"]) for rule in considered]
-    return section("Rules, the preferred first", h.ol(items, class_="rules")) if items else None
+    return section("Rules in order of preference", h.ol(items, class_="rules")) if items else None
 
 
 def fact(call: Call) -> Response:
@@ -197,6 +197,6 @@ def _fact_page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
     end = call.params["end"]
     made = _facts(facts, links)
     every = end and h.p(h.a("Every period of this concept", href=one.address(tab)))
-    none = h.p("No figure for the whole company is held.", class_="note", role="status")
+    none = h.p("No figure for the whole company.", class_="note", role="status")
     title = h.h2(h.code(answer["concept"]), class_="title")
     return subject.tab(call, one, tab, title, made if facts else none, every, asked.source(call, *asks))

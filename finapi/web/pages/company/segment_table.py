@@ -50,12 +50,7 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
         len(axes) > 1
         and subject.choice(one, "segments", "By", data["axis"], {one: _said(one) for one in axes}, "axis", **chosen),
     ]
-    none = h.p(
-        "No filing that is held reports it by segment. ",
-        asked.how(subject.load_of(one) or ""),
-        class_="note",
-        role="status",
-    )
+    none = h.p("No filing reports it by segment. ", asked.how(subject.load_of(one) or ""), class_="note", role="status")
     body: Child = _table(data) if data["series"] else none
     source = asked.source(call, *asks, csv=filing_list.csv_of(call) if data["series"] else "")
     return subject.tab(call, one, "segments", h.div(views, class_="views"), body, source, keep=keep)
@@ -102,7 +97,7 @@ def _table(data: Mapping[str, Any]) -> Html:
         for member in members[:DRAWN]
     ]
     chart = charts.lines(f"The {len(drawn)} greatest", [periods[end] for end in reversed(ends)], drawn)
-    note = h.p("A member may be a part of another: rows need not add up to the whole.", class_="quiet")
+    note = h.p("A member may be part of another, so rows need not add up to the total.", class_="quiet")
     return h.section(
         figures.table(caption, head, rows, class_="fig", label="Segments"), note, reasons.legend(),
         h.div(chart, class_="charts"),

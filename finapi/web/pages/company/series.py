@@ -38,7 +38,7 @@ _PER_CENT = ("profitability", "returns", "growth")
 _PARTS = ("payout_ratio", "retention_ratio", "capex_to_revenue", "working_capital_to_revenue")
 _FOOTING = {
     "consistent": "The totals add up.",
-    "inconsistent": "Not every total adds up: the proof of a figure shows by how much.",
+    "inconsistent": "Not every total adds up; a figure's proof shows the difference.",
     "unchecked": "The totals could not be checked.",
 }
 
@@ -78,7 +78,7 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
     if rows:
         body = _table(one, rows, statement, period, answer["data"]["reporting_currency"])
     made_up = answer["meta"]["price_source"] == "synthetic" and statement == "ratios"
-    note = made_up and h.p("The prices are made up, and so is what is computed with them.", class_="quiet")
+    note = made_up and h.p("Prices are made up, and so are figures computed from them.", class_="quiet")
     source = asked.source(call, *asks, csv=one.address("financials", period=period, statement=statement, format="csv"))
     return subject.tab(call, one, "financials", h.div(*views, class_="views"), body, note, source, keep=keep)
 
@@ -98,7 +98,7 @@ def _table(one: ShownCompany, rows: Sequence[Row], statement: str, period: str, 
     head += [h.th(period_name(row), h.small(row["period_end"]), scope="col") for row in rows]
     said = STATEMENTS[statement]
     caption = (
-        said if statement == "ratios" else f"{said}. {scale.of(currency)} and of shares, but for figures per share."
+        said if statement == "ratios" else f"{said}. {scale.of(currency)} and of shares, except per-share figures."
     )
     footing = (
         {row["template"][statement]["footing_status"] for row in rows}
@@ -108,7 +108,7 @@ def _table(one: ShownCompany, rows: Sequence[Row], statement: str, period: str, 
     note = next((text for status, text in reversed(_FOOTING.items()) if status in footing), "")
     return h.section(
         figures.table(caption, head, made, class_="fig series", label=said),
-        note and h.p(note, " Every figure leads to its proof.", class_="quiet"),
+        note and h.p(note, " Every figure links to its proof.", class_="quiet"),
         reasons.legend(),
     )
 

@@ -212,7 +212,7 @@ def table(caption: str, columns: Sequence[ShownPeriod], lines: Sequence[JoinedLi
         h.th(_said(one), h.small(h.a(one.form, href=f"/filing/{one.accession}", title=one.accession)), scope="col")
         for one in columns
     ]
-    said = f"{caption} as filed. {scale.of(currency)}, unless a line says another unit."
+    said = f"{caption} as filed. {scale.of(currency)}, unless a line gives another unit."
     return h.section(figures.table(said, head, rows, class_="fig filed", label=caption), reasons.legend())
 
 

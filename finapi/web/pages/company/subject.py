@@ -133,7 +133,7 @@ def _facts(subject: ShownCompany) -> list[Child]:
 
 def _when(call: Call, subject: ShownCompany, name: str, keep: Sequence[str]) -> Html:
     kept = [h.input(type="hidden", name=key, value=str(call.params[key])) for key in keep if call.params[key]]
-    said = {"latest": "as reported last", "original": "as first filed"}
+    said = {"latest": "as last reported", "original": "as first filed"}
     return h.form(
         kept,
         figures.entry("As of", "as_of", subject.as_of, "date"),

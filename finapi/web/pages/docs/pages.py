@@ -118,7 +118,7 @@ def _index(call: Call) -> Response:
         h.input(id="docs-q", name="q", type="search", value=call.params["q"] or None, maxlength=100),
         h.button("Find"), action="/docs", role="search", aria_label="Documentation",
     )  # fmt: skip
-    nothing = not (found or guides) and h.p("Nothing has all of these words.", role="status")
+    nothing = not (found or guides) and h.p("No results for all of these words.", role="status")
     listed = guides and html(h.h2("Guides"), h.ul([h.li(h.a(_title(name), href=f"/docs/{name}")) for name in guides]))
     more = h.p(h.a("OpenAPI document", href="/openapi.json"), " · ", h.a("/llms.txt", href="/llms.txt"), class_="quiet")
     return frame.page(call, "Documentation", form, nothing, listed, families, more)

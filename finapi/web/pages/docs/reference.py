@@ -17,7 +17,7 @@ _SHOWN = ("metrics", "metric", "concept")
 _CUT, _DEEP = 60, 5  # lines of an example, levels of an answer
 _ERRORS = {
     "400": "a parameter is wrong", "401": "no valid credential", "402": "too few tokens", "403": "not allowed",
-    "404": "not there or not held", "409": "it is so already", "410": "used up", "413": "the body is too large",
+    "404": "not found", "409": "conflicts with the current state", "410": "used up", "413": "the body is too large",
     "429": "too many requests", "503": "busy: try again",
 }  # fmt: skip
 
@@ -78,7 +78,7 @@ def markdown(one: Operation, document: Mapping[str, Any], base: str) -> str:
     who = [said for name, said in (("key", "an API key"), ("session", "a session token")) if name in security]
     parts.append(
         f"- Cost: {cost} token{'' if cost == 1 else 's'}\n- Needs: {' or '.join(who) or 'nothing'}\n"
-        f"- Limit: {f'zone `{one.zone}`, see [plans and limits](/plans#limits)' if one.zone else 'none of its own'}"
+        f"- Limit: {f'zone `{one.zone}`, see [plans and limits](/plans#limits)' if one.zone else 'none'}"
     )
     params = [param for param in told.get("parameters", []) if "$ref" not in param]
     if params:

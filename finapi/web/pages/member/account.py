@@ -25,12 +25,20 @@ Handler = Callable[[Call], Response]
 
 # What a form does: the call of the API, the page that it stands on, and what is said when it is done.
 ACTIONS = {
-    "rotate-key": ("POST /user/api-key/rotate", "/account", "The key is new. The old one no longer works."),
-    "settings": ("PUT /user/", "/account/webhooks", "The settings are stored."),
-    "rotate-secret": ("POST /webhooks/secret/rotate", "/account/webhooks", "The secret is new; both sign for a day."),
+    "rotate-key": ("POST /user/api-key/rotate", "/account", "The key has been replaced. The old one no longer works."),
+    "settings": ("PUT /user/", "/account/webhooks", "Settings saved."),
+    "rotate-secret": (
+        "POST /webhooks/secret/rotate",
+        "/account/webhooks",
+        "The secret has been replaced. For a day messages carry both signatures.",
+    ),
     "test": ("POST /webhooks/test", "/account/webhooks", "A test event is on its way."),
-    "redeliver": ("POST /webhooks/deliveries/{delivery_id}/redeliver", "/account/webhooks", "It is sent again."),
-    "add-target": ("POST /sniper/targets", "/account/webhooks", "The target waits."),
+    "redeliver": (
+        "POST /webhooks/deliveries/{delivery_id}/redeliver",
+        "/account/webhooks",
+        "The delivery is being sent again.",
+    ),
+    "add-target": ("POST /sniper/targets", "/account/webhooks", "The target is active."),
     "stop-target": ("POST /sniper/targets/{target_id}/stop", "/account/webhooks", "The target is stopped."),
     "export": ("GET /user/export", "/account", ""),
     "delete": ("DELETE /user/", "/", ""),
@@ -148,7 +156,7 @@ def _key(call: Call, user: Any) -> Html:
     return section(
         "API key",
         h.details(h.summary("Show"), h.pre(h.code(user["api_key"] or "none until the email is verified"), tabindex=0)),
-        h.p("A new key ends the old one at once: whatever calls with it stops working.", class_="quiet"),
+        h.p("A new key replaces the old one at once; programs that use the old key stop working.", class_="quiet"),
         cookie.form(call, "/account/do/rotate-key", "Replace the key"),
     )
 
@@ -161,7 +169,7 @@ def _usage(usage: Any) -> Html:
     grid = rows and figures.grid(said, ("Endpoint=#endpoint", ">Calls=calls", ">Tokens=tokens"), rows)
     if chart and grid:
         return section("Usage", h.div(chart, grid, class_="columns"))
-    return section("Usage", chart, grid or h.p("Nothing was spent yet.", class_="quiet"))
+    return section("Usage", chart, grid or h.p("No tokens spent yet.", class_="quiet"))
 
 
 def _ledger(ledger: Any) -> Html:
@@ -174,7 +182,7 @@ def _ledger(ledger: Any) -> Html:
 def _limits(call: Call) -> Html:
     columns = ("Zone=*zone", ">Calls=requests", ">in seconds=window_seconds", ">Left now=remaining")
     return section(
-        "Limits", figures.grid("Looking here uses none of it", columns, _of(call, "/account/limits")["limits"])
+        "Limits", figures.grid("Viewing this uses none of it", columns, _of(call, "/account/limits")["limits"])
     )
 
 
@@ -191,16 +199,16 @@ def _sessions(call: Call, user: Any) -> Html:
 
 
 def _data(call: Call) -> Html:
-    gone = "Deleted are the email, password, keys, sessions, receivers and targets, at once and for good."
+    gone = "This deletes the email, password, keys, sessions, receivers and targets at once and for good."
     password = figures.entry("Password", "password", "", "password", required=True, autocomplete="current-password")
     return section(
         "Your data",
-        h.p("Everything that is held of this account, as JSON.", class_="quiet"),
+        h.p("Everything stored about this account, as JSON.", class_="quiet"),
         cookie.form(call, "/account/do/export", "Download it"),
         h.details(
             h.summary("Delete the account"),
-            h.p(gone, " The ledger of tokens and money stays, under a number.", class_="quiet"),
-            cookie.form(call, "/account/do/delete", "Delete it for good", password),
+            h.p(gone, " The ledger of tokens and money is kept under a number.", class_="quiet"),
+            cookie.form(call, "/account/do/delete", "Delete for good", password),
         ),
     )
 
@@ -220,7 +228,7 @@ def _webhooks(call: Call, wrong: ApiError | None = None) -> Response:
     ]
     settings = cookie.form(
         call, "/account/do/settings", "Save",
-        figures.entry("Address of your receiver", "webhook_url", user["webhook_url"], "url", maxlength=2000), topics,
+        figures.entry("URL of your receiver", "webhook_url", user["webhook_url"], "url", maxlength=2000), topics,
         h.label(h.input(type="checkbox", name="notify_email", checked=user["notify_email"]), " Mail me too"),
     )  # fmt: skip
     keys = h.details(h.summary("Show"), h.pre(h.code(secret["secret"]), tabindex=0))
@@ -244,7 +252,7 @@ def _deliveries(call: Call, sent: list[Any]) -> Html:
         ("Attempts", _attempts),
         ("Action", lambda one: _button(call, "redeliver", "Send again", "delivery_id", one)),
     )
-    return figures.grid("The last 20", columns, sent) if sent else h.p("Nothing was sent yet.", class_="quiet")
+    return figures.grid("The last 20", columns, sent) if sent else h.p("Nothing sent yet.", class_="quiet")
 
 
 def _state(one: Any) -> str:
@@ -268,7 +276,7 @@ def _targets(call: Call, targets: list[Any]) -> Html:
         forms,
         ("Action", stop),
     )
-    return figures.grid("Newest first", columns, targets) if targets else h.p("No target waits.", class_="quiet")
+    return figures.grid("Newest first", columns, targets) if targets else h.p("No active targets.", class_="quiet")
 
 
 def _button(call: Call, action: str, said: str, field: str, one: Any) -> Html:

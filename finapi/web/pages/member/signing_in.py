@@ -33,7 +33,7 @@ def login_form(call: Call, to: str, wrong: ApiError | None = None, email: str = 
             _field("Password", "password", "password", "current-password"),
         ),
         h.p(h.a("Forgotten password", href="/forgot"), " · ", h.a("Register with an invite code", href="/register")),
-        h.p(f"An account has at most {limit} sessions at once; the oldest ends when another begins.", class_="quiet"),
+        h.p(f"An account has at most {limit} sessions at once; a new one ends the oldest.", class_="quiet"),
         status=wrong.status if wrong else status,
     )  # fmt: skip
 
@@ -72,7 +72,7 @@ def register_page(call: Call, wrong: ApiError | None = None, fields: Mapping[str
         _field("Email", "email", "email", "username", told.get("email", "")),
         _field("Password, 8 characters or more", "password", "password", "new-password"),
     )  # fmt: skip
-    by = h.p("An account needs an invite code from whoever runs this host.", class_="quiet")
+    by = h.p("You need an invite code from the operator of this host.", class_="quiet")
     return _page(call, "Register", wrong, made, by)
 
 
@@ -104,7 +104,7 @@ def forgot_page(call: Call) -> Response:
 def forgot(call: Call) -> Response:
     """The same answer whatever the email is."""
     recovery.forget_password(call.app, cookie.checked(call).get("email", ""), call.now)
-    return frame.page(call, "Look at your mail", h.p(GENERIC_RESET))
+    return frame.page(call, "Check your mail", h.p(GENERIC_RESET))
 
 
 def _page(call: Call, title: str, wrong: ApiError | None, *body: Child, status: int = 0) -> Response:
