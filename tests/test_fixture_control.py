@@ -485,3 +485,117 @@ def told_by(running: FinapiServer, *, noise: bool) -> list[Any]:
             one.control.event("main-api", "new_filing", {"ticker": "AAPL"})
             told.append(feed.recv(10))
     return told
+
+
+# ---- pages of others
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "attacker.com"}, 403),  # whose DNS says 127.0.0.1
+        ({"Host": "attacker.com.:80"}, 403),
+        ({"Host": "127.0.0.1.attacker.com"}, 403),
+        ({"Origin": "https://attacker.com", "Sec_Fetch_Site": "cross-site"}, 403),
+        ({"Origin": "null", "Sec_Fetch_Site": "cross-site"}, 403),
+        ({"Origin": "http://localhost:3000", "Sec_Fetch_Site": "cross-site"}, 200),
+        ({"Origin": "https://app.shop.com"}, 200),  # a program's test of CORS
+        ({"Sec_Fetch_Site": "cross-site"}, 200),  # a link that was followed
+        ({"Host": "localhost:1234"}, 200),
+        ({"Host": "[::1]:80"}, 200),
+        ({"Host": "finapi"}, 200),
+        ({"Host": "host.docker.internal:8000"}, 200),
+        ({"Host": "shop.test"}, 200),
+    ],
+)
+def test_a_page_of_another_site_reaches_nothing(server: FinapiServer, headers: dict[str, str], status: int) -> None:
+    for method, path in (("GET", "/api/v1/policy"), ("POST", "/_control/inbox/page")):
+        server.control.clear_limits()
+        assert ask(server, method, path, **headers).status == status
+
+
+def test_a_server_that_others_reach_has_any_name() -> None:
+    with FinapiServer(host="0.0.0.0") as running:
+        assert ask(running, "GET", "/api/v1/policy", Host="fixture.shop.com").status == 200
+    with FinapiServer(public_url="http://fixture.shop.com") as running:
+        url = f"http://127.0.0.1:{running.ready['port']}"
+        for host, status in (("fixture.shop.com", 200), ("attacker.com", 403)):
+            answer = running.send(ApiRequest("GET", f"{url}/api/v1/policy", {"Host": host}))
+            assert answer is not None
+            assert answer.status == status
+
+
+# ---- faults of answers that are made while they are sent
+
+
+def over_the_wire(world: FixtureWorld, method: str, path: str, **headers: str) -> tuple[dict[str, str], bytes, str]:
+    """Headers, the bytes behind them as they came, and what the client's library makes of the body."""
+    host = world.url.partition("//")[2].partition("/")[0]
+    connection = http.client.HTTPConnection(host, timeout=10)
+    told = {name.replace("_", "-"): text for name, text in headers.items()}
+    connection.request(method, "/_world/" + world.url.rpartition("/")[2] + path, headers=told)
+    answer = connection.getresponse()
+    try:
+        body, verdict = answer.read(), "whole"
+    except http.client.IncompleteRead as cut:
+        body, verdict = cut.partial, "incomplete"
+    connection.close()
+    return {name.lower(): text for name, text in answer.getheaders()}, body, verdict
+
+
+@pytest.mark.parametrize("accept_encoding", ["identity", "gzip"])
+def test_a_stream_that_is_cut_does_not_look_whole(
+    world: FixtureWorld, accept_encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("finapi.web.exports.PAGE_ROWS", 3)
+    path = "/api/v1/sec/filings?format=csv&limit=20"
+    asked = {"X_API_Key": world.api_key, "Accept_Encoding": accept_encoding}
+    headers, whole, verdict = over_the_wire(world, "GET", path, **asked)
+    assert (headers.get("transfer-encoding"), verdict) == ("chunked", "whole")
+    for does, kept in (({"truncate": 10}, 10), ({"wrong_length": True}, len(whole))):
+        world.control.fault("GET /api/v1/sec/filings", times=1, **does)
+        headers, body, verdict = over_the_wire(world, "GET", path, **asked)
+        assert (len(body), verdict) == (kept, "incomplete")
+    world.control.fault("GET /api/v1/sec/filings", times=1, drip=1_000_000)
+    assert over_the_wire(world, "GET", path, **asked)[1:] == (whole, "whole")
+
+
+def test_a_head_promises_more_than_its_get(world: FixtureWorld) -> None:
+    asked = {"X_API_Key": world.api_key}
+    length = int(over_the_wire(world, "HEAD", PATH, **asked)[0]["content-length"])
+    world.control.fault(PATH, times=1, wrong_length=True)
+    headers, body, verdict = over_the_wire(world, "HEAD", PATH, **asked)
+    assert (int(headers["content-length"]), body, verdict) == (length + 7, b"", "whole")
+
+
+def test_the_method_of_a_route_has_no_case(world: FixtureWorld) -> None:
+    world.control.fault(f"get {PATH}", status=503, times=1)
+    assert ask(world, "GET", PATH, X_API_Key=world.api_key).status == 503
+    assert refusal(lambda: world.control.fault("/" * 1_001, status=503)) == (400, "INVALID_PARAM", "route")
+
+
+TOOL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "find_company", "arguments": {}}}
+
+
+def test_a_key_of_a_world_leads_mcp_to_it_as_a_bearers_too(server: FinapiServer, world: FixtureWorld) -> None:
+    body = json.dumps({**TOOL, "params": {"name": "find_company", "arguments": {"query": "apple"}}}).encode()
+    sent = {"Content_Type": "application/json", "Accept": "application/json, text/event-stream"}
+    answer = ask(server, "POST", "/api/mcp", body, Authorization=f"Bearer {world.api_key}", **sent)
+    assert answer.status == 200
+    assert [one["path"] for one in world.control.requests()] == ["/api/mcp"]
+    answer = ask(server, "POST", "/api/mcp", body, Authorization="Bearer " + "0" * 29 + "503", **sent)
+    assert answer.status == 503
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/api/v1/sniper/targets", {"ticker": "STATUS-503"}),
+        ("GET", "/api/v1/xbrl/screen?tickers=AAPL,status-503", None),
+        ("POST", "/api/mcp", {**TOOL, "params": {"name": "statements", "arguments": {"ticker": "STATUS-503"}}}),
+        ("POST", "/api/v1/auth/forgetpassword", {"email": "Status-503@example.com"}),
+    ],
+)
+def test_a_magic_name_works_wherever_it_stands(world: FixtureWorld, method: str, path: str, body: Any) -> None:
+    sent = b"" if body is None else json.dumps(body).encode()
+    assert ask(world, method, path, sent, Content_Type="application/json", X_API_Key=world.api_key).status == 503

@@ -45,6 +45,7 @@ STATUSES = {
     504: "TIMEOUT",
 }
 MOST = 100  # faults of a world at once
+ROUTE_LENGTH = 1_000
 LONGEST = 60.0  # seconds that a fault may delay a call
 
 # Keys, tickers and emails that are answered with a status whatever is asked: see docs/TESTING.md.
@@ -118,6 +119,8 @@ class FaultPlan:
                 raise ApiError("CONFLICT", f"At most {MOST} faults can be planned at once.")
             self._number += 1
             when = {name: value for name, value in body.items() if name in WHEN}
+            method, blank, path = when.get("route", "*").rpartition(" ")
+            when["route"] = method.upper() + blank + path
             chance = random.Random(f"{self.seed} {self._number}")  # nosec B311
             fault = Fault(f"flt_{self._number}", does, **when, chance=chance)
             self._faults.append(fault)
@@ -183,6 +186,8 @@ def _check(body: Mapping[str, Any]) -> None:
     ):
         if name in body and not least <= body[name] <= most:
             raise invalid_param(name, f"{name} must be {least:g} to {most:g}.", expected=f"{least:g} to {most:g}")
+    if len(body.get("route", "")) > ROUTE_LENGTH:
+        raise invalid_param("route", f"route must have at most {ROUTE_LENGTH} characters.", expected="a path")
     if "stale" in body:
         moment(body["stale"], "stale")
 

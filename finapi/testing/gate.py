@@ -10,7 +10,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -39,6 +39,11 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MOST_WORLDS = 1_000
 BODY = 65_536  # bytes of a body that the journal keeps
 MESSAGE = 1 << 20  # bytes of a message that an inbox takes
+# Hosts whose name nobody can have in the public DNS: addresses, names of one label, and RFC 2606, 6762, 8375, 9476.
+NOBODYS = re.compile(
+    r"|\[[0-9a-f:.]+\]|[0-9.]+|[^.]+|.*\.(localhost|test|example|invalid|local|internal|home\.arpa|alt)"
+    r"|(.*\.)?example\.(com|net|org)"
+)
 AGAIN_SECONDS = 1.0  # until a world is stepped again whose step failed
 DRIPS = 20  # pieces a second of an answer that drips
 BEYOND = 7  # bytes that a wrong length promises and nobody sends
@@ -58,6 +63,8 @@ class Gate:
         self._perform = perform
         self.elsewhere: Elsewhere = lambda world, environ, path: None
         self.token = token
+        # By which it may be called besides names that nobody owns; None: by any.
+        self.hosts: Collection[str] | None = None
         self._lock = threading.Lock()
         self._owners = Owners()
         self.closing = threading.Event()
@@ -100,13 +107,16 @@ class Gate:
         environ.pop("finapi.deadline", None)
         name, path = _stripped(environ)
         try:
+            if self.hosts is not None and not _is_local(environ, self.hosts):
+                raise ApiError("FORBIDDEN", "A page of another site may not call a fixture of this machine.")
             if path.startswith(INBOX):
                 return _sent(start_response, self._received(name, path, environ))
             if path == CONTROL or path.startswith(CONTROL + "/"):
                 return _sent(start_response, self._controlled(name, path, environ))
             query = parse_qs(environ.get("QUERY_STRING", ""))
-            key = environ.get("HTTP_X_API_KEY") or query.get("apiKey", [""])[0]
             token = environ.get("HTTP_AUTHORIZATION", "")[7:]
+            # MCP takes a key as a bearer's, too.
+            key = environ.get("HTTP_X_API_KEY") or query.get("apiKey", ["" if "." in token else token])[0]
             world = self.of(name, key, token)
             return self._called(world, environ, path, key, query, start_response)
         except ApiError as error:
@@ -124,7 +134,8 @@ class Gate:
         body = _body(environ)
         method, began = environ["REQUEST_METHOD"], iso(world.clock.now())
         met = world.faults.of_call(method, path)
-        asked = faults.magic(key, [*path.split("/"), *(one for all in query.values() for one in all), *_emails(body)])
+        given = (one for all in query.values() for text in all for one in text.split(","))
+        asked = faults.magic(key, [*path.split("/"), *given, *_named_in(body)])
         if asked is not None:
             met.append(Fault("magic", {"status": asked}))
         does = {kind: value for fault in met for kind, value in fault.does.items()}
@@ -175,13 +186,18 @@ class Gate:
         does: Mapping[str, Any],
         start_response: StartResponse,
     ) -> Iterable[bytes]:
-        if does.get("wrong_length"):
-            wrong = str(len(body) + BEYOND)
-            headers = [(name, wrong if name == "Content-Length" else value) for name, value in headers]
+        told = next((int(value) for name, value in headers if name == "Content-Length"), None)
+        if "truncate" in does or does.get("wrong_length"):
+            # Of an answer that would come in chunks too: one that ends early must not look like a whole one.
+            length = (len(body) if told is None else told) + (BEYOND if does.get("wrong_length") else 0)
+            others = [one for one in headers if one[0] != "Content-Length"]
+            headers, told = [*others, ("Content-Length", str(length))], length
         start_response(status, headers)
         if "truncate" in does:
             body = body[: does["truncate"]]
-        return self._dripping(body, does["drip"]) if "drip" in does else [body]
+        if "drip" in does:
+            return self._dripping(body, does["drip"])
+        return [body] if told is not None else iter([body])
 
     def _dripping(self, body: bytes, a_second: float) -> Iterator[bytes]:
         size = max(1, int(a_second / DRIPS))
@@ -283,14 +299,31 @@ def _body(environ: Environ) -> bytes:
     return body
 
 
-def _emails(body: bytes) -> list[str]:
-    """The email of a JSON body, in a list."""
+def _named_in(body: bytes) -> list[str]:
+    """The email and the tickers of a JSON body, or of the arguments of an MCP tool."""
     try:
         value = json.loads(body)
-    except (ValueError, RecursionError):
+        value = value["params"]["arguments"] if "jsonrpc" in value else value
+        given = [value.get("email"), value.get("ticker"), *(value.get("tickers") or ())]
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return []
-    email = value.get("email") if isinstance(value, dict) else None
-    return [email] if isinstance(email, str) else []
+    return [one for one in given if isinstance(one, str)]
+
+
+def _is_local(environ: Environ, hosts: Collection[str]) -> bool:
+    """Whether a call comes from this machine's own programs and pages, as far as its headers say.
+
+    A page could reach a fixture under its own name, by DNS that answers 127.0.0.1, or across sites with the keys that
+    every fixture of a seed has, and have webhooks sent to other services here. Only browsers send Sec-Fetch-Site.
+    """
+    named = [environ.get("HTTP_HOST", "")]
+    if environ.get("HTTP_SEC_FETCH_SITE") == "cross-site":
+        origin = environ.get("HTTP_ORIGIN", "")
+        if origin == "null":  # a sandboxed frame of any page
+            return False
+        named.append(origin.rpartition("//")[2])
+    found = (re.sub(r":[0-9]*$", "", one).lower().rstrip(".") for one in named)
+    return all(one in hosts or NOBODYS.fullmatch(one) for one in found)
 
 
 def _headers(environ: Environ) -> dict[str, str]:

@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from finapi.core.background import Worker
 from finapi.core.clock import SystemClock
@@ -249,6 +250,8 @@ def running(
             except OSError as error:
                 raise not_listening(config, error) from None
             port, maker.url = listener.port, config.public_url or url_of(config.host, listener.port)
+            if not config.reached_by_others:
+                gate.hosts = {str(urlsplit(one).hostname) for one in (maker.url, config.frontend_url) if one}
         gate.world("")
         if listens:
             stack.enter_context(looping("loop", listener.run, lambda: listener.stop(0.5)))
