@@ -154,19 +154,9 @@ class Gate:
             if method not in ("GET", "HEAD", "OPTIONS"):
                 # Whoever has the answer finds the mail that it caused.
                 world.settle_mails()
-            told = _headers(environ)
-            text = body.decode("utf-8", "replace")
-            entry = {
-                "at": began,
-                "method": method,
-                "path": path,
-                "query": query,
-                "headers": told,
-                "body": text,
-                "status": int(status[:3]),
-                "request_id": dict(headers).get("X-Request-ID"),
-                "faults": [one.id for one in met],
-            }
+            told, text, id = _headers(environ), body.decode("utf-8", "replace"), dict(headers).get("X-Request-ID")
+            entry = {"at": began, "method": method, "path": path, "query": query, "headers": told, "body": text}
+            entry |= {"status": int(status[:3]), "request_id": id, "faults": [one.id for one in met]}
             world.journal.append(entry, size_of(environ.get("REQUEST_URI", ""), told, text))
         if does.get("reset") and "finapi.reset" in environ:
             environ["finapi.reset"]()

@@ -160,7 +160,7 @@ class World:
         self._first = threading.Lock()
         self._snapshots: dict[str, Snapshot] = {}
         self._dispatcher: WorldDispatcher | None = None
-        self._closed = False
+        self.closed = False
         self._begun: Snapshot | None = None
         self._told: list[dict[str, Any]] = []
 
@@ -182,19 +182,14 @@ class World:
         with self._held():
             self._begun = self._taken()
 
-    @property
-    def closed(self) -> bool:
-        """Whether it was ended."""
-        return self._closed
-
     def close(self) -> bool:
         """End it, once the calls under way are over; its database stays open. Whether it was not ended before."""
         with self._settling:
-            if self._closed:
+            if self.closed:
                 return False
             self._stop_sending()
             with self._calls.alone():
-                self._closed = True
+                self.closed = True
             self.app.outbound.close()
             return True
 
@@ -202,7 +197,7 @@ class World:
     def called(self) -> Iterator[None]:
         """A call is under way, which no reset, restore or end of the world comes into; WorldGone once it ended."""
         with self._calls.shared():
-            if self._closed:
+            if self.closed:
                 raise WorldGone
             yield
 
@@ -210,7 +205,7 @@ class World:
     def _held(self) -> Iterator[None]:
         """Nobody else changes the world, or closes it; WorldGone once it was: its database may be another's by then."""
         with self._settling:
-            if self._closed:
+            if self.closed:
                 raise WorldGone
             yield
 
@@ -340,7 +335,7 @@ class World:
         billing.close_kept(self.app)
         while sniper.advance(self.app, now) == 0.0:
             pass
-        self._send_mails()
+        self.settle_mails()
         plans.refill_due(self.app, now)
         with self.app.accounts.read() as tx:
             span = tx.one("outbox_span")
@@ -352,9 +347,6 @@ class World:
 
         It waits for no :meth:`advance`: that may wait for a receiver that makes this call.
         """
-        self._send_mails()
-
-    def _send_mails(self) -> None:
         with self._mailing:
             while recovery.send_due(self.app) == 0.0:
                 pass
