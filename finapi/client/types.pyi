@@ -2395,9 +2395,9 @@ class XbrlBulkData(TypedDict, Generic[Day, Moment]):
     generated_at: Moment
     api_version: str
     format: str
-    datasets: list[str]
     file_count: int
     total_rows: int
+    datasets: list[str]
     files: list[XbrlBulkDataFiles[Day, Moment]]
 
 class XbrlBulkMeta(TypedDict, Generic[Day, Moment]):
@@ -2415,9 +2415,7 @@ class XbrlBulk(TypedDict, Generic[Day, Moment]):
 class XbrlBulkFactsDataFiles(TypedDict, Generic[Day, Moment]):
     dataset: str
     filename: str
-    shard_index: int
-    filing_id_lo: None
-    filing_id_hi: None
+    format: Literal["csv", "ndjson"]
     first_day: Day
     last_day: Day
     complete: bool
@@ -2427,15 +2425,18 @@ class XbrlBulkFactsDataFiles(TypedDict, Generic[Day, Moment]):
     sha256: str
     generated_at: Moment
     download_path: str
+    shard_index: int
+    filing_id_lo: None
+    filing_id_hi: None
 
 class XbrlBulkFactsData(TypedDict, Generic[Day, Moment]):
     snapshot: Moment | None
     generated_at: Moment
     api_version: str
     format: str
-    dataset: str
     file_count: int
     total_rows: int
+    dataset: str
     shards_total: int
     files: list[XbrlBulkFactsDataFiles[Day, Moment]]
 

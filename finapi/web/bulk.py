@@ -46,51 +46,39 @@ class PeriodFile(TypedDict):
     download_path: str
 
 
-class BulkIndex(TypedDict):
-    """The files there are; of every other period one is made when it is asked for. ``snapshot``: of the newest."""
+class _Made(TypedDict):
+    """What both indexes say of the files there are; ``snapshot``: when the newest was made."""
 
     snapshot: Time | None
     generated_at: Time
     api_version: str
     format: str
-    datasets: list[str]
     file_count: int
     total_rows: int
+
+
+class BulkIndex(_Made):
+    """The files there are; of every other period one is made when it is asked for."""
+
+    datasets: list[str]
     files: list[PeriodFile]
 
 
-class FactsShard(TypedDict):
+class FactsShard(PeriodFile):
     """A file of facts that has been made, and its place among them.
 
     Files are cut by day of filing, so that there is no range of filings' ids: both ends are null.
     """
 
-    dataset: str
-    filename: str
     shard_index: int
     filing_id_lo: None
     filing_id_hi: None
-    first_day: Date
-    last_day: Date
-    complete: bool
-    reason: str | None
-    row_count: int
-    byte_size: int
-    sha256: str
-    generated_at: Time
-    download_path: str
 
 
-class FactsIndex(TypedDict):
+class FactsIndex(_Made):
     """The files of facts there are; of every other period one is made when it is asked for."""
 
-    snapshot: Time | None
-    generated_at: Time
-    api_version: str
-    format: str
     dataset: str
-    file_count: int
-    total_rows: int
     shards_total: int
     files: list[FactsShard]
 
@@ -144,38 +132,33 @@ FACTS_PARAMS = (
 def index(call: Call) -> Response:
     """The files that have been made and are kept, by name."""
     files = _files(call, call.params["dataset"])
-    snapshot = max((one["generated_at"] for one in files), default=None)
-    found: BulkIndex = {
-        "snapshot": snapshot,
-        "generated_at": iso(call.now),
-        "api_version": "v1",
-        "format": FORMAT,
-        "datasets": [*DATASETS],
-        "file_count": len(files),
-        "total_rows": sum(one["row_count"] for one in files),
-        "files": files,
-    }
-    meta: BulkMeta = {"snapshot": snapshot, "bytes_kept": call.app.config.bulk_bytes, "filename": EXPECTED}
-    return call.success(found, meta)
+    told = _made(call, files)
+    found: BulkIndex = {**told, "datasets": [*DATASETS], "files": files}
+    return call.success(found, _meta(call, told))
 
 
 def facts(call: Call) -> Response:
     """The files of facts that have been made and are kept, by name."""
     files = _files(call, "facts")
-    snapshot = max((one["generated_at"] for one in files), default=None)
-    found: FactsIndex = {
-        "snapshot": snapshot,
+    told = _made(call, files)
+    shards = [_shard(place, one) for place, one in enumerate(files)]
+    found: FactsIndex = {**told, "dataset": "facts", "shards_total": len(files), "files": shards}
+    return call.success(found, _meta(call, told))
+
+
+def _made(call: Call, files: list[PeriodFile]) -> _Made:
+    return {
+        "snapshot": max((one["generated_at"] for one in files), default=None),
         "generated_at": iso(call.now),
         "api_version": "v1",
         "format": FORMAT,
-        "dataset": "facts",
         "file_count": len(files),
         "total_rows": sum(one["row_count"] for one in files),
-        "shards_total": len(files),
-        "files": [_shard(place, one) for place, one in enumerate(files)],
     }
-    meta: BulkMeta = {"snapshot": snapshot, "bytes_kept": call.app.config.bulk_bytes, "filename": EXPECTED}
-    return call.success(found, meta)
+
+
+def _meta(call: Call, told: _Made) -> BulkMeta:
+    return {"snapshot": told["snapshot"], "bytes_kept": call.app.config.bulk_bytes, "filename": EXPECTED}
 
 
 def file(call: Call) -> Response:
@@ -233,22 +216,8 @@ def _files(call: Call, dataset: str | None) -> list[PeriodFile]:
 
 
 def _shard(place: int, one: PeriodFile) -> FactsShard:
-    return {
-        "dataset": one["dataset"],
-        "filename": one["filename"],
-        "shard_index": place,
-        "filing_id_lo": None,
-        "filing_id_hi": None,
-        "first_day": one["first_day"],
-        "last_day": one["last_day"],
-        "complete": one["complete"],
-        "reason": one["reason"],
-        "row_count": one["row_count"],
-        "byte_size": one["byte_size"],
-        "sha256": one["sha256"],
-        "generated_at": one["generated_at"],
-        "download_path": f"{API}/xbrl/bulk/facts/{one['filename']}",
-    }
+    path = f"{API}/xbrl/bulk/facts/{one['filename']}"
+    return {**one, "shard_index": place, "filing_id_lo": None, "filing_id_hi": None, "download_path": path}
 
 
 def _listed(name: str, made: MadeFile) -> PeriodFile:

@@ -55,14 +55,10 @@ def _page(call: Call, one: asked.Ask) -> Response:
 def _form(call: Call) -> Html:
     params = call.params
     return html(
-        h.form(
+        filing_list.filter_form(
+            call, PATH, "Find",
             figures.entry("Words", "q", params["q"], "search", placeholder='"going concern" auditor', required=True),
             figures.entry("Tickers", "ticker", ",".join(params["ticker"] or ()), placeholder="AAPL,NFLX"),
-            figures.entry("Forms", "form_type", ",".join(params["form_type"] or ()), placeholder="10-K,8-K"),
-            figures.entry("Filed from", "from_date", params["from_date"], "date"),
-            figures.entry("Filed to", "to_date", params["to_date"], "date"),
-            h.button("Find"),
-            action=PATH, class_="filters", aria_label="Find",
         ),
         h.p(
             "All words must occur in the document. ", h.code('"net income"'), " matches the phrase, ",

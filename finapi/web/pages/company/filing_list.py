@@ -50,22 +50,28 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
 
 def filtered(call: Call, action: str, answer: Mapping[str, Any], *first: Html, filer: bool = False) -> Html:
     """The form of the filters at ``action``, the rows, and the way to the next page."""
-    params = call.params
-    form = h.form(
-        *first,
-        figures.entry("Forms", "form_type", ",".join(params["form_type"] or ()), placeholder="10-K,8-K"),
-        figures.entry("Items of an 8-K", "items", ",".join(params["items"] or ()), placeholder="2.02"),
-        figures.entry("Filed from", "from_date", params["from_date"], "date"),
-        figures.entry("Filed to", "to_date", params["to_date"], "date"),
-        h.button("Filter"),
-        action=action, class_="filters", aria_label="Filter",
-    )  # fmt: skip
+    form = filter_form(call, action, "Filter", *first)
     paging = answer["meta"]["pagination"]
     total = paging["total"]
     said = figures.many(total, "filing") if paging["total_exact"] else f"More than {total:,} filings" if total else ""
     return html(
         form, rows_table(answer["data"], said, filer=filer), more(call, "Older filings", cursor=paging["next_cursor"])
     )
+
+
+def filter_form(call: Call, action: str, button: str, *first: Html) -> Html:
+    """The fields of a list's filters behind the ``first`` ones: forms, items where the page has them, and days."""
+    params = call.params
+    return h.form(
+        *first,
+        figures.entry("Forms", "form_type", ",".join(params["form_type"] or ()), placeholder="10-K,8-K"),
+        "items" in params
+        and figures.entry("Items of an 8-K", "items", ",".join(params["items"] or ()), placeholder="2.02"),
+        figures.entry("Filed from", "from_date", params["from_date"], "date"),
+        figures.entry("Filed to", "to_date", params["to_date"], "date"),
+        h.button(button),
+        action=action, class_="filters", aria_label=button,
+    )  # fmt: skip
 
 
 def table(call: Call, one: ShownCompany, listed: Ask) -> Html:
