@@ -306,6 +306,122 @@ def test_holders_and_funds_are_a_filter_over_all(app: App, client: Client, user:
     assert some > 10
 
 
+SICS = {3571: ("Manufacturing", "35"), 2834: ("Manufacturing", "28"), 6022: ("Finance", "60"), None: (None, None)}
+BOUNDS = {
+    "total_value": (0, 5_000, 20_000),
+    "fund_count": (1, 4),
+    "fund_flow": (-1_000, 0, 500),
+    "share_change": (0, 50),
+}
+
+
+@pytest.fixture
+def market(app: App, client: Client, user: NewUser, tmp_path: Path) -> list[Known]:
+    """Thirty securities that nine funds held in two quarters, each with what all of them did."""
+    chance = random.Random(90)
+    papers = [
+        {"key": paper, "name": f"{chance.choice(('LAMP', 'RIVER'))} {number} CO", "ticker": None, "sic": None,
+         "price": 10 + number, "held": {}}
+        for number, paper in enumerate(securities(30))
+    ]  # fmt: skip
+    with app.db.write() as tx:
+        for number, one in enumerate(papers[:24]):
+            one |= {"ticker": f"T{number}", "sic": chance.choice([*SICS])}
+            companies.put_name(tx, 500 + number, one["name"], companies.FROM_LIST, "")
+            companies.put_tickers(tx, 500 + number, [(one["ticker"], None)], companies.FROM_LIST)
+            if one["sic"]:
+                companies.put_attributes(tx, 500 + number, companies.Attributes(sic=one["sic"]), 2, "2025-01-01")
+    mapping = "cusip,ticker\n" + "".join(f"{one['key']},{one['ticker']}\n" for one in papers[:24])
+    reports = list[bytes]()
+    for fund in range(1, 10):
+        for quarter, (period, filed) in enumerate((("06-30-2025", "2025-08-14"), ("09-30-2025", "2025-11-14"))):
+            rows = list[str]()
+            for one in chance.sample(papers, 14):
+                shares = chance.choice((10, 20, 20, 35))
+                one["held"].setdefault(fund, [0, 0])[quarter] = shares
+                rows.append(thirteenf.row(one["key"], shares * one["price"], shares, nameOfIssuer=one["name"]))
+            told = submission(
+                2 * fund + quarter, (period, filed, []), extra="".join(rows), cik=f"{fund:010}", name=f"F{fund}"
+            )
+            reports.append(told)
+    take(app, tmp_path, mapping.encode(), *reports)
+    client.key = user.api_key
+    for one in papers:
+        held = [*one["held"].values()]
+        one["share_change"] = sum(now - before for before, now in held)
+        one["fund_flow"], one["total_value"] = (
+            one["share_change"] * one["price"],
+            sum(row[1] for row in held) * one["price"],
+        )
+        one["funds"] = {fund for fund, (_, now) in one["held"].items() if now}
+        one["fund_count"] = len(one["funds"])
+        one["sector"], one["industry"] = SICS[one["sic"]]
+    return [one for one in papers if one["held"]]
+
+
+def test_securities_of_a_quarter_are_a_filter_over_all(client: Client, market: list[Known]) -> None:
+    def bound(name: str, value: int, sign: int) -> Judge:
+        return lambda row: sign * (row[name] - value) >= 0
+
+    choices: Choices = {
+        "sector": {"Manufacturing": lambda row: row["sector"] == "Manufacturing"},
+        "industry": {"60": lambda row: row["industry"] == "60", "28": lambda row: row["industry"] == "28"},
+        "search": {"lamp": lambda row: "LAMP" in row["name"], "T7": lambda row: row["ticker"] == "T7"},
+        "is_etf": {"false": None},
+        "sort_by": dict.fromkeys(("fund_flow", "total_value", "fund_count", "share_change", "ticker", "name")),
+        "sort_order": dict.fromkeys(("asc", "desc")),
+        **{
+            f"{end}_{name}": {str(value): bound(name, value, sign) for value in values}
+            for name, values in BOUNDS.items()
+            for end, sign in (("min", 1), ("max", -1))
+        },
+    }
+
+    def order(rows: list[Known], query: Mapping[str, str]) -> list[Known]:
+        by, down = query.get("sort_by", "fund_flow"), query.get("sort_order") != "asc"
+        rows = sorted(rows, key=lambda one: (-one["total_value"], one["key"]))
+        told = sorted((one for one in rows if one[by] is not None), key=lambda one: one[by], reverse=down)
+        return told + [one for one in rows if one[by] is None]
+
+    path = "/form-13f/aggregation/by-ticker"
+    always = {"quarter": "2025-09-30"}
+    judge(client, path, choices, market, "data.tickers", lambda one: one["cusip"], order, always=always)
+
+
+@pytest.mark.parametrize("sort", ["fund_flow", "total_value", "fund_count"])
+def test_industries_are_sums_over_all(client: Client, market: list[Known], sort: str) -> None:
+    groups: dict[str, list[Known]] = {}
+    for one in market:
+        if one["industry"]:
+            groups.setdefault(one["industry"], []).append(one)
+    sums = sorted(
+        (
+            {
+                "fund_flow": sum(one["fund_flow"] for one in rows),
+                "total_value": sum(one["total_value"] for one in rows),
+                "fund_count": len({fund for one in rows for fund in one["funds"]}),
+                "cusip_count": len(rows),
+                "total_positions": sum(one["fund_count"] for one in rows),
+            }
+            # Of equals in the order of their names: depository institutions, chemicals, machinery.
+            for rows in map(groups.__getitem__, ("60", "28", "35"))
+        ),
+        key=lambda one: -one[sort],
+    )
+    path = "/form-13f/aggregation/by-industry"
+    found = client.get(f"{API}{path}?quarter=2025-09-30&sort_by={sort}").json["data"]
+    assert [
+        (one["fund_flow"], one["total_value"], one["unique_fund_count"], one["cusip_count"], one["total_positions"])
+        for one in found["industries"]
+    ] == [tuple(one.values()) for one in sums]
+    assert found["total_institutional_value"] == sum(one["total_value"] for one in market)
+    walked = [
+        client.get(f"{API}{path}?quarter=2025-09-30&sort_by={sort}&limit=1&offset={place}").json["data"]["industries"]
+        for place in range(len(sums))
+    ]
+    assert [row for page in walked for row in page] == found["industries"]
+
+
 # ---- Forms 144 and schedules
 
 SHADE = ("0000000777", "Shade Works Corp", "594918104")
