@@ -25,7 +25,7 @@ ROOMS = {
     "mcp": 760,
     "core": 3_110,  # a query language; roles; a watchdog that begins anew
     "store": 2_910,  # two stores, accounts in PostgreSQL; copies that are followed; files when asked for; first starts
-    "edgar": 5_485,  # Schedules 13D and 13G, Form 144; rows read by column
+    "edgar": 5_500,  # Schedules 13D and 13G, Form 144; rows read by column
     "httpd": 1_830,  # calls that are answered together
     "net": 1_340,
     "app": 345,  # two stores, in two places; a copy of one
@@ -39,7 +39,7 @@ ROOMS = {
     "market.insiders": 3_720,  # what cannot be; windows and thresholds on every list; trades of all clusters at once
     # Splits, moves and overlap of funds; units by the prices of other managers; costs, returns, rotation, signals;
     # short transactions; doubtful values, in sums too; sums of industries that are kept.
-    "market.holdings": 4_720,
+    "market.holdings": 4_730,
     "market.ownership": 1_930,  # the lines of groups, which part
     "market.filings": 850,  # full text search; words of names, descriptions and items
     "market.intake": 1_930,  # what lies beside a data set; the html beside a filing; the files that were refused

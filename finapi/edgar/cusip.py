@@ -16,16 +16,15 @@ from finapi.core.errors import ParseError
 from finapi.edgar import tickers
 
 _CHARACTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ*@#"
-_WORTH = {character: worth for worth, character in enumerate(_CHARACTERS)}
+# The digits of a character's worth, and of twice of it, added up.
+_ONCE = {character: worth // 10 + worth % 10 for worth, character in enumerate(_CHARACTERS)}
+_TWICE = {character: 2 * worth // 10 + 2 * worth % 10 for worth, character in enumerate(_CHARACTERS)}
 _SHAPE = re.compile(r"[0-9A-Z*@#]{1,9}")
 
 
 def check_digit(base: str) -> str:
     """The digit that follows the first eight characters: every second one counts twice, digit by digit."""
-    total = 0
-    for place, character in enumerate(base):
-        worth = _WORTH[character] * (1 + place % 2)
-        total += worth // 10 + worth % 10
+    total = sum(map(_ONCE.__getitem__, base[::2])) + sum(map(_TWICE.__getitem__, base[1::2]))
     return str(-total % 10)
 
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
+from functools import lru_cache, partial
 from sys import intern
-from typing import Any
+from typing import NamedTuple
 
 from finapi.core.errors import ParseError
 from finapi.edgar import cusip, identity, xml
@@ -31,6 +31,7 @@ TABLE = "http://www.sec.gov/edgar/document/thirteenf/informationtable"
 RESTATEMENT, NEW_HOLDINGS = "RESTATEMENT", "NEW HOLDINGS"
 FORMS = ("13F-HR", "13F-HR/A", "13F-NT", "13F-NT/A")
 
+_DIGITS = len(str(MAX_TOTAL))
 _NUMBER = re.compile(r"([0-9]{1,16})(?:\.0*)?")
 _US_DATE = re.compile(r"([0-9]{2})-([0-9]{2})-([0-9]{4})")
 _MAX_SHORT = 1_000  # characters of a name, a number or a date
@@ -83,8 +84,7 @@ class CoverPage:
         return self.form.endswith("/A")
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(NamedTuple):
     """One row of the table, in the filing's own unit of value.
 
     ``amount_type`` is SH (shares) or PRN (principal, in dollars); ``put_call`` is Put, Call or None;
@@ -294,11 +294,23 @@ _ROW_LEAVES = {
     "None": "none",
 }
 _TYPES = ("SH", "PRN")
+# Tables name the same securities, of some 25,000 that there are.
+_cusip = lru_cache(maxsize=1 << 14)(cusip.fold)
 _OPTIONS = {"put": "Put", "call": "Call", "": None}
 
 
+# Elements of a row as they are mostly called, with the key of their text; "" has none of its own.
+_KEYS = {
+    name: key
+    for element, key in {**_ROW_LEAVES, "shrsOrPrnAmt": "", "votingAuthority": ""}.items()
+    for name in (f"{TABLE} {element}", element)
+}
+
+
 class _InformationTableReader(xml.XmlReader):
-    """Collects the leaves of a row and makes a Holding of them when the row ends."""
+    """Makes a Holding of each row when it ends. A table has ten texts a row and nothing else: inside of a row they are
+    taken from the parser directly.
+    """
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
@@ -307,46 +319,71 @@ class _InformationTableReader(xml.XmlReader):
             "informationTable": _InformationTableReader.other,
         }
         self.rows: list[Holding] = []
-        self._row: dict[str, str] | None = None
-        self._values = self._amounts = 0
+        self._row: dict[str, str] = {}
+        self._key = self._piece = ""  # what is being read
+        self._row_depth = self._values = self._amounts = 0
 
     def other(self, name: str, attributes: xml.Attributes) -> None:
-        here = xml.local(name)
-        if here == "infoTable":
-            if self._row is not None:
-                raise self._in_row("a row inside a row")
-            if len(self.rows) >= MAX_ROWS:
-                raise self.refusal(f"more than {MAX_ROWS} rows")
-            self._row = {}
-            self.on_close(self._end_of_row)
-        elif self._row is not None and here in _ROW_LEAVES:
-            self.collect(partial(self._leaf_of, _ROW_LEAVES[here], here), limit=_MAX_SHORT)
+        if xml.local(name) != "infoTable":
+            return
+        if len(self.rows) >= MAX_ROWS:
+            raise self.refusal(f"more than {MAX_ROWS} rows")
+        self._row, self._row_depth = {}, self.depth
+        self.parser.StartElementHandler = self._open_in_row
+        self.parser.EndElementHandler = self._close_in_row
+        self.parser.CharacterDataHandler = self._text_in_row
 
-    def _leaf_of(self, key: str, here: str, text: str) -> None:
-        row = self._row
-        assert row is not None
-        if key in row:
-            if key != "managers":
-                raise self._in_row(f"{here} occurs twice")
-            text = f"{row[key]},{text}"
-            if len(text) > _MAX_SHORT:
-                raise self._in_row("more managers than a row can have")
-        row[key] = " ".join(text.split())
+    def _open_in_row(self, name: str, attributes: xml.Attributes) -> None:
+        if self._key:
+            self._no_inner(name, attributes)
+        self.depth += 1
+        if self.depth > xml.MAX_DEPTH:
+            raise self.too_deep()
+        key = _KEYS.get(name)
+        if key is None:
+            here = xml.local(name)
+            if here == "infoTable":
+                raise self._in_row("a row inside a row")
+            key = _ROW_LEAVES.get(here, "")
+        self._key, self._piece = key, ""
+
+    def _text_in_row(self, piece: str) -> None:
+        if self._key:
+            self._piece += piece
+            if len(self._piece) > _MAX_SHORT:
+                self.too_long()
+
+    def _close_in_row(self, name: str) -> None:
+        key, text = self._key, self._piece
+        if key:
+            if key in self._row:
+                text = self._again(key, name, text)
+            self._row[key] = text if text.isalnum() else " ".join(text.split())
+            self._key = ""
+        elif self.depth == self._row_depth:
+            self._end_of_row()
+            self.listen()
+        self.depth -= 1
+
+    def _again(self, key: str, name: str, text: str) -> str:
+        if key != "managers":
+            raise self._in_row(f"{xml.local(name)} occurs twice")
+        text = f"{self._row[key]},{text}"
+        if len(text) > _MAX_SHORT:
+            raise self._in_row("more managers than a row can have")
+        return text
 
     def _end_of_row(self) -> None:
-        row = self._row
-        assert row is not None
-        holding = self._holding(row)
+        holding = self._holding(self._row)
         self._values += holding.value
         self._amounts += holding.amount
-        if max(self._values, self._amounts) > MAX_TOTAL:
+        if self._values > MAX_TOTAL or self._amounts > MAX_TOTAL:
             raise self._in_row(f"the table's total exceeds {MAX_TOTAL}")
         self.rows.append(holding)
-        self._row = None
 
     def _holding(self, row: dict[str, str]) -> Holding:
-        issuer, kind = row.get("issuer", ""), row.get("amount_type", "").upper()
-        option = row.get("put_call", "").lower()
+        told = row.get
+        issuer, kind, option = told("issuer"), told("amount_type", "").upper(), told("put_call", "").lower()
         if not issuer:
             raise self._in_row("nameOfIssuer is missing")
         if kind not in _TYPES:
@@ -354,33 +391,34 @@ class _InformationTableReader(xml.XmlReader):
         if option not in _OPTIONS:
             raise self._in_row(f"putCall {option[:20]!r} is neither Put nor Call")
         try:
-            number = cusip.fold(row.get("cusip", ""))
+            number = _cusip(told("cusip", ""))
         except ValueError as error:
             raise self._in_row(str(error)) from None
+        discretion, managers = told("discretion"), told("managers")
+        sole, shared, none = told("sole"), told("shared"), told("none")
         # Names and words repeat from row to row, and from table to table.
         return Holding(
-            issuer=intern(issuer),
-            title=intern(row.get("title", "")),
-            cusip=number,
-            figi=row.get("figi") or None,
-            value=self._number(row, "value"),
-            amount=self._number(row, "amount"),
-            amount_type=_TYPES[_TYPES.index(kind)],
-            put_call=_OPTIONS[option],
-            discretion=intern(row["discretion"].upper()) if row.get("discretion") else None,
-            managers=intern(row["managers"]) if row.get("managers") else None,
-            sole=self._number(row, "sole", optional=True),
-            shared=self._number(row, "shared", optional=True),
-            none=self._number(row, "none", optional=True),
+            intern(issuer),
+            intern(told("title", "")),
+            number,
+            told("figi") or None,
+            self._number("value", told("value", "")),
+            self._number("amount", told("amount", "")),
+            intern(kind),
+            _OPTIONS[option],
+            intern(discretion.upper()) if discretion else None,
+            intern(managers) if managers else None,
+            self._number("sole", sole) if sole else None,
+            self._number("shared", shared) if shared else None,
+            self._number("none", none) if none else None,
         )
 
-    def _number(self, row: dict[str, str], key: str, *, optional: bool = False) -> Any:
-        text = row.get(key)
-        if not text and optional:
-            return None
-        found = _NUMBER.fullmatch(text or "")
+    def _number(self, key: str, text: str) -> int:
+        if text.isascii() and text.isdigit() and len(text) < _DIGITS:
+            return int(text)
+        found = _NUMBER.fullmatch(text)
         if found is None or int(found[1]) > MAX_TOTAL:
-            raise self._in_row(f"{key} {(text or '')[:40]!r} is not a whole number up to {MAX_TOTAL}")
+            raise self._in_row(f"{key} {text[:40]!r} is not a whole number up to {MAX_TOTAL}")
         return int(found[1])
 
     def _in_row(self, reason: str) -> ParseError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pyexpat import ErrorString, ExpatError, ParserCreate
-from typing import Any
+from typing import Any, NoReturn
 
 from finapi.core.errors import ParseError
 
@@ -133,6 +133,20 @@ class XmlReader:
             raise self.refusal(f"attribute {local(name)} is missing")
         return value
 
+    def too_long(self) -> NoReturn:
+        """Refuses a text for its length."""
+        raise self.refusal("a text is longer than this reader accepts")
+
+    def too_deep(self) -> ParseError:
+        """The error to raise for an element that is nested too deep."""
+        return self.refusal(f"more than {MAX_DEPTH} elements inside each other")
+
+    def listen(self) -> None:
+        """Gives the parser this class's handlers: of elements, of no text."""
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = None
+
     def other(self, name: str, attributes: Attributes) -> None:
         """An element that is not in ``opens``: here it is passed over, while its children are looked at."""
 
@@ -190,7 +204,7 @@ class XmlReader:
     def _start(self, name: str, attributes: Attributes) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self._too_deep()
+            raise self.too_deep()
         opened = self.opens.get(name)
         if opened is None:
             self.other(name, attributes)
@@ -206,13 +220,10 @@ class XmlReader:
     def _inner(self, name: str, attributes: Attributes) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self._too_deep()
+            raise self.too_deep()
 
-    def _no_inner(self, name: str, attributes: Attributes) -> None:
+    def _no_inner(self, name: str, attributes: Attributes) -> NoReturn:
         raise self.refusal(f"element {local(name)[:40]} where only text is allowed")
-
-    def _too_deep(self) -> ParseError:
-        return self.refusal(f"more than {MAX_DEPTH} elements inside each other")
 
     def _characters(self, piece: str) -> None:
         # The handler stays until the end of the element: taking it off in here, pyexpat would hand over the
@@ -221,7 +232,7 @@ class XmlReader:
         if self._room >= 0:
             self._text += piece
         elif self._long is None:
-            raise self.refusal("a text is longer than this reader accepts")
+            self.too_long()
         else:
             self._text = ""
 
@@ -229,10 +240,7 @@ class XmlReader:
         if self.depth != self._leaf:
             self.depth -= 1
             return
-        parser = self.parser
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = None
+        self.listen()
         if self._room >= 0:
             self._then(self._text)
         elif self._long is not None:

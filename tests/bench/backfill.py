@@ -29,12 +29,17 @@ from finapi.web.financials import screen
 
 EDGAR = Path(__file__).parents[3] / "shared/edgar"
 FIRST_YEAR = 2009
+APART = 10_000_019  # between the numbers of filing agents of two companies; real ones are below two million
 
 
 def of_company(text: str, cik: int) -> bytes:
-    """A document with another company's number and accession numbers."""
+    """A document with another company's number and accession numbers, as many different ones as it had."""
+
+    def moved(number: re.Match[str]) -> str:
+        return f'"{(int(number[1]) + cik * APART) % 10**10:010}{number[2]}'
+
     text = re.sub(r'"cik": ?("?)[0-9]+', rf'"cik":\g<1>{cik}', text, count=1)
-    return re.sub(r'"[0-9]{10}(-[0-9]{2}-[0-9]{6}")', rf'"{cik:010}\1', text).encode()
+    return re.sub(r'"([0-9]{10})(-[0-9]{2}-[0-9]{6}")', moved, text).encode()
 
 
 def companyfacts(edgar: Path, companies: int) -> Iterator[bytes]:

@@ -51,6 +51,9 @@ class HeldAt(NamedTuple):
     changed: str | None = None
 
 
+NOT_HELD = HeldAt()
+
+
 def settle(db: Database) -> None:
     """Count costs and returns anew where reports, splits or prices came in since, until nothing is due.
 
@@ -105,7 +108,7 @@ def _settle_costs(tx: Transaction, cik: int, period: str) -> int:
     changed = []
     rows = tx.all("costs_of_quarter", cik=cik, period=period)
     for row in rows:
-        held = carried(row, before.get(row["security_id"], HeldAt()), period)
+        held = carried(row, before.get(row["security_id"], NOT_HELD), period)
         if held != (row["cost"], row["opened"], row["changed"]):
             changed.append((*held, cik, period, row["security_id"]))
     tx.many("set_costs", changed)
@@ -118,7 +121,7 @@ def carried(row: Row | Mapping[str, Any], before: HeldAt, period: str) -> HeldAt
     if status == positions.NEW:
         return HeldAt(row["value"], period, period)
     if status in (positions.UNKNOWN, positions.CLOSED):
-        return HeldAt()
+        return NOT_HELD
     if status == positions.UNCHANGED:
         return before
     if cost is not None and status == positions.INCREASED:

@@ -51,22 +51,23 @@ def settle(db: Database) -> None:
 
 def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:
     """Make some of them anew, or compare some funds with them; whether there was anything."""
-    rows = tx.all("securities_unpriced", limit=most)
+    # The one that is doubted is a manager too.
+    rows = tx.all("securities_unpriced", limit=most, least=LEAST_MANAGERS)
     if not rows:
         return _compare_funds(tx, most)
+    held = json.loads(f"[{','.join([row['held'] for row in rows])}]")
     changed = []
-    for row in rows:
-        # The one that is doubted is a manager too.
-        place = {"period": row["period"], "security_id": row["security_id"]}
-        held = tx.all("worth_to_managers", place) if row["funds"] > LEAST_MANAGERS else []
-        price = value_units.agreed([one["value"] / one["shares"] for one in held])
-        if price != row["price"]:
-            changed.append((price, row["period"], row["security_id"]))
+    for (period, security_id, price, _), largest in zip(rows, held, strict=True):
+        told = value_units.agreed([value / shares for value, shares in largest])
+        if told != price:
+            changed.append((told, period, security_id))
             # All that hold it: small managers seldom move the price, and then only their own positions are compared.
+            place = {"period": period, "security_id": security_id}
             tx.run("forget_far_off_of_security", place)
-            tx.run("note_far_off_of_security", place, price=price, far=FAR)
+            tx.run("note_far_off_of_security", place, price=told, far=FAR)
     tx.many("set_agreed_price", changed)
-    tx.many("security_priced", [(row["period"], row["security_id"]) for row in rows])
+    period, security_id = max((row["period"], row["security_id"]) for row in rows)
+    tx.run("securities_priced", period=period, security_id=security_id)
     if changed:
         tx.run("bump_data_version")
     return True

@@ -135,7 +135,7 @@ def _cover(tx: Transaction, row: Row) -> CoverPage:
 
 def _holding(row: Row) -> Holding:
     values = {**dict(row), "amount_type": "PRN" if row["principal"] else "SH", "put_call": _PUT_CALL.get(row["kind"])}
-    return Holding(**{name: values[name] for name in Holding.__slots__})
+    return Holding(**{name: values[name] for name in Holding._fields})
 
 
 def _finish(tx: Transaction, now: datetime) -> int:

@@ -34,6 +34,10 @@ def code(name: str) -> int | None:
     return CHANGES.index(name) + NEW if name in CHANGES else None
 
 
+# What a position of each status adds to the counts of the changes.
+_COUNTS = [tuple(int(status == one) for one in range(NEW, CLOSED + 1)) for status in range(CLOSED + 1)]
+
+
 class StandingReport(NamedTuple):
     """What decides which reports stand for a quarter; sorted as they were filed, an unknown day before all others."""
 
@@ -207,8 +211,7 @@ def contribution(position: FundPosition) -> tuple[int, ...] | None:
     known = status != UNKNOWN
     held = int(status != CLOSED), row.shares, row.value
     compared = int(known), row.shares if known else 0, position.previous_shares or 0
-    changed = tuple(int(status == one) for one in (NEW, INCREASED, DECREASED, UNCHANGED, CLOSED))
-    return held + compared + (flow, max(flow, 0), max(-flow, 0)) + changed
+    return held + compared + (flow, max(flow, 0), max(-flow, 0)) + _COUNTS[status]
 
 
 def counted(positions: Sequence[FundPosition]) -> dict[str, int]:

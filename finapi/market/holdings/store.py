@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from operator import attrgetter
+from heapq import nlargest
+from itertools import repeat
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from finapi.edgar.forms import THIRTEEN_F
@@ -166,7 +168,7 @@ def _refile(tx: Transaction, report_id: int) -> None:
         signed=row["signed"],
         period=row["period"],
         value_total=row["value_total"],
-        rows=[(one["value"], one["amount"]) for one in rows],
+        rows=[(value, amount) for value, amount, _ in rows],
         row_value=row["row_value"],
         others=[(own, list(prices.values())) for own, prices in told],
     )
@@ -180,7 +182,7 @@ def _refile(tx: Transaction, report_id: int) -> None:
 
 def _prices_told(tx: Transaction, cik: int, period: str, rows: Sequence[Row]) -> list[tuple[float, dict[int, float]]]:
     """Of a table's largest share positions the price as it stands there, and the dollars that others imply, by fund."""
-    largest = sorted((one for one in rows if one["value"] and one["amount"]), key=lambda one: -one["value"])
+    largest = nlargest(MOST_COMPARED, (one for one in rows if one["value"] and one["amount"]), itemgetter("value"))
     return [
         (
             one["value"] / one["amount"],
@@ -189,7 +191,7 @@ def _prices_told(tx: Transaction, cik: int, period: str, rows: Sequence[Row]) ->
                 for other in tx.all("worth_to_others", security_id=one["security_id"], period=period, cik=cik)
             },
         )
-        for one in largest[:MOST_COMPARED]
+        for one in largest
     ]
 
 
@@ -246,9 +248,10 @@ def _insert_report(tx: Transaction, report: HoldingsReport, filing_id: int) -> i
 
 def _insert_rows(tx: Transaction, report: HoldingsReport, report_id: int) -> None:
     names = sorted({(row.issuer, row.title) for row in report.rows})
-    tx.many("insert_holding_names", names)
-    found = tx.all("holding_name_ids", names=json.dumps(names))
-    name_ids = {(row["issuer"], row["title"]): row["id"] for row in found}
+    name_ids = _name_ids(tx, names)
+    if len(name_ids) < len(names):
+        tx.many("insert_holding_names", [one for one in names if one not in name_ids])
+        name_ids = _name_ids(tx, names)
     # Of several names for one CUSIP in one table the least is taken, whatever their order.
     first: dict[str, tuple[str, str]] = {}
     for row in report.rows:
@@ -262,6 +265,11 @@ def _insert_rows(tx: Transaction, report: HoldingsReport, report_id: int) -> Non
     tx.many("insert_holdings", rows)
 
 
+def _name_ids(tx: Transaction, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    found = tx.all("holding_name_ids", names=json.dumps(names))
+    return {(issuer, title): id for issuer, title, id in found}
+
+
 # ---- what follows from them
 
 
@@ -273,7 +281,7 @@ def _settle_quarter(tx: Transaction, cik: int, period: str) -> None:
     before = _before(tx, cik, quarters.before(period)) if whole else None
     if standing:
         rows = (row for one in standing for row in tx.all("holdings_of_report", report_id=one.report_id))
-        united = positions.united(positions.ReportedRow(*row) for row in rows)
+        united = positions.united(map(positions.ReportedRow._make, rows))
         made = positions.compared(united, before, share_splits.of_quarter(tx, quarters.before(period), period))
     _replace(tx, cik, period, made)
     tx.run("mark_fund_uncounted", cik=cik, period=period)
@@ -335,18 +343,24 @@ def _replace(tx: Transaction, cik: int, period: str, made: list[FundPosition]) -
     old = [_position(tuple(row)) for row in tx.all("positions_of_quarter", cik=cik, period=period)]
     tx.run("delete_positions", cik=cik, period=period)
     tx.many("insert_positions", sorted((cik, period, *one.row, *one[1:]) for one in made))
+    tx.run("group_positions", cik=cik, period=period)
     _add_up(tx, period, old, made)
 
 
 def _add_up(tx: Transaction, period: str, old: list[FundPosition], made: list[FundPosition]) -> None:
     """Bring the sums of securities over a quarter from the old positions to the new."""
-    sums: dict[int, list[int]] = {}
+    sums: dict[int, tuple[int, ...]] = {}
     for sign, some in ((-1, old), (1, made)):
         for one in some:
             share = positions.contribution(one)
             if share is not None:
-                held = sums.setdefault(one.row.security_id, [0] * len(share))
-                sums[one.row.security_id] = [a + sign * b for a, b in zip(held, share, strict=True)]
+                at = one.row.security_id
+                held = sums.get(at)
+                if held is None and sign > 0:
+                    sums[at] = share
+                else:
+                    pairs = zip(held or repeat(0), share, strict=False)
+                    sums[at] = tuple(a + sign * b for a, b in pairs)
     changed = {security_id: share for security_id, share in sums.items() if any(share)}
     tx.many("add_to_security_quarters", [(period, at, *changed[at]) for at in sorted(changed)])
     tx.many("mark_security_unpriced", [(period, at) for at in sorted(changed)])

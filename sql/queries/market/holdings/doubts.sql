@@ -1,20 +1,26 @@
 -- name: securities_unpriced
-SELECT due.period, due.security_id, coalesce(funds, 0) AS funds, price
-FROM (SELECT period, security_id FROM securities_unpriced LIMIT :limit) AS due
+-- With the value and the shares of the largest positions, one after the other, where enough managers hold any.
+SELECT due.period, due.security_id, price,
+    iif(funds > :least, (
+        SELECT json_group_array(json_array(value, shares))
+        FROM (
+            SELECT value, shares
+            FROM positions
+            WHERE positions.security_id = due.security_id AND positions.period = due.period AND kind = 0
+                AND status <> 5 AND shares > 0 AND value > 0
+            ORDER BY value DESC, cik
+            LIMIT 25
+        )
+    ), '[]') AS held
+FROM (SELECT period, security_id FROM securities_unpriced ORDER BY period, security_id LIMIT :limit) AS due
 LEFT JOIN security_quarters AS quarter ON quarter.period = due.period AND quarter.security_id = due.security_id
-
--- name: worth_to_managers
-SELECT value, shares
-FROM positions
-WHERE security_id = :security_id AND period = :period AND kind = 0 AND status <> 5 AND shares > 0 AND value > 0
-ORDER BY value DESC, cik
-LIMIT 25
 
 -- name: set_agreed_price
 UPDATE security_quarters SET price = ? WHERE period = ? AND security_id = ?
 
--- name: security_priced
-DELETE FROM securities_unpriced WHERE period = ? AND security_id = ?
+-- name: securities_priced
+-- Those up to one, which are the first that were due.
+DELETE FROM securities_unpriced WHERE (period, security_id) <= (:period, :security_id)
 
 -- name: mark_security_unpriced
 INSERT OR IGNORE INTO securities_unpriced (period, security_id) VALUES (?, ?)

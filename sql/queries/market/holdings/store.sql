@@ -174,6 +174,15 @@ INSERT INTO positions (cik, period, kind, security_id, report_id, name_id, row_c
     managers, sole, shared, none, status, previous_shares, previous_value, flow, split_factor, split_source)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
+-- name: group_positions
+INSERT INTO fund_groups (sic_group, period, cik, positions)
+SELECT sic_group, :period, :cik, count(*)
+FROM positions
+JOIN securities ON securities.id = security_id
+WHERE positions.cik = :cik AND period = :period AND kind = 0 AND status <> 5 AND sic_group IS NOT NULL
+GROUP BY sic_group
+ON CONFLICT (sic_group, period, cik) DO UPDATE SET positions = positions + excluded.positions
+
 -- name: add_to_security_quarters
 INSERT INTO security_quarters (period, security_id, funds, shares, value, compared, compared_shares, previous_shares,
     flow, bought, sold, new, increased, decreased, unchanged, closed)
