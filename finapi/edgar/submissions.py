@@ -26,17 +26,9 @@ AcceptanceClock = Literal["utc", "eastern", "unproven"]
 _T = TypeVar("_T")
 
 _COLUMNS = (
-    "accessionNumber",
-    "filingDate",
-    "reportDate",
-    "acceptanceDateTime",
-    "form",
-    "primaryDocument",
-    "items",
-    "size",
-    "isXBRL",
-    "isInlineXBRL",
-)
+    "accessionNumber", "filingDate", "reportDate", "acceptanceDateTime", "form", "primaryDocument", "items", "size",
+    "isXBRL", "isInlineXBRL",
+)  # fmt: skip
 _DESCRIPTIVE_COLUMNS = ("primaryDocDescription", "act", "fileNumber", "filmNumber")
 _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{3})?Z")
 _ACCESSION_SHAPE, _STAMP_SHAPE = "0000000000-00-000000", "0000-00-00T00:00:00.000Z"

@@ -122,30 +122,18 @@ def table(data: bytes, file: str) -> list[Holding]:
 
 # ---- the cover
 
-_SHORT_LEAVES = {
-    ("headerData", "submissionType"),
-    ("filerInfo", "liveTestFlag"),
-    ("filerInfo", "periodOfReport"),
-    ("credentials", "cik"),
-    ("coverPage", "reportCalendarOrQuarter"),
-    ("coverPage", "isAmendment"),
-    ("coverPage", "amendmentNo"),
-    ("coverPage", "reportType"),
-    ("coverPage", "form13FFileNumber"),
-    ("amendmentInfo", "amendmentType"),
-    ("filingManager", "name"),
-    ("address", "street1"),
-    ("address", "street2"),
-    ("address", "city"),
-    ("address", "stateOrCountry"),
-    ("address", "zipCode"),
-    ("signatureBlock", "name"),
-    ("signatureBlock", "title"),
-    ("signatureBlock", "signatureDate"),
-    ("summaryPage", "tableEntryTotal"),
-    ("summaryPage", "tableValueTotal"),
-    ("summaryPage", "isConfidentialOmitted"),
+_LEAVES_OF = {
+    "headerData": "submissionType",
+    "filerInfo": "liveTestFlag periodOfReport",
+    "credentials": "cik",
+    "coverPage": "reportCalendarOrQuarter isAmendment amendmentNo reportType form13FFileNumber",
+    "amendmentInfo": "amendmentType",
+    "filingManager": "name",
+    "address": "street1 street2 city stateOrCountry zipCode",
+    "signatureBlock": "name title signatureDate",
+    "summaryPage": "tableEntryTotal tableValueTotal isConfidentialOmitted",
 }
+_SHORT_LEAVES = {(parent, leaf) for parent, leaves in _LEAVES_OF.items() for leaf in leaves.split()}
 _MANAGER_LEAVES = {"cik", "form13FFileNumber", "name"}
 _ADDRESS = ("street1", "street2", "city", "stateOrCountry", "zipCode")
 
@@ -279,20 +267,10 @@ def _manager(file: str, said: dict[str, str]) -> Manager:
 # ---- the table
 
 _ROW_LEAVES = {
-    "nameOfIssuer": "issuer",
-    "titleOfClass": "title",
-    "cusip": "cusip",
-    "figi": "figi",
-    "value": "value",
-    "sshPrnamt": "amount",
-    "sshPrnamtType": "amount_type",
-    "putCall": "put_call",
-    "investmentDiscretion": "discretion",
-    "otherManager": "managers",
-    "Sole": "sole",
-    "Shared": "shared",
-    "None": "none",
-}
+    "nameOfIssuer": "issuer", "titleOfClass": "title", "cusip": "cusip", "figi": "figi", "value": "value",
+    "sshPrnamt": "amount", "sshPrnamtType": "amount_type", "putCall": "put_call", "investmentDiscretion": "discretion",
+    "otherManager": "managers", "Sole": "sole", "Shared": "shared", "None": "none",
+}  # fmt: skip
 _TYPES = ("SH", "PRN")
 # Tables name the same securities, of some 25,000 that there are.
 _cusip = lru_cache(maxsize=1 << 14)(cusip.fold)

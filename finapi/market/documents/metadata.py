@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from finapi.edgar import sgml, submissions
@@ -25,18 +25,9 @@ OTHER_ROLE, LISTED, CLAIMED = 4, 12, 20
 
 # In the order of the digits of filings.evidence; the first is the form's.
 FIELDS = (
-    "form",
-    "filed_at",
-    "accepted_at",
-    "period_of_report",
-    "primary_document",
-    "description",
-    "items",
-    "size",
-    "is_xbrl",
-    "is_inline_xbrl",
-    "file_number",
-)
+    "form", "filed_at", "accepted_at", "period_of_report", "primary_document", "description", "items", "size",
+    "is_xbrl", "is_inline_xbrl", "file_number",
+)  # fmt: skip
 
 
 class Party(NamedTuple):
@@ -96,13 +87,7 @@ def from_list(cik: int, filing: submissions.ListedFiling) -> FilingMetadata:
     return FilingMetadata(filing.accession, SUBMISSIONS, (Party(cik, LISTED),), *listed_values(filing))
 
 
-# Values of FIELDS, in their order.
-_Values = tuple[
-    str, str, str | None, str | None, str | None, str | None, str | None, int, int, int, str | None
-]  # fmt: skip
-
-
-def listed_values(filing: submissions.ListedFiling) -> _Values:
+def listed_values(filing: submissions.ListedFiling) -> tuple[Any, ...]:
     """The values of :data:`FIELDS` that a list gives a filing."""
     return (
         filing.form,
