@@ -45,7 +45,7 @@ PAGE_BYTES = 8 * 1024 * 1024  # of pages that were shown and may be again
 
 # What the caches hold at most. A book takes 900 bytes for each of its facts once every cell has been asked for; a large
 # company has 11,000 that series use.
-BOOK_BYTES, FACT_BYTES = 48 * 1024 * 1024, 900
+BOOK_BYTES, FACT_BYTES = 24 * 1024 * 1024, 900
 ANSWER_BYTES = 500  # that a kept answer takes beside its body
 SCREENED_BYTES = 8 * 1024 * 1024
 CALLERS = 10_000
@@ -110,7 +110,7 @@ class App:
     # Keys of nobody, apart: keys that are made up push out no caller's.
     nobody: Cache = field(default_factory=lambda: Cache(NOBODY, lambda caller: 1))
     # Facts of companies arranged for series, by what they take.
-    books: Cache = field(default_factory=lambda: Cache(BOOK_BYTES, lambda book: len(book) * FACT_BYTES))
+    books: Cache = field(default_factory=lambda: Cache(BOOK_BYTES, lambda book: len(book) * FACT_BYTES, parts=2))
     # Pages that are the same for everybody.
     pages: Cache = field(default_factory=lambda: Cache(PAGE_BYTES, lambda page: len(page.body) + ANSWER_BYTES))
     # Latest years of companies that are not kept as rows yet.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from finapi import app as apps
 from finapi.core.cache import Cache
+from finapi.core.config import Config
 
 
 def made(cache: Cache, version: int, key: str, value: bytes) -> bool:
@@ -41,6 +43,32 @@ def test_a_value_that_would_take_the_room_of_many_is_not_kept() -> None:
     cache = Cache(800, len)
     assert made(cache, 1, "big", b"x" * 201)
     assert made(cache, 1, "big", b"x" * 201)
+
+
+def test_of_large_values_half_the_room_may_be_one() -> None:
+    cache = Cache(800, len, parts=2)
+    assert made(cache, 1, "big", b"x" * 400)
+    assert not made(cache, 1, "big", b"x" * 400)
+    assert made(cache, 1, "bigger", b"x" * 401)
+    assert made(cache, 1, "bigger", b"x" * 401)
+
+
+def test_a_value_that_is_looked_at_counts_as_asked_for() -> None:
+    cache = Cache(800, len)
+    for number in range(8):
+        made(cache, 1, str(number), b"x" * 100)
+    assert cache.kept(1, "0", None) == b"x" * 100
+    assert cache.kept(2, "0", None) is None
+    made(cache, 1, "8", b"x" * 100)
+    assert cache.kept(1, "0", None) == b"x" * 100
+    assert cache.kept(1, "1", None) is None
+
+
+def test_all_that_is_kept_at_default_settings_takes_less_than_sixty_megabytes_and_the_largest_book_fits() -> None:
+    kept = apps.BOOK_BYTES + apps.PAGE_BYTES + apps.SCREENED_BYTES + Config().answer_bytes
+    assert kept < 60 * 1024 * 1024
+    # Apple's.
+    assert 10_875 * apps.FACT_BYTES < apps.BOOK_BYTES / 2
 
 
 def test_no_room_keeps_nothing() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.bench.metered import table
 from tests.bench.standins import ANSWER, KEY, Metered
 
-ROW = {"rate": 100.0, "p50": 1.0, "p99": 2.0, "cpu": 3.0}
+ROW = {"rate": 100.0, "p50": 1.0, "p99": 2.0, "cpu": 3.0, "by_cpu": 0.7}
 
 
 def test_what_moved_by_more_than_eight_per_cent_is_marked() -> None:
@@ -17,7 +17,7 @@ def test_what_moved_by_more_than_eight_per_cent_is_marked() -> None:
     _, slower, same, new = table(rows, last)
     assert slower.endswith("0.500  -50% since 1.000")
     assert same.endswith("0.930")
-    assert new.endswith("0.100")
+    assert new.endswith("   3    0.700      0.100")
 
 
 def test_the_stand_in_with_the_same_promises_debits_each_call_once(tmp_path: Path) -> None:

@@ -13,13 +13,15 @@ Value = TypeVar("Value")
 class Cache:
     """Values by key for one version of the data at a time; the least recently used go first.
 
-    ``weigh`` gives what a value takes, in whatever unit ``room`` is counted. A value that alone is more than a
-    quarter of the room is not kept. Of the version before, values serve where making one fails with an error of
+    ``weigh`` gives what a value takes, in whatever unit ``room`` is counted. A value that alone is more than one of so
+    many ``parts`` of the room is not kept. Of the version before, values serve where making one fails with an error of
     ``spare``.
     """
 
-    def __init__(self, room: int, weigh: Callable[[Any], int], spare: tuple[type[Exception], ...] = ()) -> None:
-        self._room = room
+    def __init__(
+        self, room: int, weigh: Callable[[Any], int], spare: tuple[type[Exception], ...] = (), parts: int = 4
+    ) -> None:
+        self._room, self._parts = room, parts
         self._weigh = weigh
         self._lock = threading.Lock()
         self._version: Hashable = None
@@ -65,7 +67,7 @@ class Cache:
         with self._lock:
             if self._spare:
                 self._before.pop(key, None)
-            if version != self._version or key in self._kept or weight * 4 > self._room:
+            if version != self._version or key in self._kept or weight * self._parts > self._room:
                 return
             self._kept[key] = (value, weight)
             self._weight += weight

@@ -71,7 +71,7 @@ class Config:
     spool_bytes: int = _setting(256 * MIB, "bytes of long bodies and unread answers in temporary files", least=0)
     server_timeout: float = _setting(300.0, "seconds that a call may take (SPEC: 300)", least=0.05)
     # A statement is about 10 KB: the questions that are asked all the time fit several times over.
-    answer_bytes: int = _setting(32 * MIB, "bytes of answers kept for the next who asks the same", least=0)
+    answer_bytes: int = _setting(16 * MIB, "bytes of answers kept for the next who asks the same", least=0)
     # Fewer than the threads, for each takes up to three times its bytes of memory and most of a second of the core.
     answer_limit: int = _setting(8 * MIB, "bytes of one answer of series or funds; a longer one is 400", least=MIB)
     series_cells: int = _setting(50_000, "cells of one answer of series, rows times metrics; more are 400", least=1)

@@ -4,9 +4,10 @@
 
 Needs ``wrk`` and ``taskset``; Flask and FastAPI take part where they are installed. The server runs on core 0, the
 client on core 1 or, with ``--cores one``, beside it. Every kind in turn, forth and back, several rounds; medians of
-requests a second, percentiles of the time of an answer, CPU time of the server a request, and the rate beside
-``static`` in the same round, which alone means something on another machine. What moved by more than 8 % since the run
-in ``--last FILE`` is marked, and this run written there. Steal is time that the host gave to others: with more than
+requests a second, percentiles of the time of an answer, CPU time of the server a request, and rate and CPU beside
+``static`` in the same round, which alone mean something on another machine; beside other programs CPU alone does, as
+a server of many threads is given more of a core than one of few. What moved by more than 8 % since the run in
+``--last FILE`` is marked, and this run written there. Steal is time that the host gave to others: with more than
 a few per cent of it measure again.
 """
 
@@ -205,12 +206,12 @@ def ticks() -> tuple[int, int]:
 
 def table(rows: Mapping[str, Mapping[str, float]], last: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     """A line for each kind, with what moved since the last run."""
-    yield f"{'':16} {'req/s':>8} {'p50 ms':>8} {'p99 ms':>8} {'CPU us':>8} {'of static':>10}"
+    yield f"{'':16} {'req/s':>8} {'p50 ms':>8} {'p99 ms':>8} {'CPU us':>8} {'by CPU':>8} {'of static':>10}"
     for name, row in rows.items():
         before = last.get(name, {}).get("ratio")
         moved = row["ratio"] / before - 1 if before else 0.0
         mark = f"  {moved:+.0%} since {before:.3f}" if abs(moved) > MOVED else ""
-        shown = "{rate:8.0f} {p50:8.2f} {p99:8.2f} {cpu:8.0f} {ratio:10.3f}".format(**row)
+        shown = "{rate:8.0f} {p50:8.2f} {p99:8.2f} {cpu:8.0f} {by_cpu:8.3f} {ratio:10.3f}".format(**row)
         yield f"{name:16} {shown}{mark}"
 
 
@@ -242,6 +243,8 @@ def main() -> None:
         # Beside the bare server in the same round: a machine has slow minutes.
         ratios = [one.rate / bare.rate for one, bare in zip(several, runs["static"], strict=True)]
         rows[name]["ratio"] = round(statistics.median(ratios), 4)
+        by_cpu = [bare.cpu / one.cpu for one, bare in zip(several, runs["static"], strict=True)]
+        rows[name]["by_cpu"] = round(statistics.median(by_cpu), 4)
     place = f"{args.cores} {args.connections}"
     kept = json.loads(args.last.read_text()) if args.last.exists() else {}
     print("\n".join(table(rows, kept.get(place, {}))))
