@@ -348,7 +348,9 @@ class World:
         It waits for no :meth:`advance`: that may wait for a receiver that makes this call.
         """
         with self._mailing:
-            while recovery.send_due(self.app) == 0.0:
+            with self.app.accounts.glance() as tx:
+                queued = tx.value("mail_is_queued")
+            while queued and recovery.send_due(self.app) == 0.0:
                 pass
 
     def advance(self, seconds: float) -> list[dict[str, Any]]:

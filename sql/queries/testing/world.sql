@@ -60,3 +60,6 @@ SELECT user_id FROM webhook_secrets
 
 -- name: credentials_of_world
 SELECT fingerprint FROM api_keys UNION ALL SELECT fingerprint FROM sessions
+
+-- name: mail_is_queued
+SELECT min(due_at) IS NOT NULL FROM mails WHERE state = 'queued'
