@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from finapi import app as apps
+from finapi import cli
 from finapi.accounts import users
 from finapi.app import App
 from finapi.core import master_secrets
@@ -303,7 +304,7 @@ def test_what_is_no_backup_is_refused_and_changes_nothing(
 ) -> None:
     (shelf / "b.db").write_bytes(content)
     before = names(config.data_dir)
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match="b.db is not a backup"):
         put_back(config, shelf / "b.db")
     assert names(config.data_dir) == before
 
@@ -317,6 +318,21 @@ def test_a_damaged_backup_is_not_put_back(app: App, config: Config, shelf: Path)
     with contextlib.suppress(sqlite3.DatabaseError):
         assert put_back(config, shelf / "b.db")[1]["problems"]
     assert names(config.data_dir) == before
+
+
+def test_the_verb_says_that_a_backup_is_damaged_and_nothing_changed(
+    config: Config, shelf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with opened(config, FixedClock(NOW)):
+        made(config, shelf / "b.db")
+    data = bytearray((shelf / "b.db").read_bytes())
+    # The root of the schema is whole: the file opens.
+    data[4096 * 4 :] = b"\xa5" * (len(data) - 4096 * 4)
+    (shelf / "b.db").write_bytes(data)
+    before = (config.data_dir / "finapi.db").read_bytes()
+    assert cli.main(["restore", str(shelf / "b.db"), "--data-dir", str(config.data_dir)]) == 1
+    assert f"{shelf}/b.db" in capsys.readouterr().err
+    assert (config.data_dir / "finapi.db").read_bytes() == before
 
 
 def test_a_damaged_database_is_replaced_all_the_same(config: Config, shelf: Path) -> None:

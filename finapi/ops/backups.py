@@ -167,7 +167,11 @@ def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Te
     taken where there are none, or with ``secrets`` behind those that there are.
     """
     path, now = config.data_dir / DATABASE, clock.now()
-    if not backup.version_of(file):
+    try:
+        known = backup.version_of(file)
+    except UsageError:  # it speaks of a data directory
+        known = 0
+    if not known:
         raise UsageError(f"{file} is not a backup")
     made = backup.copy(file, config.data_dir, tell)
     try:

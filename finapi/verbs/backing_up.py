@@ -37,6 +37,7 @@ def _backup(args: argparse.Namespace, config: Config, origins: settings.Origins,
 
 def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.ops import backups
+    from finapi.store.db import Damaged
 
     file = typed_path(os.getcwd(), args.file)
     try:
@@ -45,6 +46,12 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
             kept, found = backups.restore(config, file, SystemClock(), secrets=args.with_secrets, tell=progress)
     except datadir.Busy:
         raise UsageError(f"{config.data_dir} is in use by a running finapi; stop it first") from None
+    except Damaged:
+        say("progress", "")
+        say(
+            "err", one_line(f"finapi: {file} is damaged and was not put back; nothing has changed: take another backup")
+        )
+        return 1
     say("progress", "")
     for problem in found["problems"]:
         say("err", one_line(f"finapi: {problem}"))
