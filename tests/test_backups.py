@@ -304,7 +304,7 @@ def test_what_is_no_backup_is_refused_and_changes_nothing(
 ) -> None:
     (shelf / "b.db").write_bytes(content)
     before = names(config.data_dir)
-    with pytest.raises(UsageError, match="b.db is not a backup"):
+    with pytest.raises(UsageError, match=r"b\.db is not a backup"):
         put_back(config, shelf / "b.db")
     assert names(config.data_dir) == before
 

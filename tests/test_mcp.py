@@ -178,7 +178,11 @@ def test_html_is_told_as_text() -> None:
         ("financial_series", {"ticker": "AAPL", "metrics": [["revenue"]]}, "metrics is of type string, not list"),
         ("financial_series", {"ticker": "AAPL", "metrics": ["x"] * 201}, "at most 200"),
         ("financial_series", {"ticker": "AAPL", "tikcer": 1}, "Did you mean ticker?"),
-        ("financial_series", {"ticker": "AAPL", "metrics": ["revenu"]}, "did you mean revenue? Correct the argument"),
+        (
+            "financial_series",
+            {"ticker": "AAPL", "metrics": ["revenu"]},
+            "call the tool again; list_metrics has the keys",
+        ),
         ("company_overview", {"ticker": "NOPE"}, "Look the company up by find_company."),
         ("company_overview", {"ticker": "../../auth/login"}, "must be a ticker or a CIK"),
         ("company_overview", {"ticker": "AAPL\r\nX-API-Key: x"}, "must be a ticker or a CIK"),
@@ -187,7 +191,7 @@ def test_html_is_told_as_text() -> None:
         ("screen_companies", {"where": "roe > 1"}, "where is a list"),
         ("query_sql", {"query": "DELETE FROM ticker"}, "INVALID_PARAM"),
         ("query_sql", {"query": "SELECT * FROM users"}, "INVALID_PARAM"),
-        ("list_filings", {"from_date": "never"}, "INVALID_PARAM"),
+        ("list_filings", {"from_date": "never"}, "YYYY-MM-DD. Correct the argument and call the tool again."),
     ],
 )
 def test_a_mistake_is_told_to_the_model_and_costs_nothing(

@@ -202,7 +202,8 @@ def script(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[[str]
 TYPED: list[tuple[str, set[str], set[str]]] = [
     ("finapi tim", {"timeseries"}, set(VERBS) - {"timeseries"}),
     ("finapi timeseries --ch", {"--chart"}, {"--json"}),
-    ("finapi timeseries AAPL -p ", {"A", "Q"}, {"--chart"}),
+    ("finapi timeseries AAPL -p ", {"A", "Q", "TTM", "YTD"}, {"--chart"}),
+    ("finapi statements AAPL -p ", {"A", "Q"}, {"TTM"}),
     ("finapi user ", {"add", "list"}, {"--plan"}),
     ("finapi user ad", {"add"}, {"list"}),
     ("finapi user add --p", {"--plan", "--password-stdin"}, {"--days", "list"}),

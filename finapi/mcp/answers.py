@@ -31,7 +31,7 @@ _ADVICE = {
     "UNKNOWN_TICKER": "Look the company up by find_company.",
     "NOT_COVERED": "This host holds no such data of it: the resource finapi://coverage tells what it holds.",
     "NOT_FOUND": "Look it up: find_company, find_fund or list_filings.",
-    "INVALID_PARAM": "Correct the argument and call the tool again; list_metrics has the keys of metrics.",
+    "INVALID_PARAM": "Correct the argument and call the tool again{metrics}.",
     "BAD_REQUEST": "Correct the arguments and call the tool again.",
     "UNAUTHORIZED": "Whoever set up this connection has to give it a valid API key: FINAPI_API_KEY, or X-API-Key.",
     "insufficient_tokens": "account_balance says when tokens are refilled. Tools that are free still answer.",
@@ -84,7 +84,8 @@ def failure(answer: ApiAnswer | None) -> dict[str, Any]:
     failed = exchange.failed(answer)
     wait = failed.retry_after
     advice = _ADVICE.get(failed.code, _FAILED if failed.status >= 500 else _ADVICE["BAD_REQUEST"])
-    told = f"{failed.code}: {failed.message} {advice.format(wait=60 if wait is None else int(wait))}"
+    metrics = "; list_metrics has the keys of metrics" if "metric" in failed.message else ""
+    told = f"{failed.code}: {failed.message} {advice.format(wait=60 if wait is None else int(wait), metrics=metrics)}"
     return mistake(
         told[:MOST], code=failed.code, status=failed.status, **({} if wait is None else {"retry_after": wait})
     )

@@ -53,7 +53,12 @@ _VERBS: dict[str, tuple[str, str, str, tuple[Argument, ...]]] = {
         (
             _TICKER,
             arg("metrics", nargs="?", help="revenue,net_income,roe ...; finapi get /api/v1/xbrl/dictionary has all"),
-            _PERIOD,
+            arg(
+                "-p",
+                "--period",
+                choices=["A", "Q", "TTM", "YTD"],
+                help="years, quarters, last twelve months, year to date",
+            ),
             _AS_OF,
             _LIMIT,
         ),

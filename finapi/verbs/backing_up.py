@@ -48,9 +48,7 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
         raise UsageError(f"{config.data_dir} is in use by a running finapi; stop it first") from None
     except Damaged:
         say("progress", "")
-        say(
-            "err", one_line(f"finapi: {file} is damaged and was not put back; nothing has changed: take another backup")
-        )
+        say("err", one_line(f"finapi: {file} is damaged and was not put back; nothing has changed; take another"))
         return 1
     say("progress", "")
     for problem in found["problems"]:
