@@ -21,7 +21,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # The rooms in the order of their imports: a room imports from rooms further up this list only. A room is a package,
 # of market and web each package inside, or a module at the top. The number is its budget in lines, SQL included.
 ROOMS = {
-    "client": 1_025,  # constructors that tell type checkers of dates; feeds that go on; why nobody answered
+    "client": 1_045,  # constructors that tell type checkers of dates; feeds that go on; why nobody answered
     "mcp": 760,
     "core": 3_110,  # a query language; roles; a watchdog that begins anew
     "store": 2_910,  # two stores, accounts in PostgreSQL; copies that are followed; files when asked for; first starts

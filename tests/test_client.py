@@ -264,6 +264,19 @@ def test_events_go_on_where_they_were(world: FixtureWorld) -> None:
     assert len(seqs) > 1
 
 
+def test_events_are_asked_for_in_the_epoch_of_the_last() -> None:
+    def page(*events: tuple[int, int]) -> ApiAnswer:
+        return told(200, {"data": [{"seq": seq, "epoch": epoch} for seq, epoch in events]})
+
+    sent: list[ApiRequest] = []
+    # A backup is restored between the second and the third answer.
+    answers = (page((7, 1), (8, 1)), page(), page((5, 2)), page((6, 2)))
+    found = answering(*answers, waits=[], sent=sent).events("main-api", since=6)
+    assert [next(found)["seq"] for _ in range(4)] == [7, 8, 5, 6]
+    asked = [one.url.partition("feed=main-api")[2] for one in sent]
+    assert asked == ["&since_seq=6", "&since_seq=8&epoch=1", "&since_seq=8&epoch=1", "&since_seq=5&epoch=2"]
+
+
 def test_the_client_that_does_not_wait_does_the_same(world: FixtureWorld) -> None:
     httpx = pytest.importorskip("httpx")
 

@@ -178,6 +178,23 @@ def test_the_client_that_does_not_wait_reads_the_same(world: FixtureWorld) -> No
     assert asyncio.run(read()) == [seq, seq + 1]
 
 
+def test_events_without_websocket_go_on_as_well(world: FixtureWorld) -> None:
+    async def wait(seconds: float) -> None:
+        tell(world)
+
+    async def read() -> list[int]:
+        seen: list[int] = []
+        async with AsyncClient(world.url, world.api_key, wait=wait) as client:
+            async for event in client.events("main-api", since=seq - 1):
+                seen.append(event["seq"])
+                if len(seen) == 2:
+                    break
+        return seen
+
+    seq = tell(world)
+    assert asyncio.run(read()) == [seq, seq + 1]
+
+
 def test_without_httpx_it_asks_by_urllib(world: FixtureWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
 

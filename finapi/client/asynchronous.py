@@ -122,6 +122,18 @@ class AsyncClient(AsyncCalls[Day, Moment]):
         place = FeedPlace(self.base_url, name, self.headers, since, epoch, filters, dates=self._dates)
         return feeds.read_async(place, self._wait)
 
+    async def events(
+        self, feed: str, *, since: int | None = None, epoch: int | None = None, wait: float = 5.0
+    ) -> AsyncIterator[dict[str, Any]]:
+        """The events of a feed for ever, without WebSocket: as :meth:`finapi.client.Client.events`."""
+        while True:
+            document = await self.call("GET", "/api/v1/events", {"feed": feed, "since_seq": since, "epoch": epoch})
+            for event in document["data"]:
+                since, epoch = event["seq"], event["epoch"]
+                yield event
+            if not document["data"]:
+                await self._wait(wait)
+
     async def to_pandas(self, name: str, **values: Any) -> Any:
         """Every row of a list as a ``pandas.DataFrame`` (``pip install 'finapi[pandas]'``)."""
         return frames.to_pandas([row async for row in self._rows(name, **values)])

@@ -181,16 +181,19 @@ class Client(Calls[Day, Moment]):
         place = FeedPlace(self.base_url, name, self.headers, since, epoch, filters, dates=self._dates)
         return feeds.read(place, self._wait)
 
-    def events(self, feed: str, *, since: int | None = None, wait: float = 5.0) -> Iterator[dict[str, Any]]:
-        """The events of a feed for ever, resumed after each by its number; ``wait`` seconds between two empty looks."""
+    def events(
+        self, feed: str, *, since: int | None = None, epoch: int | None = None, wait: float = 5.0
+    ) -> Iterator[dict[str, Any]]:
+        """The events of a feed for ever, without WebSocket; ``wait`` seconds between two empty looks.
+
+        After each it goes on by its number and its epoch, which another one than before has where a backup was restored.
+        """
         while True:
-            asked = {"feed": feed, "since_seq": since}
-            document = self.call("GET", "/api/v1/events", asked)
-            found = document["data"]
-            for event in found:
-                since = event["seq"]
+            document = self.call("GET", "/api/v1/events", {"feed": feed, "since_seq": since, "epoch": epoch})
+            for event in document["data"]:
+                since, epoch = event["seq"], event["epoch"]
                 yield event
-            if not found:
+            if not document["data"]:
                 self._wait(wait)
 
     def _told(self, asked: ApiRequest) -> Any:
