@@ -186,7 +186,7 @@ class Client(Calls[Day, Moment]):
     ) -> Iterator[dict[str, Any]]:
         """The events of a feed for ever, without WebSocket; ``wait`` seconds between two empty looks.
 
-        After each it goes on by its number and its epoch, which another one than before has where a backup was restored.
+        After each it goes on by its number and its epoch, which is another one where a backup was restored.
         """
         while True:
             document = self.call("GET", "/api/v1/events", {"feed": feed, "since_seq": since, "epoch": epoch})

@@ -81,6 +81,12 @@ def test_who_asks_by_a_number_of_another_epoch_is_given_all_that_it_lacks(
     assert [event["seq"] for event in answer.json["data"]] == seqs
     assert {event["epoch"] for event in answer.json["data"]} == {epoch}
     assert (answer.json["meta"]["epoch"], answer.json["meta"]["gap"]) == (epoch, gap)
+    # Who goes on by what it was told, whose epoch has ten digits.
+    last = answer.json["meta"]["next_since_seq"]
+    assert epoch > 999_999_999
+    told = caller.get(EVENTS, query={"feed": "main-api", "since_seq": last, "epoch": epoch})
+    assert (told.status, told.json["data"], told.json["meta"]["gap"]) == (200, [], None)
+    assert caller.get(EVENTS, query={"feed": "main-api", "epoch": 10**16}).status == 400
 
 
 def test_an_empty_feed_has_nothing_and_says_where_it_stands(caller: Client) -> None:

@@ -12,7 +12,7 @@ from finapi.core.records import Object, OneOf, Time
 from finapi.delivery import events
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import Param, limit, offset
+from finapi.web.http.params import GREATEST, Param, limit, offset
 from finapi.web.http.schema import Envelope
 
 FEEDS = tuple(events.TYPES)
@@ -25,6 +25,7 @@ PARAMS = (
         "epoch",
         "integer",
         least=1,
+        most=GREATEST,  # the seconds at which it began
         help="The epoch of since_seq; of another one, events are given from where they part.",
         example="1",
     ),

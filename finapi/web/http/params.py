@@ -250,7 +250,8 @@ def whole(bound: Decimal | None, *, up: bool) -> int | None:
 
 def _text_integer(param: Param, text: str) -> int:
     # More digits than a number of ours has are only of use to be clamped.
-    digits = r"-?[0-9]+" if param.clamp else r"-?[0-9]{1,9}"
+    most = max(GREATEST_INTEGER, param.most or 0)
+    digits = r"-?[0-9]+" if param.clamp else rf"-?[0-9]{{1,{len(str(most))}}}"
     if not re.fullmatch(digits, text):
         raise param.wrong("must be a whole number", expected="integer")
     return int(text)
