@@ -278,16 +278,8 @@ KEY = arg("--key", help="API key; FINAPI_API_KEY keeps it off the list of proces
 _COMMON = (KEY, arg("--csv", action="store_true", help="print the rows as CSV"))
 _CHART = arg("--chart", action="store_true", help="bars beside the figures")
 _SETTINGS = ("url",)
-GET = Verb(
-    "one call of the API, as JSON",
-    (
-        arg("path", metavar="PATH", help="'/api/v1/xbrl/timeseries?ticker=AAPL&metrics=revenue'; /docs lists all"),
-        *_COMMON,
-    ),
-    _asked("", "", ()),
-    settings=_SETTINGS,
-    note=STATUSES,
-)
+_PATH = arg("path", metavar="PATH", help="'/api/v1/xbrl/timeseries?ticker=AAPL&metrics=revenue'; /docs lists all")
+GET = Verb("one call of the API, as JSON", (_PATH, *_COMMON), _asked("", "", ()), settings=_SETTINGS, note=STATUSES)
 
 
 def _names(arguments: Iterable[Argument]) -> list[str]:

@@ -51,37 +51,26 @@ def completion(verbs: Mapping[str, Verb]) -> Verb:
         say("out", script)
         return 0
 
-    return Verb(
-        "a script that completes verbs, options and their values: source <(finapi completion bash)",
-        (arg("shell", choices=["bash", "zsh", "fish"], help="bash, zsh or fish"),),
-        run,
-        storeless=True,
-        note="bash and zsh: source <(finapi completion bash) or zsh; fish: finapi completion fish | source.",
-    )
+    help = "a script that completes verbs, options and their values: source <(finapi completion bash)"
+    note = "bash and zsh: source <(finapi completion bash) or zsh; fish: finapi completion fish | source."
+    shell = arg("shell", choices=["bash", "zsh", "fish"], help="bash, zsh or fish")
+    return Verb(help, (shell,), run, storeless=True, note=note)
 
 
 def _places(verbs: Mapping[str, Verb]) -> Iterator[_Place]:
     hints = get_type_hints(Config)
     for name, verb in verbs.items():
-        shown = [
-            _Taken(
-                (f"--{one.replace('_', '-')}",),
-                words=get_args(hints[one]) if get_origin(hints.get(one)) is Literal else (),
-                path=one in _PATH_SETTINGS,
-            )
-            for one in ("config", *verb.shown)
-        ]
+        shown = []
+        for one in ("config", *verb.shown):
+            words = get_args(hints[one]) if get_origin(hints.get(one)) is Literal else ()
+            shown.append(_Taken((f"--{one.replace('_', '-')}",), words=words, path=one in _PATH_SETTINGS))
         for action in verb.actions or (None,):
-            own = [
-                _Taken(
-                    tuple(one for one in names if one[0] == "-"),
-                    str(told.get("help", "")),
-                    tuple(told.get("choices", ())),
-                    valued="action" not in told,
-                    path=told.get("metavar") in _PATHS or (verb is verbs.get("pack") and names == ("file",)),
-                )
-                for names, told in verb.own(action)
-            ]
+            own = []
+            for names, told in verb.own(action):
+                given = tuple(one for one in names if one[0] == "-")
+                path = told.get("metavar") in _PATHS or names == ("file",)
+                words, valued = tuple(told.get("choices", ())), "action" not in told
+                own.append(_Taken(given, str(told.get("help", "")), words, valued=valued, path=path))
             yield _Place(name, action, (*own, *shown, _Taken(("-h", "--help"), "show what it takes", valued=False)))
 
 

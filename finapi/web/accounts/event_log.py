@@ -16,19 +16,14 @@ from finapi.web.http.params import GREATEST, Param, limit, offset
 from finapi.web.http.schema import Envelope
 
 FEEDS = tuple(events.TYPES)
+_TOLD = "The epoch of since_seq; of another one, events are given from where they part."
+EPOCH = Param("epoch", "integer", least=1, most=GREATEST, help=_TOLD, example="1")  # the seconds at which it began
 PARAMS = (
     Param("feed", required=True, allowed=FEEDS, help="Which feed.", example="main-api"),
     Param(
         "since_seq", "integer", least=0, help="Only events after this number; the newest 20 by default.", example="0"
     ),
-    Param(
-        "epoch",
-        "integer",
-        least=1,
-        most=GREATEST,  # the seconds at which it began
-        help="The epoch of since_seq; of another one, events are given from where they part.",
-        example="1",
-    ),
+    EPOCH,
     limit(100, 1000, "Events"),
     offset(what="Events"),
 )

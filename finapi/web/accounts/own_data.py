@@ -39,10 +39,7 @@ class Deleted(TypedDict):
 
 
 def export(call: Call) -> Response:
-    """Everything stored about the caller, except the API key: a file is forgotten in a folder of downloads.
-
-    It asks for no password: a session reads each part by a call of its own.
-    """
+    """Everything stored about the caller but the API key; no password: a session can read each part by itself."""
     with call.app.accounts.read() as tx:
         targets = sniper.listed(call.app, tx, call.user_id, call.now, limit=MOST + 1)["targets"]
         wallet = plans.purchases(tx, call.user_id, MOST + 1, 0)
