@@ -7,8 +7,14 @@ from typing import Any
 
 from tests import examples
 
-# The demo has one quarter of each fund.
-EMPTY = {"get_form_13f_moves", "get_form_13f_overlap", "get_form_13f_cross_filing_signals", "get_sec_filings_search"}
+# The demo has one quarter of each fund, and no schedules of this month.
+EMPTY = {
+    *(f"get_ownership_aggregation_by_{one}" for one in ("ticker", "sector", "industry")),
+    "get_form_13f_moves",
+    "get_form_13f_overlap",
+    "get_form_13f_cross_filing_signals",
+    "get_sec_filings_search",
+}
 
 
 def test_every_example_is_what_the_demo_answers_today() -> None:

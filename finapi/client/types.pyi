@@ -1913,6 +1913,77 @@ class OwnershipBeneficialOwnershipGroups(TypedDict, Generic[Day, Moment]):
     request_id: str
     timestamp: Moment
 
+class OwnershipAggregationByTickerDataForm13d(TypedDict):
+    filings: int
+    new_positions: int
+    amendments: int
+    increases: int
+    decreases: int
+    unchanged: int
+    no_delta: int
+    inflow_usd: int | None
+    outflow_usd: int | None
+    net_flow_usd: int | None
+    priced_filings: int
+    unpriced_filings: int
+
+class OwnershipAggregationByTickerDataForm13g(TypedDict):
+    filings: int
+    new_positions: int
+    amendments: int
+    increases: int
+    decreases: int
+    unchanged: int
+    no_delta: int
+
+class OwnershipAggregationByTickerDataConversions(TypedDict):
+    to_13d: int
+    to_13g: int
+    total: int
+
+class OwnershipAggregationByTickerData(TypedDict):
+    group: str
+    issuer_name: str | None
+    issuer_cik: str | None
+    filings: int
+    companies: int
+    holders: int
+    form_13d: OwnershipAggregationByTickerDataForm13d
+    form_13g: OwnershipAggregationByTickerDataForm13g
+    conversions: OwnershipAggregationByTickerDataConversions
+
+class OwnershipAggregationByTickerMetaCoverage(TypedDict):
+    filings_in_window: int
+    filings_grouped: int
+    filings_ungrouped: int
+    filings_13d: int
+    filings_13g: int
+    conversions_excluded_from_flow: int
+    amendments_without_delta: int
+    filings_13d_priced: int
+    filings_13d_unpriced: int
+
+class OwnershipAggregationByTickerMeta(TypedDict, Generic[Day, Moment]):
+    groupBy: str
+    dateFrom: Day
+    dateTo: Day
+    returned: int
+    totalGroups: int
+    total: int
+    limit: int
+    offset: int
+    has_more: bool
+    coverage: OwnershipAggregationByTickerMetaCoverage
+    undated_left_out: int
+    clamped: dict[str, str]
+
+class OwnershipAggregationByTicker(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[OwnershipAggregationByTickerData]
+    meta: OwnershipAggregationByTickerMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
 class TickersAutocompleteTickers(TypedDict):
     symbol: str
     name: str
@@ -4551,6 +4622,39 @@ class GetOwnershipBeneficialOwnershipGroupsGiven(TypedDict, total=False):
     page: int | None
     size: int | None
 
+class GetOwnershipAggregationByTickerGiven(TypedDict, total=False):
+    dateFrom: str | date | None
+    dateTo: str | date | None
+    formType: Literal["13D", "13G", "13D/A", "13G/A", "SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"] | None
+    minOwnership: float | Decimal | None
+    maxOwnership: float | Decimal | None
+    direction: Literal["increase", "decrease", "unchanged", "up", "down"] | None
+    minPercentChange: float | Decimal | None
+    limit: int | None
+    offset: int | None
+
+class GetOwnershipAggregationBySectorGiven(TypedDict, total=False):
+    dateFrom: str | date | None
+    dateTo: str | date | None
+    formType: Literal["13D", "13G", "13D/A", "13G/A", "SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"] | None
+    minOwnership: float | Decimal | None
+    maxOwnership: float | Decimal | None
+    direction: Literal["increase", "decrease", "unchanged", "up", "down"] | None
+    minPercentChange: float | Decimal | None
+    limit: int | None
+    offset: int | None
+
+class GetOwnershipAggregationByIndustryGiven(TypedDict, total=False):
+    dateFrom: str | date | None
+    dateTo: str | date | None
+    formType: Literal["13D", "13G", "13D/A", "13G/A", "SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"] | None
+    minOwnership: float | Decimal | None
+    maxOwnership: float | Decimal | None
+    direction: Literal["increase", "decrease", "unchanged", "up", "down"] | None
+    minPercentChange: float | Decimal | None
+    limit: int | None
+    offset: int | None
+
 class GetTickersAutocompleteGiven(TypedDict, total=False):
     q: Required[str]
     limit: int | None
@@ -5504,6 +5608,12 @@ class Calls(Generic[Day, Moment]):
         """Conversions between Schedules 13D and 13G."""
     def get_ownership_beneficial_ownership_groups(self, **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> OwnershipBeneficialOwnershipGroups[Day, Moment]:
         """Ownership groups and their members."""
+    def get_ownership_aggregation_by_ticker(self, **given: Unpack[GetOwnershipAggregationByTickerGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
+        """Schedules 13D and 13G of a window by company."""
+    def get_ownership_aggregation_by_sector(self, **given: Unpack[GetOwnershipAggregationBySectorGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
+        """Schedules 13D and 13G of a window by sector."""
+    def get_ownership_aggregation_by_industry(self, **given: Unpack[GetOwnershipAggregationByIndustryGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
+        """Schedules 13D and 13G of a window by industry."""
     def get_tickers_autocomplete(self, **given: Unpack[GetTickersAutocompleteGiven]) -> TickersAutocomplete[Day, Moment]:
         """Autocomplete tickers and names."""
     def get_tickers_ticker_holders(self, **given: Unpack[GetTickersTickerHoldersGiven]) -> TickersTickerHolders[Day, Moment]:
@@ -5696,6 +5806,12 @@ class Calls(Generic[Day, Moment]):
     def rows(self, name: Literal["get_ownership_beneficial_ownership_conversions"], **given: Unpack[GetOwnershipBeneficialOwnershipConversionsGiven]) -> Iterator[OwnershipBeneficialOwnershipConversionsConversions[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_ownership_beneficial_ownership_groups"], **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> Iterator[OwnershipBeneficialOwnershipGroupsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_aggregation_by_ticker"], **given: Unpack[GetOwnershipAggregationByTickerGiven]) -> Iterator[OwnershipAggregationByTickerData]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_aggregation_by_sector"], **given: Unpack[GetOwnershipAggregationBySectorGiven]) -> Iterator[OwnershipAggregationByTickerData]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_aggregation_by_industry"], **given: Unpack[GetOwnershipAggregationByIndustryGiven]) -> Iterator[OwnershipAggregationByTickerData]: ...
     @overload
     def rows(self, name: Literal["get_tickers_autocomplete"], **given: Unpack[GetTickersAutocompleteGiven]) -> Iterator[TickersAutocompleteTickers]: ...
     @overload
@@ -5923,6 +6039,12 @@ class AsyncCalls(Generic[Day, Moment]):
         """Conversions between Schedules 13D and 13G."""
     async def get_ownership_beneficial_ownership_groups(self, **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> OwnershipBeneficialOwnershipGroups[Day, Moment]:
         """Ownership groups and their members."""
+    async def get_ownership_aggregation_by_ticker(self, **given: Unpack[GetOwnershipAggregationByTickerGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
+        """Schedules 13D and 13G of a window by company."""
+    async def get_ownership_aggregation_by_sector(self, **given: Unpack[GetOwnershipAggregationBySectorGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
+        """Schedules 13D and 13G of a window by sector."""
+    async def get_ownership_aggregation_by_industry(self, **given: Unpack[GetOwnershipAggregationByIndustryGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
+        """Schedules 13D and 13G of a window by industry."""
     async def get_tickers_autocomplete(self, **given: Unpack[GetTickersAutocompleteGiven]) -> TickersAutocomplete[Day, Moment]:
         """Autocomplete tickers and names."""
     async def get_tickers_ticker_holders(self, **given: Unpack[GetTickersTickerHoldersGiven]) -> TickersTickerHolders[Day, Moment]:
@@ -6115,6 +6237,12 @@ class AsyncCalls(Generic[Day, Moment]):
     def rows(self, name: Literal["get_ownership_beneficial_ownership_conversions"], **given: Unpack[GetOwnershipBeneficialOwnershipConversionsGiven]) -> AsyncIterator[OwnershipBeneficialOwnershipConversionsConversions[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_ownership_beneficial_ownership_groups"], **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> AsyncIterator[OwnershipBeneficialOwnershipGroupsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_aggregation_by_ticker"], **given: Unpack[GetOwnershipAggregationByTickerGiven]) -> AsyncIterator[OwnershipAggregationByTickerData]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_aggregation_by_sector"], **given: Unpack[GetOwnershipAggregationBySectorGiven]) -> AsyncIterator[OwnershipAggregationByTickerData]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_aggregation_by_industry"], **given: Unpack[GetOwnershipAggregationByIndustryGiven]) -> AsyncIterator[OwnershipAggregationByTickerData]: ...
     @overload
     def rows(self, name: Literal["get_tickers_autocomplete"], **given: Unpack[GetTickersAutocompleteGiven]) -> AsyncIterator[TickersAutocompleteTickers]: ...
     @overload

@@ -31,6 +31,7 @@ with by_name():
     from finapi.web.insiders import forms as insider_filings
     from finapi.web.insiders import holdings, totals, trades
     from finapi.web.ownership import filings as schedules
+    from finapi.web.ownership import flows as schedule_flows
     from finapi.web.ownership import notices as sale_notices
     from finapi.web.pages import documents, front, mail_links, market, search, status_page
     from finapi.web.pages import filings as filing_pages
@@ -304,6 +305,15 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", API + "/ownership/beneficial-ownership/groups", schedules.groups, "key", 10, "app",
           "Ownership groups and their members", schedules.GROUP_PARAMS, cacheable=True, lists=True,
           shape=schedules.GROUPS),
+    Route("GET", API + "/ownership/aggregation/by-ticker", schedule_flows.by_ticker, "key", 10, "app",
+          "Schedules 13D and 13G of a window by company", schedule_flows.PARAMS, cacheable=True, lists=True,
+          shape=schedule_flows.LIST),
+    Route("GET", API + "/ownership/aggregation/by-sector", schedule_flows.by_sector, "key", 10, "app",
+          "Schedules 13D and 13G of a window by sector", schedule_flows.PARAMS, cacheable=True, lists=True,
+          shape=schedule_flows.LIST),
+    Route("GET", API + "/ownership/aggregation/by-industry", schedule_flows.by_industry, "key", 10, "app",
+          "Schedules 13D and 13G of a window by industry", schedule_flows.PARAMS, cacheable=True, lists=True,
+          shape=schedule_flows.LIST),
     Route("GET", API + "/tickers/autocomplete", cusips.autocomplete, "key", 1, "app",
           "Autocomplete tickers and names", cusips.AUTOCOMPLETE_PARAMS, cacheable=True, lists=True,
           rows_in="tickers", shape=cusips.AUTOCOMPLETE),
