@@ -40,7 +40,7 @@ ROOMS = {
     # Splits, moves and overlap of funds; units by the prices of other managers; costs, returns, rotation, signals;
     # short transactions; doubtful values, in sums too; sums of industries that are kept.
     "market.holdings": 4_730,
-    "market.ownership": 2_160,  # the lines of groups, which part; schedules of a window together
+    "market.ownership": 3_430,  # lines of groups, which part; schedules of a window together; holders over all forms
     "market.filings": 850,  # full text search; words of names, descriptions and items
     "market.intake": 1_930,  # what lies beside a data set; the html beside a filing; the files that were refused
     "market.demo": 150,
@@ -52,9 +52,9 @@ ROOMS = {
     "web.financials": 1_275,  # kept latest years, and splits that holdings are settled by
     "web.insiders": 1_030,  # windows and thresholds on every list
     "web.holdings": 1_580,  # moves and overlap of funds; costs, returns, rotation, signals
-    "web.ownership": 450,  # schedules of a window together
+    "web.ownership": 690,  # schedules of a window together; holders over all forms
     "web.pages": 4_060,  # words in documents; an account is taken along and deleted
-    "web": 3_280,  # what each call is for; Model Context Protocol; kept answers without a thread each; whole periods
+    "web": 3_315,  # what each call is for; Model Context Protocol; kept answers without a thread each; whole periods
     "feeds": 1_940,
     "listening": 115,
     "server": 300,  # roles

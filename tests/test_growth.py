@@ -21,7 +21,7 @@ BY_DATA = {
     "fact_sets", "facts", "filing_bodies", "filing_documents", "filing_parties", "filing_terms", "filing_texts",
     "filings", "filing_words", "filing_words_config", "filing_words_data", "filing_words_docsize", "filing_words_idx",
     "followed", "form_entities", "former_names", "fund_groups", "fund_quarters", "fund_returns", "fund_words", "funds",
-    "funds_uncounted", "fund_quarters_uncompared", "group_sums",
+    "funds_uncounted", "fund_quarters_uncompared", "group_sums", "holders",
     "holding_names", "holdings", "holdings_managers", "holdings_redated", "holdings_reports", "holdings_resplit",
     "insider_form_owners", "insider_forms", "insider_positions", "insider_stake_forms", "insider_stakes",
     "insider_transactions", "insider_words", "insiders", "kept_books", "label_roles", "latest_years", "lines", "loaded",

@@ -1913,6 +1913,291 @@ class OwnershipBeneficialOwnershipGroups(TypedDict, Generic[Day, Moment]):
     request_id: str
     timestamp: Moment
 
+class OwnershipHoldersHolders(TypedDict):
+    type: Literal["institutional", "insider", "beneficial_owner"]
+    is_insider: bool
+    is_institutional: bool
+    is_beneficial_owner: bool
+    holder_uuid: str
+    name: str
+    cik: str | None
+    filing_count: int
+
+class OwnershipHoldersMeta(TypedDict):
+    total: int
+    page: int
+    size: int
+    pages: int
+    has_more: bool
+    matches_cut: bool
+
+class OwnershipHolders(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    holders: list[OwnershipHoldersHolders]
+    meta: OwnershipHoldersMeta
+    request_id: str
+    timestamp: Moment
+
+class OwnershipHoldersUuidFilingCounts(TypedDict):
+    form_4: int
+    form_13f: int
+    form_13dg: int
+    form_144: int
+
+class OwnershipHoldersUuid(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    type: Literal["institutional", "insider", "beneficial_owner"]
+    is_insider: bool
+    is_institutional: bool
+    is_beneficial_owner: bool
+    holder_uuid: str
+    name: str
+    primary_cik: str | None
+    alternate_ciks: list[str]
+    name_aliases: list[str]
+    filing_counts: OwnershipHoldersUuidFilingCounts
+    first_filing_at: Moment | None
+    last_filing_at: Moment | None
+    request_id: str
+    timestamp: Moment
+
+class OwnershipHoldersUuidFilingHistoryHolder(TypedDict):
+    uuid: str
+    name: str
+    cik: str | None
+    type: Literal["institutional", "insider", "beneficial_owner"]
+
+class OwnershipHoldersUuidFilingHistoryHistory(TypedDict, Generic[Day, Moment]):
+    source: Literal["form_4", "form_13f", "form_13dg", "form_144"]
+    formType: str
+    accessionNumber: str
+    filedAt: Moment | None
+    issuerCik: str | None
+    issuerTicker: str | None
+    issuerName: str | None
+    action: Literal["buy", "sell", "buy_and_sell", "acquired", "disposed", "holding", "report", "notice", "amendment", "new", "increased", "decreased", "unchanged", "closed", "exit", "proposed_sale"] | None
+
+class OwnershipHoldersUuidFilingHistory(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    holder: OwnershipHoldersUuidFilingHistoryHolder
+    history: list[OwnershipHoldersUuidFilingHistoryHistory[Day, Moment]]
+    meta: Form13fFundCikMetaPagination
+    request_id: str
+    timestamp: Moment
+
+class OwnershipCrossReferenceHolderUuidForm4(TypedDict, Generic[Day, Moment]):
+    accession_number: str
+    filed_at: Moment | None
+    form_type: str
+    issuer_cik: str
+    issuer_ticker: str | None
+    action: Literal["buy", "sell", "buy_and_sell", "acquired", "disposed", "holding", "report", "notice", "amendment", "new", "increased", "decreased", "unchanged", "closed", "exit", "proposed_sale"] | None
+
+class OwnershipCrossReferenceHolderUuidForm13f(TypedDict, Generic[Day, Moment]):
+    accession_number: str
+    filed_at: Moment | None
+    form_type: str
+    period_of_report: Day
+    position_count: int
+    total_aum_usd: int | None
+
+class OwnershipCrossReferenceHolderUuidForm13dg(TypedDict, Generic[Day, Moment]):
+    accession_number: str
+    filed_at: Moment | None
+    form_type: str
+    issuer_cik: str
+    issuer_ticker: str | None
+    action: Literal["buy", "sell", "buy_and_sell", "acquired", "disposed", "holding", "report", "notice", "amendment", "new", "increased", "decreased", "unchanged", "closed", "exit", "proposed_sale"] | None
+    percent_of_class: int | Decimal | None
+    shares: int | Decimal | None
+    purpose: str | None
+
+class OwnershipCrossReferenceHolderUuidForm144(TypedDict, Generic[Day, Moment]):
+    accession_number: str
+    filed_at: Moment | None
+    form_type: str
+    issuer_cik: str
+    issuer_ticker: str | None
+    action: Literal["buy", "sell", "buy_and_sell", "acquired", "disposed", "holding", "report", "notice", "amendment", "new", "increased", "decreased", "unchanged", "closed", "exit", "proposed_sale"] | None
+    seller_name: str
+
+class OwnershipCrossReferenceHolderUuidSummary(TypedDict, Generic[Day, Moment]):
+    total_filings: int
+    form_4_count: int
+    form_13f_count: int
+    form_13dg_count: int
+    form_144_count: int
+    first_filing_at: Moment | None
+    last_filing_at: Moment | None
+    unique_issuers: int
+
+class OwnershipCrossReferenceHolderUuidMeta(TypedDict):
+    limit: int
+    offset: int
+    has_more: bool
+
+class OwnershipCrossReferenceHolderUuid(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    holder_uuid: str
+    name: str
+    form_4: list[OwnershipCrossReferenceHolderUuidForm4[Day, Moment]]
+    form_13f: list[OwnershipCrossReferenceHolderUuidForm13f[Day, Moment]]
+    form_13dg: list[OwnershipCrossReferenceHolderUuidForm13dg[Day, Moment]]
+    form_144: list[OwnershipCrossReferenceHolderUuidForm144[Day, Moment]]
+    summary: OwnershipCrossReferenceHolderUuidSummary[Day, Moment]
+    meta: OwnershipCrossReferenceHolderUuidMeta
+    request_id: str
+    timestamp: Moment
+
+class OwnershipPositionsHolderUuidIssuerIssuerCikFigures(TypedDict, Generic[Day, Moment]):
+    source: Literal["form_4", "form_13f", "form_13dg", "form_144"]
+    form: str
+    accession: str
+    filed: Moment | None
+    day: Day | None
+    security: str | None
+    cusip: str | None
+    shares: int | Decimal | None
+    percent: int | Decimal | None
+    value: int | None
+    together: int
+    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form"]]
+
+class OwnershipPositionsHolderUuidIssuerIssuerCik(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    holderUuid: str
+    holderName: str
+    issuerCik: str
+    issuerTicker: str | None
+    currentShares: int | Decimal | None
+    currentPercent: int | Decimal | None
+    percentBasis: Literal["reported", "shares_outstanding"] | None
+    sharesSource: Literal["form_4", "form_13f", "form_13dg", "form_144"]
+    sourceFormTypes: list[str]
+    asOf: Moment | None
+    firstObservedAt: Moment | None
+    figures: list[OwnershipPositionsHolderUuidIssuerIssuerCikFigures[Day, Moment]]
+    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form"]]
+    request_id: str
+    timestamp: Moment
+
+class OwnershipPositionsHolderUuidIssuerIssuerCikHistoryEvents(TypedDict, Generic[Day, Moment]):
+    eventDate: Day | None
+    source: Literal["form_4", "form_13f", "form_13dg", "form_144"]
+    sourceFormType: str
+    accessionNumber: str
+    filedAt: Moment | None
+    action: Literal["buy", "sell", "buy_and_sell", "acquired", "disposed", "holding", "report", "notice", "amendment", "new", "increased", "decreased", "unchanged", "closed", "exit", "proposed_sale"] | None
+    postEventShares: int | Decimal | None
+    postEventPercent: int | Decimal | None
+    security: str | None
+    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form"]]
+
+class OwnershipPositionsHolderUuidIssuerIssuerCikHistory(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    holderUuid: str
+    holderName: str
+    issuerCik: str
+    events: list[OwnershipPositionsHolderUuidIssuerIssuerCikHistoryEvents[Day, Moment]]
+    meta: Form13fFundCikMetaPagination
+    request_id: str
+    timestamp: Moment
+
+class OwnershipPositionsIssuerIssuerCikHoldersSharesOutstanding(TypedDict, Generic[Day, Moment]):
+    shares: int | Decimal | None
+    day: Day | None
+    accession: str | None
+    gap: Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form"] | None
+
+class OwnershipPositionsIssuerIssuerCikHoldersHolders(TypedDict, Generic[Day, Moment]):
+    holder_uuid: str
+    name: str
+    cik: str | None
+    type: Literal["institutional", "insider", "beneficial_owner"]
+    shares_held: int | Decimal | None
+    percent_of_class: int | Decimal | None
+    percent_basis: Literal["reported", "shares_outstanding"] | None
+    shares_source: Literal["form_4", "form_13f", "form_13dg", "form_144"]
+    sources: list[Literal["form_4", "form_13f", "form_13dg", "form_144"]]
+    last_event_at: Moment | None
+    figures: list[OwnershipPositionsHolderUuidIssuerIssuerCikFigures[Day, Moment]]
+    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form"]]
+
+class OwnershipPositionsIssuerIssuerCikHolders(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    issuer_cik: str
+    issuer_ticker: str | None
+    as_of: Moment | None
+    shares_outstanding: OwnershipPositionsIssuerIssuerCikHoldersSharesOutstanding[Day, Moment]
+    holders: list[OwnershipPositionsIssuerIssuerCikHoldersHolders[Day, Moment]]
+    meta: Form13fFundCikMetaPagination
+    request_id: str
+    timestamp: Moment
+
+class OwnershipPositionsIssuerIssuerCikTimelineEvents(TypedDict, Generic[Day, Moment]):
+    event_id: str
+    event_at: Moment | None
+    filed_at: Moment | None
+    source: Literal["form_4", "form_13f", "form_13dg", "form_144"]
+    form_type: str
+    holder_uuid: str
+    holder_name: str
+    action: Literal["buy", "sell", "buy_and_sell", "acquired", "disposed", "holding", "report", "notice", "amendment", "new", "increased", "decreased", "unchanged", "closed", "exit", "proposed_sale"] | None
+    shares_after: int | Decimal | None
+    percent_after: int | Decimal | None
+    security: str | None
+    accession_number: str
+    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form"]]
+
+class OwnershipPositionsIssuerIssuerCikTimelineMeta(TypedDict, Generic[Day, Moment]):
+    total: int
+    limit: int
+    offset: int
+    has_more: bool
+    startDate: Day | None
+    endDate: Day | None
+
+class OwnershipPositionsIssuerIssuerCikTimeline(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    issuer_cik: str
+    issuer_ticker: str | None
+    events: list[OwnershipPositionsIssuerIssuerCikTimelineEvents[Day, Moment]]
+    meta: OwnershipPositionsIssuerIssuerCikTimelineMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class OwnershipAnalyticsOwnershipConcentrationCikCoverage(TypedDict):
+    holders: int
+    withoutPercent: int
+    heldPercent: int | Decimal | None
+    unknownPercent: int | Decimal | None
+
+class OwnershipAnalyticsOwnershipConcentrationCikHolders(TypedDict, Generic[Day, Moment]):
+    holderUuid: str
+    percent: int | Decimal
+    shares: int | Decimal
+    source: Literal["form_4", "form_13f", "form_13dg", "form_144"]
+    accessionNumber: str
+    asOf: Moment | None
+
+class OwnershipAnalyticsOwnershipConcentrationCik(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    issuerCik: str
+    issuerTicker: str | None
+    asOf: Moment | None
+    top5Percent: int | Decimal | None
+    top10Percent: int | Decimal | None
+    top25Percent: int | Decimal | None
+    herfindahl: int | Decimal | None
+    institutionalPercent: int | Decimal | None
+    insiderPercent: int | Decimal | None
+    sharesOutstanding: OwnershipPositionsIssuerIssuerCikHoldersSharesOutstanding[Day, Moment]
+    coverage: OwnershipAnalyticsOwnershipConcentrationCikCoverage
+    holders: list[OwnershipAnalyticsOwnershipConcentrationCikHolders[Day, Moment]]
+    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form"]]
+    request_id: str
+    timestamp: Moment
+
 class OwnershipAggregationByTickerDataForm13d(TypedDict):
     filings: int
     new_positions: int
@@ -2676,13 +2961,8 @@ class XbrlFactsData(TypedDict, Generic[Day, Moment]):
     is_extension: bool
     source: str
 
-class XbrlFactsMetaPagination(TypedDict):
-    limit: int
-    offset: int
-    has_more: bool
-
 class XbrlFactsMeta(TypedDict):
-    pagination: XbrlFactsMetaPagination
+    pagination: OwnershipCrossReferenceHolderUuidMeta
     has_more: bool
 
 class XbrlFacts(TypedDict, Generic[Day, Moment]):
@@ -3193,7 +3473,7 @@ class XbrlScreenMetaScreen(TypedDict):
     list_filtered: bool
 
 class XbrlScreenMeta(TypedDict):
-    pagination: XbrlFactsMetaPagination
+    pagination: OwnershipCrossReferenceHolderUuidMeta
     screen: XbrlScreenMetaScreen
 
 class XbrlScreen(TypedDict, Generic[Day, Moment]):
@@ -4622,6 +4902,57 @@ class GetOwnershipBeneficialOwnershipGroupsGiven(TypedDict, total=False):
     page: int | None
     size: int | None
 
+class GetOwnershipHoldersGiven(TypedDict, total=False):
+    q: str | None
+    cik: str | None
+    type: Literal["institutional", "insider", "beneficial_owner"] | None
+    page: int | None
+    size: int | None
+
+class GetOwnershipHoldersUuidGiven(TypedDict, total=False):
+    uuid: Required[str]
+
+class GetOwnershipHoldersUuidFilingHistoryGiven(TypedDict, total=False):
+    uuid: Required[str]
+    sourceType: Literal["form_4", "form_13f", "form_13dg", "form_144"] | None
+    limit: int | None
+    offset: int | None
+
+class GetOwnershipCrossReferenceHolderUuidGiven(TypedDict, total=False):
+    holder_uuid: Required[str]
+    limit: int | None
+    offset: int | None
+
+class GetOwnershipPositionsHolderUuidIssuerIssuerCikGiven(TypedDict, total=False):
+    holder_uuid: Required[str]
+    issuer_cik: Required[str]
+    asOfDate: str | date | None
+
+class GetOwnershipPositionsHolderUuidIssuerIssuerCikHistoryGiven(TypedDict, total=False):
+    holder_uuid: Required[str]
+    issuer_cik: Required[str]
+    startDate: str | date | None
+    endDate: str | date | None
+    sourceType: Literal["form_4", "form_13f", "form_13dg", "form_144"] | None
+    limit: int | None
+    offset: int | None
+
+class GetOwnershipPositionsIssuerIssuerCikHoldersGiven(TypedDict, total=False):
+    issuer_cik: Required[str]
+    limit: int | None
+    offset: int | None
+
+class GetOwnershipPositionsIssuerIssuerCikTimelineGiven(TypedDict, total=False):
+    issuer_cik: Required[str]
+    startDate: str | date | None
+    endDate: str | date | None
+    source: Literal["form_4", "form_13f", "form_13dg", "form_144"] | None
+    limit: int | None
+    offset: int | None
+
+class GetOwnershipAnalyticsOwnershipConcentrationCikGiven(TypedDict, total=False):
+    cik: Required[str]
+
 class GetOwnershipAggregationByTickerGiven(TypedDict, total=False):
     dateFrom: str | date | None
     dateTo: str | date | None
@@ -5608,6 +5939,24 @@ class Calls(Generic[Day, Moment]):
         """Conversions between Schedules 13D and 13G."""
     def get_ownership_beneficial_ownership_groups(self, **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> OwnershipBeneficialOwnershipGroups[Day, Moment]:
         """Ownership groups and their members."""
+    def get_ownership_holders(self, **given: Unpack[GetOwnershipHoldersGiven]) -> OwnershipHolders[Day, Moment]:
+        """Holders over all forms: managers, insiders, owners of five per cent."""
+    def get_ownership_holders_uuid(self, **given: Unpack[GetOwnershipHoldersUuidGiven]) -> OwnershipHoldersUuid[Day, Moment]:
+        """One holder."""
+    def get_ownership_holders_uuid_filing_history(self, **given: Unpack[GetOwnershipHoldersUuidFilingHistoryGiven]) -> OwnershipHoldersUuidFilingHistory[Day, Moment]:
+        """What a holder filed."""
+    def get_ownership_cross_reference_holder_uuid(self, **given: Unpack[GetOwnershipCrossReferenceHolderUuidGiven]) -> OwnershipCrossReferenceHolderUuid[Day, Moment]:
+        """What a holder filed, each family of forms by itself."""
+    def get_ownership_positions_holder_uuid_issuer_issuer_cik(self, **given: Unpack[GetOwnershipPositionsHolderUuidIssuerIssuerCikGiven]) -> OwnershipPositionsHolderUuidIssuerIssuerCik[Day, Moment]:
+        """What a holder has of a company, by every form."""
+    def get_ownership_positions_holder_uuid_issuer_issuer_cik_history(self, **given: Unpack[GetOwnershipPositionsHolderUuidIssuerIssuerCikHistoryGiven]) -> OwnershipPositionsHolderUuidIssuerIssuerCikHistory[Day, Moment]:
+        """How a position went on, by every form."""
+    def get_ownership_positions_issuer_issuer_cik_holders(self, **given: Unpack[GetOwnershipPositionsIssuerIssuerCikHoldersGiven]) -> OwnershipPositionsIssuerIssuerCikHolders[Day, Moment]:
+        """Who has shares of a company, by every form."""
+    def get_ownership_positions_issuer_issuer_cik_timeline(self, **given: Unpack[GetOwnershipPositionsIssuerIssuerCikTimelineGiven]) -> OwnershipPositionsIssuerIssuerCikTimeline[Day, Moment]:
+        """What was told of a company's holders, day by day."""
+    def get_ownership_analytics_ownership_concentration_cik(self, **given: Unpack[GetOwnershipAnalyticsOwnershipConcentrationCikGiven]) -> OwnershipAnalyticsOwnershipConcentrationCik[Day, Moment]:
+        """How the shares of a company are distributed."""
     def get_ownership_aggregation_by_ticker(self, **given: Unpack[GetOwnershipAggregationByTickerGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
         """Schedules 13D and 13G of a window by company."""
     def get_ownership_aggregation_by_sector(self, **given: Unpack[GetOwnershipAggregationBySectorGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
@@ -5806,6 +6155,16 @@ class Calls(Generic[Day, Moment]):
     def rows(self, name: Literal["get_ownership_beneficial_ownership_conversions"], **given: Unpack[GetOwnershipBeneficialOwnershipConversionsGiven]) -> Iterator[OwnershipBeneficialOwnershipConversionsConversions[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_ownership_beneficial_ownership_groups"], **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> Iterator[OwnershipBeneficialOwnershipGroupsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_holders"], **given: Unpack[GetOwnershipHoldersGiven]) -> Iterator[OwnershipHoldersHolders]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_holders_uuid_filing_history"], **given: Unpack[GetOwnershipHoldersUuidFilingHistoryGiven]) -> Iterator[OwnershipHoldersUuidFilingHistoryHistory[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_positions_holder_uuid_issuer_issuer_cik_history"], **given: Unpack[GetOwnershipPositionsHolderUuidIssuerIssuerCikHistoryGiven]) -> Iterator[OwnershipPositionsHolderUuidIssuerIssuerCikHistoryEvents[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_positions_issuer_issuer_cik_holders"], **given: Unpack[GetOwnershipPositionsIssuerIssuerCikHoldersGiven]) -> Iterator[OwnershipPositionsIssuerIssuerCikHoldersHolders[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_positions_issuer_issuer_cik_timeline"], **given: Unpack[GetOwnershipPositionsIssuerIssuerCikTimelineGiven]) -> Iterator[OwnershipPositionsIssuerIssuerCikTimelineEvents[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_ownership_aggregation_by_ticker"], **given: Unpack[GetOwnershipAggregationByTickerGiven]) -> Iterator[OwnershipAggregationByTickerData]: ...
     @overload
@@ -6039,6 +6398,24 @@ class AsyncCalls(Generic[Day, Moment]):
         """Conversions between Schedules 13D and 13G."""
     async def get_ownership_beneficial_ownership_groups(self, **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> OwnershipBeneficialOwnershipGroups[Day, Moment]:
         """Ownership groups and their members."""
+    async def get_ownership_holders(self, **given: Unpack[GetOwnershipHoldersGiven]) -> OwnershipHolders[Day, Moment]:
+        """Holders over all forms: managers, insiders, owners of five per cent."""
+    async def get_ownership_holders_uuid(self, **given: Unpack[GetOwnershipHoldersUuidGiven]) -> OwnershipHoldersUuid[Day, Moment]:
+        """One holder."""
+    async def get_ownership_holders_uuid_filing_history(self, **given: Unpack[GetOwnershipHoldersUuidFilingHistoryGiven]) -> OwnershipHoldersUuidFilingHistory[Day, Moment]:
+        """What a holder filed."""
+    async def get_ownership_cross_reference_holder_uuid(self, **given: Unpack[GetOwnershipCrossReferenceHolderUuidGiven]) -> OwnershipCrossReferenceHolderUuid[Day, Moment]:
+        """What a holder filed, each family of forms by itself."""
+    async def get_ownership_positions_holder_uuid_issuer_issuer_cik(self, **given: Unpack[GetOwnershipPositionsHolderUuidIssuerIssuerCikGiven]) -> OwnershipPositionsHolderUuidIssuerIssuerCik[Day, Moment]:
+        """What a holder has of a company, by every form."""
+    async def get_ownership_positions_holder_uuid_issuer_issuer_cik_history(self, **given: Unpack[GetOwnershipPositionsHolderUuidIssuerIssuerCikHistoryGiven]) -> OwnershipPositionsHolderUuidIssuerIssuerCikHistory[Day, Moment]:
+        """How a position went on, by every form."""
+    async def get_ownership_positions_issuer_issuer_cik_holders(self, **given: Unpack[GetOwnershipPositionsIssuerIssuerCikHoldersGiven]) -> OwnershipPositionsIssuerIssuerCikHolders[Day, Moment]:
+        """Who has shares of a company, by every form."""
+    async def get_ownership_positions_issuer_issuer_cik_timeline(self, **given: Unpack[GetOwnershipPositionsIssuerIssuerCikTimelineGiven]) -> OwnershipPositionsIssuerIssuerCikTimeline[Day, Moment]:
+        """What was told of a company's holders, day by day."""
+    async def get_ownership_analytics_ownership_concentration_cik(self, **given: Unpack[GetOwnershipAnalyticsOwnershipConcentrationCikGiven]) -> OwnershipAnalyticsOwnershipConcentrationCik[Day, Moment]:
+        """How the shares of a company are distributed."""
     async def get_ownership_aggregation_by_ticker(self, **given: Unpack[GetOwnershipAggregationByTickerGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
         """Schedules 13D and 13G of a window by company."""
     async def get_ownership_aggregation_by_sector(self, **given: Unpack[GetOwnershipAggregationBySectorGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
@@ -6237,6 +6614,16 @@ class AsyncCalls(Generic[Day, Moment]):
     def rows(self, name: Literal["get_ownership_beneficial_ownership_conversions"], **given: Unpack[GetOwnershipBeneficialOwnershipConversionsGiven]) -> AsyncIterator[OwnershipBeneficialOwnershipConversionsConversions[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_ownership_beneficial_ownership_groups"], **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> AsyncIterator[OwnershipBeneficialOwnershipGroupsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_holders"], **given: Unpack[GetOwnershipHoldersGiven]) -> AsyncIterator[OwnershipHoldersHolders]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_holders_uuid_filing_history"], **given: Unpack[GetOwnershipHoldersUuidFilingHistoryGiven]) -> AsyncIterator[OwnershipHoldersUuidFilingHistoryHistory[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_positions_holder_uuid_issuer_issuer_cik_history"], **given: Unpack[GetOwnershipPositionsHolderUuidIssuerIssuerCikHistoryGiven]) -> AsyncIterator[OwnershipPositionsHolderUuidIssuerIssuerCikHistoryEvents[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_positions_issuer_issuer_cik_holders"], **given: Unpack[GetOwnershipPositionsIssuerIssuerCikHoldersGiven]) -> AsyncIterator[OwnershipPositionsIssuerIssuerCikHoldersHolders[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_ownership_positions_issuer_issuer_cik_timeline"], **given: Unpack[GetOwnershipPositionsIssuerIssuerCikTimelineGiven]) -> AsyncIterator[OwnershipPositionsIssuerIssuerCikTimelineEvents[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_ownership_aggregation_by_ticker"], **given: Unpack[GetOwnershipAggregationByTickerGiven]) -> AsyncIterator[OwnershipAggregationByTickerData]: ...
     @overload

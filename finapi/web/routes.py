@@ -33,6 +33,8 @@ with by_name():
     from finapi.web.ownership import filings as schedules
     from finapi.web.ownership import flows as schedule_flows
     from finapi.web.ownership import notices as sale_notices
+    from finapi.web.ownership import owners as ownership
+    from finapi.web.ownership import positions as held
     from finapi.web.pages import documents, front, mail_links, market, search, status_page
     from finapi.web.pages import filings as filing_pages
     from finapi.web.pages import texts as texts_page
@@ -305,6 +307,32 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", API + "/ownership/beneficial-ownership/groups", schedules.groups, "key", 10, "app",
           "Ownership groups and their members", schedules.GROUP_PARAMS, cacheable=True, lists=True,
           shape=schedules.GROUPS),
+    Route("GET", API + "/ownership/holders", ownership.listed, "key", 5, "app",
+          "Holders over all forms: managers, insiders, owners of five per cent", ownership.LIST_PARAMS, cacheable=True,
+          lists=True, rows_in="holders", shape=ownership.LIST),
+    Route("GET", API + "/ownership/holders/{uuid}", ownership.profile, "key", 5, "app", "One holder",
+          ownership.PROFILE_PARAMS, cacheable=True, shape=ownership.PROFILE),
+    Route("GET", API + "/ownership/holders/{uuid}/filing-history", ownership.history, "key", 10, "app",
+          "What a holder filed", ownership.HISTORY_PARAMS, cacheable=True, lists=True, rows_in="history",
+          shape=ownership.HISTORY),
+    Route("GET", API + "/ownership/cross-reference/{holder_uuid}", ownership.cross_reference, "key", 5, "app",
+          "What a holder filed, each family of forms by itself", ownership.CROSS_PARAMS, cacheable=True,
+          shape=ownership.CROSS),
+    Route("GET", API + "/ownership/positions/{holder_uuid}/issuer/{issuer_cik}", held.position, "key", 10, "app",
+          "What a holder has of a company, by every form", held.POSITION_PARAMS, cacheable=True,
+          shape=held.POSITION),
+    Route("GET", API + "/ownership/positions/{holder_uuid}/issuer/{issuer_cik}/history", held.history, "key", 10,
+          "app", "How a position went on, by every form", held.HISTORY_PARAMS, cacheable=True, lists=True,
+          rows_in="events", shape=held.HISTORY),
+    Route("GET", API + "/ownership/positions/issuer/{issuer_cik}/holders", held.holders, "key", 5, "app",
+          "Who has shares of a company, by every form", held.HOLDERS_PARAMS, cacheable=True, lists=True,
+          rows_in="holders", shape=held.HOLDERS),
+    Route("GET", API + "/ownership/positions/issuer/{issuer_cik}/timeline", held.timeline, "key", 5, "app",
+          "What was told of a company's holders, day by day", held.TIMELINE_PARAMS, cacheable=True, lists=True,
+          rows_in="events", shape=held.TIMELINE),
+    Route("GET", API + "/ownership/analytics/ownership-concentration/{cik}", held.concentrated, "key", 10, "app",
+          "How the shares of a company are distributed", held.CONCENTRATION_PARAMS, cacheable=True,
+          shape=held.CONCENTRATION),
     Route("GET", API + "/ownership/aggregation/by-ticker", schedule_flows.by_ticker, "key", 10, "app",
           "Schedules 13D and 13G of a window by company", schedule_flows.PARAMS, cacheable=True, lists=True,
           shape=schedule_flows.LIST),

@@ -14,14 +14,15 @@ import pytest
 
 from finapi.accounts.users import NewUser
 from finapi.app import App
-from finapi.edgar import cusip, sale_notices
+from finapi.edgar import cusip, ownership, sale_notices
 from finapi.edgar import schedules as parser
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.insiders import store as insiders
 from finapi.market.ownership import notices, store
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
 from tests import holdings as ours
-from tests import schedules, thirteenf
+from tests import ownership_forms, schedules, thirteenf
 from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED
@@ -514,6 +515,61 @@ def test_schedules_are_a_filter_over_all(app: App, client: Client, user: NewUser
         assert asked_for(client, "/form-13d", asked_by, "data", lambda one: one["accessionNo"]) == expected, query
         some += bool(expected)
     assert some > 5
+
+
+def test_holders_over_all_forms_are_a_filter_over_all(app: App, client: Client, user: NewUser, tmp_path: Path) -> None:
+    chance, known = random.Random(15), dict[str, Known]()
+    words = ("Amber", "River", "Lamp", "Stone")
+
+    def holder(number: int) -> Known:
+        cik = f"{9_000_000 + number:010}"
+        name = f"{words[number % 4]} {words[number // 4 % 4]} {number}"
+        return known.setdefault(cik, {"key": cik, "name": name, "form_13f": 0, "form_13dg": 0, "form_4": 0})
+
+    papers = list[bytes]()
+    for number in range(1, 13):
+        one = holder(2 * number)
+        quarters = [("06-30-2025", "2025-08-14"), ("09-30-2025", "2025-11-14")][: chance.randrange(1, 3)]
+        for place, (period, filed) in enumerate(quarters):
+            rows = [(thirteenf.APPLE, 2500, 10)]
+            papers.append(submission(2 * number + place, (period, filed, rows), cik=one["key"], name=one["name"]))
+            one["form_13f"] += 1
+    take(app, tmp_path, *papers)
+    with app.db.write() as tx:
+        for number in range(60):
+            one = holder(chance.randrange(1, 30))
+            who, accession = (one["key"], one["name"]), f"{one['key']}-25-{number + 500:06}"
+            filed_at = FilingMetadata(accession, DOCUMENT, filed_at=day(number))
+            if number % 3:
+                paper = schedules.g(schedules.person(who, schedule="G"), filer=who[0])
+                store.put(tx, parser.parse(paper, accession), filed_at, NOW)
+                one["form_13dg"] += 1
+            else:
+                form = ownership_forms.form(ownership_forms.transaction(), owners=(ownership_forms.owner(who),))
+                insiders.put(tx, ownership.parse(form, accession), filed_at, NOW)
+                one["form_4"] += 1
+    client.key = user.api_key
+
+    def begins(*starts: str) -> Judge:
+        return lambda row: all(any(one.lower().startswith(start) for one in row["name"].split()) for start in starts)
+
+    kinds = {"insider": "form_4", "institutional": "form_13f", "beneficial_owner": "form_13dg"}
+    choices: Choices = {
+        "q": {"amber": begins("amber"), "riv": begins("riv"), "lamp 1": begins("lamp", "1"), "none": begins("none")},
+        "type": {kind: lambda row, form=form: row[form] > 0 for kind, form in kinds.items()},
+        "cik": {str(int(key)): lambda row, key=key: row["key"] == key for key in sorted(known)[:3]},
+    }
+
+    def order(rows: list[Known], _: Mapping[str, str]) -> list[Known]:
+        return sorted(rows, key=lambda one: (-one["form_4"] - one["form_13f"] - one["form_13dg"], one["key"]))
+
+    rows = list(known.values())
+    for names in (("q", "type"), ("type",), ("q",), ("cik", "type")):
+        some = {name: choices[name] for name in names}
+        for query in asked(some, " ".join(names), 12):
+            expected = [one["key"] for one in order(held(some, query, rows), query)]
+            found = walked(client, "/ownership/holders", query, "holders", lambda one: one["cik"], size="size")
+            assert found == expected, query
 
 
 # ---- prices

@@ -1,0 +1,142 @@
+"""What holders have of an issuer by every form, over HTTP: positions, histories, timelines, concentration."""
+
+from __future__ import annotations
+
+from finapi.core import records
+from finapi.core.records import Date, Time
+from finapi.market.ownership import concentration, owners, positions
+from finapi.market.ownership.concentration import OwnershipConcentration
+from finapi.market.ownership.positions import (
+    LAST,
+    EventFilters,
+    HolderPosition,
+    IssuerEvent,
+    IssuerHolder,
+    PositionEvent,
+    SharesOutstanding,
+)  # fmt: skip
+from finapi.market.reference import companies
+from finapi.web.holdings.funds import paging
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import OFFSET, Param, in_path, limit, offset
+from finapi.web.http.schema import answer, part
+from finapi.web.ownership.owners import SOURCE, holder
+
+_ISSUER = in_path("issuer_cik", "cik", help="CIK of the company.", example="0000320193")
+_SPAN = (
+    Param("startDate", "date", help="First day of which a form tells.", example="2025-01-01"),
+    Param("endDate", "date", help="Last day of which a form tells.", example="2025-12-31"),
+)
+# What is skipped is read.
+_SKIPPED = offset(20_000)
+POSITION_PARAMS = (
+    holder("holder_uuid"),
+    _ISSUER,
+    Param("asOfDate", "date", help="By figures of days up to this one, whenever they were filed.",
+          example="2025-12-31"),
+)  # fmt: skip
+HISTORY_PARAMS = (
+    holder("holder_uuid"),
+    _ISSUER,
+    *_SPAN,
+    Param("sourceType", allowed=owners.SOURCES, help=SOURCE, example="form_13f"),
+    limit(500, 500),
+    _SKIPPED,
+)
+HOLDERS_PARAMS = (_ISSUER, limit(100, 500), OFFSET)
+TIMELINE_PARAMS = (
+    _ISSUER,
+    *_SPAN,
+    Param("source", allowed=owners.SOURCES, help=SOURCE, example="form_13f"),
+    limit(100, 500),
+    _SKIPPED,
+)
+CONCENTRATION_PARAMS = (in_path("cik", "cik", help=_ISSUER.help, example=_ISSUER.example),)
+
+_PAGED = part(total=int, limit=int, offset=int, has_more=bool)
+POSITION = answer(**records.members(HolderPosition))
+HISTORY = answer(holderUuid=str, holderName=str, issuerCik=str, events=list[PositionEvent], meta=_PAGED)
+HOLDERS = answer(
+    issuer_cik=str,
+    issuer_ticker=str | None,
+    as_of=Time | None,
+    shares_outstanding=SharesOutstanding,
+    holders=list[IssuerHolder],
+    meta=_PAGED,
+)
+TIMELINE = answer(
+    issuer_cik=str,
+    issuer_ticker=str | None,
+    events=list[IssuerEvent],
+    meta=part(total=int, limit=int, offset=int, has_more=bool, startDate=Date | None, endDate=Date | None),
+)
+CONCENTRATION = answer(**records.members(OwnershipConcentration))
+
+
+def position(call: Call) -> Response:
+    """What a holder has of an issuer."""
+    params = call.params
+    with call.app.db.read() as tx:
+        company = companies.find(tx, str(params["issuer_cik"]), "issuer_cik")
+        row = owners.found(tx, params["holder_uuid"])
+        found = positions.current(tx, row, company, params["asOfDate"] or LAST)
+    return call.listed({**found}, {})
+
+
+def history(call: Call) -> Response:
+    """What forms told of a position, the latest day first."""
+    params = call.params
+    asked = _asked(call, params["sourceType"])
+    with call.app.db.read() as tx:
+        company = companies.find(tx, str(params["issuer_cik"]), "issuer_cik")
+        row = owners.found(tx, params["holder_uuid"])
+        rows, total = positions.history(tx, company.cik, row, asked)
+    meta = {**paging(total, asked.limit, asked.offset)}
+    who = {"holderUuid": row["id"], "holderName": row["name"], "issuerCik": company.padded_cik}
+    return call.listed({**who, "events": rows, "meta": meta}, meta)
+
+
+def _asked(call: Call, source: str | None) -> EventFilters:
+    """Which events are asked for: a day that is not known is within no span that is given."""
+    first, last, limit, offset = (call.params[name] for name in ("startDate", "endDate", "limit", "offset"))
+    return EventFilters(first or ("0001-01-01" if last else ""), last or LAST, source, limit, offset)
+
+
+def holders(call: Call) -> Response:
+    """Who has shares of an issuer, the most first."""
+    place = {name: call.params[name] for name in ("limit", "offset")}
+    with call.app.db.read() as tx:
+        company = companies.find(tx, str(call.params["issuer_cik"]), "issuer_cik")
+        divider = positions.Divider(tx, company.cik, company.ticker)
+        rows, total, day = positions.of_issuer(tx, company.cik, divider, **place)
+    meta = {**paging(total, **place)}
+    members = {
+        "issuer_cik": company.padded_cik,
+        "issuer_ticker": company.ticker,
+        "as_of": positions.timed(day),
+        "shares_outstanding": divider.counted,
+        "holders": rows,
+        "meta": meta,
+    }
+    return call.listed(members, meta)
+
+
+def timeline(call: Call) -> Response:
+    """What forms told of an issuer's holders, the latest day first."""
+    params = call.params
+    asked = _asked(call, params["source"])
+    with call.app.db.read() as tx:
+        company = companies.find(tx, str(params["issuer_cik"]), "issuer_cik")
+        rows, total = positions.timeline(tx, company.cik, asked)
+    meta = {**paging(total, asked.limit, asked.offset), "startDate": params["startDate"], "endDate": params["endDate"]}
+    members = {"issuer_cik": company.padded_cik, "issuer_ticker": company.ticker, "events": rows, "meta": meta}
+    return call.listed(members, meta)
+
+
+def concentrated(call: Call) -> Response:
+    """How the shares of an issuer are distributed."""
+    with call.app.db.read() as tx:
+        company = companies.find(tx, str(call.params["cik"]), "cik")
+        found = concentration.of_issuer(tx, company)
+    return call.listed({**found}, {})

@@ -1,0 +1,403 @@
+"""Holders over all forms: who they are, what they filed, what they have of a company, and how its shares are spread."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finapi.accounts import users
+from finapi.app import App
+from finapi.edgar import ownership, sale_notices
+from finapi.edgar import schedules as parser
+from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.insiders import store as insiders
+from finapi.market.ownership import holders, notices, store
+from finapi.market.prices import price_csv, prices
+from finapi.market.reference import companies
+from finapi.store import db
+from tests import figures, thirteenf
+from tests import ownership_forms as forms
+from tests import schedules as made
+from tests.client import Client
+from tests.conftest import NOW
+from tests.holdings import june, others, september, take
+
+BASE = "/api/v1/ownership"
+APPLE = ("0000320193", "Apple Inc.", thirteenf.APPLE)
+LAMP, SHADE = int(thirteenf.LAMP_FUND), int(thirteenf.OTHER_FUND)
+ANN, BEN, WICK = 101, 102, 103
+COVER = {"end": "2025-10-17", "val": 10000, "accn": "0000320193-25-000079", "fy": 2025, "fp": "FY", "form": "10-K",
+         "filed": "2025-10-31"}  # fmt: skip
+
+
+def filed(accession: str, day: str | None) -> FilingMetadata:
+    return FilingMetadata(accession, DOCUMENT, filed_at=day)
+
+
+@pytest.fixture
+def client(app: App, tmp_path: Path) -> Client:
+    """Apple, of 10,000 shares: two managers, one of whom files a 13G too, a group of two, an insider and a notice."""
+    with app.db.write() as tx:
+        companies.put_name(tx, 320193, "Apple Inc.", companies.FROM_LIST, "")
+        companies.put_tickers(tx, 320193, [("AAPL", None)], companies.FROM_LIST)
+        companies.put_attributes(tx, 320193, companies.Attributes(sic=3571), 1, "2025-01-01")
+    mapping = b"cusip,ticker\n" + thirteenf.APPLE.encode() + b",AAPL\n"
+    take(app, tmp_path, mapping, june(), september(), others())
+    figures.store(
+        app, figures.document(320193, "Apple Inc.", [("dei:EntityCommonStockSharesOutstanding", "shares", COVER)])
+    )
+    manager = (thirteenf.LAMP_FUND, "Lamp Capital")
+    group = (
+        made.person(made.BEN, "900", "9.0", member="a", types="IN"),
+        made.person(made.WICK, "800", "8.0", member="a"),
+    )
+    less = (made.person(made.BEN, "700", "7.0", member="a"), made.person(made.WICK, "600", "6.0", member="a"))
+    schedules: tuple[tuple[bytes, str, str], ...] = (
+        (made.g(made.person(manager, "12", "0.12", schedule="G"), issuer=APPLE, cusip=APPLE[2], filer=manager[0],
+                event="07/31/2025"), "0000000900-25-000001", "2025-08-14"),
+        (made.d(*group, issuer=APPLE, cusip=APPLE[2], filer="0000000102"), "0000000102-25-000001", "2025-03-05"),
+        (made.d(*less, issuer=APPLE, cusip=APPLE[2], filer="0000000102", form="SCHEDULE 13D/A", number="1",
+                event="05/01/2025"), "0000000102-25-000002", "2025-05-05"),
+    )  # fmt: skip
+    trade = forms.form(forms.transaction("S", after="1100"), forms.holding("500"),
+                       issuer=(APPLE[0], APPLE[1], "AAPL"), owners=(forms.owner(),))  # fmt: skip
+    with app.db.write() as tx:
+        for data, accession, day in schedules:
+            store.put(tx, parser.parse(data, "f"), filed(accession, day), NOW)
+        insiders.put(tx, ownership.parse(trade, "f"), filed("0000000101-25-000001", "2025-03-05"), NOW)
+        notice = sale_notices.parse(made.notice(issuer=APPLE), "f")
+        notices.put(tx, notice, filed("0000000101-25-000002", "2025-04-14"), NOW)
+    return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
+
+
+def get(client: Client, path: str, **query: Any) -> dict[str, Any]:
+    answer = client.get(f"{BASE}{path}", query=query)
+    assert answer.status == 200, answer.json
+    found: dict[str, Any] = answer.json
+    return found
+
+
+def refused(client: Client, path: str, **query: Any) -> tuple[int, str, Any]:
+    answer = client.get(f"{BASE}{path}", query=query)
+    return answer.status, answer.json["code"], answer.json.get("details", {}).get("param")
+
+
+# ---- holders
+
+
+def test_holders_of_all_forms_are_one_list_with_most_filings_first(client: Client) -> None:
+    found = get(client, "/holders")
+    assert [(one["cik"], one["type"], one["filing_count"]) for one in found["holders"]] == [
+        (f"{LAMP:010}", "institutional", 3),
+        ("0000000102", "beneficial_owner", 2),
+        ("0000000103", "beneficial_owner", 2),
+        ("0000000101", "insider", 1),
+        (f"{SHADE:010}", "institutional", 1),
+    ]
+    assert found["meta"] == {"total": 5, "page": 1, "size": 50, "pages": 1, "has_more": False, "matches_cut": False}
+    lamp = found["holders"][0]
+    assert (lamp["is_institutional"], lamp["is_beneficial_owner"], lamp["is_insider"]) == (True, True, False)
+    assert lamp["holder_uuid"] == holders.of_cik(LAMP)
+
+
+@pytest.mark.parametrize(
+    ("query", "ciks"),
+    [
+        ({"type": "beneficial_owner"}, [LAMP, BEN, WICK]),
+        ({"type": "insider"}, [ANN]),
+        ({"q": "wick cap"}, [WICK]),
+        ({"q": "lamp", "type": "institutional"}, [LAMP]),
+        ({"q": "LAMP"}, [LAMP, ANN]),
+        ({"q": "shade partners"}, [SHADE]),
+        ({"q": "102"}, [BEN]),
+        ({"cik": "103", "q": "shade"}, []),
+        ({"cik": "999"}, []),
+        ({"q": "%' OR 1=1 --"}, []),
+        ({"size": 2, "page": 2}, [WICK, ANN]),
+        ({"size": 2, "page": 4}, []),
+    ],
+)
+def test_holders_are_found_by_words_cik_and_kind(client: Client, query: dict[str, Any], ciks: list[int]) -> None:
+    assert [int(one["cik"]) for one in get(client, "/holders", **query)["holders"]] == ciks
+
+
+def test_a_holder_is_told_with_its_names_and_its_filings(client: Client) -> None:
+    found = get(client, f"/holders/{holders.of_cik(LAMP).upper()}")
+    assert found["filing_counts"] == {"form_4": 0, "form_13f": 2, "form_13dg": 1, "form_144": 0}
+    assert found["name_aliases"] == ["Lamp Capital"] or found["name"] == "Lamp Capital"
+    assert (found["first_filing_at"], found["last_filing_at"]) == (
+        "2025-08-14T00:00:00.000Z",
+        "2025-11-14T15:00:00.000Z",
+    )
+    assert (found["alternate_ciks"], found["primary_cik"]) == ([], f"{LAMP:010}")
+    ann = get(client, "/holders/101")
+    assert ann["filing_counts"] == {"form_4": 1, "form_13f": 0, "form_13dg": 0, "form_144": 1}
+
+
+def test_a_persons_name_is_a_holder_where_no_cik_is_told(client: Client, app: App) -> None:
+    heir = made.person((None, "An Heir"), "5", "0.05")
+    with app.db.write() as tx:
+        paper = parser.parse(made.d(heir, issuer=APPLE, cusip=APPLE[2], filer="0000000102"), "f")
+        store.put(tx, paper, filed("0000000102-25-000009", "2025-02-05"), NOW)
+    (found,) = get(client, "/holders", q="heir")["holders"]
+    assert (found["cik"], found["name"], found["holder_uuid"]) == (None, "An Heir", holders.of_name("an heir"))
+    position = get(client, f"/positions/{found['holder_uuid']}/issuer/320193")
+    assert (position["currentShares"], position["currentPercent"], position["percentBasis"]) == (5, 0.05, "reported")
+
+
+def test_what_a_holder_filed_is_one_list_the_newest_first(client: Client) -> None:
+    found = get(client, f"/holders/{LAMP}/filing-history")
+    told = [(one["formType"], one["filedAt"][:10], one["issuerTicker"], one["action"]) for one in found["history"]]
+    assert told == [
+        ("13F-HR", "2025-11-14", None, "report"),
+        ("13F-HR", "2025-08-14", None, "report"),
+        ("SCHEDULE 13G", "2025-08-14", "AAPL", "new"),
+    ]
+    assert found["meta"] == {"total": 3, "limit": 50, "offset": 0, "has_more": False}
+    ben = get(client, "/holders/102/filing-history")["history"]
+    assert [(one["formType"], one["action"]) for one in ben] == [
+        ("SCHEDULE 13D/A", "decreased"),
+        ("SCHEDULE 13D", "new"),
+    ]
+    ann = get(client, "/holders/101/filing-history")["history"]
+    assert [(one["formType"], one["action"]) for one in ann] == [("144", "proposed_sale"), ("4", "sell")]
+    page = get(client, f"/holders/{LAMP}/filing-history", limit=1, offset=2)
+    assert [one["formType"] for one in page["history"]] == ["SCHEDULE 13G"]
+    only = get(client, f"/holders/{LAMP}/filing-history", sourceType="form_13dg")
+    assert (len(only["history"]), only["meta"]["total"]) == (1, 1)
+
+
+def test_a_holders_filings_stand_side_by_side_by_family(client: Client) -> None:
+    found = get(client, f"/cross-reference/{LAMP}")
+    assert [(one["period_of_report"], one["position_count"], one["total_aum_usd"]) for one in found["form_13f"]] == [
+        ("2025-09-30", 2, 6250),
+        ("2025-06-30", 3, 7900),
+    ]
+    (stake,) = found["form_13dg"]
+    assert (stake["percent_of_class"], stake["shares"], stake["issuer_ticker"]) == (0.12, 12, "AAPL")
+    summary = found["summary"]
+    assert (summary["total_filings"], summary["form_13f_count"], summary["form_13dg_count"]) == (3, 2, 1)
+    assert (found["form_4"], found["form_144"], summary["unique_issuers"]) == ([], [], 1)
+    ann = get(client, "/cross-reference/101")
+    assert [one["action"] for one in ann["form_4"]] == ["sell"]
+    assert [one["seller_name"] for one in ann["form_144"]] == ["Lamp Ann"]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "expected"),
+    [
+        ("/holders/999", {}, (404, "NOT_FOUND", None)),
+        (f"/holders/{holders.of_name('nobody')}", {}, (404, "NOT_FOUND", None)),
+        ("/holders/not-a-uuid", {}, (400, "INVALID_PARAM", "uuid")),
+        ("/holders/1' OR '1'='1", {}, (400, "INVALID_PARAM", "uuid")),
+        ("/holders", {"type": "fund"}, (400, "INVALID_PARAM", "type")),
+        ("/holders", {"q": ""}, (400, "INVALID_PARAM", "q")),
+        ("/holders", {"q": "x" * 1001}, (400, "INVALID_PARAM", "q")),
+        ("/holders", {"page": "0"}, (400, "INVALID_PARAM", "page")),
+        ("/holders", {"cik": "1e3"}, (400, "INVALID_PARAM", "cik")),
+        ("/holders/101/filing-history", {"sourceType": "form_5"}, (400, "INVALID_PARAM", "sourceType")),
+        ("/cross-reference/999", {}, (404, "NOT_FOUND", None)),
+        ("/positions/101/issuer/1", {}, (404, "UNKNOWN_TICKER", None)),
+        ("/positions/999/issuer/320193", {}, (404, "NOT_FOUND", None)),
+        ("/positions/101/issuer/320193", {"asOfDate": "2025-13-01"}, (400, "INVALID_PARAM", "asOfDate")),
+        ("/positions/101/issuer/320193", {"asOfDate": "2024-01-01"}, (404, "NOT_FOUND", None)),
+        ("/positions/101/issuer/320193/history", {"sourceType": "4"}, (400, "INVALID_PARAM", "sourceType")),
+        ("/positions/issuer/1/holders", {}, (404, "UNKNOWN_TICKER", None)),
+        ("/positions/issuer/AAPL/holders", {}, (400, "INVALID_PARAM", "issuer_cik")),
+        ("/positions/issuer/320193/timeline", {"source": "13F"}, (400, "INVALID_PARAM", "source")),
+        ("/positions/issuer/320193/timeline", {"offset": "20001"}, (400, "INVALID_PARAM", "offset")),
+        ("/analytics/ownership-concentration/1", {}, (404, "UNKNOWN_TICKER", None)),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_or_not_meant_is_refused(
+    client: Client, path: str, query: dict[str, str], expected: tuple[int, str, Any]
+) -> None:
+    assert refused(client, path, **query) == expected
+
+
+# ---- positions
+
+
+def test_holders_of_a_company_stand_with_the_figure_of_the_latest_day_and_its_source(client: Client) -> None:
+    found = get(client, "/positions/issuer/320193/holders")
+    assert found["shares_outstanding"] == {
+        "shares": 10000, "day": "2025-10-17", "accession": "0000320193-25-000079", "gap": None,
+    }  # fmt: skip
+    told = [
+        (int(one["cik"]), one["shares_held"], one["percent_of_class"], one["percent_basis"], one["shares_source"])
+        for one in found["holders"]
+    ]
+    assert told == [
+        (ANN, 1600, 16, "shares_outstanding", "form_4"),
+        (BEN, 700, 7.0, "reported", "form_13dg"),
+        (WICK, 600, 6.0, "reported", "form_13dg"),
+        (LAMP, 15, 0.15, "shares_outstanding", "form_13f"),
+        (SHADE, 1, 0.01, "shares_outstanding", "form_13f"),
+    ]
+    assert (found["as_of"], found["meta"]["total"]) == ("2025-09-30T00:00:00.000Z", 5)
+    lamp = found["holders"][3]
+    assert lamp["sources"] == ["form_13f", "form_13dg"]
+    assert [(one["source"], one["day"], one["shares"], one["percent"], one["value"]) for one in lamp["figures"]] == [
+        ("form_13f", "2025-09-30", 15, None, 3750),
+        ("form_13dg", "2025-07-31", 12, 0.12, None),
+    ]
+    assert lamp["figures"][0]["gaps"] == {"percent": "not_of_this_form"}
+    assert found["holders"][1]["figures"][0]["together"] == 2
+    page = get(client, "/positions/issuer/320193/holders", limit=2, offset=3)
+    assert [int(one["cik"]) for one in page["holders"]] == [LAMP, SHADE]
+
+
+def test_a_position_is_never_a_sum_of_forms(client: Client) -> None:
+    found = get(client, f"/positions/{LAMP}/issuer/320193")
+    assert (found["currentShares"], found["currentPercent"], found["asOf"]) == (15, 0.15, "2025-09-30T00:00:00.000Z")
+    assert found["sourceFormTypes"] == ["13F-HR", "SCHEDULE 13G"]
+    assert found["firstObservedAt"] == "2025-06-30T00:00:00.000Z"
+    july = get(client, f"/positions/{LAMP}/issuer/320193", asOfDate="2025-08-01")
+    assert (july["currentShares"], july["currentPercent"], july["sharesSource"]) == (12, 0.12, "form_13dg")
+    june = get(client, f"/positions/{LAMP}/issuer/320193", asOfDate="2025-06-30")
+    assert (june["currentShares"], june["sharesSource"], len(june["figures"])) == (10, "form_13f", 1)
+    ben = get(client, "/positions/102/issuer/320193", asOfDate="2025-04-01")
+    assert (ben["currentShares"], ben["currentPercent"]) == (900, 9.0)
+
+
+def test_what_a_manager_no_longer_reports_is_none_and_is_no_holding(client: Client, app: App, tmp_path: Path) -> None:
+    with app.db.write() as tx:
+        companies.put_name(tx, 40729, "Ally Financial Inc.", companies.FROM_LIST, "")
+        companies.put_tickers(tx, 40729, [("ALLY", None)], companies.FROM_LIST)
+    take(app, tmp_path, b"cusip,ticker\n" + thirteenf.ALLY.encode() + b",ALLY\n")
+    found = get(client, f"/positions/{LAMP}/issuer/40729")
+    assert (found["currentShares"], found["asOf"]) == (0, "2025-09-30T00:00:00.000Z")
+    june = get(client, f"/positions/{LAMP}/issuer/40729", asOfDate="2025-09-29")
+    assert (june["currentShares"], june["asOf"]) == (10, "2025-06-30T00:00:00.000Z")
+    assert get(client, "/positions/issuer/40729/holders")["holders"] == []
+    events = get(client, "/positions/issuer/40729/timeline")["events"]
+    assert [(one["action"], one["shares_after"]) for one in events] == [("closed", 0), (None, 10)]
+
+
+def test_a_position_goes_on_by_what_each_form_told(client: Client) -> None:
+    found = get(client, f"/positions/{LAMP}/issuer/320193/history")
+    told = [
+        (one["eventDate"], one["sourceFormType"], one["action"], one["postEventShares"], one["postEventPercent"])
+        for one in found["events"]
+    ]
+    assert told == [
+        ("2025-09-30", "13F-HR", "increased", 15, None),
+        ("2025-07-31", "SCHEDULE 13G", "new", 12, 0.12),
+        ("2025-06-30", "13F-HR", None, 10, None),
+    ]
+    only = get(client, f"/positions/{LAMP}/issuer/320193/history", startDate="2025-07-01", sourceType="form_13f")
+    assert ([one["postEventShares"] for one in only["events"]], only["meta"]["total"]) == ([15], 1)
+    ann = get(client, "/positions/101/issuer/320193/history")["events"]
+    assert [(one["eventDate"], one["action"], one["postEventShares"]) for one in ann] == [
+        ("2025-04-13", "proposed_sale", None),
+        ("2025-03-03", "sell", 1600),
+    ]
+    assert ann[0]["gaps"]["postEventShares"] == "not_of_this_form"
+
+
+def test_a_companys_timeline_has_what_every_form_told_of_its_holders(client: Client) -> None:
+    found = get(client, "/positions/issuer/320193/timeline")
+    told = [
+        (one["event_at"][:10], one["source"], int(one["holder_uuid"][-12:]), one["action"], one["shares_after"])
+        for one in found["events"]
+    ]
+    assert told == [
+        ("2025-09-30", "form_13f", LAMP, "increased", 15),
+        ("2025-09-30", "form_13f", SHADE, None, 1),
+        ("2025-07-31", "form_13dg", LAMP, "new", 12),
+        ("2025-06-30", "form_13f", LAMP, None, 10),
+        ("2025-05-01", "form_13dg", BEN, "decreased", 700),
+        ("2025-04-13", "form_144", ANN, "proposed_sale", None),
+        ("2025-03-03", "form_13dg", BEN, "new", 900),
+        ("2025-03-03", "form_4", ANN, "sell", 1600),
+    ]
+    assert found["meta"]["total"] == 8
+    assert len({one["event_id"] for one in found["events"]}) == 8
+    walked = [get(client, "/positions/issuer/320193/timeline", limit=3, offset=at)["events"] for at in (0, 3, 6, 9)]
+    assert [one for page in walked for one in page] == found["events"]
+    spring = get(client, "/positions/issuer/320193/timeline", startDate="2025-04-01", endDate="2025-06-30")
+    assert [one["source"] for one in spring["events"]] == ["form_13f", "form_13dg", "form_144"]
+    assert get(client, "/positions/issuer/320193/timeline", source="form_13f")["meta"]["total"] == 3
+
+
+def test_a_form_of_two_classes_has_no_figure_of_shares_and_says_why(client: Client, app: App) -> None:
+    two = forms.form(forms.transaction("P", after="5", date="2025-06-02"),
+                     forms.transaction("P", after="7", title="Class B Common", date="2025-06-02"), period="2025-06-02",
+                     issuer=(APPLE[0], APPLE[1], "AAPL"), owners=(forms.owner(forms.BEN),))  # fmt: skip
+    with app.db.write() as tx:
+        insiders.put(tx, ownership.parse(two, "f"), filed("0000000102-25-000077", "2025-06-04"), NOW)
+    found = get(client, "/positions/102/issuer/320193")
+    assert (found["currentShares"], found["currentPercent"], found["sharesSource"]) == (None, None, "form_4")
+    assert found["gaps"] == {"currentShares": "several_classes", "currentPercent": "no_figure_of_shares"}
+    shown = [(one["source"], one["security"], one["shares"]) for one in found["figures"]]
+    assert shown[:2] == [("form_4", "Class B Common", 7), ("form_4", "Common Stock", 5)]
+    event = get(client, "/positions/102/issuer/320193/history")["events"][0]
+    assert (event["action"], event["postEventShares"], event["gaps"]["postEventShares"]) == (
+        "buy",
+        None,
+        "several_classes",
+    )
+
+
+# ---- concentration
+
+
+def test_concentration_counts_those_who_file_together_once(client: Client) -> None:
+    found = get(client, "/analytics/ownership-concentration/320193")
+    # Ann 16, Ben 7 for himself and Wick, Lamp 0.15, Shade 0.01.
+    assert (found["top5Percent"], found["herfindahl"]) == (23.16, 305.0226)
+    assert (found["institutionalPercent"], found["insiderPercent"]) == (0.16, 16)
+    assert found["coverage"] == {"holders": 4, "withoutPercent": 0, "heldPercent": 23.16, "unknownPercent": 76.84}
+    first = found["holders"][0]
+    assert (first["percent"], first["source"], first["accessionNumber"]) == (16, "form_4", "0000000101-25-000001")
+    assert found["gaps"] == {}
+
+
+def test_shares_of_before_a_split_are_made_into_those_of_the_cover(client: Client, app: App) -> None:
+    with app.db.write() as tx:
+        days = b"date,close,stock splits,ticker\n2025-06-02,100,0,AAPL\n2025-10-01,25,4,AAPL\n2025-10-02,25,0,AAPL\n"
+        prices.put(tx, price_csv.parse(days, "aapl.csv", "aapl.csv"), b"split")
+    found = get(client, "/positions/issuer/320193/holders")["holders"]
+    lamp = next(one for one in found if int(one["cik"]) == LAMP)
+    assert (lamp["shares_held"], lamp["percent_of_class"]) == (15, 0.6)
+
+
+def test_without_a_cover_page_nothing_is_divided(client: Client, app: App) -> None:
+    with app.db.write() as tx:
+        tx._connection.execute("DELETE FROM facts")
+    found = get(client, "/analytics/ownership-concentration/320193")
+    names = ("top5Percent", "top10Percent", "top25Percent", "herfindahl", "institutionalPercent", "insiderPercent")
+    assert [found[name] for name in names] == [None] * 6
+    assert found["gaps"] == dict.fromkeys(names, "shares_outstanding_unknown")
+    assert found["coverage"] == {"holders": 0, "withoutPercent": 5, "heldPercent": None, "unknownPercent": None}
+    holder = get(client, "/positions/issuer/320193/holders")["holders"][0]
+    assert (holder["percent_of_class"], holder["gaps"]) == (None, {"percent_of_class": "shares_outstanding_unknown"})
+
+
+# ---- kept counts
+
+
+def test_a_holder_of_whom_nothing_is_held_any_more_is_gone(client: Client, app: App) -> None:
+    with app.db.write() as tx:
+        tx._connection.execute("DELETE FROM schedule_filings WHERE accession LIKE '0000000102%'")
+        tx._connection.execute("DELETE FROM insider_forms")
+        left = [
+            tuple(row) for row in tx._connection.execute("SELECT cik, form_13f, form_13dg FROM holders ORDER BY cik")
+        ]
+    assert left == [(LAMP, 2, 1), (SHADE, 1, 0)]
+
+
+def test_an_upgrade_counts_the_same_holders(client: Client, app: App) -> None:
+    script = next(text for text in db.migrations() if "CREATE TABLE holders" in text)
+    with app.db.write() as tx:
+        kept = sorted(tuple(row) for row in tx._connection.execute("SELECT * FROM holders"))
+        for kind, name in tx._connection.execute(
+            "SELECT type, name FROM sqlite_schema WHERE name GLOB 'holders_*' OR name GLOB '*_by_event'"
+        ).fetchall():
+            tx._connection.execute(f"DROP {kind} {name}")
+        tx._connection.execute("DROP TABLE holders")
+    app.db._writer.executescript(script)
+    with app.db.read() as tx:
+        assert sorted(tuple(row) for row in tx._connection.execute("SELECT * FROM holders")) == kept
