@@ -65,7 +65,7 @@ ROOMS = {
     "cli": 290,  # typos where an argument is missing
     "__main__": 20,
 }
-ALL_LINES = 75_700  # 56,000 were meant to do; the client and the test server are 3,800 beside the service
+ALL_LINES = 78_200  # 56,000 were meant to do; holders across all forms are 1,900, client and test server 3,800 of them
 FOLDER_MODULES = 20
 
 # Rooms that import nothing of finapi but these: pure, or for others to copy.
