@@ -4,9 +4,10 @@
 
 Each row is CPU time beside that of something else in the same round, row after row and round after round, which means
 the same on a slow machine: a parse of the same bytes by ``json.loads`` or ``xml.etree``, the splitting of the same
-lines, a bare waitress, the threading server of ``websockets``, the same list over a fifth of the rows; where nothing
-is alike, ``json.loads`` of Apple's companyfacts (3.7 MB, the "unit"). Medians go into ``--last`` as JSON, and what
-moved by more than 8 % since is marked. ``tests.bench.metered`` has the rows of billed calls.
+lines, the same rows stored by bare SQLite, a bare waitress, the threading server of ``websockets``, the same list over
+a fifth of the rows; where nothing is alike, ``json.loads`` of Apple's companyfacts (3.7 MB, the "unit"). Medians go
+into ``--last`` as JSON, and what moved by more than 8 % since is marked. ``tests.bench.metered`` has the rows of billed
+calls.
 """
 
 from __future__ import annotations
@@ -39,11 +40,13 @@ from finapi.market.intake import ingest
 from finapi.web.financials import screen
 from tests import thirteenf
 from tests.bench import backfill, feeds, webhooks
+from tests.bench.bare import BareSqlite
 from tests.bench.filings import rows as index_rows
 from tests.bench.metered import MOVED, ROOT
 from tests.client import Client
 
 LAST = Path(__file__).with_name("rows.json")
+LISTED = "submissions/CIK0000320193.json"
 REPORT = "xbrl/aapl-10q-20250329_0000320193-25-000057"
 FEW, MANY = 10_000, 50_000  # lines of an index before and after a list has grown
 POSITIONS = 10_000  # of a 13F
@@ -80,6 +83,7 @@ class Bench:
 
     def __init__(self, place: Path, edgar: Path) -> None:
         self.place, self.edgar, self.number = place, edgar, count(1)
+        self.bare: BareSqlite | None = None
         self.apple = (edgar / "companyfacts/CIK0000320193.json").read_bytes()
         many = 10**9
         config = Config(data_dir=self.folder("data"), xbrl_per_minute=many, xbrl_burst=many, app_per_minute=many,
@@ -142,6 +146,14 @@ class Bench:
         data = backfill.of_company((self.edgar / document).read_text(), next(self.number) + 5_000)
         file = self._file("CIK{}.json", data)
         return spent(lambda: self.take([file])), spent(lambda: json.loads(data))
+
+    def listed(self) -> Pair:
+        """A company's list of filings, and the same rows stored by a bare connection."""
+        self.bare = self.bare or BareSqlite(self.app, self.place / "bare.db")
+        cik = next(self.number) + 9_000_000
+        data = backfill.of_company((self.edgar / LISTED).read_text(), cik)
+        file = self._file("CIK{}.json", data)
+        return spent(lambda: self.take([file])), self.bare.add(cik, data)
 
     def report(self) -> Pair:
         """An XBRL filing with its linkbases, into a store of its own."""
@@ -211,7 +223,8 @@ def rows_of(bench: Bench) -> dict[str, Callable[[], Pair]]:
         "start: serve": partial(to_ready, "serve"),
         "start: demo": partial(to_ready, "demo"),
         "ingest: companyfacts": partial(bench.read, "companyfacts/CIK0001835632.json"),
-        "ingest: submissions": partial(bench.read, "submissions/CIK0000320193.json"),
+        "ingest: submissions": partial(bench.read, LISTED),
+        "ingest: submissions, of SQLite": bench.listed,
         "ingest: XBRL": bench.report,
         "ingest: 13F": bench.holdings,
         "ingest: data set": bench.quarter,

@@ -1,0 +1,59 @@
+"""The least that SQLite takes for a company's list of filings, for tests.bench.
+
+What an ingest stored is read back, and stored once more by a bare connection in a copy of the database as it was
+before: the same tables and indexes, rows in the same order, one statement a table and one commit.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from pathlib import Path
+
+from finapi.app import App
+
+# Of one company; each after what it refers to.
+_ROWS = {
+    "filings": "SELECT * FROM filings WHERE cik = ?1 ORDER BY id",
+    "filing_parties": "SELECT * FROM filing_parties WHERE cik = ?1 ORDER BY filing_id",
+    "filing_terms": """
+        SELECT other.* FROM filing_terms AS own
+        JOIN filing_terms AS other ON other.filed_at = own.filed_at AND other.number = own.number
+        WHERE own.term = 'c' || ?1 ORDER BY 1, 2, 3
+    """,
+    "form_entities": "SELECT * FROM form_entities WHERE cik = ?1 ORDER BY form",
+}
+
+
+class BareSqlite:
+    """A copy of an app's database, to which bare connections add what the app's own has got."""
+
+    def __init__(self, app: App, copy: Path) -> None:
+        self._path = app.db.path
+        assert self._path is not None
+        with sqlite3.connect(self._path) as source:
+            self._connection = sqlite3.connect(copy, isolation_level=None)
+            source.backup(self._connection)
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-16384"):
+            self._connection.execute(f"PRAGMA {pragma}")
+
+    def add(self, cik: int, document: bytes) -> float:
+        """Seconds of CPU of ``json.loads`` of a document and of storing its filings, as the app has stored them."""
+        assert self._path is not None
+        with sqlite3.connect(self._path) as stored:
+            company = stored.execute("SELECT * FROM companies WHERE cik = ?", [cik]).fetchone()
+            rows = {table: stored.execute(sql, [cik]).fetchall() for table, sql in _ROWS.items()}
+        assert len(rows["filing_terms"]) > 2 * len(rows["filings"]) > 0
+        put = self._connection.executemany
+        began = time.process_time()
+        json.loads(document)
+        self._connection.execute("BEGIN IMMEDIATE")
+        for table, values in {"companies": [company], **rows}.items():
+            put(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values[0]))})", values)
+        self._connection.execute("COMMIT")
+        return time.process_time() - began
+
+    def close(self) -> None:
+        """Close the copy."""
+        self._connection.close()
