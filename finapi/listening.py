@@ -78,11 +78,6 @@ def within(config: Config, files: int) -> Config:
     )
 
 
-def most_files() -> int:
-    """The descriptors that this process may be allowed at most; -1: any number."""
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-
-
 def url_of(host: str, port: int) -> str:
     """The URL at which an address is reached from this machine."""
     # An address of "all interfaces" is none to connect to.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import resource
 import signal
 import sys
 import threading
@@ -26,7 +27,8 @@ from finapi.delivery import events, outbox, sniper, webhooks
 from finapi.delivery.dispatch import Dispatcher
 from finapi.feeds.loop import Feeds
 from finapi.httpd.listen import Listener
-from finapi.listening import listen_settings, looping, most_files, not_listening, url_of, within
+from finapi.listening import listen_settings, looping, not_listening, url_of, within
+from finapi.market import financials
 from finapi.net import mail
 from finapi.net.outbound import Outbound
 from finapi.ops import backups, probes, watchdog
@@ -50,11 +52,11 @@ STOP_SECONDS = 10.0  # that a worker which was deposed may take to let go of the
 
 CHECK_SECONDS = 1.0  # that checks under way are given to end at a stop; one that hangs ends with the process
 MAIL_SECONDS = 1.0  # between looks at the mail queue
+YEARS_SECONDS = 10.0  # between looks for latest years that are due
 
 
-# Address space of a thread's stack. From 3.12 on the interpreter allows C code so many levels that JSON nested
-# without end takes 1.3 MiB before it is refused (3.13); before, 200 KiB. The C library's 8 MiB for each of 62 threads
-# would be more than some hosts allow.
+# Address space of a thread's stack. JSON nested without end takes 1.3 MiB from 3.12 on before it is refused, 200 KiB
+# before. The C library's 8 MiB for each of 62 threads would be more than some hosts allow.
 STACK = (2 if sys.version_info >= (3, 12) else 1) * memory.MIB
 
 
@@ -88,7 +90,7 @@ def running(
     """
     memory.keep_few_heaps()
     threading.stack_size(STACK)
-    config = within(config, most_files())
+    config = within(config, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     patience = STOP_SECONDS if accounts else 0.0
     opening = opened(config, clock, new_secrets=new_secrets, accounts=accounts, patience=patience)
     with opening as opened_app, ExitStack() as unless_it_starts:
@@ -188,17 +190,22 @@ def _workers(app: App) -> list[Worker]:
 
 
 def _full_text_step(app: App) -> float | None:
-    # What reads documents is loaded beside the first calls, not before them.
-    from finapi.market.documents import contents
+    with app.db.read() as tx:
+        if tx.one("body_unindexed", after=0) is None:
+            return None
+    from finapi.market.documents.contents import index_step
 
-    return contents.index_step(app)
+    return index_step(app)
 
 
 def _latest_years_step(app: App) -> float:
-    # What makes figures is loaded beside the first calls, not before them.
+    with app.db.read() as tx:
+        if tx.one("latest_years_due", rules=financials.rules(), limit=1) is None:
+            return YEARS_SECONDS
     from finapi.web.financials import screen
 
-    return screen.keep_latest(app)
+    screen.keep_latest(app)
+    return YEARS_SECONDS
 
 
 def _pollers(app: App) -> list[Worker]:

@@ -23,11 +23,11 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = {
     "client": 1_045,  # constructors that tell type checkers of dates; feeds that go on; why nobody answered
     "mcp": 760,
-    "core": 3_110,  # a query language; roles; a watchdog that begins anew
-    "store": 2_910,  # two stores, accounts in PostgreSQL; copies that are followed; files when asked for; first starts
+    "core": 3_130,  # a query language; roles; a watchdog that begins anew; files of the package
+    "store": 2_920,  # two stores, accounts in PostgreSQL; copies that are followed; files when asked for; first starts
     "edgar": 5_500,  # Schedules 13D and 13G, Form 144; rows read by column
     "httpd": 1_830,  # calls that are answered together
-    "net": 1_340,
+    "net": 1_350,  # the head of an answer of our own
     "app": 345,  # two stores, in two places; a copy of one
     "accounts": 2_760,  # the audit log, late refunds, debits of processes that died
     "delivery": 1_970,  # failed deliveries of all accounts; the outbox between the stores
@@ -35,7 +35,7 @@ ROOMS = {
     "market.documents": 1_925,  # plain text of documents and the index of its words; lists stored and counted at once
     "market.prices": 680,  # returns after a day and over quarters
     "market.statements": 3_165,  # lines told of segments; facts placed once for all pages of a report
-    "market.financials": 5_690,  # kept years, faces, mezzanines, sums, siblings; splits, doubts; versions; words
+    "market.financials": 5_700,  # kept years, faces, mezzanines, sums, siblings; splits, doubts; versions; words
     "market.insiders": 3_720,  # what cannot be; windows and thresholds on every list; trades of all clusters at once
     # Splits, moves and overlap of funds; units by the prices of other managers; costs, returns, rotation, signals;
     # short transactions; doubtful values, in sums too; sums of industries that are kept.
@@ -44,7 +44,7 @@ ROOMS = {
     "market.filings": 850,  # full text search; words of names, descriptions and items
     "market.intake": 1_930,  # what lies beside a data set; the html beside a filing; the files that were refused
     "market.demo": 150,
-    "ops": 1_540,  # nodes on a copy
+    "ops": 1_565,  # nodes on a copy; what the watchdog asks of its own server
     "web.http": 1_640,  # objects in bodies, values of a query; an answer compressed once; answers bounded in bytes
     "web.html": 900,  # filed HTML made inert
     "web.accounts": 825,  # two more topics
@@ -57,7 +57,7 @@ ROOMS = {
     "web": 3_315,  # what each call is for; Model Context Protocol; kept answers without a thread each; whole periods
     "feeds": 1_940,
     "listening": 115,
-    "server": 300,  # roles
+    "server": 310,  # roles; whether something is due before what does it is loaded
     "testing": 3_480,  # grades servers and clients, records services; worlds by their keys; what they keep and send
     # A live feed, webhooks forwarded; mappings compared; tables and charts, on narrow terminals too; completion of
     # actions and values in three shells; what can be done about a failure.

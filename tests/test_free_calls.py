@@ -15,8 +15,8 @@ from finapi.core.config import Config
 from finapi.delivery import sniper
 from finapi.market.documents.identify import Given
 from finapi.market.intake import ingest
-from finapi.market.statements import lookups
 from finapi.ops import proof, status
+from finapi.store import heartbeats
 from tests.client import Client
 from tests.conftest import NOW
 
@@ -144,7 +144,7 @@ def test_counts_kept_are_counts_of_rows(tmp_path: Path, clock: FixedClock) -> No
     (tmp_path / "AAPL.csv").write_text("Date,Close\n2025-01-02,1\n2025-01-03,2.5\n2025-01-06,3\n")
     ingest.run(app, [tmp_path], Given(ticker="AAPL"), lambda outcome: None)
     with app.db.read() as tx:
-        held = lookups.held(tx)
+        held = heartbeats.held(tx)
         facts = tx._connection.execute("SELECT count(*) FROM facts WHERE dimension_id = 0 AND hidden = 0").fetchone()[0]
         assert tx.all("uncounted") == []
         assert tx.all("unequal_facts", id=0, limit=5) == []

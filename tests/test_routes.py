@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -243,6 +244,20 @@ def test_an_application_without_default_windows_loads_no_handler_either() -> Non
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["[]"]
+
+
+@pytest.mark.slow
+def test_a_server_starts_without_what_an_empty_store_has_no_use_for(tmp_path: Path) -> None:
+    """TLS, mail and requests to others, parsers, figures, demo and test server: half of the time that a start takes."""
+    late = ("ssl", "email", "http.client", "zipfile", "finapi.edgar.xbrl", "finapi.market.documents.contents",
+            "finapi.market.financials.", "finapi.market.insiders", "finapi.market.demo", "finapi.testing")  # fmt: skip
+    code = (
+        "import sys; from finapi import server; from finapi.core.config import Config; from pathlib import Path\n"
+        f"with server.running(Config(port=0, data_dir=Path({str(tmp_path / 'data')!r})), lambda *told: 0):\n"
+        f"    print([one for one in sys.modules if one.startswith({late!r})])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_every_name_of_the_table_is_found() -> None:

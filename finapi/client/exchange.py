@@ -14,7 +14,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from functools import cache
-from importlib import resources
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -212,6 +211,8 @@ def document(text: str | bytes, *, dates: bool) -> Any:
 @cache
 def _times() -> frozenset[str]:
     """The members of answers that are days or times."""
+    from importlib import resources  # few clients come here, and each would wait for it
+
     return frozenset(json.loads((resources.files("finapi.client") / "times.json").read_text("utf-8")))
 
 

@@ -1,11 +1,11 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and those that come with the package."""
 
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 
 def write_new(path: Path, data: bytes) -> None:
@@ -39,7 +39,18 @@ def sweep(path: Path) -> None:
             left.unlink()
 
 
+def packaged(package: str) -> Path:
+    """The folder of ``finapi`` or of a package in it, or what stands for it in a zip."""
+    if (place := Path(__file__).parents[1].joinpath(*package.split(".")[1:])).is_dir():
+        return place
+    from importlib import resources  # it loads what reads a zip
+
+    return cast(Path, resources.files(package))
+
+
 def _written(path: Path, data: bytes) -> str:
+    import tempfile
+
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "wb") as file:

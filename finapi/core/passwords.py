@@ -11,11 +11,11 @@ import os
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import resources
 from typing import TYPE_CHECKING, Literal
 
 from finapi.core import memory
 from finapi.core.errors import invalid_param
+from finapi.core.files import packaged
 from finapi.core.turns import Turns
 
 if TYPE_CHECKING:
@@ -146,5 +146,5 @@ def _common() -> frozenset[str]:
     From the frequency list of zxcvbn 4.5.0 on PyPI (MIT, (c) 2012-2016 Dan Wheeler and Dropbox, Inc., and
     2016 Daniel Wolf), which ranks leaked passwords: its order, without those that are too short anyway.
     """
-    text = resources.files("finapi.core").joinpath("common_passwords.txt").read_text("ascii")
+    text = packaged("finapi.core").joinpath("common_passwords.txt").read_text("ascii")
     return frozenset(text.splitlines())

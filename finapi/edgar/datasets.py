@@ -8,7 +8,6 @@ axes and members short names, and a filer's own elements the accession number fo
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
@@ -349,15 +348,6 @@ def _flag(text: str) -> bool:
     if text not in ("0", "1", ""):
         raise ValueError(f"{text[:20]!r} is neither 0 nor 1")
     return text == "1"
-
-
-def month_end(day: str) -> str:
-    """The month end nearest to an ISO date: what the sets make of it."""
-    on = date.fromisoformat(day)
-    last = calendar.monthrange(on.year, on.month)[1]
-    if last - on.day < on.day:
-        return on.replace(day=last).isoformat()
-    return date.fromordinal(on.replace(day=1).toordinal() - 1).isoformat()
 
 
 def quarters(start: str | None, end: str) -> int:

@@ -12,7 +12,6 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib import resources
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -21,6 +20,7 @@ from finapi.client import exchange
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.client.operations import operations
 from finapi.core.errors import ParseError
+from finapi.core.files import packaged
 from finapi.core.guesses import nearest
 from finapi.core.json import parse, text
 from finapi.mcp import VERSIONS, WITH_HANDSHAKE, WITHOUT, answers
@@ -325,7 +325,7 @@ def _listed(params: Mapping[str, Any], **lists: Any) -> dict[str, Any]:
 
 @cache
 def _context() -> dict[str, Any]:
-    return tomllib.loads((resources.files("finapi.mcp") / "context.toml").read_text("utf-8"))
+    return tomllib.loads((packaged("finapi.mcp") / "context.toml").read_text("utf-8"))
 
 
 def _addresses(*, template: bool) -> list[dict[str, Any]]:

@@ -154,7 +154,8 @@ class Reach:
 class OutboundRequest:
     """What is sent. ``seconds`` is for all of it; of the reply's body ``body_bytes`` are kept, no more are read.
 
-    With ``whole`` a body that is longer, or that breaks off, is an OutboundError.
+    With ``whole`` a body that is longer, or that breaks off, is an OutboundError. With ``head`` no body is read,
+    nor what reads one loaded: enough for a server of our own.
     """
 
     url: str
@@ -164,6 +165,7 @@ class OutboundRequest:
     seconds: float = 10.0
     body_bytes: int = 2048
     whole: bool = False
+    head: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +195,6 @@ class Outbound:
 
         TargetRefused: the URL, or every address of its host, may not be used. RequestStopped: ``close`` broke it off.
         """
-        from http.client import HTTPException
-
         where = target(request.url)
         deadline, connected = Deadline(request.seconds), False
         try:
@@ -209,14 +209,17 @@ class Outbound:
                 # Twice the body: its chunks have sizes in front of them.
                 limit = HEAD_BYTES + io.DEFAULT_BUFFER_SIZE + 2 * request.body_bytes
                 incoming = Incoming(sock, deadline, limit)
-                return _reply(stack.enter_context(io.BufferedReader(incoming)), request, deadline, stack)
+                buffer: io.BufferedReader = stack.enter_context(io.BufferedReader(incoming))
+                return _head_of(buffer) if request.head else _reply(buffer, request, deadline, stack)
         except OutboundError:
             raise
-        except (OSError, ValueError, HTTPException) as error:
+        except Exception as error:  # what http.client raises has a class of its own, which need not be loaded
             if self._dialler.closed:
                 raise RequestStopped from None
             late = deadline.passed() or isinstance(error, TimeoutError)
             told = failure(error, deadline) or _misunderstood(error)
+            if told is None and not isinstance(error, OSError):
+                raise
             reason = told or f"cannot be reached: {getattr(error, 'strerror', None) or error}"
             raise (TimedOut if late else OutboundError)(reason, connected=connected) from None
 
@@ -248,6 +251,14 @@ def _head(where: Target, request: OutboundRequest) -> bytes:
     if not all(_HEADER.fullmatch(line) for line in lines):
         raise ValueError("a header contains characters that a header may not")
     return "\r\n".join([*lines, "", ""]).encode("ascii")
+
+
+def _head_of(buffer: io.BufferedReader) -> Reply:
+    line = buffer.readline()
+    if not re.match(rb"HTTP/1\.[01] [1-9][0-9]{2}[ \r]", line):
+        raise ValueError
+    fields = (field.partition(":") for field in iter(lambda: buffer.readline().decode("latin-1").strip(), ""))
+    return Reply(int(line[9:12]), {name.lower(): value.strip() for name, _, value in fields}, b"", False)
 
 
 def _reply(buffer: io.BufferedReader, request: OutboundRequest, deadline: Deadline, stack: ExitStack) -> Reply:

@@ -81,11 +81,11 @@ def of_polling(app: App, thread: Diagnosis) -> dict[str, Probe]:
 def page(outbound: Outbound, url: str, kind: str, seconds: float, mark: str = "") -> None:
     """A GET of ``url`` must be answered 200, with a body of the media type ``kind`` (any when empty).
 
-    ``mark`` goes to this server alone.
+    ``mark`` goes to this server alone, of whose answer the head is enough.
     """
     headers = {"User-Agent": USER_AGENT} | ({MARK: mark} if mark else {})
     try:
-        reply = outbound.send(OutboundRequest(url, headers=headers, seconds=seconds))
+        reply = outbound.send(OutboundRequest(url, headers=headers, seconds=seconds, head=bool(mark)))
     except TimedOut as error:
         raise Trouble("timeout", error.reason) from None
     except OutboundError as error:
@@ -100,9 +100,11 @@ def page(outbound: Outbound, url: str, kind: str, seconds: float, mark: str = ""
 
 def insiders(app: App) -> None:
     """The newest transaction of an insider must be found and shown, if there is one."""
-    from finapi.market.insiders import trades
-
     with app.db.read() as tx:
+        if tx.one("any_insider_transaction") is None:
+            return
+        from finapi.market.insiders import trades
+
         page = trades.latest(tx, trades.TradeFilters(limit=1))
         rows = trades.objects(tx, page.ids)
     if len(rows) != len(page.ids):

@@ -1,7 +1,7 @@
 """The data directory: one process writes it, and other verbs hand their work to that process.
 
-SQLite before 3.51.3 can corrupt a WAL when two connections write at once (DESIGN "SQLite"), so the directory is locked
-by its one writer. Beside a running server a verb sends its words over a Unix socket, and the server does the work.
+SQLite before 3.51.3 can corrupt a WAL when two connections write at once (DESIGN "SQLite"): its one writer locks the
+directory. Beside a running server a verb sends its words over a Unix socket, and the server does the work.
 """
 
 from __future__ import annotations

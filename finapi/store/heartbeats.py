@@ -72,3 +72,8 @@ def age(db: Database, now: datetime) -> float | None:
     with db.read() as tx:
         last = beats(tx).get("postgres_db")
     return None if last is None else max(0.0, (now - datetime.fromisoformat(last.at)).total_seconds())
+
+
+def held(tx: Transaction) -> dict[str, int]:
+    """How much is held of each kind, as counted when it was stored, and as of which ``data_version``."""
+    return dict(tx.all("held")[0])

@@ -1,8 +1,7 @@
 """A database over a file that stays as it is: what is written is this one's own, and can be undone in microseconds.
 
-SQLite keeps what a transaction changes in memory until it ends; here one transaction lasts as long as the connection,
-and every other is a savepoint in it. So any number of these share the pages of one file, which none of them locks or
-writes, and each takes only what it changed.
+One transaction, which SQLite keeps in memory, lasts as long as the connection, and every other is a savepoint in it:
+any number share the pages of one file, which none locks or writes, and each takes only what it changed.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-_HERE = Path(__file__).parent.parent
+from finapi.core.files import packaged
+
 PREPARED = "empty.db.z"
 
 
@@ -22,14 +22,9 @@ def prepared() -> bytes:
     return zlib.decompress(_root().joinpath(PREPARED).read_bytes())
 
 
-@cache
-def _root() -> Any:
-    root: Any = next((place for place in (_HERE / "sql", _HERE.parent / "sql") if place.is_dir()), None)
-    if root is None:
-        from importlib import resources
-
-        root = resources.files("finapi").joinpath("sql")
-    return root
+def _root() -> Path:
+    inside = packaged("finapi") / "sql"
+    return inside if inside.is_dir() else packaged("finapi").parent / "sql"
 
 
 def _below(folder: Any) -> Iterator[Any]:

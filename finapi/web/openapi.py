@@ -9,13 +9,13 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
-from importlib import resources
 from typing import Any
 
 from finapi import __version__
 from finapi.accounts import users
 from finapi.core import passwords
 from finapi.core.errors import STATUS_OF
+from finapi.core.files import packaged
 from finapi.market.documents.metadata import UNFILED
 from finapi.market.holdings import quarters
 from finapi.store import idempotency
@@ -59,7 +59,7 @@ demo data, lists cut short."""
 _CHANGED = "What changed in which version."
 
 # What an operation is for and one thing to know of it, by its id; what it costs follows from its route.
-ABOUT: dict[str, str] = tomllib.loads((resources.files("finapi.web") / "about.toml").read_text(encoding="utf-8"))
+ABOUT: dict[str, str] = tomllib.loads((packaged("finapi.web") / "about.toml").read_text(encoding="utf-8"))
 
 # By the first segment after /api/v1, or the path itself.
 TAGS = {
@@ -500,9 +500,7 @@ class Answers:
         self.examples: dict[str, Any] = {}
         self.responses: dict[str, Any] = {}
         self._names: dict[int, str] = {}
-        self._shown: dict[str, Any] = json.loads(
-            (resources.files("finapi.web") / "examples.json").read_text(encoding="utf-8")
-        )
+        self._shown: dict[str, Any] = json.loads((packaged("finapi.web") / "examples.json").read_text(encoding="utf-8"))
 
     def of(self, route: Route) -> dict[str, Any]:
         """The ``responses`` of an operation."""

@@ -11,7 +11,7 @@ from finapi.app import App
 from finapi.core import metrics
 from finapi.core.errors import ApiError, unwritable
 from finapi.core.json import dumps
-from finapi.ops import copies, status
+from finapi.ops import status
 from finapi.store import heartbeats
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Request, Response
@@ -68,6 +68,9 @@ def readyz(call: Call) -> Response:
         version = tx.value("data_version")
     ready: Ready = {"status": "ok", "data_version": version}
     if app.db.moves:
+        # Not loaded where nothing is a copy.
+        from finapi.ops import copies
+
         why = copies.cut_off(app, call.now)
         if why is not None:
             raise ApiError("UNAVAILABLE", why, headers={"Retry-After": "30"})

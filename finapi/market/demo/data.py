@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import zlib
-from importlib import resources
 
 from finapi.app import App
+from finapi.core.files import packaged
 from finapi.edgar import companyfacts
 from finapi.edgar.forms import FORMS, XBRL
 from finapi.market.demo import quotes
@@ -22,7 +22,7 @@ APPLE = Party(320193, LISTED, "Apple Inc.")
 def load(app: App) -> int:
     """Store every embedded report, form and list, and made up prices; how many documents were new."""
     quotes.load(app)
-    folder = resources.files("finapi.market.demo")
+    folder = packaged("finapi.market.demo")
     new = 0
     # Reports first, which bring the tickers that are told with each filing.
     for form in (XBRL, *(form for form in FORMS if form is not XBRL)):

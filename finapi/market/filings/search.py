@@ -12,11 +12,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from itertools import groupby, islice
 from typing import Any, NamedTuple, TypedDict
 
 from finapi.core import guesses as guesses_of
+from finapi.core.files import packaged
 from finapi.core.records import Date, Time, made
 from finapi.market.documents import metadata
 from finapi.store.db import Row, Transaction
@@ -276,7 +276,7 @@ def unknown_items(tx: Transaction, numbers: Sequence[str]) -> list[str]:
 
 
 def _table(name: str) -> dict[str, str]:
-    text = (resources.files("finapi.market.filings") / name).read_text(encoding="utf-8")
+    text = (packaged("finapi.market.filings") / name).read_text(encoding="utf-8")
     pairs = (line.partition("\t") for line in text.splitlines())
     return {key: told for key, _, told in pairs}
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 
-from finapi import __version__
 from finapi.core import days
-from finapi.market.financials import fact_book, kept_books, metrics, periods
+from finapi.market.financials import fact_book, kept_books, metrics, periods, rules
 from finapi.market.financials.faces import KINDS, Faces
 from finapi.market.financials.fact_book import FactBook, SourceFiling
 from finapi.market.financials.figures import FigureResolver
@@ -59,16 +55,6 @@ class CompanyBook:
         """Whether any figure is reported in a currency."""
         by_keys = self.book.vintages.values()
         return any(one.unit == currency for by_key in by_keys for found in by_key.values() for one in found)
-
-
-@cache
-def rules() -> str:
-    """What figures are made by, in short: this version, its catalogues and modules."""
-    digest = hashlib.sha256(__version__.encode())
-    for file in sorted(resources.files(__package__).iterdir(), key=lambda file: file.name):
-        if file.name.endswith((".py", ".toml")):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def at_hand(tx: Transaction, cik: int, as_of: str | None = None, currency: str | None = None) -> CompanyBook:

@@ -7,9 +7,9 @@ import tomllib
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from importlib import resources
 from typing import Any, NamedTuple
 
+from finapi.core.files import packaged
 from finapi.edgar.xbrl.names import is_extension
 
 INDUSTRIES = ("commercial", "bank", "insurer", "reit")
@@ -185,7 +185,7 @@ def keys(catalogue: str, table: str) -> list[str]:
 
 
 def _text(catalogue: str) -> str:
-    return resources.files("finapi.market.financials").joinpath(catalogue).read_text(encoding="utf-8")
+    return packaged("finapi.market.financials").joinpath(catalogue).read_text(encoding="utf-8")
 
 
 def parse(text: str) -> MetricMapping:

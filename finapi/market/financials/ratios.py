@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import cache
-from importlib import resources
 from typing import Any
 
+from finapi.core.files import packaged
 from finapi.market.financials import reasons
 
 # Digits of a quotient, and of an amount after its point: a market value of billions keeps its cents.
@@ -63,7 +63,7 @@ class RatioCatalogue:
 @cache
 def catalogue() -> RatioCatalogue:
     """The ratios in force."""
-    return parse(resources.files("finapi.market.financials").joinpath("ratios.toml").read_text(encoding="utf-8"))
+    return parse(packaged("finapi.market.financials").joinpath("ratios.toml").read_text(encoding="utf-8"))
 
 
 def parse(text: str) -> RatioCatalogue:

@@ -10,8 +10,8 @@ from typing import NamedTuple, NotRequired, TypedDict
 
 from finapi.core import days
 from finapi.core.records import Date
-from finapi.market.financials import company_books, kept_books, metrics, ratios, splits
-from finapi.market.financials.company_books import CompanyBook, rules
+from finapi.market.financials import company_books, kept_books, metrics, ratios, rules, splits
+from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.figures import Figure, HoleReason, Missing, Status, holes, value_of
 from finapi.market.financials.rows import FigureSeries, Price, PriceSource, RowView
 from finapi.market.financials.series import units_of

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from importlib import resources
 from typing import Any, Literal, NamedTuple, TypedDict
 
+from finapi.core.files import packaged
 from finapi.market.financials import metrics, reasons
 from finapi.market.financials.figures import Cell, Figure, Missing, Status, number, value_of
 from finapi.market.financials.metrics import Term
@@ -69,7 +69,7 @@ class Templates:
 @cache
 def templates() -> Templates:
     """The templates in force."""
-    return parse(resources.files("finapi.market.financials").joinpath("templates.toml").read_text(encoding="utf-8"))
+    return parse(packaged("finapi.market.financials").joinpath("templates.toml").read_text(encoding="utf-8"))
 
 
 def parse(text: str) -> Templates:

@@ -25,12 +25,6 @@ def of_name(name: str) -> str:
     return str(uuid.UUID(int=digits & ~(0xC000 << 48) | 0x8000 << 48))  # the variant of RFC 9562
 
 
-def cik_of(holder: str) -> int | None:
-    """The CIK that a UUID stands for; None when it stands for a name."""
-    found = re.fullmatch(f"{_PREFIX}000-([0-9]{{12}})", holder)
-    return int(found[1]) or None if found else None
-
-
 def folded(name: str) -> str:
     """A name as it is compared."""
     return " ".join(re.findall(r"[^\W_]+", name.casefold()))

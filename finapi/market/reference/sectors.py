@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
 from typing import NamedTuple
 
 from finapi.core.errors import invalid_param
+from finapi.core.files import packaged
 
 
 class Industry(NamedTuple):
@@ -103,6 +103,6 @@ _CALLED = {
 
 @cache
 def _groups() -> dict[int, Industry]:
-    text = (resources.files("finapi.market.reference") / "sectors.tsv").read_text(encoding="utf-8")
+    text = (packaged("finapi.market.reference") / "sectors.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines()[1:])
     return {int(number): Industry(int(number), letter, sector, name) for number, letter, sector, name in rows}

@@ -186,12 +186,3 @@ def _menu(group: str | None, title: str, kind: str | None) -> str | None:
         return "Cover"
     endings = (("(Policies)", "Policies"), ("(Tables)", "Tables"), ("(Details", "Details"))
     return next((menu for mark, menu in endings if mark in title), "Notes")
-
-
-def held(tx: Transaction) -> dict[str, int]:
-    """How many companies, filings, facts, transactions of insiders, holdings and prices are held, as of which
-    ``data_version``, as it was counted when they were stored.
-    """
-    found = tx.one("held")
-    assert found is not None
-    return dict(found)

@@ -10,11 +10,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from typing import NamedTuple
 
 from finapi.core import days
 from finapi.core.errors import ParseError
+from finapi.core.files import packaged
 from finapi.edgar import tickers, xbrl
 from finapi.market.statements import kinds, layout
 from finapi.market.statements.layout import (
@@ -140,7 +140,7 @@ def with_columns(
 @cache
 def us_gaap_balances() -> Mapping[str, str]:
     """The balance attribute of us-gaap elements by local name; filings do not repeat the taxonomy."""
-    text = (resources.files("finapi.market.statements") / "balances.tsv").read_text(encoding="utf-8")
+    text = (packaged("finapi.market.statements") / "balances.tsv").read_text(encoding="utf-8")
     return dict(line.split("\t") for line in text.splitlines() if not line.startswith("#"))
 
 

@@ -99,7 +99,7 @@ def held(call: Call) -> Response:
     """How much is held by kind, and when the last of it came in."""
     with call.app.db.read() as tx:
         times = heartbeats.freshness(tx)
-        counts = lookups.held(tx)
+        counts = heartbeats.held(tx)
     return call.success(
         {
             "data_version": counts.pop("data_version"),

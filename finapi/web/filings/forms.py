@@ -10,7 +10,7 @@ from finapi.core.json import dumps
 from finapi.core.records import Date, Object, Time
 from finapi.market.filings import search
 from finapi.market.filings.search import Entity, Form, FormCount
-from finapi.market.statements import lookups
+from finapi.store import heartbeats
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, cursor, in_path, limit
@@ -114,7 +114,7 @@ def statistics(call: Call) -> Response:
 def totals(call: Call) -> Response:
     """How much is held of everything."""
     with call.app.db.read() as tx:
-        held = lookups.held(tx)
+        held = heartbeats.held(tx)
         counts = search.counts(tx)
         found = {
             "total_filings": search.count_of_all(tx),

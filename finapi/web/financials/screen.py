@@ -25,7 +25,6 @@ from finapi.web.http.params import OFFSET, Param, in_path, limit
 from finapi.web.http.schema import Envelope
 
 AT_ONCE = 20  # companies whose latest years are made before they are kept
-STEP_SECONDS = 10.0  # between looks for years that are due
 
 PARAMS = (
     *(
@@ -132,7 +131,7 @@ def _made(tx: Transaction, company: Company) -> MadeYear:
     return screen.made(tx, company, series.price_of(tx, company))
 
 
-def keep_latest(app: App) -> float:
+def keep_latest(app: App) -> None:
     """Make the latest years that are due, the books and splits, and keep them; a step of a worker."""
     resplit = False
     while True:
@@ -145,7 +144,6 @@ def keep_latest(app: App) -> float:
         resplit |= app.db.share(lambda tx, made=made: screen.keep(tx, made))  # type: ignore[misc]
     if resplit:
         ingest.settle(app)
-    return STEP_SECONDS
 
 
 def valuation(call: Call) -> Response:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from email.utils import parseaddr
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from finapi.accounts import plans
 from finapi.core.clock import iso
+from finapi.core.files import packaged
 from finapi.mcp import VERSIONS
 from finapi.web.html import figures
 from finapi.web.html.frame import page
@@ -144,5 +144,5 @@ def security(call: Call) -> Response:
 
 @cache
 def _changelog() -> Html:
-    text = (resources.files("finapi.web.pages") / "CHANGELOG.md").read_text(encoding="utf-8")
+    text = (packaged("finapi.web.pages") / "CHANGELOG.md").read_text(encoding="utf-8")
     return markdown(text.partition("\n")[2])

@@ -9,8 +9,6 @@ from finapi.app import App
 from finapi.core.json import dumps
 from finapi.market.documents import filing_rows
 from finapi.market.documents.filing_rows import FilingRow
-from finapi.market.filings import search
-from finapi.market.statements import lookups
 from finapi.store import heartbeats
 from finapi.web.html.frame import page, search_form
 from finapi.web.html.tags import Html, h
@@ -60,8 +58,8 @@ def newest(call: Call) -> Response:
 def _held(call: Call) -> Html:
     with call.app.db.read() as tx:
         times = heartbeats.freshness(tx)
-        counts: dict[str, Any] = lookups.held(tx)
-    cells = [h.div(h.dt(said), h.dd(f"{counts[name]:,}")) for name, said in _COUNTED]
+        held: dict[str, Any] = heartbeats.held(tx)
+    cells = [h.div(h.dt(said), h.dd(f"{held[name]:,}")) for name, said in _COUNTED]
     last = times["filing"]
     fresh = "No filing has been ingested yet." if last is None else f"Last filing ingested on {_minute(last)}."
     return h.section(h.h2("Coverage"), h.dl(cells, class_="held"), h.p(fresh, class_="quiet"))
@@ -84,6 +82,8 @@ def _newest(call: Call) -> Html:
 
 
 def _filings(call: Call) -> list[dict[str, str | None]]:
+    from finapi.market.filings import search
+
     with call.app.db.read() as tx:
         places = search.places(tx, search.Question(), search.Page(NEWEST))
         return [_line(row) for row in filing_rows.rows(tx, [search.accession_of(place) for place in places])]

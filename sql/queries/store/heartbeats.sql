@@ -11,3 +11,14 @@ ON CONFLICT (kind) DO UPDATE SET arrived_at = excluded.arrived_at
 
 -- name: arrivals
 SELECT kind, arrived_at FROM arrivals
+
+-- name: held
+-- Figures as they are answered: without dimensions, each from the one source that speaks for its filing.
+SELECT
+    (SELECT number FROM held_counts WHERE name = 'companies') AS companies,
+    (SELECT number FROM held_counts WHERE name = 'filings') AS filings,
+    (SELECT number FROM held_counts WHERE name = 'facts') AS facts,
+    (SELECT number FROM held_counts WHERE name = 'insider_transactions') AS insider_transactions,
+    (SELECT number FROM held_counts WHERE name = 'holdings') AS holdings,
+    (SELECT number FROM held_counts WHERE name = 'prices') AS prices,
+    (SELECT version FROM data_version) AS data_version

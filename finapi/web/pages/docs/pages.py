@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from finapi.core.errors import ApiError
+from finapi.core.files import packaged
 from finapi.web.html import frame
 from finapi.web.html.markdown import inline, markdown
 from finapi.web.html.tags import Html, h, html
@@ -158,7 +158,7 @@ def _models(call: Call) -> Response:
 
 @cache
 def _guide(name: str) -> str:
-    return (resources.files("finapi.web.pages.docs") / "guides" / f"{name}.md").read_text("utf-8")
+    return (packaged("finapi.web.pages.docs") / "guides" / f"{name}.md").read_text("utf-8")
 
 
 def _title(name: str) -> str:

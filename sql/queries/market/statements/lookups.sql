@@ -27,17 +27,6 @@ FROM (
 JOIN companies_with_ticker AS company ON company.cik = page.cik
 ORDER BY page.cik
 
--- name: held
--- Figures as they are answered: without dimensions, each from the one source that speaks for its filing.
-SELECT
-    (SELECT number FROM held_counts WHERE name = 'companies') AS companies,
-    (SELECT number FROM held_counts WHERE name = 'filings') AS filings,
-    (SELECT number FROM held_counts WHERE name = 'facts') AS facts,
-    (SELECT number FROM held_counts WHERE name = 'insider_transactions') AS insider_transactions,
-    (SELECT number FROM held_counts WHERE name = 'holdings') AS holdings,
-    (SELECT number FROM held_counts WHERE name = 'prices') AS prices,
-    (SELECT version FROM data_version) AS data_version
-
 -- name: filings_of_all
 SELECT number FROM held_counts WHERE name = 'filings'
 

@@ -1,0 +1,109 @@
+"""What the watchdog asks of its own server: a page is good, or there is a reason; whatever answers."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from finapi.core.watch import Trouble
+from finapi.net.outbound import HEAD_BYTES, Outbound
+from finapi.ops.probes import OPERATORS_OWN, page
+
+GOOD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 2\r\n\r\nok"
+
+
+@contextmanager
+def answering(said: bytes, *, closes: bool = True) -> Iterator[tuple[str, list[bytes]]]:
+    """A server that says this to each request, and the requests that it got."""
+    asked: list[bytes] = []
+    over = threading.Event()
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    asked.append(connection.recv(4096))
+                    with suppress(OSError):
+                        connection.sendall(said)
+                    if not closes:
+                        over.wait(10)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", asked
+        over.set()
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join()
+
+
+def trouble(url: str, seconds: float = 5.0) -> tuple[str, str]:
+    with pytest.raises(Trouble) as caught:
+        page(Outbound(OPERATORS_OWN), f"{url}/", "text/html", seconds, "m")
+    return caught.value.outcome, caught.value.reason
+
+
+def test_a_page_of_the_kind_is_good_and_the_request_says_whose_it_is() -> None:
+    with answering(GOOD) as (url, asked):
+        page(Outbound(OPERATORS_OWN), f"{url}/livez", "text/html", 5.0, "the mark")
+    head, _, body = asked[0].partition(b"\r\n\r\n")
+    place = url.removeprefix("http://").encode()
+    assert body == b""
+    assert head.split(b"\r\n") == [
+        b"GET /livez HTTP/1.1", b"Host: " + place, b"Accept-Encoding: identity", b"Connection: close",
+        b"User-Agent: finapi-watchdog", b"X-Finapi-Probe: the mark",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "reason"),
+    [
+        (GOOD.replace(b"200 OK", b"503 Service Unavailable"), "failing", "answered 503"),
+        (GOOD.replace(b"200 OK", b"404 Not Found"), "wrong", "answered 404"),
+        (GOOD.replace(b"text/html", b"text/plain"), "wrong", "answered with something that is not text/html"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", "wrong", "answered with something that is not text/html"),
+        (b"", "refused", "the reply makes no sense"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "refused", "the reply makes no sense"),
+        (b"HTTP/1.1 2x0 OK\r\n\r\n", "refused", "the reply makes no sense"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2 * HEAD_BYTES, "refused", "cannot be reached: the reply is too long"),
+        (b"HTTP/1.1 200 OK\r\n" + b"\xff\x00: \xe9\r\n" * 9, "wrong", "answered with something that is not text/html"),
+    ],
+)
+def test_anything_else_is_trouble_with_a_reason(said: bytes, outcome: str, reason: str) -> None:
+    with answering(said) as (url, _):
+        assert trouble(url) == (outcome, reason)
+
+
+def test_a_server_that_says_nothing_is_waited_for_until_the_deadline() -> None:
+    with answering(b"HTTP/1.1 200 OK\r\nContent-", closes=False) as (url, _):
+        assert trouble(url, 0.05) == ("timeout", "no reply within 0.05 s")
+
+
+def test_nobody_at_the_port_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        port = one.getsockname()[1]
+    assert trouble(f"http://127.0.0.1:{port}") == ("refused", "cannot be reached: Connection refused")
+
+
+def test_a_check_that_waits_is_broken_off() -> None:
+    with answering(b"HTTP/1.1 2", closes=False) as (url, asked):
+        own, found = Outbound(OPERATORS_OWN), list[str]()
+
+        def check() -> None:
+            try:
+                page(own, url, "text/html", 10.0, "m")
+            except Trouble as told:
+                found.append(told.reason)
+
+        thread = threading.Thread(target=check)
+        thread.start()
+        while not asked:
+            thread.join(0.005)
+        own.close()
+        thread.join(5)
+        assert found == ["finapi is stopping"]
