@@ -1154,6 +1154,7 @@ class Form13fMovesMeta(TypedDict, Generic[Day, Moment]):
     limit: int
     offset: int
     has_more: bool
+    compared_funds: int
     changes: Form13fFundCikMetaChanges[Day, Moment] | None
 
 class Form13fMoves(TypedDict, Generic[Day, Moment]):

@@ -52,6 +52,8 @@ def test_the_largest_moves_over_all_funds(api: Client) -> None:
     assert [(one["cusip"], one["flow_usd"], one["change_pct"]) for one in decreased] == [
         (made.MICROSOFT, -2500, -50), (made.ALLY, -320, -80),
     ]  # fmt: skip
+    all_funds, of_one = (shown(api, path)["meta"]["compared_funds"] for path in ("/moves", "/moves?cik=1234567"))
+    assert (all_funds, of_one) == (2, 1)
     (new,) = shown(api, "/moves")["moves"]
     assert (new["fund"], new["ticker"], new["pct_of_portfolio"]) == ("Shade Partners", "AAPL", 100)
 
@@ -122,9 +124,11 @@ def test_refusals_name_the_parameter_and_cost_nothing(api: Client, path: str, st
 
 
 def test_nothing_held_is_not_found_and_a_quarter_without_reports_has_no_moves(api: Client, make_app: Any) -> None:
-    assert shown(api, "/moves?period=2024-12-31")["moves"] == []
+    none = shown(api, "/moves?period=2024-12-31")
+    assert (none["moves"], none["meta"]["compared_funds"]) == ([], 0)
     first = shown(api, "/moves?cik=1234567&period=2025-06-30")
     assert (first["moves"], first["meta"]["changes"]["reason"]) == ([], "previous_quarter_not_held")
+    assert first["meta"]["compared_funds"] == 0
     empty = make_app(**ACCOUNTS)
     asker = Client(empty, users.create(empty, "ann@example.com", "pro", NOW).api_key)
     assert asker.get(API + "/moves").status == 404

@@ -73,6 +73,12 @@ def largest(
     ]
 
 
+def compared_funds(tx: Transaction, period: str) -> int:
+    """Of how many funds the changes of a quarter are known: tables of both quarters are held, and whole."""
+    count: int = tx.value("compared_funds", period=period)
+    return count
+
+
 class SharedPosition(TypedDict):
     """A security that both funds hold in shares."""
 

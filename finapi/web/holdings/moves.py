@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Annotated
 
 from finapi.core.errors import ApiError
 from finapi.core.records import Date
@@ -22,7 +23,15 @@ MOVES_PARAMS = (
     OFFSET,
 )
 MOVES = answer(
-    period=Date, moves=list[FundMove], meta=part(limit=int, offset=int, has_more=bool, changes=KnownChanges | None)
+    period=Date,
+    moves=list[FundMove],
+    meta=part(
+        limit=int,
+        offset=int,
+        has_more=bool,
+        compared_funds=Annotated[int, "Funds whose changes of the quarter are known; moves are theirs alone."],
+        changes=KnownChanges | None,
+    ),
 )
 OVERLAP_PARAMS = (
     Param(
@@ -63,8 +72,9 @@ def largest(call: Call) -> Response:
         if period is None:
             raise ApiError("NOT_FOUND", "finapi has no 13F report.")
         rows = moves.largest(tx, period, params["status"], fund, size, skipped)
+        compared = int(fund.compared) if fund else moves.compared_funds(tx, period)
     meta = {"limit": size, "offset": skipped, "has_more": len(rows) > size}
-    told = {**meta, "changes": changes(fund) if fund else None}
+    told = {**meta, "compared_funds": compared, "changes": changes(fund) if fund else None}
     return call.listed({"period": period, "moves": rows[:size], "meta": told}, meta)
 
 

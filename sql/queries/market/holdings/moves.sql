@@ -23,6 +23,9 @@ LIMIT :limit OFFSET :offset
 ORDER BY +abs(flow) DESC, positions.cik, positions.security_id
 LIMIT :limit OFFSET :offset
 
+-- name: compared_funds
+SELECT count(*) FROM fund_quarters WHERE period = :period AND compared
+
 -- name: shared_positions
 SELECT one.security_id, cusip, ticker, holding_names.issuer AS name_of_issuer, one.shares AS shares, one.value AS value,
     other.shares AS other_shares, other.value AS other_value
