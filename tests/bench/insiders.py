@@ -3,7 +3,7 @@
 ``python -m tests.bench.insiders [TRANSACTIONS] [DIRECTORY]``. The forms are made up: 2,000 issuers in all sectors,
 20,000 insiders, five years of filing days, a tenth of the forms joint, one in fifty amended.
 
-What grows from the first tenth to the last are the commits: once the indexes are large, most entries of a portion lie on
+What grows from the first tenth to the last are the commits: once the indexes are large, most of a portion lie on
 pages of their own. Of 60,000 transactions the first tenth writes 277 MB and the last 708, and its commits take 1.1 and
 2.2 of 8 and 10 s of CPU; the statements before them take the same throughout, but for what else the machine does
 (2026-11-25).
