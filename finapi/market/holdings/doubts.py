@@ -33,8 +33,9 @@ DoubtedFlow = Annotated[
     int, "Part of fund_flow from positions that are doubted, or were when last held; dollars as filed."
 ]
 
-# Securities whose price is made anew, and quarters of funds that are compared, in one write transaction.
-AT_ONCE = 1_000
+# Securities whose price is made anew in one write transaction, and quarters of funds that are compared in one: the
+# largest have 10,000 positions.
+AT_ONCE, FUNDS_AT_ONCE = 1_000, 20
 # Of a price another is far off that is so many times it, or such a part of it.
 FAR = THOUSANDS / ALIKE
 # Reports are made within 45 days of the quarter's end: a split of those days may be in one and not in another.
@@ -54,7 +55,7 @@ def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:
     # The one that is doubted is a manager too.
     rows = tx.all("securities_unpriced", limit=most, least=LEAST_MANAGERS)
     if not rows:
-        return _compare_funds(tx, most)
+        return _compare_funds(tx, min(most, FUNDS_AT_ONCE))
     held = json.loads(f"[{','.join([row['held'] for row in rows])}]")
     changed = []
     for (period, security_id, price, _), largest in zip(rows, held, strict=True):
