@@ -202,10 +202,3 @@ def sums(found: Sequence[Doubted], key: Callable[[Doubted], Key]) -> Mapping[Key
     for one in found:
         by.setdefault(key(one), DoubtSum()).add(one)
     return by
-
-
-def whole(parts: Iterable[DoubtSum]) -> DoubtSum:
-    """The sum of some sums."""
-    found = list(parts)
-    counts = sum(one.count for one in found), sum(one.value for one in found)
-    return DoubtSum(*counts, sum(one.bought for one in found), sum(one.sold for one in found))

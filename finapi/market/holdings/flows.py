@@ -17,15 +17,6 @@ from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, made
 from finapi.edgar import cusip, tickers
 from finapi.market.holdings import doubts, positions, quarters
-from finapi.market.holdings.doubts import (
-    Doubted,
-    DoubtedCount,
-    DoubtedFlow,
-    DoubtedValue,
-    DoubtSum,
-    MarkedDoubt,
-    OthersPrice,
-)
 from finapi.market.holdings.funds import percent, price
 from finapi.market.holdings.positions import Change, SplitSource
 from finapi.market.reference import companies, issuers, sectors, share_splits
@@ -72,13 +63,13 @@ class SecurityFlow(TypedDict):
     decreased_count: int | None
     unchanged_count: int | None
     closed_count: int | None
-    doubted_count: DoubtedCount
-    doubted_value: DoubtedValue
-    doubted_flow: DoubtedFlow
+    doubted_count: doubts.DoubtedCount
+    doubted_value: doubts.DoubtedValue
+    doubted_flow: doubts.DoubtedFlow
 
 
 def by_security(
-    tx: Transaction, period: str, wanted: Mapping[str, Any], doubted: Sequence[Doubted]
+    tx: Transaction, period: str, wanted: Mapping[str, Any], doubted: Sequence[doubts.Doubted]
 ) -> tuple[list[SecurityFlow], int]:
     """A page of the securities of a quarter, and how many there are in all; ``doubted`` are the quarter's positions.
 
@@ -97,7 +88,7 @@ def by_security(
     }
     rows, total = tx.page("securities_of_quarter", values)
     sums = doubts.sums(doubted, lambda one: one.security_id)
-    return [_security(row, sums.get(row["security_id"], DoubtSum())) for row in rows], total
+    return [_security(row, sums.get(row["security_id"], doubts.DoubtSum())) for row in rows], total
 
 
 def _groups(sector: str | None, industry: str | None) -> str | None:
@@ -114,7 +105,7 @@ def _groups(sector: str | None, industry: str | None) -> str | None:
     return json.dumps(found)
 
 
-def _security(row: Row, doubted: DoubtSum) -> SecurityFlow:
+def _security(row: Row, doubted: doubts.DoubtSum) -> SecurityFlow:
     sector, industry = sectors.of_group(row["sic_group"])
     return made(
         SecurityFlow,
@@ -154,7 +145,7 @@ class Volume(TypedDict):
     doubted_sell: Annotated[int, "The part of sell in positions with a value_doubt, or that had one before."]
 
 
-def ranges(tx: Transaction, period: str, doubted: Sequence[Doubted]) -> tuple[FilterRanges, Volume]:
+def ranges(tx: Transaction, period: str, doubted: Sequence[doubts.Doubted]) -> tuple[FilterRanges, Volume]:
     """What the filters of a quarter range over, and what funds bought and sold, ``doubted`` of it."""
     (row,) = tx.all("ranges_of_quarter", period=period)
     doubtful = doubts.summed(doubted)
@@ -220,8 +211,8 @@ class HolderQuarter(TypedDict):
     period: Date
     shares: int | None
     value: int | None
-    value_doubt: MarkedDoubt
-    others_price: OthersPrice
+    value_doubt: doubts.MarkedDoubt
+    others_price: doubts.OthersPrice
 
 
 class Holder(TypedDict):
@@ -232,8 +223,8 @@ class Holder(TypedDict):
     cusip: str
     shares: int
     value: int
-    value_doubt: MarkedDoubt
-    others_price: OthersPrice
+    value_doubt: doubts.MarkedDoubt
+    others_price: doubts.OthersPrice
     pct_of_portfolio: Decimal | None
     previous_shares: int | None
     split_factor: Decimal | None
@@ -303,8 +294,8 @@ class TrendQuarter(TypedDict):
     share_change_pct: Decimal | None
     fund_flow: int | None
     fund_count_change: int | None
-    doubted_count: DoubtedCount
-    doubted_value: DoubtedValue
+    doubted_count: doubts.DoubtedCount
+    doubted_value: doubts.DoubtedValue
 
 
 def trends(tx: Transaction, wanted: NamedSecurities, limit: int, offset: int) -> list[TrendQuarter]:
@@ -376,8 +367,8 @@ class BasketPosition(TypedDict):
     split_factor: Annotated[
         Decimal | None, "Shares that one share became through splits since the quarter compared with."
     ]
-    doubted_count: DoubtedCount
-    doubted_value_usd: DoubtedValue
+    doubted_count: doubts.DoubtedCount
+    doubted_value_usd: doubts.DoubtedValue
     doubted_prev_value_usd: Annotated[int, "The part of prev_value_usd in positions with a value_doubt."]
 
 
@@ -435,8 +426,8 @@ def basket(tx: Transaction, ciks: Sequence[int], period: str, compared_with: str
     sums = [
         {
             **_since_split(row, splits.get(row["security_id"], ()), back=period < compared_with),
-            **now.get(row["security_id"], DoubtSum()).members("doubted_value_usd"),
-            "doubted_prev_value_usd": before.get(row["security_id"], DoubtSum()).value,
+            **now.get(row["security_id"], doubts.DoubtSum()).members("doubted_value_usd"),
+            "doubted_prev_value_usd": before.get(row["security_id"], doubts.DoubtSum()).value,
         }
         for row in rows
     ]
@@ -444,7 +435,7 @@ def basket(tx: Transaction, ciks: Sequence[int], period: str, compared_with: str
     return Basket([fund for cik, fund in funds.items() if cik in filed], pending, bool(common), sums)
 
 
-def _doubted(tx: Transaction, ciks: Iterable[int], period: str) -> Mapping[int, DoubtSum]:
+def _doubted(tx: Transaction, ciks: Iterable[int], period: str) -> Mapping[int, doubts.DoubtSum]:
     """What is doubted of some funds' quarter, by the ids of securities."""
     found = [one for cik in ciks for one in doubts.of_fund(tx, cik, period).values()]
     return doubts.sums(found, lambda one: one.security_id)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from finapi.core.records import Date, OneOf, made
 from finapi.market.holdings import doubts
-from finapi.market.holdings.doubts import DoubtedCount, DoubtedFlow, DoubtedValue, DoubtSum
+from finapi.market.holdings.doubts import Doubted, DoubtedCount, DoubtedFlow, DoubtedValue, DoubtSum
 from finapi.market.holdings.funds import percent
 from finapi.market.reference import sectors
 from finapi.store.db import Database, Transaction
@@ -101,15 +101,14 @@ class GroupSum:
 class QuarterSums:
     """A quarter by sector and industry; ``whole`` is the value of everything, with a company known or not.
 
-    ``moved`` are rows of the securities into and out of which most money moved, without their names; ``doubted`` the
-    quarter's doubted positions by the ids of their securities.
+    ``moved`` are rows of the securities into and out of which most money moved, without their names.
     """
 
     period: str
     groups: Mapping[tuple[str, str], GroupSum]
     whole: int
     moved: list[dict[str, int]]
-    doubted: Mapping[int, DoubtSum]
+    doubted: list[Doubted]
 
     @property
     def sectors(self) -> list[GroupSum]:
@@ -182,7 +181,7 @@ def sums(tx: Transaction, period: str) -> QuarterSums:
         for at in _places(one.sic_group):
             found[at].doubted.add(one)
     whole = sum(row["total_value"] for row in told["groups"])
-    return QuarterSums(period, found, whole, told["moved"], doubts.sums(doubted, lambda one: one.security_id))
+    return QuarterSums(period, found, whole, told["moved"], doubted)
 
 
 def _places(group: int | None) -> list[tuple[str, str]]:
@@ -195,14 +194,15 @@ def movers(tx: Transaction, quarter: QuarterSums) -> Movers:
     """The securities of each industry into and out of which most money moved."""
     ids = json.dumps([row["security_id"] for row in quarter.moved])
     names = {row["id"]: row for row in tx.all("securities_named", ids=ids)}
+    doubted = doubts.sums(quarter.doubted, lambda one: one.security_id)
     found: dict[tuple[str, str, int], list[FlowMover]] = {}
     for row in quarter.moved:
         sector, industry = sectors.of_group(row["sic_group"])
         if sector and industry:
             at = sector, industry, 1 if row["fund_flow"] > 0 else -1
-            doubted = quarter.doubted.get(row["security_id"], NOT_DOUBTED).count
-            named = {**row, **dict(names[row["security_id"]])}
-            found.setdefault(at, []).append(made(FlowMover, named, doubted_count=doubted))
+            number = row["security_id"]
+            named = {**row, **dict(names[number]), "doubted_count": doubted.get(number, NOT_DOUBTED).count}
+            found.setdefault(at, []).append(made(FlowMover, named))
     return found
 
 

@@ -121,10 +121,8 @@ def _bucket(rows: Sequence[Row], doubted: DoubtSum) -> IndustryBucket:
         "total_value": sum(row["total_value"] for row in rows),
         "bought": sum(row["bought"] for row in known) if known else None,
         "sold": sum(row["sold"] for row in known) if known else None,
-        "doubted_count": doubted.count,
-        "doubted_value": doubted.value,
-        "doubted_flow": doubted.bought - doubted.sold,
         "sectors": shown,
+        **doubted.members(),  # type: ignore[typeddict-item]
     }
 
 

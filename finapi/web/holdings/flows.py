@@ -217,7 +217,7 @@ def by_sector(call: Call) -> Response:
         "sector_count": len(found),
         "total_value": sums.whole,
         "coverage_pct": sums.coverage,
-        **doubts.whole(sums.doubted.values()).members(),
+        **doubts.summed(sums.doubted).members(),
         "sectors": [industries.sector_flow(one, parts, movers, earlier, most) for one in found],
         "quarter_metadata": metadata,
     }
@@ -236,7 +236,7 @@ def by_industry(call: Call) -> Response:
         "quarter": sums.period,
         "total_institutional_value": sums.whole,
         "coverage_pct": sums.coverage,
-        **doubts.whole(sums.doubted.values()).members(),
+        **doubts.summed(sums.doubted).members(),
         "total_industries": len(found),
         "industries": [industries.industry_totals(one, sums.groups[one.sector, ""], movers, earlier) for one in page],
         "quarter_metadata": metadata,
