@@ -76,13 +76,11 @@ def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:
 
 def _compare_funds(tx: Transaction, most: int) -> bool:
     rows = tx.all("fund_quarters_uncompared", limit=most)
-    found = 0
     for cik, period in rows:
-        found += tx.run("forget_far_off_of_fund", cik=cik, period=period)
-        found += tx.run("note_far_off_of_fund", cik=cik, period=period, far=FAR)
+        tx.run("forget_far_off_of_fund", cik=cik, period=period)
+        if tx.run("note_far_off_of_fund", cik=cik, period=period, far=FAR):
+            tx.run("bump_data_version")
     tx.many("fund_quarter_compared", [tuple(row) for row in rows])
-    if found:
-        tx.run("bump_data_version")
     return len(rows) > 0
 
 
@@ -190,10 +188,7 @@ class DoubtSum:
 
 def summed(found: Iterable[Doubted]) -> DoubtSum:
     """The sum of some positions."""
-    whole = DoubtSum()
-    for one in found:
-        whole.add(one)
-    return whole
+    return sums([*found], lambda _: None).get(None, DoubtSum())
 
 
 def sums(found: Sequence[Doubted], key: Callable[[Doubted], Key]) -> Mapping[Key, DoubtSum]:
