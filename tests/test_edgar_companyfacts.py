@@ -163,6 +163,28 @@ def test_key_that_stands_twice_is_refused(old: str, new: str) -> None:
     assert "twice" in refusal(json.dumps(DOCUMENT).replace(old, new, 1).encode())
 
 
+@pytest.mark.parametrize("label", ["No colon", "Two: colons: here", "\\u003a escaped", 'A \\": mark'])
+@pytest.mark.parametrize("row", ['"val": 1, "val"', '"val" : 1, "val"', '"v\\u0061l": 1, "val"'])
+def test_key_that_stands_twice_is_refused_whatever_colons_stand_beside_it(label: str, row: str) -> None:
+    written = json.dumps(DOCUMENT).replace('"label": null', f'"label": "{label}"')
+    assert read(written.encode()).series == read(DOCUMENT).series
+    assert "twice" in refusal(written.replace('"val"', row, 1).encode())
+
+
+def test_rows_with_more_members_than_are_read_are_figures_all_the_same() -> None:
+    assert read(with_row(frame={"a": 1, "b": [{"c": ":"}]}, note="a:b")).series == read(DOCUMENT).series
+
+
+def test_filings_that_rows_tell_differently_in_turn_are_the_earlier_day_and_the_later_year() -> None:
+    rows = [ROW | {"filed": day, "fy": year} for day, year in [("2018-11-06", 2018), ("2018-11-05", 2019)] * 2]
+    document = copy.deepcopy(DOCUMENT)
+    document["facts"]["us-gaap"]["EarningsPerShareDiluted"]["units"]["USD/shares"] = rows
+    for turned in (rows, rows[::-1]):
+        document["facts"]["us-gaap"]["EarningsPerShareDiluted"]["units"]["USD/shares"] = turned
+        made = read(document)
+        assert (made.filings, made.fiscal_years) == ({ANNUAL: FactFiling("10-K", "2018-11-05")}, {ANNUAL: 2019})
+
+
 @pytest.mark.parametrize(
     "document",
     [

@@ -88,9 +88,14 @@ def parse(data: bytes, name: str, *, parse_float: Callable[[str], Any] = _finite
         raise ParseError(name, "", f"not JSON: {error}") from None
 
 
-def strict_decoder(parse_float: Callable[[str], Any] = _finite) -> json.JSONDecoder:
-    """The decoder of :func:`parse`, for a document that is decoded in pieces."""
-    return json.JSONDecoder(object_pairs_hook=_unique, parse_float=parse_float, parse_constant=_refuse_constant)
+def strict_decoder(parse_float: Callable[[str], Any] = _finite, *, unique: bool = True) -> json.JSONDecoder:
+    """The decoder of :func:`parse`, for a document that is decoded in pieces.
+
+    Without ``unique`` the last of several equal keys stands, and the caller sees to it that there are none: a call of
+    Python for each object is most of what many small ones cost.
+    """
+    hook = _unique if unique else None
+    return json.JSONDecoder(object_pairs_hook=hook, parse_float=parse_float, parse_constant=_refuse_constant)
 
 
 def _exact(written: str) -> str:

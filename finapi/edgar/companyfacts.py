@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from json import JSONDecodeError
+from json import JSONDecodeError, JSONDecoder
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from finapi.core import days
@@ -26,6 +27,7 @@ MAX_NUMBER = 60  # characters of a value
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*", re.ASCII)
+_OF_ROW = itemgetter("accn", "end", "val", "form", "filed")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -90,11 +92,14 @@ class _CompanyFactsReader:
         self._file = file
         self._at = 0
         self._decoder = strict_decoder(parse_float=str)
+        self._quick = strict_decoder(parse_float=str, unique=False)
         self._place = "$"
         self._filings: dict[str, FactFiling] = {}
         self._series: list[ConceptFacts] = []
         self._days: dict[str, bool] = {}
         self._years: dict[str, int] = {}
+        # What the last row of each filing said of it.
+        self._told: dict[str, tuple[Any, ...]] = {}
         self._backward = 0
 
     def read(self) -> CompanyFacts:
@@ -126,7 +131,7 @@ class _CompanyFactsReader:
                 self._place = f"$.facts.{taxonomy}[{tag[:80]!r}]"
                 if not _NAME.fullmatch(tag) or len(tag) > MAX_NAME:
                     raise self._refusal("is not a concept name")
-                self._concept(f"{taxonomy}:{tag}", self._value())
+                self._concept(f"{taxonomy}:{tag}", self._concept_value())
 
     def _concept(self, name: str, value: Any) -> None:
         units = value.get("units") if isinstance(value, dict) else None
@@ -140,16 +145,15 @@ class _CompanyFactsReader:
             self._series.append(ConceptFacts(name, unit, self._rows(rows)))
 
     def _rows(self, rows: list[Any]) -> list[tuple[str, str | None, str, str]]:
-        known, seen, years, made = self._filings, self._days, self._years, []
+        told, seen, made = self._told, self._days, []
         for row in rows:
             try:
-                accession, end, value = row["accn"], row["end"], row["val"]
-                filed = (row["form"], row["filed"])
+                accession, end, value, form, filed = _OF_ROW(row)
                 start, year = row.get("start"), row.get("fy")
-                if years.get(accession) != year:
+                if told.get(accession) != (form, filed, year):
                     self._label(accession, year)
-                if known.get(accession) != filed:
-                    self._file_row(accession, *filed)
+                    self._file_row(accession, form, filed)
+                    told[accession] = form, filed, year
                 if end not in seen:
                     self._day(end)
                 if start is not None and start not in seen:
@@ -225,10 +229,22 @@ class _CompanyFactsReader:
                 return
             self._expect(",")
 
-    def _value(self) -> Any:
+    def _concept_value(self) -> Any:
+        """A concept, whose keys are counted together: each is followed by a colon, so that with as many members as
+        colons no key occurs twice. Where a text has a colon, or a row more inside, each object is looked at.
+        """
+        self._blank()
+        at = self._at
+        value = self._value(self._quick)
+        if self._text.count(":", at, self._at) != _members(value):
+            self._at = at
+            value = self._value()
+        return value
+
+    def _value(self, decoder: JSONDecoder | None = None) -> Any:
         self._blank()
         try:
-            value, self._at = self._decoder.raw_decode(self._text, self._at)
+            value, self._at = (decoder or self._decoder).raw_decode(self._text, self._at)
         except JSONDecodeError:
             raise
         except ValueError as error:
@@ -251,3 +267,12 @@ class _CompanyFactsReader:
 
     def _refusal(self, reason: str) -> ParseError:
         return ParseError(self._file, self._place, reason)
+
+
+def _members(concept: Any) -> int:
+    """How many members a concept, its units and their rows have; -1 of anything else."""
+    try:
+        units = concept["units"]
+        return len(concept) + len(units) + sum([len(row) for rows in units.values() for row in rows])
+    except (TypeError, KeyError, AttributeError):
+        return -1

@@ -53,11 +53,15 @@ def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> 
     sets, new = _sets(tx, document, now)
     concepts = ids(tx, "concept", {series.concept for series in document.series})
     units = ids(tx, "unit", {series.unit for series in document.series})
-    rows = []
+    number = days.number
+    rows: list[tuple[int, int, int, int, int, int, str]] = []
     for series in document.series:
         concept, unit = concepts[series.concept], units[series.unit]
-        for accession, start, end, value in series.rows:
-            rows.append((sets[accession], 0, concept, days.number(end), days.length(start, end), unit, value))
+        rows += [
+            (sets[accession], 0, concept, last, 0 if start is None else last - number(start) + 1, unit, value)
+            for accession, start, end, value in series.rows
+            for last in (number(end),)
+        ]
     rows.sort()
     changed = tx.many("put_facts", rows)
     if changed:
