@@ -507,6 +507,13 @@ def test_line_without_end_is_refused_in_bounded_memory(app: App, tmp_path: Path)
     assert "has a line of more than" in str(outcomes[0].reason)
 
 
+def test_why_a_quarter_cannot_be_read_names_the_table_where_it_is_another(app: App, tmp_path: Path) -> None:
+    place = folder(tmp_path / "set", tables() | {"num.txt": table([NUM]).replace(b"qtrs", b"count", 1)})
+    reasons = {one.kind: one.reason for one in take(app, place)}
+    assert reasons["fsds-num"] == "line 1: lacks the column qtrs"
+    assert reasons["fsds-sub"] == f"{place}/num.txt: line 1: lacks the column qtrs"
+
+
 def test_two_tables_of_one_kind_are_refused(app: App, tmp_path: Path) -> None:
     outcomes = take(app, folder(tmp_path / "set", tables() | {"num2.txt": table([NUM])}))
     assert {one.reason for one in outcomes} == {"two tables of one kind lie in one folder"}

@@ -181,6 +181,29 @@ class Bench:
         app.db.close()
         return pair
 
+    def quarter_of_rows(self) -> Pair:
+        """A quarterly data set, beside splitting its lines and putting the rows that it makes into the same tables."""
+        app, bare = (apps.on_disk(Config(data_dir=self.folder(f"rows{next(self.number)}"))) for _ in range(2))
+        file = self.edgar / "fsds/2009q3.zip"
+        work = spent(lambda: self.take([file], app))
+        with app.db.read() as tx:
+            held = {table: tx._connection.execute(f"SELECT * FROM {table}") for table in OF_A_QUARTER}
+            rows = {table: list(map(tuple, found)) for table, found in held.items()}
+        least = spent(lambda: backfill._split(file)) + spent(lambda: self._put_bare(bare, rows))
+        for one in (app, bare):
+            one.db.close()
+        return work, least
+
+    def _put_bare(self, app: App, rows: dict[str, list[tuple[Any, ...]]]) -> None:
+        for table, all_rows in rows.items():
+            size = len(all_rows) // PORTIONS + 1
+            marks = ",".join("?" * len(all_rows[0]))
+            for at in range(0, len(all_rows), size):
+                with app.db.write() as tx:
+                    tx._connection.executemany(
+                        f"INSERT OR IGNORE INTO {table} VALUES ({marks})", all_rows[at : at + size]
+                    )
+
     def delivered(self) -> Pair:
         """Three hundred webhooks, with their receivers."""
         place = self.folder(f"webhooks{next(self.number)}")
@@ -190,6 +213,10 @@ class Bench:
         return work / 300, self.unit()
 
 
+# The tables that a data set fills, in an order that their references allow; its filings are stored in some portions.
+OF_A_QUARTER = ("companies", "concepts", "units", "dimensions", "filings", "filing_terms", "reports", "fact_sets",
+                "facts", "sections", "lines", "section_columns")  # fmt: skip
+PORTIONS = 22
 MCP = "/api/mcp"
 GROWING = ("/api/v1/sec/filings?limit=20", "/api/v1/sec/filings?form_type=10-K&limit=20", "/api/v1/stats")
 ASKED = {
@@ -228,6 +255,7 @@ def rows_of(bench: Bench) -> dict[str, Callable[[], Pair]]:
         "ingest: XBRL": bench.report,
         "ingest: 13F": bench.holdings,
         "ingest: data set": bench.quarter,
+        "ingest: data set, of bare rows": bench.quarter_of_rows,
         **{f"ask: {name}": partial(ask, path) for name, path in ASKED.items()},
         **{f"grown: {path[8:]}": partial(grown, path) for path in GROWING},
         "webhook": bench.delivered,

@@ -40,7 +40,7 @@ LASTS = timedelta(days=7)  # before a file that the SEC makes anew every night i
 
 # For the estimate: measured on one core of a small host (docs/OPERATIONS.md).
 BYTES_PER_SECOND = 5_000_000
-COMPANY_SECONDS, FILING_SECONDS, TABLE_SECONDS = 0.5, 0.04, 12.0  # facts; of a quarter; reading a quarter's tables
+COMPANY_SECONDS, FILING_SECONDS, TABLE_SECONDS = 0.5, 0.04, 7.0  # facts; of a quarter; reading a quarter's tables
 FILINGS_A_YEAR = 4
 REPORT_BYTES = 2_000_000
 

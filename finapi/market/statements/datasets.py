@@ -96,7 +96,10 @@ def put_quarter(app: App, documents: Sequence[Document], only: Set[int] | None =
     if counts[None]:
         summary += f", {counts[None]} refused"
     for document in documents:
-        yield outcomes.refused(document, problem) if problem else outcomes.of(document, counts[True] > 0, summary)
+        if problem:
+            yield outcomes.refused(document, problem.removeprefix(f"{document.path}: "))
+        else:
+            yield outcomes.of(document, counts[True] > 0, summary)
 
 
 def ingest(app: App, tables: Mapping[str, Entry], only: Set[int] | None = None) -> Iterator[Result]:
