@@ -91,8 +91,7 @@ def parse(data: bytes, name: str, *, parse_float: Callable[[str], Any] = _finite
 def strict_decoder(parse_float: Callable[[str], Any] = _finite, *, unique: bool = True) -> json.JSONDecoder:
     """The decoder of :func:`parse`, for a document that is decoded in pieces.
 
-    Without ``unique`` the last of several equal keys stands, and the caller sees to it that there are none: a call of
-    Python for each object is most of what many small ones cost.
+    Without ``unique``, which costs a call for each object, the caller sees to it that no key occurs twice.
     """
     hook = _unique if unique else None
     return json.JSONDecoder(object_pairs_hook=hook, parse_float=parse_float, parse_constant=_refuse_constant)

@@ -230,9 +230,7 @@ class _CompanyFactsReader:
             self._expect(",")
 
     def _concept_value(self) -> Any:
-        """A concept, whose keys are counted together: each is followed by a colon, so that with as many members as
-        colons no key occurs twice. Where a text has a colon, or a row more inside, each object is looked at.
-        """
+        # Each key is followed by a colon: with as many members as colons, none in texts, no key occurs twice.
         self._blank()
         at = self._at
         value = self._value(self._quick)

@@ -98,12 +98,8 @@ class Table:
             reason = f"lacks the column {missing[0]}" if missing else "names a column twice"
             raise ParseError(file, "line 1", reason)
         self._width = len(names)
-        self._place = {name: place for place, name in enumerate(names)}
-        self._adsh = self._place.get("adsh", 0)
-
-    def place(self, name: str) -> int:
-        """Which column has this name."""
-        return self._place[name]
+        self.place = {name: place for place, name in enumerate(names)}
+        self._adsh = self.place.get("adsh", 0)
 
     def refusal(self, values: Sequence[str], error: Exception) -> ParseError:
         """Why a row cannot be read, under its filing and element."""
@@ -134,7 +130,7 @@ class Table:
     def row(self, line: bytes) -> dict[str, str]:
         """A line's values by column; ParseError when it has more or fewer than the header or is not UTF-8."""
         (values,) = self.rows(self.texts(line))
-        return {name: values[place] for name, place in self._place.items()}
+        return {name: values[place] for name, place in self.place.items()}
 
     def texts(self, data: bytes) -> list[str]:
         """Lines that end in a line feed, or one line, as texts; ParseError when they are not UTF-8."""
@@ -159,7 +155,7 @@ class Table:
 
     def pick(self, *names: str) -> Callable[[Sequence[str]], tuple[str, ...]]:
         """What takes several columns out of a row; those that the table lacks are left out."""
-        return itemgetter(*(self._place[name] for name in names if name in self._place))
+        return itemgetter(*(self.place[name] for name in names if name in self.place))
 
 
 class _ByName(dict[tuple[str, ...], Made]):
@@ -210,7 +206,7 @@ class NumReader:
         found: Figures = {}
         of_row: dict[tuple[str, ...], dict[tuple[str, str], str | None]] = {}
         place_of, name_of, named = self._place_of, self._name_of, self._named
-        at, is_number = self._table.place("value"), _VALUE.fullmatch
+        at, is_number = self._table.place["value"], _VALUE.fullmatch
         for values in self._table.rows(texts):
             try:
                 place = place_of(values)

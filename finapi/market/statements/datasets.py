@@ -139,10 +139,7 @@ def _table(tables: Mapping[str, Entry], kind: str, columns: Sequence[str]) -> Ta
 
 
 def _dealt(table: Table, stem: Path, files: int, filings: Mapping[bytes, SubRow]) -> list[Path]:
-    """The table's lines in files, all of a filing in one, behind its accession number and how many bytes they are.
-
-    Those of filings that ``sub`` lacks are left out.
-    """
+    """The lines of filings that ``sub`` has, in files, all of a filing in one, behind its number and their bytes."""
     places = [stem.with_suffix(f".{number}") for number in range(files)]
     with ExitStack() as stack:
         streams = [stack.enter_context(place.open("wb")) for place in places]
@@ -371,14 +368,11 @@ def _lines(page: Sequence[PreRow], instants: set[str]) -> list[layout.Line]:
     for line in page:
         if line.concept in instants:
             of_concept.setdefault(line.concept, []).append(line)
-    as_it_is = layout.AS_IT_IS
     made = []
     for line in page:
-        alike = of_concept.get(line.concept)
-        placement = _placement(line, alike) if alike else as_it_is
-        made.append(
-            layout.Line(line.concept, 0, layout.ITEM, line.label or None, None, placement, line.negating, line.balance)
-        )
+        placement = _placement(line, of_concept[line.concept]) if line.concept in of_concept else layout.AS_IT_IS
+        label, balance = line.label or None, line.balance
+        made.append(layout.Line(line.concept, 0, layout.ITEM, label, None, placement, line.negating, balance))
     return made
 
 

@@ -123,10 +123,7 @@ Known = dict[str, dict[str, int]]
 
 
 def ids(tx: Transaction, table: str, names: Iterable[str], known: Known | None = None) -> dict[str, int]:
-    """The ids of names in ``concepts``, ``units``, ``dimensions`` or ``label_roles``, made where they are new.
-
-    Those that are ``known`` to the transaction are not looked up again; they are among what comes back.
-    """
+    """Ids of names in ``concepts``, ``units``, ``dimensions`` or ``label_roles``, made where new; the ``known`` too."""
     found = {} if known is None else known.setdefault(table, {})
     ordered: Sequence[str] = sorted(name for name in names if name not in found)
     if ordered:

@@ -109,7 +109,6 @@ def _put_filing(tx: Transaction, report: Report, filed: FilingMetadata, now: dat
     """Upsert the filing; a data set's period, rounded to a month end, stands only where nothing else tells."""
     cover = report.cover
     if report.source == factsets.SOURCES[factsets.FSDS]:
-        # Its name has been told.
         parties = (Party(cover.cik, LISTED),)
         inside = FilingMetadata("", ROUNDED, parties, period_of_report=cover.period_of_report, is_xbrl=1)
     else:
