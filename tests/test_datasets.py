@@ -557,6 +557,21 @@ def test_filings_are_dealt_to_files_and_all_found_again(
 
 
 @pytest.mark.parametrize(
+    ("day", "end"),
+    [
+        ("2024-09-28", "2024-09-30"),
+        ("2009-06-26", "2009-06-30"),
+        ("2023-07-02", "2023-06-30"),
+        ("2024-02-29", "2024-02-29"),
+        ("2025-01-01", "2024-12-31"),
+        ("2025-01-26", "2025-01-31"),
+    ],
+)
+def test_dates_are_rounded_to_the_nearest_month_end(day: str, end: str) -> None:
+    assert agreement.month_end(day) == end
+
+
+@pytest.mark.parametrize(
     ("start", "end", "count"),
     [
         (None, "2024-09-28", 0),

@@ -7,12 +7,14 @@ proves the store; where it was stored from its XBRL documents it proves the read
 
 from __future__ import annotations
 
+import calendar
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from finapi.core.days import shifted
-from finapi.edgar.datasets import month_end, quarters
+from finapi.edgar.datasets import quarters
 from finapi.market.documents.sources import Entry
 from finapi.market.statements.datasets import NUM, PRE
 
@@ -227,3 +229,12 @@ def _bare(name: str) -> str:
 
 def _compact(day: str) -> str:
     return day.replace("-", "")
+
+
+def month_end(day: str) -> str:
+    """The month end nearest to an ISO date: what the sets make of it."""
+    on = date.fromisoformat(day)
+    last = calendar.monthrange(on.year, on.month)[1]
+    if last - on.day < on.day:
+        return on.replace(day=last).isoformat()
+    return date.fromordinal(on.replace(day=1).toordinal() - 1).isoformat()
