@@ -240,7 +240,7 @@ def with_segments(app: App, name: str = "us-gaap:Revenues", days: int = 365) -> 
         for member, value in (("country:US", "2000"), ("country:CN", "1023")):
             dims = json.dumps({"srt:StatementGeographicalAxis": member})
             rows.append((factsets.ids(tx, "dimension", [dims])[dims], concept, end, days, unit, value, "0"))
-        factsets.insert(tx, number, rows)
+        factsets.insert(tx, [(number, *row) for row in rows])
         tx.run("bump_data_version")
 
 

@@ -21,6 +21,7 @@ from finapi.edgar import schedules as parser
 from finapi.market.documents import metadata
 from finapi.market.documents.metadata import FilingMetadata
 from finapi.market.ownership import notices, store
+from finapi.market.reference import companies
 from finapi.web.http.call import Route
 from finapi.web.http.params import FREE_OFFSET
 from finapi.web.openapi import document
@@ -57,6 +58,12 @@ ASKED: dict[str, dict[str, Any]] = {
     "get_insiders_transactions_by_ticker_ticker": _EVER,
     "get_insiders_transactions_search": {"query": "Inc", **_EVER},
     "get_insiders_transactions_top": {"direction": "SELL"},
+    **{
+        f"get_ownership_aggregation_by_{one}": {"dateFrom": "2024-12-01", "dateTo": "2025-11-30"}
+        for one in ("ticker", "sector", "industry")
+    },
+    "get_ownership_positions_holder_uuid_issuer_issuer_cik_history": {"holder_uuid": "102", "issuer_cik": "1234567"},
+    "get_ownership_cross_reference_holder_uuid": {"holder_uuid": "102"},
     "get_sec_filings_search": {"q": "report"},
     "get_tickers_autocomplete": {"q": "A"},
     "get_tickers_ticker_holders": {"period": "2025-09-30"},
@@ -69,6 +76,7 @@ ROWS = {
     "get_account_transactions": "transactions",
     "get_billing_history": "transactions",
     "get_facts_by_concept": "facts",
+    "get_ownership_cross_reference_holder_uuid": "form_4",
     "get_sniper_targets": "targets",
     "get_xbrl_coverage": "data.companies",
     "get_webhooks_deliveries": "deliveries",
@@ -76,9 +84,15 @@ ROWS = {
 # What a way is called in a request, where it is not called the same.
 NAMES = {"next_cursor": "cursor", "next_since_seq": "since_seq"}
 # Free lists skip fewer rows.
-OFFSETS = dict.fromkeys(
-    ("get_account_transactions", "get_billing_history", "get_sniper_targets", "get_webhooks_deliveries"), FREE_OFFSET
-)
+OFFSETS = {
+    **dict.fromkeys(
+        ("get_account_transactions", "get_billing_history", "get_sniper_targets", "get_webhooks_deliveries"),
+        FREE_OFFSET,
+    ),
+    # What a holder has of a company is put together in whole.
+    "get_ownership_positions_holder_uuid_issuer_issuer_cik_history": 20_000,
+    "get_ownership_positions_issuer_issuer_cik_timeline": 20_000,
+}
 # Rows that a list is paged over at most: of a longer one, the first.
 MOST = 1_000
 
@@ -127,6 +141,8 @@ class Lists:
             stake = schedules.d(schedules.person(member="a"), cusip=MICROSOFT, issuer=chips, event="02/10/2025")
             told = FilingMetadata("0000000102-25-900001", metadata.DOCUMENT, filed_at="2025-02-11")
             store.put(tx, parser.parse(stake, told.accession), told, NOW)
+            companies.put_attributes(tx, 789019, companies.Attributes(sic=7372), 2, "2026-01-01")
+            companies.put_tickers(tx, 789019, [("CHIP", None)], 0, "2026-01-01")
             # Two classes of shares of one company.
             tx._connection.execute("UPDATE securities SET cik = 320193 WHERE cusip LIKE '02079K%'")
             # What the funds traded is of the company whose insiders bought.

@@ -161,7 +161,7 @@ def test_books_are_kept_by_what_they_take_in_memory(app: App, caller: Client) ->
     caller.get(URL, query={"cik": "77", "metrics": "revenue"})
     ((held, weight),) = app.books._kept.values()
     assert weight == 900 * len(held)
-    assert app.books._room == 48 * 2**20
+    assert app.books._room == 24 * 2**20
 
 
 @pytest.mark.parametrize(

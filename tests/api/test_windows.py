@@ -212,11 +212,13 @@ def demo() -> Iterator[Client]:
     app.db.close()
 
 
+# Sums by company: the demo's schedules are about one that has neither a ticker nor an industry.
 # What needs purchases in the market, or several insiders of one company: the demo's forms have neither. What compares
 # quarters or funds: the demo has one quarter of each fund, and no two of the same.
 NOT_IN_THE_DEMO = {
     *("get_insiders_clusters", "get_insiders_transactions_top"),
     *("get_form_13f_moves", "get_form_13f_overlap", "get_form_13f_cross_filing_signals"),
+    *(f"get_ownership_aggregation_by_{one}" for one in ("ticker", "sector", "industry")),
     "get_sec_filings_search",  # documents are no part of it
 }
 LISTS = [name for name, one in sorted(ROUTE_OF.items()) if one.lists and one.method == "GET" and one.auth == "key"]

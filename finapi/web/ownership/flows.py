@@ -22,11 +22,11 @@ PARAMS = (
           example="2025-12-31"),
     Param("formType", allowed=tuple(FORM_TYPES), help="Only this schedule (13D, 13G, 13D/A, 13G/A) or form.",
           example="13D"),
-    Param("minOwnership", "number", help="At least so many per cent of the class.", example="5"),
-    Param("maxOwnership", "number", help="At most so many per cent of the class.", example="20"),
+    Param("minOwnership", "number", help="Minimum percentage of the class.", example="5"),
+    Param("maxOwnership", "number", help="Maximum percentage of the class.", example="20"),
     Param("direction", allowed=flows.DIRECTIONS, also=(("up", "increase"), ("down", "decrease")),
-          help="Only filings whose percentage rose, fell or stayed since the filing before.", example="increase"),
-    Param("minPercentChange", "number", least=0, help="Only a change of so many percentage points, up or down.",
+          help="Only filings whose percentage rose, fell or stayed since the previous filing.", example="increase"),
+    Param("minPercentChange", "number", least=0, help="Minimum change in percentage points, up or down.",
           example="1"),
     limit(50, 500, "Groups"),
     OFFSET,
@@ -70,6 +70,8 @@ def _grouped(call: Call, grouped_by: str) -> Response:
 
 def _window(call: Call) -> tuple[str, str]:
     first, last = call.params["dateFrom"], call.params["dateTo"]
+    if first is None and last is None and call.app.config.default_windows == "all":
+        return days.iso(1), call.now.date().isoformat()  # every dated filing of the few that such a host has
     if last is None:
         last = max(call.now.date().isoformat(), first or "")
     # No filing is older than EDGAR; what is before the day of number 1 is its own window.
