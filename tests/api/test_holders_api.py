@@ -16,6 +16,7 @@ from finapi.market.insiders import store as insiders
 from finapi.market.ownership import holders, notices, store
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
+from finapi.ops import proof
 from finapi.store import db
 from tests import figures, thirteenf
 from tests import ownership_forms as forms
@@ -387,6 +388,25 @@ def test_a_holder_of_whom_nothing_is_held_any_more_is_gone(client: Client, app: 
             tuple(row) for row in tx._connection.execute("SELECT cik, form_13f, form_13dg FROM holders ORDER BY cik")
         ]
     assert left == [(LAMP, 2, 1), (SHADE, 1, 0)]
+
+
+def test_a_count_of_a_holder_that_is_not_that_of_its_filings_is_named(client: Client, app: App) -> None:
+    def problems() -> list[str]:
+        return [one for one in proof.of(app.db, app.config, NOW)["problems"] if "holder" in one]
+
+    assert problems() == []
+    lamp, ann = holders.of_cik(LAMP), holders.of_cik(ANN)
+    with app.db.write() as tx:
+        # Two wrong counts whose sum is right, and a holder whose row is missing.
+        tx._connection.execute(
+            "UPDATE holders SET form_13f = form_13f + 1, form_13dg = form_13dg - 1 WHERE id = ?", (lamp,)
+        )
+        tx._connection.execute("DELETE FROM holders WHERE id = ?", (ann,))
+    assert problems() == [
+        f"Forms 3, 4 and 5 of holder {ann}: 1 are there, 0 were stored",
+        f"13F reports of holder {lamp}: 2 are there, 3 were stored",
+        f"Schedules 13D and 13G of holder {lamp}: 1 are there, 0 were stored",
+    ]
 
 
 def test_an_upgrade_counts_the_same_holders(client: Client, app: App) -> None:

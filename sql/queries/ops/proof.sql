@@ -56,6 +56,27 @@ SELECT * FROM (
     ORDER BY term
     LIMIT 20
 )
+UNION ALL
+SELECT * FROM (
+    SELECT family || ' of holder ' || id, sum(stored) AS stored, sum(found) AS found
+    FROM (
+        SELECT id, 'Forms 3, 4 and 5' AS family, form_4 AS stored, 0 AS found FROM holders
+        UNION ALL SELECT id, '13F reports', form_13f, 0 FROM holders
+        UNION ALL SELECT id, 'Schedules 13D and 13G', form_13dg, 0 FROM holders
+        UNION ALL
+        SELECT printf('f1a9c1c0-0000-8000-8000-%012d', owner_cik), 'Forms 3, 4 and 5', 0, count(*)
+        FROM insider_form_owners GROUP BY owner_cik
+        UNION ALL
+        SELECT printf('f1a9c1c0-0000-8000-8000-%012d', cik), '13F reports', 0, count(DISTINCT accession)
+        FROM holdings_reports GROUP BY cik
+        UNION ALL
+        SELECT holder, 'Schedules 13D and 13G', 0, count(DISTINCT filing_id) FROM schedule_persons GROUP BY holder
+    ) AS counted
+    GROUP BY id, family
+    HAVING sum(stored) <> sum(found)
+    ORDER BY id, family
+    LIMIT 20
+)
 
 -- name: bodies_after
 SELECT filing_bodies.filing_id, filings.accession, filing_bodies.packed, filing_bodies.sha256
