@@ -26,7 +26,7 @@ ROOMS = {
     "core": 3_130,  # a query language; roles; a watchdog that begins anew; files of the package
     "store": 2_920,  # two stores, accounts in PostgreSQL; copies that are followed; files when asked for; first starts
     "edgar": 5_500,  # Schedules 13D and 13G, Form 144; rows read by column
-    "httpd": 1_830,  # calls that are answered together
+    "httpd": 1_840,  # calls that are answered together; one whose answer cannot be sent
     "net": 1_350,  # the head of an answer of our own
     "app": 345,  # two stores, in two places; a copy of one
     "accounts": 2_760,  # the audit log, late refunds, debits of processes that died

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from finapi.httpd.listen import HttpConnection
 from finapi.httpd.settings import Answer
-from finapi.httpd.together import AT_ONCE
+from finapi.httpd.together import AT_ONCE, Together
 from tests.test_listen import App, Clock, Running, eventually
 from tests.test_listen import app as app
 from tests.test_listen import start as start
@@ -209,6 +210,56 @@ def test_an_error_costs_the_connections_of_its_batch_that_have_no_answer(
     batches.fails = None
     batches.release.release()
     assert clients[0].send(get("/shared4")).answer().body == b"/shared4"
+
+
+def test_an_answer_that_cannot_be_held_costs_the_others_of_its_batch_nothing(
+    run: Callable[..., Running], batches: Batches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hold(connection: HttpConnection) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(HttpConnection, "_hold", hold)
+    batches.sizes["/shared1"] = 20 * BIG
+    running = run()
+    clients = [running.connect() for _ in range(4)]
+    clients[0].send(get("/shared0"))
+    assert batches.entered.acquire(timeout=10)
+    for number in (1, 2, 3):
+        clients[number].send(get(f"/shared{number}"))
+        batches.came(number + 1)
+    batches.release.release(2)
+    assert [clients[number].answer().body for number in (0, 2, 3)] == [b"/shared0", b"/shared2", b"/shared3"]
+    eventually(lambda: len(running.listener.connections) == 3)
+
+
+def test_one_batch_is_answered_at_a_time_though_its_first_answer_cannot_be_sent() -> None:
+    sent: list[int] = []
+    begun: list[str] = []
+
+    class Client:
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def answered(self, answer: Answer) -> None:
+            if not self.number:
+                together.add(Client(2), 2)
+                raise OSError(errno.ENOSPC, "No space left on device")
+            sent.append(self.number)
+
+        def abandon(self) -> None:
+            sent.append(-self.number)
+
+    def answers(calls: Sequence[int]) -> Iterator[Answer]:
+        return iter([("200 OK", [], b"")] * len(calls))
+
+    together: Together[Client, int] = Together(answers, lambda act: act(), lambda: begun.append("batch"))
+    together._led = True  # both calls gather behind another batch
+    for number in (0, 1):
+        together.add(Client(number), number)
+    together.serve()
+    assert (begun, sent) == (["batch"], [0, 1])
+    together.serve()
+    assert (begun, sent, len(together)) == (["batch"], [0, 1, 2], 0)
 
 
 def test_a_pipeline_is_answered_in_order_whoever_answers(run: Callable[..., Running], batches: Batches) -> None:

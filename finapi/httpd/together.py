@@ -77,8 +77,7 @@ class Together(Generic[Waiter, Call]):
             for answer in self._answer([call for _, call in batch]):
                 if len(left) == len(batch):  # what they share is done: the next do it meanwhile
                     self._hand_on()
-                left[0].answered(answer)
-                left.popleft()
+                _tell(left.popleft(), answer)
         except BaseException:  # a SystemExit of the application, say
             log.exception("exception while answering %d calls", len(batch))
         if len(left) == len(batch):
@@ -97,3 +96,12 @@ class Together(Generic[Waiter, Call]):
             waiting = [self._waiting.popleft() for _ in range(len(self._waiting))]
         for waiter, _ in waiting:
             waiter.abandon()
+
+
+def _tell(waiter: Waiting, answer: Answer) -> None:
+    """Send one answer. Where that fails, on a full disk say, its connection is closed and the others are answered."""
+    try:
+        waiter.answered(answer)
+    except Exception:
+        log.exception("exception while sending an answer")
+        waiter.abandon()
