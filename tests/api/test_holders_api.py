@@ -323,6 +323,17 @@ def test_a_companys_timeline_has_what_every_form_told_of_its_holders(client: Cli
     assert get(client, "/positions/issuer/320193/timeline", source="form_13f")["meta"]["total"] == 3
 
 
+def test_pages_of_a_timeline_meet_where_positions_are_worth_the_same(client: Client, app: App) -> None:
+    path = "/positions/issuer/320193/timeline?source=form_13f&limit="
+    with app.db.write() as tx:
+        # The order of values, as a quarter in which many leave has it, is then that of managers, not that of reports.
+        tx._connection.execute("UPDATE positions SET value = 0")
+    whole = get(client, f"{path}100")
+    pages = [get(client, f"{path}1&offset={skipped}")["events"] for skipped in range(whole["meta"]["total"])]
+    assert [one["event_id"] for page in pages for one in page] == [one["event_id"] for one in whole["events"]]
+    assert len({one["event_id"] for page in pages for one in page}) == whole["meta"]["total"] >= 3
+
+
 def test_a_form_of_two_classes_has_no_figure_of_shares_and_says_why(client: Client, app: App) -> None:
     two = forms.form(forms.transaction("P", after="5", date="2025-06-02"),
                      forms.transaction("P", after="7", title="Class B Common", date="2025-06-02"), period="2025-06-02",

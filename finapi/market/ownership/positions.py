@@ -394,7 +394,9 @@ def events(tx: Transaction, issuer: int, holder: Row | None, asked: EventFilters
             rows, count = tx.all(f"{name}_events", key), int(tx.value(f"{name}_events_count", key))
         found += [_told(name, row) for row in rows]
         total += count
-    found.sort(key=lambda one: (_RANKS[one.source], -(one.value or 0), -one.id, one.holder, one.cusip or ""))
+    # As the queries order what they cut off: positions of one value by manager, others by filing.
+    found.sort(key=lambda one: (-one.id, one.holder, one.cusip or ""))
+    found.sort(key=lambda one: (_RANKS[one.source], -(one.value or 0), one.holder if one.source == "form_13f" else ""))
     found.sort(key=lambda one: one.day, reverse=True)
     page = found[asked.offset : asked.offset + asked.limit]
     actions = owners.actions(tx, [(one.source, one.told or one.id) for one in page if one.source != "form_13f"])
