@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import atexit
 import http.client
 import json
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from finapi.testing import FinapiServer, base
+from finapi.testing import FinapiServer
 from tests import process
 from tests.process import ROOT
 
@@ -161,19 +157,3 @@ def test_a_verb_of_a_fixture_keeps_nothing() -> None:
         [*process.COMMAND, "fixture", "--data-dir", "x"], cwd=process.ROOT, capture_output=True, text=True, timeout=30
     )
     assert (done.returncode, done.stderr) == (2, "finapi: a fixture stores nothing, so it has no --data-dir\n")
-
-
-def test_without_a_home_to_write_to_a_process_keeps_the_demo_for_itself_and_takes_it_along(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    last: list[tuple[Any, Any]] = []
-    (tmp_path / "home").write_bytes(b"a file")
-    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(base, "_loaded", lambda: b"the demo")
-    monkeypatch.setattr(atexit, "register", lambda do, *told, **named: last.append((do, (told, named))))
-    file = base._demo_data.__wrapped__()
-    assert (file.read_bytes(), file.parent.parent) == (b"the demo", tmp_path)
-    ((do, (told, named)),) = last
-    do(*told, **named)
-    assert [one.name for one in tmp_path.iterdir()] == ["home"]

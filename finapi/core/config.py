@@ -349,6 +349,13 @@ def load(flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | No
     return Config(**values), origins
 
 
+def cache_home(environ: Mapping[str, str] | None = None) -> Path:
+    """Where the user's programs keep what can be made again (XDG base directories). RuntimeError without a home."""
+    named = (os.environ if environ is None else environ).get("XDG_CACHE_HOME", "")
+    # One that is not absolute is to be ignored.
+    return Path(named) if named.startswith("/") else Path.home() / ".cache"
+
+
 def colours(environ: Mapping[str, str] | None = None) -> bool:
     """Whether a terminal is to be told in colours (https://no-color.org)."""
     environ = os.environ if environ is None else environ

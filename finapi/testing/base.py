@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import itertools
-import os
-import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import cache, lru_cache
+from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
-import finapi
 from finapi import app as apps
 from finapi.accounts import billing, invites, recovery, users
 from finapi.accounts.users import NewUser
@@ -24,19 +18,17 @@ from finapi.app import App
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
-from finapi.core.files import replace_file
-from finapi.delivery import events, webhooks
-from finapi.store.db import Database
+from finapi.delivery import webhooks
+from finapi.market.demo import prepared
 from finapi.store.layered import LayeredDatabase
 
 # When the fixture's data and accounts were made, and where a seeded clock stands.
-STARTED = datetime(2026, 1, 31, 12, tzinfo=UTC)
+STARTED = prepared.STORED
 
 PASSWORD = "fixture password"
 PLANS = ("free", "weekly", "monthly", "pro", "yearly")
 STATES = ("active", "unverified", "locked", "exhausted")
 INVITES = 10
-KEPT_SECONDS = 86_400  # that the cache keeps the file of a version that is not used
 
 
 class FixtureAccount(TypedDict):
@@ -58,15 +50,17 @@ class Base:
 
 def make(directory: Path, config: Config, seed: int, now: datetime) -> Base:
     """The base of a fixture, written into its data directory; its accounts were made ``now``."""
-    image, accounts, codes = _made(_demo_data(), replace(config, data_dir=Path()), seed, now)
+    image, accounts, codes = _made(replace(config, data_dir=Path()), seed, now)
     file = directory / "fixture.db"
     file.write_bytes(image)
     return Base(file, dict(accounts), codes)
 
 
 @lru_cache(maxsize=1)  # a suite may start many servers
-def _made(demo: Path, config: Config, seed: int, now: datetime) -> tuple[bytes, dict[str, FixtureAccount], list[str]]:
-    database = LayeredDatabase(demo)
+def _made(config: Config, seed: int, now: datetime) -> tuple[bytes, dict[str, FixtureAccount], list[str]]:
+    with tempfile.TemporaryDirectory(prefix="finapi-demo-data-") as place:
+        prepared.copy_to(file := Path(place) / "demo.db")
+        database = LayeredDatabase(file)
     try:
         app = apps.in_memory(config, FixedClock(now), new_uuid=Draw(seed, "").uuid, db=database, secret=secret_of(seed))
         accounts = {plan: _shown(account(app, plan, "active", f"{plan}@example.com")) for plan in PLANS}
@@ -125,64 +119,3 @@ def account(app: App, plan: str, state: str, email: str) -> NewUser:
 
 def _shown(made: NewUser) -> FixtureAccount:
     return {"email": made.email, "password": PASSWORD, "api_key": made.api_key}
-
-
-@cache
-def _demo_data() -> Path:
-    """A database file of the demo's data, kept from one start to the next: loading takes most of a second."""
-    place = Path.home() / ".cache" / "finapi"
-    file = place / f"demo-{_version()}.db"
-    if file.is_file() and file.stat().st_size:
-        with suppress(OSError):
-            os.utime(file)  # it is in use
-        return file
-    try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(file, _loaded())
-    except OSError:  # a home that cannot be written: a copy of this process's own
-        file = Path(tempfile.mkdtemp(prefix="finapi-demo-data-")) / file.name
-        atexit.register(shutil.rmtree, file.parent, ignore_errors=True)
-        replace_file(file, _loaded())
-    # A process of another version may be about to open its file: SQLite would make an empty one in the place of it.
-    unused = file.stat().st_mtime - KEPT_SECONDS
-    for old in place.glob("demo-*.db"):
-        with suppress(FileNotFoundError):
-            if old.stat().st_mtime < unused:
-                old.unlink()
-    return file
-
-
-def _version() -> str:
-    """What tells one state of the installed code and data from another."""
-    root = Path(finapi.__file__).parent
-    # Installed in one file, a zip, the package's folder is none.
-    if root.is_dir():
-        told = sorted([*_files(str(root)), *_files(str(root.parent / "sql"))])
-    else:
-        told = [(str(one), one.stat().st_size, one.stat().st_mtime_ns) for one in root.parents if one.is_file()]
-    return hashlib.sha256(repr((finapi.__version__, told)).encode()).hexdigest()[:20]
-
-
-def _files(folder: str) -> Iterator[tuple[str, int, int]]:
-    """Every file below a folder but bytecode: path, size, and when it was written."""
-    with suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for one in entries:
-            if one.is_dir(follow_symlinks=False):
-                yield from () if one.name == "__pycache__" else _files(one.path)
-            else:
-                found = one.stat()
-                yield one.path, found.st_size, found.st_mtime_ns
-
-
-def _loaded() -> bytes:
-    from finapi.market.demo import data
-
-    database = Database(None)
-    try:
-        database.draw_from(lambda count: hashlib.sha256(b"demo").digest()[:count])
-        app = apps.in_memory(Config(), FixedClock(STARTED), db=database)
-        events.open_journal(app, STARTED)
-        data.load(app)
-        return database.image()
-    finally:
-        database.close()

@@ -62,12 +62,11 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
 
     def prepare(app: App) -> dict[str, Any]:
         from finapi.accounts import invites, users
-        from finapi.market.demo import data
         from finapi.web.pages import front
 
         if polls:
             (config.data_dir / DEMO_ARCHIVE).mkdir(exist_ok=True)
-        data.load(app)
+        _fill(app, copied)
         now = app.clock.now()
         # A demo's data directory may be started twice: each start has accounts of its own.
         mark, password = app.new_uuid()[:8], app.new_uuid()
@@ -91,14 +90,32 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
         )
 
     with ExitStack() as stack:
+        # Not in a directory that was named, where there may be data, nor where the journal is elsewhere, with accounts.
+        copied = origins["data_dir"] == "default" and not config.accounts_url
         if origins["data_dir"] == "default":
             config = replace(config, data_dir=stack.enter_context(datadir.temporary("finapi-demo-")))
+        if copied:
+            from finapi.market.demo import prepared
+
+            prepared.copy_to(config.data_dir / datadir.DATABASE)
         polls = all(origins[name] == "default" for name in ("poll_every", "base_url"))
         if polls:
             # Every component runs: what follows EDGAR looks into a directory that is empty until somebody fills it.
             archive = str(config.data_dir.absolute() / DEMO_ARCHIVE)
             config = replace(config, poll_every=DEMO_POLL_SECONDS, base_url=archive)
         return _serve_until_stopped(args, config, prepare, text, say, perform)
+
+
+def _fill(app: App, copied: bool) -> None:
+    """Have the demo's data in a store, of which its database may be a copy already."""
+    if copied:
+        from finapi.market.demo import prepared
+
+        prepared.redate(app)
+    else:
+        from finapi.market.demo import data
+
+        data.load(app)
 
 
 def _serve(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
