@@ -55,8 +55,9 @@ MAIL_SECONDS = 1.0  # between looks at the mail queue
 YEARS_SECONDS = 10.0  # between looks for latest years that are due
 
 
-# Address space of a thread's stack. JSON nested without end takes 1.3 MiB from 3.12 on before it is refused, 200 KiB
-# before. The C library's 8 MiB for each of 62 threads would be more than some hosts allow.
+# Address space of a thread's stack. From 3.12 on the interpreter allows C code so many levels that JSON nested
+# without end takes 1.3 MiB before it is refused (3.13); before, 200 KiB. The C library's 8 MiB for each of 62 threads
+# would be more than some hosts allow.
 STACK = (2 if sys.version_info >= (3, 12) else 1) * memory.MIB
 
 

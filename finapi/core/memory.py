@@ -20,15 +20,18 @@ GROWN = 8 * MIB  # since the least that was seen, from which on it is worth to g
 def keep_few_heaps() -> None:
     """Have the threads share two heaps instead of eight for each core; to be called before they start.
 
-    What one thread frees no other can use: after 480 bodies of 836 KB in 16 threads 126 MB were resident, 114 with
-    this. One thread at a time has the interpreter, so that two heaps are enough.
+    What one thread frees no other can use, nor the system: after 480 bodies of 836 KB in 16 threads 126 MB were
+    resident, 114 with this, and 84 when that was given back too. One thread at a time has the interpreter, so that two
+    heaps are enough.
     """
     _set(_M_ARENA_MAX, 2)
 
 
 def map_large_blocks() -> None:
-    """Have blocks of 8 MiB mapped by themselves, so that they go back to the system when they are freed: after 200
-    logins, two at a time, 370 MB were resident, and 17 MB with this.
+    """Have blocks of 8 MiB mapped by themselves, so that they go back to the system when they are freed.
+
+    glibc raises its threshold for that once it has seen such a block freed, and takes the next ones from its heaps:
+    after 200 logins, two at a time, 370 MB were resident, and 17 MB with this.
     """
     _set(_M_MMAP_THRESHOLD, 8 * MIB)
     # The first call ends the adjusting of this one too: leave it twice the other, as glibc does.

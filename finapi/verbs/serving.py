@@ -48,8 +48,9 @@ _OF_DEMO: dict[str, Any] = {
 _IGNORED = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 # Blocked in every thread before anything is made that a stop has to take away again, and then waited for: a handler
-# that sets an Event is lost, or hangs, when the signal comes just as the main thread begins to wait. SIGHUP is a stop
-# like the others, as no setting can be changed while calls run; under nohup it stays ignored.
+# that sets an Event is lost, or hangs, when the signal comes just as the main thread begins to wait. SIGHUP, of
+# a terminal that is closed or a service that is told to reload, is a stop like the others: no setting can be changed
+# while calls run. Under nohup it stays ignored.
 _STOP = (signal.SIGTERM, signal.SIGINT, *([] if _IGNORED else [signal.SIGHUP]))
 
 

@@ -1,6 +1,6 @@
 """The embedded data as bytes of a database, made once for each installed version and kept in the user's cache.
 
-Storing the data takes half a second of CPU, reading what was kept 5 ms. It has
+Storing the data takes half a second of CPU, reading what was kept 9 ms. It has
 no account and no secret; the instant of storing, the stamp and the epoch of its journal are the same for everybody, and
 :func:`redate` replaces them.
 """
