@@ -6,6 +6,7 @@ import http.client
 import itertools
 import json
 import os
+import re
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -599,3 +600,16 @@ def test_a_key_of_a_world_leads_mcp_to_it_as_a_bearers_too(server: FinapiServer,
 def test_a_magic_name_works_wherever_it_stands(world: FixtureWorld, method: str, path: str, body: Any) -> None:
     sent = b"" if body is None else json.dumps(body).encode()
     assert ask(world, method, path, sent, Content_Type="application/json", X_API_Key=world.api_key).status == 503
+
+
+@pytest.mark.parametrize("body", [b"PK\3\4" + bytes(26), b"PK\5\6" + bytes(18)])
+def test_a_zip_is_refused_with_the_way_to_file_what_it_holds(world: FixtureWorld, body: bytes) -> None:
+    way = "The body is a zip; send its documents one by one, a filing as its full submission text file."
+    with pytest.raises(ApiFailure, match=re.escape(way)) as told:
+        world.control.filing("filings.zip", body)
+    assert (told.value.status, told.value.code) == (400, "BAD_REQUEST")
+
+
+def test_what_only_begins_as_the_name_of_a_zip_does_is_read_as_a_document(world: FixtureWorld) -> None:
+    (found,) = world.control.filing("filings.zip", b"PK is not enough")
+    assert (found["outcome"], found["reason"]) == ("refused", "is not a document that finapi reads")

@@ -23,6 +23,7 @@ from finapi.web.accounts.webhook_bodies import EVENTS
 
 JSON_BODY = 1 << 20
 DOCUMENT = 50 << 20
+ZIPS = (b"PK\3\4", b"PK\5\6")  # what one begins with; the second has no entries
 LINK = re.compile(r"https?://\S+")
 NEVER = "9999-12-31T00:00:00.000Z"
 
@@ -227,6 +228,9 @@ def _filing(world: World, environ: Environ) -> dict[str, Any]:
     document = _bytes(environ, DOCUMENT)
     if not document:
         raise ApiError("BAD_REQUEST", "The body must be a document.")
+    if document.startswith(ZIPS):
+        way = "send its documents one by one, a filing as its full submission text file"
+        raise ApiError("BAD_REQUEST", f"The body is a zip; {way}.")
     # What this world holds from here on is no other's: neither are its version and what is kept by that.
     held = hashlib.sha256(document).hexdigest()
     world.app.db.draw_from(Draw(world.seed, f"{world.name} {held}"))
