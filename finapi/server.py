@@ -34,6 +34,7 @@ from finapi.net.outbound import Outbound
 from finapi.ops import backups, probes, watchdog
 from finapi.ops.opened import opened
 from finapi.store import datadir
+from finapi.store.portions import PAUSE_SECONDS
 from finapi.web.wsgi import WsgiApp
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ STOP_SECONDS = 10.0  # that a worker which was deposed may take to let go of the
 CHECK_SECONDS = 1.0  # that checks under way are given to end at a stop; one that hangs ends with the process
 MAIL_SECONDS = 1.0  # between looks at the mail queue
 YEARS_SECONDS = 10.0  # between looks for latest years that are due
+DOUBTS_SECONDS = 10.0  # between looks for positions that have not been compared
 
 
 # Address space of a thread's stack. From 3.12 on the interpreter allows C code so many levels that JSON nested
@@ -183,6 +185,7 @@ def _workers(app: App) -> list[Worker]:
         Worker("prune", lambda: _prune_step(app)),
         Worker("full-text", lambda: _full_text_step(app)),
         Worker("latest-years", lambda: _latest_years_step(app)),
+        Worker("doubts", lambda: _doubts_step(app)),
         Worker("sniper", lambda: sniper.advance(app, app.clock.now())),
         Worker("refill-plans", lambda: plans.refill_due(app, app.clock.now())),
         Worker("memory", memory.MemoryKeeper().step),
@@ -207,6 +210,17 @@ def _latest_years_step(app: App) -> float:
 
     screen.keep_latest(app)
     return YEARS_SECONDS
+
+
+def _doubts_step(app: App) -> float:
+    """Compare some positions that no ingest has compared: those of an upgrade, or of an ingest that was killed."""
+    with app.db.read() as tx:
+        if not any(tx.one(name, limit=1, least=0) for name in ("fund_quarters_uncompared", "securities_unpriced")):
+            return DOUBTS_SECONDS
+    from finapi.market.holdings import doubts
+
+    with app.db.write() as tx:
+        return PAUSE_SECONDS if doubts.settle_portion(tx) else DOUBTS_SECONDS
 
 
 def _pollers(app: App) -> list[Worker]:

@@ -24,7 +24,7 @@ ROOMS = {
     "client": 1_045,  # constructors that tell type checkers of dates; feeds that go on; why nobody answered
     "mcp": 760,
     "core": 3_130,  # a query language; roles; a watchdog that begins anew; files of the package
-    "store": 2_920,  # two stores, accounts in PostgreSQL; copies that are followed; files when asked for; first starts
+    "store": 2_960,  # two stores, accounts in PostgreSQL; copies that are followed; files when asked for; first starts
     "edgar": 5_500,  # Schedules 13D and 13G, Form 144; rows read by column
     "httpd": 1_840,  # calls that are answered together; one whose answer cannot be sent
     "net": 1_350,  # the head of an answer of our own
@@ -57,7 +57,7 @@ ROOMS = {
     "web": 3_315,  # what each call is for; Model Context Protocol; kept answers without a thread each; whole periods
     "feeds": 1_940,
     "listening": 115,
-    "server": 310,  # roles; whether something is due before what does it is loaded
+    "server": 325,  # roles; whether something is due before what does it is loaded
     "testing": 3_410,  # grades servers and clients, records services; worlds by their keys; what they keep and send
     # A live feed, webhooks forwarded; mappings compared; tables and charts, on narrow terminals too; completion of
     # actions and values in three shells; what can be done about a failure.
@@ -82,6 +82,7 @@ ONLY = {
 ALONE = {
     "sqlite3": {
         "store.checkpoints",
+        "store.connections",
         "store.copies",
         "store.db",
         "store.layered",
@@ -287,7 +288,7 @@ def test_only_the_database_executes_sql() -> None:
     ]
     assert {place.partition(":")[0] for place in found} == {
         f"finapi/store/{name}.py"
-        for name in ("backup", "checkpoints", "copies", "db", "layered", "postgres", "sandbox")
+        for name in ("backup", "checkpoints", "connections", "copies", "db", "layered", "postgres", "sandbox")
     }
 
 

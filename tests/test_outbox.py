@@ -26,6 +26,7 @@ from finapi.market.documents.metadata import HEADER, FilingMetadata, Party
 from finapi.ops import status
 from finapi.ops.opened import opened
 from finapi.store import db
+from finapi.store.connections import connect
 from finapi.store.db import Database
 from tests.conftest import NOW
 from tests.stores import ACCOUNTS
@@ -302,7 +303,7 @@ def test_what_was_carried_is_forgotten_with_the_events(app: App) -> None:
 
 
 def test_targets_of_an_earlier_database_are_kept() -> None:
-    connection = db.connect(":memory:")
+    connection = connect(":memory:")
     number = next(at for at, script in enumerate(db.migrations()) if "CREATE TABLE outbox" in script)
     for script in db.migrations()[:number]:
         connection.executescript(script)

@@ -19,7 +19,7 @@ from finapi.core.config import Config
 from finapi.core.watch import Check, Checks, Trouble
 from finapi.ops import status, watchdog
 from finapi.ops.probes import HeartbeatProbe, counters, of_process, store
-from finapi.store import db, heartbeats
+from finapi.store import connections, heartbeats
 from finapi.store.db import Database
 from tests.conftest import NOW
 
@@ -244,7 +244,7 @@ def test_a_clock_that_is_decades_ahead_for_a_while_costs_no_history(movable: App
 @pytest.fixture
 def start(tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], App]]:
     """Opens the same database as a process that starts anew; it does not wait long for others."""
-    monkeypatch.setattr(db, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "BUSY_SECONDS", 0.05)
     started: list[App] = []
 
     def begin() -> App:

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from finapi.core.errors import ApiError, UsageError
-from finapi.store.db import Database, Transaction, connect, migrations, schema_version
+from finapi.store.connections import connect
+from finapi.store.db import Database, Transaction, migrations, schema_version
 
 log = logging.getLogger("finapi.store")
 
@@ -129,7 +130,7 @@ class MarketCopy(Database):
         connection.execute(f"PRAGMA busy_timeout={1000 * PATIENCE_SECONDS:.0f}")
         connection.execute("BEGIN")
         connection.execute(READS).fetchone()
-        self._separate_readers.append(connection)
+        self._separate_readers[connection] = threading.Lock()
         return connection
 
     def look(self) -> bool:

@@ -13,13 +13,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from functools import cache
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from finapi.core.errors import ApiError, StoreFailing, UsageError
 from finapi.store.checkpoints import leave_checkpoints, more_pages
+from finapi.store.connections import BREAK_SECONDS, broken_off, connect
 from finapi.store.sql_files import files as _files
 from finapi.store.sql_files import prepared
 
@@ -61,11 +62,6 @@ class Damaged(Unwritable):
 
     def __init__(self, error: object) -> None:
         super().__init__(f"it is damaged ({error}): {PUT_BACK}")
-
-
-# How long a statement waits for another process's lock, in seconds. One process writes, so that only a backup
-# or an operator's shell can be waited for; a stop waits for up to three statements within its 10 s.
-BUSY_SECONDS = 1.5
 
 
 Values = Mapping[str, Any]
@@ -223,7 +219,8 @@ class Database:
         self._lock = threading.RLock()
         self._local = threading.local()
         self._readers: dict[sqlite3.Connection, threading.Thread] = {}
-        self._separate_readers: list[sqlite3.Connection] = []
+        # With what its owner holds while it reads.
+        self._separate_readers: dict[sqlite3.Connection, threading.Lock] = {}
         self._opening = threading.Lock()
         self.closed = False
         # Transactions of :meth:`write` that were committed. One process writes, so that nothing else changes.
@@ -502,15 +499,24 @@ class Database:
     def separate_reader(self) -> sqlite3.Connection:
         """A connection of its own that reads what is committed; of a database in memory, a copy as it is now.
 
-        It keeps no compiled statement: a caller's may be large. Closed by :meth:`close` at the latest.
+        It keeps no compiled statement: a caller's may be large. It is read within :meth:`using`, and closed by
+        :meth:`close` at the latest.
         """
         if self.path is None:
             copy = connect(":memory:", cached_statements=0)
             copy.deserialize(self.image())
             return copy
         connection = connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True, cached_statements=0)
-        self._separate_readers.append(connection)
+        self._separate_readers[connection] = threading.Lock()
         return connection
+
+    @contextmanager
+    def using(self, connection: sqlite3.Connection) -> Iterator[None]:
+        """Read a :meth:`separate_reader` in the block, which :meth:`close` breaks off and waits for."""
+        with self._separate_readers.get(connection) or nullcontext():  # none of a database in memory
+            if self.closed:
+                raise sqlite3.ProgrammingError("the database is closed")
+            yield
 
     def image(self) -> bytes:
         """The bytes of a database file with what this one holds now."""
@@ -531,8 +537,7 @@ class Database:
 
     def forget_reader(self, connection: sqlite3.Connection) -> None:
         """Drop a :meth:`separate_reader` that its owner has closed."""
-        if connection in self._separate_readers:
-            self._separate_readers.remove(connection)
+        self._separate_readers.pop(connection, None)
 
     def integrity(self) -> list[str]:
         """What ``integrity_check`` and ``foreign_key_check`` find wrong; an empty list when all is well.
@@ -541,21 +546,30 @@ class Database:
         """
         connection = self.separate_reader()
         try:
-            found = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            rows = connection.execute("PRAGMA foreign_key_check").fetchall()
+            with self.using(connection):
+                found = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+                rows = connection.execute("PRAGMA foreign_key_check").fetchall()
         finally:
-            with suppress(ValueError):  # a copy of a database in memory
-                self._separate_readers.remove(connection)
+            self.forget_reader(connection)
             connection.close()
         return found + [f"{row[0]} row {row[1]} refers to a missing {row[2]}" for row in rows]
 
     def close(self) -> None:
-        """Close every connection, breaking off what is read; the last one folds the WAL into the file."""
+        """Close every connection, breaking off what is read; the last one folds the WAL into the file.
+
+        Those that do not rest within :data:`BREAK_SECONDS` are left to their threads: a connection that is closed frees
+        its callbacks, and a statement that runs would call them.
+        """
         with self._lock, self._opening:
             self.closed = True
-            for connection in (*self._readers, *self._separate_readers):
-                connection.interrupt()
-                connection.close()
+            until = time.monotonic() + BREAK_SECONDS
+            for connection, thread in list(self._readers.items()):
+                here = thread is threading.current_thread()
+                if here or broken_off(connection, until, lambda one: not one.in_transaction):
+                    connection.close()
+            for connection, held in list(self._separate_readers.items()):
+                if broken_off(connection, until, partial(_taken, held)):
+                    connection.close()
             self._readers.clear()
             self._separate_readers.clear()
             self._writer.close()
@@ -582,6 +596,10 @@ class Database:
             connection = next(left, None) or connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
             self._readers[connection] = threading.current_thread()
         return connection
+
+
+def _taken(held: threading.Lock, connection: sqlite3.Connection) -> bool:
+    return held.acquire(blocking=False)
 
 
 def _code(error: BaseException) -> int:
@@ -679,21 +697,3 @@ def own_sql(name: str) -> list[str]:
     """The statements of the files of ``sql/postgres`` whose name begins so; an empty line stands between two."""
     texts = [file.read_text(encoding="utf-8") for file in _files("postgres") if file.name.startswith(name)]
     return [statement for text in texts for statement in text.strip().split(";\n\n")]
-
-
-def connect(target: str, *, uri: bool = False, cached_statements: int = 512) -> sqlite3.Connection:
-    """A connection that any thread may use, one at a time, and that begins no transaction by itself."""
-    # check_same_thread: the writer is used by many threads, one at a time behind the lock, and readers are
-    # closed by the thread that closes the database.
-    connection = sqlite3.connect(
-        target,
-        uri=uri,
-        isolation_level=None,
-        timeout=BUSY_SECONDS,
-        check_same_thread=False,
-        cached_statements=cached_statements,
-    )
-    connection.row_factory = sqlite3.Row
-    connection.execute("PRAGMA trusted_schema=OFF")
-    connection.execute("PRAGMA mmap_size=0")
-    return connection

@@ -10,7 +10,8 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from finapi.store.db import Database, connect
+from finapi.store.connections import connect
+from finapi.store.db import Database
 
 CACHE_KIB = 256  # of the file's pages that a connection keeps beside those that it changed
 STATEMENTS = 64  # that it keeps compiled

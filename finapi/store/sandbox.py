@@ -157,7 +157,8 @@ class Sandbox:
             # pages others write each query has a connection of its own.
             connection = _SandboxConnection(self._db.separate_reader(), views)
         try:
-            return connection.run(sql, values, self._budget, self._monotonic)
+            with self._db.using(connection.connection):
+                return connection.run(sql, values, self._budget, self._monotonic)
         finally:
             if self._db.path is None or self._db.moves or connection.stopped:
                 # What a query that was stopped has grown goes back to the system.

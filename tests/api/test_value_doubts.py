@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from finapi import server
 from finapi.accounts import users
 from finapi.app import App
 from finapi.market.holdings import doubts, store
@@ -143,6 +144,19 @@ def test_agreed_prices_are_made_in_portions_that_go_on_after_a_kill(app: App, tm
     assert doubted(client(app))[0][2:] == (HIGH, 250)
     with app.db.write() as tx:
         assert not doubts.settle_portion(tx, 1)
+
+
+def test_a_server_compares_what_no_ingest_has_compared(app: App, tmp_path: Path) -> None:
+    take(app, tmp_path, report(1, TOO_HIGH), *others(2))
+    with app.db.write() as tx:
+        tx._connection.execute("DELETE FROM positions_far_off")
+        tx._connection.execute("INSERT INTO fund_quarters_uncompared SELECT DISTINCT cik, period FROM positions")
+        tx.run("bump_data_version")
+    api = client(app)
+    assert doubted(api)[0][2:] == (None, None)
+    while server._doubts_step(app) < server.DOUBTS_SECONDS:
+        pass
+    assert doubted(api)[0][2:] == (HIGH, 250)
 
 
 def test_one_position_beside_others_that_nobody_else_holds_does_not_turn_the_table(app: App, tmp_path: Path) -> None:
