@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
@@ -52,8 +52,7 @@ class WorldDispatcher(Dispatcher):
         return True
 
     def _claim(self, tx: Transaction, now: datetime, ended: list[EndedAttempt]) -> list[ClaimedAttempt]:
-        claims = super()._claim(tx, now, ended)
-        return sorted(claims, key=lambda claim: claim.id) if self._in_turn else claims
+        return sorted(super()._claim(tx, now, ended), key=lambda claim: claim.id)
 
     def _room(self, lane: str, busy: list[ClaimedAttempt]) -> int:
         if self._in_turn:
@@ -66,5 +65,11 @@ class WorldDispatcher(Dispatcher):
         if "reorder" in kinds:
             self._behind.append((claim, time.monotonic()))
             return
-        super()._begin(claim)
-        self.flush()
+        passed, self._behind = self._behind, []
+        self._pool.submit(self._attempt_before, claim, [one for one, _ in passed])
+
+    def _attempt_before(self, claim: ClaimedAttempt, passed: Sequence[ClaimedAttempt]) -> None:
+        """Make an attempt, and only when it has ended those that it passes: side by side they might arrive first."""
+        self._attempt(claim)
+        for one in passed:
+            super()._begin(one)
