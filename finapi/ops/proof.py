@@ -14,7 +14,9 @@ from finapi import app as apps
 from finapi.accounts import archive, billing
 from finapi.core.config import Config
 from finapi.core.json import text as text_of
+from finapi.market.holdings import doubts, industries
 from finapi.store.db import Database, Failed, Transaction
+from finapi.store.portions import read_through
 
 ROOM = 1 << 16  # bytes that must find room where something is to be written
 DOCUMENTS = 20  # looked at together
@@ -55,6 +57,7 @@ def of(db: Database, config: Config, now: datetime) -> Proof:
         app = apps.over(config, db)
         problems += [*billing.wrong(app, now), *archive.wrong(app, now)]
         elsewhere = len(archive.elsewhere(app))
+        problems += [*doubts.wrong(db), *industries.wrong(db)]
         counts["documents"], wrong = _documents(db)
     except Failed as error:
         return {"counts": _none(), "archives_elsewhere": 0, "problems": [f"the database cannot be read: {error}"]}
@@ -117,18 +120,20 @@ def _counts(tx: Transaction) -> list[str]:
 
 def _documents(db: Database) -> tuple[int, list[str]]:
     """How many kept documents there are, and those whose bytes are not what was stored."""
-    last, number, wrong = 0, 0, []
-    while True:
-        # A transaction for each few: a long one keeps the log of a server from being folded in.
-        with db.read() as tx:
-            rows = tx.all("bodies_after", id=last, limit=DOCUMENTS)
+    number, wrong = 0, []
+
+    def portion(tx: Transaction, last: int) -> int | None:
+        nonlocal number
+        rows = tx.all("bodies_after", id=last, limit=DOCUMENTS)
         for row in rows:
-            last, number = row["filing_id"], number + 1
+            number += 1
             try:
                 digest = hashlib.sha256(zlib.decompress(row["packed"])).hexdigest()
                 if row["sha256"] not in (None, digest):
                     wrong.append(f"document of {text_of(row['accession'])}: is not the text that was stored")
             except zlib.error as error:
                 wrong.append(f"document of {text_of(row['accession'])}: {error}")
-        if not rows:
-            return number, wrong
+        return rows[-1]["filing_id"] if rows else None
+
+    read_through(db, portion, 0)
+    return number, wrong

@@ -13,6 +13,7 @@ from finapi import server
 from finapi.accounts import users
 from finapi.app import App
 from finapi.market.holdings import doubts, store
+from finapi.ops import proof
 from tests import thirteenf as made
 from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 from tests.client import Client
@@ -346,6 +347,34 @@ def test_sums_of_groups_are_kept_with_the_ingest_and_the_same_without(app: App, 
         tx._connection.execute("UPDATE group_sums SET sums = NULL")
         tx.run("bump_data_version")
     assert [asked(thrice, path)["data"] for path in paths] == before
+
+
+def test_check_names_sums_and_doubts_that_are_not_those_of_the_positions(app: App, tmp_path: Path) -> None:
+    take(app, tmp_path, report(1, TOO_HIGH), *others(2), TICKERS)
+
+    def problems() -> list[str]:
+        return proof.of(app.db, app.config, NOW)["problems"]
+
+    assert problems() == []
+    with app.db.write() as tx:
+        tx._connection.execute("UPDATE group_sums SET sums = replace(sums, '\"total_value\": ', '\"total_value\": 1')")
+    sums = f"sums by sector and industry of {SEPTEMBER}: are not those of its positions"
+    assert problems() == [sums]
+    with app.db.write() as tx:
+        run = tx._connection.execute
+        run("UPDATE positions_far_off SET cik = (SELECT max(cik) FROM positions)")
+        wrong = [
+            f"doubts of fund {row[0]} on {SEPTEMBER}: 1 positions were compared otherwise"
+            for row in run("SELECT DISTINCT cik FROM positions WHERE cik IN (?, (SELECT max(cik) FROM positions)) "
+                           "ORDER BY cik", (int(made.LAMP_FUND),))
+        ]  # fmt: skip
+    assert len(wrong) == 2
+    assert problems() == [*wrong, sums]
+    # What is to be compared, or summed, is not wrong yet.
+    with app.db.write() as tx:
+        tx._connection.execute("INSERT INTO fund_quarters_uncompared SELECT cik, period FROM fund_quarters")
+        tx._connection.execute("UPDATE group_sums SET sums = NULL")
+    assert problems() == []
 
 
 def test_a_company_of_another_industry_changes_the_sums_that_are_kept(app: App, thrice: Client, tmp_path: Path) -> None:

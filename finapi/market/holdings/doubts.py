@@ -19,7 +19,7 @@ from finapi.market.holdings import quarters, value_units
 from finapi.market.holdings.value_units import ALIKE, LEAST_MANAGERS, THOUSANDS
 from finapi.market.prices import prices
 from finapi.store.db import Database, Row, Transaction
-from finapi.store.portions import work_through
+from finapi.store.portions import read_through, work_through
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -82,6 +82,21 @@ def _compare_funds(tx: Transaction, most: int) -> bool:
             tx.run("bump_data_version")
     tx.many("fund_quarter_compared", [tuple(row) for row in rows])
     return len(rows) > 0
+
+
+def wrong(db: Database) -> list[str]:
+    """Where the positions kept as far off are not those of a comparison, if it has been made since they changed."""
+    found = []
+
+    def portion(tx: Transaction, place: tuple[int, str]) -> tuple[int, str] | None:
+        rows = tx.all("fund_quarters_after", cik=place[0], period=place[1], limit=FUNDS_AT_ONCE)
+        for cik, period in rows:
+            if number := tx.value("far_off_unequal", cik=cik, period=period, far=FAR):
+                found.append(f"doubts of fund {cik} on {period}: {number} positions were compared otherwise")
+        return tuple(rows[-1]) if rows else None
+
+    read_through(db, portion, (-1, ""))
+    return found
 
 
 # ---- told

@@ -18,7 +18,7 @@ from finapi.market.holdings.doubts import Doubted, DoubtedCount, DoubtedFlow, Do
 from finapi.market.holdings.funds import percent
 from finapi.market.reference import sectors
 from finapi.store.db import Database, Transaction
-from finapi.store.portions import work_through
+from finapi.store.portions import read_through, work_through
 
 # A flow of this many per cent of what is held, or more, is a strong one.
 STRONG = 5
@@ -146,6 +146,20 @@ def settle_portion(tx: Transaction) -> bool:
     if period is not None:
         tx.run("keep_group_sums", period=period, sums=json.dumps(_made(tx, period)))
     return period is not None
+
+
+def wrong(db: Database) -> list[str]:
+    """The quarters whose kept sums are not those of their positions."""
+    found = []
+
+    def portion(tx: Transaction, place: str) -> str | None:
+        row = tx.one("quarters_summed", period=place)
+        if row and json.loads(row["sums"]) != _made(tx, row["period"]):
+            found.append(f"sums by sector and industry of {row['period']}: are not those of its positions")
+        return str(row["period"]) if row else None
+
+    read_through(db, portion, "")
+    return found
 
 
 def _made(tx: Transaction, period: str) -> _KeptSums:

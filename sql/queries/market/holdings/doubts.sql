@@ -46,8 +46,7 @@ INSERT OR IGNORE INTO fund_quarters_uncompared (cik, period) VALUES (:cik, :peri
 -- name: forget_far_off_of_fund
 DELETE FROM positions_far_off WHERE cik = :cik AND period = :period
 
--- name: note_far_off_of_fund
-INSERT INTO positions_far_off (period, security_id, cik)
+-- part: far_off_now
 SELECT positions.period, positions.security_id, positions.cik
 FROM positions
 CROSS JOIN security_quarters AS quarter ON quarter.period = positions.period
@@ -55,6 +54,30 @@ CROSS JOIN security_quarters AS quarter ON quarter.period = positions.period
 WHERE positions.cik = :cik AND positions.period = :period AND positions.kind = 0 AND positions.status <> 5
     AND positions.shares > 0 AND positions.value > 0
     AND positions.value NOT BETWEEN quarter.price * positions.shares / :far AND quarter.price * positions.shares * :far
+
+-- name: note_far_off_of_fund
+INSERT INTO positions_far_off (period, security_id, cik)
+{far_off_now}
+
+-- name: fund_quarters_after
+-- Those whose positions have been compared since they changed.
+SELECT cik, period FROM fund_quarters
+WHERE (cik, period) > (:cik, :period)
+    AND NOT EXISTS (
+        SELECT 1 FROM fund_quarters_uncompared AS due
+        WHERE due.cik = fund_quarters.cik AND due.period = fund_quarters.period
+    )
+ORDER BY cik, period
+LIMIT :limit
+
+-- name: far_off_unequal
+SELECT count(*) FROM (
+    SELECT security_id FROM ({far_off_now}
+        UNION ALL SELECT period, security_id, cik FROM positions_far_off WHERE cik = :cik AND period = :period) AS both
+    WHERE (period, security_id) NOT IN (SELECT period, security_id FROM securities_unpriced)
+    GROUP BY security_id
+    HAVING count(*) <> 2
+)
 
 -- part: far_off
 -- With the splits of those days, and what closing the position in the quarter that follows moved.

@@ -4,6 +4,9 @@ SELECT sums FROM group_sums WHERE period = :period
 -- name: quarter_unsummed
 SELECT period FROM group_sums WHERE sums IS NULL ORDER BY period DESC LIMIT 1
 
+-- name: quarters_summed
+SELECT period, sums FROM group_sums WHERE period > :period AND sums IS NOT NULL ORDER BY period LIMIT 1
+
 -- name: keep_group_sums
 UPDATE group_sums SET sums = :sums WHERE period = :period
 
