@@ -2062,7 +2062,7 @@ class OwnershipPositionsHolderUuidIssuerIssuerCikFigures(TypedDict, Generic[Day,
     percent: int | Decimal | None
     value: int | None
     together: int
-    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form"]]
+    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form", "days_apart", "forms_overlap"]]
 
 class OwnershipPositionsHolderUuidIssuerIssuerCik(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
@@ -2078,7 +2078,7 @@ class OwnershipPositionsHolderUuidIssuerIssuerCik(TypedDict, Generic[Day, Moment
     asOf: Moment | None
     firstObservedAt: Moment | None
     figures: list[OwnershipPositionsHolderUuidIssuerIssuerCikFigures[Day, Moment]]
-    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form"]]
+    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form", "days_apart", "forms_overlap"]]
     request_id: str
     timestamp: Moment
 
@@ -2092,7 +2092,7 @@ class OwnershipPositionsHolderUuidIssuerIssuerCikHistoryEvents(TypedDict, Generi
     postEventShares: int | Decimal | None
     postEventPercent: int | Decimal | None
     security: str | None
-    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form"]]
+    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form", "days_apart", "forms_overlap"]]
 
 class OwnershipPositionsHolderUuidIssuerIssuerCikHistory(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
@@ -2108,7 +2108,7 @@ class OwnershipPositionsIssuerIssuerCikHoldersSharesOutstanding(TypedDict, Gener
     shares: int | Decimal | None
     day: Day | None
     accession: str | None
-    gap: Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form"] | None
+    gap: Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form", "days_apart", "forms_overlap"] | None
 
 class OwnershipPositionsIssuerIssuerCikHoldersHolders(TypedDict, Generic[Day, Moment]):
     holder_uuid: str
@@ -2122,7 +2122,7 @@ class OwnershipPositionsIssuerIssuerCikHoldersHolders(TypedDict, Generic[Day, Mo
     sources: list[Literal["form_4", "form_13f", "form_13dg", "form_144"]]
     last_event_at: Moment | None
     figures: list[OwnershipPositionsHolderUuidIssuerIssuerCikFigures[Day, Moment]]
-    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form"]]
+    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form", "days_apart", "forms_overlap"]]
 
 class OwnershipPositionsIssuerIssuerCikHolders(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
@@ -2148,7 +2148,7 @@ class OwnershipPositionsIssuerIssuerCikTimelineEvents(TypedDict, Generic[Day, Mo
     percent_after: int | Decimal | None
     security: str | None
     accession_number: str
-    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form"]]
+    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form", "days_apart", "forms_overlap"]]
 
 class OwnershipPositionsIssuerIssuerCikTimelineMeta(TypedDict, Generic[Day, Moment]):
     total: int
@@ -2170,8 +2170,10 @@ class OwnershipPositionsIssuerIssuerCikTimeline(TypedDict, Generic[Day, Moment])
 class OwnershipAnalyticsOwnershipConcentrationCikCoverage(TypedDict):
     holders: int
     withoutPercent: int
+    withoutPercentReasons: dict[str, int]
     heldPercent: int | Decimal | None
     unknownPercent: int | Decimal | None
+    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form", "days_apart", "forms_overlap"]]
 
 class OwnershipAnalyticsOwnershipConcentrationCikHolders(TypedDict, Generic[Day, Moment]):
     holderUuid: str
@@ -2195,7 +2197,7 @@ class OwnershipAnalyticsOwnershipConcentrationCik(TypedDict, Generic[Day, Moment
     sharesOutstanding: OwnershipPositionsIssuerIssuerCikHoldersSharesOutstanding[Day, Moment]
     coverage: OwnershipAnalyticsOwnershipConcentrationCikCoverage
     holders: list[OwnershipAnalyticsOwnershipConcentrationCikHolders[Day, Moment]]
-    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form"]]
+    gaps: dict[str, Literal["not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown", "not_common_shares", "more_than_outstanding", "not_of_this_form", "days_apart", "forms_overlap"]]
     request_id: str
     timestamp: Moment
 

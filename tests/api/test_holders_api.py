@@ -361,7 +361,10 @@ def test_concentration_counts_those_who_file_together_once(client: Client) -> No
     # Ann 16, Ben 7 for himself and Wick, Lamp 0.15, Shade 0.01.
     assert (found["top5Percent"], found["herfindahl"]) == (23.16, 305.0226)
     assert (found["institutionalPercent"], found["insiderPercent"]) == (0.16, 16)
-    assert found["coverage"] == {"holders": 4, "withoutPercent": 0, "heldPercent": 23.16, "unknownPercent": 76.84}
+    assert found["coverage"] == {
+        "holders": 4, "withoutPercent": 0, "withoutPercentReasons": {}, "heldPercent": 23.16, "unknownPercent": 76.84,
+        "gaps": {},
+    }  # fmt: skip
     first = found["holders"][0]
     assert (first["percent"], first["source"], first["accessionNumber"]) == (16, "form_4", "0000000101-25-000001")
     assert found["gaps"] == {}
@@ -383,9 +386,51 @@ def test_without_a_cover_page_nothing_is_divided(client: Client, app: App) -> No
     names = ("top5Percent", "top10Percent", "top25Percent", "herfindahl", "institutionalPercent", "insiderPercent")
     assert [found[name] for name in names] == [None] * 6
     assert found["gaps"] == dict.fromkeys(names, "shares_outstanding_unknown")
-    assert found["coverage"] == {"holders": 0, "withoutPercent": 5, "heldPercent": None, "unknownPercent": None}
+    unknown = "shares_outstanding_unknown"
+    assert found["coverage"] == {
+        "holders": 0, "withoutPercent": 5, "withoutPercentReasons": {unknown: 5}, "heldPercent": None,
+        "unknownPercent": None, "gaps": {"heldPercent": unknown, "unknownPercent": unknown},
+    }  # fmt: skip
     holder = get(client, "/positions/issuer/320193/holders")["holders"][0]
     assert (holder["percent_of_class"], holder["gaps"]) == (None, {"percent_of_class": "shares_outstanding_unknown"})
+
+
+def counted(app: App, shares: int, end: str) -> None:
+    """Another report's cover page."""
+    cover = COVER | {"end": end, "val": shares, "accn": f"0000320193-{end[2:4]}-000090", "filed": end}
+    concept = "dei:EntityCommonStockSharesOutstanding"
+    figures.store(app, figures.document(320193, "Apple Inc.", [(concept, "shares", cover)]))
+
+
+def test_what_is_left_is_not_told_where_forms_tell_more_than_there_is(client: Client, app: App) -> None:
+    counted(app, 2000, "2025-11-17")
+    found = get(client, "/analytics/ownership-concentration/320193")
+    # Ann 80, Ben 35, Lamp 0.75, Shade 0.05.
+    coverage = found["coverage"]
+    assert (coverage["heldPercent"], coverage["unknownPercent"]) == (115.8, None)
+    assert (coverage["gaps"], found["gaps"]) == ({"unknownPercent": "forms_overlap"}, {})
+
+
+def test_shares_are_not_divided_by_those_of_another_year(client: Client, app: App) -> None:
+    counted(app, 10000, "2026-11-17")
+    found = get(client, "/analytics/ownership-concentration/320193")
+    # Lamp's and Shade's quarter is of September 30, 2025; all else is older by months.
+    assert found["coverage"]["withoutPercentReasons"] == {"days_apart": 5}
+    assert (found["top5Percent"], found["holders"], found["gaps"]["insiderPercent"]) == (None, [], "days_apart")
+    holders_then = get(client, "/positions/issuer/320193/holders")["holders"]
+    lamp = next(one for one in holders_then if int(one["cik"]) == LAMP)
+    assert (lamp["percent_of_class"], lamp["gaps"]) == (None, {"percent_of_class": "days_apart"})
+    # Of a day it is divided by what was counted by that day.
+    past = get(client, f"/positions/{LAMP}/issuer/320193?asOfDate=2025-12-31")
+    assert (past["currentPercent"], past["percentBasis"]) == (0.15, "shares_outstanding")
+
+
+def test_a_small_part_is_not_rounded_to_nothing(client: Client, app: App) -> None:
+    counted(app, 14_681_140_000, "2025-11-17")
+    found = get(client, "/analytics/ownership-concentration/320193")
+    # 1,600, 700, 15 and 1 of 14,681,140,000.
+    assert [one["percent"] for one in found["holders"]] == [0.0000109, 0.000004768, 0.0000001022, 0.000000006811]
+    assert (found["top25Percent"], found["herfindahl"]) == (0.00001578, 0.0000000001415)
 
 
 # ---- kept counts

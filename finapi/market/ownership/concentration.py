@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import groupby
@@ -33,8 +34,13 @@ class ConcentrationCoverage(TypedDict):
 
     holders: Annotated[int, "Counted, those who file together once."]
     withoutPercent: Annotated[int, "Holders who are left out because no percentage is known."]
+    withoutPercentReasons: Annotated[dict[str, int], "How many of them by reason, in the words of gaps."]
     heldPercent: Annotated[Decimal | None, "Of all who are counted; above 100 where forms tell the same shares again."]
-    unknownPercent: Annotated[Decimal | None, "Left to holders of whom no form tells; at least 0."]
+    unknownPercent: Annotated[
+        Decimal | None,
+        "At least so much is left to holders of whom no form tells; null where heldPercent is above 100.",
+    ]
+    gaps: Gaps
 
 
 class OwnershipConcentration(TypedDict):
@@ -74,12 +80,25 @@ def of_issuer(tx: Transaction, company: Company) -> OwnershipConcentration:
         for source, joint in (("form_13f", {}), ("form_4", groups))
     )
     parts = [one.percent for one in counted]
-    whole = sum(parts) if parts else None
-    plain: dict[str, Any] = {f"top{most}Percent": sum(parts[:most]) if parts else None for most in (5, 10, 25)}
-    plain["herfindahl"] = sum(part**2 for part in parts).quantize(Decimal("0.0001")) if parts else None  # type: ignore[union-attr]
-    plain["institutionalPercent"] = sum(one.percent for one in managers) if managers else None
-    plain["insiderPercent"] = sum(one.percent for one in insiders) if insiders else None
-    gap = divider.counted["gap"] or "no_figure_of_shares"
+    sums = {f"top{most}Percent": parts[:most] for most in (5, 10, 25)} | {
+        "herfindahl": [part**2 for part in parts],
+        "institutionalPercent": [one.percent for one in managers],
+        "insiderPercent": [one.percent for one in insiders],
+    }
+    plain = {name: _summed(some) for name, some in sums.items()}
+    held = _summed(parts)
+    unknown = None if held is None or held > 100 else 100 - held
+    reason = max(without, key=lambda one: (without[one], one), default=None)
+    gap = divider.counted["gap"] or reason or "no_figure_of_shares"
+    coverage: ConcentrationCoverage = {
+        "holders": len(counted),
+        "withoutPercent": without.total(),
+        "withoutPercentReasons": dict(sorted(without.items())),
+        "heldPercent": held,
+        "unknownPercent": unknown,
+        "gaps": _gaps({"heldPercent": held}, gap)
+        | _gaps({"unknownPercent": unknown}, "forms_overlap" if held else gap),
+    }
     return made(
         OwnershipConcentration,
         plain,
@@ -87,28 +106,32 @@ def of_issuer(tx: Transaction, company: Company) -> OwnershipConcentration:
         issuerTicker=company.ticker,
         asOf=positions.timed(max((one.figure.day for one in counted), default=None)),
         sharesOutstanding=divider.counted,
-        coverage={
-            "holders": len(counted),
-            "withoutPercent": without,
-            "heldPercent": whole,
-            "unknownPercent": None if whole is None else max(100 - whole, Decimal()),
-        },
+        coverage=coverage,
         holders=_shown(tx, counted[:_SHOWN]),
-        gaps={name: gap for name, value in plain.items() if value is None},
+        gaps=_gaps(plain, gap),
     )
 
 
-def _largest(figures: Any, groups: Mapping[str, str], divider: Divider) -> tuple[list[_Part], int]:
-    """The part of each holder, the largest first, of a group the largest alone; and how many have none."""
+def _summed(parts: Sequence[Decimal]) -> Decimal | None:
+    """The sum, rounded once; None of nothing."""
+    return positions.rounded(sum(parts, Decimal())) if parts else None
+
+
+def _gaps(plain: Mapping[str, Decimal | None], gap: str) -> dict[str, str]:
+    return {name: gap for name, value in plain.items() if value is None}
+
+
+def _largest(figures: Any, groups: Mapping[str, str], divider: Divider) -> tuple[list[_Part], Counter[str]]:
+    """The part of each holder, the largest first, of a group the largest alone; and how many have none, by reason."""
     best: dict[str, _Part] = {}
-    without = 0
+    without: Counter[str] = Counter()
     for held in figures:
         stands = positions.standing(held) if held else None
         if stands is None or stands.shares == 0:
             continue
-        percent, _ = divider.part(stands.figure, stands.shares)
+        percent, gap = divider.part(stands.figure, stands.shares)
         if percent is None:
-            without += 1
+            without[stands.gap or gap or "no_figure_of_shares"] += 1
             continue
         group = groups.get(stands.figure.holder, stands.figure.holder)
         part = _Part(percent, stands.figure)
@@ -139,7 +162,7 @@ def _shown(tx: Transaction, counted: Sequence[_Part]) -> list[CountedHolder]:
             CountedHolder,
             {**held},
             holderUuid=part.figure.holder,
-            percent=part.percent,
+            percent=positions.rounded(part.percent),
             accessionNumber=held["accession"],
             asOf=positions.timed(held["day"]),
         )

@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
+from finapi.core import days
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, OneOf, Time, made
 from finapi.market.financials import segments
@@ -29,7 +30,7 @@ from finapi.store.db import Row, Transaction
 # Why a figure is null.
 GAPS = (
     "not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown",
-    "not_common_shares", "more_than_outstanding", "not_of_this_form",
+    "not_common_shares", "more_than_outstanding", "not_of_this_form", "days_apart", "forms_overlap",
 )  # fmt: skip
 Gap = Annotated[str, OneOf(GAPS)]
 Gaps = Annotated[dict[str, Gap], "Why a figure is null, by its name."]
@@ -40,7 +41,8 @@ _COMMON = re.compile(r"\b(com|common|cap|capital|ord|ordinary|shs|shares?|class|
 _OTHER = re.compile(
     r"\b(pfd|prfd|pref|preferred|notes?|units?|wts?|warrants?|rights?|rts?|adr|ads|depositary|dep)\b", re.IGNORECASE
 )
-_EXACT = Decimal("0.0001")
+# Days between a figure and the count of shares that it is divided by: a year's reports, and one that is late.
+_MOST_APART = 400
 
 _Basis = Annotated[Literal["reported", "shares_outstanding"] | None, "Who divided: the filer, or finapi."]
 
@@ -172,11 +174,12 @@ class Standing(NamedTuple):
 class Divider:
     """Parts of an issuer in per cent of the shares on the cover of its last report, where that counts one class.
 
-    Shares of another day are made into those of the cover's day by the splits that files of prices tell.
+    Shares of another day are made into those of the cover's day by the splits that files of prices tell; what a company
+    issued and bought back over more than a year is not made up for. ``until`` is the last day on which it was filed.
     """
 
-    def __init__(self, tx: Transaction, issuer: int, ticker: str | None) -> None:
-        filing, classes = segments.share_classes(tx, issuer, None, "latest")
+    def __init__(self, tx: Transaction, issuer: int, ticker: str | None, until: str | None = None) -> None:
+        filing, classes = segments.share_classes(tx, issuer, until, "latest")
         self.counted: SharesOutstanding
         if filing is None or len(classes) != 1:
             gap = "several_classes" if classes else "shares_outstanding_unknown"
@@ -185,7 +188,7 @@ class Divider:
             whole, day = classes[0]["shares_outstanding"], classes[0]["context_end_date"]
             self.counted = {"shares": whole, "day": day, "accession": filing.accession, "gap": None}
         self._splits = share_splits.of_ticker(tx, ticker) if self.counted["shares"] else []
-        self._factors: dict[str, Decimal] = {}
+        self._factors: dict[str, Decimal | None] = {}
 
     def part(self, figure: ToldFigure, shares: Decimal | None) -> tuple[Decimal | None, str | None]:
         """The percentage that shares are, or why there is none."""
@@ -197,10 +200,24 @@ class Divider:
         if not _is_common(figure.security or "common"):
             return None, "not_common_shares"
         if figure.day not in self._factors:
-            onwards, back = (split_factor(self._splits, *span) for span in ((figure.day, day), (day, figure.day)))
-            self._factors[figure.day] = 100 * (onwards or Decimal(1)) / (back or 1) / whole
-        percent = shares * self._factors[figure.day]
-        return (None, "more_than_outstanding") if percent > 100 else (percent.quantize(_EXACT), None)
+            self._factors[figure.day] = self._factor(figure.day, day, whole)
+        factor = self._factors[figure.day]
+        if factor is None:
+            return None, "days_apart"
+        percent = shares * factor
+        return (None, "more_than_outstanding") if percent > 100 else (percent, None)
+
+    def _factor(self, day: str, counted: str, whole: Decimal) -> Decimal | None:
+        """What shares of a day are times for a percentage; None where they are counted too long before or after."""
+        if not day or not counted or abs(days.number(day) - days.number(counted)) > _MOST_APART:
+            return None
+        onwards, back = (split_factor(self._splits, *span) for span in ((day, counted), (counted, day)))
+        return 100 * (onwards or Decimal(1)) / (back or 1) / whole
+
+
+def rounded(percent: Decimal) -> Decimal:
+    """A percentage to four decimals, a small one to four digits: what is held is never told as nothing."""
+    return percent.quantize(Decimal(1).scaleb(min(-4, percent.adjusted() - 3)))
 
 
 @lru_cache(maxsize=10_000)
@@ -308,6 +325,7 @@ def _parted(stands: Standing, divider: Divider, shares: str, percent: str, basis
     if told is not None:
         return {percent: told, basis: "reported", "gaps": gaps}
     part, gap = divider.part(stands.figure, stands.shares)
+    part = None if part is None else rounded(part)
     return {percent: part, basis: None if gap else "shares_outstanding", "gaps": gaps | ({percent: gap} if gap else {})}
 
 
@@ -345,6 +363,7 @@ def current(tx: Transaction, holder: Row, issuer: Company, until: str) -> Holder
     if not figures:
         raise ApiError("NOT_FOUND", f"finapi holds no form that tells what {holder['name']} had of {issuer.name} then.")
     stands = standing(figures)
+    divider = Divider(tx, issuer.cik, issuer.ticker, None if until == LAST else until)
     shown = _shown(tx, figures)[holder["id"]]
     dated = EventFilters("0001-01-01", limit=1)
     count = events(tx, issuer.cik, holder, dated)[1]
@@ -359,7 +378,7 @@ def current(tx: Transaction, holder: Row, issuer: Company, until: str) -> Holder
         asOf=timed(stands.figure.day),
         firstObservedAt=timed(oldest[0].day if oldest else None),
         figures=shown,
-        **_parted(stands, Divider(tx, issuer.cik, issuer.ticker), "currentShares", "currentPercent", "percentBasis"),
+        **_parted(stands, divider, "currentShares", "currentPercent", "percentBasis"),
     )
 
 
