@@ -24,7 +24,7 @@ ROOMS = {
     "client": 1_045,  # constructors that tell type checkers of dates; feeds that go on; why nobody answered
     "mcp": 760,
     "core": 3_130,  # a query language; roles; a watchdog that begins anew; files of the package
-    "store": 2_960,  # two stores, accounts in PostgreSQL; copies that are followed; files when asked for; first starts
+    "store": 2_975,  # two stores, accounts in PostgreSQL; copies that are followed; files when asked for; long reads
     "edgar": 5_500,  # Schedules 13D and 13G, Form 144; rows read by column
     "httpd": 1_840,  # calls that are answered together; one whose answer cannot be sent
     "net": 1_350,  # the head of an answer of our own
@@ -38,9 +38,9 @@ ROOMS = {
     "market.financials": 5_700,  # kept years, faces, mezzanines, sums, siblings; splits, doubts; versions; words
     "market.insiders": 3_720,  # what cannot be; windows and thresholds on every list; trades of all clusters at once
     # Splits, moves and overlap of funds; units by the prices of other managers; costs, returns, rotation, signals;
-    # short transactions; doubtful values, in sums too; sums of industries that are kept.
-    "market.holdings": 4_730,
-    "market.ownership": 3_430,  # lines of groups, which part; schedules of a window together; holders over all forms
+    # short transactions; doubtful values, in sums too; sums of industries that are kept; proofs of both.
+    "market.holdings": 4_770,
+    "market.ownership": 3_455,  # lines of groups, which part; gaps; schedules of a window; holders over all forms
     "market.filings": 850,  # full text search; words of names, descriptions and items
     "market.intake": 1_930,  # what lies beside a data set; the html beside a filing; the files that were refused
     "market.demo": 310,  # what is kept prepared, which the test server had to itself
@@ -52,7 +52,7 @@ ROOMS = {
     "web.financials": 1_275,  # kept latest years, and splits that holdings are settled by
     "web.insiders": 1_030,  # windows and thresholds on every list
     "web.holdings": 1_580,  # moves and overlap of funds; costs, returns, rotation, signals
-    "web.ownership": 690,  # schedules of a window together; holders over all forms
+    "web.ownership": 695,  # schedules of a window of days; holders over all forms
     "web.pages": 4_060,  # words in documents; an account is taken along and deleted
     "web": 3_315,  # what each call is for; Model Context Protocol; kept answers without a thread each; whole periods
     "feeds": 1_940,

@@ -2255,6 +2255,7 @@ class OwnershipAggregationByTickerMeta(TypedDict, Generic[Day, Moment]):
     groupBy: str
     dateFrom: Day
     dateTo: Day
+    days: int | None
     returned: int
     totalGroups: int
     total: int
@@ -4959,6 +4960,7 @@ class GetOwnershipAnalyticsOwnershipConcentrationCikGiven(TypedDict, total=False
 class GetOwnershipAggregationByTickerGiven(TypedDict, total=False):
     dateFrom: str | date | None
     dateTo: str | date | None
+    days: int | None
     formType: Literal["13D", "13G", "13D/A", "13G/A", "SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"] | None
     minOwnership: float | Decimal | None
     maxOwnership: float | Decimal | None
@@ -4970,6 +4972,7 @@ class GetOwnershipAggregationByTickerGiven(TypedDict, total=False):
 class GetOwnershipAggregationBySectorGiven(TypedDict, total=False):
     dateFrom: str | date | None
     dateTo: str | date | None
+    days: int | None
     formType: Literal["13D", "13G", "13D/A", "13G/A", "SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"] | None
     minOwnership: float | Decimal | None
     maxOwnership: float | Decimal | None
@@ -4981,6 +4984,7 @@ class GetOwnershipAggregationBySectorGiven(TypedDict, total=False):
 class GetOwnershipAggregationByIndustryGiven(TypedDict, total=False):
     dateFrom: str | date | None
     dateTo: str | date | None
+    days: int | None
     formType: Literal["13D", "13G", "13D/A", "13G/A", "SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"] | None
     minOwnership: float | Decimal | None
     maxOwnership: float | Decimal | None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import IO, Literal, TypedDict
+from typing import IO, Any, Literal, TypedDict
 
 from finapi.app import App
 from finapi.core.clock import iso
@@ -131,34 +131,28 @@ FACTS_PARAMS = (
 
 def index(call: Call) -> Response:
     """The files that have been made and are kept, by name."""
-    files = _files(call, call.params["dataset"])
-    told = _made(call, files)
-    found: BulkIndex = {**told, "datasets": [*DATASETS], "files": files}
-    return call.success(found, _meta(call, told))
+    return _told(call, _files(call, call.params["dataset"]), datasets=[*DATASETS])
 
 
 def facts(call: Call) -> Response:
     """The files of facts that have been made and are kept, by name."""
-    files = _files(call, "facts")
-    told = _made(call, files)
-    shards = [_shard(place, one) for place, one in enumerate(files)]
-    found: FactsIndex = {**told, "dataset": "facts", "shards_total": len(files), "files": shards}
-    return call.success(found, _meta(call, told))
+    shards = [_shard(place, one) for place, one in enumerate(_files(call, "facts"))]
+    return _told(call, shards, dataset="facts", shards_total=len(shards))
 
 
-def _made(call: Call, files: list[PeriodFile]) -> _Made:
-    return {
-        "snapshot": max((one["generated_at"] for one in files), default=None),
+def _told(call: Call, files: Sequence[PeriodFile], **own: Any) -> Response:
+    """An index of files, with the members that it alone has."""
+    snapshot = max((one["generated_at"] for one in files), default=None)
+    made: _Made = {
+        "snapshot": snapshot,
         "generated_at": iso(call.now),
         "api_version": "v1",
         "format": FORMAT,
         "file_count": len(files),
         "total_rows": sum(one["row_count"] for one in files),
     }
-
-
-def _meta(call: Call, told: _Made) -> BulkMeta:
-    return {"snapshot": told["snapshot"], "bytes_kept": call.app.config.bulk_bytes, "filename": EXPECTED}
+    meta: BulkMeta = {"snapshot": snapshot, "bytes_kept": call.app.config.bulk_bytes, "filename": EXPECTED}
+    return call.success({**made, **own, "files": files}, meta)
 
 
 def file(call: Call) -> Response:

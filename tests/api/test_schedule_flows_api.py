@@ -131,6 +131,10 @@ def test_a_window_is_thirty_days_unless_told_and_says_so(client: Client) -> None
 
     assert window() == ("2026-01-01", "2026-01-31")
     assert window(dateTo="2025-03-31") == ("2025-03-01", "2025-03-31")
+    assert window(dateTo="2025-03-31", days="90") == ("2024-12-31", "2025-03-31")
+    assert window(days="7") == ("2026-01-24", "2026-01-31")
+    assert get(client, "ticker")["meta"]["days"] == 30
+    assert get(client, "ticker", dateFrom="2025-12-31")["meta"]["days"] is None
     assert window(dateFrom="2025-12-01") == ("2025-12-01", "2026-01-31")
     assert window(dateFrom="2027-01-01") == ("2027-01-01", "2027-01-01")
     assert window(dateTo="1970-01-03") == ("1970-01-02", "1970-01-03")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, NamedTuple, TypedDict
 from urllib.parse import quote
 
@@ -75,6 +76,7 @@ class TextsHeld(NamedTuple):
     texts: int
 
 
+@lru_cache(maxsize=100)
 def parsed(text: str) -> TextQuery:
     """A query of words that must all stand in a document, in any order; INVALID_PARAM for one that cannot be read.
 

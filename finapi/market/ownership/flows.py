@@ -142,6 +142,11 @@ def grouped(
     return rows, len(groups), _coverage(_united(told.values()), sum(filings.values()))
 
 
+def count(tx: Transaction, narrow: FlowFilters) -> int:
+    """How many filings there are."""
+    return int(tx.value("scheduled_count", narrow._asdict()))
+
+
 def _united(parts: Iterable[_ToldOfCompany]) -> _ToldOfCompany:
     every = list(parts)
     return _ToldOfCompany([row for one in every for row in one.counts], [flow for one in every for flow in one.flows])

@@ -16,10 +16,12 @@ from finapi.web.http.params import OFFSET, Param, limit
 from finapi.web.http.schema import answer, windowed
 
 PARAMS = (
-    Param("dateFrom", "date", window=True, help=f"First filing day, by default {DEFAULT_DAYS} days before the last.",
+    Param("dateFrom", "date", window=True, help="First filing day, by default as many days before the last as days.",
           example="2025-01-01"),
     Param("dateTo", "date", window=True, help=f"Last filing day, by default today; {MOST_DAYS} days at most.",
           example="2025-12-31"),
+    Param("days", "integer", default=DEFAULT_DAYS, least=1, most=MOST_DAYS, window=True,
+          help="Days before dateTo, where dateFrom is not given.", example="90"),
     Param("formType", allowed=tuple(FORM_TYPES), help="Only this schedule (13D, 13G, 13D/A, 13G/A) or form.",
           example="13D"),
     Param("minOwnership", "number", help="Minimum percentage of the class.", example="5"),
@@ -34,8 +36,8 @@ PARAMS = (
 LIST = answer(
     data=list[ScheduleGroup],
     meta=windowed(
-        groupBy=str, dateFrom=Date, dateTo=Date, returned=int, totalGroups=int, total=int, limit=int, offset=int,
-        has_more=bool, coverage=ScheduleCoverage,
+        groupBy=str, dateFrom=Date, dateTo=Date, days=int | None, returned=int, totalGroups=int, total=int, limit=int,
+        offset=int, has_more=bool, coverage=ScheduleCoverage,
     ),
 )  # fmt: skip
 
@@ -59,28 +61,31 @@ def _grouped(call: Call, grouped_by: str) -> Response:
     params = call.params
     size, skipped = params["limit"], params["offset"]
     with call.app.db.read() as tx:
-        first, last = _window(call)
+        first, last, span = _window(call)
         rows, total, coverage = flows.grouped(tx, _filters(call, first, last), grouped_by, size, skipped)
-        undated = flows.grouped(tx, _filters(call, None, None), grouped_by, 0, 0)[2]["filings_in_window"]
+        undated = flows.count(tx, _filters(call, None, None))
     paging = {"total": total, "limit": size, "offset": skipped, "has_more": skipped + size < total}
-    meta = {"groupBy": grouped_by, **call.windows(undated), "dateFrom": first, "dateTo": last, "returned": len(rows),
-            "totalGroups": total, **paging, "coverage": coverage}  # fmt: skip
+    meta = {"groupBy": grouped_by, **call.windows(undated), "dateFrom": first, "dateTo": last, "days": span,
+            "returned": len(rows), "totalGroups": total, **paging, "coverage": coverage}  # fmt: skip
     return call.listed({"data": rows, "meta": meta}, meta)
 
 
-def _window(call: Call) -> tuple[str, str]:
-    first, last = call.params["dateFrom"], call.params["dateTo"]
-    if first is None and last is None and call.app.config.default_windows == "all":
-        return days.iso(1), call.now.date().isoformat()  # every dated filing of the few that such a host has
+def _window(call: Call) -> tuple[str, str, int | None]:
+    """First and last day, and the days between them where it is these that choose the first."""
+    first, last, span = (call.params[name] for name in ("dateFrom", "dateTo", "days"))
+    if first is None and last is None and span is None:
+        return days.iso(1), call.now.date().isoformat(), None  # every dated filing of the few that such a host has
     if last is None:
         last = max(call.now.date().isoformat(), first or "")
-    # No filing is older than EDGAR; what is before the day of number 1 is its own window.
     until = days.number(last)
-    first = first or days.iso(max(until - DEFAULT_DAYS, min(until, 1)))
+    if first is None:
+        # No filing is older than EDGAR; what is before the day of number 1 is its own window.
+        span = span or DEFAULT_DAYS
+        return days.iso(max(until - span, min(until, 1))), last, span
     if until - days.number(first) > MOST_DAYS:
         raise invalid_param("dateFrom", f"dateFrom must be at most {MOST_DAYS} days before dateTo.",
                             expected=f"a day from {days.iso(until - MOST_DAYS)} on")  # fmt: skip
-    return first, last
+    return first, last, None
 
 
 def _filters(call: Call, first: str | None, last: str | None) -> FlowFilters:

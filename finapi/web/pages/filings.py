@@ -150,7 +150,7 @@ def _latest(call: Call, listed: Ask) -> Response:
     # A member would pay for each time that it renews itself.
     live = call.app.config.pages == "public" and not call.params["cursor"]
     scripts = ("live.js",) if live else ()
-    words = h.p(h.a("Search their documents", href="/filings/text"))
+    words = h.p(h.a("Search their documents", href=filing_list.TEXT_SEARCH))
     body = (words, h.div(rows, data_live=live), source)
     return frame.page(call, "Filings", *body, wide=True, feed=ATOM, scripts=scripts)
 

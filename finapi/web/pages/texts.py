@@ -18,7 +18,6 @@ from finapi.web.pages import access, asked
 from finapi.web.pages.asked import FORMAT, ask
 from finapi.web.pages.company import filing_list
 
-PATH = "/filings/text"
 # An empty field of the form is one that was not filled in.
 PARAMS = (
     Param("q", default="", empty=True), Param("ticker", "words", empty=True), Param("form_type", "words", empty=True),
@@ -56,7 +55,7 @@ def _form(call: Call) -> Html:
     params = call.params
     return html(
         filing_list.filter_form(
-            call, PATH, "Find",
+            call, filing_list.TEXT_SEARCH, "Find",
             figures.entry("Words", "q", params["q"], "search", placeholder='"going concern" auditor', required=True),
             figures.entry("Tickers", "ticker", ",".join(params["ticker"] or ()), placeholder="AAPL,NFLX"),
         ),

@@ -24,6 +24,7 @@ FILTERS = (
 )  # fmt: skip
 PARAMS = (*subject.PARAMS, *FILTERS)
 PAGE = 50
+TEXT_SEARCH = "/filings/text"
 
 
 def show(call: Call) -> Response:

@@ -10,6 +10,9 @@ WHERE filing.filed_day >= :since AND filing.filed_day <= :until
         ELSE {change} = 0 END)
     AND (:change IS NULL OR abs(round({change}, 6)) >= :change)
 
+-- name: scheduled_count
+SELECT count(*) {scheduled}
+
 -- name: scheduled_by_issuer
 -- What the filings of a window tell, by issuer and schedule; those that went over to the other schedule by themselves.
 SELECT filing.issuer_cik, filing.kind, coalesce(filing.kind <> filing.prior_kind, 0) AS is_conversion,
