@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 from wsgiref.types import WSGIEnvironment
 
@@ -43,8 +42,7 @@ AtHead = Callable[[WSGIEnvironment], int | Answer]
 AddressOf = Callable[[str, str | None], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class ListenSettings:
+class ListenSettings(NamedTuple):
     """What the server allows: times in seconds of a monotonic clock, sizes in bytes."""
 
     host: str = "127.0.0.1"  # an address or a name of one; "::" takes IPv4 as well
@@ -77,8 +75,7 @@ class Asked(NamedTuple):
     peer: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HandedOver:
+class HandedOver(NamedTuple):
     """A connection that leaves the server with the request that it leaves for.
 
     The path has no slash at its end; values of a name that the query has twice are joined with commas. Header names are

@@ -15,7 +15,6 @@ import threading
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -26,6 +25,7 @@ from finapi.app import App
 from finapi.core import metrics
 from finapi.core.clock import iso
 from finapi.core.config import Config
+from finapi.core.dataclasses import dataclass
 from finapi.core.errors import UsageError
 from finapi.edgar import recognise
 from finapi.market.documents.sources import MAX_DOCUMENT
