@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ from finapi.core import master_secrets, passwords
 from finapi.core.cache import Cache
 from finapi.core.clock import Clock, SystemClock, iso
 from finapi.core.config import Config
-from finapi.core.dataclasses import dataclass, field
 from finapi.core.errors import StoreFailing, UsageError
 from finapi.core.limits import Expense, Limit, Limiter, Pace
 from finapi.core.lockout import Lockouts

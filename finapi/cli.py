@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import Field, fields
 from functools import cache
 from typing import Any, NoReturn
 
@@ -24,7 +25,6 @@ from finapi.app import App
 from finapi.core import config as settings
 from finapi.core import logs
 from finapi.core.config import Config
-from finapi.core.dataclasses import Field, fields
 from finapi.core.errors import ApiError, ParseError, UsageError
 from finapi.store import datadir
 from finapi.store.datadir import Say

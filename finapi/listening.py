@@ -8,9 +8,9 @@ import resource
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from finapi.core.config import Config
-from finapi.core.dataclasses import replace
 from finapi.core.errors import UsageError
 from finapi.feeds.requests import LINGERING
 from finapi.httpd.settings import ListenSettings

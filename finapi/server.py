@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,6 @@ from finapi.core.background import PATIENCE, Worker
 from finapi.core.background import running as workers_running
 from finapi.core.clock import Clock
 from finapi.core.config import Config
-from finapi.core.dataclasses import dataclass, replace
 from finapi.core.errors import UsageError
 from finapi.delivery import events, outbox, sniper, webhooks
 from finapi.delivery.dispatch import Dispatcher

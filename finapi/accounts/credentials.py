@@ -13,11 +13,10 @@ import hmac
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal
-
-from finapi.core.dataclasses import dataclass
 
 API_KEY_LENGTH = 32
 _API_KEY = re.compile(rf"[0-9a-f]{{{API_KEY_LENGTH}}}")

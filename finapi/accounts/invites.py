@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from finapi.accounts import audit, credentials
 from finapi.app import App
 from finapi.core.clock import iso
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ApiError
 from finapi.store.db import Row, Transaction
 

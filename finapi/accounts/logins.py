@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Hashable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from finapi.accounts import credentials
 from finapi.app import App
 from finapi.core import lockout
 from finapi.core.clock import iso
-from finapi.core.dataclasses import dataclass
 from finapi.core.lockout import FORGOTTEN_AFTER, FailureCount
 from finapi.store.db import Row, Transaction
 

@@ -9,6 +9,7 @@ import calendar
 import math
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, TypedDict, TypeVar
 
@@ -16,7 +17,6 @@ from finapi.accounts import audit, billing
 from finapi.app import App
 from finapi.core.clock import iso
 from finapi.core.config import Config
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ApiError, UsageError
 from finapi.core.records import Time, made
 from finapi.store.db import Row, Transaction

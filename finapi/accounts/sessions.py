@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from finapi.accounts import audit, credentials, invites, logins, plans, recovery, users
@@ -10,7 +11,6 @@ from finapi.accounts.users import User
 from finapi.app import App
 from finapi.core import lockout, passwords
 from finapi.core.clock import iso
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ApiError
 from finapi.net import mail
 from finapi.store.db import Refused, Row, Transaction

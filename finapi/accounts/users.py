@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -10,7 +11,6 @@ from finapi.accounts import audit, credentials, plans
 from finapi.app import App
 from finapi.core import json, lockout
 from finapi.core.clock import iso
-from finapi.core.dataclasses import dataclass, field, replace
 from finapi.core.errors import ApiError
 from finapi.core.records import Format, OneOf, Time, Url, made
 from finapi.edgar import forms

@@ -9,11 +9,11 @@ import ipaddress
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
-from finapi.core.dataclasses import dataclass, field, fields
 from finapi.core.errors import UsageError
 
 PREFIX = "FINAPI_"

@@ -10,10 +10,9 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
-
-from finapi.core.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

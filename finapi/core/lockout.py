@@ -14,8 +14,8 @@ import hashlib
 import math
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import busy
 
 # Consecutive failures -> seconds that the one which makes the count up locks for.

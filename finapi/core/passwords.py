@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Hashable
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal
 
 from finapi.core import memory
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import invalid_param
 from finapi.core.files import packaged
 from finapi.core.turns import Turns

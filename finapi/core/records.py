@@ -18,6 +18,7 @@ whole way from a row to its record.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from types import NoneType, UnionType
@@ -33,8 +34,6 @@ from typing import (
     get_origin,
     get_type_hints,
 )
-
-from finapi.core.dataclasses import dataclass
 
 Record = TypeVar("Record")
 

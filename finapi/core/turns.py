@@ -11,8 +11,8 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import busy
 
 REMEMBERED = 10_000  # keys of which it is known how often they came lately

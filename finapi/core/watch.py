@@ -10,11 +10,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Literal
 
 from finapi.core.cache import TimedCache
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import StoreFailing
 
 log = logging.getLogger("finapi.watch")

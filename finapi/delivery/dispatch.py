@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -20,7 +21,6 @@ from finapi.accounts import recovery
 from finapi.app import App
 from finapi.core import metrics
 from finapi.core.clock import iso
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ApiError
 from finapi.delivery import webhooks
 from finapi.net import mail

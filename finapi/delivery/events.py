@@ -7,13 +7,13 @@ transaction that inserts the row: what is rolled back has not been counted.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from finapi.app import App
 from finapi.core import json
 from finapi.core.clock import iso
-from finapi.core.dataclasses import dataclass
 from finapi.edgar.forms import FORMS
 from finapi.store.db import Row, Transaction
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 
 from finapi.accounts import audit, users
 from finapi.accounts.recovery import NEW_KEY, NEW_WEBHOOK_SECRET
 from finapi.app import App
-from finapi.core.dataclasses import dataclass
 from finapi.delivery import webhooks
 from finapi.net import mail
 from finapi.store.db import Transaction

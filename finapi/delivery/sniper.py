@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, TypedDict
 
 from finapi.app import App
 from finapi.core import json
 from finapi.core.clock import iso
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import OneOf, Time, Url, made
 from finapi.delivery import webhooks

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, TypedDict, TypeVar, cast
 
@@ -14,7 +15,6 @@ from finapi.accounts import credentials
 from finapi.app import App
 from finapi.core import json
 from finapi.core.clock import iso
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Object, OneOf, Time, Url, made
 from finapi.edgar import forms

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from json import JSONDecodeError, JSONDecoder
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from finapi.core import days
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ParseError
 from finapi.core.json import strict_decoder
 from finapi.edgar import identity

@@ -6,9 +6,8 @@ and the module that the line names (``market/documents/families.py`` says what s
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
-
-from finapi.core.dataclasses import dataclass
 
 
 class Root(NamedTuple):

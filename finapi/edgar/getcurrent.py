@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from finapi.core import days
-from finapi.core.dataclasses import dataclass, replace
 from finapi.core.errors import ParseError
 from finapi.edgar.sgml import iso_utc
 from finapi.edgar.xml import Attributes, XmlReader, local

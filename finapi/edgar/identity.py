@@ -7,10 +7,10 @@ stand in what lies beside it (``filing_index``), often in a name.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from finapi.core import json
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ParseError
 
 _ACCESSION = re.compile(r"([0-9]{10})-?([0-9]{2})-?([0-9]{6})")

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ParseError
 from finapi.edgar import identity, ownership
 from finapi.edgar.ownership import Owner, OwnershipForm, OwnershipRow, Read

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ParseError
 from finapi.edgar import identity
 from finapi.edgar.xml import Attributes, Opened, XmlReader

@@ -6,7 +6,8 @@ Source: EDGAR Form 144 XML Technical Specification and its samples.
 
 from __future__ import annotations
 
-from finapi.core.dataclasses import dataclass
+from dataclasses import dataclass
+
 from finapi.core.errors import ParseError
 from finapi.edgar import identity
 from finapi.edgar.leaves import LeafTexts, LeavesReader, Place

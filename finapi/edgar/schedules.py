@@ -8,7 +8,8 @@ readers of these filings met in them (``issuerCusips`` of the later schema, two 
 
 from __future__ import annotations
 
-from finapi.core.dataclasses import dataclass
+from dataclasses import dataclass
+
 from finapi.core.errors import ParseError
 from finapi.edgar import cusip, identity
 from finapi.edgar.leaves import LeafTexts, LeavesReader, Place

@@ -12,12 +12,12 @@ import binascii
 import html
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import repeat
 
 from finapi.core import days
-from finapi.core.dataclasses import dataclass, field
 from finapi.core.errors import ParseError
 
 HEAD_WITHIN = 64 * 1024  # bytes: the header starts this near the front (a PEM wrapper takes 600)

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from finapi.core import days
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ParseError
 from finapi.edgar import identity, tickers
 from finapi.edgar.sgml import eastern_offset

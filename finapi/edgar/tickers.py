@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ParseError
 from finapi.edgar import identity
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from finapi.accounts.users import Caller
 from finapi.app import App
 from finapi.core.config import Config
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ApiError
 from finapi.feeds import messages
 from finapi.feeds.hub import BAD_KEY, TOO_MANY, UNAUTHORIZED, FeedReader, FeedSubscription, Hub, Refused

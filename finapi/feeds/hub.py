@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Sequence, Set
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from finapi.accounts.users import Caller
 from finapi.app import App
 from finapi.core import metrics
 from finapi.core.clock import iso
-from finapi.core.dataclasses import dataclass, field
 from finapi.core.limits import Decision
 from finapi.delivery import events
 from finapi.delivery.events import Event, SequenceRange

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from finapi.core import json
-from finapi.core.dataclasses import dataclass, replace
 from finapi.core.errors import ApiError, invalid_param
 from finapi.delivery.events import About, Event
 from finapi.edgar import tickers

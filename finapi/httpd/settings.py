@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 from wsgiref.types import WSGIEnvironment
 
@@ -42,7 +43,8 @@ AtHead = Callable[[WSGIEnvironment], int | Answer]
 AddressOf = Callable[[str, str | None], str | None]
 
 
-class ListenSettings(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ListenSettings:
     """What the server allows: times in seconds of a monotonic clock, sizes in bytes."""
 
     host: str = "127.0.0.1"  # an address or a name of one; "::" takes IPv4 as well
@@ -75,7 +77,8 @@ class Asked(NamedTuple):
     peer: str = ""
 
 
-class HandedOver(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class HandedOver:
     """A connection that leaves the server with the request that it leaves for.
 
     The path has no slash at its end; values of a name that the query has twice are joined with commas. Header names are

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from finapi.client.operations import NamedCall, operations
-from finapi.core.dataclasses import dataclass, field
 from finapi.core.files import packaged
 from finapi.core.guesses import nearest
 

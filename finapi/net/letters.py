@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from unicodedata import category
-
-from finapi.core.dataclasses import dataclass, field
 
 # RFC 5322 3.2.3, with the non-ASCII of RFC 6531 3.3. Quoted local parts and address literals are left out:
 # nobody registers with one, and they are what injections are made of.

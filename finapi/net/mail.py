@@ -15,12 +15,12 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from finapi.core.clock import Clock, iso
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import UsageError
 from finapi.core.files import sweep, sync_directory, write_new
 from finapi.net.letters import Letter, MailError, MailStopped, mailbox

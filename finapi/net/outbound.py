@@ -10,11 +10,11 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from finapi.core.dataclasses import dataclass, field
 from finapi.net import addresses
 from finapi.net.addresses import Network
 from finapi.net.dial import Deadline, Dialler, Incoming, Resolver, failure, send_all, system_resolver

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 
 from finapi import app as apps
 from finapi.accounts import billing
 from finapi.app import App
 from finapi.core.config import Config
-from finapi.core.dataclasses import replace
 from finapi.core.errors import UsageError
 from finapi.core.files import replace_file
 from finapi.ops.opened import opened

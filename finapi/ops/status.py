@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, NotRequired, TypedDict
 
@@ -10,7 +11,6 @@ from finapi.app import App
 from finapi.core import json, metrics
 from finapi.core.clock import iso
 from finapi.core.config import Config
-from finapi.core.dataclasses import dataclass, replace
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.metrics import Figures
 from finapi.core.records import Time

@@ -15,9 +15,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ApiError, UsageError
 from finapi.store.connections import connect
 from finapi.store.db import Database, Transaction, migrations, schema_version

@@ -5,11 +5,11 @@ Both are rows, written in the transaction of the work that they tell of: what wa
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from finapi.core.clock import iso
-from finapi.core.dataclasses import dataclass
 from finapi.store.db import Database, Transaction
 
 # The components of CONTRACT 11 that beat: the steps that store filings, 13F reports and 8-K news, and whatever asks

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 from finapi.core.clock import iso
-from finapi.core.dataclasses import asdict, dataclass
 from finapi.core.errors import ApiError, invalid_param
 from finapi.store.db import Transaction
 

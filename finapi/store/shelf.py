@@ -11,12 +11,12 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from finapi.core.clock import Clock
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ApiError, unwritable
 
 log = logging.getLogger("finapi.shelf")

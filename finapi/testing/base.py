@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import tempfile
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +17,6 @@ from finapi.accounts.users import NewUser
 from finapi.app import App
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
-from finapi.core.dataclasses import dataclass, replace
 from finapi.core.errors import ApiError
 from finapi.delivery import webhooks
 from finapi.market.demo import prepared

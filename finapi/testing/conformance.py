@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -19,7 +20,6 @@ from urllib.parse import quote, urlsplit
 from finapi.client.exchange import ApiAnswer, ApiRequest, retry_after
 from finapi.client.signatures import verify_webhook
 from finapi.client.synchronous import Send, by_urllib
-from finapi.core.dataclasses import dataclass, field
 
 MOST_ROWS = 2_000  # of the list that is paged through
 PAGES = 7

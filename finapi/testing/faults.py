@@ -6,11 +6,11 @@ import random
 import re
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
-from finapi.core.dataclasses import dataclass, field
 from finapi.core.errors import ApiError, invalid_param
 
 # What a fault does, and of which type its value is. A webhook's and a feed's are not a call's.

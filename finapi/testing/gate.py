@@ -12,13 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 from finapi.core.clock import FixedClock, iso
-from finapi.core.dataclasses import replace
 from finapi.core.errors import ApiError, invalid_param
 from finapi.net.outbound import OutboundRequest, Reply
 from finapi.store.db import Failed

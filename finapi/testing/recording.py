@@ -13,6 +13,7 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ from urllib.parse import parse_qsl, quote, urlencode
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.client.synchronous import Send
 from finapi.core.clock import iso
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ApiError, UsageError
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest
 from finapi.testing.gate import status_line

@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,6 @@ from urllib.parse import urlsplit
 from finapi.core.background import Worker
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
-from finapi.core.dataclasses import dataclass, replace
 from finapi.core.errors import ApiError
 from finapi.feeds.requests import api_key, are_feeds
 from finapi.httpd.listen import Listener
@@ -108,7 +108,7 @@ class WorldFeeds:
         named = name or handed.headers.get("x-finapi-world")
         try:
             found = self._gate.of(named, api_key(handed) or "", "")
-            self._of(found).take(handed._replace(path=path))
+            self._of(found).take(replace(handed, path=path))
         except ApiError as error:
             with suppress(OSError), handed.sock:  # a client that has gone needs no answer
                 told = self._gate.world("").wsgi.error_response(error.status, error.message)

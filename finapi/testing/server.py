@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from wsgiref.types import WSGIApplication
 
 from finapi.client.synchronous import Client, Send, by_urllib
-from finapi.core.dataclasses import dataclass
 from finapi.testing.control_client import Control, by_wsgi
 
 if TYPE_CHECKING:

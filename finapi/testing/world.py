@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from finapi.app import App
 from finapi.client.signatures import verify_webhook
 from finapi.core.clock import MovableClock, iso
 from finapi.core.config import Config
-from finapi.core.dataclasses import dataclass, field, replace
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.lockout import Lockouts
 from finapi.core.watch import Check, Checks, Probe, Trouble

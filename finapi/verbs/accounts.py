@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import html
 import re
+from dataclasses import asdict
 from datetime import timedelta
 
 from finapi.accounts import audit
 from finapi.app import App
 from finapi.core import lockout
-from finapi.core.dataclasses import asdict
 from finapi.core.errors import ApiError, UsageError
 from finapi.net import letters, mail
 from finapi.net.letters import MailError

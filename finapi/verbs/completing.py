@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from finapi.core import config as settings
 from finapi.core.config import Config
-from finapi.core.dataclasses import dataclass
 from finapi.store.datadir import Say
 from finapi.verbs.verb import Perform, Verb, arg, document
 

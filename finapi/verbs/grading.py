@@ -7,11 +7,11 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from finapi.core import config as settings
 from finapi.core.config import Config
-from finapi.core.dataclasses import asdict
 from finapi.core.errors import UsageError
 from finapi.store.datadir import Say
 from finapi.verbs.verb import Perform, Verb, arg, document, one_line, typed_path

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from finapi.core import config as settings
 from finapi.core.config import Config
-from finapi.core.dataclasses import replace
 from finapi.core.errors import UsageError
 from finapi.store import datadir
 from finapi.store.datadir import Say

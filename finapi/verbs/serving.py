@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 from finapi import __version__
@@ -21,7 +22,6 @@ from finapi.core import config as settings
 from finapi.core import logs
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
-from finapi.core.dataclasses import replace
 from finapi.core.errors import UsageError
 from finapi.core.watch import Trouble
 from finapi.store import datadir

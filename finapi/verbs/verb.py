@@ -8,13 +8,13 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from finapi.app import App
 from finapi.core import config as settings
 from finapi.core.config import Config
-from finapi.core.dataclasses import dataclass, field
 from finapi.core.errors import UsageError
 from finapi.store.datadir import Say
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
 from math import inf
 from typing import Any, NamedTuple
@@ -12,7 +13,6 @@ from finapi.accounts.credentials import fingerprint
 from finapi.accounts.users import Caller
 from finapi.app import App
 from finapi.core.clock import iso
-from finapi.core.dataclasses import dataclass, field
 from finapi.core.limits import Decision
 from finapi.web import exports
 from finapi.web.http.call import LARGE_ANSWER, Route, table_kind

@@ -6,10 +6,10 @@ import logging
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import quote, urlencode
 
-from finapi.core.dataclasses import replace
 from finapi.core.errors import ApiError, invalid_param
 from finapi.store.db import Database, Transaction
 from finapi.web.http.call import Call, Route, TablePage

@@ -6,9 +6,9 @@ The router, ``/openapi.json`` and the test of the README read this table and not
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from finapi.core.config import Config
-from finapi.core.dataclasses import replace
 from finapi.core.errors import UsageError
 from finapi.web.http.call import API, INSIDERS, Call, Route
 from finapi.web.http.late import by_name

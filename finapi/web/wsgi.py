@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
 from http import HTTPStatus
@@ -19,7 +20,6 @@ from finapi.accounts.users import Caller
 from finapi.app import App
 from finapi.core import guesses
 from finapi.core.clock import iso
-from finapi.core.dataclasses import replace
 from finapi.core.errors import ApiError, StoreFailing, unwritable
 from finapi.core.json import dumps
 from finapi.core.limits import Decision

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
+from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ParseError
 from finapi.edgar.xbrl.names import LINK, NUMBER, XBRLI, XLINK, XSI, Names
 from finapi.edgar.xml import Attributes, Opened, XmlReader, local

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from finapi.core.dataclasses import dataclass
 from finapi.edgar.xbrl.names import LINK, XBRLI, XLINK, Names
 from finapi.edgar.xml import Attributes, Opened, XmlReader
 

@@ -7,12 +7,12 @@ its first document comes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import import_module
 from typing import Any
 
 from finapi.app import App
-from finapi.core.dataclasses import dataclass, field
 from finapi.edgar.forms import FORMS, FormFamily
 from finapi.edgar.sgml import SubmissionHeader
 from finapi.market.documents.identify import Subject, listed

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from finapi.core.clock import iso
-from finapi.core.dataclasses import replace
 from finapi.edgar.submissions import ListedFiling
 from finapi.market.documents import announce, fulltext
 from finapi.market.documents.metadata import (

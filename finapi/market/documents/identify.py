@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from finapi.core.dataclasses import dataclass, replace
 from finapi.core.errors import ParseError
 from finapi.edgar import identity
 from finapi.edgar.identity import Identity

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from finapi.core.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from finapi.edgar import sgml, submissions

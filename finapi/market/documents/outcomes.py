@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ParseError
 from finapi.market.documents.sources import Document
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from finapi.app import App
-from finapi.core.dataclasses import fields, is_dataclass
 from finapi.core.errors import ParseError
 from finapi.edgar.forms import FORMS, FormFamily
 from finapi.market.documents import families

@@ -13,10 +13,10 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ParseError
 
 MIB = 1024 * 1024

@@ -7,13 +7,13 @@ leaves the data version alone, so that the answers that callers hold stay good.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import datetime
 from itertools import islice
 from operator import attrgetter
 from typing import TypedDict
 
 from finapi.app import App
-from finapi.core.dataclasses import asdict
 from finapi.core.records import Date, made
 from finapi.edgar import getcurrent, indexes, sgml, submissions, tickers
 from finapi.market.documents import families, filings, metadata

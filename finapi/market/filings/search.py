@@ -10,12 +10,12 @@ import fnmatch
 import heapq
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, islice
 from typing import Any, NamedTuple, TypedDict
 
 from finapi.core import guesses as guesses_of
-from finapi.core.dataclasses import dataclass
 from finapi.core.files import packaged
 from finapi.core.records import Date, Time, made
 from finapi.market.documents import metadata

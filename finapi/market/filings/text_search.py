@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, NamedTuple, TypedDict
 from urllib.parse import quote
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Url
 from finapi.market.documents import filing_rows, fulltext, metadata

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence, Set
+from dataclasses import dataclass
 
 from finapi.core import days
-from finapi.core.dataclasses import dataclass
 from finapi.market.financials import fact_book, kept_books, metrics, periods, rules
 from finapi.market.financials.faces import KINDS, Faces
 from finapi.market.financials.fact_book import FactBook, SourceFiling

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TypedDict
 
 from finapi.core import days
-from finapi.core.dataclasses import dataclass, field
 from finapi.market.financials import metrics
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.figures import Missing

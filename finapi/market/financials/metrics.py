@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from typing import Any, NamedTuple
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.files import packaged
 from finapi.edgar.xbrl.names import is_extension
 

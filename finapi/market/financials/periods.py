@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.days import EPOCH
 from finapi.market.financials.fact_book import PERIODIC, UNFILED, FactBook, Key, is_annual
 from finapi.market.financials.metrics import MetricMapping

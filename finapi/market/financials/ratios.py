@@ -6,11 +6,11 @@ import ast
 import operator
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import cache
 from typing import Any
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.files import packaged
 from finapi.market.financials import reasons
 

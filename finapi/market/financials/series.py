@@ -7,12 +7,12 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, NotRequired, TypedDict
 
 from finapi.core import guesses
-from finapi.core.dataclasses import dataclass
 from finapi.core.days import EPOCH, iso
 from finapi.core.errors import invalid_param
 from finapi.core.records import Date

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypedDict
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.files import packaged
 from finapi.market.financials import metrics, reasons
 from finapi.market.financials.figures import Cell, Figure, Missing, Status, number, value_of

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Annotated, Literal, NamedTuple, TypeVar
 
-from finapi.core.dataclasses import dataclass
 from finapi.market.holdings import quarters, value_units
 from finapi.market.holdings.value_units import ALIKE, LEAST_MANAGERS, THOUSANDS
 from finapi.market.prices import prices

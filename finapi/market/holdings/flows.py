@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, made
 from finapi.edgar import cusip, tickers

@@ -6,11 +6,11 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Annotated, Literal, TypedDict
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, Time, made
 from finapi.edgar import cusip, tickers

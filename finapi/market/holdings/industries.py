@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypedDict
 
-from finapi.core.dataclasses import dataclass, field
 from finapi.core.records import Date, OneOf, made
 from finapi.market.holdings import doubts
 from finapi.market.holdings.doubts import Doubted, DoubtedCount, DoubtedFlow, DoubtedValue, DoubtSum

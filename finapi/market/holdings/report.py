@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ParseError
 from finapi.edgar import thirteenf
 from finapi.market.holdings import quarters

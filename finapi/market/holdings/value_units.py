@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-
-from finapi.core.dataclasses import dataclass
+from dataclasses import dataclass
 
 # SEC Release 34-95148: the amended form is in force for reports filed from this day on.
 DOLLARS_SINCE = "2023-01-03"

@@ -11,12 +11,12 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
 from finapi.core.clock import iso
-from finapi.core.dataclasses import replace
 from finapi.edgar import tickers
 from finapi.edgar.forms import OWNERSHIP
 from finapi.edgar.ownership import Owner, OwnershipForm, OwnershipRow

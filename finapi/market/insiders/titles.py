@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from finapi.core.dataclasses import replace
 from finapi.edgar.ownership import Owner, OwnershipForm
 
 DIRECTOR, OFFICER, TEN_PERCENT, OTHER, C_SUITE = 1, 2, 4, 8, 16

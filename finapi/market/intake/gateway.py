@@ -15,6 +15,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -25,7 +26,6 @@ from finapi.app import App
 from finapi.core import metrics
 from finapi.core.clock import iso
 from finapi.core.config import Config
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import UsageError
 from finapi.edgar import recognise
 from finapi.market.documents.sources import MAX_DOCUMENT

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,6 @@ from pathlib import Path
 from finapi.app import App
 from finapi.core import json, metrics
 from finapi.core.clock import iso
-from finapi.core.dataclasses import replace
 from finapi.core.errors import ParseError
 from finapi.edgar import filing_index, recognise, sgml
 from finapi.edgar.forms import FORMS, FormFamily

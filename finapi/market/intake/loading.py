@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
 from finapi.app import App
 from finapi.core.clock import iso
-from finapi.core.dataclasses import dataclass, field
 from finapi.core.errors import ApiError, ParseError, UsageError
 from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome

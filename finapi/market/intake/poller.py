@@ -10,13 +10,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
 from finapi.app import App
 from finapi.core import metrics
 from finapi.core.clock import iso
-from finapi.core.dataclasses import dataclass, field
 from finapi.core.errors import ParseError
 from finapi.edgar import getcurrent, indexes, sgml
 from finapi.market.documents import announce, filings

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from finapi.app import App
-from finapi.core.dataclasses import replace
 from finapi.core.errors import ParseError
 from finapi.edgar import companyfacts, cusip, getcurrent, indexes, sgml, submissions, tickers
 from finapi.market.documents import families, filings, metadata, outcomes

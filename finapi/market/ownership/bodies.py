@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import fields
 from typing import Any
 
-from finapi.core.dataclasses import fields
 from finapi.edgar.schedules import Schedule
 from finapi.market.documents.packed import reader
 

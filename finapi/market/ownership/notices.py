@@ -6,11 +6,11 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
-from finapi.core.dataclasses import fields, replace
 from finapi.core.records import Date, OneOf, Time, Url, made
 from finapi.edgar import sale_notices
 from finapi.edgar.forms import SALE_NOTICES

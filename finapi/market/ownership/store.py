@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from finapi.core.dataclasses import fields, replace
 from finapi.edgar.forms import SCHEDULES
 from finapi.edgar.schedules import ReportingPerson, Schedule
 from finapi.edgar.sgml import SubmissionHeader

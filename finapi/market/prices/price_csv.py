@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ParseError
 from finapi.edgar import tickers
 from finapi.market.reference import csv_rows

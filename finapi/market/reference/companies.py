@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
 from finapi.core import guesses
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, made
 from finapi.edgar import tickers

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from finapi.core import days
-from finapi.core.dataclasses import dataclass, field
 from finapi.core.errors import ParseError
 from finapi.edgar import cusip, identity, tickers
 from finapi.edgar.cusip import FailedSecurity, ListedSecurity

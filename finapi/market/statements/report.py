@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
 from finapi.core import days
-from finapi.core.dataclasses import dataclass, field
 from finapi.core.errors import ParseError
 from finapi.core.files import packaged
 from finapi.edgar import tickers, xbrl

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
 from finapi.core import days
-from finapi.core.dataclasses import asdict
 from finapi.market.documents import announce, filings, identify
 from finapi.market.documents.metadata import CLAIMED, DOCUMENT, LISTED, ROUNDED, FilingMetadata, Party, is_unfiled
 from finapi.market.reference import companies

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypedDict
 
-from finapi.core.dataclasses import replace
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date
 from finapi.market.filings import search

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, TypedDict
 
 from finapi.app import App
-from finapi.core.dataclasses import replace
 from finapi.core.errors import invalid_param
 from finapi.core.records import Date
 from finapi.market.financials import screen

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from finapi.core import days
-from finapi.core.dataclasses import fields, replace
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import OneOf
 from finapi.market.financials import company_books, reasons, series

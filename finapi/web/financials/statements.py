@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
 from finapi.core.clock import iso
-from finapi.core.dataclasses import replace
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, Time, made
 from finapi.market.reference import companies

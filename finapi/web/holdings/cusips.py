@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import TypedDict
 
-from finapi.core.dataclasses import replace
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, made
 from finapi.edgar import cusip

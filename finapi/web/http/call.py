@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -12,7 +13,6 @@ from urllib.parse import urlencode
 from finapi.accounts.users import Caller
 from finapi.app import App
 from finapi.core.clock import iso
-from finapi.core.dataclasses import dataclass, field, replace
 from finapi.core.errors import ApiError
 from finapi.core.json import dumps, pieces
 from finapi.store.db import Transaction

@@ -8,11 +8,11 @@ import re
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote
 
-from finapi.core.dataclasses import dataclass, field
 from finapi.core.errors import ApiError
 from finapi.core.json import strict_decoder
 

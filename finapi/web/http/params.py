@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from finapi.core import days, guesses, passwords
-from finapi.core.dataclasses import dataclass
 from finapi.core.errors import ApiError, invalid_param
 from finapi.edgar import cusip, identity, tickers
 from finapi.market.documents.metadata import UNFILED

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Literal, TypedDict
 
 from finapi.core.clock import iso
-from finapi.core.dataclasses import replace
 from finapi.core.errors import invalid_param
 from finapi.core.records import Date, Object, Time, made
 from finapi.market.insiders import totals, trades

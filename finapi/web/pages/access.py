@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from finapi import __version__
 from finapi.accounts import billing
-from finapi.core.dataclasses import replace
 from finapi.core.errors import ApiError
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response, held_etag

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from finapi.core.dataclasses import replace
 from finapi.core.errors import ApiError
 from finapi.web.html import figures, frame
 from finapi.web.html.tags import Child, Html, h, html

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from finapi.core.dataclasses import dataclass, replace
 from finapi.core.errors import ApiError
 from finapi.market.filings import search
 from finapi.market.holdings import funds

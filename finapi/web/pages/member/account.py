@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from functools import wraps
 from typing import Any
 
 from finapi.accounts import sessions, users
-from finapi.core.dataclasses import replace
 from finapi.core.errors import ApiError
 from finapi.web.html import charts, figures, frame
 from finapi.web.html.tags import Child, Html, h
