@@ -35,34 +35,45 @@ SPENDING = ("debit", "4xx_refund", "5xx_refund", "crash_refund")
 
 
 @contextmanager
-def charged(
-    app: App, user_id: int, endpoint: str, cost: int, request_id: str, *, debit: Debit | None = None
-) -> Iterator[None]:
+def charged(app: App, user_id: int, endpoint: str, cost: int, request_id: str) -> Iterator[None]:
     """Run the block as a call that costs ``cost`` tokens.
 
     The debit is durable before the block runs, and refunded when it raises, later where nothing can be written now; a
     balance below the cost raises the 402 and changes nothing. ``request_id`` must be one made by finapi, never the
-    caller's. ``debit`` is that of the call where it was taken before, with those of others (:func:`debits`).
+    caller's.
     """
     if cost == 0:
         yield
         return
     call = asked(user_id, endpoint, cost, request_id)
-    debit_id = (debit or debits(app, [call])[0])()
+    debit_id = debits(app, [call])[0]()
     try:
         yield
     except BaseException as error:
-        status = error.status if isinstance(error, ApiError) else 500
-        row, reason, now = {**call, "id": debit_id}, "4xx_refund" if status < 500 else "5xx_refund", app.clock.now()
-        try:
-            app.accounts.share(lambda tx: _give_back(tx, row, reason, status, now))
-        except (ApiError, StoreFailing) as failing:
-            app.late_refunds.append((row, reason, status))
-            log.warning("%d tokens for %s are given back later: %s", cost, endpoint, failing)
+        give_back(app, call, debit_id, error)
         raise
     # Written with the next debit or by the closing worker: an answer does not wait for a second commit.
     # A crash before that refunds a call that was answered, which errs on the side of the customer.
     app.kept_debits.append(debit_id)
+
+
+def give_back(app: App, call: Mapping[str, Any], debit_id: int, error: BaseException) -> None:
+    """Refund the debit of a call that ended with ``error``, later where nothing can be written now."""
+    status = error.status if isinstance(error, ApiError) else 500
+    row, reason, now = {**call, "id": debit_id}, "4xx_refund" if status < 500 else "5xx_refund", app.clock.now()
+    try:
+        app.accounts.share(lambda tx: _give_back(tx, row, reason, status, now))
+    except (ApiError, StoreFailing) as failing:
+        app.late_refunds.append((row, reason, status))
+        log.warning("%d tokens for %s are given back later: %s", call["cost"], call["endpoint"], failing)
+
+
+def give_back_later(app: App, call: Mapping[str, Any], debit: Debit) -> None:
+    """Have the debit of a call that was left without an answer refunded by the closing worker, if one was taken."""
+    try:
+        app.late_refunds.append(({**call, "id": debit()}, "5xx_refund", 500))
+    except Exception as error:
+        log.info("%s was neither answered nor charged: %s", call["endpoint"], error)
 
 
 def close_kept(app: App) -> float:

@@ -160,22 +160,35 @@ class WsgiApp:
         return self._respond(exchange, lambda: request)
 
     def answer_together(self, calls: Sequence[KeptCall]) -> Iterator[Answered]:
-        """The answers of calls that :meth:`at_once` found to be kept, their debits in one transaction."""
+        """The answers of calls that :meth:`at_once` found to be kept, their debits in one transaction.
+
+        Debits of calls whose answer is not made, as this or whoever takes the answers breaks off, are given back.
+        """
         # Nothing is taken of a call that has been told that it took too long: it would be given back by itself.
         due = [call for call in calls if not call.exchange.answering]
         for call, debit in zip(due, billing.debits(self.app, [call.debit for call in due]), strict=True):
             call.taken = debit
-        for call in calls:
-            yield self._respond(call.exchange, call.asked, partial(self._paid, call))
+        try:
+            for call in calls:
+                answered = self._respond(call.exchange, call.asked, partial(self._paid, call))
+                if call.exchange.charged and call.taken is not None:
+                    self.app.kept_debits.append(call.taken())
+                call.taken = None
+                yield answered
+        finally:
+            for call in calls:
+                if call.taken is not None:
+                    billing.give_back_later(self.app, call.debit, call.taken)
 
     def _paid(self, call: KeptCall, request: Request, exchange: Exchange) -> Response:
-        cost = call.debit["cost"]
         if call.taken is None:
             raise _overrun()
-        with billing.charged(self.app, **call.debit, debit=call.taken):
-            if self.app.clock.monotonic() > call.deadline or not exchange.is_for("call"):
-                raise _overrun()
-        exchange.charged = cost
+        debit_id = call.taken()
+        if self.app.clock.monotonic() > call.deadline or not exchange.is_for("call"):
+            overrun = _overrun()
+            billing.give_back(self.app, call.debit, debit_id, overrun)
+            raise overrun
+        exchange.charged = call.debit["cost"]
         return _ended(call.kept, own_end(exchange.request_id, call.now))
 
     def _warn(self, peer: str) -> None:

@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 
-from finapi.accounts import billing, users
+from finapi.accounts import billing, plans, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
+from finapi.httpd.settings import Answer
+from finapi.httpd.together import Together
 from finapi.store.db import Database
-from finapi.web.exchange import KeptCall
+from finapi.web.exchange import Exchange, KeptCall
+from finapi.web.http.messages import Response
 from finapi.web.wsgi import WsgiApp
 from tests.client import Client, ledger_sum
 from tests.conftest import NOW
@@ -250,3 +253,149 @@ def test_new_data_a_new_month_and_accounts_elsewhere_are_a_threads(
     asked.get(SEARCH)
     clock.advance(40 * 86_400)
     assert found(application, user.api_key) is None
+
+
+@pytest.fixture
+def batch(application: WsgiApp, asked: Client, user: users.NewUser) -> list[KeptCall]:
+    """Four calls that are to be answered together."""
+    return [found(application, user.api_key) for _ in range(4)]
+
+
+def serve(application: WsgiApp, batch: list[KeptCall], sent: Callable[[KeptCall, str], object]) -> None:
+    """Have a batch answered as the server does; ``sent`` is told each call's status line, "none" for no answer."""
+
+    class Waiter:
+        def __init__(self, call: KeptCall) -> None:
+            self.call = call
+
+        def answered(self, answer: Answer) -> None:
+            sent(self.call, answer[0])
+
+        def abandon(self) -> None:
+            sent(self.call, "none")
+
+    together: Together[Waiter, KeptCall] = Together(application.answer_together, lambda act: None, lambda: None)
+    for call in batch:
+        together.add(Waiter(call), call)
+    together.serve()
+
+
+def breaks_where_it_is_made(application: WsgiApp, batch: list[KeptCall], monkeypatch: pytest.MonkeyPatch) -> None:
+    finish = WsgiApp._finish
+
+    def finished(self: WsgiApp, response: Response, exchange: Exchange) -> Any:
+        if exchange is batch[1].exchange:
+            raise MemoryError
+        return finish(self, response, exchange)
+
+    monkeypatch.setattr(WsgiApp, "_finish", finished)
+
+
+def breaks_with_the_thread(application: WsgiApp, batch: list[KeptCall], monkeypatch: pytest.MonkeyPatch) -> None:
+    paid = WsgiApp._paid
+
+    def exits(self: WsgiApp, call: KeptCall, *said: Any) -> Response:
+        if call is batch[1]:
+            raise SystemExit
+        return paid(self, call, *said)
+
+    monkeypatch.setattr(WsgiApp, "_paid", exits)
+
+
+@pytest.mark.parametrize("breaks", [breaks_where_it_is_made, breaks_with_the_thread])
+def test_what_a_batch_that_breaks_leaves_unanswered_is_given_back(
+    application: WsgiApp, batch: list[KeptCall], app: App, monkeypatch: pytest.MonkeyPatch, breaks: Callable[..., None]
+) -> None:
+    before = balance(app)
+    breaks(application, batch, monkeypatch)
+    served: list[str] = []
+    serve(application, batch, lambda call, status: served.append(status))
+    assert served == ["200 OK", "none", "none", "none"]
+    billing.close_kept(app)
+    assert balance(app) == before - COST
+    lost = (-COST, "debit", "GET /api/v1/xbrl/search", 500, 0)
+    assert ledger(app) == [KEPT, KEPT, *[lost] * 3, *[(COST, "5xx_refund", "GET /api/v1/xbrl/search", 500, 0)] * 3]
+
+
+def test_whoever_cannot_send_an_answer_costs_the_calls_behind_it_nothing(
+    application: WsgiApp, batch: list[KeptCall], app: App
+) -> None:
+    before = balance(app)
+
+    def sent(call: KeptCall, status: str) -> None:
+        if call is batch[1] and status != "none":
+            raise SystemExit
+
+    serve(application, batch, sent)
+    billing.close_kept(app)
+    # The second was made, and may have been sent.
+    assert balance(app) == before - 2 * COST
+    assert [row[1] for row in ledger(app)[1:]] == ["debit"] * 4 + ["5xx_refund"] * 2
+
+
+def test_a_call_that_is_told_503_while_others_are_answered_is_given_its_debit_back(
+    application: WsgiApp, batch: list[KeptCall], app: App
+) -> None:
+    before = balance(app)
+
+    def sent(call: KeptCall, status: str) -> None:
+        if call is batch[0]:
+            assert batch[1].give_up(503) is not None
+            assert call.give_up(503) is None
+
+    serve(application, batch, sent)
+    assert balance(app) == before - 3 * COST
+    assert [row[3] for row in ledger(app)[1:]] == [None, 504, None, None, 504]
+
+
+def test_where_another_process_writes_each_is_told_so_and_nothing_is_charged(
+    application: WsgiApp, batch: list[KeptCall], app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = balance(app)
+
+    def busy(self: Database, connection: sqlite3.Connection, how: str) -> None:
+        raise sqlite3.OperationalError("database is locked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Database, "_start", busy)
+        answers = list(application.answer_together(batch))
+    assert [(status[:3], dict(headers)["Retry-After"]) for status, headers, _ in answers] == [("503", "2")] * 4
+    assert balance(app) == before
+    assert len(ledger(app)) == 1
+
+
+def lock(app: App) -> None:
+    users.set_locked(app, "ann@example.com", True, NOW)
+
+
+def erase(app: App) -> None:
+    users.erase(app, 1, NOW)
+
+
+@pytest.mark.parametrize("ends", [lock, erase])
+def test_calls_that_wait_while_their_account_ends_are_answered_and_in_its_books(
+    application: WsgiApp, batch: list[KeptCall], app: App, user: users.NewUser, ends: Callable[[App], None]
+) -> None:
+    before = balance(app)
+    ends(app)
+    assert [status[:3] for status, _, _ in application.answer_together(batch)] == ["200"] * 4
+    assert balance(app) == before - 4 * COST
+    assert Client(app, user.api_key).get(SEARCH).status == 401
+
+
+def test_a_plan_that_changes_while_calls_wait_is_charged_as_it_is_then(
+    application: WsgiApp, batch: list[KeptCall], app: App
+) -> None:
+    plans.change_plan(app, 1, "free", NOW)
+    assert [status[:3] for status, _, _ in application.answer_together(batch)] == ["200"] * 4
+    assert balance(app) == app.config.free_tokens - 4 * COST
+
+
+def test_an_idempotency_key_makes_two_questions_of_a_batch_no_less_than_two(
+    application: WsgiApp, asked: Client, user: users.NewUser
+) -> None:
+    calls = [found(application, user.api_key, IDEMPOTENCY_KEY="same") for _ in range(2)]
+    before = balance(asked.app)
+    answers = list(application.answer_together(calls))
+    assert all("Idempotent-Replayed" not in dict(headers) for _, headers, _ in answers)
+    assert balance(asked.app) == before - 2 * COST
