@@ -26,7 +26,7 @@ ROOMS = {
     "core": 3_130,  # a query language; roles; a watchdog that begins anew; files of the package
     "store": 2_975,  # two stores, accounts in PostgreSQL; copies that are followed; files when asked for; long reads
     "edgar": 5_500,  # Schedules 13D and 13G, Form 144; rows read by column
-    "httpd": 1_840,  # calls that are answered together; one whose answer cannot be sent
+    "httpd": 1_875,  # calls that are answered together; one whose answer cannot be sent; a job that wakes one thread
     "net": 1_350,  # the head of an answer of our own
     "app": 345,  # two stores, in two places; a copy of one
     "accounts": 2_775,  # the audit log, late refunds (also of a batch that breaks off), debits of processes that died

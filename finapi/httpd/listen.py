@@ -185,7 +185,7 @@ class HttpConnection(Connection):
         else:
             self._judging = self.loop.now()
             self._wait(self.settings.header_timeout)
-            self.server.pool.queue.put(self)
+            self.server.pool.put(self)
 
     def _hear_verdict(self, at_head: AtHead) -> None:
         """Have the head judged, in a request thread."""
@@ -301,7 +301,7 @@ class HttpConnection(Connection):
         else:
             self.task = None
             self.due = self.loop.now() + self.settings.server_timeout
-            self.server.pool.queue.put(self)
+            self.server.pool.put(self)
 
     def _wanted_elsewhere(self, request: RequestParser) -> bool:
         elsewhere, accept = self.server.take_over, request.headers.get("ACCEPT", "")
@@ -600,7 +600,7 @@ class Listener:
             settings.threads, lambda job: job.serve(), lambda job: job.abandon()
         )
         self.together: Together[HttpConnection, Any] = Together(
-            answer_together, self.loop.call_soon, lambda: self.pool.queue.put(self.together)
+            answer_together, self.loop.call_soon, lambda: self.pool.put(self.together)
         )
         self.adj = Adjustments(  # waitress's own settings, as far as its parser and its task ask for them
             ident="", max_request_header_size=settings.header_limit, max_request_body_size=settings.body_limit
@@ -613,7 +613,7 @@ class Listener:
     @property
     def waiting(self) -> int:
         """Requests that have come in whole and wait for a thread."""
-        return self.pool.queue.qsize() + len(self.together)
+        return len(self.pool) + len(self.together)
 
     @property
     def connections(self) -> list[HttpConnection]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
 from typing import Generic, TypeVar
 
 log = logging.getLogger("finapi.httpd")
@@ -14,20 +14,45 @@ log = logging.getLogger("finapi.httpd")
 Job = TypeVar("Job")
 
 
-class ThreadPool(Generic[Job]):
-    """Threads that serve what is queued. One that does not come back is replaced, since Python cannot end it.
+class _Worker(Generic[Job]):
+    """A thread, and the job that it serves."""
 
-    There are at most twice ``size``; when all are stuck, the queue fills and the loop answers 504 and 503.
+    def __init__(self, work: Callable[[_Worker[Job]], None]) -> None:
+        self.thread = threading.Thread(target=work, args=(self,), name="finapi-http", daemon=True)
+        self.job: Job | None = None
+        self.called = threading.Lock()  # held while it waits for one
+        self.called.acquire()
+
+
+class ThreadPool(Generic[Job]):
+    """Threads that serve what is put in. One that does not come back is replaced, since Python cannot end it.
+
+    There are at most twice ``size``; when all are stuck, jobs wait and the loop answers 504 and 503. A job is given to
+    one idle thread, the last that became so, and no other is woken: each of ``queue.SimpleQueue`` wakes a second.
     """
 
     def __init__(self, size: int, serve: Callable[[Job], None], failed: Callable[[Job], None]) -> None:
         self.size = size
-        self.queue: SimpleQueue[Job | None] = SimpleQueue()
         self._serve, self._failed = serve, failed
         self._lock = threading.Lock()
-        self._threads: set[threading.Thread] = set()
-        self._serving: dict[threading.Thread, Job] = {}
+        self._workers: set[_Worker[Job]] = set()
+        self._idle: list[_Worker[Job]] = []
+        self._waiting: deque[Job | None] = deque()  # for a thread; None ends one
         self._stuck: set[Job] = set()
+
+    def __len__(self) -> int:
+        """How many jobs wait for a thread."""
+        return len(self._waiting)
+
+    def put(self, job: Job | None) -> None:
+        """Have the job served, after those that wait."""
+        with self._lock:
+            if not self._idle:
+                self._waiting.append(job)
+                return
+            worker = self._idle.pop()
+            worker.job = job
+        worker.called.release()
 
     def start(self) -> None:
         """Start the threads."""
@@ -37,42 +62,48 @@ class ThreadPool(Generic[Job]):
     def give_up(self, job: Job) -> None:
         """Replace the thread that serves the job, if one does."""
         with self._lock:
-            if job in self._serving.values() and job not in self._stuck:
+            if job not in self._stuck and any(worker.job is job for worker in self._workers):
                 self._stuck.add(job)
                 log.warning("a call has overrun its time; %d of them are still running", len(self._stuck))
-                if len(self._threads) < 2 * self.size:
+                if len(self._workers) < 2 * self.size:
                     self._add_thread()
 
     def stop(self, timeout: float) -> int:
         """End and join the threads; returns how many are still in a call after ``timeout`` seconds."""
         with self._lock:
-            threads = list(self._threads)
+            threads = [worker.thread for worker in self._workers]
         for _ in threads:
-            self.queue.put(None)
+            self.put(None)
         until = time.monotonic() + timeout
         for thread in threads:
             thread.join(max(until - time.monotonic(), 0.0))
         return sum(thread.is_alive() for thread in threads)
 
     def _add_thread(self) -> None:
-        thread = threading.Thread(target=self._work, name="finapi-http", daemon=True)
-        self._threads.add(thread)
-        thread.start()
+        worker = _Worker(self._work)
+        self._workers.add(worker)
+        worker.thread.start()
 
-    def _work(self) -> None:
-        this = threading.current_thread()
-        while (job := self.queue.get()) is not None:
-            with self._lock:
-                self._serving[this] = job
+    def _work(self, this: _Worker[Job]) -> None:
+        while (job := self._next(this)) is not None:
             try:
                 self._serve(job)
             except BaseException:  # a SystemExit of the application, say
                 log.exception("exception while serving a request")
                 self._failed(job)
-            with self._lock:
-                del self._serving[this]
-                if job in self._stuck:
-                    self._stuck.remove(job)
-                    if len(self._threads) - len(self._stuck) > self.size:
-                        self._threads.remove(this)
-                        return
+
+    def _next(self, this: _Worker[Job]) -> Job | None:
+        """What a thread is to serve now that it has served its job; None when it is to end."""
+        with self._lock:
+            if this.job in self._stuck:
+                self._stuck.discard(this.job)
+                if len(self._workers) - len(self._stuck) > self.size:
+                    self._workers.remove(this)
+                    return None
+            if self._waiting:
+                this.job = self._waiting.popleft()
+                return this.job
+            this.job = None
+            self._idle.append(this)
+        this.called.acquire()
+        return this.job

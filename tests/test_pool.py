@@ -1,0 +1,118 @@
+"""The threads that execute requests: who of them is woken for a job, and in which order jobs that wait are served."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from finapi.httpd.pool import ThreadPool
+from tests.test_listen import eventually
+
+Pool = ThreadPool[str]
+
+
+class Served:
+    """What the pool has served, and by which threads; ``wait...`` is served until it is let go."""
+
+    def __init__(self) -> None:
+        self.jobs: list[str] = []
+        self.threads: list[threading.Thread] = []
+        self.go = threading.Semaphore(0)
+
+    def __call__(self, job: str) -> None:
+        self.jobs.append(job)
+        self.threads.append(threading.current_thread())
+        if job.startswith("wait"):
+            assert self.go.acquire(timeout=10)
+
+
+@pytest.fixture
+def served() -> Served:
+    return Served()
+
+
+@pytest.fixture
+def start(served: Served) -> Iterator[Callable[[int], Pool]]:
+    pools: list[Pool] = []
+
+    def started(size: int) -> Pool:
+        pools.append(ThreadPool(size, served, lambda job: None))
+        pools[-1].start()
+        eventually(lambda: len(pools[-1]._idle) == size)
+        return pools[-1]
+
+    yield started
+    served.go.release(100)
+    assert [pool.stop(timeout=10) for pool in pools] == [0] * len(pools)
+
+
+def test_one_thread_serves_jobs_that_come_one_after_the_other(start: Callable[[int], Pool], served: Served) -> None:
+    pool = start(4)
+    for number in range(20):
+        pool.put(str(number))
+        eventually(lambda: len(pool._idle) == 4)
+    assert served.jobs == [str(number) for number in range(20)]
+    assert len(set(served.threads)) == 1
+
+
+def test_no_thread_is_woken_but_the_one_that_serves(
+    start: Callable[[int], Pool], served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[threading.Thread] = []
+    whats_next = ThreadPool._next
+
+    def counted(pool: Pool, this: object) -> str | None:
+        asked.append(threading.current_thread())
+        return whats_next(pool, this)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ThreadPool, "_next", counted)
+    pool = start(4)
+    for number in range(20):
+        pool.put(str(number))
+        eventually(lambda: len(pool._idle) == 4)
+    # Each of four threads asks at its start, and one after each job.
+    assert len(asked) == 4 + 20
+
+
+def test_jobs_that_find_no_thread_idle_are_served_in_their_order(start: Callable[[int], Pool], served: Served) -> None:
+    pool = start(2)
+    for job in ("wait1", "wait2", "a", "b", "c"):
+        pool.put(job)
+    eventually(lambda: len(served.jobs) == 2)
+    assert len(pool) == 3
+    served.go.release()
+    eventually(lambda: len(served.jobs) == 5)
+    assert served.jobs[2:] == ["a", "b", "c"]
+    assert len(pool) == 0
+
+
+def test_what_waits_at_a_stop_is_served_before_the_threads_end(start: Callable[[int], Pool], served: Served) -> None:
+    pool = start(1)
+    for job in ("wait", "a", "b"):
+        pool.put(job)
+    eventually(lambda: served.jobs == ["wait"])
+    assert pool.stop(timeout=0) == 1
+    served.go.release()
+    eventually(lambda: served.jobs == ["wait", "a", "b"])
+
+
+def test_a_thread_that_comes_back_late_ends_when_another_has_taken_its_place(
+    start: Callable[[int], Pool], served: Served
+) -> None:
+    pool = start(1)
+    pool.put("wait")
+    eventually(lambda: served.jobs == ["wait"])
+    pool.give_up("wait")
+    pool.put("a")
+    eventually(lambda: served.jobs == ["wait", "a"])
+    served.go.release()
+    served.threads[0].join(10)
+    assert [thread.is_alive() for thread in served.threads] == [False, True]
+
+
+def test_a_job_that_nobody_serves_cannot_be_given_up(start: Callable[[int], Pool], served: Served) -> None:
+    pool = start(1)
+    pool.give_up("nobody's")
+    assert len(pool._workers) == 1
