@@ -62,9 +62,9 @@ GIVE_UP = "put it back, or give them up with: finapi serve --new-secrets (their 
 
 def random_uuid() -> str:
     """A fresh UUIDv4 in its 36 characters."""
-    import uuid
-
-    return str(uuid.uuid4())
+    drawn = int.from_bytes(os.urandom(16)) & ~(0xF << 76 | 0x3 << 62) | 0x4 << 76 | 0x2 << 62
+    text = f"{drawn:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 @dataclass(frozen=True, slots=True)

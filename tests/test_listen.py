@@ -20,8 +20,11 @@ from urllib.parse import unquote
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
+from waitress.adjustments import Adjustments
 
+from finapi.httpd import request_parser
 from finapi.httpd.listen import PIPELINE_LIMIT, HttpConnection, Listener
+from finapi.httpd.request_parser import KNOWN_HEADS, RequestParser
 from finapi.httpd.settings import AddressOf, AnswerTogether, Asked, AtHead, AtOnce, ListenSettings, TakeOver
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -278,6 +281,50 @@ def eventually(holds: Callable[[], object]) -> None:
     while not holds():
         assert time.monotonic() < until
         time.sleep(0.005)
+
+
+def test_a_head_that_comes_again_is_read_as_it_was(start: Callable[..., Running], app: App) -> None:
+    client = start().connect()
+    heads = [
+        b"GET /a%20b?c=1 HTTP/1.1\r\nHost: a\r\nX-Said: one\r\n\r\n",
+        b"GET /a%20b?c=1 HTTP/1.1\r\nHost: a\r\nX-Said: two\r\n\r\n",
+        b"GET http://other/d HTTP/1.1\r\nHost: a\r\n\r\n",
+    ]
+    for head in heads * 2:
+        assert client.send(head).answer().status == 200
+    told = [
+        tuple(environ.get(name) for name in ("PATH_INFO", "QUERY_STRING", "HTTP_HOST", "HTTP_X_SAID", "REQUEST_URI"))
+        for environ, _ in app.calls
+    ]
+    assert told[:3] == told[3:]
+    assert told[0] == ("/a b", "c=1", "a", "one", "/a%20b?c=1")
+    assert [one[3] for one in told[:3]] == ["one", "two", None]
+    assert told[2][:3] == ("/d", "", "other")
+
+
+def test_a_head_that_ends_its_connection_ends_it_each_time(start: Callable[..., Running]) -> None:
+    running = start()
+    for _ in range(2):
+        client = running.connect().send(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        assert client.answer().headers["connection"] == "close"
+        assert client.at_end()
+
+
+def test_a_body_is_taken_with_each_request_whose_head_is_the_same(start: Callable[..., Running], app: App) -> None:
+    client = start().connect()
+    for body in (b"ab", b"cd"):
+        assert client.send(POST + b"Content-Length: 2\r\n\r\n" + body).answer().body == b"/ 2"
+    assert [body for _, body in app.calls] == [b"ab", b"cd"]
+
+
+def test_heads_are_remembered_within_bounds() -> None:
+    adj = Adjustments(max_request_header_size=65_536)
+    for number in range(2 * KNOWN_HEADS):
+        RequestParser(adj).received(b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n" % number)
+        assert len(request_parser._known_heads) <= KNOWN_HEADS
+    before = len(request_parser._known_heads)
+    RequestParser(adj).received(b"GET / HTTP/1.1\r\nHost: a\r\nX-Said: %s\r\n\r\n" % (b"x" * 2_048))
+    assert len(request_parser._known_heads) == before
 
 
 # What is refused. Each is answered in shape, and the connection ends; the application hears of none of them.

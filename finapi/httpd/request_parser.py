@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from waitress.buffers import OverflowableBuffer
@@ -21,7 +22,8 @@ from finapi.httpd.shares import ByteBudget
 REQUEST_LINE_LIMIT = 8_192  # bytes; RFC 9112 section 3 asks for 8,000 at least
 CHUNK_LINE_LIMIT = 4_096  # bytes of a chunk's size with its extensions, or of a trailer field
 FRAMING_LIMIT = 1_048_576  # bytes of all such lines in a body; one-byte chunks would hold the loop a minute
-KNOWN_FIELDS_LIMIT = 2_048  # bytes of header fields that are remembered as they were read
+KNOWN_FIELDS_LIMIT = 2_048  # bytes of header fields, or of a head, that are remembered as they were read
+KNOWN_HEADS = 512
 
 TCHAR = rb"!#$%&'*+\-.^_`|~0-9A-Z"  # RFC 9110 section 5.6.2, without a-z
 # Lower-case methods are refused because waitress hands them on in upper case.
@@ -30,6 +32,7 @@ REQUEST_LINE = re.compile(rb"([" + TCHAR + rb"]+) ([!\"$-~]+) HTTP/([0-9]\.[0-9]
 FIELD = re.compile(rb"([" + TCHAR + rb"a-z]+):([\t -~\x80-\xff]*)")
 CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})(?:;[\t -~\x80-\xff]*)?")
 REQUEST_ID = re.compile(rb"\r\nx-request-id:[ \t]*([!-~]{1,191})[ \t]*\r\n", re.IGNORECASE)
+NO_TOKEN = re.compile(rb"[^" + TCHAR + rb"]")
 HOST = re.compile(r"(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?")
 ABSOLUTE_FORM = re.compile(r"https?://([^/?]*)([^?]*)\??(.*)", re.IGNORECASE)
 
@@ -113,6 +116,11 @@ def _fields(lines: bytes) -> Mapping[str, list[str]]:
 _known_fields = lru_cache(maxsize=256)(_fields)
 
 
+# And the same questions: what of a request its head tells, by the head.
+OF_THE_HEAD = ("command", "request_uri", "version", "headers", "path", "query", "url_scheme", "connection_close")
+_known_heads: dict[bytes, dict[str, Any]] = {}
+
+
 class RequestParser(HTTPRequestParser):  # type: ignore[misc]
     """A request as it comes in: waitress's attributes, read without any of its leniency."""
 
@@ -184,14 +192,14 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
         end = head.find(b"\r\n\r\n", max(seen - 3, 0))
         size = end + 4 if end >= 0 else len(head)
         self.header_plus = head[:size]
-        if re.match(rb"[^" + TCHAR + rb"]", head):  # TLS, most likely: waiting for the rest helps nobody
+        if NO_TOKEN.match(head):  # TLS, most likely: waiting for the rest helps nobody
             raise Refusal(400, "The request line is malformed.")
         if size > REQUEST_LINE_LIMIT and head.find(b"\r\n", 0, REQUEST_LINE_LIMIT + 2) < 0:
             raise Refusal(414, f"The request line is longer than {REQUEST_LINE_LIMIT} bytes.")
         if size > self.adj.max_request_header_size:
             raise Refusal(431, f"The request head is larger than {self.adj.max_request_header_size} bytes.")
         if end >= 0:
-            self._parse_head(head[:end])
+            self._recall_head(head[:end])
             self.headers_finished = True
             self.completed = self.body_rcv is None
         return len(data) - (len(head) - size)
@@ -202,6 +210,20 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
         if self.completed:
             self.headers["CONTENT_LENGTH"] = str(len(self.body_rcv))  # of joined chunks, as waitress does
         return taken
+
+    def _recall_head(self, head: bytes) -> None:
+        """Read a head: one that came before in the same bytes, and had no body, as it was read then."""
+        known = _known_heads.get(head)
+        if known is not None:
+            self.__dict__.update(known)
+            self.headers = dict(self.headers)
+            return
+        self._parse_head(head)
+        if self.body_rcv is None and not self.expect_continue and len(head) <= KNOWN_FIELDS_LIMIT:
+            if len(_known_heads) >= KNOWN_HEADS:
+                _known_heads.clear()
+            _known_heads[head] = {name: getattr(self, name) for name in OF_THE_HEAD}
+            self.headers = dict(self.headers)
 
     def _parse_head(self, head: bytes) -> None:
         line, _, lines = head.partition(b"\r\n")
@@ -244,7 +266,7 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
     def _set_framing(self, codings: list[str], lengths: list[str]) -> None:
         """RFC 9112 section 6, where a body whose end two readers could see in two places is refused."""
         limit = self.adj.max_request_body_size
-        buffer = OverflowableBuffer(self.adj.inbuf_overflow)
+        buffer = OverflowableBuffer(self.adj.inbuf_overflow) if codings or lengths else None
         if codings:
             if lengths or self.version == "1.0" or [coding.lower() for coding in codings] != ["chunked"]:
                 raise Refusal(400, "Transfer-Encoding must be chunked, in HTTP/1.1, without Content-Length.")

@@ -26,7 +26,7 @@ def http_date(second: int) -> str:
 def head(status: str, headers: Headers, version: str = "1.1") -> bytes:
     """The head of an answer, dated unless it has a Date; ValueError for a header that would be two."""
     lines = [f"HTTP/{version} {status}", *[f"{name}: {value}" for name, value in headers]]
-    dated = any(name == "Date" for name, _ in headers)
+    dated = "Date" in [name for name, _ in headers]
     lines.append("\r\n" if dated else f"Date: {http_date(int(time.time()))}\r\n\r\n")
     written = "\r\n".join(lines).encode("latin-1")
     if not written.count(b"\r") == written.count(b"\n") == len(lines) + (not dated):

@@ -17,7 +17,7 @@ from finapi.core.limits import Decision
 from finapi.web import exports
 from finapi.web.http.call import LARGE_ANSWER, Route, table_kind
 from finapi.web.http.messages import GZIP_FROM, Request, Response, held_etag, key_of
-from finapi.web.questions import Questions, tag_of
+from finapi.web.questions import Questions, tag_of, tagged
 from finapi.web.router import Router
 
 # Bytes of a free answer that is given in the loop: so many may wait there for a reader who does not read.
@@ -93,8 +93,24 @@ class KeptCall:
         return self.ends(self.exchange, status)
 
 
+@dataclass(slots=True)
+class Recognised:
+    """What is known of a GET of data before anything of them is: the same whenever it comes in the same words.
+
+    ``mark`` is the fingerprint of its key, if it has one; ``text`` what its tag is made of beside the data, None where
+    a thread has to answer. ``tag`` is the last of its tags, behind the stamp of the data that it is of.
+    """
+
+    request: Request
+    route: Route
+    mark: bytes | None
+    text: str | None
+    table: bool
+    tag: tuple[str, str] = ("", "")
+
+
 class InMemory(NamedTuple):
-    """A call that is answered from memory: with a 401 when there is no caller, with a 304 when nothing is kept."""
+    """A call that is answered from memory: with a 401 when there is no caller."""
 
     route: Route
     caller: Caller | None = None
@@ -102,34 +118,53 @@ class InMemory(NamedTuple):
     kept: Response | None = None
 
 
-def find(app: App, router: Router, questions: Questions, request: Request) -> InMemory | None:
-    """What of ``request``, a GET, is in memory; None when it has to be called to know."""
+def recognised(router: Router, questions: Questions, request: Request) -> Recognised | None:
+    """What ``request`` asks of data; None when it asks for something else."""
     match = None if request.wrong else router.match(request.segments)
     route = match.by_method.get("GET") if match else None
     if match is None or route is None or route.auth != "key" or "text/html" in request.headers.get("accept", ""):
         return None
-    key = key_of(request, bearer=route.key_as_bearer)
-    caller = _kept_caller(app, key) if key else None
+    key, text = key_of(request, bearer=route.key_as_bearer), None
+    if route.cacheable and "content-encoding" not in request.headers:
+        question, wrong = questions.read(route, match.path_params, request)
+        text = None if wrong else tagged(route, question, request)
+    table = route.tables and table_kind(request) is not None
+    return Recognised(request, route, fingerprint(key) if key else None, text, table)
+
+
+def find(app: App, asked: Recognised, now: datetime) -> InMemory | None:
+    """What answers a request out of memory: the answer that is kept, or a 304; None when a thread has to find it."""
+    route, request = asked.route, asked.request
+    caller = None if asked.mark is None else _kept_caller(app, asked.mark)
     if caller is None:
         return InMemory(route)
-    due = caller is UNKNOWN or (caller.period_end is not None and caller.period_end <= iso(app.clock.now()))
-    if due or not route.cacheable or "content-encoding" in request.headers:
+    if caller is UNKNOWN or asked.text is None or (caller.period_end is not None and caller.period_end <= iso(now)):
         return None
-    question, wrong = questions.read(route, match.path_params, request)
-    tag = tag_of(route, question, caller.data_stamp, request)
-    if wrong is not None:
+    stamp = caller.data_stamp
+    if asked.tag[0] != stamp:
+        asked.tag = stamp, tag_of(stamp, asked.text)
+    tag = asked.tag[1]
+    held = held_etag(request.headers.get("if-none-match", ""), tag)
+    if held is not None:
+        return InMemory(route, caller, tag, not_modified(route, held))
+    if asked.table:
         return None
-    if held_etag(request.headers.get("if-none-match", ""), tag) is not None:
-        return InMemory(route, caller, tag)
-    if route.tables and table_kind(request) is not None:
-        return None
-    kept = _kept_answer(app, route, caller.data_stamp, tag, packed=request.wants_gzip)
+    kept = _kept_answer(app, route, stamp, tag, packed=request.wants_gzip)
     return None if kept is None else InMemory(route, caller, tag, kept)
 
 
-def _kept_caller(app: App, key: str) -> Any:
-    """Who calls with a key, None for nobody, as it was looked up before; else UNKNOWN."""
-    mark = fingerprint(key)
+def not_modified(route: Route, held: str) -> Response:
+    """The 304 for a caller that holds the answer with this ``ETag``."""
+    return Response(304, b"", headers={"ETag": held, "Vary": vary(route)})
+
+
+def vary(route: Route | None) -> str:
+    """The headers of a request that its answer depends on."""
+    return "Accept, Accept-Encoding" if route is not None and route.tables else "Accept-Encoding"
+
+
+def _kept_caller(app: App, mark: bytes) -> Any:
+    """Who calls with a key of this fingerprint, None for nobody, as it was looked up before; else UNKNOWN."""
     if app.nobody.kept(app.written, mark, False):
         return None
     return app.callers.kept(app.written, mark, UNKNOWN)

@@ -48,12 +48,17 @@ class Questions:
             return NO_QUESTION, error
 
 
-def tag_of(route: Route, question: ReadQuestion, data_stamp: str, request: Request) -> str:
-    """The tag of what the data at a stamp answer to a question."""
+def tagged(route: Route, question: ReadQuestion, request: Request) -> str:
+    """What, beside the data, the tag of the answer to a question is made of."""
     kind = table_kind(request) if route.tables else None
     # A table has more rows than a limit of JSON is clamped to.
     table = None if kind is None else f"{kind} {request.query.get('limit')}"
-    return hashlib.sha256(f"{data_stamp} {table} {question.text}".encode()).hexdigest()[:32]
+    return f"{table} {question.text}"
+
+
+def tag_of(data_stamp: str, text: str) -> str:
+    """The tag of what the data at a stamp answer to a question, by its text of :func:`tagged`."""
+    return hashlib.sha256(f"{data_stamp} {text}".encode()).hexdigest()[:32]
 
 
 def _read(route: Route, path_params: Mapping[str, str], query: Mapping[str, list[str]]) -> ReadQuestion:

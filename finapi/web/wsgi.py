@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -27,7 +27,7 @@ from finapi.core.watch import MARK
 from finapi.store import idempotency
 from finapi.store.db import Refused
 from finapi.web import exports
-from finapi.web.exchange import Exchange, HeldBody, KeptCall, find
+from finapi.web.exchange import Exchange, HeldBody, KeptCall, Recognised, find, not_modified, recognised, vary
 from finapi.web.html import frame
 from finapi.web.http.call import (
     CALLER_ZONES,
@@ -63,7 +63,7 @@ from finapi.web.http.messages import (
 from finapi.web.http.params import read_body
 from finapi.web.http.tables import MAX_ROWS
 from finapi.web.pages import cookie
-from finapi.web.questions import Questions, tag_of
+from finapi.web.questions import Questions, tag_of, tagged
 from finapi.web.router import Match, Router
 from finapi.web.routes import ROUTES, priced
 
@@ -83,6 +83,9 @@ ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempot
 # What a browser asks for: it is told of an error by a page, wherever it looked.
 PAGES = ("text/html",)
 
+# Requests that are remembered as they were read, and the characters of the longest.
+KNOWN_QUESTIONS, KNOWN_WORDS = 512, 2_048
+
 # Status line, headers, body.
 Answered = tuple[str, list[tuple[str, str]], bytes]
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
@@ -100,6 +103,7 @@ class WsgiApp:
         self._routes = cache(lambda: [*map(served, routes)])
         self._router = Router(routes, served)
         self._questions = Questions()
+        self._recognised = lru_cache(KNOWN_QUESTIONS)(self._recognise)
         self._at_once = {route.path: (route, route.zone in CALLER_ZONES) for route in routes if route.may_be_at_once}
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
@@ -141,23 +145,34 @@ class WsgiApp:
 
         A call that costs tokens has passed its limit, and waits for its debit.
         """
-        app = self.app
-        request = plain_get(target, headers, peer, app.config.trusted_proxies)
-        found = find(app, self._router, self._questions, request) if target[:1] == "/" else None
-        if found is None:
+        if target[:1] != "/":
             return None
-        exchange = Exchange(app.new_uuid(), app.clock.monotonic(), caller=found.caller)
-        route, caller = found.route, found.caller
-        if caller is not None and found.kept is not None and route.cost:
-            exchange.request, exchange.route = request, route
-            if route.zone is not None:
-                limit = app.limiters[limiter(route.zone, caller)]
-                exchange.decision = limit.take(("user", caller.id), exchange.started)
-            if exchange.decision is None or exchange.decision.allowed:
-                exchange.tag = found.tag
-                debit = billing.asked(caller.id, route.name, route.cost, exchange.request_id)
-                return KeptCall(exchange, request, found.kept, app.clock.now(), debit, self._give_up)
-        return self._respond(exchange, lambda: request)
+        app, words = self.app, (target, peer, tuple(headers.items()))
+        known = sum(map(len, (*headers, *headers.values())), len(target)) <= KNOWN_WORDS
+        asked = self._recognised(*words) if known else self._recognised.__wrapped__(*words)
+        now = app.clock.now()
+        found = None if asked is None else find(app, asked, now)
+        if found is None or asked is None:
+            return None
+        request, route, caller, kept = asked.request, found.route, found.caller, found.kept
+        exchange = Exchange(app.new_uuid(), app.clock.monotonic(), caller=caller)
+        if caller is None or kept is None:
+            return self._respond(exchange, lambda: request)
+        exchange.request, exchange.route = request, route
+        if route.zone is not None:
+            limit = app.limiters[limiter(route.zone, caller)]
+            exchange.decision = limit.take(("user", caller.id), exchange.started)
+            if not exchange.decision.allowed:
+                return self._respond(exchange, lambda: request)
+        exchange.tag = found.tag
+        if route.cost and kept.status == 200:
+            debit = billing.asked(caller.id, route.name, route.cost, exchange.request_id)
+            return KeptCall(exchange, request, kept, now, debit, self._give_up)
+        return self._respond(exchange, lambda: request, lambda *_: _ended(kept, own_end(exchange.request_id, now)))
+
+    def _recognise(self, target: str, peer: str, headers: Iterable[tuple[str, str]]) -> Recognised | None:
+        request = plain_get(target, dict(headers), peer, self.app.config.trusted_proxies)
+        return recognised(self._router, self._questions, request)
 
     def answer_together(self, calls: Sequence[KeptCall]) -> Iterator[Answered]:
         """The answers of calls that :meth:`at_once` found to be kept, their debits in one transaction.
@@ -345,10 +360,10 @@ class WsgiApp:
             plans.refill(app, caller.id, now)
         question, wrong = self._questions.read(route, path_params, request)
         if route.cacheable and wrong is None:
-            exchange.tag = tag_of(route, question, caller.data_stamp if caller else "", request)
+            exchange.tag = tag_of(caller.data_stamp if caller else "", tagged(route, question, request))
             held = held_etag(request.headers.get("if-none-match", ""), exchange.tag)
             if held is not None:
-                return Response(304, b"", headers={"ETag": held, "Vary": _vary(route)})
+                return not_modified(route, held)
         body, wrong = self._read_body(request, route, wrong) if route.body is not None else ({}, wrong)
         given = (question.params, body, self._routes)
         ask = partial(self._asked_within, request)
@@ -535,7 +550,7 @@ class WsgiApp:
         gzipped = request is not None and request.wants_gzip and (len(body) > GZIP_FROM or streams)
         gzipped = gzipped and not response.packed
         if len(body) > GZIP_FROM or exchange.tag or (streams and not response.packed):
-            headers["Vary"] = _vary(route)
+            headers["Vary"] = vary(route)
         if streams and gzipped:
             headers["Content-Encoding"] = "gzip"
         elif gzipped:
@@ -550,8 +565,7 @@ class WsgiApp:
             headers["Content-Length"] = str(len(body))
         if request is not None and request.method == "HEAD":
             body = b""
-        phrase = HTTPStatus(response.status).phrase
-        return f"{response.status} {phrase}", list(headers.items()), body
+        return _status_line(response.status), list(headers.items()), body
 
     def _packed(self, response: Response, exchange: Exchange) -> bytes:
         """The body compressed: of an answer that is kept all but its end once, for every call."""
@@ -646,8 +660,9 @@ def _key_in(request: Request) -> str:
     return key if isinstance(key, str) else ""
 
 
-def _vary(route: Route | None) -> str:
-    return "Accept, Accept-Encoding" if route is not None and route.tables else "Accept-Encoding"
+@cache
+def _status_line(status: int) -> str:
+    return f"{status} {HTTPStatus(status).phrase}"
 
 
 def _allow(match: Match) -> str:

@@ -158,3 +158,39 @@ def test_a_free_answer_that_is_kept_is_given_in_the_loop(application: WsgiApp, u
 def test_what_has_to_be_compressed_is_left_to_a_thread(application: WsgiApp, client: Client) -> None:
     client.get(DOCUMENT)
     assert at_once(application, DOCUMENT, ACCEPT_ENCODING="br, gzip") is None
+
+
+def test_what_a_request_asks_is_remembered_by_its_words_not_by_who_may_ask(
+    application: WsgiApp, client: Client, user: users.NewUser
+) -> None:
+    client.get(STATS, headers={"X-API-Key": user.api_key})
+    for _ in range(3):
+        assert at_once(application, STATS, X_API_KEY=user.api_key)[0] == "200 OK"
+    assert application._recognised.cache_info()[:2] == (2, 1)
+    with application.app.db.write() as tx:
+        tx.run("new_data_stamp")
+    assert at_once(application, STATS, X_API_KEY=user.api_key) is None
+    users.rotate_key(application.app, user.id, NOW)
+    assert at_once(application, STATS, X_API_KEY=user.api_key) is None
+    assert client.get(STATS, headers={"X-API-Key": user.api_key}).status == 401
+    assert at_once(application, STATS, X_API_KEY=user.api_key)[0] == "401 Unauthorized"
+
+
+def test_another_key_another_language_and_another_address_are_other_words(
+    application: WsgiApp, client: Client, user: users.NewUser
+) -> None:
+    client.get(STATS, headers={"X-API-Key": user.api_key})
+    for key, accept, status in ((user.api_key, "", "200"), ("0" * 32, "", None), (user.api_key, "text/html", None)):
+        answer = at_once(application, STATS, X_API_KEY=key, ACCEPT=accept)
+        assert (answer and answer[0][:3]) == status
+    application.at_once(STATS, {"X_API_KEY": user.api_key}, "192.0.2.7")
+    assert application._recognised.cache_info().currsize == 4
+
+
+def test_of_long_requests_nothing_is_remembered(application: WsgiApp, client: Client, user: users.NewUser) -> None:
+    client.get(STATS, headers={"X-API-Key": user.api_key})
+    long = "x" * 2_048
+    for more in ({"X_SAID": long}, {"X_" + long: "x"}):
+        assert at_once(application, STATS, X_API_KEY=user.api_key, **more)[0] == "200 OK"
+    assert at_once(application, f"{STATS}?said={long}", X_API_KEY=user.api_key)[0] == "200 OK"
+    assert application._recognised.cache_info().currsize == 0

@@ -285,7 +285,7 @@ def held_etag(header: str, tag: str) -> str | None:
     Comparison is weak, as RFC 9110 13.1.2 asks. ``*`` is none of them: whether there is an answer at all is
     not known before the work.
     """
-    offered = re.findall(r'"([^"]*)"', header)
+    offered = re.findall(r'"([^"]*)"', header) if header else ()
     return next((f'"{held}"' for held in offered if held in (tag, f"{tag}-gzip")), None)
 
 
