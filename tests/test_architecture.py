@@ -26,7 +26,7 @@ ROOMS = {
     "core": 3_130,  # a query language; roles; a watchdog that begins anew; files of the package
     "store": 2_975,  # two stores, accounts in PostgreSQL; copies that are followed; files when asked for; long reads
     "edgar": 5_500,  # Schedules 13D and 13G, Form 144; rows read by column
-    "httpd": 1_900,  # calls answered together; one whose answer cannot be sent; a job that wakes one thread; known heads
+    "httpd": 1_900,  # calls answered together; one that cannot be sent; a job that wakes one thread; known heads
     "net": 1_350,  # the head of an answer of our own
     "app": 345,  # two stores, in two places; a copy of one
     "accounts": 2_775,  # the audit log, late refunds (also of a batch that breaks off), debits of processes that died
@@ -54,7 +54,7 @@ ROOMS = {
     "web.holdings": 1_580,  # moves and overlap of funds; costs, returns, rotation, signals
     "web.ownership": 695,  # schedules of a window of days; holders over all forms
     "web.pages": 4_060,  # words in documents; an account is taken along and deleted
-    "web": 3_350,  # what each call is for; Model Context Protocol; kept answers without a thread each, known by their words
+    "web": 3_350,  # what each call is for; Model Context Protocol; kept answers, known by their words; whole periods
     "feeds": 1_940,
     "listening": 115,
     "server": 325,  # roles; whether something is due before what does it is loaded
