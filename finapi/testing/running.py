@@ -174,6 +174,7 @@ class WorldMaker:
         self._spare: list[LayeredDatabase] = []
         self._snapshots_taken: OrderedDict[str, int] = OrderedDict()  # of worlds that are no more, by name
         self.url = NOWHERE
+        self.ends_process = False
         calls = ControlCalls(self.drop, lambda one: self.feeds.leave(one), lambda one, code: self.feeds.end(one, code))
         self.gate = Gate(self.make, Draw(seed, "control")(24).hex(), calls)
         self.stepper, self.feeds = Stepper(self.gate), WorldFeeds(self.gate)
@@ -217,21 +218,29 @@ class WorldMaker:
             gone.database.close()
 
     def close(self) -> None:
-        """Close all of them."""
+        """End all of them; their databases are closed too unless the process ends with them, which frees them at once."""
         self.gate.closing.set()
         for one in list(self.gate.worlds.values()):
-            self.drop(one)
-        for database in self._spare:
+            if not self.ends_process:
+                self.drop(one)
+            elif one.close():
+                self.feeds.leave(one)
+        for database in self._spare if not self.ends_process else ():
             database.close()
 
 
 @contextmanager
 def running(
-    config: Config, *, seed: int | None = None, listens: bool = True, elsewhere: Elsewhere | None = None
+    config: Config,
+    *,
+    seed: int | None = None,
+    listens: bool = True,
+    elsewhere: Elsewhere | None = None,
+    ends_process: bool = False,
 ) -> Iterator[Fixture]:
     """Run a fixture in a temporary directory until the block ends; with ``seed`` ids, keys and times repeat.
 
-    Calls are answered by ``elsewhere`` first.
+    Calls are answered by ``elsewhere`` first. With ``ends_process`` memory is left to the end of the process.
     """
     with datadir.temporary("finapi-fixture-") as directory, ExitStack() as stack:
         stack.enter_context(datadir.locked(directory))
@@ -241,7 +250,7 @@ def running(
         mails = config.mail_directory or directory / "mail"
         maker = WorldMaker(config, number, seed is not None, on, mails)
         gate, stepper, port = maker.gate, maker.stepper, 0
-        gate.elsewhere = elsewhere or gate.elsewhere
+        gate.elsewhere, maker.ends_process = elsewhere or gate.elsewhere, ends_process
         stack.callback(maker.close)
         if listens:
             errors = lambda *told: gate.world("").wsgi.error_response(*told)  # noqa: E731
