@@ -403,6 +403,67 @@ def test_the_status_of_a_world_is_of_its_own_time(world: FixtureWorld) -> None:
     assert checked() == {"2026-01-31T12:00:00.000Z"}
 
 
+def buckets(world: FixtureWorld, query: str) -> list[tuple[str, int, int]]:
+    world.control.call("POST", "limits/clear")
+    told = json.loads(ask(world, "GET", f"/api/v1/status/history?service=frontend&{query}").body)
+    rows = told["history"]["frontend"]
+    return [(row["timestamp"], row["total_checks"], row["healthy"]) for row in rows]
+
+
+def test_the_watchdog_makes_a_round_in_every_minute_that_an_advance_passes_over(world: FixtureWorld) -> None:
+    world.control.advance(1.5 * 86_400)
+    assert buckets(world, "days=3") == [
+        ("2026-01-31T00:00:00.000Z", 720, 720),
+        ("2026-02-01T00:00:00.000Z", 1440, 1440),
+        ("2026-02-02T00:00:00.000Z", 1, 1),
+    ]
+    hours = buckets(world, "days=2&resolution=hourly")
+    assert (len(hours), {row[1] for row in hours[:-1]}, hours[-1][1]) == (37, {60}, 1)
+
+
+@pytest.mark.parametrize("looks", [(), (0,), (0, 90, 90, 3600)])
+def test_rounds_are_the_same_however_often_somebody_looked(world: FixtureWorld, looks: tuple[int, ...]) -> None:
+    for seconds in looks:
+        world.control.advance(seconds)
+        buckets(world, "days=1")
+    world.control.advance(2 * 3600 - sum(looks))
+    assert buckets(world, "days=1") == [("2026-01-31T00:00:00.000Z", 121, 121)]
+
+
+def test_a_clock_that_is_put_back_counts_no_round_twice(world: FixtureWorld) -> None:
+    world.control.advance(3600)
+    assert buckets(world, "days=1")[0][1] == 61
+    world.control.freeze("2026-01-31T12:30:00Z")
+    assert buckets(world, "days=1")[0][1] == 61
+    world.control.advance(2700)
+    assert buckets(world, "days=1")[0][1] == 76
+
+
+def test_rounds_are_undone_with_what_else_happened(world: FixtureWorld) -> None:
+    snapshot = world.control.snapshot()
+    world.control.advance(3600)
+    assert buckets(world, "days=1")[0][1] == 61
+    world.control.restore(snapshot)
+    assert buckets(world, "days=1")[0][1] == 1
+
+
+def test_rounds_are_told_in_order_with_what_happened_between_them(world: FixtureWorld) -> None:
+    world.control.webhook("finapi.test", url=world.control.inbox_url("x", status=500))
+    told = [(row["at"][11:19], row["what"], row["detail"]) for row in world.control.advance(600)]
+    attempt, failed = "webhook.attempt", "finapi.test attempt %d: answered 500"
+    assert told == [
+        ("12:00:00", "watchdog.round", "1 round"),
+        ("12:00:00", attempt, failed % 1),
+        ("12:00:10", attempt, failed % 2),
+        ("12:01:00", "watchdog.round", "1 round"),
+        ("12:01:10", attempt, failed % 3),
+        ("12:06:00", "watchdog.round", "5 rounds"),
+        ("12:06:10", attempt, failed % 4),
+        ("12:06:10", "webhook.dropped", "finapi.test"),
+        ("12:10:00", "watchdog.round", "4 rounds"),
+    ]
+
+
 def test_answers_are_dated_by_the_clock_of_the_world(world: FixtureWorld) -> None:
     world.control.freeze("2026-03-01T00:00:00Z")
     for path in (PATH, "/api/v1/policy", "/no-such-route"):

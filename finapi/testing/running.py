@@ -218,7 +218,7 @@ class WorldMaker:
             gone.database.close()
 
     def close(self) -> None:
-        """End all of them; their databases are closed too unless the process ends with them, which frees them at once."""
+        """End all of them; their databases too, unless the process ends, which frees them at once."""
         self.gate.closing.set()
         for one in list(self.gate.worlds.values()):
             if not self.ends_process:

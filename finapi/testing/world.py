@@ -23,7 +23,6 @@ from finapi.core.clock import MovableClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.lockout import Lockouts
-from finapi.core.watch import Check, Checks, Probe, Trouble
 from finapi.delivery import webhooks
 from finapi.httpd.response import http_date
 from finapi.net import letters, mail
@@ -34,6 +33,7 @@ from finapi.testing import base
 from finapi.testing.base import STARTED, Base, Draw, FixtureAccount
 from finapi.testing.bounded import BoundedLog
 from finapi.testing.faults import FaultPlan
+from finapi.testing.rounds import ChecksInTurn, Rounds
 from finapi.testing.shared_lock import SharedLock
 from finapi.web.wsgi import WsgiApp
 
@@ -89,14 +89,6 @@ class Mailbox(mail.Memory):
 def size_of(name: str, headers: Mapping[str, str], body: str) -> int:
     """About what a call or a message takes that is kept."""
     return ENTRY_BYTES + len(name) + sum(len(one) + len(text) for one, text in headers.items()) + len(body)
-
-
-class ChecksInTurn(Checks):
-    """Checks without threads of their own: what they look at is in this process, and nothing keeps them waiting."""
-
-    def of(self, probes: Mapping[str, Probe]) -> dict[str, Check]:
-        """The check of every probe, one after the other."""
-        return {name: self._check(probe) for name, probe in probes.items()}
 
 
 class FaultyOutbound(Outbound):
@@ -157,7 +149,7 @@ class World:
         self._settling = threading.RLock()
         self._mailing = threading.Lock()
         self._calls = SharedLock()
-        self._first = threading.Lock()
+        self.rounds = Rounds(self)
         self._snapshots: dict[str, Snapshot] = {}
         self._dispatcher: WorldDispatcher | None = None
         self.closed = False
@@ -281,6 +273,7 @@ class World:
             logins.recall(self.app)
             self.app.watch.forget()
             self._told = []
+            self.rounds.forget_told()
 
     def draw_from(self, seed: int, number: int = 0) -> None:
         """Draw ids, keys, secrets and what meets a fault that follow from a seed from here on."""
@@ -396,7 +389,6 @@ class World:
         if not work:
             self.clock.advance(max(0.0, (until - self.clock.now()).total_seconds()))
             self._settle()
-        self.check()
         return self._happened(began)
 
     def _happened(self, began: datetime) -> list[dict[str, Any]]:
@@ -415,7 +407,8 @@ class World:
                 before[same] -= 1
             else:
                 fresh.append(row)
-        return fresh
+        fresh += self.rounds.between(began, now, fresh)
+        return sorted(fresh, key=lambda row: (row["at"], row["what"]))
 
     def step(self) -> float | None:
         """Do what is due while nobody waits for it; in how many seconds more is, None when time stands still."""
@@ -441,32 +434,6 @@ class World:
         text = body.decode("utf-8", "replace")
         told = {"at": iso(now), "headers": headers, "body": text, "signature": wrong or "valid"}
         self.inbox.append((name, told), size_of(name, headers, text))
-
-    def first_check(self) -> None:
-        """Make the watchdog's first round, unless it was made."""
-        with self._first:
-            if self.app.watch.tick is None:
-                self.check()
-
-    def check(self) -> None:
-        """Make the watchdog's round, unless there was one in this tick."""
-        from finapi.ops import probes, watchdog
-
-        app = self.app
-        if not app.watch.probes:
-            own = {"main_api": lambda: self._answers("/livez"), "frontend": lambda: self._answers("/")}
-            app.watch.probes.update({**own, "insider_api": lambda: probes.insiders(app), **probes.of_process(app)})
-        # No round is made up for the time that passed at once, and none was missed in it.
-        app.watch.ticked = None
-        watchdog.step(app)
-
-    def _answers(self, path: str) -> None:
-        said: list[str] = []
-        environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": path, "REMOTE_ADDR": "192.0.2.1", "QUERY_STRING": ""}
-        for _ in self.wsgi(environ, lambda status, headers: said.append(status)):
-            pass
-        if not said[0].startswith("200"):
-            raise Trouble("wrong", f"answered {said[0]}")
 
     def _sending(self) -> WorldDispatcher:
         if self._dispatcher is None:

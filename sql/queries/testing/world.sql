@@ -44,10 +44,6 @@ FROM (
         'lockout.ended', hex(email), printf('after %d wrong passwords', failures)
     FROM login_failures
     WHERE failures IN (5, 10, 20)
-    UNION ALL SELECT strftime('%Y-%m-%dT%H:%M:%fZ', tick, 'unixepoch'), 'watchdog.round', NULL,
-        printf('%d checks', count(*))
-    FROM status_checks
-    GROUP BY tick
 )
 WHERE at > :since AND at <= :until
 ORDER BY at, what, subject
@@ -63,3 +59,46 @@ SELECT fingerprint FROM api_keys UNION ALL SELECT fingerprint FROM sessions
 
 -- name: mail_is_queued
 SELECT min(due_at) IS NOT NULL FROM mails WHERE state = 'queued'
+
+-- name: newest_round
+SELECT max(tick) FROM status_checks
+
+-- name: count_hours_passed
+-- The rounds of the ticks from since on before this one, each as the round of this one is.
+WITH RECURSIVE buckets(start) AS (
+    SELECT :since - :since % 3600
+    UNION ALL SELECT start + 3600 FROM buckets WHERE start + 3600 < :tick
+)
+INSERT INTO status_hours (service, start, checks, healthy, degraded, down, ms)
+SELECT service, start, checks, checks * (class = 'healthy'), checks * (class = 'degraded'), checks * (class = 'down'),
+    checks * ms
+FROM (
+    SELECT service, class, ms, start,
+        (min(:tick, start + 3600) - 1) / :interval - (max(:since, start) - 1) / :interval AS checks
+    FROM status_checks CROSS JOIN buckets
+    WHERE tick = :tick
+)
+WHERE checks > 0
+ON CONFLICT (service, start) DO UPDATE SET
+    checks = checks + excluded.checks, healthy = healthy + excluded.healthy, degraded = degraded + excluded.degraded,
+    down = down + excluded.down, ms = ms + excluded.ms
+
+-- name: count_days_passed
+-- The rounds of the ticks from since on before this one, each as the round of this one is.
+WITH RECURSIVE buckets(start) AS (
+    SELECT :since - :since % 86400
+    UNION ALL SELECT start + 86400 FROM buckets WHERE start + 86400 < :tick
+)
+INSERT INTO status_days (service, start, checks, healthy, degraded, down, ms)
+SELECT service, start, checks, checks * (class = 'healthy'), checks * (class = 'degraded'), checks * (class = 'down'),
+    checks * ms
+FROM (
+    SELECT service, class, ms, start,
+        (min(:tick, start + 86400) - 1) / :interval - (max(:since, start) - 1) / :interval AS checks
+    FROM status_checks CROSS JOIN buckets
+    WHERE tick = :tick
+)
+WHERE checks > 0
+ON CONFLICT (service, start) DO UPDATE SET
+    checks = checks + excluded.checks, healthy = healthy + excluded.healthy, degraded = degraded + excluded.degraded,
+    down = down + excluded.down, ms = ms + excluded.ms
