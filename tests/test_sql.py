@@ -108,6 +108,9 @@ READS_ALL = {
     "followed",
     # Of a test's world, which holds a handful of accounts.
     "happenings",
+    "newest_round",
+    "count_hours_passed",
+    "count_days_passed",
     "credentials_of_world",
     "signers_of_world",
     "users_of_world",

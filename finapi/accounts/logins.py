@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from finapi.accounts import credentials
 from finapi.app import App
@@ -29,6 +30,7 @@ class Claim:
     first: bool = False
 
 
+@lru_cache(maxsize=1024)
 def network(address: str) -> str | None:
     """The /48 that an IPv6 /64 lies in (``2001:db8::/48``); None for what is no IPv6 network."""
     try:

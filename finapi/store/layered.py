@@ -7,11 +7,12 @@ any number share the pages of one file, which none locks or writes, and each tak
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from finapi.store.connections import connect
-from finapi.store.db import Database
+from finapi.store.db import Database, Transaction
 
 CACHE_KIB = 256  # of the file's pages that a connection keeps beside those that it changed
 STATEMENTS = 64  # that it keeps compiled
@@ -49,11 +50,14 @@ class LayeredDatabase(Database):
         self.mark()
 
     def _start(self, connection: sqlite3.Connection, how: str) -> None:
-        connection.execute("SAVEPOINT block")
+        self._undoable = how != "BEGIN"
+        if self._undoable:
+            connection.execute("SAVEPOINT block")
         self._in_block = True
 
     def _commit(self, connection: sqlite3.Connection) -> None:
-        connection.execute("RELEASE block")
+        if self._undoable:
+            connection.execute("RELEASE block")
         self._in_block = False
         if getattr(self._local, "writes", False):  # not one that reads
             self.on_change()
@@ -64,6 +68,12 @@ class LayeredDatabase(Database):
     def _undo(self) -> None:
         self._writer.execute("ROLLBACK TO block")
         self._commit(self._writer)
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """A read transaction, which is of one moment as it is: nobody else has the connection meanwhile."""
+        with self._lock, self._reading(self._writer):
+            yield Transaction(self._writer, self._queries)
 
     def mark(self) -> int:
         """A mark of what the database holds now, for :meth:`back_to`."""

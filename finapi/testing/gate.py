@@ -26,7 +26,7 @@ from finapi.testing import faults
 from finapi.testing.faults import Fault
 from finapi.testing.owners import Owners
 from finapi.testing.world import World, size_of
-from finapi.web.http.messages import read_request
+from finapi.web.http.messages import headers_of
 from finapi.web.wsgi import Answered, StartResponse
 
 log = logging.getLogger("finapi.testing")
@@ -154,7 +154,7 @@ class Gate:
             if method not in ("GET", "HEAD", "OPTIONS"):
                 # Whoever has the answer finds the mail that it caused.
                 world.settle_mails()
-            told, text, id = _headers(environ), body.decode("utf-8", "replace"), dict(headers).get("X-Request-ID")
+            told, text, id = headers_of(environ), body.decode("utf-8", "replace"), dict(headers).get("X-Request-ID")
             entry = {"at": began, "method": method, "path": path, "query": query, "headers": told, "body": text}
             entry |= {"status": int(status[:3]), "request_id": id, "faults": [one.id for one in met]}
             world.journal.append(entry, size_of(environ.get("REQUEST_URI", ""), told, text))
@@ -221,7 +221,7 @@ class Gate:
         length = int(environ.get("CONTENT_LENGTH") or 0)
         if length > MESSAGE:
             raise ApiError("PAYLOAD_TOO_LARGE", f"A message may have at most {MESSAGE:,} bytes.")
-        headers, body = _headers(environ), environ["wsgi.input"].read(length) if length else b""
+        headers, body = headers_of(environ), environ["wsgi.input"].read(length) if length else b""
         world = self.world(name or "")
         with world.called():
             world.receive(path[len(INBOX) :], headers, body)
@@ -314,10 +314,6 @@ def _is_local(environ: Environ, hosts: Collection[str]) -> bool:
         named.append(origin.rpartition("//")[2])
     found = (re.sub(r":[0-9]*$", "", one).lower().rstrip(".") for one in named)
     return all(one in hosts or NOBODYS.fullmatch(one) for one in found)
-
-
-def _headers(environ: Environ) -> dict[str, str]:
-    return dict(read_request({**environ, "REQUEST_URI": "/", "QUERY_STRING": ""}).headers)
 
 
 def _json(value: Any, status: str = "200 OK") -> Answered:

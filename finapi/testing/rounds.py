@@ -5,15 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from finapi.core.clock import iso
 from finapi.core.watch import Check, Checks, Probe, Trouble
 from finapi.store.db import Transaction
-
-# What probes and counts is loaded with the first look.
-if TYPE_CHECKING:
-    from finapi.testing.world import World
+from finapi.web.wsgi import WsgiApp
 
 
 class ChecksInTurn(Checks):
@@ -27,10 +24,10 @@ class ChecksInTurn(Checks):
 class Rounds:
     """A round belongs to each tick from the beginning of the world on, whether somebody looked in it or not."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, wsgi: WsgiApp) -> None:
+        self._wsgi = wsgi
         self._lock = threading.Lock()
-        self._began = world.clock.now()
+        self._began = wsgi.app.clock.now()
         self._told: int | None = None  # the newest tick that was told of
 
     def catch_up(self) -> None:
@@ -38,10 +35,10 @@ class Rounds:
 
         Nothing is counted while the clock is behind a round that was: it was put back.
         """
-        from finapi.ops import watchdog
+        from finapi.ops import watchdog  # and the probes: no start needs them
 
         with self._lock:
-            app, now = self._world.app, self._world.clock.now()
+            app, now = self._wsgi.app, self._wsgi.app.clock.now()
             tick, interval = self._tick(now), app.config.watchdog_interval
             now = min(now, max(datetime.fromtimestamp(tick, UTC), self._began))
             if tick == app.watch.tick:
@@ -66,7 +63,7 @@ class Rounds:
 
     def between(self, began: datetime, now: datetime, others: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rounds from a moment up to now that were not told of, a row for those between two other happenings."""
-        interval, rows = self._world.app.config.watchdog_interval, []
+        interval, rows = self._wsgi.app.config.watchdog_interval, []
         first = self._tick(began)
         first += interval if first < began.timestamp() else 0
         if self._told is not None:
@@ -83,12 +80,12 @@ class Rounds:
 
     def _tick(self, moment: datetime) -> int:
         seconds = int(moment.timestamp())
-        return seconds - seconds % self._world.app.config.watchdog_interval
+        return seconds - seconds % self._wsgi.app.config.watchdog_interval
 
     def _add_probes(self) -> None:
         from finapi.ops import probes
 
-        app = self._world.app
+        app = self._wsgi.app
         if not app.watch.probes:
             own = {"main_api": lambda: self._answers("/livez"), "frontend": lambda: self._answers("/")}
             app.watch.probes.update({**own, "insider_api": lambda: probes.insiders(app), **probes.of_process(app)})
@@ -96,7 +93,7 @@ class Rounds:
     def _answers(self, path: str) -> None:
         said: list[str] = []
         environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": path, "REMOTE_ADDR": "192.0.2.1", "QUERY_STRING": ""}
-        for _ in self._world.wsgi(environ, lambda status, headers: said.append(status)):
+        for _ in self._wsgi(environ, lambda status, headers: said.append(status)):
             pass
         if not said[0].startswith("200"):
             raise Trouble("wrong", f"answered {said[0]}")

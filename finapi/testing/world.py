@@ -149,7 +149,7 @@ class World:
         self._settling = threading.RLock()
         self._mailing = threading.Lock()
         self._calls = SharedLock()
-        self.rounds = Rounds(self)
+        self.rounds = Rounds(self.wsgi)
         self._snapshots: dict[str, Snapshot] = {}
         self._dispatcher: WorldDispatcher | None = None
         self.closed = False

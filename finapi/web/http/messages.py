@@ -136,13 +136,19 @@ def read_request(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = 
     path = raw.partition("?")[0]
     if not path.startswith("/"):
         path = "/" + path.partition("://")[2].partition("/")[2]
+    headers = headers_of(environ)
+    peer, deadline = environ.get("REMOTE_ADDR", ""), environ.get("finapi.deadline")
+    given = (environ["REQUEST_METHOD"], path, environ.get("QUERY_STRING", ""), headers, peer, trusted_proxies)
+    return _request(*given, deadline, environ.get("wsgi.input"))
+
+
+def headers_of(environ: Mapping[str, Any]) -> dict[str, str]:
+    """The header fields of a WSGI environ, by their names in lower case."""
     headers = {_field_name(name): value for name, value in environ.items() if name[:5] == "HTTP_"}
     for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
         if environ.get(name):
             headers[name.replace("_", "-").lower()] = environ[name]
-    peer, deadline = environ.get("REMOTE_ADDR", ""), environ.get("finapi.deadline")
-    given = (environ["REQUEST_METHOD"], path, environ.get("QUERY_STRING", ""), headers, peer, trusted_proxies)
-    return _request(*given, deadline, environ.get("wsgi.input"))
+    return headers
 
 
 def plain_get(target: str, headers: Mapping[str, str], peer: str, trusted_proxies: tuple[str, ...]) -> Request:
