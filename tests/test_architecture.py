@@ -24,7 +24,7 @@ ROOMS = {
     "client": 1_045,  # constructors that tell type checkers of dates; feeds that go on; why nobody answered
     "mcp": 760,
     "core": 3_130,  # a query language; roles; a watchdog that begins anew; files of the package
-    "store": 2_975,  # two stores, accounts in PostgreSQL; copies that are followed; files when asked for; long reads
+    "store": 2_985,  # accounts in PostgreSQL; copies that are followed; layers; files when asked for; long reads
     "edgar": 5_500,  # Schedules 13D and 13G, Form 144; rows read by column
     "httpd": 1_900,  # calls answered together; one that cannot be sent; a job that wakes one thread; known heads
     "net": 1_350,  # the head of an answer of our own

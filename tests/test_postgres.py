@@ -44,7 +44,7 @@ psycopg = pytest.importorskip("psycopg")
 from finapi.store import postgres  # noqa: E402
 
 # Of the test server, whose worlds are layers over a file.
-OF_THE_FILE = {"next_happening", "happenings", "count_hours_passed", "count_days_passed"}
+OF_THE_FILE = {"next_happening", "happenings", "count_hours_passed", "sum_days_passed"}
 
 # The schema that accounts began with in PostgreSQL.
 FIRST = 47

@@ -110,7 +110,7 @@ READS_ALL = {
     "happenings",
     "newest_round",
     "count_hours_passed",
-    "count_days_passed",
+    "sum_days_passed",
     "credentials_of_world",
     "signers_of_world",
     "users_of_world",

@@ -116,6 +116,8 @@ class FeedContext:
 class FeedConnection(Connection):
     """A connection with a place, which it gives up when there is nothing more to say."""
 
+    _subscription: FeedSubscription | None = None
+
     def __init__(self, context: FeedContext, request: HandedOver, seconds: float = LINGER_SECONDS) -> None:
         self.context = context
         self.address = context.address_of(request)
@@ -129,6 +131,11 @@ class FeedConnection(Connection):
             self.context.places.open.leave(self.sock)
             if not self.context.places.lingering.enter(self, self.address):
                 self.close()
+
+    def drained(self) -> None:
+        """More of what the reader missed."""
+        if self._subscription is not None:
+            self.context.hub.fill(self._subscription)
 
     def gone(self) -> None:
         """Leave every place."""

@@ -26,7 +26,6 @@ class PlainSocket(WebSocket):
         super().__init__(context, request)
         self._feed = feed
         self._query = request.query
-        self._subscription: FeedSubscription | None = None
         self._held: list[str] | None = None  # what was said while the key is looked up
         self.due = self.loop.now() + GREETING_SECONDS
         key = requests.api_key(request)
@@ -68,11 +67,6 @@ class PlainSocket(WebSocket):
             self._let_in(token, {**self._query, **said})
         else:
             self.end(UNAUTHORIZED, 'The first message must be {"token": API key}.')
-
-    def drained(self) -> None:
-        """More of what the reader missed."""
-        if self._subscription is not None:
-            self.context.hub.fill(self._subscription)
 
     def expired(self) -> None:
         """No key in time; no close in time; or time for a ping."""
@@ -129,8 +123,6 @@ def filter_changed(subscription: FeedSubscription, verb: object, said: Mapping[s
 class EventStream(FeedConnection):
     """An answer of Server-Sent Events of one feed."""
 
-    _subscription: FeedSubscription | None = None
-
     @property
     def is_open(self) -> bool:
         """Whether anybody is there to read."""
@@ -152,11 +144,6 @@ class EventStream(FeedConnection):
         self._forget()
         self.drop_queue()
         self.finish()
-
-    def drained(self) -> None:
-        """More of what the reader missed."""
-        if self._subscription is not None:
-            self.context.hub.fill(self._subscription)
 
     def expired(self) -> None:
         """A comment, so that proxies keep the connection; who does not take it is found by the hub."""

@@ -8,7 +8,7 @@ tick without a round is not made up.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from finapi.app import App
@@ -35,9 +35,6 @@ KEEP_CHANGES = 1000
 # What a round may be late before it counts as missed, or the watchdog as stuck, in seconds.
 GRACE = 1.0
 
-# What is done in the transaction that records a round.
-Beside = Callable[[Transaction], None]
-
 
 def step(app: App) -> float:
     """Make the round of checks that is due, if one is; the seconds until the next."""
@@ -48,11 +45,8 @@ def step(app: App) -> float:
     return interval - app.clock.now().timestamp() % interval
 
 
-def check(app: App, now: datetime, beside: Beside | None = None, *, counted: bool = True) -> None:
-    """Check every component that runs, now, and record what was found under the tick that ``now`` is in.
-
-    ``beside`` is done in the transaction that records it; a check that is not ``counted`` is shown alone.
-    """
+def check(app: App, now: datetime) -> None:
+    """Check every component that runs, now, and record what was found under the tick that ``now`` is in."""
     watch, tick = app.watch, tick_of(app.config, now)
     with watch.lock:
         started = app.clock.monotonic()
@@ -64,10 +58,9 @@ def check(app: App, now: datetime, beside: Beside | None = None, *, counted: boo
         # Shown before it is written: a store that keeps the watchdog waiting is to be seen at once.
         changed = _publish(app, found, now, {})
         watch.ticked = started
-        if counted:
-            watch.unrecorded.extend(CheckRecord(service, tick, iso(now), one) for service, one in found.items())
+        watch.unrecorded.extend(CheckRecord(service, tick, iso(now), one) for service, one in found.items())
         new_hour = watch.tick is None or tick // HOUR != watch.tick // HOUR
-        _publish(app, found, now, _record(app, now, beside, new_hour=new_hour))
+        _publish(app, found, now, _record(app, now, new_hour=new_hour))
         watch.tick = tick
         for service, one in found.items():
             app.metrics.count(metrics.CHECKS, service, one.health)
@@ -150,7 +143,7 @@ def _schedule(app: App, started: float) -> Check:
     return Check("answered", ms, f"{ms} ms late" if ms >= SLOW_MS else None)
 
 
-def _record(app: App, now: datetime, beside: Beside | None, *, new_hour: bool) -> Mapping[str, float]:
+def _record(app: App, now: datetime, *, new_hour: bool) -> Mapping[str, float]:
     """Write the checks that are not written yet; the uptimes after it, none when the store fails."""
     unrecorded = app.watch.unrecorded
     services = sorted({record.service for record in unrecorded})
@@ -161,8 +154,6 @@ def _record(app: App, now: datetime, beside: Beside | None, *, new_hour: bool) -
                 values = {"service": record.service, "health": check.health, "ms": check.ms, "reason": check.reason}
                 tx.run("insert_check", values, tick=record.tick)
                 tx.run("insert_change", values, now=record.at, status=STATUS[check.health])
-            if beside is not None:
-                beside(tx)
             if new_hour:
                 for service in services:
                     tx.run("forget_checks", service=service, keep=KEEP_SECONDS // app.config.watchdog_interval)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import re
 import threading
@@ -11,7 +12,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
-from finapi.core.errors import ApiError, invalid_param
+from finapi.core.errors import STATUS_OF, ApiError, invalid_param
 
 # What a fault does, and of which type its value is. A webhook's and a feed's are not a call's.
 KINDS: dict[str, type] = {
@@ -29,21 +30,9 @@ KINDS: dict[str, type] = {
 OF_WEBHOOKS, OF_FEEDS = ("duplicate", "reorder"), ("close",)
 WHEN: dict[str, type] = {"route": str, "ordinal": int, "share": float, "times": int, "headers": bool}
 
-STATUSES = {
-    400: "BAD_REQUEST",
-    401: "UNAUTHORIZED",
-    402: "insufficient_tokens",
-    403: "FORBIDDEN",
-    404: "NOT_FOUND",
-    408: "REQUEST_TIMEOUT",
-    409: "CONFLICT",
-    410: "INVITE_USED",
-    413: "PAYLOAD_TOO_LARGE",
-    429: "RATE_LIMIT_EXCEEDED",
-    500: "INTERNAL",
-    503: "UNAVAILABLE",
-    504: "TIMEOUT",
-}
+# The first code of a status is the one that says no more than it.
+_STATUSES = (400, 401, 402, 403, 404, 408, 409, 410, 413, 429, 500, 503, 504)
+STATUSES = {STATUS_OF[code]: code for code in reversed(STATUS_OF) if STATUS_OF[code] in _STATUSES}
 MOST = 100  # faults of a world at once
 ROUTE_LENGTH = 1_000
 LONGEST = 60.0  # seconds that a fault may delay a call
@@ -132,20 +121,15 @@ class FaultPlan:
             dropped, self._faults = len(self._faults), []
             return dropped
 
-    def state(self) -> tuple[int, list[tuple[dict[str, Any], int, int, object]]]:
-        """How many there were and those that there are, as values, for :meth:`put`."""
+    def state(self) -> tuple[int, list[Fault]]:
+        """How many there were and those that there are, for :meth:`put`."""
         with self._lock:
-            return self._number, [(one.shown(), one.seen, one.met, one.chance.getstate()) for one in self._faults]
+            return self._number, copy.deepcopy(self._faults)
 
-    def put(self, state: tuple[int, list[tuple[dict[str, Any], int, int, Any]]]) -> None:
+    def put(self, state: tuple[int, list[Fault]]) -> None:
         """Hold the faults of a :meth:`state` and no others."""
-        self.clear()
-        number, faults = state
-        for shown, seen, met, chance in faults:
-            fault = self.add({name: value for name, value in shown.items() if name in KINDS or name in WHEN})
-            fault.id, fault.seen, fault.met = shown["id"], seen, met
-            fault.chance.setstate(chance)
-        self._number = number
+        with self._lock:
+            self._number, self._faults = copy.deepcopy(state)
 
     def of_call(self, method: str, path: str) -> list[Fault]:
         """The faults that a call meets, each kind once."""

@@ -68,6 +68,7 @@ class Gate:
         self._lock = threading.Lock()
         self._owners = Owners()
         self.closing = threading.Event()
+        self.ends_process = False  # as soon as it is closed
         self.worlds: dict[str, World] = {}
 
     # ---- whose a call is
@@ -250,14 +251,21 @@ def status_line(status: int) -> str:
     return f"{status} Unknown"
 
 
+def parted(target: str) -> tuple[str, str]:
+    """The world that a target begins with, or none, and the rest."""
+    if not target.startswith(PREFIX):
+        return "", target
+    name, slash, rest = target.removeprefix(PREFIX).partition("/")
+    return name, slash + rest or "/"
+
+
 def _stripped(environ: Environ) -> tuple[str | None, str]:
     """The world that a call names by its path or a header, and the path without that; the environ is brought along."""
     uri = environ.get("REQUEST_URI") or environ.get("PATH_INFO", "/")
     name = environ.get(HEADER)
     if uri.startswith(PREFIX):
-        name, slash, rest = uri.removeprefix(PREFIX).partition("/")
-        uri = environ["REQUEST_URI"] = slash + rest or "/"
-        environ["PATH_INFO"] = uri.partition("?")[0]
+        name, uri = parted(uri)
+        environ["REQUEST_URI"], environ["PATH_INFO"] = uri, uri.partition("?")[0]
     return name, uri.partition("?")[0]
 
 

@@ -29,7 +29,7 @@ from finapi.store.layered import LayeredDatabase
 from finapi.testing import base, world
 from finapi.testing.base import Base, Draw
 from finapi.testing.control import ControlCalls
-from finapi.testing.gate import CONTROL, PREFIX, Elsewhere, Gate, Stepper
+from finapi.testing.gate import CONTROL, PREFIX, Elsewhere, Gate, Stepper, parted
 from finapi.testing.world import World, WorldGone
 
 # Loaded with the first reader.
@@ -100,11 +100,11 @@ class WorldFeeds:
 
     def wants(self, method: str, path: str, accept: str) -> bool:
         """Whether a request is the feeds' own."""
-        return are_feeds(method, _named(path)[1], accept)
+        return are_feeds(method, parted(path)[1], accept)
 
     def take(self, handed: HandedOver) -> None:
         """Take a connection over for the world that it names or whose key it has."""
-        name, path = _named(handed.path)
+        name, path = parted(handed.path)
         named = name or handed.headers.get("x-finapi-world")
         try:
             found = self._gate.of(named, api_key(handed) or "", "")
@@ -147,14 +147,6 @@ class WorldFeeds:
             running[2].stop()
 
 
-def _named(path: str) -> tuple[str, str]:
-    """The world that a path begins with, or none, and the rest."""
-    if not path.startswith(PREFIX):
-        return "", path
-    name, _, rest = path.removeprefix(PREFIX).partition("/")
-    return name, f"/{rest}"
-
-
 @cache
 def _chance() -> tuple[int, datetime]:
     """The seed of this process and the day of its accounts, where no seed is given."""
@@ -174,7 +166,6 @@ class WorldMaker:
         self._spare: list[LayeredDatabase] = []
         self._snapshots_taken: OrderedDict[str, int] = OrderedDict()  # of worlds that are no more, by name
         self.url = NOWHERE
-        self.ends_process = False
         calls = ControlCalls(self.drop, lambda one: self.feeds.leave(one), lambda one, code: self.feeds.end(one, code))
         self.gate = Gate(self.make, Draw(seed, "control")(24).hex(), calls)
         self.stepper, self.feeds = Stepper(self.gate), WorldFeeds(self.gate)
@@ -211,6 +202,8 @@ class WorldMaker:
         self.gate.forget(gone)
         self.stepper.forget(gone)
         self.feeds.leave(gone)
+        if self.gate.ends_process:  # which frees what it holds at once
+            return
         if len(self._spare) < SPARE:
             gone.database.renew()
             self._spare.append(gone.database)
@@ -218,29 +211,21 @@ class WorldMaker:
             gone.database.close()
 
     def close(self) -> None:
-        """End all of them; their databases too, unless the process ends, which frees them at once."""
+        """Close all of them."""
         self.gate.closing.set()
         for one in list(self.gate.worlds.values()):
-            if not self.ends_process:
-                self.drop(one)
-            elif one.close():
-                self.feeds.leave(one)
-        for database in self._spare if not self.ends_process else ():
+            self.drop(one)
+        for database in self._spare:
             database.close()
 
 
 @contextmanager
 def running(
-    config: Config,
-    *,
-    seed: int | None = None,
-    listens: bool = True,
-    elsewhere: Elsewhere | None = None,
-    ends_process: bool = False,
+    config: Config, *, seed: int | None = None, listens: bool = True, elsewhere: Elsewhere | None = None
 ) -> Iterator[Fixture]:
     """Run a fixture in a temporary directory until the block ends; with ``seed`` ids, keys and times repeat.
 
-    Calls are answered by ``elsewhere`` first. With ``ends_process`` memory is left to the end of the process.
+    Calls are answered by ``elsewhere`` first.
     """
     with datadir.temporary("finapi-fixture-") as directory, ExitStack() as stack:
         stack.enter_context(datadir.locked(directory))
@@ -250,7 +235,7 @@ def running(
         mails = config.mail_directory or directory / "mail"
         maker = WorldMaker(config, number, seed is not None, on, mails)
         gate, stepper, port = maker.gate, maker.stepper, 0
-        gate.elsewhere, maker.ends_process = elsewhere or gate.elsewhere, ends_process
+        gate.elsewhere = elsewhere or gate.elsewhere
         stack.callback(maker.close)
         if listens:
             errors = lambda *told: gate.world("").wsgi.error_response(*told)  # noqa: E731

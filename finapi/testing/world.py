@@ -33,7 +33,7 @@ from finapi.testing import base
 from finapi.testing.base import STARTED, Base, Draw, FixtureAccount
 from finapi.testing.bounded import BoundedLog
 from finapi.testing.faults import FaultPlan
-from finapi.testing.rounds import ChecksInTurn, Rounds
+from finapi.testing.rounds import Rounds
 from finapi.testing.shared_lock import SharedLock
 from finapi.web.wsgi import WsgiApp
 
@@ -272,8 +272,7 @@ class World:
             self.forget_lockouts()
             logins.recall(self.app)
             self.app.watch.forget()
-            self._told = []
-            self.rounds.forget_told()
+            self._told, self.rounds.told = [], 0
 
     def draw_from(self, seed: int, number: int = 0) -> None:
         """Draw ids, keys, secrets and what meets a fault that follow from a seed from here on."""
@@ -397,16 +396,12 @@ class World:
         with self.app.accounts.read() as tx:
             since = iso(began - timedelta(milliseconds=1))
             rows = [dict(row) for row in tx.all("happenings", since=since, until=iso(now))]
-        before = Counter(tuple(row.values()) for row in self._told)
+        fresh = list(rows)
+        for one in self._told:
+            if one in fresh:
+                fresh.remove(one)
         # A clock that stands shows the end of one advance at the beginning of the next.
         self._told = [row for row in rows if row["at"] == iso(now)]
-        fresh = []
-        for row in rows:
-            same = tuple(row.values())
-            if before[same]:
-                before[same] -= 1
-            else:
-                fresh.append(row)
         fresh += self.rounds.between(began, now, fresh)
         return sorted(fresh, key=lambda row: (row["at"], row["what"]))
 
@@ -439,8 +434,9 @@ class World:
         if self._dispatcher is None:
             from finapi.testing.sending import WorldDispatcher
 
-            wake = lambda: self.wake(self)  # noqa: E731
-            self._dispatcher = WorldDispatcher(self.app, wake, self.faults, in_turn=self.clock.frozen)
+            self._dispatcher = WorldDispatcher(
+                self.app, lambda: self.wake(self), self.faults, in_turn=self.clock.frozen
+            )
         return self._dispatcher
 
     def _outbound(self) -> FaultyOutbound:
@@ -475,7 +471,6 @@ def make(
     config = replace(config, public_url=url)
     secret = base.secret_of(seed)
     app = apps.in_memory(config, clock, transport=mailbox, db=database, secret=secret)
-    app.watch.checks = ChecksInTurn(clock.monotonic, config.watchdog_deadline)
     if template is None:
         wsgi = WsgiApp(app)
     else:

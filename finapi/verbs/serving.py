@@ -158,7 +158,7 @@ def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins
     logs.configure(config.log_format, config.log_level)
     with (
         recording.elsewhere(args, config) as answers,
-        running.running(config, seed=args.seed, elsewhere=answers, ends_process=True) as fixture,
+        running.running(config, seed=args.seed, elsewhere=answers) as fixture,
     ):
         if args.ready == "json":
             document(say, fixture.ready)
@@ -168,8 +168,9 @@ def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins
         if args.exit_with_parent:
             threading.Thread(target=_end_with_stdin, daemon=True).start()
         signal.sigwait(_STOP)
-    # Nothing is kept: the interpreter need not search at its exit for what could be freed one by one.
-    gc.freeze()
+        # Nothing is kept, and the interpreter need not search at its exit for what could be freed one by one.
+        fixture.gate.ends_process = True
+        gc.freeze()
     return 0
 
 

@@ -83,22 +83,9 @@ ON CONFLICT (service, start) DO UPDATE SET
     checks = checks + excluded.checks, healthy = healthy + excluded.healthy, degraded = degraded + excluded.degraded,
     down = down + excluded.down, ms = ms + excluded.ms
 
--- name: count_days_passed
--- The rounds of the ticks from since on before this one, each as the round of this one is.
-WITH RECURSIVE buckets(start) AS (
-    SELECT :since - :since % 86400
-    UNION ALL SELECT start + 86400 FROM buckets WHERE start + 86400 < :tick
-)
-INSERT INTO status_days (service, start, checks, healthy, degraded, down, ms)
-SELECT service, start, checks, checks * (class = 'healthy'), checks * (class = 'degraded'), checks * (class = 'down'),
-    checks * ms
-FROM (
-    SELECT service, class, ms, start,
-        (min(:tick, start + 86400) - 1) / :interval - (max(:since, start) - 1) / :interval AS checks
-    FROM status_checks CROSS JOIN buckets
-    WHERE tick = :tick
-)
-WHERE checks > 0
-ON CONFLICT (service, start) DO UPDATE SET
-    checks = checks + excluded.checks, healthy = healthy + excluded.healthy, degraded = degraded + excluded.degraded,
-    down = down + excluded.down, ms = ms + excluded.ms
+-- name: sum_days_passed
+INSERT OR REPLACE INTO status_days (service, start, checks, healthy, degraded, down, ms)
+SELECT service, start - start % 86400 AS day, sum(checks), sum(healthy), sum(degraded), sum(down), sum(ms)
+FROM status_hours
+WHERE start >= :since - :since % 86400
+GROUP BY service, day
