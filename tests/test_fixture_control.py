@@ -21,7 +21,7 @@ from websockets.sync.client import connect
 
 from finapi.client import ApiFailure
 from finapi.client.exchange import ApiAnswer, ApiRequest
-from finapi.testing import FinapiServer, FixtureWorld
+from finapi.testing import FinapiServer, FixtureWorld, gate
 from finapi.testing.base import Draw
 from finapi.testing.bounded import BoundedLog
 from finapi.testing.gate import MESSAGE, Gate
@@ -674,3 +674,20 @@ def test_a_zip_is_refused_with_the_way_to_file_what_it_holds(world: FixtureWorld
 def test_what_only_begins_as_the_name_of_a_zip_does_is_read_as_a_document(world: FixtureWorld) -> None:
     (found,) = world.control.filing("filings.zip", b"PK is not enough")
     assert (found["outcome"], found["reason"]) == ("refused", "is not a document that finapi reads")
+
+
+def test_worlds_that_nobody_called_for_ten_minutes_make_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "MOST_WORLDS", 3)
+    with FinapiServer(seed=7, listens=False) as server:
+        first, second = server.world("first"), server.world("second")
+        with pytest.raises(ApiFailure, match="At most 3 worlds"):
+            server.world("third")
+        for one in cast(Gate, server.wsgi).worlds.values():
+            one.used -= 601
+        ask(second, "GET", PATH, X_API_Key=second.api_key)
+        third = server.world("third")
+        # The one that was called a moment ago is still there, the other is not.
+        assert ask(second, "GET", PATH, X_API_Key=second.api_key).status == 200
+        assert ask(third, "GET", PATH, X_API_Key=first.api_key).status == 401
+        with pytest.raises(ApiFailure, match="At most 3 worlds"):
+            server.world("fourth")

@@ -37,6 +37,7 @@ PREFIX = "/_world/"  # with the world's name after it, before any path: for clie
 HEADER = "HTTP_X_FINAPI_WORLD"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MOST_WORLDS = 1_000
+IDLE_SECONDS = 600.0  # of real time, after which a world, perhaps of a runner that was killed, makes room for another
 BODY = 65_536  # bytes of a body that the journal keeps
 MESSAGE = 1 << 20  # bytes of a message that an inbox takes
 # Hosts whose name nobody can have in the public DNS: addresses, names of one label, and RFC 2606, 6762, 8375, 9476.
@@ -58,8 +59,10 @@ Elsewhere = Callable[[World, Environ, str], Answered | None]
 class Gate:
     """The WSGI application of a fixture."""
 
-    def __init__(self, make: Callable[[str], World], token: str, perform: Perform) -> None:
-        self._make = make
+    def __init__(
+        self, make: Callable[[str], World], drop: Callable[[World], None], token: str, perform: Perform
+    ) -> None:
+        self._make, self._drop = make, drop
         self._perform = perform
         self.elsewhere: Elsewhere = lambda world, environ, path: None
         self.token = token
@@ -80,6 +83,10 @@ class Gate:
             return found
         if name and not NAME.fullmatch(name):
             raise ApiError("BAD_REQUEST", "A world's name is 1 to 64 letters, digits, dots, dashes and underscores.")
+        if len(self.worlds) >= MOST_WORLDS:
+            for one in list(self.worlds.values()):
+                if one.name and one.used < time.monotonic() - IDLE_SECONDS:
+                    self._drop(one)
         with self._lock:
             if name not in self.worlds:
                 if len(self.worlds) >= MOST_WORLDS:
@@ -205,7 +212,8 @@ class Gate:
         method, call = environ["REQUEST_METHOD"], path[len(CONTROL) + 1 :]
         if (method, call) == ("DELETE", "world") and name and name not in self.worlds:
             return _json({})
-        world = self.world("" if name is None else name)
+        world = self.world(name or "")
+        world.used = time.monotonic()
         try:
             status, headers, body = _json(self._perform(world, method, call, environ))
         except ApiError as error:

@@ -167,7 +167,7 @@ class WorldMaker:
         self._snapshots_taken: OrderedDict[str, int] = OrderedDict()  # of worlds that are no more, by name
         self.url = NOWHERE
         calls = ControlCalls(self.drop, lambda one: self.feeds.leave(one), lambda one, code: self.feeds.end(one, code))
-        self.gate = Gate(self.make, Draw(seed, "control")(24).hex(), calls)
+        self.gate = Gate(self.make, self.drop, Draw(seed, "control")(24).hex(), calls)
         self.stepper, self.feeds = Stepper(self.gate), WorldFeeds(self.gate)
 
     def make(self, name: str) -> World:

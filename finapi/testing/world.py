@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -152,7 +153,7 @@ class World:
         self.rounds = Rounds(self.wsgi)
         self._snapshots: dict[str, Snapshot] = {}
         self._dispatcher: WorldDispatcher | None = None
-        self.closed = False
+        self.closed, self.used = False, time.monotonic()  # last, of real time
         self._begun: Snapshot | None = None
         self._told: list[dict[str, Any]] = []
 
@@ -191,6 +192,7 @@ class World:
         with self._calls.shared():
             if self.closed:
                 raise WorldGone
+            self.used = time.monotonic()
             yield
 
     @contextmanager
