@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ import pytest
 from finapi import cli
 from finapi.client import verify_webhook
 from finapi.testing import FinapiServer
+from finapi.verbs import watching
 from finapi.verbs.table import VERBS
 
 
@@ -94,6 +96,23 @@ def test_webhooks_are_forwarded_signed_to_a_local_address(
     assert {name.lower(): value for name, value in headers.items()}["webhook-id"] == delivery
     (sent,) = server.control.inbox()
     assert json.loads(body) == json.loads(sent["body"])
+
+
+@pytest.mark.parametrize("before", [0, 3])
+def test_a_burst_between_two_looks_is_forwarded_whole_and_in_order(
+    server: FinapiServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    inbox, sent = server.control.inbox_url(), list[str]()
+    for _ in range(before):
+        server.control.webhook("finapi.test", url=inbox)
+
+    class Meanwhile:
+        def wait(self, seconds: float) -> None:
+            sent.extend(server.control.webhook("finapi.test", url=inbox) for _ in range(102))
+
+    monkeypatch.setattr(watching, "threading", SimpleNamespace(Event=Meanwhile))
+    told = lines(capsys, "listen", "--forward-to", "http://127.0.0.1:9/x", "-n", "204", "--json")
+    assert [json.loads(line)["delivery_id"] for line in told] == sent
 
 
 def test_an_address_that_does_not_answer_is_told(

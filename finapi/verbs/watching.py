@@ -56,12 +56,13 @@ def _listen(args: argparse.Namespace, config: Config, origins: settings.Origins,
     def deliveries(client: Client) -> Iterator[dict[str, Any]]:
         secret = client.call("GET", "/api/v1/webhooks/secret")["secret"]
         say("err", one_line(f"forwarding to {args.forward_to}, signed with the account's secret"))
-        known = set() if args.all else {one["delivery_id"] for one in _deliveries(client)}
+        known: set[str] | None = None
         while True:
-            for one in reversed(_deliveries(client)):
-                if one["delivery_id"] not in known:
-                    known.add(one["delivery_id"])
+            found = _deliveries(client, known)
+            for one in reversed(found):
+                if one["delivery_id"] not in (known or ()) and (known is not None or args.all):
                     yield {**one, "answered": _forwarded(forward, args.forward_to, secret, one)}
+            known = {one["delivery_id"] for one in found}
             threading.Event().wait(args.every)
 
     def show(one: dict[str, Any]) -> None:
@@ -71,9 +72,16 @@ def _listen(args: argparse.Namespace, config: Config, origins: settings.Origins,
     return _each(args, config, say, deliveries, show)
 
 
-def _deliveries(client: Client) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = client.call("GET", "/api/v1/webhooks/deliveries", {"limit": 100})["deliveries"]
-    return found
+def _deliveries(client: Client, known: set[str] | None) -> list[dict[str, Any]]:
+    """The newest deliveries down to a known one, by the hundred; all where none is known; one hundred at first."""
+    found: list[dict[str, Any]] = []
+    asked: dict[str, Any] = {"limit": 100}
+    while True:
+        page = client.call("GET", "/api/v1/webhooks/deliveries", asked)
+        found += page["deliveries"]
+        asked["cursor"] = page["meta"]["next_cursor"]
+        if known is None or asked["cursor"] is None or not known.isdisjoint(one["delivery_id"] for one in found):
+            return found
 
 
 def _forwarded(send: Send, url: str, secret: str, delivery: dict[str, Any]) -> int | None:
