@@ -23,7 +23,7 @@ from finapi.market.insiders.forms import FormFilters
 from finapi.market.insiders.trades import InsiderTransaction, TradeFilters
 from finapi.market.intake import ingest
 from finapi.market.reference import companies
-from finapi.store import db
+from finapi.store import db, heartbeats
 from tests import ownership_forms as forms
 from tests.conftest import NOW, SHARED, needs_shared
 
@@ -313,6 +313,34 @@ def test_a_sic_code_that_comes_later_gives_the_sector(app: App) -> None:
         companies.put_attributes(tx, int(forms.ISSUER), companies.Attributes(sic=3640), 2, "2025-01-01")
     assert {one["sector"] for one in trades(app, sector="D")} == {"Manufacturing"}
     assert len(trades(app, industry=36)) == 2
+
+
+def test_a_restated_transaction_gets_the_sic_code_too(app: App) -> None:
+    put(app, ORIGINAL)
+    put(app, amendment(forms.transaction("S", "100", "12", after="900")), SECOND, "2025-03-10")
+    with app.db.write() as tx:
+        companies.put_attributes(tx, int(forms.ISSUER), companies.Attributes(sic=3640), 2, "2025-01-01")
+        rows = tx._connection.execute("SELECT superseded_by IS NULL, sic FROM insider_transactions ORDER BY id")
+        assert [tuple(row) for row in rows] == [(0, 3640), (1, 3640), (1, 3640)]
+
+
+def test_transactions_that_stand_are_counted(app: App) -> None:
+    counted = []
+
+    def count() -> None:
+        with app.db.read() as tx:
+            counted.append(heartbeats.held(tx)["insider_transactions"])
+            assert tx.all("uncounted") == []
+
+    put(app, ORIGINAL, evidence=INDEX)
+    count()
+    put(app, forms.form(kind="3"), THIRD)  # of holdings alone
+    count()
+    put(app, amendment(forms.transaction("S", "100", "12", after="900")), SECOND, "2025-03-10")
+    count()
+    put(app, forms.form(forms.transaction("P", "7")))  # the document, which differs from the data set
+    count()
+    assert counted == [2, 2, 2, 2]
 
 
 def test_the_newest_form_names_the_insider(app: App) -> None:

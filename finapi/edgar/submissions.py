@@ -262,9 +262,9 @@ def _clock(
     for number, form, day, stamp in zip(accessions, forms, filed, stamps, strict=True):
         if stamp is None or stamp.year < _FIRST_YEAR or number.startswith(_MADE_BY_THE_SEC):
             continue
-        # From 11:00 to 20:59 UTC it is between 6:00 and 17:00 in New York, which EDGAR accepts at on any day.
-        in_new_york = 11 <= stamp.hour < 21 or _plausible(_eastern(stamp), form, day)
-        votes += _plausible(stamp, form, day) - in_new_york
+        # EDGAR accepts on any day by either clock from 11:00 to 16:59, and to 20:59 if that is UTC (16:59 in New York).
+        if not 11 <= stamp.hour < 17:
+            votes += _plausible(stamp, form, day) - (11 <= stamp.hour < 21 or _plausible(_eastern(stamp), form, day))
     return "unproven" if votes == 0 else "eastern" if votes > 0 else "utc"
 
 

@@ -147,11 +147,10 @@ def _merged(held: Row, told: FilingMetadata) -> tuple[dict[str, Any], str]:
 
 
 def _insert(tx: Transaction, told: FilingMetadata, parties: dict[int, int], stamp: str) -> int:
-    values = {name: getattr(told, name) for name in FIELDS}
-    evidence = _evidence(values.values(), told.evidence)
-    filing_id = tx.insert(
-        "insert_filing", values, accession=told.accession, cik=_primary(parties), evidence=evidence, now=stamp
-    )
+    values = [getattr(told, name) for name in FIELDS]
+    filing_id: int = tx.value("next_filing_id")
+    known = told.accession, _primary(parties), _evidence(values, told.evidence)
+    tx.many("insert_filings", [(filing_id, *known, stamp, stamp, *values)])
     tx.many("put_parties", [(filing_id, cik, rank) for cik, rank in sorted(parties.items())])
     place = told.filed_at or "", number(told.accession)
     _add_terms(tx, {term: [place] for term in _terms(told.form, told.items, told.description, parties)})
@@ -163,23 +162,23 @@ def _insert(tx: Transaction, told: FilingMetadata, parties: dict[int, int], stam
 
 def _insert_all(tx: Transaction, cik: int, told: Sequence[ListedFiling], stamp: str) -> None:
     """The rows of new filings of one company, which are listed by day and number."""
-    rows, terms = [], defaultdict[str, list[Place]](list)
+    rows, every, terms = [], [], defaultdict[str, list[Place]](list)
     first = tx.value("next_filing_id")
     for id, one in enumerate(told, first):
         values = listed_values(one)
         rows.append((id, one.accession, cik, _evidence(values, SUBMISSIONS), stamp, stamp, *values))
         place = one.filed, number(one.accession)
+        every.append(place)
         terms[f"f{one.form}"].append(place)
         if one.primary_description and one.primary_description != one.form:
             terms[f"d{one.primary_description}"].append(place)
         for item in set(one.items):
             terms[f"i{item}"].append(place)
     tx.many("insert_filings", rows)
-    tx.many("put_parties", [(row[0], cik, LISTED) for row in rows])
+    tx.run("insert_listed_parties", first=first, rank=LISTED)
     tx.run("count_filings", more=len(rows))
     forms = sorted((term, len(places)) for term, places in terms.items() if term.startswith("f"))
     tx.many("add_form_entities", [(term[1:], cik, count) for term, count in forms])
-    every = [(one.filed, number(one.accession)) for one in told]
     _add_terms(tx, {"": every, f"c{cik}": every, **terms})
 
 
@@ -195,7 +194,8 @@ def _is_counted(term: str) -> bool:
 
 
 def _evidence(values: Iterable[Any], evidence: int) -> str:
-    return "".join(["0" if value is None else str(evidence) for value in values])
+    digit = str(evidence)
+    return "".join(["0" if value is None else digit for value in values])
 
 
 def _update(tx: Transaction, held: Row, before: dict[int, int], after: dict[int, int], values: dict[str, Any]) -> None:
@@ -206,14 +206,13 @@ def _update(tx: Transaction, held: Row, before: dict[int, int], after: dict[int,
     tx.many("put_parties", [(held["id"], cik, rank) for cik, rank in sorted(after.items())])
     key = number(held["accession"])
     types = exhibits(row["type"] for row in tx.all("filing_documents", filing_id=held["id"]))
-    old = {
-        (term, held["filed_at"] or "", key)
-        for term in _terms(held["form"], held["items"], held["description"], before) | types
-    }
-    new = {
-        (term, values["filed_at"] or "", key)
-        for term in _terms(values["form"], values["items"], values["description"], after) | types
-    }
+    old, new = (
+        {
+            (term, told["filed_at"] or "", key)
+            for term in types | _terms(told["form"], told["items"], told["description"], ciks)
+        }
+        for told, ciks in ((held, before), (values, after))
+    )
     gone, fresh = sorted(old - new), sorted(new - old)
     tx.many("delete_terms", gone)
     tx.many("insert_terms", fresh)

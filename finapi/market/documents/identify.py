@@ -81,7 +81,7 @@ class Clues:
             or self._named((*self.names, self.folder))
             or UNFILED + subject.digest.hex()[:16]
         )
-        filed_at = (beside and beside.filed) or given.filed_at or tx.value("filing_date", accession=accession)
+        filed_at = (beside and beside.filed) or given.filed_at or tx.value("filing_times", accession=accession)
         if beside is None:
             return FilingMetadata(accession, OPERATOR if given.filed_at else DOCUMENT, filed_at=filed_at)
         return FilingMetadata(

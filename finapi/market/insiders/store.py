@@ -79,7 +79,7 @@ def put(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: dateti
     text = encoded(form)
     content = hashlib.sha256(text).digest()
     if filed.filed_at is None:
-        filed = replace(filed, filed_at=tx.value("filing_date", accession=filed.accession))
+        filed = replace(filed, filed_at=tx.value("filing_times", accession=filed.accession))
     touched: set[int] = set()
     new = True
     for held in tx.all("held_insider_forms", accession=filed.accession, content=content):
@@ -112,7 +112,7 @@ def settle(tx: Transaction, now: datetime) -> int:
         accession = row["accession"]
         if is_unfiled(accession):
             accession = identify.listed(tx, subject(form)) or accession
-        filed_at = tx.value("filing_date", accession=accession)
+        filed_at = tx.value("filing_times", accession=accession)
         if filed_at is not None:
             evidence = INDEX if row["source"] == FROM_SET else DOCUMENT
             filed = FilingMetadata(accession, evidence, filed_at=filed_at, primary_document=row["document"])
@@ -193,7 +193,7 @@ def _insert(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, text: b
             other=owner.other_text,
         )
     tx.many("insert_insider_words", named)
-    tx.many("insert_insider_transactions", _transactions(form, filed, sic))
+    tx.run("count_insider_transactions", more=tx.many("insert_insider_transactions", _transactions(form, filed, sic)))
     _insert_positions(tx, form, filed, number, day)
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from typing import Any
 
 from finapi.app import App
 from finapi.core.errors import ParseError
@@ -86,14 +88,9 @@ def _cusip_mapping(document: Document) -> Put:
     return _told(document, lambda tx, now: cusip_map.put(tx, rows) > 0, str(left_out) or None)
 
 
-def _fails(document: Document) -> Put:
-    rows, left_out = cusip.failed(document.read(), document.path)
-    return _told(document, lambda tx, now: cusip_map.put_failed(tx, rows) > 0, "; ".join(left_out) or None)
-
-
-def _listed_securities(document: Document) -> Put:
-    rows, left_out = cusip.listed(document.read(), document.path)
-    return _told(document, lambda tx, now: cusip_map.put_listed(tx, rows) > 0, "; ".join(left_out) or None)
+def _cusips(document: Document, parse: Callable[[bytes, str], Any], put: Callable[[Transaction, Any], int]) -> Put:
+    rows, left_out = parse(document.read(), document.path)
+    return _told(document, lambda tx, now: put(tx, rows) > 0, "; ".join(left_out) or None)
 
 
 def _atom_feed(document: Document) -> Put:
@@ -161,6 +158,6 @@ PARSERS: dict[str, Callable[[Document], Put]] = {
     "company-tickers": _company_tickers,
     "companyfacts": _companyfacts,
     "cusip-mapping": _cusip_mapping,
-    "fails-to-deliver": _fails,
-    "13f-list": _listed_securities,
+    "fails-to-deliver": partial(_cusips, parse=cusip.failed, put=cusip_map.put_failed),
+    "13f-list": partial(_cusips, parse=cusip.listed, put=cusip_map.put_listed),
 }

@@ -39,7 +39,7 @@ def put(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, now: datetim
     text = _encoded(notice)
     content = hashlib.sha256(text).digest()
     if filed.filed_at is None:
-        filed = replace(filed, filed_at=tx.value("filing_date", accession=filed.accession))
+        filed = replace(filed, filed_at=tx.value("filing_times", accession=filed.accession))
     new = True
     for held in tx.all("held_sale_notices", accession=filed.accession, content=content):
         if held["accession"] != filed.accession and not (is_unfiled(filed.accession) or is_unfiled(held["accession"])):
@@ -65,7 +65,7 @@ def settle(tx: Transaction, now: datetime) -> int:
         notice, accession = _made(row["body"]), row["accession"]
         if is_unfiled(accession):
             accession = identify.listed(tx, _subject(notice)) or accession
-        filed_at = tx.value("filing_date", accession=accession)
+        filed_at = tx.value("filing_times", accession=accession)
         if filed_at is not None:
             filed = FilingMetadata(accession, DOCUMENT, filed_at=filed_at, primary_document=row["document"])
             settled += put(tx, notice, filed, now)

@@ -41,7 +41,7 @@ def put(tx: Transaction, schedule: Schedule, filed: FilingMetadata, now: datetim
     text = bodies.encoded(schedule)
     content = hashlib.sha256(text).digest()
     if filed.filed_at is None:
-        filed = replace(filed, filed_at=tx.value("filing_date", accession=filed.accession))
+        filed = replace(filed, filed_at=tx.value("filing_times", accession=filed.accession))
     new = True
     for held in tx.all("held_schedules", accession=filed.accession, content=content):
         if held["accession"] != filed.accession and not (is_unfiled(filed.accession) or is_unfiled(held["accession"])):
@@ -81,7 +81,7 @@ def settle(tx: Transaction, now: datetime) -> int:
         schedule, accession = bodies.unpacked(row["body"]), row["accession"]
         if is_unfiled(accession):
             accession = identify.listed(tx, subject(schedule)) or accession
-        filed_at = tx.value("filing_date", accession=accession)
+        filed_at = tx.value("filing_times", accession=accession)
         if filed_at is not None:
             filed = FilingMetadata(accession, DOCUMENT, filed_at=filed_at, primary_document=row["document"])
             settled += put(tx, schedule, filed, now, row["source"])

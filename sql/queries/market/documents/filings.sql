@@ -10,12 +10,6 @@ SELECT accession, filed_at FROM filings WHERE id = :id
 -- name: filing_parties
 SELECT cik, rank FROM filing_parties WHERE filing_id = :filing_id
 
--- name: insert_filing
-INSERT INTO filings (accession, cik, form, filed_at, accepted_at, period_of_report, primary_document, description,
-    items, size, is_xbrl, is_inline_xbrl, file_number, evidence, first_seen_at, updated_at)
-VALUES (:accession, :cik, :form, :filed_at, :accepted_at, :period_of_report, :primary_document, :description,
-    :items, :size, :is_xbrl, :is_inline_xbrl, :file_number, :evidence, :now, :now)
-
 -- name: filings_held
 SELECT accession FROM filings WHERE accession IN (SELECT value FROM json_each(:accessions))
 
@@ -48,6 +42,10 @@ WHERE id = :id
 -- name: put_parties
 INSERT INTO filing_parties (filing_id, cik, rank) VALUES (?, ?, ?)
 ON CONFLICT (filing_id, cik) DO UPDATE SET rank = excluded.rank WHERE excluded.rank < rank
+
+-- name: insert_listed_parties
+-- Of the filings that a list has just brought, whose numbers are the last.
+INSERT INTO filing_parties (filing_id, cik, rank) SELECT id, cik, :rank FROM filings WHERE id >= :first
 
 -- name: insert_terms
 INSERT INTO filing_terms (term, filed_at, number) VALUES (?, ?, ?)
@@ -93,9 +91,6 @@ JOIN filings ON filings.id = filing_parties.filing_id
 WHERE filing_parties.cik = :cik AND filings.form = :form AND filings.period_of_report = :period
     AND filings.filed_at IS NOT NULL AND filings.evidence >= '2'
 LIMIT 2
-
--- name: filing_date
-SELECT filed_at FROM filings WHERE accession = :accession
 
 -- name: filing_id
 SELECT id FROM filings WHERE accession = :accession

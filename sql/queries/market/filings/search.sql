@@ -1,13 +1,16 @@
+-- part: with_terms
+one.filed_at >= :first AND one.filed_at <= :last
+    AND (:families = '[]' OR NOT EXISTS (
+        SELECT 1 FROM json_each(:families) AS family WHERE NOT EXISTS (
+            SELECT 1 FROM json_each(family.value) AS term JOIN filing_terms AS other
+            ON other.term = term.value AND other.filed_at = one.filed_at AND other.number = one.number)))
+
 -- name: filings_down
 -- The bound on the day lets the index begin at the cursor; the pair of day and number is the cursor itself.
 SELECT one.filed_at, one.number
 FROM filing_terms AS one
 WHERE one.term = :term
-    AND one.filed_at >= :first AND one.filed_at <= :last
-    AND (:families = '[]' OR NOT EXISTS (
-        SELECT 1 FROM json_each(:families) AS family WHERE NOT EXISTS (
-            SELECT 1 FROM json_each(family.value) AS term JOIN filing_terms AS other
-            ON other.term = term.value AND other.filed_at = one.filed_at AND other.number = one.number)))
+    AND {with_terms}
     AND one.filed_at <= coalesce(:day, '9999-12-31')
     AND (:day IS NULL OR (one.filed_at, one.number) < (:day, :number))
 ORDER BY one.filed_at DESC, one.number DESC
@@ -17,11 +20,7 @@ LIMIT :limit
 SELECT one.filed_at, one.number
 FROM filing_terms AS one
 WHERE one.term = :term
-    AND one.filed_at >= :first AND one.filed_at <= :last
-    AND (:families = '[]' OR NOT EXISTS (
-        SELECT 1 FROM json_each(:families) AS family WHERE NOT EXISTS (
-            SELECT 1 FROM json_each(family.value) AS term JOIN filing_terms AS other
-            ON other.term = term.value AND other.filed_at = one.filed_at AND other.number = one.number)))
+    AND {with_terms}
     AND one.filed_at >= coalesce(:day, '')
     AND (:day IS NULL OR (one.filed_at, one.number) > (:day, :number))
 ORDER BY one.filed_at, one.number
@@ -34,11 +33,7 @@ SELECT count(*) FROM (
     FROM json_each(:terms)
     CROSS JOIN filing_terms AS one
     WHERE one.term = json_each.value
-    AND one.filed_at >= :first AND one.filed_at <= :last
-    AND (:families = '[]' OR NOT EXISTS (
-        SELECT 1 FROM json_each(:families) AS family WHERE NOT EXISTS (
-            SELECT 1 FROM json_each(family.value) AS term JOIN filing_terms AS other
-            ON other.term = term.value AND other.filed_at = one.filed_at AND other.number = one.number)))
+    AND {with_terms}
     LIMIT :most
 )
 

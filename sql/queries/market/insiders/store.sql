@@ -43,6 +43,9 @@ INSERT INTO insider_transactions (form_id, seq, filed_day, issuer_cik, owner_cik
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?14, ?15, ?, ?17, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     round(100.0 * ?15 / nullif(max(0, ?17 - ?15 * CASE ?14 WHEN 'A' THEN 1 WHEN 'D' THEN -1 END), 0), 4))
 
+-- name: count_insider_transactions
+UPDATE held_counts SET number = number + :more WHERE name = 'insider_transactions'
+
 -- name: insert_insider_positions
 INSERT INTO insider_positions (form_id, seq, under, class, title, derivative, ownership, nature, vehicle, amount,
     amount_notes)
