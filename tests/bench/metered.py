@@ -1,14 +1,16 @@
 """What a metered, limited, authenticated call costs beside stand-ins that do the same work (``standins.py``).
 
-    python -m tests.bench.metered [--seconds 3] [--rounds 6] [--connections 16] [--cores split|one] [--only KINDS]
+    python -m tests.bench.metered [--seconds 2] [--rounds 5] [--connections 16,1,8,64] [--cores split|one]
+        [--only KINDS] [--last FILE]
 
 Needs ``wrk`` and ``taskset``; Flask and FastAPI take part where they are installed. The server runs on core 0, the
-client on core 1 or, with ``--cores one``, beside it. Every kind in turn, forth and back, several rounds; medians of
+client on core 1 or, with ``--cores one``, beside it. Of the first number of connections every kind is measured, of the
+others those of the goals: eight minutes in all. Every kind in turn, forth and back, several rounds; medians of
 requests a second, percentiles of the time of an answer, CPU time of the server a request, and rate and CPU beside
 ``static`` in the same round, which alone mean something on another machine; beside other programs CPU alone does, as
-a server of many threads is given more of a core than one of few. What moved by more than 8 % since the run in
-``--last FILE`` is marked, and this run written there. Steal is time that the host gave to others: with more than
-a few per cent of it measure again.
+a server of many threads is given more of a core than one of few. Below each table stand the goals: a kind beside
+another in the same round. What moved by more than 8 % since the run in ``--last FILE`` is marked, and this run written
+there. Steal is time that the host gave to others: with more than a few per cent of it measure again.
 """
 
 from __future__ import annotations
@@ -60,6 +62,14 @@ STANDINS = (
     *("static", "simple-NORMAL", "simple-FULL", "grouped-NORMAL", "grouped-FULL", "promised-NORMAL", "promised-FULL"),
     *("flask", "fastapi"),
 )
+# A kind, another, and what the first is to do of the second's calls a second.
+GOALS = (
+    ("finapi-FULL", "promised-FULL", 1.0),
+    ("finapi-FULL", "simple-NORMAL", 1.0),
+    ("finapi-FULL", "flask", 1.4),
+    ("finapi 0 tokens", "static", 0.6),
+)
+OF_GOALS = {name for one, other, _ in GOALS for name in (one, other)}
 MOVED = 0.08
 LAST = Path(__file__).with_name("metered.json")
 FIELDS = ("rate", "p50", "p99", "cpu")
@@ -153,14 +163,16 @@ def serving(kinds: dict[str, str], pin: bool) -> Iterator[dict[str, Target]]:
 
 
 def asked(name: str, target: Target) -> Target:
-    """The target with the headers of a kind."""
+    """The target with the headers of a kind, its answer at hand."""
     headers = (f"X-API-Key: {target.key}", *HEADERS.get(name, ()))
     if name == "finapi 401":
-        headers = (f"X-API-Key: {'0' * 32}",)
+        return replace(target, headers=(f"X-API-Key: {'0' * 32}",))
+    sent = dict(header.split(": ", 1) for header in headers)
+    for _ in range(2):
+        with urllib.request.urlopen(urllib.request.Request(target.url, headers=sent)) as answer:
+            answer.read()
     if name == "finapi 304":
-        request = urllib.request.Request(target.url, headers={"X-API-Key": target.key})
-        with urllib.request.urlopen(request) as answer:
-            headers += (f"If-None-Match: {answer.headers['ETag']}",)
+        headers += (f"If-None-Match: {answer.headers['ETag']}",)
     return replace(target, headers=headers)
 
 
@@ -216,11 +228,11 @@ def table(rows: Mapping[str, Mapping[str, float]], last: Mapping[str, Mapping[st
 
 
 def main() -> None:
-    """Measure every kind in turn, print a table and keep it."""
+    """Measure every kind in turn, print a table for each number of connections and keep it."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--connections", type=int, default=16)
+    parser.add_argument("--seconds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--connections", type=lambda text: [*map(int, text.split(","))], default=[16, 1, 8, 64])
     parser.add_argument("--cores", choices=("split", "one"), default="split")
     parser.add_argument("--last", type=Path, default=LAST)
     parser.add_argument(
@@ -229,27 +241,52 @@ def main() -> None:
     args = parser.parse_args()
     kinds = dict.fromkeys((kind for kind in STANDINS if installed(kind)), "") | PATHS
     kinds = {kind: path for kind, path in kinds.items() if not args.only or kind in ("static", *args.only)}
-    runs: dict[str, list[Run]] = {name: [] for name in kinds}
-    began = ticks()
+    kept = json.loads(args.last.read_text()) if args.last.exists() else {}
     with serving(kinds, True) as servers:
         targets = {name: asked(name, target) for name, target in servers.items()}
-        for number in range(args.rounds):
-            for name in list(targets)[:: 1 if number % 2 == 0 else -1]:
-                core, refused = int(args.cores == "split"), name == "finapi 401"
-                runs[name].append(measured(targets[name], args.seconds, args.connections, core, refused=refused))
-    stolen, passed = (after - before for before, after in zip(began, ticks(), strict=True))
+        for connections in args.connections:
+            began = ticks()
+            runs = compared(targets, args, connections)
+            stolen, passed = (after - before for before, after in zip(began, ticks(), strict=True))
+            rows, place = rows_of(runs), f"{args.cores} {connections}"
+            print(f"\n{connections} connections, cores: {args.cores}, steal: {stolen / passed:.1%}")
+            print("\n".join([*table(rows, kept.get(place, {})), *goals(runs)]), flush=True)
+            kept[place] = {**kept.get(place, {}), **rows}
+            args.last.write_text(json.dumps(kept, indent=1) + "\n")
+            targets = {name: target for name, target in targets.items() if name in OF_GOALS or args.only}
+
+
+def compared(targets: Mapping[str, Target], args: argparse.Namespace, connections: int) -> dict[str, list[Run]]:
+    """The runs of each kind, one in each round."""
+    runs: dict[str, list[Run]] = {name: [] for name in targets}
+    for number in range(args.rounds):
+        for name in list(targets)[:: 1 if number % 2 == 0 else -1]:
+            core, refused = int(args.cores == "split"), name == "finapi 401"
+            runs[name].append(measured(targets[name], args.seconds, connections, core, refused=refused))
+    return runs
+
+
+def rows_of(runs: Mapping[str, Sequence[Run]]) -> dict[str, dict[str, float]]:
+    """The medians of each kind, and beside the bare server in the same round: a machine has slow minutes."""
     rows = {name: {field: middle(several, field) for field in FIELDS} for name, several in runs.items()}
     for name, several in runs.items():
-        # Beside the bare server in the same round: a machine has slow minutes.
-        ratios = [one.rate / bare.rate for one, bare in zip(several, runs["static"], strict=True)]
-        rows[name]["ratio"] = round(statistics.median(ratios), 4)
+        rows[name]["ratio"] = beside(several, runs["static"])
         by_cpu = [bare.cpu / one.cpu for one, bare in zip(several, runs["static"], strict=True)]
         rows[name]["by_cpu"] = round(statistics.median(by_cpu), 4)
-    place = f"{args.cores} {args.connections}"
-    kept = json.loads(args.last.read_text()) if args.last.exists() else {}
-    print("\n".join(table(rows, kept.get(place, {}))))
-    print(f"steal: {stolen / passed:.1%}")
-    args.last.write_text(json.dumps({**kept, place: rows}, indent=1) + "\n")
+    return rows
+
+
+def beside(runs: Sequence[Run], others: Sequence[Run]) -> float:
+    """The median of the rates beside others of the same round."""
+    return round(statistics.median(one.rate / other.rate for one, other in zip(runs, others, strict=True)), 4)
+
+
+def goals(runs: Mapping[str, Sequence[Run]]) -> Iterator[str]:
+    """A line for each goal."""
+    for name, other, goal in GOALS:
+        if name in runs and other in runs:
+            ratio = beside(runs[name], runs[other])
+            yield f"{name} of {other}: {ratio:.2f} (goal {goal}{'' if ratio >= goal else ', missed'})"
 
 
 def middle(runs: Sequence[Run], field: str) -> float:
