@@ -12,11 +12,13 @@ import pytest
 from finapi.httpd.listen import HttpConnection
 from finapi.httpd.settings import Answer
 from finapi.httpd.together import AT_ONCE, Together
-from tests.test_listen import App, Clock, Running, eventually
+from tests.test_listen import App, Client, Clock, Running, eventually
 from tests.test_listen import app as app
 from tests.test_listen import start as start
 
 BIG = 900_000
+
+Gathered = Callable[..., tuple[Running, list[Client]]]
 
 
 class Shared:
@@ -81,6 +83,22 @@ def get(target: str, more: str = "") -> bytes:
     return f"GET {target} HTTP/1.1\r\nHost: a\r\n{more}\r\n".encode()
 
 
+@pytest.fixture
+def gathered(run: Callable[..., Running], batches: Batches) -> Gathered:
+    """Starts a server that is answering ``/shared0`` while so many calls, ``/shared1`` and on, wait behind it."""
+
+    def gather(waiting: int, **settings: Any) -> tuple[Running, list[Client]]:
+        running = run(**settings)
+        clients = [running.connect() for _ in range(waiting + 1)]
+        for number, client in enumerate(clients):
+            client.send(get(f"/shared{number}"))
+            batches.came(number + 1)
+            assert number or batches.entered.acquire(timeout=10)
+        return running, clients
+
+    return gather
+
+
 def test_a_call_alone_waits_for_nobody(run: Callable[..., Running], batches: Batches) -> None:
     batches.release.release(2)
     client = run().connect()
@@ -90,16 +108,8 @@ def test_a_call_alone_waits_for_nobody(run: Callable[..., Running], batches: Bat
     assert batches.batches == [["/shared1"], ["/shared2"]]
 
 
-def test_calls_that_come_while_others_are_answered_are_the_next_batch(
-    run: Callable[..., Running], batches: Batches
-) -> None:
-    running = run()
-    clients = [running.connect() for _ in range(4)]
-    clients[0].send(get("/shared0"))
-    assert batches.entered.acquire(timeout=10)
-    for number in (1, 2, 3):
-        clients[number].send(get(f"/shared{number}"))
-        batches.came(number + 1)
+def test_calls_that_come_while_others_are_answered_are_the_next_batch(gathered: Gathered, batches: Batches) -> None:
+    _, clients = gathered(3)
     assert clients[1].is_silent()
     batches.release.release(2)
     assert [client.answer().body for client in clients] == [b"/shared0", b"/shared1", b"/shared2", b"/shared3"]
@@ -144,18 +154,9 @@ def test_a_batch_is_bounded(run: Callable[..., Running], batches: Batches) -> No
     assert [len(batch) for batch in batches.batches] == [1, AT_ONCE, 2]
 
 
-def test_who_waits_for_a_batch_counts_in_the_queue_that_is_bounded(
-    run: Callable[..., Running], batches: Batches
-) -> None:
-    running = run(queue_limit=2)
-    clients = [running.connect() for _ in range(4)]
-    clients[0].send(get("/shared0"))
-    assert batches.entered.acquire(timeout=10)
-    for number in (1, 2):
-        clients[number].send(get("/shared"))
-        batches.came(number + 1)
-    clients[3].send(get("/shared"))
-    assert clients[3].answer().error == "SERVICE_UNAVAILABLE"
+def test_who_waits_for_a_batch_counts_in_the_queue_that_is_bounded(gathered: Gathered, batches: Batches) -> None:
+    running, clients = gathered(2, queue_limit=2)
+    assert running.connect().send(get("/shared3")).answer().error == "SERVICE_UNAVAILABLE"
     batches.release.release(2)
     assert [clients[number].answer().status for number in range(3)] == [200, 200, 200]
 
@@ -194,15 +195,9 @@ def test_an_answer_that_is_on_its_way_at_the_deadline_is_waited_for(
 
 @pytest.mark.parametrize("error", [ValueError("a mistake of the application"), SystemExit()])
 def test_an_error_costs_the_connections_of_its_batch_that_have_no_answer(
-    run: Callable[..., Running], batches: Batches, error: BaseException
+    gathered: Gathered, batches: Batches, error: BaseException
 ) -> None:
-    running = run()
-    clients = [running.connect() for _ in range(4)]
-    clients[0].send(get("/shared0"))
-    assert batches.entered.acquire(timeout=10)
-    for number in (1, 2, 3):
-        clients[number].send(get(f"/shared{number}"))
-        batches.came(number + 1)
+    _, clients = gathered(3)
     batches.fails = error
     batches.release.release(2)
     assert [client.answer().body for client in clients[:2]] == [b"/shared0", b"/shared1"]
@@ -213,20 +208,14 @@ def test_an_error_costs_the_connections_of_its_batch_that_have_no_answer(
 
 
 def test_an_answer_that_cannot_be_held_costs_the_others_of_its_batch_nothing(
-    run: Callable[..., Running], batches: Batches, monkeypatch: pytest.MonkeyPatch
+    gathered: Gathered, batches: Batches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def hold(connection: HttpConnection) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(HttpConnection, "_hold", hold)
     batches.sizes["/shared1"] = 20 * BIG
-    running = run()
-    clients = [running.connect() for _ in range(4)]
-    clients[0].send(get("/shared0"))
-    assert batches.entered.acquire(timeout=10)
-    for number in (1, 2, 3):
-        clients[number].send(get(f"/shared{number}"))
-        batches.came(number + 1)
+    running, clients = gathered(3)
     batches.release.release(2)
     assert [clients[number].answer().body for number in (0, 2, 3)] == [b"/shared0", b"/shared2", b"/shared3"]
     eventually(lambda: len(running.listener.connections) == 3)
@@ -277,14 +266,8 @@ def test_a_client_that_wants_to_close_is_answered_and_closed(run: Callable[..., 
     assert client.at_end()
 
 
-def test_a_client_that_has_gone_costs_the_others_nothing(run: Callable[..., Running], batches: Batches) -> None:
-    running = run()
-    clients = [running.connect() for _ in range(3)]
-    clients[0].send(get("/shared0"))
-    assert batches.entered.acquire(timeout=10)
-    for number in (1, 2):
-        clients[number].send(get(f"/shared{number}"))
-        batches.came(number + 1)
+def test_a_client_that_has_gone_costs_the_others_nothing(gathered: Gathered, batches: Batches) -> None:
+    running, clients = gathered(2)
     clients[1].close()
     batches.release.release(2)
     assert [clients[number].answer().body for number in (0, 2)] == [b"/shared0", b"/shared2"]
