@@ -264,6 +264,8 @@ class HttpConnection(Connection):
             closes = self.server.stopping or not self.requests or self.requests[0].connection_close
             with suppress(ClientGone):
                 if self.requests and self.takes_output:
+                    if not closes:  # a client that has the answer may send its next at once
+                        self.requests.pop(0).close()
                     self._send_answer(answer, closes)
                     if self._blocked:
                         self._hold()
@@ -355,6 +357,9 @@ class HttpConnection(Connection):
                 if not task.wrote_header and self.takes_output:
                     self.refuse(request, Refusal(500, "The server encountered an unexpected error."))
         with self.lock:
+            if not task.close_on_finish and self.takes_output:
+                self.send(())  # a head without a body
+                self.requests.pop(0).close()
             self._call_ended(task.close_on_finish)
         self.loop.attend(self)
 
@@ -364,8 +369,6 @@ class HttpConnection(Connection):
             self.drop_requests()
             self.finish()
         else:
-            self.send(())  # a head without a body
-            self.requests.pop(0).close()
             if self.requests:
                 self._enqueue(self.requests[0])
             elif self.request is not None and self.request.in_body:

@@ -284,6 +284,9 @@ class Loop:
                     self._woken.recv(4096)
                 continue
             wanted = one.wants()
+            if not wanted:
+                with one.lock:  # a thread may be about to end what it does for it
+                    wanted = one.wants()
             if not wanted or happened & ~(wanted | FAILED):
                 self._watch(number, wanted)
                 self.attend(one)
