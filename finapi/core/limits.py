@@ -75,10 +75,6 @@ def decide(limit: Limit, state: BucketState | None, now: float) -> tuple[Decisio
     return Decision(True, limit.requests, remaining, (excess + 1) / rate, 0.0), BucketState(excess, at)
 
 
-def _strictest(one: Decision) -> tuple[bool, int, float]:
-    return one.allowed, one.remaining, -one.retry_after
-
-
 class Limiter:
     """The states of one or more limits by caller, at most ``keys`` callers; a request must pass every limit.
 
@@ -106,7 +102,7 @@ class Limiter:
         with self._lock:
             verdicts = self._verdicts(key, now)
             # Refusals first, the longest of them first; then what leaves least.
-            decision = min([one for one, _ in verdicts], key=_strictest) if len(verdicts) > 1 else verdicts[0][0]
+            decision = min((one for one, _ in verdicts), key=lambda one: (one.allowed, one.remaining, -one.retry_after))
             if not decision.allowed:
                 return decision
             self._states[key] = [state for _, state in verdicts]

@@ -147,9 +147,7 @@ def find(app: App, asked: Recognised, now: datetime) -> InMemory | None:
     held = held_etag(request.headers.get("if-none-match", ""), tag)
     if held is not None:
         return InMemory(route, caller, tag, not_modified(route, held))
-    if asked.table:
-        return None
-    kept = _kept_answer(app, route, stamp, tag, packed=request.wants_gzip)
+    kept = None if asked.table else _kept_answer(app, route, stamp, tag, packed=request.wants_gzip)
     return None if kept is None else InMemory(route, caller, tag, kept)
 
 
