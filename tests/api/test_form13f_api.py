@@ -362,7 +362,10 @@ def test_a_sort_is_a_column_or_a_list_of_one(api: Client, sort: Any, first: str)
     assert next(row["cusip"] for row in rows if row["put_call"] is None) == first
 
 
-@pytest.mark.parametrize("sort", [["value", "shares"], [], [{"value": "up"}], [{"value": {}}], 7, "drop", [None]])
+@pytest.mark.parametrize(
+    "sort",
+    [["value", "shares"], [], [{"value": "up"}], [{"value": {}}], 7, "drop", "\ud800", [{"\ud800": "asc"}], [None]],
+)
 def test_a_sort_that_is_none_is_refused(api: Client, sort: Any) -> None:
     answer = api.post(API + "/form-13f/holdings", {"query": "cik:1234567", "sort": sort})
     assert (answer.status, answer.json["details"]["param"]) == (400, "sort")

@@ -332,7 +332,7 @@ def _json_sort(param: Param, value: Any) -> tuple[str, bool]:
         order = order.get("order") if isinstance(order, dict) else order
     if not isinstance(value, str) or order not in ("asc", "desc"):
         raise param.wrong("must be one column, optionally with its order", expected='[{"column": {"order": "desc"}}]')
-    return _read_text(param, "text", value), order == "desc"
+    return _read_text(param, "text", _json_text(param, value)), order == "desc"
 
 
 def _json_values(param: Param, value: Any) -> list[str | float | None]:
