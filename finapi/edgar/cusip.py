@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from finapi.core import days
@@ -28,6 +29,7 @@ def check_digit(base: str) -> str:
     return str(-total % 10)
 
 
+@lru_cache(maxsize=50_000)
 def is_valid(text: str) -> bool:
     """Whether a folded text is a whole CUSIP whose check digit is right."""
     return len(text) == 9 and check_digit(text[:8]) == text[8]

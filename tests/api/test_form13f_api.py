@@ -18,6 +18,7 @@ from finapi.core.cache import Cache
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.market.holdings import query
+from finapi.web.holdings import funds
 from finapi.web.routes import ROUTES
 from tests import holdings as ours
 from tests import thirteenf as made
@@ -285,13 +286,40 @@ def test_bulk_gives_each_fund_its_own_status(api: Client) -> None:
     assert full["funds"][0]["has_more"]
 
 
-@pytest.mark.parametrize(("funds", "asked", "size"), [(50, "200", 20), (50, "7", 7), (21, None, 47), (20, None, 50)])
-def test_bulk_answers_a_thousand_holdings_at_most_and_says_how_many_of_each(
+@pytest.mark.parametrize(("funds", "asked", "size"), [(50, "200", 10), (50, "7", 7), (11, None, 45), (10, None, 50)])
+def test_bulk_answers_five_hundred_holdings_at_most_and_says_how_many_of_each(
     api: Client, funds: int, asked: str | None, size: int
 ) -> None:
     ciks = ["1234567", *map(str, range(1, funds))]
     answer = api.post(API + "/form-13f/fund/bulk?detail=full" + (f"&size={asked}" if asked else ""), {"ciks": ciks})
     assert (answer.json["meta"]["size"], len(answer.json["funds"])) == (size, funds)
+
+
+def test_bulk_refuses_several_funds_with_more_holdings_than_it_sorts(
+    api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, both = API + "/form-13f/fund/bulk?period=2025-09-30", {"ciks": ["1234567", "7654321"]}
+    found = api.post(path + "&detail=full", both).json["funds"]
+    assert [one["status"] for one in found] == ["ok", "ok"]
+    monkeypatch.setattr(funds, "MOST_BULK_SORTED", sum(one["holdings_count"] for one in found) - 1)
+    refused = api.post(path + "&detail=full", both)
+    assert (refused.status, refused.json["code"], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "ciks")
+    assert api.post(path, both).status == 200
+    assert api.post(path + "&detail=full", {"ciks": both["ciks"][:1]}).status == 200
+
+
+def test_pages_by_value_do_not_slip_where_positions_are_worth_the_same(
+    app: App, user: users.NewUser, tmp_path: Path
+) -> None:
+    rows = [(number, 100, 10) for number in (made.APPLE, made.MICROSOFT, made.ALLY)] + [("02079K305", 300, 5)]
+    take(app, tmp_path, submission(30, ("09-30-2025", "2025-11-10", rows)))
+    api = Client(app, user.api_key)
+    ask = API + "/form-13f/fund/1234567?period=2025-09-30"
+    whole = [row["cusip"] for row in api.get(ask).json["holdings"]]
+    assert whole == ["02079K305", *sorted((made.APPLE, made.MICROSOFT, made.ALLY))]
+    pages = [api.get(f"{ask}&limit=1&offset={place}").json for place in range(5)]
+    assert [[row["cusip"] for row in page["holdings"]] for page in pages] == [*([one] for one in whole), []]
+    assert {page["meta"]["pagination"]["total"] for page in pages} == {4}
 
 
 def test_bulk_is_bounded_in_bytes(api: Client) -> None:

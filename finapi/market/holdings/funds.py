@@ -238,13 +238,16 @@ def holdings(
         "limit": limit,
         "offset": offset,
     }
-    values["least"] = None
+    values["least"] = values["most"] = total = None
     if sort == "value" and descending and search is None and choices is None:
-        # What is sorted by value alone needs the names of no more than the pages up to this one.
-        (edge,) = tx.all("edge_of_positions", values, last=offset + limit - 1)
-        values["least"] = edge["least"]
-    rows, total = tx.page("fund_positions", values)
-    total = total if values["least"] is None else edge["total"]
+        # What is sorted by value alone needs the names of this page only, and of what is worth the same.
+        told = sorted(json.loads(tx.value("values_of_positions", values)), reverse=True)
+        total, page = len(told), told[offset : offset + limit]
+        if not page:
+            return [], total
+        values |= {"least": page[-1], "most": page[0], "offset": offset - told.index(page[0])}
+    rows, found = tx.page("fund_positions", values)
+    total = found if total is None else total
     reports = json.dumps(sorted({row["report_id"] for row in rows if row["other_managers"]}))
     names = {(row["report_id"], row["number"]): row["name"] for row in tx.all("names_of_managers", reports=reports)}
     doubted = doubts.of_fund(tx, held.cik, held.period) if doubted is None else doubted

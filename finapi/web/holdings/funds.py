@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from decimal import Decimal
 from typing import Annotated, Literal, TypedDict
 
@@ -23,7 +24,9 @@ MAX_HOLDINGS = 1_000
 MAX_BULK_CIKS = 50
 MAX_BULK_HOLDINGS = 200
 # Of all funds together: so many take some 50 ms.
-MOST_BULK_HOLDINGS = 1_000
+MOST_BULK_HOLDINGS = 500
+# What each fund has is sorted for its page: of several funds so many are.
+MOST_BULK_SORTED = 20_000
 MAX_FUNDS = 5_000
 
 
@@ -196,7 +199,7 @@ def history(call: Call) -> Response:
 SIZE = Param(
     "size", "integer", default=50, least=1, most=MAX_BULK_HOLDINGS, clamp=True, example="50",
     help=f"Holdings of each fund, at most {MAX_BULK_HOLDINGS}, and {MOST_BULK_HOLDINGS:,} of all funds together; "
-    "meta.size says how many, and from goes on behind them.",
+    f"meta.size says how many, and from goes on behind them. Several funds may have {MOST_BULK_SORTED:,} together.",
 )  # fmt: skip
 BULK_PARAMS = (
     PERIOD,
@@ -238,32 +241,44 @@ def bulk(call: Call) -> Response:
     """Several funds at once, each with its own status; an unknown CIK does not fail the others."""
     ciks, detail = dict.fromkeys(call.body["ciks"]), call.params["detail"]
     size = min(call.params["size"], MOST_BULK_HOLDINGS // len(ciks))
-    counts = dict.fromkeys(("ok", "no_filing", "unknown_cik"), 0)
     with call.app.db.read() as tx:
-        found = (_of_bulk(call, tx, cik, size, counts) for cik in ciks)
+        held = {cik: funds.find_quarter(tx, cik, call.params["period"]) for cik in ciks}
+        _bound(detail, [one.positions for one in held.values() if one])
+        names = {cik: one.name if one else funds.find_name(tx, cik) for cik, one in held.items()}
+        found = (_of_bulk(call, tx, (cik, names[cik]), held[cik], size=size) for cik in ciks)
         # Position by position: the names of the other managers can make one long.
         shown = ({**one, "holdings": one["holdings"] and iter(one["holdings"])} for one in found)
         told = {"status": "success", "period": call.params["period"], "detail": detail, "funds": shown}
         body = call.bounded(pieces(told), lambda bound: SIZE.wrong(f"makes an answer of more than {bound}"))
-    counted = {f"{status}_count": count for status, count in counts.items()}
-    meta = {"requested_count": len(ciks), **counted, "detail": detail, "size": size}
+    counted = Counter(_status(held[cik], names[cik]) for cik in ciks)
+    counts = {f"{status}_count": counted[status] for status in ("ok", "no_filing", "unknown_cik")}
+    meta = {"requested_count": len(ciks), **counts, "detail": detail, "size": size}
     return Response(200, bytes(body[:-1]) + b',"meta":' + dumps(meta), end=call.own_end)
 
 
-def _of_bulk(call: Call, tx: Transaction, cik: int, size: int, counts: dict[str, int]) -> BulkFund:
-    held = funds.find_quarter(tx, cik, call.params["period"])
-    name = held.name if held else funds.find_name(tx, cik)
-    status: BulkStatus = "ok" if held else "unknown_cik" if name is None else "no_filing"
-    counts[status] += 1
+def _bound(detail: str, counts: list[int]) -> None:
+    """Refuse funds with too many holdings together; one alone may have any number."""
+    if detail == "full" and len(counts) > 1 and sum(counts) > MOST_BULK_SORTED:
+        expected = f"funds with {MOST_BULK_SORTED:,} holdings together, or one fund"
+        raise invalid_param("ciks", f"The funds of ciks have {sum(counts):,} holdings together.", expected=expected)
+
+
+def _status(held: FundQuarter | None, name: str | None) -> BulkStatus:
+    return "ok" if held else "unknown_cik" if name is None else "no_filing"
+
+
+def _of_bulk(
+    call: Call, tx: Transaction, who: tuple[int, str | None], held: FundQuarter | None, *, size: int
+) -> BulkFund:
     rows, more = None, False
     if held and call.params["detail"] == "full":
         first = call.params["from"]
         rows, total = funds.holdings(tx, held, options=funds.WITH_OPTIONS, limit=size, offset=first)
         more = first + len(rows) < total
     return {
-        "cik": f"{cik:010}",
-        "name": name,
-        "status": status,
+        "cik": f"{who[0]:010}",
+        "name": who[1],
+        "status": _status(held, who[1]),
         "period": held.period if held else None,
         "portfolio_value_usd": held.value if held else None,
         "holdings_count": held.positions if held else None,

@@ -38,15 +38,8 @@ FROM positions
 WHERE cik = :cik AND period = :period AND (kind >= 2) = (:options = 'only')
 GROUP BY status
 
--- name: edge_of_positions
--- How many positions there are, and the value of the one that is the last of a page by value; NULL on the last page.
-SELECT count(*) AS total, (
-    SELECT value FROM positions AS ordered
-    WHERE cik = :cik AND period = :period
-        AND CASE :options WHEN 'none' THEN kind < 2 WHEN 'only' THEN kind >= 2 ELSE 1 END
-        AND CASE WHEN :status IS NULL THEN status <> 5 ELSE status = :status END
-    ORDER BY value DESC LIMIT 1 OFFSET :last
-) AS least
+-- name: values_of_positions
+SELECT json_group_array(value)
 FROM positions
 WHERE cik = :cik AND period = :period
     AND CASE :options WHEN 'none' THEN kind < 2 WHEN 'only' THEN kind >= 2 ELSE 1 END
@@ -68,7 +61,7 @@ JOIN holdings_reports ON holdings_reports.id = positions.report_id
 WHERE positions.cik = :cik AND positions.period = :period
     AND CASE :options WHEN 'none' THEN kind < 2 WHEN 'only' THEN kind >= 2 ELSE 1 END
     AND CASE WHEN :status IS NULL THEN status <> 5 ELSE status = :status END
-    AND (:least IS NULL OR positions.value >= :least)
+    AND (:least IS NULL OR positions.value BETWEEN :least AND :most)
     AND (:search IS NULL OR ticker = :ticker
         OR instr(cusip || ' ' || coalesce(ticker, '') || ' ' || upper(holding_names.issuer), :search))
     AND (:choices IS NULL OR EXISTS (
