@@ -17,7 +17,7 @@ from finapi.app import App
 from finapi.core.cache import Cache
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.market.holdings import query
+from finapi.market.holdings import flows, query
 from finapi.web.holdings import funds
 from finapi.web.routes import ROUTES
 from tests import holdings as ours
@@ -306,6 +306,16 @@ def test_bulk_refuses_several_funds_with_more_holdings_than_it_sorts(
     assert (refused.status, refused.json["code"], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "ciks")
     assert api.post(path, both).status == 200
     assert api.post(path + "&detail=full", {"ciks": both["ciks"][:1]}).status == 200
+
+
+def test_a_basket_of_funds_with_more_holdings_than_are_added_up_is_refused(
+    api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = API + "/form-13f/aggregation/basket-holdings?period=2025-09-30&ciks="
+    monkeypatch.setattr(flows, "MOST_ADDED", 2)
+    refused = api.get(path + "1234567,7654321")
+    assert (refused.status, refused.json["code"], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "ciks")
+    assert api.get(path + "1234567").status == 200
 
 
 def test_pages_by_value_do_not_slip_where_positions_are_worth_the_same(

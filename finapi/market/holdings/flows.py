@@ -23,6 +23,8 @@ from finapi.market.reference import companies, issuers, sectors, share_splits
 from finapi.market.reference.share_splits import LikelySplit, Worth
 from finapi.store.db import Row, Transaction
 
+# Positions of several funds that one call adds up, and as many of the quarter before.
+MOST_ADDED = 15_000
 SORTS = ("fund_flow", "total_value", "fund_count", "fund_change", "share_change", "ticker", "name")
 
 # Members of a security's row that 13F reports do not have: always null, with the reason in the answer's meta.
@@ -409,17 +411,20 @@ class Basket:
 
 
 def basket(tx: Transaction, ciks: Sequence[int], period: str, compared_with: str) -> Basket:
-    """The positions in shares of several funds added up."""
+    """The positions in shares of several funds added up; INVALID_PARAM for more than are added up in one call."""
     names: dict[int, str] = {row["cik"]: row["name"] for row in tx.all("funds_named", ciks=json.dumps(ciks))}
 
-    def complete(when: str) -> dict[int, bool]:
-        return {row["cik"]: row["complete"] for row in tx.all("quarters_of_funds", ciks=json.dumps(ciks), period=when)}
+    def reported(when: str) -> dict[int, Row]:
+        return {row["cik"]: row for row in tx.all("quarters_of_funds", ciks=json.dumps(ciks), period=when)}
 
-    filed, earlier = complete(period), complete(compared_with)
-    common = [cik for cik in filed if filed[cik] and earlier.get(cik)]
+    filed, earlier = reported(period), reported(compared_with)
+    if len(filed) > 1 and (many := sum(row["positions"] for row in filed.values())) > MOST_ADDED:
+        expected = f"funds with {MOST_ADDED:,} holdings together, or one fund"
+        raise invalid_param("ciks", f"The funds of ciks have {many:,} holdings together.", expected=expected)
+    common = [cik for cik in filed if filed[cik]["complete"] and cik in earlier and earlier[cik]["complete"]]
     funds: dict[int, BasketFund] = {cik: {"cik": f"{cik:010}", "company_name": names.get(cik)} for cik in ciks}
     ends = {"period": period, "earlier": compared_with}
-    rows = tx.all("sums_of_basket", ends, filed=json.dumps(list(filed)), common=json.dumps(common))
+    rows = tx.all("sums_of_basket", ends, funds=json.dumps([(cik, cik in common) for cik in filed]))
     since, until = sorted((compared_with, period))
     splits = share_splits.of_quarter(tx, since, until)
     now, before = _doubted(tx, filed, period), _doubted(tx, common, compared_with)
@@ -443,6 +448,8 @@ def _doubted(tx: Transaction, ciks: Iterable[int], period: str) -> Mapping[int, 
 
 def _since_split(row: Row, likely: Sequence[LikelySplit], *, back: bool) -> dict[str, Any]:
     """The sums of a security, with how its shares changed apart from the splits between the quarters."""
+    if not likely:
+        return {**dict(row), "share_change": row["common_shares"] - row["previous_shares"], "split_factor": None}
     now, held = Worth(row["common_value"], row["common_shares"]), Worth(row["previous"], row["previous_shares"])
     first, last = (now, held) if back else (held, now)
     found = [one.factor for one in likely if one.lies_between(first, last)]

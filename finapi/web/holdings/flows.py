@@ -375,7 +375,8 @@ _BASKET_COLUMNS = (
     ("share_change", "change"),
 )
 BASKET_PARAMS = (
-    Param("ciks", "words", each="cik", required=True, most=MAX_BASKET, help=f"At most {MAX_BASKET} CIKs.",
+    Param("ciks", "words", each="cik", required=True, most=MAX_BASKET,
+          help=f"At most {MAX_BASKET} CIKs, of funds with at most {flows.MOST_ADDED:,} holdings together.",
           example="1067983,1061768"),
     Param("period", "quarter", required=True, help="End of a quarter.", example="2026-03-31"),
     Param("compare_period", "quarter", help="End of the quarter to compare with.", example="2025-06-30"),

@@ -115,27 +115,26 @@ HAVING count(*) > 0
 SELECT cik, name FROM funds WHERE cik IN (SELECT value FROM json_each(:ciks))
 
 -- name: quarters_of_funds
-SELECT cik, complete FROM fund_quarters WHERE cik IN (SELECT value FROM json_each(:ciks)) AND period = :period
+SELECT cik, complete, positions FROM fund_quarters WHERE cik IN (SELECT value FROM json_each(:ciks)) AND period = :period
 
 -- name: sums_of_basket
--- Of each security, the most valuable first: what all funds hold, and how those that can be compared changed it.
-SELECT security_id, securities.cusip, securities.ticker, securities.issuer AS name_of_issuer,
-    securities.title AS class_title, count(*) FILTER (WHERE is_held) AS funds_holding, json_group_array(position.cik) FILTER (WHERE is_held) AS ciks,
-    coalesce(sum(value) FILTER (WHERE is_held), 0) AS value_usd,
-    coalesce(sum(shares) FILTER (WHERE is_held), 0) AS shares,
-    max(is_common) AS is_common, max(was_common) AS was_common,
-    coalesce(sum(shares) FILTER (WHERE is_common), 0) AS common_shares,
-    coalesce(sum(shares) FILTER (WHERE was_common), 0) AS previous_shares,
-    coalesce(sum(value) FILTER (WHERE is_common), 0) AS common_value,
-    coalesce(sum(value) FILTER (WHERE was_common), 0) AS previous
+-- Of each security, the most valuable first: what all funds hold, and how those that can be compared changed it; funds
+-- are pairs of a CIK and whether it can be.
+WITH fund (cik, is_common) AS MATERIALIZED (SELECT value ->> 0, value ->> 1 FROM json_each(:funds))
+SELECT summed.*, securities.cusip, securities.ticker, securities.issuer AS name_of_issuer, securities.title AS class_title
 FROM (
-    SELECT security_id, cik, shares, value, period = :period AS is_held,
-        period = :period AND cik IN (SELECT value FROM json_each(:common)) AS is_common,
-        period = :earlier AND cik IN (SELECT value FROM json_each(:common)) AS was_common
-    FROM positions
-    WHERE cik IN (SELECT value FROM json_each(:filed)) AND period IN (:period, :earlier) AND kind = 0 AND status <> 5
-) AS position
+    SELECT security_id, sum(period = :period) AS funds_holding,
+        json_group_array(fund.cik) FILTER (WHERE period = :period) AS ciks,
+        sum(value * (period = :period)) AS value_usd, sum(shares * (period = :period)) AS shares,
+        max(period = :period AND is_common) AS is_common, max(period = :earlier AND is_common) AS was_common,
+        sum(shares * (period = :period AND is_common)) AS common_shares,
+        sum(shares * (period = :earlier AND is_common)) AS previous_shares,
+        sum(value * (period = :period AND is_common)) AS common_value,
+        sum(value * (period = :earlier AND is_common)) AS previous
+    FROM fund
+    CROSS JOIN positions ON positions.cik = fund.cik AND period IN (:period, :earlier) AND kind = 0
+    WHERE status <> 5 AND (period = :period OR is_common)
+    GROUP BY security_id
+) AS summed
 JOIN securities ON securities.id = security_id
-WHERE is_held OR was_common
-GROUP BY security_id
 ORDER BY value_usd DESC, securities.cusip
