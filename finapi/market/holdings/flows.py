@@ -17,7 +17,7 @@ from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, made
 from finapi.edgar import cusip, tickers
 from finapi.market.holdings import doubts, positions, quarters
-from finapi.market.holdings.funds import percent, price
+from finapi.market.holdings.funds import bounded, percent, price
 from finapi.market.holdings.positions import Change, SplitSource
 from finapi.market.reference import companies, issuers, sectors, share_splits
 from finapi.market.reference.share_splits import LikelySplit, Worth
@@ -418,9 +418,7 @@ def basket(tx: Transaction, ciks: Sequence[int], period: str, compared_with: str
         return {row["cik"]: row for row in tx.all("quarters_of_funds", ciks=json.dumps(ciks), period=when)}
 
     filed, earlier = reported(period), reported(compared_with)
-    if len(filed) > 1 and (many := sum(row["positions"] for row in filed.values())) > MOST_ADDED:
-        expected = f"funds with {MOST_ADDED:,} holdings together, or one fund"
-        raise invalid_param("ciks", f"The funds of ciks have {many:,} holdings together.", expected=expected)
+    bounded([row["positions"] for row in filed.values()], MOST_ADDED)
     common = [cik for cik in filed if filed[cik]["complete"] and cik in earlier and earlier[cik]["complete"]]
     funds: dict[int, BasketFund] = {cik: {"cik": f"{cik:010}", "company_name": names.get(cik)} for cik in ciks}
     ends = {"period": period, "earlier": compared_with}

@@ -11,7 +11,7 @@ from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Annotated, Literal, TypedDict
 
-from finapi.core.errors import ApiError
+from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Time, made
 from finapi.edgar import cusip, tickers
 from finapi.market.holdings import doubts, positions, quarters
@@ -46,6 +46,13 @@ def percent(part: int | None, whole: int | None) -> Decimal | None:
 def price(value: int, shares: int) -> Decimal | None:
     """The price of a share that a value in dollars implies, to four places; None for no shares."""
     return (Decimal(value) / Decimal(shares)).quantize(Decimal("0.0001"), ROUND_HALF_EVEN) if shares else None
+
+
+def bounded(counts: Sequence[int], most: int) -> None:
+    """Refuse several funds, the ``ciks`` of a call, that hold more than ``most`` together; one may hold any number."""
+    if len(counts) > 1 and sum(counts) > most:
+        raise invalid_param("ciks", f"The funds of ciks have {sum(counts):,} holdings together.",
+                            expected=f"funds with {most:,} holdings together, or one fund")  # fmt: skip
 
 
 # ---- one fund's quarter

@@ -243,7 +243,8 @@ def bulk(call: Call) -> Response:
     size = min(call.params["size"], MOST_BULK_HOLDINGS // len(ciks))
     with call.app.db.read() as tx:
         held = {cik: funds.find_quarter(tx, cik, call.params["period"]) for cik in ciks}
-        _bound(detail, [one.positions for one in held.values() if one])
+        if detail == "full":
+            funds.bounded([one.positions for one in held.values() if one], MOST_BULK_SORTED)
         names = {cik: one.name if one else funds.find_name(tx, cik) for cik, one in held.items()}
         found = (_of_bulk(call, tx, (cik, names[cik]), held[cik], size=size) for cik in ciks)
         # Position by position: the names of the other managers can make one long.
@@ -254,13 +255,6 @@ def bulk(call: Call) -> Response:
     counts = {f"{status}_count": counted[status] for status in ("ok", "no_filing", "unknown_cik")}
     meta = {"requested_count": len(ciks), **counts, "detail": detail, "size": size}
     return Response(200, bytes(body[:-1]) + b',"meta":' + dumps(meta), end=call.own_end)
-
-
-def _bound(detail: str, counts: list[int]) -> None:
-    """Refuse funds with too many holdings together; one alone may have any number."""
-    if detail == "full" and len(counts) > 1 and sum(counts) > MOST_BULK_SORTED:
-        expected = f"funds with {MOST_BULK_SORTED:,} holdings together, or one fund"
-        raise invalid_param("ciks", f"The funds of ciks have {sum(counts):,} holdings together.", expected=expected)
 
 
 def _status(held: FundQuarter | None, name: str | None) -> BulkStatus:
