@@ -38,8 +38,8 @@ ROOMS = {
     "market.financials": 5_700,  # kept years, faces, mezzanines, sums, siblings; splits, doubts; versions; words
     "market.insiders": 3_720,  # what cannot be; windows and thresholds on every list; trades of all clusters at once
     # Splits, moves and overlap of funds; units by the prices of other managers; costs, returns, rotation, signals;
-    # short transactions; doubtful values, in sums too; sums of industries that are kept; proofs of both.
-    "market.holdings": 4_770,
+    # short transactions; doubtful values, in sums too; sums of industries that are kept; their proofs; bounds of work.
+    "market.holdings": 4_775,
     "market.ownership": 3_455,  # lines of groups, which part; gaps; schedules of a window; holders over all forms
     "market.filings": 850,  # full text search; words of names, descriptions and items
     "market.intake": 1_930,  # what lies beside a data set; the html beside a filing; the files that were refused

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from decimal import Decimal
 from typing import Annotated, Literal, TypedDict
 
@@ -241,38 +240,35 @@ def bulk(call: Call) -> Response:
     """Several funds at once, each with its own status; an unknown CIK does not fail the others."""
     ciks, detail = dict.fromkeys(call.body["ciks"]), call.params["detail"]
     size = min(call.params["size"], MOST_BULK_HOLDINGS // len(ciks))
+    counts = dict.fromkeys(("ok", "no_filing", "unknown_cik"), 0)
     with call.app.db.read() as tx:
-        held = {cik: funds.find_quarter(tx, cik, call.params["period"]) for cik in ciks}
         if detail == "full":
-            funds.bounded([one.positions for one in held.values() if one], MOST_BULK_SORTED)
-        names = {cik: one.name if one else funds.find_name(tx, cik) for cik, one in held.items()}
-        found = (_of_bulk(call, tx, (cik, names[cik]), held[cik], size=size) for cik in ciks)
+            held = [funds.find_quarter(tx, cik, call.params["period"]) for cik in ciks]
+            funds.bounded([one.positions for one in held if one], MOST_BULK_SORTED)
+        found = (_of_bulk(call, tx, cik, size, counts) for cik in ciks)
         # Position by position: the names of the other managers can make one long.
         shown = ({**one, "holdings": one["holdings"] and iter(one["holdings"])} for one in found)
         told = {"status": "success", "period": call.params["period"], "detail": detail, "funds": shown}
         body = call.bounded(pieces(told), lambda bound: SIZE.wrong(f"makes an answer of more than {bound}"))
-    counted = Counter(_status(held[cik], names[cik]) for cik in ciks)
-    counts = {f"{status}_count": counted[status] for status in ("ok", "no_filing", "unknown_cik")}
-    meta = {"requested_count": len(ciks), **counts, "detail": detail, "size": size}
+    counted = {f"{status}_count": count for status, count in counts.items()}
+    meta = {"requested_count": len(ciks), **counted, "detail": detail, "size": size}
     return Response(200, bytes(body[:-1]) + b',"meta":' + dumps(meta), end=call.own_end)
 
 
-def _status(held: FundQuarter | None, name: str | None) -> BulkStatus:
-    return "ok" if held else "unknown_cik" if name is None else "no_filing"
-
-
-def _of_bulk(
-    call: Call, tx: Transaction, who: tuple[int, str | None], held: FundQuarter | None, *, size: int
-) -> BulkFund:
+def _of_bulk(call: Call, tx: Transaction, cik: int, size: int, counts: dict[str, int]) -> BulkFund:
+    held = funds.find_quarter(tx, cik, call.params["period"])
+    name = held.name if held else funds.find_name(tx, cik)
+    status: BulkStatus = "ok" if held else "unknown_cik" if name is None else "no_filing"
+    counts[status] += 1
     rows, more = None, False
     if held and call.params["detail"] == "full":
         first = call.params["from"]
         rows, total = funds.holdings(tx, held, options=funds.WITH_OPTIONS, limit=size, offset=first)
         more = first + len(rows) < total
     return {
-        "cik": f"{who[0]:010}",
-        "name": who[1],
-        "status": _status(held, who[1]),
+        "cik": f"{cik:010}",
+        "name": name,
+        "status": status,
         "period": held.period if held else None,
         "portfolio_value_usd": held.value if held else None,
         "holdings_count": held.positions if held else None,
