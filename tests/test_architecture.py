@@ -55,7 +55,7 @@ ROOMS = {
     "web.ownership": 695,  # schedules of a window of days; holders over all forms
     "web.pages": 4_060,  # words in documents; an account is taken along and deleted
     "web": 3_350,  # what each call is for; Model Context Protocol; kept answers, known by their words; whole periods
-    "feeds": 1_940,
+    "feeds": 2_115,  # readers whose key is of another world of the test server move there as they are
     "listening": 115,
     "server": 325,  # roles; whether something is due before what does it is loaded
     "testing": 3_410,  # grades servers and clients, records services; worlds by their keys; what they keep and send

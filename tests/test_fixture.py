@@ -649,7 +649,7 @@ def test_worlds_that_are_no_more_leave_nothing(server: FinapiServer) -> None:
         client(one).get_account_balance()
         one.control.drop()
     assert len(gate.worlds) == before
-    assert set(gate._owners._held) == set(gate.worlds.values()) >= set(gate._owners._worlds.values())
+    assert set(gate.owners._held) == set(gate.worlds.values()) >= set(gate.owners._worlds.values())
 
 
 def status_of(server: FinapiServer, path: str = "/api/v1/account/balance", **headers: str) -> int:
@@ -681,10 +681,10 @@ def test_credentials_are_held_as_long_as_the_world_holds_them(server: FinapiServ
         made = world.control.account("free")["api_key"]
         assert status_of(server, X_API_Key=made) == 200
         one = gate.worlds[world.url.rpartition("/")[2]]
-        assert len(gate._owners._held[one]) == 8 + 2
+        assert len(gate.owners._held[one]) == 8 + 2
         world.control.reset()
         assert status_of(server, X_API_Key="c" * 32) == 401
-        assert len(gate._owners._held[one]) == 8
+        assert len(gate.owners._held[one]) == 8
 
 
 def test_a_key_of_a_world_that_is_no_more_makes_no_world(server: FinapiServer) -> None:

@@ -32,7 +32,6 @@ class Unverified(Protocol):
 
     def displaced(self) -> None:
         """Its place is another's."""
-        ...
 
 
 class FeedPlaces:
@@ -50,14 +49,41 @@ class FeedPlaces:
         self.lingering: Places[Connection] = Places(LINGERING, LINGERING_PER_ADDRESS, Connection.close)
 
 
+class Mover(Protocol):
+    """An open connection or session without a reader, which may go on in the loop of another service."""
+
+    request: HandedOver  # what began it
+
+    def depart(self, take: Take) -> None:
+        """Leave the loop and every place, open; ``take`` is who has its later requests. In the loop that it leaves."""
+
+    def arrive(self, context: FeedContext) -> bool:
+        """Go on in the loop of another; whether there is a place for it. In that loop."""
+
+    def end(self, code: int, reason: str) -> None:
+        """Close, with this code."""
+
+    def close(self) -> None:
+        """Close now, even between two loops."""
+
+
 class Knock(NamedTuple):
-    """Who wants to read which feed from where on, with which key."""
+    """Who wants to read which feed from where on, with which key; a ``mover`` may be another service's."""
 
     feed: str
     key: str
     address: str
     reader: FeedReader
     wanted: Mapping[str, Any]
+    mover: Mover | None = None
+
+
+GoOn = Callable[["FeedContext"], None]
+Take = Callable[[HandedOver], None]
+Adopt = Callable[[Mover, GoOn], None]
+Newcomer = HandedOver | tuple[Mover, GoOn]
+# (request, key) -> the service that the key belongs to, if that is another one of this process; it may read a disk.
+Elsewhere = Callable[[HandedOver, str], Adopt | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +95,9 @@ class FeedContext:
     hub: Hub
     keys: KeyDesk
     places: FeedPlaces
+    sessions: dict[str, Any]  # of Socket.IO, by their ids
+    elsewhere: Elsewhere
+    moved: dict[str, Take]  # who has the sessions that went from one service to another, by their ids
 
     def address_of(self, request: HandedOver) -> str:
         """The address that a request counts for."""
@@ -80,7 +109,7 @@ class FeedContext:
         knock: Knock,
         admitted: Callable[[FeedSubscription], object],
         refused: Callable[[Refused], object],
-        failed: Callable[[], object],
+        failed: Callable[[], None],
     ) -> None:
         """Have a reader that is still there by then let in with the filter and the number that it wants, or refused."""
         try:
@@ -89,21 +118,29 @@ class FeedContext:
             refused(Refused(WRONG_PARAMETER, error.message))
             return
 
-        def answered(found: Mapping[str, Caller]) -> None:
-            caller = found.get(knock.key)
-            wrong = self._wrong_key(knock.address) if caller is None else None
+        def whose() -> Caller | Adopt | None:
+            caller = self.keys.callers([knock.key]).get(knock.key)
+            mover = knock.mover if caller is None else None
+            return self.elsewhere(mover.request, knock.key) if mover is not None else caller
+
+        def answered(found: Caller | Adopt | None) -> None:
+            wrong = self._wrong_key(knock.address) if found is None else None
             if not knock.reader.is_open:
                 return
+            if knock.mover is not None and callable(found):
+                there = knock._replace(mover=None)
+                found(knock.mover, lambda context: context.let_in(there, admitted, refused, failed))
+                return
             try:
-                if wrong or caller is None:
+                if not isinstance(found, Caller):
                     raise wrong or Refused(UNAUTHORIZED, BAD_KEY)
-                subscription = self.hub.open(knock.feed, (caller, knock.key), knock.reader, filter, since)
+                subscription = self.hub.open(knock.feed, (found, knock.key), knock.reader, filter, since)
             except Refused as refusal:
                 refused(refusal)
             else:
                 admitted(subscription)
 
-        self.keys.ask([knock.key], answered, failed)
+        self.keys.ask(whose, answered, failed)
 
     def _wrong_key(self, address: str) -> Refused:
         """What a wrong key is refused with: it counts against its address, as one of a call does."""
@@ -114,15 +151,42 @@ class FeedContext:
 
 
 class FeedConnection(Connection):
-    """A connection with a place, which it gives up when there is nothing more to say."""
+    """A connection with a place, which it gives up when there is nothing more to say; it may read a feed."""
 
-    _subscription: FeedSubscription | None = None
+    subscription: FeedSubscription | None = None
 
     def __init__(self, context: FeedContext, request: HandedOver, seconds: float = LINGER_SECONDS) -> None:
         self.context = context
+        self.request = request
         self.address = context.address_of(request)
         self._leaves = False
         super().__init__(context.loop, request.sock, seconds)
+
+    def depart(self, take: Take) -> None:
+        """Leave the loop and its places, open, with the time that is left."""
+        with self.lock:
+            self.due -= self.loop.now()
+            self.loop.forget(self)
+            self.context.places.open.leave(self.sock)
+
+    def arrive(self, context: FeedContext) -> bool:
+        """Go on in another loop, with the time that is left; whether there is a place for it."""
+        with self.lock:
+            self.context, self.loop = context, context.loop
+            self.due += self.loop.now()
+            self.loop.connections.add(self)
+            self.loop.add(self)
+        return context.places.open.enter(self.sock, self.address)
+
+    def drained(self) -> None:
+        """More of what the reader missed."""
+        if self.subscription is not None:
+            self.context.hub.fill(self.subscription)
+
+    def forget(self) -> None:
+        """Let nobody read any more."""
+        if self.subscription is not None:
+            self.context.hub.close(self.subscription)
 
     def lingers(self) -> None:
         """Keep the socket only as long as nobody else's needs it more."""
@@ -131,11 +195,6 @@ class FeedConnection(Connection):
             self.context.places.open.leave(self.sock)
             if not self.context.places.lingering.enter(self, self.address):
                 self.close()
-
-    def drained(self) -> None:
-        """More of what the reader missed."""
-        if self._subscription is not None:
-            self.context.hub.fill(self._subscription)
 
     def gone(self) -> None:
         """Leave every place."""

@@ -54,19 +54,15 @@ class FeedReader(Protocol):
     @property
     def is_open(self) -> bool:
         """Whether anybody is there to read."""
-        ...
 
     def deliver(self, messages: Sequence[FeedMessage]) -> None:
         """Queue messages for sending."""
-        ...
 
     def waiting(self) -> int:
         """How many messages are queued and not yet sent."""
-        ...
 
     def end(self, code: int, reason: str) -> None:
         """Close, with this code."""
-        ...
 
 
 @dataclass(eq=False, slots=True)
@@ -170,13 +166,13 @@ class Hub:
 
     def fill(self, subscription: FeedSubscription) -> None:
         """Queue what a reader that has sent nearly everything is to have next."""
-        feed = self._feeds[subscription.feed]
-        while subscription in feed.readers and not subscription.live and subscription.reader.waiting() < BATCH:
+        readers = self._feeds[subscription.feed].readers
+        while subscription in readers and not subscription.live and subscription.reader.waiting() < BATCH:
             with self._app.accounts.read() as tx:
                 found = events.after(tx, subscription.feed, subscription.seq, BATCH)
                 span = events.span(tx, subscription.feed)
             self._queue(subscription, found, span)
-            if subscription.seq >= max(feed.last, span.last):
+            if subscription.seq >= span.last:  # not the last one read before: a journal that is reset goes back
                 subscription.live = subscription.caught_up = True
                 subscription.kept_up_at = self._app.clock.monotonic()
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from finapi.accounts import users
 from finapi.accounts.users import Caller
@@ -15,11 +15,13 @@ from finapi.httpd.loop import Loop
 
 log = logging.getLogger("finapi.feeds")
 
+Found = TypeVar("Found")
+
 
 class _Question(NamedTuple):
-    keys: Collection[str]
-    answered: Callable[[Mapping[str, Caller]], object]
-    failed: Callable[[], object]
+    look: Callable[[], Any]
+    answered: Callable[[Any], object]
+    failed: Callable[[], None]
 
 
 class KeyDesk:
@@ -32,12 +34,16 @@ class KeyDesk:
         self._questions: deque[_Question] = deque()
         self._state = object()
 
-    def ask(
-        self, keys: Collection[str], answered: Callable[[Mapping[str, Caller]], object], failed: Callable[[], object]
-    ) -> None:
-        """Have ``answered`` called with the callers of those keys that are some; ``failed`` when that goes wrong."""
-        self._questions.append(_Question(keys, answered, failed))
+    def ask(self, look: Callable[[], Found], answered: Callable[[Found], object], failed: Callable[[], None]) -> None:
+        """Have ``look`` called beside the loop and ``answered`` with what it found; ``failed`` when that goes wrong."""
+        self._questions.append(_Question(look, answered, failed))
         self.wake()
+
+    def callers(self, keys: Collection[str]) -> dict[str, Caller]:
+        """The callers of those keys that are some; read from the disk."""
+        with self._app.accounts.read() as tx:
+            found = ((key, users.by_api_key(tx, key)) for key in keys)
+            return {key: caller for key, caller in found if caller is not None}
 
     def changed(self) -> None:
         """What is being looked up may be wrong by now; from any thread."""
@@ -47,20 +53,16 @@ class KeyDesk:
         """Answer all questions; the step of a worker."""
         while self._questions:
             question, state = self._questions.popleft(), self._state
-            found: dict[str, Caller] | None = {}
             try:
-                with self._app.accounts.read() as tx:
-                    callers = ((key, users.by_api_key(tx, key)) for key in question.keys)
-                    found = {key: caller for key, caller in callers if caller is not None}
+                found = question.look()
             except Exception:
                 log.exception("keys could not be looked up")
-                found = None
-            self._loop.call_soon(partial(self._tell, question, state, found))
+                self._loop.call_soon(question.failed)
+            else:
+                self._loop.call_soon(partial(self._tell, question, state, found))
 
-    def _tell(self, question: _Question, state: object, found: Mapping[str, Caller] | None) -> None:
-        if found is None:
-            question.failed()
-        elif state is not self._state:
+    def _tell(self, question: _Question, state: object, found: object) -> None:
+        if state is not self._state:
             self.ask(*question)
         else:
             try:

@@ -20,10 +20,10 @@ from finapi import __version__
 from finapi.accounts import users
 from finapi.app import App
 from finapi.delivery import events
-from finapi.feeds import messages, requests
+from finapi.feeds import connections, messages, requests
 from finapi.feeds.connections import TOO_MANY_WITHOUT_KEY, FeedConnection, FeedContext, FeedPlaces, Knock
 from finapi.feeds.engineio import Malformed
-from finapi.feeds.hub import FeedSubscription, Hub, Refused
+from finapi.feeds.hub import GOING_AWAY, TOO_MANY, FeedSubscription, Hub, Refused
 from finapi.feeds.keys import KeyDesk
 from finapi.feeds.plain import EventStream, PlainSocket
 from finapi.feeds.sessions import EngineSession, EngineSocket
@@ -41,24 +41,39 @@ PATIENCE = 30.0  # that a round may take before the loop counts as one that hang
 AGAIN_SECONDS = 1.0  # after a round that failed, as when the store cannot be read
 NO_MORE: Mapping[str, str] = {}
 GRACE_SECONDS = 1.0  # for readers to take the last of it when the service stops
+STOPPING = "The service is stopping."
 
 
 class Feeds:
-    """All feeds of a service. Made before it listens; :meth:`run` is the body of its thread."""
+    """All feeds of a service. Made before it listens; :meth:`run` is the body of its thread.
 
-    def __init__(self, app: App, error_response: ErrorResponse) -> None:
+    A connection whose key is found ``elsewhere`` goes on there, open as it is; ``moved`` belongs to all of them.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        error_response: ErrorResponse,
+        elsewhere: connections.Elsewhere = lambda request, key: None,
+        moved: dict[str, connections.Take] | None = None,
+    ) -> None:
         self.loop = Loop(app.clock.monotonic, TICK_SECONDS)
         self.keys = KeyDesk(app, self.loop)  # for a worker
         self._app = app
         self._error_response = error_response
         self._hub = Hub(app)
         self._places = FeedPlaces(app.config)
-        self._context = FeedContext(app, self.loop, self._hub, self.keys, self._places)
         self._sessions: dict[str, EngineSession] = {}
-        self._inbox: deque[HandedOver] = deque()
+        self._moved: dict[str, connections.Take] = {} if moved is None else moved
+        self._context = FeedContext(
+            app, self.loop, self._hub, self.keys, self._places, self._sessions, elsewhere, self._moved
+        )
+        self._inbox: deque[connections.Newcomer] = deque()
         self._news = True
         self._keys_changed = False
         self._stopping = threading.Event()
+        self._why, self._grace = STOPPING, GRACE_SECONDS
+        self.told = threading.Event()  # everybody, that it stops
         self._ended = False
         self._round_at: float | None = None
         self._failure: str | None = None
@@ -72,22 +87,36 @@ class Feeds:
         """Whether a request is the feeds' own, by its path and ``Accept``."""
         return requests.are_feeds(method, path, accept)
 
-    def take(self, handed: HandedOver) -> None:
-        """Take over a connection; it belongs to the feeds from here on."""
+    def take(self, newcomer: connections.Newcomer) -> None:
+        """Take over a connection, or what another service has had so far; it belongs to the feeds from here on."""
         if len(self._inbox) >= self._places.limit:  # the loop hangs
-            handed.sock.close()
+            self._drop(newcomer)
             return
-        self._inbox.append(handed)
+        self._inbox.append(newcomer)
         if self._ended:  # looked at after the append: either this or close() finds what is in the inbox
             self._empty_inbox()
         self.loop.wake()
+
+    def adopt(self, mover: connections.Mover, go_on: connections.GoOn) -> None:
+        """Take over what another service has had so far, and have it go on; called in that one's loop."""
+        if self._stopping.is_set():
+            mover.end(GOING_AWAY, self._why)
+        else:
+            mover.depart(self.take)
+            self.take((mover, go_on))
 
     def end_readers(self, code: int, reason: str) -> None:
         """Close everybody who reads, who may come back."""
         self.loop.call_soon(lambda: self._hub.end_all(code, reason))
 
-    def stop(self) -> None:
-        """Make :meth:`run` return, when readers have been told or :data:`GRACE_SECONDS` have passed."""
+    def stop(self, why: str = STOPPING, grace: float = GRACE_SECONDS) -> None:
+        """Make :meth:`run` return, when readers have been told why and have closed too, or after ``grace`` seconds.
+
+        From :attr:`told` on it reads the store no more. Asked twice, the first reason and the shorter time hold.
+        """
+        if not self._stopping.is_set():
+            self._why = why
+        self._grace = min(grace, self._grace)
         self._stopping.set()
         self.loop.wake()
 
@@ -120,26 +149,36 @@ class Feeds:
         try:
             while not self._stopping.is_set():
                 self._round()
-            # All have time to hear of the end.
-            self._places.lingering = Places(
-                self._places.limit + requests.LINGERING, self._places.limit, Connection.close
-            )
-            self._hub.end_all()
-            for session in list(self._sessions.values()):
-                session.end(1001, "The service is stopping.")
-            for connection in list(self.loop.connections):
-                if isinstance(connection, EngineSocket) and not connection.session.closed:
-                    continue  # its client is changing over to it; then it ends with the session
-                if isinstance(connection, WebSocket):
-                    connection.end(1001, "The service is stopping.")
-                else:
-                    connection.finish()
+            self._tell_the_end()
+            self.told.set()
             # The machine's time, which passes while the service's may stand still.
-            until = time.monotonic() + GRACE_SECONDS
-            while self.loop.connections and time.monotonic() < until:
-                self.step(0.05)
+            began = time.monotonic()
+            while self.loop.connections and time.monotonic() < began + self._grace:
+                self.loop.step(0.05)
+                self._take_in()
         finally:
             self.close()
+
+    def _tell_the_end(self) -> None:
+        """Close everybody, and have nothing more to do with the store."""
+        self._unlisten()
+        self._take_in()
+        # All have time to hear of the end.
+        self._places.lingering = Places(self._places.limit + requests.LINGERING, self._places.limit, Connection.close)
+        self._hub.end_all(GOING_AWAY, self._why)
+        for session in list(self._sessions.values()):
+            session.end(GOING_AWAY, self._why)
+        for connection in list(self.loop.connections):
+            if isinstance(connection, EngineSocket) and not connection.session.closed:
+                continue  # its client is changing over to it; then it ends with the session
+            if isinstance(connection, WebSocket):
+                connection.end(GOING_AWAY, self._why)
+            else:
+                connection.finish()
+
+    def _unlisten(self) -> None:
+        self._app.accounts.unlisten(events.TOPIC, self._has_news)
+        self._app.accounts.unlisten(users.KEYS, self._has_changed_keys)
 
     def _round(self) -> None:
         """A round that fails is made again: readers stay, and miss nothing."""
@@ -156,12 +195,11 @@ class Feeds:
         """One round: what sockets say, new connections, news, and the time."""
         self._round_at = time.monotonic()
         overdue = self.loop.step(0 if self._news and not self._stopping.is_set() else timeout)
-        while self._inbox:
-            self._begin(self._inbox.popleft())
+        self._take_in()
         if self._keys_changed:
             self._keys_changed = False
             asked = self._hub.keys()
-            self.keys.ask(asked, partial(self._hub.recheck, asked), self._cannot_recheck)
+            self.keys.ask(lambda: self.keys.callers(asked), partial(self._hub.recheck, asked), self._cannot_recheck)
         if self._news:
             self._news = False
             self._news = self._hub.publish() or self._news
@@ -177,8 +215,8 @@ class Feeds:
     def close(self) -> None:
         """Release everything; for feeds that were never run, too."""
         self._ended = True
-        self._app.accounts.unlisten(events.TOPIC, self._has_news)
-        self._app.accounts.unlisten(users.KEYS, self._has_changed_keys)
+        self.told.set()
+        self._unlisten()
         self._empty_inbox()
         self.loop.close()
         for session in list(self._sessions.values()):
@@ -187,27 +225,47 @@ class Feeds:
     def _empty_inbox(self) -> None:
         with suppress(IndexError):
             while True:
-                self._inbox.popleft().sock.close()
+                self._drop(self._inbox.popleft())
 
     # ---- new connections
 
-    def _begin(self, request: HandedOver) -> None:
-        try:
-            self._answer(request)
-        except Exception:
-            log.exception("a connection could not be taken over")
-            # What was made of it so far must not stay behind a socket that is another's by then.
-            for connection in [one for one in self.loop.connections if one.sock is request.sock]:
-                connection.close()
-            self._places.open.leave(request.sock)
-            request.sock.close()
+    def _take_in(self) -> None:
+        while self._inbox:
+            newcomer = self._inbox.popleft()
+            try:
+                if isinstance(newcomer, HandedOver):
+                    self._answer(newcomer)
+                else:
+                    self._welcome(*newcomer)
+            except Exception:
+                log.exception("a connection could not be taken over")
+                self._drop(newcomer)
+
+    def _drop(self, newcomer: connections.Newcomer) -> None:
+        if not isinstance(newcomer, HandedOver):
+            newcomer[0].close()
+            return
+        # What was made of it so far must not stay behind a socket that is another's by then.
+        for connection in [one for one in list(self.loop.connections) if one.sock is newcomer.sock]:
+            connection.close()
+        self._places.open.leave(newcomer.sock)
+        newcomer.sock.close()
+
+    def _welcome(self, mover: connections.Mover, go_on: connections.GoOn) -> None:
+        placed = mover.arrive(self._context)
+        if self._stopping.is_set():
+            mover.end(GOING_AWAY, self._why)
+        elif not placed:
+            mover.end(TOO_MANY, "Too many connections.")
+        else:
+            go_on(self._context)
 
     def _answer(self, request: HandedOver) -> None:
         origin = request.headers.get("origin")
         allowed = self._app.config.feed_origins
         feed = requests.PATHS.get(request.path)
         if self._stopping.is_set():
-            self._error(request, 503, "The service is stopping.")
+            self._error(request, 503, self._why)
         elif len(self._places.open) >= self._places.limit:
             self._error(request, 503, "Too many connections.")
         elif not self._places.open.enter(request.sock, self._context.address_of(request)):
@@ -265,10 +323,14 @@ class Feeds:
     def _engine(self, request: HandedOver) -> None:
         transport, sid = request.query.get("transport"), request.query.get("sid")
         session = self._sessions.get(sid or "")
+        take = self._moved.get(sid or "") if session is None else None
         if request.query["EIO"] != "4" or transport not in ("polling", "websocket"):
             self._error(request, 400, "Only Engine.IO 4 over polling or websocket is supported.")
         elif (transport == "websocket") != requests.wants_websocket(request):
             self._error(request, 400, "The transport parameter does not match the request.")
+        elif take is not None:  # it left while this request was on its way
+            self._places.open.leave(request.sock)
+            take(request)
         elif sid is not None and session is None:
             self._error(request, 400, "Unknown session id.")
         elif session is not None and session.socket is not None and transport == "websocket":
@@ -314,13 +376,18 @@ class Feeds:
 
     def _new_session(self, request: HandedOver) -> EngineSession | None:
         """A new session; None, and the refusal sent, when too many have no key."""
-        sid = base64.urlsafe_b64encode(self._app.random_bytes(15)).decode()
-        session = EngineSession(self._context, request, sid, partial(self._sessions.pop, sid, None))
+        sid = self._new_id()
+        while sid in self._sessions or sid in self._moved:  # drawn anew by a service that began anew
+            sid = self._new_id()
+        session = EngineSession(self._context, request, sid)
         if not self._places.unverified.enter(session, self._context.address_of(request)):
+            session.close()
             self._error(request, 429, TOO_MANY_WITHOUT_KEY)
             return None
-        self._sessions[sid] = session
         return session
+
+    def _new_id(self) -> str:
+        return base64.urlsafe_b64encode(self._app.random_bytes(15)).decode()
 
     # ---- answers
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from finapi.core.errors import ApiError, invalid_param
 from finapi.feeds import messages, requests
-from finapi.feeds.connections import TOO_MANY_WITHOUT_KEY, FeedConnection, FeedContext, Knock
+from finapi.feeds.connections import FeedConnection, FeedContext, Knock
 from finapi.feeds.hub import TOO_MANY, TRY_AGAIN_LATER, UNAUTHORIZED, FeedSubscription
 from finapi.feeds.messages import FeedMessage
 from finapi.feeds.websocket import MAX_MESSAGE, PING_SECONDS, WebSocket
@@ -25,7 +25,6 @@ class PlainSocket(WebSocket):
     def __init__(self, context: FeedContext, request: HandedOver, feed: str) -> None:
         super().__init__(context, request)
         self._feed = feed
-        self._query = request.query
         self._held: list[str] | None = None  # what was said while the key is looked up
         self.due = self.loop.now() + GREETING_SECONDS
         key = requests.api_key(request)
@@ -58,13 +57,13 @@ class PlainSocket(WebSocket):
                 raise ValueError
         except (ValueError, RecursionError):
             said = {}
-        if self._subscription is not None:
-            answer = filter_changed(self._subscription, said.get("type") or said.get("action"), said)
+        if self.subscription is not None:
+            answer = filter_changed(self.subscription, said.get("type") or said.get("action"), said)
             self.send([answer.frame()])
             return
         token = said.get("token") or said.get("apiKey")
         if isinstance(token, str):
-            self._let_in(token, {**self._query, **said})
+            self._let_in(token, {**self.request.query, **said})
         else:
             self.end(UNAUTHORIZED, 'The first message must be {"token": API key}.')
 
@@ -74,30 +73,25 @@ class PlainSocket(WebSocket):
             self.close()
         elif self._held is not None:
             self.end(TRY_AGAIN_LATER, BUSY)
-        elif self._subscription is None:
+        elif self.subscription is None:
             self.end(UNAUTHORIZED, "No API key was sent within 5 seconds.")
         else:
             self.due = self.loop.now() + PING_SECONDS
             self.ping()
 
-    def displaced(self) -> None:
-        """Go: there is no place for one more without a key."""
-        self.end(TOO_MANY, TOO_MANY_WITHOUT_KEY)
-
     def leaving(self) -> None:
         """Forget the reader."""
         self.context.places.unverified.leave(self)
-        if self._subscription is not None:
-            self.context.hub.close(self._subscription)
+        self.forget()
 
     def _let_in(self, key: str, wanted: Mapping[str, Any]) -> None:
         self._held = []
         self.context.places.unverified.leave(self)
-        knock = Knock(self._feed, key, self.address, self, wanted)
+        knock = Knock(self._feed, key, self.address, self, wanted, self)
         self.context.let_in(knock, self._admitted, lambda refusal: self.end(refusal.code, refusal.reason), self.close)
 
     def _admitted(self, subscription: FeedSubscription) -> None:
-        self._subscription = subscription
+        self.subscription = subscription
         self.due = self.loop.now() + PING_SECONDS
         self.context.hub.fill(subscription)
         held, self._held = self._held or [], None
@@ -130,7 +124,7 @@ class EventStream(FeedConnection):
 
     def begin(self, subscription: FeedSubscription, head: bytes) -> None:
         """Send the head of the answer, and the events from there on."""
-        self._subscription = subscription
+        self.subscription = subscription
         self.due = self.loop.now() + PING_SECONDS
         self.send([head, b"retry: 3000\n\n"])
         self.context.hub.fill(subscription)
@@ -141,13 +135,13 @@ class EventStream(FeedConnection):
 
     def end(self, code: int, reason: str) -> None:
         """Close; an event stream has no codes, its reader comes back and says where it was."""
-        self._forget()
+        self.forget()
         self.drop_queue()
         self.finish()
 
     def expired(self) -> None:
         """A comment, so that proxies keep the connection; who does not take it is found by the hub."""
-        if self._subscription is None or self.finishing:
+        if self.subscription is None or self.finishing:
             self.close()
         else:
             self.due = self.loop.now() + PING_SECONDS
@@ -156,8 +150,4 @@ class EventStream(FeedConnection):
     def gone(self) -> None:
         """Forget the reader."""
         super().gone()
-        self._forget()
-
-    def _forget(self) -> None:
-        if self._subscription is not None:
-            self.context.hub.close(self._subscription)
+        self.forget()

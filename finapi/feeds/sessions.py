@@ -7,17 +7,16 @@ feed; the feeds' paths are namespaces everywhere.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finapi.feeds import engineio, messages, requests
-from finapi.feeds.connections import TOO_MANY_WITHOUT_KEY, FeedContext, Knock
+from finapi.feeds.connections import TOO_MANY_WITHOUT_KEY, FeedConnection, FeedContext, Knock, Take
 from finapi.feeds.engineio import Malformed, Signal
 from finapi.feeds.hub import GOING_AWAY, TOO_MANY, TRY_AGAIN_LATER, UNAUTHORIZED, FeedSubscription, Refused
 from finapi.feeds.messages import FeedMessage
 from finapi.feeds.plain import BUSY, GREETING_SECONDS, MAX_HELD, filter_changed
 from finapi.feeds.websocket import MAX_MESSAGE, MAX_WAITING, PING_SECONDS, PONG_SECONDS, TIMED_OUT, WebSocket
-from finapi.httpd.loop import Connection
 from finapi.httpd.settings import HandedOver
 
 MAX_POLLED = 1_000_000  # characters of one answer to a poll
@@ -49,10 +48,6 @@ class EngineSocket(WebSocket):
             self.due = self.loop.now() + PING_SECONDS
         else:
             self.close()
-
-    def displaced(self) -> None:
-        """Go: there is no place for one more that has not become a session's own."""
-        self.end(TOO_MANY, TOO_MANY_WITHOUT_KEY)
 
     def leaving(self) -> None:
         """With its WebSocket a session ends."""
@@ -91,23 +86,24 @@ class NamespaceReader:
 class EngineSession:
     """An Engine.IO session and its namespaces; it is forgotten when it is closed."""
 
-    def __init__(self, context: FeedContext, request: HandedOver, sid: str, forget: Callable[[], object]) -> None:
+    def __init__(self, context: FeedContext, request: HandedOver, sid: str) -> None:
         self.sid = sid
+        self.request = request
         self.context = context
         self.loop = context.loop
         self.socket: EngineSocket | None = None
         self.closed = False
         self.due = self.loop.now() + GREETING_SECONDS
-        self._request = request
-        self._forget = forget
         self._queue: deque[Packet] = deque()
         # A poll that waits for its answer, and the headers of its request.
-        self._poll: tuple[Connection, Mapping[str, str]] | None = None
+        self._poll: tuple[FeedConnection, Mapping[str, str]] | None = None
         self._candidate: EngineSocket | None = None
         self._namespaces: dict[str, FeedSubscription] = {}
         self._held: list[str] | None = None  # packets that came while a key is looked up
         self._heard = True
         self._end: tuple[int, str] | None = None
+        self._on_the_way: list[FeedConnection] = []  # its connections, between two loops
+        context.sessions[sid] = self
 
     # ---- what is sent
 
@@ -146,7 +142,7 @@ class EngineSession:
 
     # ---- what comes in
 
-    def poll(self, connection: Connection, headers: Mapping[str, str]) -> bool:
+    def poll(self, connection: FeedConnection, headers: Mapping[str, str]) -> bool:
         """Answer a poll now or later; False, and the session's end, when one waits already.
 
         While a WebSocket asks for the session it is now: the client changes over when it has no poll open.
@@ -231,17 +227,18 @@ class EngineSession:
     # ---- namespaces
 
     def _join(self, namespace: str, auth: Mapping[str, Any]) -> None:
-        feed = requests.PATHS.get(self._request.path if namespace == "/" else namespace)
+        feed = requests.PATHS.get(self.request.path if namespace == "/" else namespace)
         if feed is None:
             self.say(engineio.refused(namespace, "There is no feed of this name.", 4404))
             return
         if namespace in self._namespaces or len(self._namespaces) >= MAX_NAMESPACES:
             raise Malformed("the namespace is already joined, or too many are")
-        key = auth.get("token") or auth.get("apiKey") or requests.api_key(self._request)
+        key = auth.get("token") or auth.get("apiKey") or requests.api_key(self.request)
         key = key if isinstance(key, str) else ""
-        wanted = {**self._request.query, **auth}
-        address = self.context.address_of(self._request)
-        knock = Knock(feed, key, address, NamespaceReader(self, namespace), wanted)
+        wanted = {**self.request.query, **auth}
+        address = self.context.address_of(self.request)
+        mover = None if self._namespaces else self  # who reads here stays here
+        knock = Knock(feed, key, address, NamespaceReader(self, namespace), wanted, mover)
 
         def refused(refusal: Refused) -> None:
             self.say(engineio.refused(namespace, refusal.reason, refusal.code))
@@ -286,6 +283,38 @@ class EngineSession:
             self.say(engineio.acknowledged(said.namespace, said.ack, answer.text))
         else:
             subscription.reader.deliver([answer])
+
+    # ---- from one service to another
+
+    def depart(self, take: Take) -> None:
+        """Leave the loop with all connections; requests that name the session follow it."""
+        context = self.context
+        self.due -= self.loop.now()
+        context.places.unverified.leave(self)
+        context.moved[self.sid] = take
+        del context.sessions[self.sid]
+        self._on_the_way = [
+            one
+            for one in self.loop.connections
+            if (isinstance(one, EngineSocket) and one.session is self and one.is_open)
+            or (isinstance(one, FeedConnection) and self._poll is not None and one is self._poll[0])
+        ]
+        for one in self._on_the_way:
+            one.depart(take)
+            if isinstance(one, EngineSocket):
+                context.places.unverified.leave(one)
+
+    def arrive(self, context: FeedContext) -> bool:
+        """Go on in another loop; whether there is a place for it and its connections."""
+        self.context, self.loop = context, context.loop
+        self.due += self.loop.now()
+        context.sessions[self.sid] = self
+        places = [one.arrive(context) for one in self._on_the_way]
+        for one in self._on_the_way:
+            if isinstance(one, EngineSocket) and one is not self.socket:
+                places.append(context.places.unverified.enter(one, one.address))
+        self._on_the_way = []
+        return context.places.unverified.enter(self, context.address_of(self.request)) and all(places)
 
     # ---- time, and the end
 
@@ -350,7 +379,10 @@ class EngineSession:
         for one in (self.socket, self._candidate):
             if one is not None and one.is_open:
                 one.close()
-        self._forget()
+        for connection in self._on_the_way:
+            connection.close()
+        self.context.sessions.pop(self.sid, None)
+        self.context.moved.pop(self.sid, None)
 
     def _answer_poll(self) -> None:
         if self._poll is None or self._poll[0].closed or not self._queue:

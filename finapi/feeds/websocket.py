@@ -9,7 +9,8 @@ import codecs
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from finapi.feeds.connections import FeedConnection, FeedContext
+from finapi.feeds.connections import TOO_MANY_WITHOUT_KEY, FeedConnection, FeedContext
+from finapi.feeds.hub import TOO_MANY
 from finapi.httpd.settings import HandedOver
 
 if TYPE_CHECKING:
@@ -86,6 +87,10 @@ class WebSocket(FeedConnection):
             self._pump()
         elif not self.closed and not self.protocol.close_expected():
             self.close()
+
+    def displaced(self) -> None:
+        """Go: there is no place for one more without a key, or that has not become a session's own."""
+        self.end(TOO_MANY, TOO_MANY_WITHOUT_KEY)
 
     def ping(self) -> None:
         """Send a ping, or end the connection whose last one nobody answered."""

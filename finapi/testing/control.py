@@ -46,11 +46,14 @@ Environ = Mapping[str, Any]
 class ControlCalls:
     """The calls of control; ``drop`` closes a world, ``close_feeds`` ends its readers with a code.
 
-    ``leave`` stops its feeds, whose journal begins anew.
+    ``leave`` stops its feeds, whose journal begins anew, and tells the readers why.
     """
 
     def __init__(
-        self, drop: Callable[[World], None], leave: Callable[[World], None], close_feeds: Callable[[World, int], None]
+        self,
+        drop: Callable[[World], None],
+        leave: Callable[[World, str], None],
+        close_feeds: Callable[[World, int], None],
     ) -> None:
         self._drop = drop
         self._leave = leave
@@ -96,12 +99,12 @@ class ControlCalls:
 
     def _reset(self, world: World) -> dict[str, Any]:
         world.reset()
-        self._leave(world)  # also of whoever came back before
+        self._leave(world, "This world was reset.")  # also of whoever came back before
         return {}
 
     def _restore(self, world: World, body: dict[str, Any]) -> dict[str, Any]:
         world.restore(_text(body, "snapshot"))
-        self._leave(world)
+        self._leave(world, "This world was restored.")
         return {}
 
     def _add_fault(self, world: World, body: dict[str, Any]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class Gate:
         # By which it may be called besides names that nobody owns; None: by any.
         self.hosts: Collection[str] | None = None
         self._lock = threading.Lock()
-        self._owners = Owners()
+        self.owners = Owners()
         self.closing = threading.Event()
         self.ends_process = False  # as soon as it is closed
         self.worlds: dict[str, World] = {}
@@ -93,20 +93,20 @@ class Gate:
                     raise ApiError("CONFLICT", f"At most {MOST_WORLDS} worlds; remove one with DELETE {CONTROL}/world.")
                 world = self._make(name)
                 self.worlds[name] = world
-                self._owners.add(world)
+                self.owners.add(world)
             return self.worlds[name]
 
     def forget(self, world: World) -> None:
         """Know nothing of a world any more."""
         with self._lock:
             del self.worlds[world.name]
-        self._owners.forget(world)
+        self.owners.forget(world)
 
     def of(self, name: str | None, key: str, token: str) -> World:
         """The world that a call names, or that its credential was made in, else the one without a name."""
         if name is not None:
             return self.world(name)
-        return self._owners.find(key, token) or self.world("")
+        return self.owners.find(key, token) or self.world("")
 
     # ---- calls
 

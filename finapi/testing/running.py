@@ -34,6 +34,7 @@ from finapi.testing.world import World, WorldGone
 
 # Loaded with the first reader.
 if TYPE_CHECKING:
+    from finapi.feeds.connections import Adopt, Take
     from finapi.feeds.loop import Feeds
 
 # The fixture's defaults, where they are not everybody's.
@@ -54,6 +55,8 @@ SETTINGS: dict[str, Any] = {
 SPARE = 16  # databases of worlds that are no more, kept for others
 NAMES = 10_000  # of worlds that are no more, whose snapshots are counted on
 AHEAD = 4  # databases that are opened before a world asks for one
+LAST_GRACE = 0.05  # seconds for readers to close too, when the fixture ends
+NAMED = "x-finapi-world"
 NOWHERE = "http://finapi.test"  # what links begin with where nothing listens
 
 
@@ -91,10 +94,15 @@ class Fixture:
 
 
 class WorldFeeds:
-    """The feeds of every world that is read: each in a thread of its own, begun with its first reader."""
+    """The feeds of every world that is read: each in a thread of its own, begun with its first reader.
+
+    A connection that names no world begins in the one without a name, and goes on in that of its key.
+    """
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
+        self._moved: dict[str, Take] = {}
+        self._leaving: list[tuple[Feeds, threading.Thread]] = []
         self._running: dict[World, tuple[Feeds, threading.Thread, Worker]] = {}
         self._lock = threading.Lock()
 
@@ -105,10 +113,15 @@ class WorldFeeds:
     def take(self, handed: HandedOver) -> None:
         """Take a connection over for the world that it names or whose key it has."""
         name, path = parted(handed.path)
-        named = name or handed.headers.get("x-finapi-world")
+        named = name or handed.headers.get(NAMED)
+        moved = self._moved.get(handed.query.get("sid", "")) if named is None else None
+        if moved is not None:
+            moved(handed)
+            return
         try:
             found = self._gate.of(named, api_key(handed) or "", "")
-            self._of(found).take(replace(handed, path=path))
+            headers = handed.headers if named is None else {**handed.headers, NAMED: named}
+            self._of(found).take(replace(handed, path=path, headers=headers))
         except ApiError as error:
             with suppress(OSError), handed.sock:  # a client that has gone needs no answer
                 told = self._gate.world("").wsgi.error_response(error.status, error.message)
@@ -121,7 +134,8 @@ class WorldFeeds:
             if world not in self._running:
                 from finapi.feeds.loop import Feeds
 
-                feeds = Feeds(world.app, world.wsgi.error_response)
+                whose = lambda request, key: self._whose(world, request, key)  # noqa: E731
+                feeds = Feeds(world.app, world.wsgi.error_response, whose, self._moved)
                 thread = threading.Thread(target=feeds.run, name=f"finapi-feeds-{world.name}", daemon=True)
                 keys = Worker(f"feed-keys-{world.name}", feeds.keys.step)
                 feeds.keys.wake = keys.wake
@@ -130,6 +144,13 @@ class WorldFeeds:
                 thread.start()
             return self._running[world][0]
 
+    def _whose(self, here: World, request: HandedOver, key: str) -> Adopt | None:
+        """Who takes over a connection that names no world and turns out to have a key of another than it is in."""
+        found = None if NAMED in request.headers else self._gate.owners.find(key, "")
+        with suppress(WorldGone):  # a moment later the key is nobody's
+            return None if found is None or found is here else self._of(found).adopt
+        return None
+
     def end(self, world: World, code: int) -> None:
         """Close the readers of a world with a code."""
         with self._lock:
@@ -137,14 +158,24 @@ class WorldFeeds:
         if running is not None:
             running[0].end_readers(code, "The fixture was told to close.")
 
-    def leave(self, world: World) -> None:
-        """Stop the feeds of a world that is no more, or whose journal begins anew."""
+    def leave(self, world: World, why: str) -> None:
+        """Stop the feeds of a world that is no more, or whose journal begins anew, and tell the readers why."""
         with self._lock:
             running = self._running.pop(world, None)
         if running is not None:
-            running[0].stop()
-            running[1].join()
-            running[2].stop()
+            feeds, thread, keys = running
+            feeds.stop(why)
+            feeds.told.wait()
+            keys.stop()
+            # Readers take their time to close too, which nobody waits for.
+            with self._lock:
+                self._leaving = [one for one in self._leaving if one[1].is_alive()] + [(feeds, thread)]
+
+    def close(self) -> None:
+        """Let no thread be left."""
+        for feeds, thread in self._leaving:
+            feeds.stop(grace=LAST_GRACE)
+            thread.join()
 
 
 @cache
@@ -166,7 +197,9 @@ class WorldMaker:
         self._spare: list[LayeredDatabase] = []
         self._snapshots_taken: OrderedDict[str, int] = OrderedDict()  # of worlds that are no more, by name
         self.url = NOWHERE
-        calls = ControlCalls(self.drop, lambda one: self.feeds.leave(one), lambda one, code: self.feeds.end(one, code))
+        calls = ControlCalls(
+            self.drop, lambda one, why: self.feeds.leave(one, why), lambda one, code: self.feeds.end(one, code)
+        )
         self.gate = Gate(self.make, self.drop, Draw(seed, "control")(24).hex(), calls)
         self.stepper, self.feeds = Stepper(self.gate), WorldFeeds(self.gate)
 
@@ -201,7 +234,7 @@ class WorldMaker:
                 self._snapshots_taken.popitem(last=False)
         self.gate.forget(gone)
         self.stepper.forget(gone)
-        self.feeds.leave(gone)
+        self.feeds.leave(gone, "The service is stopping." if self.gate.closing.is_set() else "This world was deleted.")
         if self.gate.ends_process:  # which frees what it holds at once
             return
         if len(self._spare) < SPARE:
@@ -215,6 +248,7 @@ class WorldMaker:
         self.gate.closing.set()
         for one in list(self.gate.worlds.values()):
             self.drop(one)
+        self.feeds.close()
         for database in self._spare:
             database.close()
 

@@ -1,0 +1,182 @@
+"""Feeds of worlds as the authors of clients use them: found by their key alone, closed, reset, many at once."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from queue import Queue
+from typing import Any
+
+import pytest
+import socketio
+from websockets.sync.client import ClientConnection, connect
+
+from finapi.feeds.loop import GRACE_SECONDS
+from finapi.testing import FinapiServer
+from finapi.testing.server import FixtureWorld
+from tests.feeds.test_websocket import closing, said
+
+MAIN = "/ws/main-api"
+END = {"since_seq": "1000"}  # behind all that there is: the answer is a gap
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FinapiServer]:
+    with FinapiServer(seed=5) as running:
+        yield running
+
+
+@pytest.fixture
+def mine(server: FinapiServer) -> Iterator[FixtureWorld]:
+    world = server.world("mine")
+    yield world
+    world.control.drop()
+
+
+@pytest.fixture
+def other(server: FinapiServer) -> Iterator[FixtureWorld]:
+    world = server.world("other")
+    yield world
+    world.control.drop()
+
+
+def tell(world: FixtureWorld | FinapiServer, ticker: str) -> int:
+    return world.control.event("main-api", "new_filing", {"ticker": ticker})
+
+
+def opened(server: FinapiServer, path: str = "", **options: Any) -> ClientConnection:
+    return connect(f"ws://127.0.0.1:{server.ready['port']}{path}{MAIN}", proxy=None, **options)
+
+
+def test_a_key_in_the_first_message_names_the_world(
+    server: FinapiServer, mine: FixtureWorld, other: FixtureWorld
+) -> None:
+    worlds = {"MINE": mine, "OTHER": other, "UNNAMED": server}
+    with ExitStack() as stack:
+        feeds = {ticker: stack.enter_context(opened(server)) for ticker in worlds}
+        for ticker, world in worlds.items():
+            feeds[ticker].send(json.dumps({"token": world.api_key, **END}))
+            assert said(feeds[ticker])["data"] == {"since_seq": 1000, "reason": "not yet given out"}
+        for ticker, world in worlds.items():
+            tell(world, ticker)
+            tell(world, "LAST")
+        for ticker, feed in feeds.items():
+            assert [said(feed)["data"]["ticker"] for _ in range(2)] == [ticker, "LAST"]
+
+
+@pytest.mark.parametrize("transports", [["polling"], ["websocket"], ["polling", "websocket"]])
+def test_a_key_in_the_auth_of_socketio_names_the_world(
+    server: FinapiServer, mine: FixtureWorld, other: FixtureWorld, transports: list[str]
+) -> None:
+    told: dict[str, Queue[Any]] = {"MINE": Queue(), "OTHER": Queue()}
+    clients = []
+    for ticker, world in (("MINE", mine), ("OTHER", other)):
+        client = socketio.Client(reconnection=False)
+        client.on("new_filing", told[ticker].put, namespace=MAIN)
+        client.on("gap", told[ticker].put, namespace=MAIN)
+        auth = {"token": world.api_key, **END}
+        client.connect(server.url, namespaces=[MAIN], auth=auth, transports=transports, wait_timeout=10)
+        assert told[ticker].get(timeout=10)["type"] == "gap"
+        assert client.transport() == transports[-1]
+        clients.append(client)
+    for ticker, world in (("OTHER", other), ("MINE", mine)):
+        tell(world, ticker)
+        tell(world, "LAST")
+    for queue, ticker in zip(told.values(), told, strict=True):
+        assert [queue.get(timeout=10)["data"]["ticker"] for _ in range(2)] == [ticker, "LAST"]
+    for client in clients:
+        client.disconnect()
+
+
+def test_a_world_that_is_named_takes_no_key_of_another(
+    server: FinapiServer, mine: FixtureWorld, other: FixtureWorld
+) -> None:
+    for named in (
+        opened(server, "/_world/other"),
+        opened(server, additional_headers={"X-Finapi-World": "other"}),
+        opened(server, additional_headers={"X-Finapi-World": ""}),
+    ):
+        with named as feed:
+            feed.send(json.dumps({"token": mine.api_key}))
+            assert closing(feed) == (4401, "A valid API key is needed.")
+
+
+def test_the_plan_of_the_key_limits_in_its_own_world(
+    server: FinapiServer, mine: FixtureWorld, other: FixtureWorld
+) -> None:
+    with opened(server) as first, opened(server) as second, opened(server) as third:
+        for feed, world in ((first, mine), (second, mine), (third, other)):
+            feed.send(json.dumps({"token": world.accounts["free"]["api_key"], **END}))
+        assert said(first)["type"] == said(third)["type"] == "gap"
+        assert closing(second) == (4429, "The plan's connection limit is 1.")
+
+
+def test_a_reset_says_why_and_a_reader_resumes_by_number_and_epoch(server: FinapiServer, mine: FixtureWorld) -> None:
+    with opened(server) as feed:
+        feed.send(json.dumps({"token": mine.api_key, **END}))
+        said(feed)
+        seq = tell(mine, "AAPL")
+        epoch = said(feed)["epoch"]
+        mine.control.reset()
+        assert closing(feed) == (1001, "This world was reset.")
+    # The same numbers come again, as the journal of a reset world is that of its beginning.
+    assert tell(mine, "MSFT") == seq
+    with opened(server) as feed:
+        feed.send(json.dumps({"token": mine.api_key, "since_seq": seq - 1, "epoch": epoch}))
+        again = said(feed)
+        assert (again["seq"], again["data"]) == (seq, {"ticker": "MSFT"})
+    with opened(server) as feed:
+        feed.send(json.dumps({"token": mine.api_key, "since_seq": seq - 1, "epoch": epoch - 1}))
+        assert said(feed)["data"] == {"since_seq": seq - 1, "epoch": epoch - 1, "reason": "another epoch"}
+
+
+def test_the_end_of_a_world_says_why_and_its_key_is_nobodys_from_then_on(server: FinapiServer) -> None:
+    world = server.world("short")
+    with opened(server) as feed:
+        feed.send(json.dumps({"token": world.api_key, **END}))
+        said(feed)
+        world.control.drop()
+        assert closing(feed) == (1001, "This world was deleted.")
+    with opened(server) as feed:
+        feed.send(json.dumps({"token": world.api_key}))
+        assert closing(feed) == (4401, "A valid API key is needed.")
+    assert "short" not in server.wsgi.worlds
+
+
+def test_a_reset_waits_for_no_client_that_does_not_close(server: FinapiServer, mine: FixtureWorld) -> None:
+    asked = (
+        f"GET {MAIN}?token={mine.api_key} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    )
+    asked += "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.ready["port"])) as silent:
+        silent.sendall(asked.encode())
+        assert silent.recv(12) == b"HTTP/1.1 101"
+        began = time.monotonic()
+        mine.control.reset()
+        assert time.monotonic() - began < GRACE_SECONDS / 2
+        told = b""
+        while part := silent.recv(65_536):
+            told += part
+        assert told.endswith(b"\x88\x17\x03\xe9This world was reset.")
+
+
+@pytest.mark.parametrize("query", ["apiKey", "token", ""])
+def test_a_key_names_the_world_of_an_event_stream_and_of_a_poll(
+    server: FinapiServer, mine: FixtureWorld, other: FixtureWorld, query: str
+) -> None:
+    tell(mine, "MINE")
+    seq = tell(other, "OTHER")
+    path = f"/api/v1/events?feed=main-api&since_seq={seq - 1}"
+    for world, ticker in ((mine, "MINE"), (other, "OTHER")):
+        headers = {"Accept": "text/event-stream"} if query else {"X-API-Key": world.api_key}
+        asked = f"{path}&{query}={world.api_key}" if query else path
+        connection = http.client.HTTPConnection("127.0.0.1", server.ready["port"], timeout=10)
+        connection.request("GET", asked, headers=headers)
+        with connection.getresponse() as answer:
+            lines = [answer.readline() for _ in range(5)] if query else [answer.read()]
+            assert f'"ticker":"{ticker}"'.encode() in lines[-1]
+        connection.close()
