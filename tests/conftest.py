@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import itertools
 import logging
+import os
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +38,24 @@ ACCOUNTS: dict[str, object] = {
 needs_shared = pytest.mark.skipif(
     not (SHARED / "edgar").is_dir(), reason="the SEC's own documents (../shared/edgar) are not here"
 )
+
+# Rewriting the assertions of all tests takes fifteen seconds: it is kept, whatever PYTHONDONTWRITEBYTECODE says.
+sys.dont_write_bytecode = False
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Lets the second of two processes begin with the last test: each rewrites half of what is not kept yet."""
+    whole = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if whole and os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
+        tests = Path(__file__).parent
+        for path in sorted(tests.rglob("test_*.py"), reverse=True):
+            importlib.import_module(".".join(path.relative_to(tests.parent).with_suffix("").parts))
+
+
+def pytest_collection_finish() -> None:
+    """Keeps the collector from going through all tests and modules again and again."""
+    gc.freeze()
 
 
 @pytest.fixture

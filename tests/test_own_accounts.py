@@ -173,7 +173,7 @@ def test_an_own_cost_is_charged_and_told(own: Config, make_app: Callable[..., Ap
     assert document["/api/v1/prices/{ticker}"]["get"]["x-token-cost"] == 2
     with pytest.raises(ApiError), billing.charged(app, user.id, "x", 10**9, "r"):
         pass
-    assert [route.cost for route in priced(ROUTES, app.config) if route.path.startswith("/api/v1/prices/")] == [2]
+    assert [route.cost for route in priced(ROUTES, app.config.costs) if route.path.startswith("/api/v1/prices/")] == [2]
 
 
 @pytest.mark.parametrize(

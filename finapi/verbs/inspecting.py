@@ -19,7 +19,7 @@ def _config(args: argparse.Namespace, config: Config, origins: settings.Origins,
     if config.costs:
         from finapi.web.routes import ROUTES, priced
 
-        priced(ROUTES, config)
+        priced(ROUTES, config.costs)
     rows = settings.described(config, origins)
     if args.json:
         return document(say, {"settings": rows})
@@ -33,7 +33,7 @@ def _openapi(args: argparse.Namespace, config: Config, origins: settings.Origins
     from finapi.web import openapi
     from finapi.web.routes import ROUTES, priced
 
-    document = openapi.document(config.public_url, priced(ROUTES, config))
+    document = openapi.document(config.public_url, priced(ROUTES, config.costs))
     say("out", json.dumps(document, indent=1, ensure_ascii=False))
     return 0
 

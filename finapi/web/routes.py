@@ -5,10 +5,9 @@ The router, ``/openapi.json`` and the test of the README read this table and not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.web.http.call import API, INSIDERS, Call, Route
 from finapi.web.http.late import by_name
@@ -49,9 +48,9 @@ with by_name():
     from finapi.web.pages.member import signing_in
 
 
-def priced(routes: Sequence[Route], config: Config) -> Sequence[Route]:
+def priced(routes: Sequence[Route], own_costs: Iterable[tuple[str, int]]) -> Sequence[Route]:
     """The routes with the costs that the operator set; UsageError for one of a call that is none for a key."""
-    costs = dict(config.costs)
+    costs = dict(own_costs)
     unknown = costs.keys() - {route.name for route in routes if route.auth == "key"}
     if unknown:
         raise UsageError(f"setting costs: {min(unknown)!r} is not a call made with a key (GET /api/v1/...)")

@@ -91,20 +91,33 @@ Answered = tuple[str, list[tuple[str, str]], bytes]
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 
 
+class _Table:
+    """Routes as they are served at an operator's costs and windows."""
+
+    def __init__(self, routes: Sequence[Route], costs: tuple[tuple[str, int], ...], default_windows: str) -> None:
+        routes = priced(routes, costs)
+        windowless = default_windows == "all"
+        served: Callable[[Route], Route] = Route.without_default_windows if windowless else lambda route: route
+        self.served = cache(lambda: [*map(served, routes)])
+        self.router = Router(routes, served)
+        self.at_once = {route.path: (route, route.zone in CALLER_ZONES) for route in routes if route.may_be_at_once}
+
+
+# Shared by the worlds of a process: a table takes longer to make than the rest of a WsgiApp.
+_standard = lru_cache(maxsize=8)(partial(_Table, ROUTES))
+
+
 class WsgiApp:
     """finapi as a WSGI callable (PEP 3333). ``app`` may be replaced before the first call, not after."""
 
     def __init__(self, app: App, routes: Sequence[Route] = ROUTES) -> None:
         self.app = app
         self._warned = False  # of a proxy that is not trusted
-        routes = priced(routes, app.config)
-        windowless = app.config.default_windows == "all"
-        served: Callable[[Route], Route] = Route.without_default_windows if windowless else lambda route: route
-        self._routes = cache(lambda: [*map(served, routes)])
-        self._router = Router(routes, served)
+        settings = app.config.costs, app.config.default_windows
+        table = _standard(*settings) if routes is ROUTES else _Table(routes, *settings)
+        self._routes, self._router, self._at_once = table.served, table.router, table.at_once
         self._questions = Questions()
         self._recognised = lru_cache(KNOWN_QUESTIONS)(self._recognise)
-        self._at_once = {route.path: (route, route.zone in CALLER_ZONES) for route in routes if route.may_be_at_once}
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic())
