@@ -27,7 +27,7 @@ from finapi.ops.opened import opened
 from tests import process
 from tests.process import CIK, Running, accession, filing, finapi, write
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 SEED = 20260131
 KILLS = int(os.environ.get("KILLS", "25"))  # KILLS=100 by hand

@@ -23,7 +23,7 @@ from tests.edgar_server import full_submission
 from tests.nodes import API_NODES, Nodes
 from tests.process import child, environment, eventually, finapi, get
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 WITHIN = 5.0  # seconds from the end of an ingest to the answer of every node
 LEAST = (0, 5, 17)

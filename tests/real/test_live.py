@@ -22,7 +22,7 @@ from tests.feeds.test_socketio import _clients_leave_nothing  # noqa: F401  (a f
 from tests.process import child, eventually, finapi, running, serve
 from tests.receiver import receiver
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 FEEDS = ("main-api", "insider-api", "13f-live")
 TOPICS = ["insider.transaction.created", "13f.holdings.updated"]

@@ -27,7 +27,7 @@ from tests.mail_server import Mailbox, mail_server
 from tests.process import Answer, call, eventually
 
 # What the mails say is tried in tests/api; here they are waited for.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 API = "/api/v1"
 PASSWORD = "correct horse battery"

@@ -17,7 +17,7 @@ import pytest
 from finapi.mcp.tools import tools
 from finapi.testing import FinapiServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

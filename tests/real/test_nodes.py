@@ -25,6 +25,7 @@ from tests.receiver import OK, Received, receiver
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.alone,
     pytest.mark.skipif(postgres_cluster.programs() is None, reason="PostgreSQL is not installed"),
 ]
 pytest.importorskip("psycopg")

@@ -22,6 +22,7 @@ from tests.process import Answer, Running, eventually, finapi, running
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.alone,
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed"),
     pytest.mark.skipif(not importlib.util.find_spec("selenium"), reason="selenium is not installed"),
 ]

@@ -430,6 +430,7 @@ def test_a_server_that_takes_no_connection() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_a_server_that_reads_nothing_more() -> None:
     # More than the buffers of both ends hold, one of which is kept small.
     long = Letter("ann@example.com", "Long", ("x" * 70 + "\n") * 100_000, "<p>\n")

@@ -23,7 +23,7 @@ from tests.edgar_server import AGENT, Page, entry, fake_edgar, feed
 from tests.process import child, eventually, finapi, next_line, serve
 from tests.receiver import Received, receiver
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 SEED = 20260131
 KILLS = int(os.environ.get("KILLS", "30"))

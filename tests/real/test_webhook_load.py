@@ -19,7 +19,7 @@ from finapi.net.outbound import Outbound, Reach
 from tests import receiver as receivers
 from tests.receiver import receiver, status
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 ROUNDS, EACH = 3, 15
 HOSTILE: list[receivers.Behave] = [
