@@ -54,7 +54,7 @@ ROOMS = {
     "web.holdings": 1_580,  # moves and overlap of funds; costs, returns, rotation, signals
     "web.ownership": 695,  # schedules of a window of days; holders over all forms
     "web.pages": 4_060,  # words in documents; an account is taken along and deleted
-    "web": 3_350,  # what each call is for; Model Context Protocol; kept answers, known by their words; whole periods
+    "web": 3_355,  # what each call is for; Model Context Protocol; kept answers by their words; one table for all worlds
     "feeds": 2_115,  # readers whose key is of another world of the test server move there as they are
     "listening": 115,
     "server": 325,  # roles; whether something is due before what does it is loaded
