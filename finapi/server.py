@@ -10,12 +10,13 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import cache
 from typing import TYPE_CHECKING
 
-from finapi.accounts import archive, billing, plans, recovery
+from finapi.accounts import billing
 from finapi.app import App, elsewhere
 from finapi.core import memory, metrics
 from finapi.core.background import PATIENCE, Worker
@@ -23,21 +24,31 @@ from finapi.core.background import running as workers_running
 from finapi.core.clock import Clock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.delivery import events, outbox, sniper, webhooks
-from finapi.delivery.dispatch import Dispatcher
-from finapi.feeds.loop import Feeds
+from finapi.delivery import WEBHOOKS
+from finapi.feeds.starting import FeedsWhenRead
 from finapi.httpd.listen import Listener
 from finapi.listening import listen_settings, looping, not_listening, url_of, within
 from finapi.market import financials
 from finapi.net import mail
-from finapi.net.outbound import Outbound
-from finapi.ops import backups, probes, watchdog
 from finapi.ops.opened import opened
 from finapi.store import datadir
 from finapi.store.portions import PAUSE_SECONDS
+from finapi.web.http.late import by_name
 from finapi.web.wsgi import WsgiApp
 
+# Loaded when they are called, by workers that wait until the server answers.
+with by_name():
+    from finapi.accounts import archive, plans, recovery
+    from finapi.delivery import dispatch, events, outbox, sniper
+    from finapi.market.documents import contents
+    from finapi.market.holdings import doubts
+    from finapi.market.intake import gateway, poller
+    from finapi.ops import backups, copies, watchdog
+    from finapi.web.financials import screen
+
 if TYPE_CHECKING:
+    from finapi.delivery.dispatch import Dispatcher
+    from finapi.net.outbound import Outbound
     from finapi.store.postgres import Postgres
 
 log = logging.getLogger("finapi.server")
@@ -52,6 +63,7 @@ ELECTION_LOOK = 0.2  # seconds between two looks of a worker that waits
 STOP_SECONDS = 10.0  # that a worker which was deposed may take to let go of the data directory
 
 CHECK_SECONDS = 1.0  # that checks under way are given to end at a stop; one that hangs ends with the process
+SETTLE_SECONDS = 0.5  # before the first steps of workers, in which the first calls come
 MAIL_SECONDS = 1.0  # between looks at the mail queue
 YEARS_SECONDS = 10.0  # between looks for latest years that are due
 DOUBTS_SECONDS = 10.0  # between looks for positions that have not been compared
@@ -102,8 +114,7 @@ def running(
             raise UsageError("another finapi works on these accounts; stop it first, or serve with --role api")
         application = WsgiApp(opened_app)
         # Before anything is prepared: a first start that cannot listen has not been one.
-        feeds = Feeds(opened_app, application.error_response)
-        unless_it_starts.callback(feeds.close)
+        feeds = FeedsWhenRead(opened_app, application.error_response)
         listener = _listen(config, application, feeds)
         unless_it_starts.callback(listener.close)
         if prepare is not None:
@@ -115,16 +126,14 @@ def running(
         application.app = app
         app.metrics.measure(metrics.QUEUE, lambda: {("http",): float(listener.waiting)})
         app.metrics.measure(metrics.FEED_CONNECTIONS, feeds.readers)
-        keys = Worker("feed-keys", feeds.keys.step)
-        feeds.keys.wake = keys.wake
-        workers, pollers = ([keys, *_workers(app)], _pollers(app)) if works else ([keys, *_of_a_copy(app)], [])
+        workers, pollers = (_workers(app), _pollers(app)) if works else (_of_a_copy(app), [])
         # Left in the opposite order: calls are drained while the workers still work.
         with (
-            workers_running([*workers, *pollers]),
+            workers_running([*workers, *pollers], SETTLE_SECONDS if works else 0.0),
             _webhooks(app) if works else nullcontext() as sender,
             datadir.CommandSocket(config.data_dir, lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say)),
             looping("loop", listener.run, lambda: listener.stop(config.drain_timeout)),
-            looping("feeds", feeds.run, feeds.stop),
+            closing(feeds),
             _watching(app, url_of(config.host, listener.port), [*workers, *filter(None, [sender])], pollers, feeds),
         ):
             yield Server(app, url_of(config.host, listener.port), listener.port)
@@ -160,9 +169,6 @@ def elected(config: Config, stopped: Callable[[float], bool]) -> Postgres | None
 
 def _of_a_copy(app: App) -> list[Worker]:
     """The workers of a node that answers on a copy."""
-    # Not loaded where nothing is a copy.
-    from finapi.ops import copies
-
     return [
         Worker("copy", lambda: copies.step(app)),
         Worker("close-debits", lambda: billing.close_kept(app)),
@@ -174,10 +180,8 @@ def _workers(app: App) -> list[Worker]:
     """The workers that every server has; the one for webhooks stands by itself."""
     # As many mails as a step sends, each as slow as it may be.
     mail_patience = mail.BATCH * app.config.mail_timeout + PATIENCE
-    nightly = backups.Nightly(app)
-    backup = Worker("backup", nightly.step, interrupt=nightly.interrupt, patience=math.inf)
     return [
-        *([backup] if app.config.backup_dir else []),
+        *_backups(app),
         Worker("close-debits", lambda: billing.close_kept(app)),
         *([Worker("refund-debits", lambda: billing.refund_step(app))] if app.accounts is not app.db else []),
         Worker("archive-ledger", lambda: archive.step(app)),
@@ -193,21 +197,24 @@ def _workers(app: App) -> list[Worker]:
     ]
 
 
+def _backups(app: App) -> list[Worker]:
+    """The worker that makes a backup each night, if one is wanted."""
+    if not app.config.backup_dir:
+        return []
+    nightly = backups.Nightly(app)
+    return [Worker("backup", nightly.step, interrupt=nightly.interrupt, patience=math.inf)]
+
+
 def _full_text_step(app: App) -> float | None:
     with app.db.read() as tx:
-        if tx.one("body_unindexed", after=0) is None:
-            return None
-    from finapi.market.documents.contents import index_step
-
-    return index_step(app)
+        due = tx.one("body_unindexed", after=0) is not None
+    return contents.index_step(app) if due else None
 
 
 def _latest_years_step(app: App) -> float:
     with app.db.read() as tx:
         if tx.one("latest_years_due", rules=financials.rules(), limit=1) is None:
             return YEARS_SECONDS
-    from finapi.web.financials import screen
-
     screen.keep_latest(app)
     return YEARS_SECONDS
 
@@ -217,8 +224,6 @@ def _doubts_step(app: App) -> float:
     with app.db.read() as tx:
         if not any(tx.one(name, limit=1, least=0) for name in ("fund_quarters_uncompared", "securities_unpriced")):
             return DOUBTS_SECONDS
-    from finapi.market.holdings import doubts
-
     with app.db.write() as tx:
         return PAUSE_SECONDS if doubts.settle_portion(tx) else DOUBTS_SECONDS
 
@@ -227,60 +232,78 @@ def _pollers(app: App) -> list[Worker]:
     """The worker that follows EDGAR, if one is wanted."""
     if not app.config.poll_every:
         return []
-    # Not loaded where nothing polls.
-    from finapi.market.intake.gateway import Gateway
-    from finapi.market.intake.poller import Poller
-
-    gateway = Gateway(app)
-    poller = Poller(app, gateway, every=app.config.poll_every)
+    fetches = gateway.Gateway(app)
+    polls = poller.Poller(app, fetches, every=app.config.poll_every)
     # Also when EDGAR is not to be asked for an hour: by its steps one sees that it lives. How long one may take is
     # told by its beats.
     every = app.config.poll_every
-    return [Worker("poll", lambda: min(poller.step(), every), interrupt=gateway.close, patience=math.inf)]
+    return [Worker("poll", lambda: min(polls.step(), every), interrupt=fetches.close, patience=math.inf)]
 
 
 @contextmanager
 def _webhooks(app: App) -> Iterator[Worker]:
     """The worker that empties the outbox until the block ends; what is under way then is given time to end."""
-    worker = Worker("webhooks", lambda: dispatcher.step())
-    dispatcher = Dispatcher(app, worker.wake)
-    broken_off = dispatcher.recover()
-    if broken_off:
-        log.warning("%d webhook attempts that were broken off are made again", broken_off)
-    app.accounts.listen(webhooks.TOPIC, worker.wake)
+
+    @cache
+    def dispatcher() -> Dispatcher:
+        one = dispatch.Dispatcher(app, worker.wake)
+        if broken_off := one.recover():
+            log.warning("%d webhook attempts that were broken off are made again", broken_off)
+        return one
+
+    worker = Worker("webhooks", lambda: dispatcher().step())
+    app.accounts.listen(WEBHOOKS, worker.wake)
     try:
-        with workers_running([worker]):
+        with workers_running([worker], SETTLE_SECONDS):
             yield worker
     finally:
-        dispatcher.stop(min(app.config.drain_timeout, WEBHOOK_DRAIN))
+        if dispatcher.cache_info().currsize:
+            dispatcher().stop(min(app.config.drain_timeout, WEBHOOK_DRAIN))
 
 
 @contextmanager
-def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], feeds: Feeds) -> Iterator[None]:
-    """Check every component once before the block begins, and go on by the clock until it ends.
+def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], feeds: FeedsWhenRead) -> Iterator[None]:
+    """Check every component soon, or when somebody asks how they are, and by the clock until the block ends.
 
     Of a node that answers on a copy: know the probes, by which it sees that it lives.
     """
-    beside = {"feeds": feeds.trouble, **{worker.name: worker.trouble for worker in workers}}
+    readers = {"feeds": feeds.trouble, "feed-keys": feeds.trouble_with_keys}
+    beside = {**readers, **{worker.name: worker.trouble for worker in workers}}
     threads = {**beside, **{worker.name: worker.trouble for worker in pollers}}
     app.metrics.measure(metrics.WORKING, lambda: {(name,): float(one() is None) for name, one in threads.items()})
-    outbound = Outbound(probes.OPERATORS_OWN)
     app.watch.mark = app.new_uuid()
-    app.watch.probes.update(probes.of_server(app, url, outbound, beside))
-    for worker in pollers:
-        app.watch.probes.update(probes.of_polling(app, worker.trouble))
+
+    @cache
+    def probing() -> Outbound:
+        from finapi.net.outbound import Outbound
+        from finapi.ops import probes
+
+        outbound = Outbound(probes.OPERATORS_OWN)
+        app.watch.probes.update(probes.of_server(app, url, outbound, beside))
+        for worker in pollers:
+            app.watch.probes.update(probes.of_polling(app, worker.trouble))
+        return outbound
+
+    def step() -> float:
+        probing()
+        return watchdog.step(app)
+
+    if app.db.moves or app.config.targets:
+        probing()  # which judges the targets
 
     def interrupt() -> None:
         app.watch.checks.close()
-        outbound.close()
+        if probing.cache_info().currsize:
+            probing().close()
 
     try:
         if app.db.moves:
             # The worker checks, and this node shows what it found.
             yield
             return
-        watchdog.check(app, app.clock.now())
-        with workers_running([Worker("watchdog", lambda: watchdog.step(app), interrupt=interrupt)]):
+        worker = Worker("watchdog", step, interrupt=interrupt)
+        app.watch.wake = worker.wake
+        with workers_running([worker], SETTLE_SECONDS):
             yield
     finally:
         interrupt()
@@ -301,7 +324,7 @@ def _mail_step(app: App) -> float:
     return MAIL_SECONDS if wait is None else min(wait, MAIL_SECONDS)
 
 
-def _listen(config: Config, application: WsgiApp, feeds: Feeds) -> Listener:
+def _listen(config: Config, application: WsgiApp, feeds: FeedsWhenRead) -> Listener:
     try:
         return Listener(
             application,

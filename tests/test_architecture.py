@@ -23,8 +23,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = {
     "client": 1_045,  # constructors that tell type checkers of dates; feeds that go on; why nobody answered
     "mcp": 760,
-    "core": 3_130,  # a query language; roles; a watchdog that begins anew; files of the package
-    "store": 2_985,  # accounts in PostgreSQL; copies that are followed; layers; files when asked for; long reads
+    "core": 3_145,  # a first round that is waited for; a query language; roles; a watchdog that begins anew; files
+    "store": 2_990,  # accounts in PostgreSQL; copies that are followed; layers; files when asked for; long reads
     "edgar": 5_500,  # Schedules 13D and 13G, Form 144; rows read by column
     "httpd": 1_900,  # calls answered together; one that cannot be sent; a job that wakes one thread; known heads
     "net": 1_350,  # the head of an answer of our own
@@ -55,9 +55,9 @@ ROOMS = {
     "web.ownership": 695,  # schedules of a window of days; holders over all forms
     "web.pages": 4_060,  # words in documents; an account is taken along and deleted
     "web": 3_355,  # what each call is for; Model Context Protocol; kept answers by their words; one table for all worlds
-    "feeds": 2_115,  # readers whose key is of another world of the test server move there as they are
+    "feeds": 2_190,  # what begins with the first reader; readers whose key is of another world of the test server move there as they are
     "listening": 115,
-    "server": 325,  # roles; whether something is due before what does it is loaded
+    "server": 345,  # roles; what is made when it is first called
     "testing": 3_410,  # grades servers and clients, records services; worlds by their keys; what they keep and send
     # A live feed, webhooks forwarded; mappings compared; tables and charts, on narrow terminals too; completion of
     # actions and values in three shells; what can be done about a failure.

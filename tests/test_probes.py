@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from websockets.sync.client import connect
 
 from finapi.cli import perform
 from finapi.core.clock import FixedClock, iso
@@ -83,7 +84,9 @@ def service(tmp_path: Path) -> Iterator[Service]:
         smtp_url="memory:",
     )
     with server_running(config, perform, clock=clock) as server:
-        yield Service(server, clock, archive)
+        service = Service(server, clock, archive)
+        service.get()  # which waits for the first round
+        yield service
 
 
 # A thread that was made to end says so.
@@ -211,7 +214,8 @@ def test_a_poller_that_fails_in_the_store_is_down_until_it_does_not(service: Ser
 @pytest.mark.parametrize("thread", ["mail", "webhooks", "feeds", "sniper"])
 def test_a_thread_beside_the_interface_that_ends_takes_the_interface_down(service: Service, thread: str) -> None:
     service.polled()
-    kill(f"finapi-{thread}")
+    with connect(f"ws://127.0.0.1:{service.server.port}/ws/main-api"):  # begins the feeds
+        kill(f"finapi-{thread}")
     assert "main_api" in service.down()
     assert service.reason("main_api") == f"{thread}: its thread has ended"
     metrics = process.get(("127.0.0.1", service.server.port), "/metrics").body.decode()

@@ -247,10 +247,13 @@ def test_an_application_without_default_windows_loads_no_handler_either() -> Non
 
 
 @pytest.mark.slow
-def test_a_server_starts_without_what_an_empty_store_has_no_use_for(tmp_path: Path) -> None:
-    """TLS, mail and requests to others, parsers, figures, demo and test server: half of the time that a start takes."""
-    late = ("ssl", "email", "http.client", "zipfile", "finapi.edgar.xbrl", "finapi.market.documents.contents",
-            "finapi.market.financials.", "finapi.market.insiders", "finapi.market.demo", "finapi.testing")  # fmt: skip
+def test_a_server_starts_without_what_no_call_has_asked_for(tmp_path: Path) -> None:
+    """TLS, mail, parsers, figures, feeds, the workers' steps and the watchdog: two thirds of the time of a start."""
+    late = ("ssl", "email", "http.client", "zipfile", "uuid", "finapi.edgar.xbrl", "finapi.market.documents.contents",
+            "finapi.market.financials.", "finapi.market.insiders", "finapi.market.demo", "finapi.testing",
+            "finapi.market.holdings.doubts", "finapi.market.prices", "finapi.accounts.archive", "finapi.feeds.loop",
+            "finapi.delivery.dispatch", "finapi.ops.watchdog", "finapi.ops.proof", "finapi.ops.backups",
+            "finapi.web.service", "finapi.web.pages.front")  # fmt: skip
     code = (
         "import sys; from finapi import server; from finapi.core.config import Config; from pathlib import Path\n"
         f"with server.running(Config(port=0, data_dir=Path({str(tmp_path / 'data')!r})), lambda *told: 0):\n"

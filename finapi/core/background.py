@@ -39,10 +39,12 @@ class Worker:
         self._failure: str | None = None
         self._wake = threading.Event()
         self._stopping = False
+        self._after = 0.0
         self._thread = threading.Thread(target=self._loop, name=f"finapi-{name}", daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
+    def start(self, after: float = 0.0) -> None:
+        """Start the thread, whose first step is made after so many seconds, or when it is woken."""
+        self._after = after
         self._thread.start()
 
     def wake(self) -> None:
@@ -67,6 +69,8 @@ class Worker:
         return self._failure
 
     def _loop(self) -> None:
+        self._wake.wait(self._after)
+        self._wake.clear()
         while not self._stopping:
             self._began = time.monotonic()
             try:
@@ -85,12 +89,12 @@ class Worker:
 
 
 @contextmanager
-def running(workers: Iterable[Worker]) -> Iterator[None]:
-    """Start the workers, and stop all of them when the block ends, in reverse order."""
+def running(workers: Iterable[Worker], after: float = 0.0) -> Iterator[None]:
+    """Start the workers (:meth:`Worker.start`), and stop all of them when the block ends, in reverse order."""
     started: list[Worker] = []
     try:
         for worker in workers:
-            worker.start()
+            worker.start(after)
             started.append(worker)
         yield
     finally:

@@ -202,6 +202,9 @@ class Watch:
         self.tick: int | None = None
         # As it was last read from the store.
         self.freshness: Any = None
+        # Has the first round made now, set by whoever makes rounds beside calls; and whether it was made.
+        self.wake: Callable[[], None] | None = None
+        self.looked = threading.Event()
         # One round at a time.
         self.lock = threading.Lock()
         # What the store could not take, oldest first: two days of twelve services.
@@ -210,6 +213,12 @@ class Watch:
         self.cached: Mapping[str, TimedCache[bytes]] = {
             name: TimedCache(keep_seconds) for name in ("status", "page", "changes")
         }
+
+    def wait_for_first(self, seconds: float) -> None:
+        """Have the first round made, if it is still to come; wait for it so long."""
+        if self.wake is not None and not self.looked.is_set():
+            self.wake()
+            self.looked.wait(seconds)
 
     def forget(self) -> None:
         """Know of no round: the next is the first."""

@@ -17,6 +17,7 @@ from finapi.core import json
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Object, OneOf, Time, Url, made
+from finapi.delivery import WEBHOOKS
 from finapi.edgar import forms
 from finapi.net.outbound import TargetRefused, target
 from finapi.store.db import Row, Transaction
@@ -29,7 +30,7 @@ T = TypeVar("T")
 # What is made of an answer in the transaction that did the work, so that it can be kept there.
 Finish = Callable[[Transaction, Mapping[str, Any]], T]
 
-TOPIC = "webhooks"  # under which the database tells that deliveries were committed
+TOPIC = WEBHOOKS
 OVERLAP = timedelta(hours=24)  # that the secret before a rotation goes on signing
 ATTEMPTS_SHOWN = 10  # of a delivery: two rounds and more
 

@@ -10,7 +10,8 @@ from unicodedata import category
 
 # RFC 5322 3.2.3, with the non-ASCII of RFC 6531 3.3. Quoted local parts and address literals are left out:
 # nobody registers with one, and they are what injections are made of.
-_ATOM = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u0080-\U0010ffff-]+")
+# What is no space, control character or one of the specials of RFC 5322.
+_ATOM = re.compile(r'[^\x00-\x20"(),.:;<>@\[\\\]\x7f]+')
 
 
 class MailError(Exception):

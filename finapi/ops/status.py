@@ -41,6 +41,8 @@ SERVICES = (
 # Two names of one component: it is checked once, and counts once in the overall status.
 ALIASES = {"insider_module": "insider_api", "13f_worker": "sec_13f_worker"}
 
+FIRST_SECONDS = 1.0  # that an answer waits for the first round of checks
+
 MAX_DAYS = 90  # more are clamped (SPEC)
 MAX_BUCKETS = 200  # of a service; above it days are answered instead of hours (SPEC)
 
@@ -111,6 +113,7 @@ def document(app: App, now: datetime) -> StatusDocument:
 
 def components(app: App) -> dict[str, ComponentStatus]:
     """How every component is, by name; UNAVAILABLE before the first round of checks."""
+    app.watch.wait_for_first(FIRST_SECONDS)
     found = dict(app.watch.components)
     if not found:
         raise ApiError("UNAVAILABLE", "No health check has run yet.", headers={"Retry-After": "1"})
@@ -179,6 +182,7 @@ def history(app: App, service: str | None, days: int, resolution: Resolution, no
     with app.accounts.read() as tx:
         found = _buckets(tx, names if service is None else (service,), days, resolution, now)
     if service is None:
+        app.watch.wait_for_first(FIRST_SECONDS)
         running = {*app.watch.components}
         found = {name: rows for name, rows in found.items() if rows or ALIASES.get(name, name) in running}
     return {
@@ -216,6 +220,7 @@ def queues(app: App, now: datetime) -> dict[str, int]:
 
 def figures(app: App) -> Figures:
     """What ``/metrics`` looks up when it is asked: how the components are, what waits, and what the store holds."""
+    app.watch.wait_for_first(FIRST_SECONDS)
     waiting = queues(app, app.clock.now())
     with app.db.read() as tx:
         version, given_up, aside = tx.value("data_version"), following.given_up(tx), outbox.put_aside(tx)

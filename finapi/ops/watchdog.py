@@ -66,6 +66,7 @@ def check(app: App, now: datetime) -> None:
             app.metrics.count(metrics.CHECKS, service, one.health)
     if changed:
         watch.drop_cached()  # of what was made between the two
+    watch.looked.set()
 
 
 def _publish(app: App, found: Mapping[str, Check], now: datetime, uptimes: Mapping[str, float]) -> bool:

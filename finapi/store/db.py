@@ -670,7 +670,7 @@ def migrations() -> tuple[str, ...]:
     for number, file in enumerate(files, 1):
         if not file.name.startswith(f"{number:04}_"):
             raise RuntimeError(f"migration {file.name} is in the place of number {number:04}")
-    return tuple(file.read_text(encoding="utf-8") for file in files)
+    return tuple(file.read_bytes().decode() for file in files)
 
 
 @cache
@@ -680,15 +680,16 @@ def named_queries() -> dict[str, str]:
     What several share is written once, below a line ``-- part: NAME``, and stands in them as ``{NAME}``.
     """
     found: dict[str, dict[str, str]] = {"name": {}, "part": {}}
+    lines = re.compile(r"^-- (name|part): (\w+)\n", re.MULTILINE)
     for file in _files("queries"):
-        cut = re.split(r"^-- (name|part): (\w+)\n", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        cut = lines.split(file.read_bytes().decode())
         for kind, name, text in zip(cut[1::3], cut[2::3], cut[3::3], strict=True):
             if name in found[kind]:
                 raise RuntimeError(f"query {name} is defined twice")
             found[kind][name] = text.strip()
 
     def whole(text: str) -> str:
-        return re.sub(r"\{(\w+)\}", lambda part: whole(found["part"][part[1]]), text)
+        return re.sub(r"\{(\w+)\}", lambda part: whole(found["part"][part[1]]), text) if "{" in text else text
 
     return {name: whole(text) for name, text in found["name"].items()}
 

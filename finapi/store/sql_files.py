@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,10 @@ def _root() -> Path:
 
 
 def _below(folder: Any) -> Iterator[Any]:
+    if isinstance(folder, Path):  # several times as fast
+        for place, _, names in os.walk(folder):
+            yield from (Path(place, name) for name in names if name.endswith(".sql"))
+        return
     for entry in folder.iterdir():
         if entry.is_dir():
             yield from _below(entry)

@@ -237,6 +237,7 @@ def _until_stopped(app: App) -> str:
         if got is not None:
             _notify(place, "STOPPING=1")
             return signal.Signals(got.si_signo).name
+        app.watch.wait_for_first(within / 4)
         try:
             app.watch.probes["main_api"]()
             _notify(place, "WATCHDOG=1")

@@ -32,6 +32,9 @@ class LateName(NamedTuple):
         """What it is; the module is loaded, if it is not yet."""
         return getattr(import_module(self.module), self.name)
 
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return self.found()(*given, **named)
+
 
 class LateModule:
     """A module that is not loaded: what is read of it is a ``LateName``."""

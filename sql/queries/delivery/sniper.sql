@@ -1,3 +1,10 @@
+-- part: targets_asked_for
+WHERE user_id = :user_id AND (:ticker IS NULL OR ticker = :ticker)
+    AND (:status IS NULL OR :status = CASE
+        WHEN state = 'STOPPED' OR end_time <= :now THEN 'STOPPED'
+        WHEN start_time <= :now THEN 'ACTIVE'
+        ELSE 'CREATED' END)
+
 -- name: insert_target
 INSERT INTO sniper_targets (target_id, user_id, cik, ticker, state, form_types, webhook_url, start_time, end_time,
     created_at)
@@ -15,22 +22,14 @@ WHERE target_id = :target_id AND user_id = :user_id
 SELECT sniper_targets.*, coalesce(sniper_targets.webhook_url, users.webhook_url) AS receiver
 FROM sniper_targets
 JOIN users ON users.id = sniper_targets.user_id
-WHERE user_id = :user_id AND (:ticker IS NULL OR ticker = :ticker)
-    AND (:status IS NULL OR :status = CASE
-        WHEN state = 'STOPPED' OR end_time <= :now THEN 'STOPPED'
-        WHEN start_time <= :now THEN 'ACTIVE'
-        ELSE 'CREATED' END)
+{targets_asked_for}
 ORDER BY sniper_targets.id DESC
 LIMIT :limit OFFSET :offset
 
 -- name: count_targets
 SELECT count(*)
 FROM sniper_targets
-WHERE user_id = :user_id AND (:ticker IS NULL OR ticker = :ticker)
-    AND (:status IS NULL OR :status = CASE
-        WHEN state = 'STOPPED' OR end_time <= :now THEN 'STOPPED'
-        WHEN start_time <= :now THEN 'ACTIVE'
-        ELSE 'CREATED' END)
+{targets_asked_for}
 
 -- name: forget_targets
 DELETE FROM sniper_targets

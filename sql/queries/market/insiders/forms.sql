@@ -1,3 +1,10 @@
+-- part: of_forms_by_id
+FROM json_each(:ids)
+CROSS JOIN insider_forms AS form ON form.id = json_each.value
+JOIN companies_with_ticker AS companies ON companies.cik = form.issuer_cik
+LEFT JOIN filings ON filings.accession = form.accession
+ORDER BY json_each.key
+
 -- name: insider_filings_of_all
 SELECT id, 0 AS value, filed_day, id AS form_id, 0 AS seq FROM insider_forms AS form
 WHERE (filed_day, id) < (:day, :form) AND filed_day >= coalesce(:since, 0) AND (:until IS NULL OR filed_day <= :until)
@@ -74,11 +81,7 @@ SELECT form.id AS form_id, form.issuer_cik, coalesce(form.document, filings.prim
     form.nonderiv_trans AS non_derivative_transaction_count, form.deriv_trans AS derivative_transaction_count,
     form.nonderiv_holdings AS non_derivative_holding_count, form.deriv_holdings AS derivative_holding_count,
     form.footnote_count, companies.name AS company_name, companies.ticker
-FROM json_each(:ids)
-CROSS JOIN insider_forms AS form ON form.id = json_each.value
-JOIN companies_with_ticker AS companies ON companies.cik = form.issuer_cik
-LEFT JOIN filings ON filings.accession = form.accession
-ORDER BY json_each.key
+{of_forms_by_id}
 
 -- name: insider_forms_by_id
 SELECT form.id AS form_id, form.issuer_cik, coalesce(form.document, filings.primary_document) AS document, form.body,
@@ -86,11 +89,7 @@ SELECT form.id AS form_id, form.issuer_cik, coalesce(form.document, filings.prim
     form.filed_at AS filedAt, filings.accepted_at AS acceptedAt, form.period AS periodOfReport,
     form.is_amendment AS isAmendment, form.is_superseded AS isSuperseded, form.is_late AS isLate,
     form.business_days AS businessDaysToFile, form.stored_at, form.source, companies.ticker
-FROM json_each(:ids)
-CROSS JOIN insider_forms AS form ON form.id = json_each.value
-JOIN companies_with_ticker AS companies ON companies.cik = form.issuer_cik
-LEFT JOIN filings ON filings.accession = form.accession
-ORDER BY json_each.key
+{of_forms_by_id}
 
 -- name: insider_form_of
 SELECT id FROM insider_forms WHERE accession = :accession

@@ -1,5 +1,5 @@
--- name: holdings_of_issuer
-SELECT DISTINCT held.form_id, held.seq, held.under, held.class, held.derivative AS is_derivative,
+-- part: latest_positions
+held.form_id, held.seq, held.under, held.class, held.derivative AS is_derivative,
     held.title AS security_title, held.amount AS amount_owned, held.amount_notes, held.ownership AS ownership_nature,
     held.nature, CASE held.ownership WHEN 'I' THEN held.nature END AS indirect_owner_name,
     under.as_of AS reported_date, stake.issuer_cik
@@ -12,42 +12,21 @@ CROSS JOIN insider_positions AS held ON held.under = (
     LIMIT 1
 ) AND held.derivative = stake.derivative AND held.class = stake.class
 JOIN insider_forms AS under ON under.id = held.under
+
+-- name: holdings_of_issuer
+SELECT DISTINCT {latest_positions}
 WHERE stake.issuer_cik = :issuer AND held.superseded_by IS NULL
 ORDER BY under.as_of DESC, under.filed_day DESC, held.under DESC, held.form_id DESC, held.seq
 
 -- name: holdings_of_insider
-SELECT held.form_id, held.seq, held.under, held.class, held.derivative AS is_derivative,
-    held.title AS security_title, held.amount AS amount_owned, held.amount_notes, held.ownership AS ownership_nature,
-    held.nature, CASE held.ownership WHEN 'I' THEN held.nature END AS indirect_owner_name,
-    under.as_of AS reported_date, stake.issuer_cik
-FROM insider_stakes AS stake
-CROSS JOIN insider_positions AS held ON held.under = (
-    SELECT form_id
-    FROM insider_stake_forms
-    WHERE stake_id = stake.id AND as_of <= :until AND amended = 0
-    ORDER BY as_of DESC, filed_day DESC, form_id DESC
-    LIMIT 1
-) AND held.derivative = stake.derivative AND held.class = stake.class
-JOIN insider_forms AS under ON under.id = held.under
+SELECT {latest_positions}
 WHERE stake.owner_cik = :insider AND (:issuer IS NULL OR stake.issuer_cik = :issuer)
     AND held.superseded_by IS NULL
 ORDER BY stake.issuer_cik, held.derivative, held.class, held.under DESC, held.form_id DESC, held.seq
 
 -- name: holdings_of_everybody
 -- A joint position once: under the first of its owners whose latest word it is.
-SELECT held.form_id, held.seq, held.under, held.class, held.derivative AS is_derivative,
-    held.title AS security_title, held.amount AS amount_owned, held.amount_notes, held.ownership AS ownership_nature,
-    held.nature, CASE held.ownership WHEN 'I' THEN held.nature END AS indirect_owner_name,
-    under.as_of AS reported_date, stake.issuer_cik
-FROM insider_stakes AS stake
-CROSS JOIN insider_positions AS held ON held.under = (
-    SELECT form_id
-    FROM insider_stake_forms
-    WHERE stake_id = stake.id AND as_of <= :until AND amended = 0
-    ORDER BY as_of DESC, filed_day DESC, form_id DESC
-    LIMIT 1
-) AND held.derivative = stake.derivative AND held.class = stake.class
-JOIN insider_forms AS under ON under.id = held.under
+SELECT {latest_positions}
 WHERE stake.issuer_cik >= 0 AND held.superseded_by IS NULL
     AND NOT EXISTS (
         SELECT 1

@@ -1,33 +1,36 @@
+-- part: some_choice_holds
+SELECT 1
+FROM json_each(:choices) AS choice
+WHERE NOT EXISTS (
+    SELECT 1
+    FROM json_each(choice.value) AS test
+    WHERE (test.value ->> 'not') = CASE test.value ->> 'field'
+        WHEN 'party' THEN form.issuer_cik IN (SELECT value FROM json_each(test.value, '$.issuers'))
+            OR EXISTS (
+                SELECT 1 FROM insider_form_owners AS owner
+                WHERE owner.form_id = form.id
+                    AND owner.owner_cik IN (SELECT value FROM json_each(test.value, '$.insiders'))
+            )
+        WHEN 'filed' THEN form.filed_day BETWEEN coalesce(test.value ->> 'low', 1)
+            AND coalesce(test.value ->> 'high', 1000000000)
+        WHEN 'period' THEN form.period BETWEEN coalesce(test.value ->> 'low', '')
+            AND coalesce(test.value ->> 'high', 'a')
+        WHEN 'form' THEN form.form IN (SELECT value FROM json_each(test.value, '$.forms'))
+        WHEN 'accession' THEN form.accession IN (SELECT value FROM json_each(test.value, '$.accessions'))
+        WHEN 'amendment' THEN form.is_amendment = (test.value ->> 'truth')
+        WHEN 'code' THEN EXISTS (
+            SELECT 1 FROM insider_transactions AS trade
+            WHERE trade.form_id = form.id AND trade.code = (test.value ->> 'code')
+        )
+    END
+)
+
 -- name: forms_of_query
 -- The newest forms of these days of which every test of some choice holds: none comes out as its "not".
 SELECT form.id, form.filed_day
 FROM insider_forms AS form
 WHERE form.filed_day BETWEEN :since AND :until AND EXISTS (
-    SELECT 1
-    FROM json_each(:choices) AS choice
-    WHERE NOT EXISTS (
-        SELECT 1
-        FROM json_each(choice.value) AS test
-        WHERE (test.value ->> 'not') = CASE test.value ->> 'field'
-            WHEN 'party' THEN form.issuer_cik IN (SELECT value FROM json_each(test.value, '$.issuers'))
-                OR EXISTS (
-                    SELECT 1 FROM insider_form_owners AS owner
-                    WHERE owner.form_id = form.id
-                        AND owner.owner_cik IN (SELECT value FROM json_each(test.value, '$.insiders'))
-                )
-            WHEN 'filed' THEN form.filed_day BETWEEN coalesce(test.value ->> 'low', 1)
-                AND coalesce(test.value ->> 'high', 1000000000)
-            WHEN 'period' THEN form.period BETWEEN coalesce(test.value ->> 'low', '')
-                AND coalesce(test.value ->> 'high', 'a')
-            WHEN 'form' THEN form.form IN (SELECT value FROM json_each(test.value, '$.forms'))
-            WHEN 'accession' THEN form.accession IN (SELECT value FROM json_each(test.value, '$.accessions'))
-            WHEN 'amendment' THEN form.is_amendment = (test.value ->> 'truth')
-            WHEN 'code' THEN EXISTS (
-                SELECT 1 FROM insider_transactions AS trade
-                WHERE trade.form_id = form.id AND trade.code = (test.value ->> 'code')
-            )
-        END
-    )
+    {some_choice_holds}
 )
 ORDER BY form.filed_day DESC, form.id DESC
 LIMIT :limit
@@ -43,31 +46,7 @@ WHERE form.id IN (
     UNION ALL
     SELECT form_id FROM insider_form_owners WHERE owner_cik IN (SELECT value FROM json_each(:insiders))
 ) AND EXISTS (
-    SELECT 1
-    FROM json_each(:choices) AS choice
-    WHERE NOT EXISTS (
-        SELECT 1
-        FROM json_each(choice.value) AS test
-        WHERE (test.value ->> 'not') = CASE test.value ->> 'field'
-            WHEN 'party' THEN form.issuer_cik IN (SELECT value FROM json_each(test.value, '$.issuers'))
-                OR EXISTS (
-                    SELECT 1 FROM insider_form_owners AS owner
-                    WHERE owner.form_id = form.id
-                        AND owner.owner_cik IN (SELECT value FROM json_each(test.value, '$.insiders'))
-                )
-            WHEN 'filed' THEN form.filed_day BETWEEN coalesce(test.value ->> 'low', 1)
-                AND coalesce(test.value ->> 'high', 1000000000)
-            WHEN 'period' THEN form.period BETWEEN coalesce(test.value ->> 'low', '')
-                AND coalesce(test.value ->> 'high', 'a')
-            WHEN 'form' THEN form.form IN (SELECT value FROM json_each(test.value, '$.forms'))
-            WHEN 'accession' THEN form.accession IN (SELECT value FROM json_each(test.value, '$.accessions'))
-            WHEN 'amendment' THEN form.is_amendment = (test.value ->> 'truth')
-            WHEN 'code' THEN EXISTS (
-                SELECT 1 FROM insider_transactions AS trade
-                WHERE trade.form_id = form.id AND trade.code = (test.value ->> 'code')
-            )
-        END
-    )
+    {some_choice_holds}
 )
 ORDER BY form.filed_day DESC, form.id DESC
 LIMIT :limit

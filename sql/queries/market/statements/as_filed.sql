@@ -1,3 +1,13 @@
+-- part: not_beside_its_documents
+NOT (reports.source = 'fsds' AND EXISTS (
+    SELECT 1
+    FROM reports AS beside
+    WHERE beside.filing_id = reports.filing_id
+        AND beside.cik = reports.cik
+        AND beside.source = 'xbrl'
+        AND beside.statements > 0
+))
+
 -- name: select_reports
 -- The latest periods that fit, one report each; of its filings the last or the first; one filed on an unknown day comes
 -- last and is invisible to as_of. Of one filing ingested twice, the fuller set of documents. Periods are compared by
@@ -18,14 +28,7 @@ WITH fitting AS (
             OR coalesce(reports.fiscal_year, CAST(substr(reports.period_of_report, 1, 4) AS INTEGER)) = :year
         )
         AND (:as_of IS NULL OR filings.filed_at <= :as_of)
-        AND NOT (reports.source = 'fsds' AND EXISTS (
-            SELECT 1
-            FROM reports AS beside
-            WHERE beside.filing_id = reports.filing_id
-                AND beside.cik = reports.cik
-                AND beside.source = 'xbrl'
-                AND beside.statements > 0
-        ))
+        AND {not_beside_its_documents}
 ),
 placed AS (
     SELECT *,
@@ -62,14 +65,7 @@ FROM reports
 JOIN filings ON filings.id = reports.filing_id
 WHERE reports.cik = :cik AND reports.statements > 0
     -- As above: of a filing whose own documents are here the rounded period is no other one.
-    AND NOT (reports.source = 'fsds' AND EXISTS (
-        SELECT 1
-        FROM reports AS beside
-        WHERE beside.filing_id = reports.filing_id
-            AND beside.cik = reports.cik
-            AND beside.source = 'xbrl'
-            AND beside.statements > 0
-    ))
+    AND {not_beside_its_documents}
 ORDER BY reports.period_of_report DESC, reports.form
 LIMIT 20
 
