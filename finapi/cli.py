@@ -129,9 +129,11 @@ def perform(app: App, words: list[str], directory: str, stdin: str, say: Say) ->
         if {"--help", "-h", "--version"} & set(words):
             raise UsageError("help cannot be run through a server")
         args = _parser(words).parse_args(words)
-        given = sorted(name[4:] for name in vars(args) if name.startswith("set_") and name != "set_data_dir")
+        flags = {name[4:]: str(value) for name, value in vars(args).items() if name.startswith("set_")}
+        given = sorted(name for name, value in flags.items() if name != "data_dir" and value != _own(app, name))
         if given:
-            raise UsageError(f"a running server has settings of its own; start it with {', '.join(given)}")
+            options = ", ".join(map(_option, given))
+            raise UsageError(f"a running server has settings of its own; stop it, or start it with {options}")
         verb: Verb = args.verb
         if verb.work is None:
             raise UsageError(f"{args.name} cannot be run through a server")
@@ -256,6 +258,9 @@ def _suggestion(message: str, options: Sequence[str]) -> str:
         word, known = option[1], list(options)
     else:
         return ""
+    secret = next((one.name for one in fields(Config) if one.metadata["secret"] and _option(one.name) == word), None)
+    if secret:
+        return f" (others can read command lines: set FINAPI_{secret.upper()}, or {secret} in a --config file)"
     from difflib import get_close_matches
 
     close = get_close_matches(word, known, 1, 0.7)
@@ -283,6 +288,12 @@ def _known(words: Sequence[str]) -> list[str]:
     every = [setting.name for setting in fields(Config)]
     shown = every if name in ("config", "demo", "serve") else ["config", *verb.shown]
     return ["--help", *map(_option, shown), *(option for names, _ in own for option in names)]
+
+
+def _own(app: App, name: str) -> str:
+    """A server's own value of a setting, as an option gives it."""
+    value = getattr(app.config, name)
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _flags(args: argparse.Namespace) -> dict[str, Any]:

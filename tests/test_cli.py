@@ -170,6 +170,15 @@ def test_a_typo_gets_a_suggestion(words: tuple[str, ...], meant: str | None) -> 
         assert f" (did you mean {meant}?); see finapi" in str(wrong.value)
 
 
+@pytest.mark.parametrize("setting", ["api_key", "smtp_url"])
+def test_a_secret_that_is_given_as_an_option_is_told_where_it_belongs(setting: str) -> None:
+    words = ("get", f"--{setting.replace('_', '-')}", "x")
+    with pytest.raises(
+        UsageError, match=f"others can read command lines: set FINAPI_{setting.upper()}, or {setting} in"
+    ):
+        cli._parser(words).parse_args(words)
+
+
 def test_version() -> None:
     assert finapi("--version") == Finished(0, f"finapi {__version__}\n", "")
 

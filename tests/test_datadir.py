@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import stat
@@ -238,6 +239,20 @@ def test_two_commands_at_once_are_done_one_after_the_other(running: tuple[Path, 
 def test_a_verb_that_serves_is_not_handed_over(running: tuple[Path, Running]) -> None:
     data_dir, _ = running
     assert heard(data_dir, "serve") == (2, [("err", "finapi: serve cannot be run through a server")])
+
+
+def test_a_setting_beside_a_server_is_taken_when_it_is_the_servers_own(running: tuple[Path, Running]) -> None:
+    data_dir, _ = running
+    assert heard(data_dir, "follow", "list", "--follow-days", "400", "--webhook-retries", "10,60,300")[0] == 0
+    refused = "finapi: a running server has settings of its own; stop it, or start it with --follow-days"
+    assert heard(data_dir, "follow", "list", "--follow-days", "9") == (2, [("err", refused)])
+
+
+def test_a_command_socket_whose_directory_went_away_ends_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with datadir.CommandSocket(tmp_path / "data", lambda *given: 0):
+        shutil.rmtree(tmp_path / "data")
+        (tmp_path / "data").write_bytes(b"a file in its place")
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from finapi.accounts import recovery, users
 from finapi.app import App
 from finapi.core.clock import FixedClock, SystemClock
 from finapi.core.config import Config
+from finapi.core.errors import UsageError
 from finapi.core.watch import MARK
 from finapi.listening import within
 from finapi.market.documents.identify import Given
@@ -135,6 +136,24 @@ def test_a_file_that_is_no_database_is_told_with_what_to_do(copied: Path) -> Non
     (copied / "finapi.db").write_bytes(b"not a database" * 1000)
     said = process.finapi("user", "show", "ann@example.com", "--data-dir", copied)
     assert (said.status, said.complaint.endswith("finapi restore FILE")) == (2, True)
+
+
+def test_a_database_that_cannot_be_opened_for_want_of_room_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(sqlite3.Connection):
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            if "journal_mode" in sql:
+                error = sqlite3.OperationalError("database or disk is full")
+                error.sqlite_errorcode = sqlite3.SQLITE_FULL
+                raise error
+            return super().execute(sql, *values)
+
+    made = sqlite3.connect
+    monkeypatch.setattr("finapi.store.db.connect", lambda *given, **more: made(*given, **more, factory=Full))
+    with pytest.raises(UsageError, match="disk is full; it may be whole: finapi doctor looks at the disk") as caught:
+        Database(tmp_path / "x.db")
+    assert "restore" not in str(caught.value)
 
 
 def test_a_glance_and_a_read_that_fail_for_another_reason_say_so(tmp_path: Path) -> None:

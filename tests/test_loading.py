@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from finapi import cli
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError, UsageError
@@ -110,7 +111,7 @@ class Load:
         self.waits: list[float] = []
         self.gateway = Gateway(app)
 
-        def wait(seconds: float) -> None:
+        def wait(seconds: float, why: str) -> None:
             self.waits.append(seconds)
             clock.advance(seconds=seconds)
 
@@ -360,6 +361,28 @@ def test_a_dry_run_tells_counts_and_time_and_stores_no_figure(edgar: FakeEdgar, 
                          "bytes": 32_000_000, "reports": 16, "seconds": 8}  # fmt: skip
     assert "finapi: NOSUCH: no company with this ticker or CIK is known\n" in done.err
     assert edgar.paths == [TICKERS]
+
+
+def test_a_dry_run_says_at_once_that_nobody_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["load", "AAPL", "--dry-run", "--user-agent", AGENT, "--base-url", "http://127.0.0.1:1"]
+    assert cli.main([*words, "--data-dir", str(tmp_path / "data")]) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "finapi: EDGAR does not answer: cannot be reached: Connection refused; it may be asked again in 30 s"
+    )
+
+
+def test_a_load_says_that_it_waits(
+    edgar: FakeEdgar, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("finapi.verbs.loading.pause", lambda seconds, say: waits.append(seconds))
+    edgar.next = [Page(b"", 500)]
+    words = ["load", "NOSUCH", *map(str, base(edgar)), "--data-dir", str(tmp_path / "data")]
+    assert cli.main(words) == 1
+    assert waits == [15.0]
+    assert capsys.readouterr().err.splitlines()[0] == (
+        "finapi: EDGAR does not answer: answered 500; it is asked again in 15 s"
+    )
 
 
 @pytest.mark.slow

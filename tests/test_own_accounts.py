@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -13,9 +15,10 @@ from finapi.accounts import billing, plans, users
 from finapi.app import App
 from finapi.core import config as settings
 from finapi.core import metrics
-from finapi.core.clock import FixedClock
+from finapi.core.clock import FixedClock, SystemClock
 from finapi.core.config import Config, OwnPlan
 from finapi.core.errors import ApiError, UsageError
+from finapi.ops import doctor
 from finapi.verbs.table import VERBS
 from finapi.web.routes import ROUTES, priced
 from finapi.web.wsgi import WsgiApp
@@ -302,6 +305,21 @@ def findings(*words: object, **env: str) -> dict[str, list[tuple[str, str, str |
         found.setdefault(one["check"], []).append((one["state"], one["found"], one["fix"]))
     assert done.status == int(any(state == "wrong" for of in found.values() for state, _, _ in of))
     return found
+
+
+def test_the_doctor_tries_whether_the_directory_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: object, **more: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    config = Config(data_dir=tmp_path)
+    tmp_path.chmod(0o700)
+    assert next(iter(doctor._directory(config, SystemClock()))) == (True, f"{tmp_path} is writable", ANY)
+    monkeypatch.setattr("finapi.ops.proof.tempfile.TemporaryFile", full)
+    assert next(iter(doctor._directory(config, SystemClock()))) == (
+        False,
+        f"{tmp_path} is not writable: No space left on device",
+        "make room, or mount it so that it can be written",
+    )
 
 
 @pytest.mark.slow

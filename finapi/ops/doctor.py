@@ -80,8 +80,16 @@ def _directory(config: Config, clock: Clock) -> Found:
         yield None, f"{place} is not there yet", "finapi serve makes it; or name another with --data-dir"
         return
     datadir.closed(place)
-    well = os.access(place, os.W_OK | os.X_OK)
-    yield well, f"{place} is {'' if well else 'not '}writable", f"chown -R {os.geteuid()} {place}"
+    from finapi.ops.proof import refusal
+
+    # Tried: what may be written by its mode may be on a disk that is full or read-only.
+    why = refusal(place)
+    fix = (
+        "make room, or mount it so that it can be written"
+        if os.access(place, os.W_OK | os.X_OK)
+        else (f"chown -R {os.geteuid()} {place}")
+    )
+    yield not why, f"{place} is not writable: {why}" if why else f"{place} is writable", fix
     secrets = master_secrets.file_of(config)
     if secrets.exists():
         closed = not secrets.stat().st_mode & master_secrets.OTHERS

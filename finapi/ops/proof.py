@@ -67,10 +67,10 @@ def of(db: Database, config: Config, now: datetime) -> Proof:
 def unwritable(config: Config) -> list[str]:
     """Why the database or the ledger's archives cannot be written, as on a full disk; nothing when they can."""
     places = {"the database": config.data_dir, "the ledger's archives": config.ledger_directory}
-    return [f"{what} cannot be written: {why}" for what, place in places.items() if (why := _refusal(place))]
+    return [f"{what} cannot be written: {why}" for what, place in places.items() if (why := refusal(place))]
 
 
-def _refusal(directory: Path) -> str:
+def refusal(directory: Path) -> str:
     """The system's word for why nothing can be written in a directory; empty when it can, or is not there yet."""
     if not directory.is_dir():
         return ""

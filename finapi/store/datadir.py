@@ -176,7 +176,9 @@ class CommandSocket:
 
     def __exit__(self, *_: object) -> None:
         self._stopping = True
-        (self._directory / SOCKET).unlink(missing_ok=True)
+        # The directory may be read-only by now, or away: that is no reason not to stop.
+        with suppress(OSError):
+            (self._directory / SOCKET).unlink()
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # wakes accept()
         # A command that was cut off says what it has done. One that hangs is left behind: its thread ends with the

@@ -196,7 +196,7 @@ class Database:
             self._writer.execute(f"PRAGMA synchronous={synchronous}")
         except sqlite3.DatabaseError as error:
             self._writer.close()
-            raise UsageError(f"{path} cannot be used as a database: {error}; {PUT_BACK}") from None
+            raise UsageError(f"{path} cannot be used as a database: {error}; {_advice(error)}") from None
         try:
             if not checkpoints:
                 leave_checkpoints(self._writer)
@@ -610,6 +610,11 @@ def _code(error: BaseException) -> int:
 def is_damage(error: BaseException) -> bool:
     """Whether an error comes of damaged pages."""
     return _code(error) in _DAMAGE
+
+
+def _advice(error: BaseException) -> str:
+    """What to do about a database that cannot be opened: one that is whole needs room or a file that can be written."""
+    return PUT_BACK if is_damage(error) else "it may be whole: finapi doctor looks at the disk and the directory"
 
 
 def schema_version(connection: sqlite3.Connection) -> int:

@@ -18,8 +18,10 @@ def _backup(args: argparse.Namespace, config: Config, origins: settings.Origins,
     from finapi.ops import backups
 
     file = typed_path(os.getcwd(), args.file)
-    if args.keep is not None and (args.keep < 1 or not file.is_dir()):
-        raise UsageError("--keep: needs a number of at least 1 and a directory")
+    if args.keep is not None and args.keep < 1:
+        raise UsageError("--keep: must be at least 1")
+    if args.keep is not None and not file.is_dir():
+        raise UsageError(f"--keep: {file} is not a directory")
     progress = lambda done, pages: say("progress", f"{done} of {pages} pages")  # noqa: E731
     if config.accounts_url:
         say("err", f"finapi: this copies market data; accounts are in PostgreSQL: {DUMP} copies them")
@@ -63,7 +65,7 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
 def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.app import find_accounts
     from finapi.ops import backups, proof
-    from finapi.store.db import Database
+    from finapi.store.db import PUT_BACK, Database
 
     path = typed_path(os.getcwd(), args.file) if args.file is not None else backups.source(config)
     if not path.is_file():
@@ -77,6 +79,7 @@ def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, 
     finally:
         say("progress", "")
         db.close()
+    damaged = bool(found["problems"])
     if args.file is None:
         found["problems"] += proof.unwritable(config)
     if args.json:
@@ -88,8 +91,10 @@ def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, 
             away = found["archives_elsewhere"]
             say("out", f"{away} archives of the ledger are elsewhere: what they hold was not checked")
         say("out", proof.said(found))
-        if found["problems"]:
-            say("err", "stop finapi, keep a copy of the data directory, and put a backup back: finapi restore FILE")
+        if damaged:
+            say("err", PUT_BACK)
+        elif found["problems"]:
+            say("err", "what is stored is whole: make room on that disk, or let finapi write there")
     return 1 if found["problems"] else 0
 
 

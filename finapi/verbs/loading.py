@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from finapi.app import App
-from finapi.core.errors import UsageError
+from finapi.core.errors import ApiError, UsageError
 from finapi.store.datadir import Say
 from finapi.verbs.polling import pause
 from finapi.verbs.verb import Bar, Verb, arg, document, lasting, listed_names, one_line, typed_path
 
 MOST_YEARS = 40
+DRY_WAIT = 15  # seconds
 SHOWN = 3  # of the files that are not there
 
 
@@ -38,7 +39,7 @@ def _load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
 
     gateway = Gateway(app)
     try:
-        loader = Loader(app, gateway, wait=lambda seconds: pause(seconds, say), tell=tell, moved=bar.moved)
+        loader = Loader(app, gateway, wait=_waiting(args, bar, say), tell=tell, moved=bar.moved)
         ciks, unknown = loader.chosen(texts, top)
         for text in unknown:
             say("err", one_line(f"finapi: {text}: no company with this ticker or CIK is known"))
@@ -69,6 +70,20 @@ def _load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     elif not args.dry_run:
         say("out", ", ".join(f"{number} {outcome}" for outcome, number in counts.items()))
     return 1 if unknown or counts["refused"] else 0
+
+
+def _waiting(args: argparse.Namespace, bar: Bar, say: Say) -> Callable[[float, str], None]:
+    """Lets the time pass for which EDGAR is not to be asked, and says so; a dry run does not wait for long."""
+
+    def wait(seconds: float, why: str) -> None:
+        again = lasting(seconds)
+        if args.dry_run and seconds > DRY_WAIT:
+            raise ApiError("UNAVAILABLE", f"EDGAR does not answer: {why}; it may be asked again in {again}")
+        bar.end()
+        say("err", one_line(f"finapi: EDGAR does not answer: {why}; it is asked again in {again}"))
+        pause(seconds, say)
+
+    return wait
 
 
 def _companies(args: argparse.Namespace, directory: str) -> tuple[list[str], int]:

@@ -103,7 +103,7 @@ class LoadPlan:
 class Loader:
     """Loads into ``app`` what ``gateway`` gives; ``tell`` hears of each file, ``moved`` how far the work has come.
 
-    ``wait`` spends the seconds that EDGAR asks for.
+    ``wait`` spends the seconds that EDGAR asks for, for a reason.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Loader:
         app: App,
         gateway: Gateway,
         *,
-        wait: Callable[[float], None],
+        wait: Callable[[float, str], None],
         tell: Callable[[Outcome], None],
         moved: ingest.Moving,
     ) -> None:
@@ -302,8 +302,7 @@ class Loader:
             except BackOff as error:
                 reason, seconds = error.reason, (error.until - self._app.clock.now()).total_seconds()
             if attempt < TRIES - 1:
-                self._moved(f"waiting for EDGAR ({reason})", "seconds", 0, round(seconds))
-                self._wait(max(seconds, 1.0))
+                self._wait(max(seconds, 1.0), reason)
         raise ApiError("UNAVAILABLE", f"EDGAR does not answer: {reason}; {_GO_ON}")
 
 
