@@ -62,7 +62,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _complain(error.strerror or str(error), 1)
+        return _complain(": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error), 1)
     return status
 
 
@@ -130,10 +130,12 @@ def perform(app: App, words: list[str], directory: str, stdin: str, say: Say) ->
             raise UsageError("help cannot be run through a server")
         args = _parser(words).parse_args(words)
         flags = {name[4:]: str(value) for name, value in vars(args).items() if name.startswith("set_")}
-        given = sorted(name for name, value in flags.items() if name != "data_dir" and value != _own(app, name))
+        given = sorted(
+            name for name, value in flags.items() if name != "data_dir" and value != str(getattr(app.config, name))
+        )
         if given:
-            options = ", ".join(map(_option, given))
-            raise UsageError(f"a running server has settings of its own; stop it, or start it with {options}")
+            wanted = ", ".join(map(_option, given))
+            raise UsageError(f"a running server has settings of its own; stop it, or start it with {wanted}")
         verb: Verb = args.verb
         if verb.work is None:
             raise UsageError(f"{args.name} cannot be run through a server")
@@ -288,12 +290,6 @@ def _known(words: Sequence[str]) -> list[str]:
     every = [setting.name for setting in fields(Config)]
     shown = every if name in ("config", "demo", "serve") else ["config", *verb.shown]
     return ["--help", *map(_option, shown), *(option for names, _ in own for option in names)]
-
-
-def _own(app: App, name: str) -> str:
-    """A server's own value of a setting, as an option gives it."""
-    value = getattr(app.config, name)
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _flags(args: argparse.Namespace) -> dict[str, Any]:

@@ -29,7 +29,8 @@ from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.ops import backups, proof
 from finapi.ops.opened import opened
 from finapi.store import backup, db
-from finapi.store.db import PUT_BACK, Transaction
+from finapi.store.connections import PUT_BACK
+from finapi.store.db import Transaction
 from tests.conftest import NOW
 from tests.feeds import tell
 from tests.process import finapi, serve
@@ -465,11 +466,12 @@ def test_a_check_names_damage_and_says_what_to_do(tmp_path: Path) -> None:
     assert done.err.splitlines()[-1] == PUT_BACK
 
 
-def test_a_check_of_a_full_disk_does_not_send_for_a_backup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_check_of_a_full_disk_does_not_send_for_a_backup(tmp_path: Path) -> None:
     finapi("user", "add", ANN, "--data-dir", tmp_path)
     # No file can be made below /proc, by whomever.
-    assert cli.main(["check", "--data-dir", str(tmp_path), "--ledger-dir", "/proc"]) == 1
-    assert capsys.readouterr().err.splitlines() == [
+    done = finapi("check", "--data-dir", tmp_path, "--ledger-dir", "/proc")
+    assert done.status == 1
+    assert done.err.splitlines() == [
         "the ledger's archives cannot be written: No such file or directory",
         "what is stored is whole: make room on that disk, or let finapi write there",
     ]

@@ -243,7 +243,7 @@ def test_a_verb_that_serves_is_not_handed_over(running: tuple[Path, Running]) ->
 
 def test_a_setting_beside_a_server_is_taken_when_it_is_the_servers_own(running: tuple[Path, Running]) -> None:
     data_dir, _ = running
-    assert heard(data_dir, "follow", "list", "--follow-days", "400", "--webhook-retries", "10,60,300")[0] == 0
+    assert heard(data_dir, "follow", "list", "--follow-days", "400")[0] == 0
     refused = "finapi: a running server has settings of its own; stop it, or start it with --follow-days"
     assert heard(data_dir, "follow", "list", "--follow-days", "9") == (2, [("err", refused)])
 

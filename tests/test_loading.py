@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import os
@@ -15,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from finapi import cli
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError, UsageError
@@ -27,6 +27,8 @@ from finapi.market.intake.gateway import Gateway
 from finapi.market.intake.loading import FACTS, SUBMISSIONS, TICKERS, Loader
 from finapi.market.intake.poller import document_path
 from finapi.market.statements import facts
+from finapi.verbs.loading import _waiting
+from finapi.verbs.verb import Bar, lasting
 from tests import data_sets
 from tests.edgar_server import AGENT, FakeEdgar, Page, fake_edgar, full_submission
 from tests.process import COMMAND, ROOT, environment, eventually, finapi
@@ -363,26 +365,28 @@ def test_a_dry_run_tells_counts_and_time_and_stores_no_figure(edgar: FakeEdgar, 
     assert edgar.paths == [TICKERS]
 
 
-def test_a_dry_run_says_at_once_that_nobody_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["load", "AAPL", "--dry-run", "--user-agent", AGENT, "--base-url", "http://127.0.0.1:1"]
-    assert cli.main([*words, "--data-dir", str(tmp_path / "data")]) == 1
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        "finapi: EDGAR does not answer: cannot be reached: Connection refused; it may be asked again in 30 s"
+def test_a_dry_run_says_at_once_that_nobody_answers(tmp_path: Path) -> None:
+    words = ("load", "AAPL", "--dry-run", "--user-agent", AGENT, "--base-url", "http://127.0.0.1:1")
+    done = finapi(*words, "--data-dir", tmp_path / "data")
+    assert done.status == 1
+    assert done.complaint == (
+        "EDGAR does not answer: cannot be reached: Connection refused; it may be asked again in 30 s"
     )
 
 
-def test_a_load_says_that_it_waits(
-    edgar: FakeEdgar, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("dry", "seconds"), [(False, 600.0), (True, 15.0)])
+def test_a_load_says_that_it_waits_and_for_how_long(dry: bool, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
+    said: list[tuple[str, str]] = []
     monkeypatch.setattr("finapi.verbs.loading.pause", lambda seconds, say: waits.append(seconds))
-    edgar.next = [Page(b"", 500)]
-    words = ["load", "NOSUCH", *map(str, base(edgar)), "--data-dir", str(tmp_path / "data")]
-    assert cli.main(words) == 1
-    assert waits == [15.0]
-    assert capsys.readouterr().err.splitlines()[0] == (
-        "finapi: EDGAR does not answer: answered 500; it is asked again in 15 s"
-    )
+    say = lambda stream, text: said.append((stream, text))  # noqa: E731
+    _waiting(argparse.Namespace(dry_run=dry), Bar(say), say)(seconds, "it answered 429")
+    assert waits == [seconds]
+    again = lasting(seconds)
+    assert said == [
+        ("progress", ""),
+        ("err", f"finapi: EDGAR does not answer: it answered 429; it is asked again in {again}"),
+    ]
 
 
 @pytest.mark.slow

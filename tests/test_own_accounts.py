@@ -6,7 +6,7 @@ import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from unittest.mock import ANY
 
 import pytest
@@ -320,6 +320,36 @@ def test_the_doctor_tries_whether_the_directory_can_be_written(tmp_path: Path, m
         f"{tmp_path} is not writable: No space left on device",
         "make room, or mount it so that it can be written",
     )
+
+
+def test_the_doctor_names_a_place_of_backups_that_is_not_there(tmp_path: Path) -> None:
+    config = Config(data_dir=tmp_path, backup_dir=str(tmp_path / "shelf"))
+    missing = (False, f"backups go to {tmp_path}/shelf, which is no directory", f"mount it, or: mkdir {tmp_path}/shelf")
+    assert list(doctor._disk(config, SystemClock()))[1:] == [missing]
+    (tmp_path / "shelf").mkdir()
+    assert [well for well, _, _ in doctor._disk(config, SystemClock())][1:] == [True]
+
+
+def test_the_doctor_says_whose_files_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*given: object) -> NoReturn:
+        raise PermissionError(errno.EACCES, "Permission denied", "/data/finapi.db")
+
+    monkeypatch.setattr(doctor, "CHECKS", {"database": refused})
+    assert doctor.examined(Config(data_dir=tmp_path), SystemClock()) == [
+        {
+            "check": "database",
+            "state": "wrong",
+            "found": "/data/finapi.db: Permission denied",
+            "fix": "run it as the user whose files these are",
+        }
+    ]
+
+
+def test_the_doctor_says_where_no_directory_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("finapi.ops.doctor.os.access", lambda *given: False)
+    assert list(doctor._directory(Config(data_dir=Path("/nowhere/data")), SystemClock())) == [
+        (False, "/nowhere/data cannot be made: / is not writable", "name another with --data-dir")
+    ]
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import resource
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Literal, TypedDict
 
 from finapi.core import master_secrets
@@ -62,7 +63,10 @@ def examined(config: Config, clock: Clock) -> list[Finding]:
         try:
             found = list(check(config, clock))
         except (UsageError, OSError) as error:
-            found = [(False, str(error), "see the message")]
+            # An error of the system names the file, one of ours says what to do.
+            told = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+            owners = isinstance(error, PermissionError)
+            found = [(False, told, "run it as the user whose files these are" if owners else "see the message")]
         for well, text, fix in found:
             state: Literal["ok", "warning", "wrong"] = "ok" if well else "warning" if well is None else "wrong"
             findings.append({"check": name, "state": state, "found": text, "fix": None if well else fix})
@@ -77,7 +81,13 @@ def _settings(config: Config, clock: Clock) -> Found:
 def _directory(config: Config, clock: Clock) -> Found:
     place = config.data_dir
     if not place.is_dir():
-        yield None, f"{place} is not there yet", "finapi serve makes it; or name another with --data-dir"
+        well = None if os.access(_nearest(config), os.W_OK | os.X_OK) else False
+        why = "is not there yet" if well is None else f"cannot be made: {_nearest(config)} is not writable"
+        yield (
+            well,
+            f"{place} {why}",
+            f"{'finapi serve makes it; or ' if well is None else ''}name another with --data-dir",
+        )
         return
     datadir.closed(place)
     from finapi.ops.proof import refusal
@@ -96,6 +106,11 @@ def _directory(config: Config, clock: Clock) -> Found:
         yield (closed, f"{secrets} is {'closed' if closed else 'open'} to others", f"chmod 600 {secrets}")
 
 
+def _nearest(config: Config) -> Path:
+    """The data directory, or the one above it that is there."""
+    return next(one for one in (config.data_dir, *config.data_dir.absolute().parents) if one.is_dir())
+
+
 def _database(config: Config, clock: Clock) -> Found:
     file, newest = config.data_dir / datadir.DATABASE, len(migrations())
     version = backup.version_of(file)
@@ -109,12 +124,15 @@ def _database(config: Config, clock: Clock) -> Found:
 
 
 def _disk(config: Config, clock: Clock) -> Found:
-    place = next(one for one in (config.data_dir, *config.data_dir.absolute().parents) if one.is_dir())
-    free, file = shutil.disk_usage(place)[2], config.data_dir / datadir.DATABASE
+    free, file = shutil.disk_usage(_nearest(config))[2], config.data_dir / datadir.DATABASE
     needed = file.stat().st_size if file.exists() else 0
     well = False if free < LEAST_FREE else True if free > max(needed, GIB) else None
     fix = "make room: a backup and an upgrade need as much again as the database"
     yield well, f"{free / GIB:.1f} GiB free, the database has {needed / GIB:.1f}", fix
+    if config.backup_dir:
+        there = Path(config.backup_dir).is_dir()
+        found = f"backups go to {config.backup_dir}{'' if there else ', which is no directory'}"
+        yield there, found, f"mount it, or: mkdir {config.backup_dir}"
 
 
 def _limits(config: Config, clock: Clock) -> Found:

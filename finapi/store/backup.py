@@ -12,7 +12,8 @@ from pathlib import Path
 
 from finapi.core.errors import UsageError
 from finapi.core.files import sync_directory
-from finapi.store.db import PUT_BACK, Damaged, is_damage, schema_version
+from finapi.store.connections import is_damage, unusable
+from finapi.store.db import Damaged, schema_version
 
 STEP_PAGES = 256  # copied at once, 1 MiB: others read and write between two steps
 SPARE = 1 << 20  # bytes that a copy must leave free
@@ -26,7 +27,7 @@ def version_of(path: Path) -> int:
         with closing(_reading(path)) as connection:
             return schema_version(connection)
     except sqlite3.DatabaseError as error:
-        raise UsageError(f"{path} cannot be used as a database: {error}; {PUT_BACK}") from None
+        raise unusable(path, error) from None
 
 
 def copy(source: Path, directory: Path, tell: Callable[[int, int], None] = lambda done, pages: None) -> Path:

@@ -1,4 +1,4 @@
-"""Connections to SQLite: how one is opened, and how what it reads is broken off."""
+"""Connections to SQLite: how one is opened, why it is not, and how what it reads is broken off."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
+
+from finapi.core.errors import UsageError
 
 # How long a statement waits for another process's lock, in seconds. One process writes, so that only a backup
 # or an operator's shell can be waited for; a stop waits for up to three statements within its 10 s.
 BUSY_SECONDS = 1.5
+# Primary result codes of a file whose pages are damaged: CORRUPT, NOTADB (sqlite.org/rescode.html).
+_DAMAGE = {11, 26}
+PUT_BACK = "stop finapi, keep a copy of the data directory, and put a backup back with: finapi restore FILE"
 BREAK_SECONDS = 5.0  # that all reads which are broken off have to end
 
 
@@ -42,3 +48,19 @@ def broken_off(connection: sqlite3.Connection, until: float, rests: Callable[[sq
         connection.interrupt()  # of one statement: the next may have begun since
         threading.Event().wait(0.001)
     return True
+
+
+def code_of(error: BaseException) -> int:
+    """The primary result code of an error of SQLite; 0 for any other."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error comes of damaged pages."""
+    return code_of(error) in _DAMAGE
+
+
+def unusable(path: Path | None, error: BaseException) -> UsageError:
+    """That a file cannot be opened: damaged, or in want of room or of leave to write, where no backup helps."""
+    advice = PUT_BACK if is_damage(error) else "it may be whole: finapi doctor looks at the disk and the directory"
+    return UsageError(f"{path} cannot be used as a database: {error}; {advice}")

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from finapi.core.errors import ApiError, StoreFailing, UsageError
 from finapi.store.checkpoints import leave_checkpoints, more_pages
-from finapi.store.connections import BREAK_SECONDS, broken_off, connect
+from finapi.store.connections import BREAK_SECONDS, PUT_BACK, broken_off, code_of, connect, is_damage, unusable
 from finapi.store.sql_files import files as _files
 from finapi.store.sql_files import prepared
 
@@ -42,17 +42,12 @@ Failing = sqlite3.OperationalError
 
 # Primary result codes of the machine's trouble: READONLY, IOERR, FULL, CANTOPEN (sqlite.org/rescode.html).
 _MACHINE = {8, 10, 13, 14}
-# Those of a file whose pages are damaged: CORRUPT, NOTADB.
-_DAMAGE = {11, 26}
 
 TROUBLE_SECONDS = 60.0  # between two lines of the log that say so
 
 
 class Unwritable(StoreFailing, sqlite3.OperationalError):
     """The database cannot be written: its disk is full or fails, or its file is gone."""
-
-
-PUT_BACK = "stop finapi, keep a copy of the data directory, and put a backup back with: finapi restore FILE"
 
 
 class Damaged(Unwritable):
@@ -196,7 +191,7 @@ class Database:
             self._writer.execute(f"PRAGMA synchronous={synchronous}")
         except sqlite3.DatabaseError as error:
             self._writer.close()
-            raise UsageError(f"{path} cannot be used as a database: {error}; {_advice(error)}") from None
+            raise unusable(path, error) from None
         try:
             if not checkpoints:
                 leave_checkpoints(self._writer)
@@ -242,7 +237,7 @@ class Database:
             version = schema_version(self._writer)
         except sqlite3.DatabaseError as error:
             self._writer.close()
-            raise UsageError(f"{path} cannot be used as a database: {error}; {PUT_BACK}") from None
+            raise unusable(path, error) from None
         if version != len(migrations()):
             self._writer.close()
             raise UsageError(f"{path} has schema version {version}, but this finapi reads {len(migrations())}")
@@ -409,7 +404,7 @@ class Database:
     def _judge(self, error: BaseException) -> None:
         """Raise Unwritable for an error that is the machine's, and say so now and then."""
         self._judge_read(error)
-        if _code(error) not in _MACHINE and not isinstance(error, Unwritable):
+        if code_of(error) not in _MACHINE and not isinstance(error, Unwritable):
             return
         self._say("the database cannot be written: %s", error)
         self.trouble = str(error)
@@ -600,21 +595,6 @@ class Database:
 
 def _taken(held: threading.Lock, connection: sqlite3.Connection) -> bool:
     return held.acquire(blocking=False)
-
-
-def _code(error: BaseException) -> int:
-    """The primary result code of an error of SQLite; 0 for any other."""
-    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-
-
-def is_damage(error: BaseException) -> bool:
-    """Whether an error comes of damaged pages."""
-    return _code(error) in _DAMAGE
-
-
-def _advice(error: BaseException) -> str:
-    """What to do about a database that cannot be opened: one that is whole needs room or a file that can be written."""
-    return PUT_BACK if is_damage(error) else "it may be whole: finapi doctor looks at the disk and the directory"
 
 
 def schema_version(connection: sqlite3.Connection) -> int:

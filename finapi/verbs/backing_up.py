@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 
 from finapi.core import config as settings
 from finapi.core.clock import SystemClock
@@ -22,10 +23,9 @@ def _backup(args: argparse.Namespace, config: Config, origins: settings.Origins,
         raise UsageError("--keep: must be at least 1")
     if args.keep is not None and not file.is_dir():
         raise UsageError(f"--keep: {file} is not a directory")
-    progress = lambda done, pages: say("progress", f"{done} of {pages} pages")  # noqa: E731
     if config.accounts_url:
         say("err", f"finapi: this copies market data; accounts are in PostgreSQL: {DUMP} copies them")
-    made = backups.make(config, file, SystemClock().now(), secrets=args.with_secrets, tell=progress)
+    made = backups.make(config, file, SystemClock().now(), secrets=args.with_secrets, tell=_pages(say))
     say("progress", "")
     gone = backups.keep(file, args.keep) if args.keep is not None else []
     if args.json:
@@ -44,8 +44,7 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
     file = typed_path(os.getcwd(), args.file)
     try:
         with datadir.locked(config.data_dir):
-            progress = lambda done, pages: say("progress", f"{done} of {pages} pages")  # noqa: E731
-            kept, found = backups.restore(config, file, SystemClock(), secrets=args.with_secrets, tell=progress)
+            kept, found = backups.restore(config, file, SystemClock(), secrets=args.with_secrets, tell=_pages(say))
     except datadir.Busy:
         raise UsageError(f"{config.data_dir} is in use by a running finapi; stop it first") from None
     except Damaged:
@@ -65,7 +64,8 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
 def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.app import find_accounts
     from finapi.ops import backups, proof
-    from finapi.store.db import PUT_BACK, Database
+    from finapi.store.connections import PUT_BACK
+    from finapi.store.db import Database
 
     path = typed_path(os.getcwd(), args.file) if args.file is not None else backups.source(config)
     if not path.is_file():
@@ -98,6 +98,10 @@ def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, 
     return 1 if found["problems"] else 0
 
 
+def _pages(say: Say) -> Callable[[int, int], None]:
+    return lambda done, pages: say("progress", f"{done} of {pages} pages")
+
+
 DUMP = "pg_dump --format custom"
 _SECRETS = "--with-secrets"
 BACKUP = Verb(
@@ -105,12 +109,7 @@ BACKUP = Verb(
     (
         arg("file", metavar="FILE", help="a file that is not there yet, or a directory to put one into"),
         arg(_SECRETS, action="store_true", help="the master secrets too; the file opens every account"),
-        arg(
-            "--keep",
-            type=int,
-            metavar="N",
-            help="remove all but the newest N of the directory, with and without secrets each",
-        ),
+        arg("--keep", type=int, metavar="N", help="keep the newest N of the directory, with and without secrets each"),
     ),
     _backup,
 )

@@ -87,16 +87,15 @@ def _follow(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
         raise UsageError("name companies, or a --file of them")
     known, unknown = loading.named(app, texts)
     with app.db.write() as tx:
-        changed = [change(tx, cik, app.clock.now()) for cik in known.values()]
-    if args.json:
         rows = [
-            {"name": text, "cik": f"{cik:010}", "changed": new}
-            for (text, cik), new in zip(known.items(), changed, strict=True)
+            {"name": text, "cik": f"{cik:010}", "changed": change(tx, cik, app.clock.now())}
+            for text, cik in known.items()
         ]
+    if args.json:
         document(say, {"companies": rows, "unknown": unknown})
         return 1 if unknown else 0
-    for (text, cik), fresh in zip(known.items(), changed, strict=True):
-        say("out", one_line(f"{text} (CIK {cik:010}) {done if fresh else already}"))
+    for row in rows:
+        say("out", one_line(f"{row['name']} (CIK {row['cik']}) {done if row['changed'] else already}"))
     for text in unknown:
         say("err", one_line(f"finapi: {text}: no company with this ticker or CIK is known"))
     return 1 if unknown else 0

@@ -42,7 +42,7 @@ def _watch(args: argparse.Namespace, config: Config, origins: settings.Origins, 
 
     def show(event: dict[str, Any]) -> None:
         data = event["data"]
-        named = (str(data[name]) for name in ("ticker", "form_type", "accession_number") if data.get(name))
+        named = (str(data[name]) for name in ("ticker", "form_type", "accession_number", "reason") if data.get(name))
         say("out", one_line("  ".join((f"{event['seq']:>8}", event["occurred_at"], event["type"], *named))))
 
     return _each(args, config, say, events, lambda event: document(say, event) if args.json else show(event))
