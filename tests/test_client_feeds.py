@@ -7,6 +7,7 @@ import gc
 import json
 import re
 import socket
+import subprocess
 import sys
 import threading
 import warnings
@@ -40,6 +41,16 @@ def world(server: FinapiServer) -> Iterator[FixtureWorld]:
 
 def tell(world: FixtureWorld, data: dict[str, Any] | None = None) -> int:
     return world.control.event("main-api", "new_filing", data or AAPL)
+
+
+def test_a_program_ends_though_its_feed_was_not_closed(world: FixtureWorld) -> None:
+    seq = tell(world)
+    key, url = world.api_key, world.url
+    program = "import sys; from finapi.client import Client\nfeed = Client(*sys.argv[1:3]).feed('main-api', since=0)\n"
+    words = [sys.executable, "-c", program + "print(next(feed)['seq'])", url, key]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert 1 <= int(done.stdout) <= seq
 
 
 @pytest.mark.parametrize("code", [1001, 1011, 1013, 4429])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -113,6 +114,12 @@ def read(place: FeedPlace, wait: Callable[[float], None]) -> Iterator[dict[str, 
                 super().handshake(*given, **named)
             except InvalidStatus as error:
                 raise _not_followed(error) from None
+            # At the end of a program its thread is gone before the generator is closed, which would wait for ever.
+            atexit.register(self.close)
+
+        def close(self, *given: Any, **named: Any) -> None:
+            atexit.unregister(self.close)
+            super().close(*given, **named)
 
     options = {**_OPTIONS, "create_connection": Direct}
     while True:
