@@ -61,7 +61,7 @@ ROOMS = {
     "testing": 3_410,  # grades servers and clients, records services; worlds by their keys; what they keep and send
     # A live feed, webhooks forwarded; mappings compared; tables and charts, on narrow terminals too; completion of
     # actions and values in three shells; what can be done about a failure.
-    "verbs": 2_755,  # a demo whose data is copied; webhooks of a burst forwarded whole; waits that are told
+    "verbs": 2_765,  # a demo whose data is copied; webhooks of a burst forwarded whole; waits that are told
     "cli": 298,  # typos where an argument is missing; secrets and a server's own settings as options
     "__main__": 20,
 }
