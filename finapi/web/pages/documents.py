@@ -86,7 +86,10 @@ def mcp(call: Call) -> Response:
         call, "Model Context Protocol", h.p(*_CONNECTED, h.code(address), f". Revisions: {', '.join(VERSIONS)}."),
         [h.section(h.h2(host), h.p(where), h.pre(h.code(text))) for host, where, text in _hosts(address)],
         h.h2("Tools"),
-        h.table(h.thead(h.tr(h.th("Tool"), h.th("Tokens"), h.th("What it answers"))), h.tbody(rows)),
+        h.div(
+            h.table(h.thead(h.tr(h.th("Tool"), h.th("Tokens"), h.th("What it answers"))), h.tbody(rows)),
+            class_="scroll", tabindex="0", role="region", aria_label="Tools",
+        ),
         h.p(
             "Tools that read OpenAPI instead can be given ", h.a("/openapi.json", href="/openapi.json"),
             ": every parameter is described and named so that function-calling interfaces take it.",
