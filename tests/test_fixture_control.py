@@ -86,6 +86,8 @@ def refusal(call: Any) -> tuple[int, str, Any]:
         ("faults", b'{"drip": 1e10}', "drip"),
         ("faults", b'{"truncate": -1}', "truncate"),
         ("faults", b'{"status": 1%s}' % (b"0" * 400), "status"),
+        ("faults", b'{"duplicate": false}', "duplicate"),
+        ("faults", b'{"close": 1013, "ordinal": 2}', "ordinal"),
         ("accounts", b'{"stat": "locked"}', "stat"),
         ("accounts", b'{"email": "a@b@c"}', "email"),
         ("accounts", b'{"email": "%s@example.com"}' % (b"a" * 10_000), "email"),

@@ -99,6 +99,8 @@ class FaultPlan:
             fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
             if not fits or (isinstance(value, bool) and kind is not bool):
                 raise invalid_param(name, f"{name} has the wrong type.", expected=kind.__name__)
+            if value is False and name in KINDS:
+                raise invalid_param(name, f"{name} is true or left out.", expected="true")
         does = {name: value for name, value in body.items() if name in KINDS}
         if len(does) != 1:
             raise invalid_param("status", "A fault has exactly one effect.", allowed=list(KINDS))
@@ -174,6 +176,9 @@ def _check(body: Mapping[str, Any]) -> None:
         raise invalid_param("route", f"route must have at most {ROUTE_LENGTH} characters.", expected="a path")
     if "stale" in body:
         moment(body["stale"], "stale")
+    for name in WHEN if "close" in body else ():
+        if name in body:
+            raise invalid_param(name, f"close acts at once on every reader; it takes no {name}.", expected="no member")
 
 
 def moment(text: Any, name: str) -> datetime:
