@@ -177,7 +177,7 @@ def _check(body: Mapping[str, Any]) -> None:
     if "stale" in body:
         moment(body["stale"], "stale")
     for name in WHEN if "close" in body else ():
-        if name in body:
+        if body.get(name, "*") != "*":
             raise invalid_param(name, f"close acts at once on every reader; it takes no {name}.", expected="no member")
 
 
