@@ -38,7 +38,8 @@ def on_disk(tmp_path: Path, clock: FixedClock) -> Iterator[Callable[..., App]]:
     made: list[App] = []
 
     def make(**settings: object) -> App:
-        config: dict[str, Any] = {**ACCOUNTS, "data_dir": tmp_path, "smtp_url": "memory:", **settings}
+        # Half of the threads may wait: so many that none of fifty calls at once is refused for that.
+        config: dict[str, Any] = {**ACCOUNTS, "data_dir": tmp_path, "smtp_url": "memory:", "threads": 100, **settings}
         made.append(apps.on_disk(Config(**config), clock))
         return made[-1]
 
