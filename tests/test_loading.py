@@ -299,6 +299,22 @@ def test_few_companies_are_loaded_from_their_own_documents(
     assert document_path(APPLE, accession) not in edgar.paths
 
 
+def test_few_companies_are_loaded_from_the_bulk_files_that_lie_in_a_folder(
+    make_app: Callable[..., App], edgar: FakeEdgar, clock: FixedClock, tmp_path: Path
+) -> None:
+    """A mirror of the bulk files has no documents of single companies beside them."""
+    for path in (TICKERS, SUBMISSIONS, FACTS, QUARTER):
+        file = tmp_path / "mirror" / path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(edgar.pages[path].body)
+    app = make_app(base_url=str(tmp_path / "mirror"), data_dir=tmp_path)
+    load = Load(app, clock)
+    plan = load.run(["AAPL"])
+    assert [one.name for one in plan.files] == ["submissions.zip", "companyfacts.zip", "2025q4.zip"]
+    assert held(app, APPLE) == ["320193"]
+    assert edgar.paths == []
+
+
 def test_a_company_without_lists_or_figures_is_said_so(
     app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

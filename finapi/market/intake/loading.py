@@ -134,7 +134,7 @@ class Loader:
     def plan(self, ciks: Sequence[int], years: int) -> LoadPlan:
         """What has to be fetched for these companies; EDGAR is asked how long each file is."""
         plan = LoadPlan(len(ciks), years)
-        if len(ciks) <= FEW:
+        if len(ciks) <= FEW and not self._at_hand(FACTS):
             plan.few = ciks
             return plan
         now = self._app.clock.now()
@@ -164,6 +164,11 @@ class Loader:
         shutil.rmtree(self._app.config.data_dir / "load", ignore_errors=True)
 
     # Bulk files.
+
+    def _at_hand(self, path: str) -> bool:
+        """Whether a bulk file lies in an archive directory: there it costs less than the documents, if it has those."""
+        local = self._gateway.file(path)
+        return local is not None and local.is_file()
 
     def _looked_at(self, path: str, of: frozenset[int]) -> BulkFile | None:
         local = self._gateway.file(path)
