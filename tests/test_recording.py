@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 import stat
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 
 from finapi.client import ApiFailure, Client
 from finapi.client.exchange import ApiAnswer, ApiRequest
+from finapi.client.synchronous import Send
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.net.outbound import Outbound
@@ -209,29 +212,118 @@ def test_a_body_that_is_too_long_and_a_path_of_another_host_are_refused(service:
     assert service.asked == []
 
 
-@pytest.mark.parametrize(
-    "bytes",
-    [
-        b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 3_000,
-        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort",
-        b"not http at all\r\n\r\n",
-    ],
-)
-def test_an_answer_without_end_or_form_is_none(bytes: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "ANSWER_BYTES", 1_000)
+DOCUMENT = b'{"n": 1}'
+PACKED = gzip.compress(DOCUMENT)
+LONG = gzip.compress(b" " * 3_000)
+
+
+def answered_by(raw: bytes) -> tuple[int, str]:
+    """What a sender makes of an answer on the wire."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
             with listening.accept()[0] as one:
                 one.recv(65_536)
-                one.sendall(bytes)
+                one.sendall(raw)
 
         thread = threading.Thread(target=serve)
         thread.start()
         with closing(Outbound(OPERATORS_OWN)) as outbound:
             url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
-            assert by_outbound(outbound)(ApiRequest("GET", url)) is None
+            answer = by_outbound(outbound)(ApiRequest("GET", url))
         thread.join()
+    assert answer is not None
+    return answer.status, answer.body.decode()
+
+
+@pytest.mark.parametrize(
+    ("raw", "told"),
+    [
+        (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 3_000, "the reply is longer than 1000 bytes"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", "the connection was closed in the middle of the reply"),
+        (b"not http at all\r\n\r\n", "the reply is not HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + LONG, "the reply is longer than 1000 bytes"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + PACKED[:-4], "the reply cannot be decompressed"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n{}", "the reply cannot be decompressed"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n{}", "the reply is encoded in a way that was not asked for"),
+    ],
+)
+def test_an_answer_without_end_or_form_is_none_and_says_why(
+    raw: bytes, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "ANSWER_BYTES", 1_000)
+    assert answered_by(raw) == (0, told)
+
+
+def test_an_answer_that_is_compressed_unasked_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    head = b"HTTP/1.0 200 OK\r\nContent-Encoding: "
+    assert answered_by(head + b"gzip\r\n\r\n" + PACKED) == (200, DOCUMENT.decode())
+    assert answered_by(head + b"Deflate\r\n\r\n" + zlib.compress(DOCUMENT)) == (200, DOCUMENT.decode())
+
+
+# ---- what a proxy must not change
+
+
+def test_a_redirect_leads_to_the_fixture_and_is_not_written(service: Service, file: Path) -> None:
+    places = [f"{SERVICE}/reset?token=t0k3n", "https://real.example.evil/x", "https://elsewhere.example/x"]
+    service.answer = lambda request: said({}, 302, location=places[len(service.asked) - 1])
+    with recorded(service, file) as (client, _):
+        found = []
+        for _ in places:
+            client.call("GET", FILINGS)
+            assert client.last is not None
+            found.append(client.last.headers["location"])
+    assert found == ["/reset?token=t0k3n", *places[1:]]
+    assert "t0k3n" not in file.read_text()
+
+
+def test_a_head_keeps_its_length_and_what_has_no_body_has_none(service: Service, file: Path) -> None:
+    service.answer = lambda request: (
+        said(b"", 200, content_length="1234") if request.method == "HEAD" else said(b"", 204, content_length="9")
+    )
+
+    def lengths(send: Send, url: str) -> list[str | None]:
+        answers = [send(ApiRequest(method, url + FILINGS)) for method in ("HEAD", "DELETE")]
+        return [None if one is None else one.headers.get("content-length") for one in answers]
+
+    with recorded(service, file) as (_, fixture):
+        assert lengths(by_wsgi(fixture.gate), fixture.url) == ["1234", None]
+    with FinapiServer(seed=2, listens=False, recording=file) as server:
+        assert lengths(server.send, server.url) == ["1234", None]
+
+
+def test_a_status_that_is_none_of_http_is_refused_and_leaves_the_recording_whole(service: Service, file: Path) -> None:
+    service.answer = lambda request: said({}, (999, 101, 599)[len(service.asked) - 1])
+    with recorded(service, file) as (client, _):
+        codes = []
+        for _ in range(3):
+            with pytest.raises(ApiFailure) as refused:
+                client.call("GET", FILINGS)
+            codes.append(refused.value.status)
+    assert codes == [503, 503, 599]
+    assert [[one.status for one in all] for all in ServiceRecording(file).answers.values()] == [[599]]
+
+
+@pytest.mark.parametrize("tags", ['"1"', 'W/"1"', '"0", "1"'])
+def test_a_known_tag_is_304_however_it_is_named(service: Service, file: Path, tags: str) -> None:
+    service.answer = lambda request: said({}, etag='W/"1"')
+    with recorded(service, file) as (client, _):
+        client.call("GET", FILINGS)
+    with FinapiServer(seed=2, listens=False, recording=file) as server:
+        headers = {"X-API-Key": server.api_key, "If-None-Match": tags}
+        answer = server.send(ApiRequest("GET", server.url + FILINGS, headers))
+        assert (answer.status, answer.body, "content-length" in answer.headers) == (304, b"", False)
+
+
+def test_the_fixtures_key_stands_for_the_services_in_a_body_and_as_a_bearers(service: Service, file: Path) -> None:
+    service.answer = lambda request: said({"error": f"no column {request.body!r}"})
+    with recorded(service, file) as (client, fixture):
+        own = fixture.base.accounts["pro"]["api_key"]
+        client.call("POST", "/api/v1/sql-proxy", body={"api_key": own, "password": "hunter2"})
+        by_wsgi(fixture.gate)(ApiRequest("GET", fixture.url + FILINGS, {"Authorization": f"Bearer {own}"}))
+    assert json.loads(service.asked[0].body) == {"api_key": KEY, "password": "hunter2"}
+    assert service.asked[1].headers["Authorization"] == f"Bearer {KEY}"
+    assert [one in file.read_text() for one in (KEY, own, "hunter2", "removed")] == [False, False, False, True]
 
 
 HEAD = '{"finapi_recording": 1, "of": "https://real.example", "at": "2026-01-31T12:00:00.000Z"}\n'
@@ -285,18 +377,30 @@ def test_a_service_that_answers_in_the_same_form_differs_in_nothing(service: Ser
 
 
 def test_every_kind_of_drift_is_told(service: Service, file: Path) -> None:
-    then: dict[str, Any] = {"a": 1, "b": "x", "rows": [{"c": None, "d": 1.5}], "e": {}, "gone": 1, "none": None}
-    service.answer = lambda request: said(then)
+    rows = [{"c": None, "d": 1.5, "f": "x"}]
+    then: dict[str, Any] = {"a": 1, "b": "x", "rows": rows, "e": {}, "gone": 1, "none": None}
+    service.answer = lambda request: said(then, etag='"1"', x_api_version="1.0.0")
     with recorded(service, file) as (client, _):
         for path in ("/api/v1/one", "/api/v1/two", "/api/v1/three", "/api/v1/four"):
             client.call("GET", path)
-    now = {"a": "1", "b": "y", "rows": [{"c": 7, "d": 2}, {"c": 1, "new": True}], "e": [], "none": {"f": 1}}
-    answers = {"one": said(now), "two": said(then, 404), "three": said(b"<p>", content_type="text/html"), "four": None}
+    now = {
+        "a": "1",
+        "b": "y",
+        "rows": [{"c": 7, "d": 2, "f": "x"}, {"c": 1, "f": 1, "new": True}],
+        "e": [],
+        "none": {"f": 1},
+    }
+    changed = said(now, x_api_version="2.0.0", deprecation="@1")
+    answers = {"one": changed, "two": said(then, 404), "three": said(b"<p>", content_type="text/html"), "four": None}
     service.answer = lambda request: answers[request.url.rpartition("/")[2]]
     assert differences(service, ServiceRecording(file)) == [
+        ("/api/v1/one", "the header etag is missing"),
+        ("/api/v1/one", "+the header deprecation is new"),
+        ("/api/v1/one", "+x-api-version is 2.0.0, here 1.0.0"),
         ("/api/v1/one", "a is text, here number"),
         ("/api/v1/one", "e is list, here object"),
         ("/api/v1/one", "gone is missing"),
+        ("/api/v1/one", "rows[].f is number|text, here text"),
         ("/api/v1/one", "+rows[].new is new: boolean"),
         ("/api/v1/two", "status 404, here 200"),
         ("/api/v1/three", "text/html, here application/json"),

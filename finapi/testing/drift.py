@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,12 @@ from finapi.client.synchronous import Send
 from finapi.testing.recording import ServiceRecording
 
 DEEP = 40  # levels of an answer that are compared
+# The headers that a client reads.
+READ = re.compile(
+    "etag|retry-after|allow|link|deprecation|sunset"
+    "|x-(api-version|request-id|tokens-charged|ratelimit-.*|has-more|next-cursor|total-.*|window)"
+)
+VERSION = "x-api-version"
 
 # What is asked where there is no recording: a call of each family.
 CALLS = (
@@ -91,7 +98,7 @@ def _held(asked: ApiRequest, send: Send, wait: Callable[[float], None]) -> ApiAn
 
 
 def compared(mine: ApiAnswer, theirs: ApiAnswer) -> Iterator[str]:
-    """How an answer of the service differs from the fixture's in status, kind, and the names and types of members."""
+    """How an answer of the service differs from the fixture's: status, kind, headers, names and types of members."""
     if mine.status != theirs.status:
         yield f"status {theirs.status}, here {mine.status}"
         return
@@ -99,6 +106,12 @@ def compared(mine: ApiAnswer, theirs: ApiAnswer) -> Iterator[str]:
     if kinds[0] != kinds[1]:
         yield f"{kinds[1]}, here {kinds[0]}"
         return
+    here_read, there_read = ({name for name in one.headers if READ.fullmatch(name)} for one in (mine, theirs))
+    yield from (f"the header {name} is missing" for name in sorted(here_read - there_read))
+    yield from (f"+the header {name} is new" for name in sorted(there_read - here_read))
+    versions = [one.headers.get(VERSION) for one in (theirs, mine)]
+    if None not in versions and versions[0] != versions[1]:
+        yield f"+{VERSION} is {versions[0]}, here {versions[1]}"
     if kinds[0] != "application/json":
         heads = [one.body.splitlines()[:1] for one in (mine, theirs)]
         if kinds[0] == "text/csv" and heads[0] != heads[1]:
@@ -118,7 +131,7 @@ def compared(mine: ApiAnswer, theirs: ApiAnswer) -> Iterator[str]:
         elif name not in here:
             if not _hidden(name, here):
                 yield f"+{name} is new: {'|'.join(sorted(there[name]))}"
-        elif "null" not in here[name] | there[name] and here[name].isdisjoint(there[name]):
+        elif (known := here[name] - {"null"}) and there[name] - {"null"} - known:
             yield f"{name} is {'|'.join(sorted(there[name]))}, here {'|'.join(sorted(here[name]))}"
 
 

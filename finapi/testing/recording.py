@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import threading
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,13 +20,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
-from finapi.client.exchange import ApiAnswer, ApiRequest
+from finapi.client.exchange import ApiAnswer, ApiRequest, unanswered
 from finapi.client.synchronous import Send
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, UsageError
-from finapi.net.outbound import Outbound, OutboundError, OutboundRequest
+from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reply
 from finapi.testing.gate import status_line
 from finapi.testing.world import World
+from finapi.web.http.messages import held_etag
 from finapi.web.wsgi import Answered
 
 log = logging.getLogger("finapi.testing")
@@ -41,16 +43,19 @@ SECONDS = 60.0  # for an answer of the service
 ASKED = ("accept", "content-type", "if-none-match", "idempotency-key", "x-request-id", "user-agent")
 KEPT = re.compile(
     "content-type|etag|cache-control|link|vary|allow|retry-after|deprecation|sunset|content-disposition"
+    "|location|last-modified|www-authenticate|idempotent-replayed|access-control-.*"
     "|x-(request-id|api-version|tokens-charged|ratelimit-.*|has-more|next-cursor|total-.*|window|content-type-options)"
 )
+BODILESS = (204, 205, 304)
 PLAIN = re.compile(r"[\x20-\x7e]*")
 TYPES = ("application/json", "text/csv", "application/x-ndjson")  # of answers that are kept: pages show who reads them
 # What makes, shows or takes credentials is never kept; the fixture's own accounts answer it later.
 ABOUT_CREDENTIALS = re.compile(r"/auth/|/api-key|/secret|/user/|/invite")
 # Members that are credentials wherever they stand, and texts that are some by their form.
 SECRET_MEMBER = re.compile(
-    r'("[\w-]*(?:api_?key|token|password|secret|cookie)"\s*:\s*)"(?:[^"\\]|\\.)*"', re.IGNORECASE
+    r'("[\w-]*(?:api_?key|token|password|secret|cookie)"\s*:\s*)"((?:[^"\\]|\\.)*)"', re.IGNORECASE
 )
+SECRET_LENGTH = 6  # of a member of a request that is looked for in the answer; a shorter one may be any text
 SECRET_TEXT = re.compile(r"whsec_[A-Za-z0-9+/=]+|eyJ[\w-]+\.[\w-]+\.[\w-]+")
 REMOVED = "removed"
 CREDENTIALS = ("apikey", "api_key", "token")  # names in a query
@@ -93,12 +98,30 @@ def by_outbound(outbound: Outbound) -> Send:
             reply = outbound.send(
                 OutboundRequest(request.url, request.method, headers, request.body, whole=True, **whole)  # type: ignore[arg-type]
             )
+            return ApiAnswer(reply.status, reply.headers, _decompressed(reply))
         except OutboundError as error:
-            log.warning("%s %s: %s", request.method, request.url.partition("?")[0], error.reason)
-            return None
-        return ApiAnswer(reply.status, reply.headers, reply.body)
+            return unanswered(error)
 
     return send
+
+
+def _decompressed(reply: Reply) -> bytes:
+    """The body of an answer, also where it is compressed though nobody asked for that."""
+    coding = reply.headers.get("content-encoding", "identity").strip().lower()
+    if coding == "identity" or not reply.body:
+        return reply.body
+    if coding not in ("gzip", "x-gzip", "deflate"):
+        raise OutboundError("the reply is encoded in a way that was not asked for")
+    reader = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib
+    try:
+        body = reader.decompress(reply.body, ANSWER_BYTES + 1)
+    except zlib.error:
+        body = b""
+    if len(body) > ANSWER_BYTES:
+        raise OutboundError(f"the reply is longer than {ANSWER_BYTES} bytes")
+    if not reader.eof:
+        raise OutboundError("the reply cannot be decompressed")
+    return body
 
 
 def asked(environ: Environ, path: str, body: bytes) -> tuple[RecordedCall, list[str]]:
@@ -123,6 +146,10 @@ def scrubbed(body: bytes, given: Iterable[str]) -> bytes:
         for form in (one, quote(one, safe=""), json.dumps(one)[1:-1]):
             text = re.sub(re.escape(form), REMOVED, text, flags=re.IGNORECASE)
     return text.encode("utf-8", "surrogateescape")
+
+
+def _secrets_in(body: bytes) -> list[str]:
+    return [found[1] for found in SECRET_MEMBER.findall(body.decode("utf-8", "replace"))]
 
 
 # ---- to record
@@ -157,24 +184,40 @@ class Recorder:
             raise ApiError("BAD_REQUEST", "The path must begin with a slash.")
         body = _whole(environ)
         call, given = asked(environ, path, body)
-        headers = {name: environ[_cgi(name)] for name in ASKED if environ.get(_cgi(name))}
-        if call.credential == "key":
-            own = any(one["api_key"] in given for one in world.accounts.values())
-            headers["X-API-Key"] = self._key if own and self._key else given[0]
-        elif call.credential == "session":
-            headers["Authorization"] = environ["HTTP_AUTHORIZATION"]
-        query = [one for one in parse_qsl(environ.get("QUERY_STRING", ""), True) if one[0].lower() not in CREDENTIALS]
-        url = self._service + path + (f"?{urlencode(query)}" if query else "")
-        answer = self._send(ApiRequest(call.method, url, headers, body))
-        if answer is None:
-            raise ApiError("UNAVAILABLE", f"{self._service} does not answer; the fixture's log says why.")
+        own = [one["api_key"] for one in world.accounts.values()]
+        answer = self._send(self._request(call, environ, body, given, own))
+        if answer is None or not answer.status:
+            why = answer.body.decode("utf-8", "replace") if answer is not None else "no answer came"
+            raise ApiError("UNAVAILABLE", f"{self._service}: {why}.")
+        if not 200 <= answer.status <= 599:
+            raise ApiError("UNAVAILABLE", f"{self._service}: {answer.status} is not a status of HTTP.")
         told = {name: text for name, text in answer.headers.items() if KEPT.fullmatch(name) and PLAIN.fullmatch(text)}
-        known = [*given, self._key, *headers.get("Authorization", "").split()[1:]]
+        if told.get("location", "").startswith(f"{self._service}/"):
+            told["location"] = told["location"].removeprefix(self._service)
+        if call.method == "HEAD" and answer.headers.get("content-length", "").isdecimal():
+            told["content-length"] = answer.headers["content-length"]
+        known = [*given, self._key, *(one for one in _secrets_in(body) if len(one) >= SECRET_LENGTH)]
         kept = self._keep(call, RecordedAnswer(answer.status, told, answer.body), [one for one in known if one])
         return _answered(answer.status, {**told, "x-finapi-recorded": "yes" if kept else "no"}, answer.body)
 
+    def _request(
+        self, call: RecordedCall, environ: dict[str, Any], body: bytes, given: list[str], own: list[str]
+    ) -> ApiRequest:
+        """What the service is asked: a key of the fixture stands for its own, in a header, a query or a body."""
+        headers = {name: environ[_cgi(name)] for name in ASKED if environ.get(_cgi(name))}
+        swapped = bool(self._key) and any(one in own for one in given)
+        if call.credential == "key":
+            headers["X-API-Key"] = self._key if swapped else given[0]
+        elif call.credential == "session":
+            headers["Authorization"] = f"Bearer {self._key}" if swapped else environ["HTTP_AUTHORIZATION"]
+        for one in own if self._key else ():
+            body = body.replace(one.encode(), self._key.encode())
+        query = [one for one in parse_qsl(environ.get("QUERY_STRING", ""), True) if one[0].lower() not in CREDENTIALS]
+        url = self._service + call.path + (f"?{urlencode(query)}" if query else "")
+        return ApiRequest(call.method, url, headers, body)
+
     def _keep(self, call: RecordedCall, given: RecordedAnswer, known: list[str]) -> bool:
-        kind = given.headers.get("content-type", "").partition(";")[0].strip()
+        kind = given.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in TYPES or given.status == 304 or ABOUT_CREDENTIALS.search(call.path):
             return False
         body = scrubbed(given.body, known)
@@ -183,7 +226,9 @@ class Recorder:
         except UnicodeDecodeError:
             content = {"base64": base64.b64encode(body).decode()}
         headers = {
-            name: scrubbed(text.encode("utf-8", "replace"), known).decode() for name, text in given.headers.items()
+            name: scrubbed(text.encode("utf-8", "replace"), known).decode()
+            for name, text in given.headers.items()
+            if name != "location"  # which may hold a token under any name
         }
         line = {
             **{name: getattr(call, name) for name in RecordedCall.__slots__},
@@ -231,7 +276,9 @@ def _cgi(name: str) -> str:
 
 def _answered(status: int, headers: Mapping[str, str], body: bytes) -> Answered:
     named = [("-".join(part.capitalize() for part in name.split("-")), text) for name, text in headers.items()]
-    return status_line(status), [*named, ("Content-Length", str(len(body)))], body
+    if (body or "content-length" not in headers) and status not in BODILESS:
+        named.append(("Content-Length", str(len(body))))
+    return status_line(status), named, body
 
 
 # ---- to give again
@@ -282,7 +329,7 @@ class ServiceRecording:
         one = found[min(world.replayed[call], len(found) - 1)]
         world.replayed[call] += 1
         told = {**one.headers, "x-finapi-recorded": "yes"}
-        tag = one.headers.get("etag")
-        if tag is not None and tag == environ.get("HTTP_IF_NONE_MATCH"):
+        tag = one.headers.get("etag", "").removeprefix("W/").strip('"')
+        if tag and held_etag(environ.get("HTTP_IF_NONE_MATCH", ""), tag) is not None:
             return _answered(304, told, b"")
         return _answered(one.status, told, one.body)
