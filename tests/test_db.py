@@ -222,12 +222,19 @@ def test_numbers_of_migrations_without_gap_or_repeat(
         db.migrations.__wrapped__()
 
 
-def test_a_query_name_that_stands_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "a.sql"
-    file.write_text("-- name: one\nSELECT 1\n\n-- name: one\nSELECT 2\n")
-    monkeypatch.setattr(db, "_files", lambda folder: [file])
+def test_a_query_name_that_stands_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(db, "texts", lambda folder: ["-- name: one\nSELECT 1\n", "-- name: one\nSELECT 2\n"])
     with pytest.raises(RuntimeError, match="query one is defined twice"):
         db.named_queries.__wrapped__()
+
+
+def test_a_part_stands_in_queries_of_other_files_and_is_none_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [
+        "-- Head.\n\n-- name: all\n-- Why.\nSELECT {some} FROM t\n",
+        "-- part: some\na, {more}\n\n-- part: more\nb\n-- name: one\nSELECT 1;\n",
+    ]
+    monkeypatch.setattr(db, "texts", lambda folder: files)
+    assert db.named_queries.__wrapped__() == {"all": "-- Why.\nSELECT a, b FROM t", "one": "SELECT 1;"}
 
 
 # ---- writing

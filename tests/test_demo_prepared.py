@@ -237,10 +237,36 @@ def test_four_versions_are_kept_and_what_a_kill_left_goes_away(cache: Path, made
 
 
 def test_two_processes_that_start_at_once_both_have_it(cache: Path) -> None:
-    code = "from finapi.market.demo import prepared as p; print(p.image()[:15], len(p.image()) > 10**6)"
+    code = "from finapi.market.demo import prepared as p; print(bytes(p.image()[:15]), len(p.image()) > 10**6)"
     started = [
         subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
     told = [one.communicate(timeout=60)[0] for one in started]
     assert told == ["b'SQLite format 3' True\n"] * 2
     assert [one.name for one in cache.iterdir()] == [f"demo-{prepared._version()}.db"]
+
+
+def test_what_makes_it_is_of_rooms_whose_change_is_noticed() -> None:
+    code = (
+        "import sys; from finapi.market.demo import prepared as p; p._loaded();"
+        "print(sorted({name.split('.')[1] for name in sys.modules if name.startswith('finapi.')} & p.LATER))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_change_of_code_or_schema_makes_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepared.finapi, "__file__", str(tmp_path / "finapi" / "__init__.py"))
+    names = ("finapi/__init__.py", "finapi/market/web/a.toml", "finapi/sql/a.sql", "sql/b.sql")
+    others = ("finapi/web/a.py", "finapi/market/__pycache__/a.pyc", "other.py")
+    for name in (*names, *others):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"1")
+    versions = [prepared._version()]
+    for name in names:
+        (tmp_path / name).write_bytes(b"22")
+        versions.append(prepared._version())
+    assert len(set(versions)) == 5
+    for name in others:
+        (tmp_path / name).write_bytes(b"22")
+    assert prepared._version() == versions[-1]

@@ -22,7 +22,7 @@ from finapi.core.errors import ApiError, StoreFailing, UsageError
 from finapi.store.checkpoints import leave_checkpoints, more_pages
 from finapi.store.connections import BREAK_SECONDS, PUT_BACK, broken_off, code_of, connect, is_damage, unusable
 from finapi.store.sql_files import files as _files
-from finapi.store.sql_files import prepared
+from finapi.store.sql_files import prepared, texts
 
 log = logging.getLogger("finapi.store")
 
@@ -664,19 +664,18 @@ def named_queries() -> dict[str, str]:
 
     What several share is written once, below a line ``-- part: NAME``, and stands in them as ``{NAME}``.
     """
-    found: dict[str, dict[str, str]] = {"name": {}, "part": {}}
-    lines = re.compile(r"^-- (name|part): (\w+)\n", re.MULTILINE)
-    for file in _files("queries"):
-        cut = lines.split(file.read_bytes().decode())
-        for kind, name, text in zip(cut[1::3], cut[2::3], cut[3::3], strict=True):
-            if name in found[kind]:
+    found: dict[str, str] = {}
+    for text in texts("queries"):
+        for piece in f"\n{text}".replace("\n-- part: ", "\n-- name: part ").split("\n-- name: ")[1:]:
+            name, _, query = piece.partition("\n")
+            if name in found:
                 raise RuntimeError(f"query {name} is defined twice")
-            found[kind][name] = text.strip()
+            found[name] = query.strip()
 
     def whole(text: str) -> str:
-        return re.sub(r"\{(\w+)\}", lambda part: whole(found["part"][part[1]]), text) if "{" in text else text
+        return re.sub(r"\{(\w+)\}", lambda part: whole(found[f"part {part[1]}"]), text) if "{" in text else text
 
-    return {name: whole(text) for name, text in found["name"].items()}
+    return {name: whole(text) for name, text in found.items() if not name.startswith("part ")}
 
 
 def own_sql(name: str) -> list[str]:

@@ -18,6 +18,19 @@ def files(folder: str) -> list[Any]:
     return list(_below(_root().joinpath(folder)))
 
 
+def texts(folder: str) -> Iterator[str]:
+    """The texts of these files."""
+    root = _root().joinpath(folder)
+    if not isinstance(root, Path):
+        yield from (one.read_bytes().decode() for one in _below(root))
+        return
+    for place, _, names in os.walk(root):
+        for name in names:
+            if name.endswith(".sql"):
+                with open(f"{place}/{name}", "rb", buffering=0) as file:  # half the time of paths that read
+                    yield file.read().decode()
+
+
 def prepared() -> bytes:
     """An empty database as the migrations up to its version made it, without full text search."""
     return zlib.decompress(_root().joinpath(PREPARED).read_bytes())

@@ -33,9 +33,11 @@ _REDATING = (
     "draw_data_stamp",
 )
 CHECK = 4  # bytes of a CRC-32 behind the image
+# Rooms of which the image cannot follow, for they are below this one.
+LATER = {"ops", "web", "feeds", "testing", "verbs", "client", "mcp", "httpd"}
 
 
-def image() -> bytes:
+def image() -> bytes | memoryview:
     """The database, from the cache when it is there and whole; otherwise made now, and kept where that can be."""
     place = _cache()
     file = place / f"demo-{_version()}.db" if place else None
@@ -82,7 +84,7 @@ def _own(found: os.stat_result) -> bool:
     return found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
 
-def _read(file: Path) -> bytes | None:
+def _read(file: Path) -> memoryview | None:
     """The image in a file; None for one that is cut off or damaged, or that somebody else may have put there."""
     try:
         handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -98,7 +100,7 @@ def _read(file: Path) -> bytes | None:
             return None
         with suppress(OSError):
             os.utime(handle)  # it is in use
-    made, check = data[:-CHECK], data[-CHECK:]
+    made, check = memoryview(data)[:-CHECK], data[-CHECK:]
     return made if made and zlib.crc32(made).to_bytes(CHECK) == check else None
 
 
@@ -123,21 +125,22 @@ def _version() -> str:
     root = Path(finapi.__file__).parent
     # Installed in one file, a zip, the package's folder is none.
     if root.is_dir():
-        told = sorted([*_files(str(root)), *_files(str(root.parent / "sql"))])
+        told = sorted(_files([str(root), str(root.parent / "sql")], {str(root / room) for room in LATER}))
     else:
         told = [(str(one), one.stat().st_size, one.stat().st_mtime_ns) for one in root.parents if one.is_file()]
     return hashlib.sha256(repr((finapi.__version__, told)).encode()).hexdigest()[:20]
 
 
-def _files(folder: str) -> Iterator[tuple[str, int, int]]:
-    """Every file below a folder but bytecode: path, size, and when it was written."""
-    with suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for one in entries:
-            if one.is_dir(follow_symlinks=False):
-                yield from () if one.name == "__pycache__" else _files(one.path)
-            else:
-                found = one.stat()
-                yield one.path, found.st_size, found.st_mtime_ns
+def _files(folders: list[str], skipped: set[str]) -> Iterator[tuple[str, int, int]]:
+    """Every file below some folders but bytecode: path, size, and when it was written."""
+    while folders:
+        with suppress(FileNotFoundError), os.scandir(folders.pop()) as entries:
+            for one in entries:
+                if not one.is_dir(follow_symlinks=False):
+                    found = one.stat()
+                    yield one.path, found.st_size, found.st_mtime_ns
+                elif one.name != "__pycache__" and one.path not in skipped:
+                    folders.append(one.path)
 
 
 def _loaded() -> bytes:
