@@ -13,7 +13,8 @@ import pytest
 
 from finapi.client import ApiFailure, Client
 from finapi.client.exchange import ApiAnswer, ApiRequest
-from finapi.testing import FinapiServer
+from finapi.core.passwords import Hasher
+from finapi.testing import FinapiServer, base
 from finapi.testing.gate import Gate
 from finapi.testing.server import FixtureWorld
 from finapi.testing.world import SNAPSHOTS, WorldGone
@@ -182,6 +183,32 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
     first, again, other = bytes_of(1), bytes_of(1), bytes_of(2)
     assert first == again
     assert first[0] != other[0]
+
+
+def test_a_later_start_has_the_same_accounts_whatever_was_done_with_those_of_the_first() -> None:
+    with FinapiServer(listens=False) as running:
+        accounts = {kind: dict(one) for kind, one in running.accounts.items()}
+        assert status(running._world, "POST", AUTH + "register", {}) == 400
+        client(running._world).post_sniper_targets(ticker="AAPL")
+        running.ready["accounts"].clear()
+    with FinapiServer(listens=False) as running:
+        assert running.accounts == accounts
+        assert client(running._world).get_sniper_targets()["targets"] == []
+    with FinapiServer(listens=False, lockout_emails=500) as running:
+        assert running.accounts == accounts
+
+
+def test_fixture_accounts_open_by_their_password_whatever_it_is_hashed_by() -> None:
+    hasher = Hasher("cheap")
+    assert hasher.verify(base.HASHED, base.PASSWORD)
+    assert not hasher.verify(base.HASHED, "fixture passworD")
+    assert not hasher.needs_rehash(base.HASHED)
+    with FinapiServer(listens=False, password_profile="default") as running:
+        with running.wsgi.worlds[""].app.accounts.read() as tx:
+            row = tx.one("user_by_email", email="pro@example.com")
+        assert row is not None
+        assert row["password"].startswith("$argon2id$v=19$m=19456,t=2,p=1$")
+        assert login(running._world, base.PASSWORD).status == 200
 
 
 COMPANIES = b'{"0": {"cik_str": 1000001, "ticker": "ZZTOP", "title": "Zed Zed Inc"}}'

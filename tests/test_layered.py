@@ -83,6 +83,25 @@ def test_a_renewed_one_holds_nothing_and_no_more_memory(base: Path) -> None:
     database.close()
 
 
+def test_what_was_written_into_the_base_is_there_for_later_ones(base: Path) -> None:
+    database = LayeredDatabase(base)
+    bump(database)
+    mark = database.mark()
+    database.listen("x", lambda: None)
+    database.renew(into_base=True)
+    bump(database)
+    later = LayeredDatabase(base)
+    assert (version(later), version(database), database._listeners) == (1, 2, {})
+    with pytest.raises(KeyError):
+        database.back_to(mark)
+    database.renew()
+    assert version(database) == 1
+    assert later.integrity() == []
+    database.close()
+    later.close()
+    assert [one.name for one in base.parent.iterdir()] == ["base.db"]
+
+
 def test_a_block_that_raises_is_undone_alone(base: Path) -> None:
     database = LayeredDatabase(base)
     bump(database)

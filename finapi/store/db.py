@@ -672,10 +672,12 @@ def named_queries() -> dict[str, str]:
                 raise RuntimeError(f"query {name} is defined twice")
             found[name] = query.strip()
 
-    def whole(text: str) -> str:
-        return re.sub(r"\{(\w+)\}", lambda part: whole(found[f"part {part[1]}"]), text) if "{" in text else text
+    named = re.compile(r"\{(\w+)\}")
 
-    return {name: whole(text) for name, text in found.items() if not name.startswith("part ")}
+    def whole(text: str) -> str:
+        return named.sub(lambda part: whole(found[f"part {part[1]}"]), text)
+
+    return {name: whole(one) if "{" in one else one for name, one in found.items() if name[:5] != "part "}
 
 
 def own_sql(name: str) -> list[str]:

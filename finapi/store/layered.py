@@ -92,11 +92,15 @@ class LayeredDatabase(Database):
             self.written += 1
             self.on_change()
 
-    def renew(self) -> None:
-        """Be as it was when it was opened, for another owner."""
+    def renew(self, *, into_base: bool = False) -> None:
+        """Be as new, for another owner: as it was when it was opened.
+
+        With ``into_base`` what was changed is written into the file, and is there for all that are opened from now on;
+        nobody else may have it open.
+        """
         with self._lock:
             # Going back to a mark keeps what SQLite noted for it, a little more each time.
-            self._writer.execute("ROLLBACK")
+            self._writer.execute("COMMIT" if into_base else "ROLLBACK")
             self._begin_layer()
             self.written += 1
         self._listeners.clear()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
@@ -18,6 +17,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
+from finapi.core.passwords import PROFILES
 from finapi.delivery import webhooks
 from finapi.market.demo import prepared
 from finapi.store.layered import LayeredDatabase
@@ -26,6 +26,8 @@ from finapi.store.layered import LayeredDatabase
 STARTED = prepared.STORED
 
 PASSWORD = "fixture password"
+# What that is stored as by the fixture's profile, so that argon2 is loaded with the first login.
+HASHED = "$argon2id$v=19$m=8,t=1,p=1$dGVzdGluZyE$0WXN+w"
 PLANS = ("free", "weekly", "monthly", "pro", "yearly")
 STATES = ("active", "unverified", "locked", "exhausted")
 INVITES = 10
@@ -46,30 +48,41 @@ class Base:
     file: Path
     accounts: dict[str, FixtureAccount]
     invite_codes: list[str]
+    spare: list[LayeredDatabase]  # over it, opened for worlds to come
+
+
+# By settings, seed and instant: at most one, and what its file held.
+_kept: dict[tuple[Config, int, datetime], tuple[bytes, Base]] = {}
 
 
 def make(directory: Path, config: Config, seed: int, now: datetime) -> Base:
     """The base of a fixture, written into its data directory; its accounts were made ``now``."""
-    image, accounts, codes = _made(replace(config, data_dir=Path()), seed, now)
-    file = directory / "fixture.db"
-    file.write_bytes(image)
-    return Base(file, dict(accounts), codes)
-
-
-@lru_cache(maxsize=1)  # a suite may start many servers
-def _made(config: Config, seed: int, now: datetime) -> tuple[bytes, dict[str, FixtureAccount], list[str]]:
-    with tempfile.TemporaryDirectory(prefix="finapi-demo-data-") as place:
-        prepared.copy_to(file := Path(place) / "demo.db")
-        database = LayeredDatabase(file)
+    file, kept = directory / "fixture.db", _kept.get((config, seed, now))
+    if kept is not None:
+        file.write_bytes(kept[0])
+        return replace(kept[1], file=file, spare=[])
+    prepared.copy_to(file)
+    database = LayeredDatabase(file)
     try:
         app = apps.in_memory(config, FixedClock(now), new_uuid=Draw(seed, "").uuid, db=database, secret=secret_of(seed))
         accounts = {plan: _shown(account(app, plan, "active", f"{plan}@example.com")) for plan in PLANS}
         for state in STATES[1:]:
             accounts[state] = _shown(account(app, "free", state, f"{state}@example.com"))
         codes = [invites.create(app, now, lifetime=None, note="fixture").code for _ in range(INVITES)]
-        return database.image(), accounts, codes
-    finally:
+        database.renew(into_base=True)
+    except BaseException:
         database.close()
+        raise
+    return Base(file, accounts, codes, [database])
+
+
+def keep(base: Base, config: Config, seed: int, now: datetime) -> None:
+    """Have the next start in this process copy a base: a suite may start many servers."""
+    if (of := (config, seed, now)) not in _kept:
+        with suppress(OSError):  # somebody cleans /tmp: it will be made again
+            image = base.file.read_bytes()
+            _kept.clear()
+            _kept[of] = image, replace(base, spare=[])
 
 
 def secret_of(seed: int) -> bytes:
@@ -98,7 +111,8 @@ class Draw:
 
 def account(app: App, plan: str, state: str, email: str) -> NewUser:
     """Make an account of a plan in a state, with the password of all fixture accounts."""
-    now, stored = app.clock.now(), app.hasher.hash(PASSWORD)
+    now, hasher = app.clock.now(), app.hasher
+    stored = HASHED if hasher.profile is PROFILES["cheap"] else hasher.hash(PASSWORD)
     with app.accounts.write() as tx:
         if tx.one("user_by_email", email=email) is not None:
             raise ApiError("CONFLICT", f"{email} is taken.")

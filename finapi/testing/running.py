@@ -86,8 +86,8 @@ class Fixture:
             "free_api_key": free["api_key"],
             "email": pro["email"],
             "password": pro["password"],
-            "invite_codes": self.base.invite_codes,
-            "accounts": self.base.accounts,
+            "invite_codes": [*self.base.invite_codes],
+            "accounts": {kind: one.copy() for kind, one in self.base.accounts.items()},
             "control_url": self.url + CONTROL,
             "control_token": self.gate.token,
         }
@@ -194,7 +194,7 @@ class WorldMaker:
         self._base = on
         self._mails = mails
         # Opening one takes milliseconds, which SQLite spends on reading the schema.
-        self._spare: list[LayeredDatabase] = []
+        self._spare = on.spare
         self._snapshots_taken: OrderedDict[str, int] = OrderedDict()  # of worlds that are no more, by name
         self.url = NOWHERE
         calls = ControlCalls(
@@ -263,9 +263,10 @@ def running(
     """
     with datadir.temporary("finapi-fixture-") as directory, ExitStack() as stack:
         stack.enter_context(datadir.locked(directory))
+        of = (config, *(_chance() if seed is None else (seed, base.STARTED)))
+        on = base.make(directory, *of)
+        config, number, _ = of
         config = replace(config, data_dir=directory)
-        number, now = _chance() if seed is None else (seed, base.STARTED)
-        on = base.make(directory, config, number, now)
         mails = config.mail_directory or directory / "mail"
         maker = WorldMaker(config, number, seed is not None, on, mails)
         gate, stepper, port = maker.gate, maker.stepper, 0
@@ -285,3 +286,5 @@ def running(
             stack.enter_context(looping("loop", listener.run, lambda: listener.stop(0.5)))
         stack.enter_context(looping("stepper", stepper.run, stepper.stop))
         yield Fixture(maker.url, port, gate, on, directory, mails)
+        if not gate.ends_process:
+            base.keep(on, *of)

@@ -68,15 +68,18 @@ class FinapiServer:
         send = by_urllib()
         if self._ready is None:
             from finapi.core.config import Config
-            from finapi.testing.recording import ServiceRecording
             from finapi.testing.running import SETTINGS, running
 
             seed, listens, settings = self._given
-            on = None if self._recording is None else ServiceRecording(Path(self._recording))
+            on = None
+            if self._recording is not None:
+                from finapi.testing.recording import ServiceRecording
+
+                on = ServiceRecording(Path(self._recording))
             config = Config(**SETTINGS | settings)
             fixture = self._stack.enter_context(running(config, seed=seed, listens=listens, elsewhere=on))
             self._ready, self._wsgi = fixture.ready, fixture.gate
-            send = by_urllib() if listens else by_wsgi(fixture.gate)
+            send = send if listens else by_wsgi(fixture.gate)
         elif isinstance(self._ready, str | Path):
             self._ready = json.loads(Path(self._ready).read_text("utf-8"))
         self._send = send
