@@ -13,6 +13,7 @@ from finapi.accounts.credentials import fingerprint
 from finapi.accounts.users import Caller
 from finapi.app import App
 from finapi.core.clock import iso
+from finapi.core.errors import ApiError
 from finapi.core.limits import Decision
 from finapi.web import exports
 from finapi.web.http.call import LARGE_ANSWER, Route, table_kind
@@ -178,3 +179,18 @@ def _kept_answer(app: App, route: Route, stamp: str, tag: str, *, packed: bool) 
         return None
     ready = not packed or len(kept.body) <= GZIP_FROM or app.answers.kept(stamp, ("gzip", tag), None) is not None
     return kept if ready else None
+
+
+def ended(kept: Response, end: bytes) -> Response:
+    """A kept answer with the end of a call, if it has such an end."""
+    return Response(kept.status, kept.body, kept.content_type, dict(kept.headers), end if kept.end else b"", kept=True)
+
+
+def unknown() -> ApiError:
+    """The 500 of a call that failed in a way that nobody foresaw."""
+    return ApiError("INTERNAL", "Internal error; it has been logged.")
+
+
+def overrun() -> ApiError:
+    """The 504 of a call that took too long."""
+    return ApiError("TIMEOUT", "The call exceeded the server's time limit.")

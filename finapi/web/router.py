@@ -16,6 +16,18 @@ class Match(NamedTuple):
     by_method: dict[str, Route]
     path_params: dict[str, str]
 
+    def one_of(self, method: str) -> Route:
+        """The route for a method, or another of the same path when there is none."""
+        return self.by_method.get(method) or next(iter(self.by_method.values()))
+
+    @property
+    def allow(self) -> str:
+        """The methods that the path takes, as ``Allow`` names them."""
+        methods = set(self.by_method) | {"OPTIONS"}
+        if "GET" in methods:
+            methods.add("HEAD")
+        return ", ".join(sorted(methods))
+
 
 class Router:
     """Finds the routes of a path: literal segments before parameters, in time bounded by the path's length.

@@ -27,7 +27,19 @@ from finapi.core.watch import MARK
 from finapi.store import idempotency
 from finapi.store.db import Refused
 from finapi.web import exports
-from finapi.web.exchange import Exchange, HeldBody, KeptCall, Recognised, find, not_modified, recognised, vary
+from finapi.web.exchange import (
+    Exchange,
+    HeldBody,
+    KeptCall,
+    Recognised,
+    ended,
+    find,
+    not_modified,
+    overrun,
+    recognised,
+    unknown,
+    vary,
+)
 from finapi.web.html import frame
 from finapi.web.http.call import (
     CALLER_ZONES,
@@ -181,7 +193,7 @@ class WsgiApp:
         if route.cost and kept.status == 200:
             debit = billing.asked(caller.id, route.name, route.cost, exchange.request_id)
             return KeptCall(exchange, request, kept, now, debit, self._give_up)
-        return self._respond(exchange, lambda: request, lambda *_: _ended(kept, own_end(exchange.request_id, now)))
+        return self._respond(exchange, lambda: request, lambda *_: ended(kept, own_end(exchange.request_id, now)))
 
     def _recognise(self, target: str, peer: str, headers: Iterable[tuple[str, str]]) -> Recognised | None:
         request = plain_get(target, dict(headers), peer, self.app.config.trusted_proxies)
@@ -201,7 +213,7 @@ class WsgiApp:
                 answered = self._respond(call.exchange, call.asked, partial(self._paid, call))
                 if call.exchange.charged and call.taken is not None:
                     self.app.kept_debits.append(call.taken())
-                call.taken = None
+                    call.taken = None
                 yield answered
         finally:
             for call in calls:
@@ -209,15 +221,16 @@ class WsgiApp:
                     billing.give_back_later(self.app, call.debit, call.taken)
 
     def _paid(self, call: KeptCall, request: Request, exchange: Exchange) -> Response:
-        if call.taken is None:
-            raise _overrun()
-        debit_id = call.taken()
+        taken, call.taken = call.taken, None
+        if taken is None:
+            raise overrun()
+        debit_id = taken()
         if self.app.clock.monotonic() > call.deadline or not exchange.is_for("call"):
-            overrun = _overrun()
-            billing.give_back(self.app, call.debit, debit_id, overrun)
-            raise overrun
-        exchange.charged = call.debit["cost"]
-        return _ended(call.kept, own_end(exchange.request_id, call.now))
+            late = overrun()
+            billing.give_back(self.app, call.debit, debit_id, late)
+            raise late
+        call.taken, exchange.charged = taken, call.debit["cost"]
+        return ended(call.kept, own_end(exchange.request_id, call.now))
 
     def _warn(self, peer: str) -> None:
         """Say once that a proxy may stand in front that nobody trusts."""
@@ -277,9 +290,19 @@ class WsgiApp:
             # A call that a stop has left behind, and answered: its database is closed.
             if not self.app.db.closed:
                 log.error("request %s failed", exchange.request_id, exc_info=error)
-            unknown = ApiError("INTERNAL", "Internal error; it has been logged.")
-            response = self._error(exchange, unknown)
-        answered = self._finish(response, exchange)
+            response = self._error(exchange, unknown())
+        try:
+            answered = self._finish(response, exchange)
+        except Exception as error:
+            log.error("the answer of request %s cannot be made", exchange.request_id, exc_info=error)
+            # The ledger says what the client is told.
+            exchange.charged, failed = 0, unknown()
+            response.give_back(failed)
+            while exchange.held:
+                exchange.held.pop()()
+            response = self._error(exchange, failed)
+            answered = self._finish(response, exchange)
+        exchange.stream = response.kept_charge()
         if exchange.is_for("call"):
             self._log(exchange, response.status, len(answered[2]))
         return answered
@@ -297,7 +320,7 @@ class WsgiApp:
         exchange.request = Request(method, path, (), {}, {"x-request-id": request_id}, peer, None, None)
         with suppress(ApiError):
             match = self._router.match(segments(path)) if path else None
-            exchange.route = None if match is None else _one_of(match, method)
+            exchange.route = None if match is None else match.one_of(method)
         code = _CODE_OF_STATUS.get(status, "BAD_REQUEST" if status < 500 else "INTERNAL")
         response = self._error(exchange, ApiError(code, reason))
         _, headers, body = self._finish(response, exchange)
@@ -308,7 +331,7 @@ class WsgiApp:
         """What a call is answered that is refused before it is looked at."""
         request = read_request(environ, self.app.config.trusted_proxies)
         match = self._router.match(request.segments)
-        route = None if match is None else _one_of(match, request.method)
+        route = None if match is None else match.one_of(request.method)
         exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic(), route=route)
         return self._respond(exchange, lambda: replace(request, wrong=error))
 
@@ -323,7 +346,7 @@ class WsgiApp:
         if not exchange.is_for("server"):
             return None
         told = replace(exchange)
-        error = _overrun() if status == 504 else ApiError("UNAVAILABLE", "The server is stopping.")
+        error = overrun() if status == 504 else ApiError("UNAVAILABLE", "The server is stopping.")
         _, headers, body = self._finish(self._error(told, error), told)
         self._log(told, status, len(body))
         return _without_length(headers), body
@@ -335,13 +358,13 @@ class WsgiApp:
             raise ApiError("NOT_FOUND", f"No route has this path; {docs} describes all.", details={"docs": docs})
         # HEAD is GET without the body: the same route, the same cost.
         method = "GET" if request.method == "HEAD" else request.method
-        exchange.route = _one_of(match, method)
+        exchange.route = match.one_of(method)
         if request.method == "OPTIONS":
             return _options(match)
         if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
             raise ApiError("UNSUPPORTED_MEDIA_TYPE", "Content-Encoding is not supported for request bodies.")
         if method not in match.by_method:
-            allow = _allow(match)
+            allow = match.allow
             message = f"This path does not take {request.method[:20]}; it takes {allow}."
             details = {"allowed": allow.split(", ")}
             raise ApiError("METHOD_NOT_ALLOWED", message, details=details, headers={"Allow": allow})
@@ -424,22 +447,21 @@ class WsgiApp:
                 if wrong is not None:
                     raise wrong
                 response = self._answered(call, exchange.tag)
+                if response.charge is not None:  # a page's
+                    charge.push(response.charge)
                 if request.deadline is not None and app.clock.monotonic() > request.deadline:
-                    raise _overrun()
+                    raise overrun()
             finally:
                 # The ledger says what the client was told.
                 if not exchange.is_for("call"):
-                    raise _overrun()
-            if response.stream is not None:
-                exchange.stream = response.stream
-                response.stream.charge = charge.pop_all()
+                    raise overrun()
             if response.status == 304:
                 # Known only after the work, and free as any other.
                 held = ApiError("NOT_FOUND", "The caller has it.")
                 charge.pop_all().__exit__(ApiError, held, None)
                 return response
-        exchange.charged = route.cost
-        return response
+            exchange.charged = route.cost
+            return replace(response, charge=charge.pop_all())
 
     def _answered(self, call: Call, tag: str | None) -> Response:
         """What the handler answers, or answered before to the same question of the same data."""
@@ -450,7 +472,7 @@ class WsgiApp:
         kept: Response = self.app.answers.get(call.caller.data_stamp, tag, lambda: call.route.handler(call))
         if len(kept.body) > LARGE_ANSWER:
             call.hold_large()
-        return _ended(kept, call.own_end)
+        return ended(kept, call.own_end)
 
     def _once(self, call: Call) -> Response:
         """The answer of a call with an ``Idempotency-Key``: the kept one, or that of doing it now."""
@@ -646,22 +668,8 @@ def _instead(param: str, request: Request) -> str:
     return "" if name is None else f" {name} is no parameter here; did you mean {param}?"
 
 
-def _ended(kept: Response, end: bytes) -> Response:
-    """A kept answer with the end of a call, if it has such an end."""
-    return Response(kept.status, kept.body, kept.content_type, dict(kept.headers), end if kept.end else b"", kept=True)
-
-
-def _overrun() -> ApiError:
-    return ApiError("TIMEOUT", "The call exceeded the server's time limit.")
-
-
 def _without_length(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(name, value) for name, value in headers if name != "Content-Length"]
-
-
-def _one_of(match: Match, method: str) -> Route:
-    """The route for a method, or another of the same path when there is none."""
-    return match.by_method.get(method) or next(iter(match.by_method.values()))
 
 
 def _key_in(request: Request) -> str:
@@ -678,15 +686,8 @@ def _status_line(status: int) -> str:
     return f"{status} {HTTPStatus(status).phrase}"
 
 
-def _allow(match: Match) -> str:
-    methods = set(match.by_method) | {"OPTIONS"}
-    if "GET" in methods:
-        methods.add("HEAD")
-    return ", ".join(sorted(methods))
-
-
 def _options(match: Match) -> Response:
-    allow = _allow(match)
+    allow = match.allow
     headers = {"Allow": allow}
     if any(route.cross_origin for route in match.by_method.values()):
         headers["Access-Control-Allow-Methods"] = allow

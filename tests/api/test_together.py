@@ -317,6 +317,25 @@ def test_what_a_batch_that_breaks_leaves_unanswered_is_given_back(
     assert ledger(app) == [KEPT, KEPT, *[lost] * 3, *[(COST, "5xx_refund", "GET /api/v1/xbrl/search", 500, 0)] * 3]
 
 
+def test_a_kept_answer_that_cannot_be_made_is_a_500_and_costs_nothing(
+    application: WsgiApp, batch: list[KeptCall], app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, finish = balance(app), WsgiApp._finish
+
+    def finished(self: WsgiApp, response: Response, exchange: Exchange) -> Any:
+        if exchange is batch[1].exchange and response.status == 200:
+            raise MemoryError
+        return finish(self, response, exchange)
+
+    monkeypatch.setattr(WsgiApp, "_finish", finished)
+    answers = list(application.answer_together(batch))
+    assert [status for status, _, _ in answers] == ["200 OK", "500 Internal Server Error", "200 OK", "200 OK"]
+    assert [dict(headers)["X-Tokens-Charged"] for _, headers, _ in answers] == ["1", "0", "1", "1"]
+    billing.close_kept(app)
+    lost, back = (-COST, "debit", DEBIT[2], 500, 0), (COST, "5xx_refund", DEBIT[2], 500, 0)
+    assert (balance(app), ledger(app)) == (before - 3 * COST, [KEPT, KEPT, lost, KEPT, KEPT, back])
+
+
 def test_whoever_cannot_send_an_answer_costs_the_calls_behind_it_nothing(
     application: WsgiApp, batch: list[KeptCall], app: App
 ) -> None:

@@ -13,6 +13,9 @@ from finapi.accounts import credentials, invites, recovery, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.market.demo import data
+from finapi.web.exchange import Exchange
+from finapi.web.http.messages import Response
+from finapi.web.wsgi import WsgiApp
 from tests.client import PASSWORD, Answer, Client, sent, session_of, sign_up, token_in
 from tests.conftest import ACCOUNTS
 from tests.pages.conftest import HTML, row_of, rows_of
@@ -431,3 +434,38 @@ def test_a_form_token_is_of_one_session_and_of_the_newest_secret() -> None:
     assert re.fullmatch(r"[\w-]{43}", one)
     assert one != credentials.form_token([b"a" * 32], b"other")
     assert one != credentials.form_token([b"b" * 32, b"a" * 32], b"session")
+
+
+# ---- what pages of data cost
+
+
+def spent(app: App) -> list[tuple[int, str]]:
+    with app.db.write() as tx:
+        sql = "SELECT delta, reason FROM ledger WHERE endpoint IS NOT NULL ORDER BY id"
+        return [tuple(row) for row in tx._connection.execute(sql)]
+
+
+def test_a_page_is_charged_when_it_is_made_and_not_when_it_cannot_be(
+    app: App, ann: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, finish = "/filings", WsgiApp._finish
+    assert ann.get(path).status == 200
+    ((cost, reason),) = spent(app)
+    assert (cost < 0, reason) == (True, "debit")
+
+    def finished(self: WsgiApp, response: Response, exchange: Exchange) -> Any:
+        if response.status == 200:
+            raise MemoryError
+        return finish(self, response, exchange)
+
+    monkeypatch.setattr(WsgiApp, "_finish", finished)
+    assert ann.get(path).status == 500
+    assert spent(app) == [(cost, "debit"), (cost, "debit"), (-cost, "5xx_refund")]
+
+
+def test_a_page_that_took_too_long_costs_nothing(app: App, ann: Visitor) -> None:
+    late = {"finapi.deadline": app.clock.monotonic() - 1}
+    answer = ann.client.get("/filings", headers={**HTML, "Cookie": ann.cookie}, environ=late)
+    assert answer.status == 504
+    ((cost, reason), (back, given)) = spent(app)
+    assert (cost < 0, reason, back, given) == (True, "debit", -cost, "5xx_refund")

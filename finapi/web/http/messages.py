@@ -8,6 +8,7 @@ import re
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -127,6 +128,23 @@ class Response:
     packed: bool = False
     # Whether ``body`` is kept for whoever asks the same of the same data.
     kept: bool = False
+    # What is charged for it, open until it is made or, of a stream, sent.
+    charge: ExitStack | None = None
+
+    def kept_charge(self) -> Any:
+        """Keep what is charged, now that the answer is made; of a stream, which is returned, when it is sent."""
+        if self.charge is not None and self.stream is not None:
+            self.stream.charge = self.charge
+        elif self.charge is not None:
+            self.charge.close()
+        return self.stream
+
+    def give_back(self, error: Exception) -> None:
+        """Give back what is charged, and end the stream: the answer cannot be made."""
+        if self.stream is not None:
+            self.stream.close()
+        if self.charge is not None:
+            self.charge.__exit__(type(error), error, error.__traceback__)
 
 
 def read_request(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = ()) -> Request:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 
 from finapi import __version__
@@ -59,13 +60,14 @@ class Unserved(Exception):
 def _charged(call: Call, cost: int, make: Callable[[], Response]) -> Response:
     assert call.caller is not None
     try:
-        with billing.charged(call.app, call.caller.id, call.route.name, cost, call.request_id):
+        with ExitStack() as charge:
+            charge.enter_context(billing.charged(call.app, call.caller.id, call.route.name, cost, call.request_id))
             made = make()
             if made.status >= 400:
                 raise Unserved(made)
+            return replace(made, charge=charge.pop_all())
     except Unserved as unserved:
         return unserved.page
-    return made
 
 
 def cost_of(call: Call, names: Sequence[str]) -> int:

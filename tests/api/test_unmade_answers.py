@@ -1,0 +1,99 @@
+"""Answers that fail after their call was paid for: while headers and bytes are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from wsgiref.validate import validator
+
+import pytest
+
+from finapi.accounts import billing, users
+from finapi.app import App
+from finapi.core.errors import ApiError
+from finapi.web import exports
+from finapi.web.exchange import Exchange
+from finapi.web.http.messages import Response
+from finapi.web.wsgi import WsgiApp
+from tests.api import balance, ledger
+from tests.api.test_exports import ROUTE, numbers
+from tests.client import Client
+from tests.conftest import ACCOUNTS, NOW
+
+DEBIT, REFUND = (-5, "debit", ROUTE.name, 500), (5, "5xx_refund", ROUTE.name, 500)
+
+
+@pytest.fixture
+def app(make_app: Callable[..., App]) -> App:
+    return make_app(**ACCOUNTS)
+
+
+@pytest.fixture
+def api(app: App) -> Client:
+    client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
+    client._wsgi = validator(WsgiApp(app, [ROUTE]))
+    return client
+
+
+def fails_with(error: Exception, monkeypatch: pytest.MonkeyPatch, *, errors_too: bool = False) -> None:
+    """Let making anything of a response of 200 fail, of errors too where that is said."""
+    finish = WsgiApp._finish
+
+    def finished(self: WsgiApp, response: Response, exchange: Exchange) -> Any:
+        if response.status == 200 or errors_too:
+            raise error
+        return finish(self, response, exchange)
+
+    monkeypatch.setattr(WsgiApp, "_finish", finished)
+
+
+@pytest.mark.parametrize("error", [MemoryError(), ValueError("x"), ApiError("NOT_FOUND", "Not this.")])
+def test_an_answer_that_cannot_be_made_is_a_500_and_costs_nothing(
+    app: App, api: Client, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    before = balance(app, 1)
+    fails_with(error, monkeypatch)
+    answer = api.get(ROUTE.path)
+    assert (answer.status, answer.json["code"], answer.headers["x-tokens-charged"]) == (500, "INTERNAL", "0")
+    billing.close_kept(app)
+    assert (balance(app, 1), ledger(app)) == (before, [DEBIT, REFUND])
+
+
+def test_where_the_500_cannot_be_made_either_the_call_costs_nothing(
+    app: App, api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails_with(MemoryError(), monkeypatch, errors_too=True)
+    with pytest.raises(MemoryError):
+        api.get(ROUTE.path)
+    billing.close_kept(app)
+    assert ledger(app) == [DEBIT, REFUND]
+
+
+def test_a_table_whose_head_cannot_be_made_is_ended_and_costs_nothing(
+    app: App, api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "PAGE_ROWS", 4)
+    fails_with(MemoryError(), monkeypatch)
+    answer = api.get(ROUTE.path + "?format=csv")
+    assert (answer.status, answer.json["code"], app.large.there(("user", 1))) == (500, "INTERNAL", 0)
+    assert ledger(app) == [DEBIT, REFUND]
+
+
+def test_a_large_answer_that_cannot_be_made_leaves_its_place_to_others(
+    app: App, api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def holds(call: Any) -> Response:
+        call.hold_large()
+        return numbers(call)
+
+    api._wsgi = validator(WsgiApp(app, [replace(ROUTE, handler=holds)]))
+    fails_with(MemoryError(), monkeypatch)
+    assert (api.get(ROUTE.path).status, app.large.there(("user", 1))) == (500, 0)
+    assert ledger(app) == [DEBIT, REFUND]
+
+
+def test_an_answer_that_is_made_is_charged_once(app: App, api: Client) -> None:
+    assert api.get(ROUTE.path).status == 200
+    billing.close_kept(app)
+    assert ledger(app) == [(-5, "debit", ROUTE.name, 200)]
