@@ -180,3 +180,58 @@ def test_a_key_names_the_world_of_an_event_stream_and_of_a_poll(
             lines = [answer.readline() for _ in range(5)] if query else [answer.read()]
             assert f'"ticker":"{ticker}"'.encode() in lines[-1]
         connection.close()
+
+
+SHAKE = (
+    f"GET {MAIN} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+).encode()
+
+
+def framed(text: str, opcode: int = 0x81) -> bytes:
+    """A client's frame, masked with zeros."""
+    data = text.encode()
+    size = bytes((0x80 | len(data),)) if len(data) < 126 else b"\xfe" + len(data).to_bytes(2, "big")
+    return bytes((opcode,)) + size + bytes(4) + data
+
+
+def heard(client: socket.socket, end: bytes) -> bytes:
+    told = b""
+    while not told.endswith(end):
+        told += client.recv(65_536)
+    return told
+
+
+def test_what_comes_behind_the_key_is_kept_up_to_half_a_frame(server: FinapiServer, mine: FixtureWorld) -> None:
+    token = framed(json.dumps({"token": mine.api_key, **END}))
+    other = framed('{"type":"subscribe","tickers":["AAPL"]}')
+    with socket.create_connection(("127.0.0.1", server.ready["port"]), 10) as client:
+        client.sendall(SHAKE + token + framed("", 0x89) + framed('{"type":"unsubscribe"}') + other[:9])
+        told = heard(client, b'{"type":"subscribed","data":{"tickers":[],"ciks":[],"form_types":[]}}')
+        assert told.count(b"\x8a\x00") == 1  # the pong
+        assert told.count(b'"reason":"not yet given out"') == 1
+        client.sendall(other[9:])
+        heard(client, b'{"tickers":["AAPL"],"ciks":[],"form_types":[]}}')
+        tell(mine, "MSFT")
+        tell(mine, "AAPL")
+        assert b"MSFT" not in heard(client, b'{"ticker":"AAPL"}}')
+
+
+def test_a_feed_that_stays_open_reads_one_world_while_others_come_and_go(
+    server: FinapiServer, mine: FixtureWorld
+) -> None:
+    with opened(server) as feed:
+        feed.send(json.dumps({"token": mine.api_key, **END}))
+        said(feed)
+        for number in range(5):
+            world = server.world(f"guest-{number}")
+            with opened(server) as guest:
+                guest.send(json.dumps({"token": world.api_key, **END}))
+                said(guest)
+                tell(world, "GUEST")
+                assert said(guest)["data"] == {"ticker": "GUEST"}
+                world.control.reset()
+                assert closing(guest) == (1001, "This world was reset.")
+            world.control.drop()
+        tell(mine, "MINE")
+        assert said(feed)["data"] == {"ticker": "MINE"}
