@@ -114,7 +114,7 @@ def running(
             raise UsageError("another finapi works on these accounts; stop it first, or serve with --role api")
         application = WsgiApp(opened_app)
         # Before anything is prepared: a first start that cannot listen has not been one.
-        feeds = FeedsWhenRead(opened_app, application.error_response)
+        feeds = FeedsWhenRead(application)
         listener = _listen(config, application, feeds)
         unless_it_starts.callback(listener.close)
         if prepare is not None:

@@ -55,7 +55,7 @@ ROOMS = {
     "web.ownership": 725,  # schedules of a window of days; holders over all forms
     "web.pages": 4_255,  # words in documents; an account is taken along and deleted
     "web": 3_520,  # what each call is for; Model Context Protocol; kept answers by their words; one table of routes
-    "feeds": 2_259,  # what begins with the first reader; readers that move to the world of their key
+    "feeds": 2_259,  # what begins with the first reader; hubs of several stores in one loop
     "listening": 115,
     "server": 357,  # roles; what is made when it is first called
     "testing": 3_560,  # grades servers and clients, records services; worlds by their keys; what they keep and send

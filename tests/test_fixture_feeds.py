@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -15,10 +16,19 @@ import pytest
 import socketio
 from websockets.sync.client import ClientConnection, connect
 
+from finapi.accounts import users
+from finapi.accounts.users import Caller
+from finapi.delivery import events
+from finapi.feeds import plain
+from finapi.feeds.hub import Hub
 from finapi.feeds.loop import GRACE_SECONDS
-from finapi.testing import FinapiServer
+from finapi.feeds.messages import Filter
+from finapi.store.db import Transaction
+from finapi.testing import FinapiServer, gate
 from finapi.testing.server import FixtureWorld
+from tests.feeds.test_hub import Reader
 from tests.feeds.test_websocket import closing, said
+from tests.process import eventually
 
 MAIN = "/ws/main-api"
 END = {"since_seq": "1000"}  # behind all that there is: the answer is a gap
@@ -50,6 +60,26 @@ def tell(world: FixtureWorld | FinapiServer, ticker: str) -> int:
 
 def opened(server: FinapiServer, path: str = "", **options: Any) -> ClientConnection:
     return connect(f"ws://127.0.0.1:{server.ready['port']}{path}{MAIN}", proxy=None, **options)
+
+
+SHAKE = (
+    f"GET {MAIN} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+).encode()
+
+
+def framed(text: str, opcode: int = 0x81) -> bytes:
+    """A client's frame, masked with zeros."""
+    data = text.encode()
+    size = bytes((0x80 | len(data),)) if len(data) < 126 else b"\xfe" + len(data).to_bytes(2, "big")
+    return bytes((opcode,)) + size + bytes(4) + data
+
+
+def heard(client: socket.socket, end: bytes) -> bytes:
+    told = b""
+    while not told.endswith(end):
+        told += client.recv(65_536)
+    return told
 
 
 def test_a_key_in_the_first_message_names_the_world(
@@ -129,7 +159,7 @@ def test_a_reset_says_why_and_a_reader_resumes_by_number_and_epoch(server: Finap
         feed.send(json.dumps({"token": mine.api_key, "since_seq": seq - 1, "epoch": epoch}))
         again = said(feed)
         assert (again["seq"], again["data"]) == (seq, {"ticker": "MSFT"})
-    with opened(server) as feed:
+    with opened(server, max_queue=None) as feed:
         feed.send(json.dumps({"token": mine.api_key, "since_seq": seq - 1, "epoch": epoch - 1}))
         assert said(feed)["data"] == {"since_seq": seq - 1, "epoch": epoch - 1, "reason": "another epoch"}
 
@@ -148,20 +178,13 @@ def test_the_end_of_a_world_says_why_and_its_key_is_nobodys_from_then_on(server:
 
 
 def test_a_reset_waits_for_no_client_that_does_not_close(server: FinapiServer, mine: FixtureWorld) -> None:
-    asked = (
-        f"GET {MAIN}?token={mine.api_key} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-    )
-    asked += "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", server.ready["port"])) as silent:
-        silent.sendall(asked.encode())
-        assert silent.recv(12) == b"HTTP/1.1 101"
+    with socket.create_connection(("127.0.0.1", server.ready["port"]), 10) as silent:
+        silent.sendall(SHAKE + framed(json.dumps({"token": mine.api_key, **END})))
+        heard(silent, b'"reason":"not yet given out"}}')
         began = time.monotonic()
         mine.control.reset()
         assert time.monotonic() - began < GRACE_SECONDS / 2
-        told = b""
-        while part := silent.recv(65_536):
-            told += part
-        assert told.endswith(b"\x88\x17\x03\xe9This world was reset.")
+        heard(silent, b"\x88\x17\x03\xe9This world was reset.")
 
 
 @pytest.mark.parametrize("query", ["apiKey", "token", ""])
@@ -180,26 +203,6 @@ def test_a_key_names_the_world_of_an_event_stream_and_of_a_poll(
             lines = [answer.readline() for _ in range(5)] if query else [answer.read()]
             assert f'"ticker":"{ticker}"'.encode() in lines[-1]
         connection.close()
-
-
-SHAKE = (
-    f"GET {MAIN} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-).encode()
-
-
-def framed(text: str, opcode: int = 0x81) -> bytes:
-    """A client's frame, masked with zeros."""
-    data = text.encode()
-    size = bytes((0x80 | len(data),)) if len(data) < 126 else b"\xfe" + len(data).to_bytes(2, "big")
-    return bytes((opcode,)) + size + bytes(4) + data
-
-
-def heard(client: socket.socket, end: bytes) -> bytes:
-    told = b""
-    while not told.endswith(end):
-        told += client.recv(65_536)
-    return told
 
 
 def test_what_comes_behind_the_key_is_kept_up_to_half_a_frame(server: FinapiServer, mine: FixtureWorld) -> None:
@@ -235,3 +238,81 @@ def test_a_feed_that_stays_open_reads_one_world_while_others_come_and_go(
             world.control.drop()
         tell(mine, "MINE")
         assert said(feed)["data"] == {"ticker": "MINE"}
+
+
+def test_a_reader_is_filled_to_the_end_of_a_journal_that_went_back() -> None:
+    """As one that is let in while its world is reset: the loop went round for ever, and the reset with it."""
+    with FinapiServer(listens=False) as server:
+        world, before = server.wsgi.worlds[""], Reader()
+        hub, mark = Hub(world.app, time.monotonic), world.app.db.mark()
+        found = hub.callers([server.api_key])[server.api_key]
+        for number in range(5):
+            tell(server, str(number))
+        hub.publish()
+        world.app.db.back_to(mark)
+        hub.fill(hub.open(events.MAIN, (found, server.api_key), before, Filter(), None))
+        assert len(before.got) == 20
+
+
+def test_a_world_whose_key_is_being_looked_up_ends_when_that_is_over(
+    server: FinapiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the look-up would read what is another world's by then."""
+    world, look_up = server.world("looked-at"), users.by_api_key
+    looking, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(tx: Transaction, key: str) -> Caller | None:
+        if key == world.api_key:
+            looking.set()
+            assert go_on.wait(10)
+        return look_up(tx, key)
+
+    with opened(server) as feed, monkeypatch.context() as patched:
+        patched.setattr(users, "by_api_key", slow)
+        feed.send(json.dumps({"token": world.api_key}))
+        assert looking.wait(10)
+        dropping = threading.Thread(target=lambda: (world.control.drop(), ended.set()))
+        dropping.start()
+        eventually(lambda: "looked-at" not in server.wsgi.worlds)
+        assert not ended.is_set()
+        go_on.set()
+        dropping.join(10)
+        assert ended.is_set()
+        assert closing(feed) == (1001, "This world was deleted.")
+
+
+def test_months_that_pass_at_once_are_no_silence_of_a_reader(server: FinapiServer, mine: FixtureWorld) -> None:
+    with socket.create_connection(("127.0.0.1", server.ready["port"]), 10) as client:
+        client.sendall(SHAKE + framed(json.dumps({"token": mine.api_key, **END})))
+        heard(client, b'"reason":"not yet given out"}}')
+        for ticker in ("ONE", "TWO", "THREE"):
+            mine.control.advance(40 * 86_400)
+            tell(mine, ticker)
+            told = heard(client, b'{"ticker":"%s"}}' % ticker.encode())
+            assert b"\x89\x00" not in told  # a ping
+            assert mine.control.now().strftime('"occurred_at":"%Y-%m-%dT').encode() in told
+
+
+def test_the_time_for_a_key_passes_while_the_clock_of_the_world_stands(
+    server: FinapiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plain, "GREETING_SECONDS", 0.0)
+    with opened(server) as feed:
+        assert closing(feed) == (4401, "No API key was sent within 5 seconds.")
+
+
+def test_a_world_that_is_read_is_not_taken_for_another(
+    server: FinapiServer, mine: FixtureWorld, other: FixtureWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worlds = server.wsgi.worlds
+    with opened(server) as feed:
+        feed.send(json.dumps({"token": mine.api_key, **END}))
+        said(feed)
+        monkeypatch.setattr(gate, "MOST_WORLDS", len(worlds))
+        for name in ("mine", "other"):
+            worlds[name].used -= gate.IDLE_SECONDS + 60
+        late = server.world("late")
+        assert sorted(worlds) == ["", "late", "mine"]
+        tell(mine, "AAPL")
+        assert said(feed)["data"] == {"ticker": "AAPL"}
+    late.control.drop()

@@ -17,7 +17,7 @@ from finapi.feeds.keys import KeyDesk
 from finapi.feeds.messages import Filter
 from finapi.feeds.requests import LINGERING
 from finapi.httpd.loop import LINGER_SECONDS, Connection, Loop
-from finapi.httpd.settings import HandedOver
+from finapi.httpd.settings import Asked, HandedOver
 from finapi.httpd.shares import Places
 from finapi.web.http.messages import client_address
 
@@ -49,55 +49,46 @@ class FeedPlaces:
         self.lingering: Places[Connection] = Places(LINGERING, LINGERING_PER_ADDRESS, Connection.close)
 
 
-class Mover(Protocol):
-    """An open connection or session without a reader, which may go on in the loop of another service."""
-
-    request: HandedOver  # what began it
-
-    def depart(self, take: Take) -> None:
-        """Leave the loop and every place, open; ``take`` is who has its later requests. In the loop that it leaves."""
-
-    def arrive(self, context: FeedContext) -> bool:
-        """Go on in the loop of another; whether there is a place for it. In that loop."""
-
-    def end(self, code: int, reason: str) -> None:
-        """Close, with this code."""
-
-    def close(self) -> None:
-        """Close now, even between two loops."""
-
-
 class Knock(NamedTuple):
-    """Who wants to read which feed from where on, with which key; a ``mover`` may be another service's."""
+    """Who wants to read which feed from where on, with which key."""
 
     feed: str
     key: str
     address: str
     reader: FeedReader
     wanted: Mapping[str, Any]
-    mover: Mover | None = None
 
 
-GoOn = Callable[["FeedContext"], None]
-Take = Callable[[HandedOver], None]
-Adopt = Callable[[Mover, GoOn], None]
-Newcomer = HandedOver | tuple[Mover, GoOn]
-# (request, key) -> the service that the key belongs to, if that is another one of this process; it may read a disk.
-Elsewhere = Callable[[HandedOver, str], Adopt | None]
+class FeedService(Protocol):
+    """Who answers a request of the feeds until its key is known, and when it is refused."""
+
+    @property
+    def app(self) -> App:
+        """Its state."""
+
+    def error_response(self, status: int, reason: str, asked: Asked, /) -> tuple[list[tuple[str, str]], bytes]:
+        """The headers and the body of an error."""
+
+
+# A key -> the hub in which it is looked up, None when there is none any more; it may read a disk.
+HubOf = Callable[[str], Hub | None]
 
 
 @dataclass(frozen=True, slots=True)
 class FeedContext:
-    """The parts of a feed service."""
+    """What a connection is given: what all of them share, its service, and where its keys are looked up."""
 
-    app: App
     loop: Loop
-    hub: Hub
     keys: KeyDesk
     places: FeedPlaces
     sessions: dict[str, Any]  # of Socket.IO, by their ids
-    elsewhere: Elsewhere
-    moved: dict[str, Take]  # who has the sessions that went from one service to another, by their ids
+    service: FeedService
+    hub_of: HubOf
+
+    @property
+    def app(self) -> App:
+        """The state of the service."""
+        return self.service.app
 
     def address_of(self, request: HandedOver) -> str:
         """The address that a request counts for."""
@@ -118,23 +109,25 @@ class FeedContext:
             refused(Refused(WRONG_PARAMETER, error.message))
             return
 
-        def whose() -> Caller | Adopt | None:
-            caller = self.keys.callers([knock.key]).get(knock.key)
-            mover = knock.mover if caller is None else None
-            return self.elsewhere(mover.request, knock.key) if mover is not None else caller
+        def whose() -> tuple[Hub | None, object, Caller | None]:
+            hub = self.hub_of(knock.key)
+            if hub is None:
+                return None, None, None
+            state = hub.keys_state
+            return hub, state, hub.callers([knock.key]).get(knock.key)
 
-        def answered(found: Caller | Adopt | None) -> None:
-            wrong = self._wrong_key(knock.address) if found is None else None
+        def answered(found: tuple[Hub | None, object, Caller | None]) -> None:
+            hub, state, caller = found
+            if hub is not None and hub.keys_state is not state:  # the answer may be wrong by now
+                self.keys.ask(whose, answered, failed)
+                return
+            wrong = self._wrong_key(knock.address) if caller is None else None
             if not knock.reader.is_open:
                 return
-            if knock.mover is not None and callable(found):
-                there = knock._replace(mover=None)
-                found(knock.mover, lambda context: context.let_in(there, admitted, refused, failed))
-                return
             try:
-                if not isinstance(found, Caller):
+                if hub is None or caller is None:
                     raise wrong or Refused(UNAUTHORIZED, BAD_KEY)
-                subscription = self.hub.open(knock.feed, (found, knock.key), knock.reader, filter, since)
+                subscription = hub.open(knock.feed, (caller, knock.key), knock.reader, filter, since)
             except Refused as refusal:
                 refused(refusal)
             else:
@@ -162,31 +155,15 @@ class FeedConnection(Connection):
         self._leaves = False
         super().__init__(context.loop, request.sock, seconds)
 
-    def depart(self, take: Take) -> None:
-        """Leave the loop and its places, open, with the time that is left."""
-        with self.lock:
-            self.due -= self.loop.now()
-            self.loop.forget(self)
-            self.context.places.open.leave(self.sock)
-
-    def arrive(self, context: FeedContext) -> bool:
-        """Go on in another loop, with the time that is left; whether there is a place for it."""
-        with self.lock:
-            self.context, self.loop = context, context.loop
-            self.due += self.loop.now()
-            self.loop.connections.add(self)
-            self.loop.add(self)
-        return context.places.open.enter(self.sock, self.address)
-
     def drained(self) -> None:
         """More of what the reader missed."""
         if self.subscription is not None:
-            self.context.hub.fill(self.subscription)
+            self.subscription.hub.fill(self.subscription)
 
     def forget(self) -> None:
         """Let nobody read any more."""
         if self.subscription is not None:
-            self.context.hub.close(self.subscription)
+            self.subscription.hub.close(self.subscription)
 
     def lingers(self) -> None:
         """Keep the socket only as long as nobody else's needs it more."""

@@ -13,10 +13,11 @@ behind for :data:`SLOW_SECONDS` since it last kept up.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence, Set
+from collections.abc import Callable, Collection, Container, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from finapi.accounts import users
 from finapi.accounts.users import Caller
 from finapi.app import App
 from finapi.core import metrics
@@ -69,6 +70,7 @@ class FeedReader(Protocol):
 class FeedSubscription:
     """A reader of a feed; ``seq`` is the last number that was queued for it."""
 
+    hub: Hub
     feed: str
     reader: FeedReader
     caller: Caller
@@ -94,13 +96,44 @@ class _Feed:
 
 
 class Hub:
-    """The readers of all feeds."""
+    """The readers of all feeds of an app; ``wake`` is called when there is something to push or a key to look up.
 
-    def __init__(self, app: App) -> None:
+    Readers are judged by ``now``, seconds that pass as the machine's do: an app's clock may stand still or leap.
+    """
+
+    def __init__(self, app: App, now: Callable[[], float], wake: Callable[[], None] = lambda: None) -> None:
         self._app = app
+        self._now = now
+        self._wake = wake
         self._counts: Counter[int] = Counter()
+        self.news = True  # in the journal, perhaps, that were not pushed yet
+        self.keys_changed = False
+        self.keys_state = object()  # another one after each change of keys
+        self.read_at = now()  # when somebody last read, or might have
+        app.accounts.listen(events.TOPIC, self._has_news)
+        app.accounts.listen(users.KEYS, self._has_changed_keys)
         with app.accounts.read() as tx:
             self._feeds = {feed: _Feed(events.span(tx, feed).last) for feed in events.TYPES}
+
+    def _has_news(self) -> None:
+        self.news = True
+        self._wake()
+
+    def _has_changed_keys(self) -> None:
+        self.keys_state = object()
+        self.keys_changed = True
+        self._wake()
+
+    def unlisten(self) -> None:
+        """Hear no more of the app; from any thread."""
+        self._app.accounts.unlisten(events.TOPIC, self._has_news)
+        self._app.accounts.unlisten(users.KEYS, self._has_changed_keys)
+
+    def callers(self, keys: Collection[str]) -> dict[str, Caller]:
+        """The callers of those keys that are some; read from the disk, beside the loop."""
+        with self._app.accounts.read() as tx:
+            found = ((key, users.by_api_key(tx, key)) for key in keys)
+            return {key: caller for key, caller in found if caller is not None}
 
     @property
     def readers(self) -> dict[str, int]:
@@ -130,9 +163,9 @@ class Hub:
             if since.epoch is not None and since.epoch != span.epoch:
                 start, which = span.behind(since.seq), {"since_seq": since.seq, "epoch": since.epoch}
                 first = messages.gap(span.epoch, start, iso(self._app.clock.now()), "another epoch", which)
-        now = self._app.clock.monotonic()
+        now = self._now()
         subscription = FeedSubscription(
-            feed, reader, caller, key, filter, start, span.last, first, kept_up_at=now, moved_at=now
+            self, feed, reader, caller, key, filter, start, span.last, first, kept_up_at=now, moved_at=now
         )
         self._counts[caller.id] += 1
         self._feeds[feed].readers.add(subscription)
@@ -174,7 +207,7 @@ class Hub:
             self._queue(subscription, found, span)
             if subscription.seq >= span.last:  # not the last one read before: a journal that is reset goes back
                 subscription.live = subscription.caught_up = True
-                subscription.kept_up_at = self._app.clock.monotonic()
+                subscription.kept_up_at = self._now()
 
     def publish(self) -> bool:
         """Push what is new in the journal to all who keep up; whether there may be more."""
@@ -203,7 +236,8 @@ class Hub:
 
     def sweep(self) -> None:
         """Close whoever is too far behind."""
-        now = self._app.clock.monotonic()
+        now = self._now()
+        self.read_at = now if self._counts else self.read_at
         for subscription in self._all():
             waiting = subscription.reader.waiting()
             behind = self._feeds[subscription.feed].last - subscription.seq + waiting

@@ -87,13 +87,13 @@ class PlainSocket(WebSocket):
     def _let_in(self, key: str, wanted: Mapping[str, Any]) -> None:
         self._held = []
         self.context.places.unverified.leave(self)
-        knock = Knock(self._feed, key, self.address, self, wanted, self)
+        knock = Knock(self._feed, key, self.address, self, wanted)
         self.context.let_in(knock, self._admitted, lambda refusal: self.end(refusal.code, refusal.reason), self.close)
 
     def _admitted(self, subscription: FeedSubscription) -> None:
         self.subscription = subscription
         self.due = self.loop.now() + PING_SECONDS
-        self.context.hub.fill(subscription)
+        subscription.hub.fill(subscription)
         held, self._held = self._held or [], None
         for text in held:
             self.said(text)
@@ -127,7 +127,7 @@ class EventStream(FeedConnection):
         self.subscription = subscription
         self.due = self.loop.now() + PING_SECONDS
         self.send([head, b"retry: 3000\n\n"])
-        self.context.hub.fill(subscription)
+        subscription.hub.fill(subscription)
 
     def deliver(self, messages: Sequence[FeedMessage]) -> None:
         """Queue messages for sending."""

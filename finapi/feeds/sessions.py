@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finapi.feeds import engineio, messages, requests
-from finapi.feeds.connections import TOO_MANY_WITHOUT_KEY, FeedConnection, FeedContext, Knock, Take
+from finapi.feeds.connections import TOO_MANY_WITHOUT_KEY, FeedConnection, FeedContext, Knock
 from finapi.feeds.engineio import Malformed, Signal
 from finapi.feeds.hub import GOING_AWAY, TOO_MANY, TRY_AGAIN_LATER, UNAUTHORIZED, FeedSubscription, Refused
 from finapi.feeds.messages import FeedMessage
@@ -102,7 +102,6 @@ class EngineSession:
         self._held: list[str] | None = None  # packets that came while a key is looked up
         self._heard = True
         self._end: tuple[int, str] | None = None
-        self._on_the_way: list[FeedConnection] = []  # its connections, between two loops
         context.sessions[sid] = self
 
     # ---- what is sent
@@ -138,7 +137,7 @@ class EngineSession:
     def drained(self) -> None:
         """More of what the namespaces missed."""
         for subscription in list(self._namespaces.values()):
-            self.context.hub.fill(subscription)
+            subscription.hub.fill(subscription)
 
     # ---- what comes in
 
@@ -237,8 +236,7 @@ class EngineSession:
         key = key if isinstance(key, str) else ""
         wanted = {**self.request.query, **auth}
         address = self.context.address_of(self.request)
-        mover = None if self._namespaces else self  # who reads here stays here
-        knock = Knock(feed, key, address, NamespaceReader(self, namespace), wanted, mover)
+        knock = Knock(feed, key, address, NamespaceReader(self, namespace), wanted)
 
         def refused(refusal: Refused) -> None:
             self.say(engineio.refused(namespace, refusal.reason, refusal.code))
@@ -254,7 +252,7 @@ class EngineSession:
             self.due = self.loop.now() + PING_SECONDS
         self._namespaces[namespace] = subscription
         self.say(engineio.joined(namespace, f"{self.sid}.{subscription.feed}"))
-        self.context.hub.fill(subscription)
+        subscription.hub.fill(subscription)
         self._go_on()
 
     def _go_on(self) -> None:
@@ -269,7 +267,7 @@ class EngineSession:
     def _leave(self, namespace: str) -> None:
         subscription = self._namespaces.pop(namespace, None)
         if subscription is not None:
-            self.context.hub.close(subscription)
+            subscription.hub.close(subscription)
         if not self._namespaces:
             self.due = self.loop.now() + GREETING_SECONDS
 
@@ -283,38 +281,6 @@ class EngineSession:
             self.say(engineio.acknowledged(said.namespace, said.ack, answer.text))
         else:
             subscription.reader.deliver([answer])
-
-    # ---- from one service to another
-
-    def depart(self, take: Take) -> None:
-        """Leave the loop with all connections; requests that name the session follow it."""
-        context = self.context
-        self.due -= self.loop.now()
-        context.places.unverified.leave(self)
-        context.moved[self.sid] = take
-        del context.sessions[self.sid]
-        self._on_the_way = [
-            one
-            for one in self.loop.connections
-            if (isinstance(one, EngineSocket) and one.session is self and one.is_open)
-            or (isinstance(one, FeedConnection) and self._poll is not None and one is self._poll[0])
-        ]
-        for one in self._on_the_way:
-            one.depart(take)
-            if isinstance(one, EngineSocket):
-                context.places.unverified.leave(one)
-
-    def arrive(self, context: FeedContext) -> bool:
-        """Go on in another loop; whether there is a place for it and its connections."""
-        self.context, self.loop = context, context.loop
-        self.due += self.loop.now()
-        context.sessions[self.sid] = self
-        places = [one.arrive(context) for one in self._on_the_way]
-        for one in self._on_the_way:
-            if isinstance(one, EngineSocket) and one is not self.socket:
-                places.append(context.places.unverified.enter(one, one.address))
-        self._on_the_way = []
-        return context.places.unverified.enter(self, context.address_of(self.request)) and all(places)
 
     # ---- time, and the end
 
@@ -371,7 +337,7 @@ class EngineSession:
         self.closed = True
         self.context.places.unverified.leave(self)
         for subscription in self._namespaces.values():
-            self.context.hub.close(subscription)
+            subscription.hub.close(subscription)
         self._namespaces.clear()
         self._queue.clear()
         if self._poll is not None:
@@ -379,10 +345,7 @@ class EngineSession:
         for one in (self.socket, self._candidate):
             if one is not None and one.is_open:
                 one.close()
-        for connection in self._on_the_way:
-            connection.close()
         self.context.sessions.pop(self.sid, None)
-        self.context.moved.pop(self.sid, None)
 
     def _answer_poll(self) -> None:
         if self._poll is None or self._poll[0].closed or not self._queue:

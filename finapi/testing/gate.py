@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from http import HTTPStatus
+from math import inf
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
@@ -65,6 +66,8 @@ class Gate:
         self._make, self._drop = make, drop
         self._perform = perform
         self.elsewhere: Elsewhere = lambda world, environ, path: None
+        # When a feed of a world was last open.
+        self.read_at: Callable[[World], float] = lambda world: -inf
         self.token = token
         # By which it may be called besides names that nobody owns; None: by any.
         self.hosts: Collection[str] | None = None
@@ -85,7 +88,7 @@ class Gate:
             raise ApiError("BAD_REQUEST", "A world's name is 1 to 64 letters, digits, dots, dashes and underscores.")
         if len(self.worlds) >= MOST_WORLDS:
             for one in list(self.worlds.values()):
-                if one.name and one.used < time.monotonic() - IDLE_SECONDS:
+                if one.name and max(one.used, self.read_at(one)) < time.monotonic() - IDLE_SECONDS:
                     self._drop(one)
         with self._lock:
             if name not in self.worlds:

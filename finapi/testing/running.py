@@ -10,15 +10,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from finapi.core.background import Worker
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
 from finapi.feeds.requests import api_key, are_feeds
+from finapi.feeds.starting import FeedsWhenRead
 from finapi.httpd.listen import Listener
 from finapi.httpd.response import last_answer
 from finapi.httpd.settings import HandedOver
@@ -30,11 +31,11 @@ from finapi.testing import base, world
 from finapi.testing.base import Base, Draw
 from finapi.testing.control import ControlCalls
 from finapi.testing.gate import CONTROL, PREFIX, Elsewhere, Gate, Stepper, parted
-from finapi.testing.world import World, WorldGone
+from finapi.testing.world import World
 
 # Loaded with the first reader.
 if TYPE_CHECKING:
-    from finapi.feeds.connections import Adopt, Take
+    from finapi.feeds.hub import Hub
     from finapi.feeds.loop import Feeds
 
 # The fixture's defaults, where they are not everybody's.
@@ -50,6 +51,10 @@ SETTINGS: dict[str, Any] = {
     # Every world would write its archives to the same place.
     "ledger_days": 0,
     "connections_per_address": 1_000,
+    # The readers of all worlds come from one address.
+    "feed_connections_per_address": 2_000,
+    "feed_unauthenticated": 1_000,
+    "feed_unauthenticated_per_address": 1_000,
     "cores": "all",
 }
 SPARE = 16  # databases of worlds that are no more, kept for others
@@ -94,17 +99,16 @@ class Fixture:
 
 
 class WorldFeeds:
-    """The feeds of every world that is read: each in a thread of its own, begun with its first reader.
+    """The feeds of all worlds, in one loop that is begun with the first reader; a world that is read has a hub there.
 
-    A connection that names no world begins in the one without a name, and goes on in that of its key.
+    A connection that names no world belongs to the one without a name until its key says whose it is.
     """
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
-        self._moved: dict[str, Take] = {}
-        self._leaving: list[tuple[Feeds, threading.Thread]] = []
-        self._running: dict[World, tuple[Feeds, threading.Thread, Worker]] = {}
+        self._hubs: dict[World, Hub] = {}
         self._lock = threading.Lock()
+        self._shared: FeedsWhenRead | None = None
 
     def wants(self, method: str, path: str, accept: str) -> bool:
         """Whether a request is the feeds' own."""
@@ -114,68 +118,53 @@ class WorldFeeds:
         """Take a connection over for the world that it names or whose key it has."""
         name, path = parted(handed.path)
         named = name or handed.headers.get(NAMED)
-        moved = self._moved.get(handed.query.get("sid", "")) if named is None else None
-        if moved is not None:
-            moved(handed)
-            return
+        if self._shared is None:
+            self._shared = FeedsWhenRead(self._gate.world("").wsgi)
         try:
             found = self._gate.of(named, api_key(handed) or "", "")
-            headers = handed.headers if named is None else {**handed.headers, NAMED: named}
-            self._of(found).take(replace(handed, path=path, headers=headers))
+            hub_of = lambda key: self._hub(found if named is not None else self._gate.owners.find(key, "") or found)  # noqa: E731
+            self._shared.take(replace(handed, path=path), found.wsgi, hub_of)
         except ApiError as error:
             with suppress(OSError), handed.sock:  # a client that has gone needs no answer
                 told = self._gate.world("").wsgi.error_response(error.status, error.message)
                 handed.sock.send(b"".join(last_answer(error.status, *told)))
 
-    def _of(self, world: World) -> Feeds:
+    def _hub(self, world: World) -> Hub | None:
+        """The hub of a world, made when it is first asked for; None once the world is no more."""
+        begun = self._begun
         with self._lock:
-            if world.closed:
-                raise WorldGone
-            if world not in self._running:
-                from finapi.feeds.loop import Feeds
+            if begun is None or world.closed:
+                return None
+            if world not in self._hubs:
+                self._hubs[world] = begun.add_hub(world.app)
+            return self._hubs[world]
 
-                whose = lambda request, key: self._whose(world, request, key)  # noqa: E731
-                feeds = Feeds(world.app, world.wsgi.error_response, whose, self._moved)
-                thread = threading.Thread(target=feeds.run, name=f"finapi-feeds-{world.name}", daemon=True)
-                keys = Worker(f"feed-keys-{world.name}", feeds.keys.step)
-                feeds.keys.wake = keys.wake
-                self._running[world] = (feeds, thread, keys)
-                keys.start()
-                thread.start()
-            return self._running[world][0]
+    @property
+    def _begun(self) -> Feeds | None:
+        return self._shared.begun if self._shared else None
 
-    def _whose(self, here: World, request: HandedOver, key: str) -> Adopt | None:
-        """Who takes over a connection that names no world and turns out to have a key of another than it is in."""
-        found = None if NAMED in request.headers else self._gate.owners.find(key, "")
-        with suppress(WorldGone):  # a moment later the key is nobody's
-            return None if found is None or found is here else self._of(found).adopt
-        return None
+    def read_at(self, world: World) -> float:
+        """When somebody last read a world, as ``time.monotonic`` tells it, to the second."""
+        hub = self._hubs.get(world)
+        return hub.read_at if hub else -inf
 
     def end(self, world: World, code: int) -> None:
         """Close the readers of a world with a code."""
-        with self._lock:
-            running = self._running.get(world)
-        if running is not None:
-            running[0].end_readers(code, "The fixture was told to close.")
+        hub = self._hubs.get(world)
+        if hub is not None and self._begun is not None:
+            self._begun.end_readers(hub, code, "The fixture was told to close.")
 
     def leave(self, world: World, why: str) -> None:
-        """Stop the feeds of a world that is no more, or whose journal begins anew, and tell the readers why."""
+        """Have nobody read a world that is no more, or whose journal begins anew, and tell the readers why."""
         with self._lock:
-            running = self._running.pop(world, None)
-        if running is not None:
-            feeds, thread, keys = running
-            feeds.stop(why)
-            feeds.told.wait()
-            keys.stop()
-            # Readers take their time to close too, which nobody waits for.
-            with self._lock:
-                self._leaving = [one for one in self._leaving if one[1].is_alive()] + [(feeds, thread)]
+            hub = self._hubs.pop(world, None)
+        if self._begun is not None and (hub is not None or world.closed):
+            self._begun.leave(hub, why)
 
     def close(self) -> None:
-        """Let no thread be left."""
-        for feeds, thread in self._leaving:
-            feeds.stop(grace=LAST_GRACE)
-            thread.join()
+        """Tell the readers that the service is stopping, and end the loop."""
+        if self._shared is not None:
+            self._shared.close(LAST_GRACE)
 
 
 @cache
@@ -202,6 +191,7 @@ class WorldMaker:
         )
         self.gate = Gate(self.make, self.drop, Draw(seed, "control")(24).hex(), calls)
         self.stepper, self.feeds = Stepper(self.gate), WorldFeeds(self.gate)
+        self.gate.read_at = self.feeds.read_at
 
     def make(self, name: str) -> World:
         """A world; the one without a name keeps its mails in files too."""
@@ -234,7 +224,7 @@ class WorldMaker:
                 self._snapshots_taken.popitem(last=False)
         self.gate.forget(gone)
         self.stepper.forget(gone)
-        self.feeds.leave(gone, "The service is stopping." if self.gate.closing.is_set() else "This world was deleted.")
+        self.feeds.leave(gone, "This world was deleted.")
         if self.gate.ends_process:  # which frees what it holds at once
             return
         if len(self._spare) < SPARE:
@@ -246,9 +236,9 @@ class WorldMaker:
     def close(self) -> None:
         """Close all of them."""
         self.gate.closing.set()
+        self.feeds.close()
         for one in list(self.gate.worlds.values()):
             self.drop(one)
-        self.feeds.close()
         for database in self._spare:
             database.close()
 

@@ -57,7 +57,7 @@ class Service:
         self.app = app
         self.clock = clock
         wsgi = WsgiApp(app)
-        self.feeds = Feeds(app, wsgi.error_response)
+        self.feeds = Feeds(wsgi, clock.monotonic)
         self.listener = Listener(wsgi, ListenSettings(port=0), wsgi.error_response, take_over=self.feeds)
         self.host = f"127.0.0.1:{self.listener.port}"
         self.address = ("127.0.0.1", self.listener.port)
@@ -95,7 +95,7 @@ class Service:
         return {
             "connections": len(self.feeds.loop.connections),
             "sessions": len(self.feeds._sessions),
-            "readers": sum(self.feeds._hub.readers.values()),
+            "readers": int(sum(self.feeds.readers().values())),
             "unauthenticated": len(self.feeds._places.unverified),
         }
 

@@ -63,7 +63,7 @@ class Reader:
 
 @pytest.fixture
 def hub(app: App) -> Hub:
-    return Hub(app)
+    return Hub(app, app.clock.monotonic)
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_what_is_no_longer_kept_is_a_gap(make_app: Callable[..., App], clock: Fi
     tell(app, 50)
     events.prune(app, clock.now())
     reader = Reader()
-    open_(Hub(app), key(app), reader, since=10)
+    open_(Hub(app, app.clock.monotonic), key(app), reader, since=10)
     assert reader.said[0] == {
         "type": "gap",
         "seq": 30,
@@ -198,7 +198,7 @@ def test_a_reader_of_another_epoch_is_told_and_misses_nothing_of_this_one(
     epoch = restored(app, 10)
     tell(app, 9)
     reader = Reader()
-    open_(Hub(app), pro, reader, since=come_to, epoch=1)
+    open_(Hub(app, app.clock.monotonic), pro, reader, since=come_to, epoch=1)
     assert reader.said[0] == {
         "type": "gap",
         "seq": goes_on_after,
@@ -217,7 +217,7 @@ def test_a_reader_of_this_epoch_and_one_that_names_none_go_on_as_ever(app: App, 
     tell(app, 5)
     for named in (epoch, None):
         reader = Reader()
-        hub = Hub(app)
+        hub = Hub(app, app.clock.monotonic)
         hub.close(open_(hub, pro, reader, since=12, epoch=named))
         assert reader.seqs == [13, 14, 15]
 
@@ -315,7 +315,7 @@ def test_one_account_does_not_use_up_the_connections_of_another(app: App, hub: H
 def test_the_limits_are_settings(make_app: Callable[..., App]) -> None:
     app = make_app(feeds_free=2)
     mine = key(app, "free")
-    hub = Hub(app)
+    hub = Hub(app, app.clock.monotonic)
     open_(hub, mine, Reader())
     open_(hub, mine, Reader())
     with pytest.raises(Refused, match="limit is 2"):

@@ -18,6 +18,7 @@ from finapi.delivery import events
 from finapi.feeds.connections import Knock
 from finapi.feeds.hub import Refused
 from finapi.feeds.loop import Feeds
+from finapi.web.wsgi import WsgiApp
 from tests.conftest import NOW
 from tests.feeds import SECONDS, Service, key, message, running, tell
 from tests.feeds.test_event_stream import stream
@@ -33,7 +34,8 @@ class Door:
     """Feeds whose loop and whose desk do what the test says, one after the other."""
 
     def __init__(self, app: App) -> None:
-        self.feeds = Feeds(app, lambda *_: ([], b""))
+        self.app = app
+        self.feeds = Feeds(WsgiApp(app), app.clock.monotonic)
         self.told: list[Any] = []
 
     def knock(self, key: str, reader: Reader, address: str = "192.0.2.1", **wanted: object) -> None:
@@ -69,11 +71,11 @@ def door(make_app: Callable[..., App]) -> Any:
 def test_without_a_valid_key_nobody_is_let_in(door: Door, wrong: str) -> None:
     refused = door.refusal(wrong)
     assert (refused.code, refused.reason, refused.decision) == (4401, "A valid API key is needed.", None)
-    assert sum(door.feeds._hub.readers.values()) == 0
+    assert sum(door.feeds.readers().values()) == 0
 
 
 def test_wrong_keys_count_against_their_address_and_a_right_one_passes_all_the_same(door: Door) -> None:
-    app = door.feeds._app
+    app = door.app
     assert [door.refusal(WRONG).code for _ in range(3)] == [4401, 4401, 4429]
     refused = door.refusal(WRONG)
     assert refused.decision is not None
@@ -92,9 +94,9 @@ def test_who_hangs_up_before_the_answer_has_tried_a_key_all_the_same(door: Door)
         door.knock(WRONG, gone)
         assert door.answer() == []
     assert door.refusal(WRONG).code == 4429
-    door.knock(key(door.feeds._app), gone)
+    door.knock(key(door.app), gone)
     assert door.answer() == []
-    assert sum(door.feeds._hub.readers.values()) == 0
+    assert sum(door.feeds.readers().values()) == 0
 
 
 def test_a_wrong_parameter_is_refused_before_the_key_is_looked_at(door: Door) -> None:
@@ -104,7 +106,7 @@ def test_a_wrong_parameter_is_refused_before_the_key_is_looked_at(door: Door) ->
 
 
 def test_a_key_that_changed_while_it_was_looked_up_is_looked_up_again(door: Door) -> None:
-    app = door.feeds._app
+    app = door.app
     user = users.create(app, "ann@example.com", "pro", NOW)
     door.knock(user.api_key, Reader())
     door.feeds.keys.step()
