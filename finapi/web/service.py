@@ -11,8 +11,6 @@ from finapi.app import App
 from finapi.core import metrics
 from finapi.core.errors import ApiError, unwritable
 from finapi.core.json import dumps
-from finapi.ops import status
-from finapi.store import heartbeats
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Request, Response
 from finapi.web.http.schema import TEXT, Schema, const
@@ -70,6 +68,7 @@ def readyz(call: Call) -> Response:
     if app.db.moves:
         # Not loaded where nothing is a copy.
         from finapi.ops import copies
+        from finapi.store import heartbeats
 
         why = copies.cut_off(app, call.now)
         if why is not None:
@@ -98,6 +97,9 @@ def figures(call: Call) -> Response:
     """Every figure in Prometheus's text format; FORBIDDEN for callers that may not read them."""
     if not (_local(call.request) or _token(call.request, call.app.config.metrics_token)):
         raise ApiError("FORBIDDEN", "Metrics are only available from this host or with the metrics token.")
+    # Not loaded for a process that is asked whether it lives.
+    from finapi.ops import status
+
     return Response(200, call.app.metrics.text(status.figures(call.app)).encode(), metrics.CONTENT_TYPE)
 
 
