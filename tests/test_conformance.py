@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -97,6 +98,32 @@ def test_a_broken_promise_fails_its_check(server: FinapiServer, check: str) -> N
     assert verdict.told == told
 
 
+@pytest.mark.parametrize(
+    ("pattern", "new", "told"),
+    [
+        (rb'("revenue":)(\d+)', rb"\g<1>4.16e11", "revenue of 2025-09-27 is 4.16e11, not a decimal"),
+        (rb'("values":\[)"(\d+)"', rb"\1\2", "Decimal('391035000000') of us-gaap:Revenue"),
+        (
+            rb'("values":\[)null',
+            rb'\1"0"',
+            "us-gaap:CommitmentsAndContingencies has the value 0 with the mark {'status': 'nil'",
+        ),
+        (rb'("values":\["\d+",)"\d+"', rb"\1null", "has the value None with the mark None"),
+    ],
+)
+def test_a_float_and_a_silent_zero_fail_the_decimals(
+    server: FinapiServer, pattern: bytes, new: bytes, told: str
+) -> None:
+    def change(request: ApiRequest, answer: ApiAnswer) -> ApiAnswer:
+        changed = re.sub(pattern, new, answer.body)
+        if request.headers.get("Accept") == "text/csv":
+            changed = re.sub(rb"(?<=,)4\d{11}(?=,)", b"4.16e11", changed) if b"e11" in new else changed
+        return replace(answer, body=changed)
+
+    (verdict,) = conformance.grade(served(server, "decimals", change), ["decimals"])
+    assert (verdict.outcome, told in verdict.told) == ("failed", True), verdict.told
+
+
 def test_every_check_has_a_server_that_fails_it() -> None:
     assert {*BROKEN, *SOCKETS} == {*conformance.CHECKS}
 
@@ -185,4 +212,5 @@ def test_what_cannot_be_graded_is_said(words: tuple[str, ...], told: str) -> Non
 
 def test_the_command_grades_a_server() -> None:
     done = finapi("conformance", "errors", "--against", "http://127.0.0.1:9", "--key", "k")
-    assert (done.status, done.out) == (1, "failed  errors          GET /no-such-route is not answered\n")
+    told = "GET /no-such-route is not answered: [Errno 111] Connection refused"
+    assert (done.status, done.out) == (1, f"failed  errors          {told}\n")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -64,7 +65,7 @@ class Served:
 
     url: str
     key: str
-    send: Send = field(default_factory=by_urllib)
+    send: Send = field(default_factory=lambda: by_urllib(says_why=True))
     wait: Callable[[float], None] = time.sleep
 
     def ask(self, path: str, *, method: str = "GET", key: bool = True, body: Any = None, **headers: str) -> ApiAnswer:
@@ -74,8 +75,9 @@ class Served:
         told |= {"Content-Type": "application/json"} if body is not None else {}
         data = b"" if body is None else json.dumps(body).encode()
         answer = self.send(ApiRequest(method, f"{self.url.rstrip('/')}/api/v1{path}", told, data))
-        if answer is None:
-            raise Differs(f"{method} {path} is not answered")
+        if answer is None or not answer.status:
+            why = answer.body.decode("utf-8", "replace") if answer is not None else ""
+            raise Differs(f"{method} {path} is not answered" + (f": {why}" if why else ""))
         return answer
 
     def document(self, path: str, status: int = 200, **options: Any) -> dict[str, Any]:
@@ -91,10 +93,10 @@ def expect(what: str, found: Any, wanted: Any) -> None:
         raise Differs(f"{what} is {found!r}, not {wanted!r}")
 
 
-def read(path: str, answer: ApiAnswer) -> dict[str, Any]:
+def read(path: str, answer: ApiAnswer, number: Callable[[str], Any] = str) -> dict[str, Any]:
     """The object that an answer holds, every number as the text that was sent."""
     try:
-        value = json.loads(answer.body, parse_float=str, parse_int=str)
+        value = json.loads(answer.body, parse_float=number, parse_int=number)
     except (ValueError, RecursionError):
         raise Differs(f"{path} does not return JSON") from None
     if not isinstance(value, dict):
@@ -175,7 +177,7 @@ def metering(served: Served) -> str:
 
 
 def decimals(served: Served) -> str:
-    """Figures keep every digit, in JSON as in CSV."""
+    """Figures keep every digit, in JSON as in CSV, and a missing one is null with its mark."""
     ticker = quote(_ticker(served))
     path = f"/xbrl/timeseries?ticker={ticker}&metrics=revenue,eps_diluted,total_assets&limit=4"
     rows = served.document(path)["data"]["rows"]
@@ -185,12 +187,23 @@ def decimals(served: Served) -> str:
         for name, text in row["metrics"].items():
             expect(f"{name} of {row['period_end']} in CSV", line[name], "" if text is None else text)
             count += text is not None
-    filed = served.document(f"/xbrl/companies/{ticker}/statements")["data"]["statements"]
-    texts = [one for kind in filed.values() for row in kind["rows"] for one in row["values"] if one is not None]
-    wrong = [one for one in texts if not (isinstance(one, str) and DECIMAL.fullmatch(one))]
-    if wrong:
-        raise Differs(f"{wrong[0]!r} is not a decimal")
-    return f"{count} figures and {len(texts)} of statements as filed"
+            if text is not None and not DECIMAL.fullmatch(text):
+                raise Differs(f"{name} of {row['period_end']} is {text}, not a decimal")
+    return f"{count} figures and {_filed(served, ticker)} of statements as filed"
+
+
+def _filed(served: Served, ticker: str) -> int:
+    """How many figures a company's statements have: decimal texts, or null with a mark."""
+    path, count = f"/xbrl/companies/{ticker}/statements", 0
+    filed = read(path, served.ask(path), Decimal)["data"]["statements"]
+    for row in (row for kind in filed.values() for row in kind["rows"]):
+        for one, mark in zip(row["values"], row["marks"], strict=True):
+            if (one is None) != (mark is not None):
+                raise Differs(f"{row['concept']} has the value {one} with the mark {mark}")
+            if one is not None and not (isinstance(one, str) and DECIMAL.fullmatch(one)):
+                raise Differs(f"{one!r} of {row['concept']} is not a decimal text")
+            count += one is not None
+    return count
 
 
 def _ticker(served: Served) -> str:
