@@ -9,8 +9,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -116,8 +117,98 @@ def test_a_refusal_is_waited_out_as_long_as_it_says() -> None:
 def test_a_time_to_come_back_is_read_against_the_answers_own() -> None:
     named = {"retry-after": "Sat, 31 Jan 2026 12:00:30 GMT", "date": "Sat, 31 Jan 2026 12:00:00 GMT"}
     assert exchange.retry_after(named) == 30.0
-    assert exchange.retry_after({"retry-after": named["retry-after"]}) is None
     assert exchange.retry_after({"retry-after": "soon"}) is None
+    assert exchange.retry_after({**named, "retry-after": "Sat Jan 31 12:00:09 2026"}) == 9.0  # the form of asctime()
+
+
+def test_a_time_to_come_back_without_a_date_is_read_against_the_clock() -> None:
+    then = datetime.now(UTC) + timedelta(hours=1)
+    waits = exchange.retry_after({"retry-after": format_datetime(then, usegmt=True)})
+    assert waits is not None
+    assert 3_590 < waits <= 3_600
+    assert exchange.retry_after({"retry-after": "Sat, 31 Jan 2026 12:00:30 GMT"}) == 0.0
+
+
+# ---- answers of other servers
+
+
+PAGE = ApiAnswer(200, {"content-type": "Text/HTML; charset=utf-8"}, b"<p>Log in to this network")
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_no_answer(status: int) -> None:
+    moved = ApiAnswer(status, {"location": "https://x/api/v1/account/balance"}, b"")
+    client = answering(moved, waits=[], sent=[])
+    with pytest.raises(ApiFailure, match=f"{status} UNEXPECTED: The service redirects to https://x/api"):
+        client.get_account_balance()
+    reset = answering(ApiAnswer(302, {"location": "https://x/reset-password?token=t"}, b""), waits=[], sent=[])
+    assert reset.call("GET", "/api/v1/auth/verifyPasswordLink", {"token": "t"}) == ""
+    assert reset.last is not None
+    assert reset.last.headers["location"] == "https://x/reset-password?token=t"
+
+
+def test_a_page_is_no_answer() -> None:
+    client = answering(PAGE, PAGE, PAGE, PAGE, waits=[], sent=[])
+    with pytest.raises(ApiFailure, match="200 UNEXPECTED: The answer is a page"):
+        client.get_account_balance()
+    with pytest.raises(ApiFailure, match="200 UNEXPECTED: The answer is a page"):
+        list(client.rows("get_sec_filings"))
+    # Where pages are asked for they are answers.
+    assert client.get_sec_filings_accession_number_html(accession_number="1").startswith("<p>")
+    assert client.call("GET", "/").startswith("<p>")
+
+
+@pytest.mark.parametrize("document", [{}, {"data": None}, {"data": {"a": 1}}, [], "text", {"data": [], "meta": [1]}])
+def test_a_list_of_another_form_is_a_failure(document: Any) -> None:
+    answer = ApiAnswer(200, {"content-type": "application/json"}, json.dumps(document).encode())
+    with pytest.raises(ApiFailure, match="200 UNEXPECTED: The answer is not a page of a list"):
+        list(answering(answer, waits=[], sent=[]).rows("get_sec_filings"))
+
+
+@pytest.mark.parametrize("body", [b"", b'{"a": [1, 2', b"[" * 200_000, b'{"a": "\xe9"}'])
+def test_an_answer_that_is_cut_off_or_no_text_is_a_failure(body: bytes) -> None:
+    answer = ApiAnswer(200, {"content-type": "Application/JSON"}, body)
+    with pytest.raises(ApiFailure, match="200 CUT_OFF"):
+        answering(answer, waits=[], sent=[]).get_account_balance()
+
+
+def test_a_list_that_names_the_same_page_again_ends() -> None:
+    same = told(200, {"data": [{"id": 1}], "meta": {"next_cursor": "same"}})
+    client = answering(*[same] * 9, waits=[], sent=[])
+    found = []
+    with pytest.raises(ApiFailure, match="200 UNEXPECTED: The service answers the same page again"):
+        found.extend(row["id"] for row in client.rows("get_sec_filings"))
+    assert found == [1]
+
+
+def test_a_list_whose_offset_is_not_read_ends() -> None:
+    same = told(200, {"data": [{"id": 1}], "meta": {"has_more": True}})
+    sent: list[ApiRequest] = []
+    client = answering(*[same] * 99, waits=[], sent=sent)
+    with pytest.raises(ApiFailure, match="200 UNEXPECTED: The service answers the same page again"):
+        list(client.rows("get_sec_filings"))
+    assert len(sent) == exchange.ALIKE + 1
+
+
+def test_a_page_without_rows_is_the_last_though_it_has_a_cursor() -> None:
+    client = answering(told(200, {"data": [], "meta": {"next_cursor": "more"}}), waits=[], sent=[])
+    assert list(client.rows("get_sec_filings")) == []
+
+
+def test_a_decimal_and_a_set_in_a_body_are_a_number_and_a_list() -> None:
+    sent: list[ApiRequest] = []
+    client = answering(told(200), told(200), told(200), waits=[], sent=sent)
+    client.call("POST", "/x", body={"amount_dollars": Decimal("12.50"), "days": {date(2026, 1, 31)}})
+    client.call("POST", "/x", body={"amount_dollars": Decimal("1E+2")})
+    assert [one.body for one in sent] == [
+        b'{"amount_dollars": 12.5, "days": ["2026-01-31"]}',
+        b'{"amount_dollars": 100}',
+    ]
+
+
+def test_an_idempotency_key_is_known_in_small_letters() -> None:
+    assert ApiRequest("POST", "http://x", {"idempotency-key": "1"}).repeatable
+    assert not ApiRequest("POST", "http://x", {}).repeatable
 
 
 def test_a_lock_of_an_hour_is_not_waited_out() -> None:
@@ -317,6 +408,8 @@ def test_webhooks_are_judged_by_the_published_vectors() -> None:
     headers, body = dict(good["headers"]), good["body"].encode()
     now = float(headers["webhook-timestamp"])
     assert verify_webhook(good["secret"], headers, body, now + 301) == "too old or too new"
+    odd = {**headers, "webhook-signature": "v1,\udce9", "webhook-id": "\udce9"}
+    assert verify_webhook(good["secret"], odd, body, now) == "wrong signature"
     assert verify_webhook([good["secret"]], {"webhook-id": "a"}, body, now) == "no signature"
     with pytest.raises(ValueError, match="base64"):
         verify_webhook("whsec_***", headers, body, now)

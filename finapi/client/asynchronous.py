@@ -94,15 +94,12 @@ class AsyncClient(AsyncCalls[Day, Moment]):
     async def _rows(self, name: str, **values: Any) -> AsyncIterator[Any]:
         """Every row of a list, page after page."""
         known = listing(name)
-        more: dict[str, Any] | None = values
-        while more is not None:
-            asked = known.request(self.base_url, self.headers, more)
+        pages = exchange.Pages(known.rows_in or "", values, dates=self._dates)
+        while pages.query is not None:
+            asked = known.request(self.base_url, self.headers, pages.query)
             answer = await self._held(exchange.conversation(asked, self._tries))
-            document = exchange.decoded(answer, dates=self._dates)
-            found = exchange.rows_of(document, known.rows_in or "")
-            for row in found:
+            for row in pages.rows(answer):
                 yield row
-            more = exchange.following(more, document, answer.headers, len(found))
 
     if not TYPE_CHECKING:  # AsyncCalls has their types
         __getattr__, rows = _named, _rows

@@ -10,16 +10,20 @@ import json
 import random
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 USER_AGENT = "finapi-python"
 WAITS = (0.5, 1.0, 2.0, 4.0)  # seconds before the next try of a call whose answer names none
 LONGEST_WAIT = 60.0  # that is waited for without asking; a lock of an hour is the caller's to know of
+# The one route whose answer is a redirect, and the one whose answer is a page. Any other redirect or page is another
+# server's: of a proxy, or of a network that wants a login.
+REDIRECTS = "/api/v1/auth/verifyPasswordLink"
+PAGES = "/html"
 AGAIN = (0, 408, 429, 500, 502, 503, 504)
 SAFE = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE")  # RFC 9110 9.2.2: as good twice as once
 
@@ -61,7 +65,7 @@ class ApiRequest:
     @property
     def repeatable(self) -> bool:
         """Whether it may be sent twice: a POST only under an idempotency key."""
-        return self.method in SAFE or "Idempotency-Key" in self.headers
+        return self.method in SAFE or any(name.lower() == "idempotency-key" for name in self.headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ def request(
     if body is None:
         return ApiRequest(method, url, sent)
     return ApiRequest(
-        method, url, {"Content-Type": "application/json", **sent}, json.dumps(body, default=_text).encode()
+        method, url, {"Content-Type": "application/json", **sent}, json.dumps(body, default=_plain).encode()
     )
 
 
@@ -128,11 +132,19 @@ def _text(value: Any) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
+def _plain(value: Any) -> Any:
+    """A value in a body, as JSON has it."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return list(value) if isinstance(value, set | frozenset) else _text(value)
+
+
 def conversation(first: ApiRequest, tries: int) -> Conversation:
     """The whole of a call: sent until it is answered for good, ``tries`` times at most; ApiFailure for an error."""
     for number in range(1, max(tries, 1) + 1):
         answer = yield first
-        if answer is not None and 0 < answer.status < 400:
+        if answer is not None and 200 <= answer.status < 400:
+            _judged(urlsplit(first.url).path, answer)
             return answer
         failure = failed(answer)
         told = failure.retry_after
@@ -169,6 +181,20 @@ def failed(answer: ApiAnswer | None) -> ApiFailure:
     return ApiFailure(answer.status, code, message, document=document, headers=answer.headers)
 
 
+def _judged(path: str, answer: ApiAnswer) -> None:
+    """ApiFailure for an answer that is no error and yet not this API's."""
+    if answer.status >= 300 and answer.status != 304 and not path.endswith(REDIRECTS):
+        raise another(answer, f"The service redirects to {answer.headers.get('location', 'elsewhere')}.")
+    page = answer.headers.get("content-type", "").lower().startswith("text/html")
+    if page and "/api/v1/" in path and not path.endswith(PAGES):
+        raise another(answer, "The answer is a page, not one of this API.")
+
+
+def another(answer: ApiAnswer, what: str) -> ApiFailure:
+    """The failure that an answer is which no server of this API gives."""
+    return ApiFailure(answer.status, "UNEXPECTED", what, document={}, headers=answer.headers)
+
+
 def unanswered(error: Exception) -> ApiAnswer:
     """What a client is given where none came."""
     why = getattr(error, "reason", None) or error
@@ -176,27 +202,34 @@ def unanswered(error: Exception) -> ApiAnswer:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that ``Retry-After`` names, as a number or as a time beside ``Date``."""
+    """The seconds that ``Retry-After`` names, as a number or as a time beside ``Date``, else beside our own clock."""
     told = headers.get("retry-after", "").strip()
     if told.isascii() and told.isdigit():
         return float(told)
     try:
-        then, now = parsedate_to_datetime(told), parsedate_to_datetime(headers.get("date", ""))
+        date = headers.get("date")
+        then, now = _moment(told), _moment(date) if date else datetime.now(UTC)
         return max(0.0, (then - now).total_seconds())
     except (ValueError, TypeError):
         return None
 
 
+def _moment(text: str) -> datetime:
+    """A time of HTTP; those without a zone are of UTC, too (RFC 9110 5.6.7)."""
+    found = parsedate_to_datetime(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
 def decoded(answer: ApiAnswer, *, dates: bool) -> Any:
     """The document of an answer, of a file its bytes: numbers with a point as Decimal, with ``dates`` days as such."""
-    kind = answer.headers.get("content-type", "")
+    kind = answer.headers.get("content-type", "").lower()
     if kind == "application/octet-stream":
         return answer.body
     if not kind.startswith("application/json"):
         return answer.body.decode("utf-8", "replace")
     try:
         return document(answer.body, dates=dates)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ApiFailure(
             answer.status, "CUT_OFF", "The response is incomplete.", document={}, headers=answer.headers
         ) from None
@@ -231,12 +264,40 @@ def _dated(value: Any, name: str = "") -> Any:
 
 # ---- pages
 
+ALIKE = 10  # pages in a row after which a server does not read what it is asked; a filer may report a line twice
+
 
 def rows_of(document: Any, rows_in: str) -> list[Any]:
-    """The rows of a list's answer."""
-    for member in rows_in.split(".") if isinstance(document, dict) else ():
-        document = document[member]
+    """The rows of a list's answer; ValueError for what is none."""
+    for member in filter(None, rows_in.split(".")):
+        document = document.get(member) if isinstance(document, dict) else None
+    if not isinstance(document, list):
+        raise ValueError("not a list")
     return list(document)
+
+
+class Pages:
+    """The way through a list, without I/O: ``query`` asks for the next page, None after the last."""
+
+    def __init__(self, rows_in: str, query: Mapping[str, Any], *, dates: bool) -> None:
+        self.query: Mapping[str, Any] | None = query
+        self._rows_in, self._dates = rows_in, dates
+        self._last: list[Any] = []
+        self._alike = 0
+
+    def rows(self, answer: ApiAnswer) -> list[Any]:
+        """The rows of a page; ApiFailure for what is none, and for a list that would never end."""
+        document = decoded(answer, dates=self._dates)
+        try:
+            found = rows_of(document, self._rows_in)
+            query = following(self.query or {}, document, answer.headers, len(found))
+        except (ValueError, TypeError, AttributeError):
+            raise another(answer, "The answer is not a page of a list.") from None
+        self._alike = self._alike + 1 if found == self._last else 0
+        if query is not None and (query == self.query or self._alike >= ALIKE):
+            raise another(answer, "The service answers the same page again and again.")
+        self.query, self._last = query, found
+        return found
 
 
 def following(query: Mapping[str, Any], document: Any, headers: Mapping[str, str], rows: int) -> dict[str, Any] | None:
@@ -244,7 +305,7 @@ def following(query: Mapping[str, Any], document: Any, headers: Mapping[str, str
     meta = document.get("meta") or document if isinstance(document, dict) else {}
     meta = meta.get("pagination") or meta
     cursor = meta.get("next_cursor") or headers.get("x-next-cursor")
-    if cursor:
+    if cursor and rows:
         return {**query, "cursor": cursor}
     more = meta.get("has_more")
     if more is None:

@@ -142,14 +142,11 @@ class Client(Calls[Day, Moment]):
     def _rows(self, name: str, **values: Any) -> Iterator[Any]:
         """Every row of a list, page after page: ``client.rows("get_sec_filings", ticker="AAPL")``."""
         known = listing(name)
-        more: dict[str, Any] | None = values
-        while more is not None:
-            asked = known.request(self.base_url, self.headers, more)
+        pages = exchange.Pages(known.rows_in or "", values, dates=self._dates)
+        while pages.query is not None:
+            asked = known.request(self.base_url, self.headers, pages.query)
             answer = self._held(exchange.conversation(asked, self._tries))
-            document = exchange.decoded(answer, dates=self._dates)
-            found = exchange.rows_of(document, known.rows_in or "")
-            yield from found
-            more = exchange.following(more, document, answer.headers, len(found))
+            yield from pages.rows(answer)
 
     if not TYPE_CHECKING:  # Calls has their types
         __getattr__, rows = _named, _rows

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, cast
 from urllib.parse import quote
 
-from finapi.client.exchange import ApiFailure, rows_of
+from finapi.client.exchange import ApiFailure, another, rows_of
 from finapi.client.operations import NamedCall, operations
 from finapi.client.synchronous import Client, Send, by_urllib
 from finapi.core import config as settings
@@ -176,11 +176,16 @@ def _file(data: bytes) -> int:
 
 def _found(client: Client, known: NamedCall, given: dict[str, Any], say: Say) -> Any:
     """The statements, or the rows of a list: as many as are asked for, page after page."""
-    if known.path.endswith("/statements"):
-        return getattr(client, known.name)(**given)["data"]["statements"]
     most = given.get("limit")
-    if known.rows_in is None or most is None:
-        return rows_of(getattr(client, known.name)(**given), known.rows_in or "data")
+    if known.path.endswith("/statements") or known.rows_in is None or most is None:
+        document = getattr(client, known.name)(**given)
+        try:
+            if known.path.endswith("/statements"):
+                return document["data"]["statements"]
+            return rows_of(document, known.rows_in or "data")
+        except (KeyError, TypeError, ValueError):
+            assert client.last is not None
+            raise another(client.last, "The answer is not one of this API; is another server there?") from None
     bar, rows = Bar(say), []
     for row in islice(cast(Any, client).rows(known.name, **given), max(most, 1)):
         rows.append(row)
