@@ -1,7 +1,8 @@
 """The command line: words into a verb of ``verbs``, done here or handed to the server; the only printer.
 
 A verb that writes runs on the data directory itself, or is handed to the server that holds it (CONTRACT 12).
-Exit status: 0 done, 1 not all done, 2 a mistake in the words or the settings. Errors are one line.
+Exit status: 0 done, 1 not all done, 2 a mistake in the words or the settings, 128 and the signal when it was cut off.
+Errors are one line.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import Field, fields
 from functools import cache
 from typing import Any, NoReturn
@@ -77,9 +78,10 @@ def _main(words: list[str]) -> int:
                 if signal.getsignal(number) == signal.SIG_DFL:
                     signal.signal(number, _cut_off)
         config, origins = settings.load(_flags(args))
-        if verb.run is not None:
+        if verb.run is None:
+            return _work(verb, args, words, config)
+        with _told_when_interrupted(verb):
             return verb.run(args, config, origins, _say, perform)
-        return _work(verb, args, words, config)
     except UsageError as error:
         return _complain(str(error), 2)
     except (ApiError, ParseError, datadir.Interrupted) as error:
@@ -91,6 +93,18 @@ def _main(words: list[str]) -> int:
     except SystemExit as done:
         # argparse, after --help and --version.
         return int(done.code or 0)
+
+
+@contextmanager
+def _told_when_interrupted(verb: Verb) -> Iterator[None]:
+    """Says what is kept of a verb that is cut off."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        _say("progress", "")
+        if verb.interrupted:
+            _to_stderr(f"finapi: cut off; {verb.interrupted}")
+        raise
 
 
 def _cut_off(number: int, frame: object) -> None:
@@ -166,7 +180,7 @@ def _work(verb: Verb, args: argparse.Namespace, words: list[str], config: Config
     args.stdin = sys.stdin.readline().rstrip("\r\n") if getattr(args, "password_stdin", False) else ""
     args.handed_over = False
     try:
-        with opened(config) as app:
+        with _told_when_interrupted(verb), opened(config) as app:
             return verb.work(app, args, os.getcwd(), _say)
     except datadir.Busy:
         try:

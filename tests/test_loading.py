@@ -476,7 +476,18 @@ def test_unknown_companies_are_named_and_the_rest_is_followed(edgar: FakeEdgar, 
 
 
 @pytest.mark.slow
-def test_a_load_that_is_killed_goes_on(edgar: FakeEdgar, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "status", "said"),
+    [
+        (signal.SIGKILL, -signal.SIGKILL, b""),
+        (
+            signal.SIGTERM,
+            143,
+            b"finapi: cut off; what is fetched and stored is kept, and the same command goes on from there\n",
+        ),
+    ],
+)
+def test_a_load_that_is_killed_goes_on(edgar: FakeEdgar, tmp_path: Path, number: int, status: int, said: bytes) -> None:
     data = ("--data-dir", str(tmp_path / "data"))
     accessions = [f"0000320193-26-{number:06}" for number in range(1, 21)]
     edgar.pages[f"/submissions/CIK{APPLE:010}.json"] = Page(listed(APPLE, *accessions))
@@ -484,10 +495,11 @@ def test_a_load_that_is_killed_goes_on(edgar: FakeEdgar, tmp_path: Path) -> None
     for accession in accessions:
         edgar.pages[document_path(APPLE, accession)] = Page(full_submission(accession, form="10-K"))
     words = ["load", "AAPL", *base(edgar)[:4], "--edgar-per-second", "20", *data]
-    first = subprocess.Popen([*COMMAND, *words], cwd=ROOT, env=environment(), stdout=subprocess.DEVNULL)
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    first = subprocess.Popen([*COMMAND, *words], cwd=ROOT, env=environment(), **pipes)
     eventually(lambda: len(edgar.asked) > 8)
-    first.send_signal(signal.SIGKILL)
-    assert first.wait() == -signal.SIGKILL
+    first.send_signal(number)
+    assert (first.communicate()[1], first.returncode) == (said, status)
     fetched = [path for path in edgar.paths if path.endswith(".txt")]
     done = finapi(*words, "--json")
     assert (done.status, done.json["counts"]["refused"]) == (0, 0)

@@ -1,13 +1,24 @@
-"""What verbs have in common: progress and lists of companies."""
+"""What verbs have in common: progress, lists of companies and what they say when they are cut off."""
 
 from __future__ import annotations
 
+import signal
+import sqlite3
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from finapi import cli
+from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.verbs.verb import Bar, lasting, listed_names
+from finapi.market.intake.loading import Loader
+from finapi.market.intake.poller import Poller
+from finapi.ops import moving, proof
+from finapi.ops.opened import opened
+from finapi.store import backup
+from finapi.verbs.verb import Bar, interruptibly, lasting, listed_names
 
 
 def test_progress_tells_how_far_how_fast_and_how_long_a_few_times_a_second() -> None:
@@ -49,3 +60,96 @@ def test_a_file_that_is_no_list_of_companies_is_refused(tmp_path: Path, data: by
     (tmp_path / "list").write_bytes(data)
     with pytest.raises(UsageError, match=reason):
         listed_names(str(tmp_path), "list")
+
+
+# ---- cut off
+
+
+CUT_OFF = {
+    "load": (
+        ["load", "AAPL", "--user-agent", "a b@c.example"],
+        Loader,
+        "chosen",
+        "the same command goes on from there",
+    ),
+    "poll": (["poll", "--user-agent", "a b@c.example"], Poller, "step", "the next poll goes on from there"),
+    "check": (["check"], proof, "of", "nothing is proven, and nothing has changed"),
+    "copy": (["backup", "{shelf}"], backup, "copy", "a backup appears when it is whole and proven"),
+    "proof": (["backup", "{shelf}"], proof, "of", "a backup appears when it is whole and proven"),
+    "restore": (
+        ["restore", "{data}/finapi.db"],
+        proof,
+        "of",
+        "in place is the database of before, or all of the backup",
+    ),
+    "move": (["move", "--to", "postgresql://h/d"], moving, "to_postgres", "accounts move whole or not at all"),
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("case", CUT_OFF)
+def test_a_verb_that_is_cut_off_says_what_is_kept_and_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], case: str, number: int
+) -> None:
+    words, owner, name, kept = CUT_OFF[case]
+    data, shelf = tmp_path / "data", tmp_path / "shelf"
+    shelf.mkdir()
+    with opened(Config(data_dir=data)):
+        pass
+
+    def cut(*args: Any, **options: Any) -> None:
+        # As Ctrl-C and SIGTERM are raised in the main thread.
+        raise KeyboardInterrupt(*([number] if number != signal.SIGINT else []))
+
+    monkeypatch.setattr(owner, name, cut)
+    words = [word.format(shelf=shelf, data=data) for word in words]
+    assert cli.main([*words, "--data-dir", str(data)]) == 128 + number
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("finapi: cut off; ")
+    assert kept in said.err
+    assert said.err.count("\n") == 1
+    # What reads a database leaves the files beside it.
+    left = {path.name for path in (*data.iterdir(), *shelf.iterdir())}
+    assert left - {"finapi.db-wal", "finapi.db-shm"} == {"finapi.db", "lock", "secrets"}
+
+
+def test_a_long_statement_is_broken_off_at_once() -> None:
+    begun, failed, here = threading.Event(), list[str](), threading.get_ident()
+    with sqlite3.connect(":memory:", check_same_thread=False) as connection:
+
+        def work() -> None:
+            begun.set()
+            endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+            try:
+                connection.execute(endless).fetchone()
+            except sqlite3.OperationalError as error:
+                failed.append(str(error))
+
+        def stop() -> None:
+            while not failed:
+                connection.interrupt()
+
+        def cut_off() -> None:
+            begun.wait()
+            signal.pthread_kill(here, signal.SIGUSR1)
+
+        def ctrl_c(number: int, frame: object) -> None:
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGUSR1, ctrl_c)
+        cutting = threading.Thread(target=cut_off)
+        cutting.start()
+        with pytest.raises(KeyboardInterrupt):
+            interruptibly(work, stop)
+        cutting.join()
+        signal.signal(signal.SIGUSR1, before)
+    assert failed == ["interrupted"]
+
+
+def test_what_fails_in_the_other_thread_fails_here() -> None:
+    def work() -> None:
+        raise UsageError("no")
+
+    with pytest.raises(UsageError, match="no"):
+        interruptibly(work, lambda: None)

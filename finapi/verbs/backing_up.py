@@ -5,14 +5,22 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
 
 from finapi.core import config as settings
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
-from finapi.core.errors import UsageError
+from finapi.core.errors import ApiError, UsageError
 from finapi.store import datadir
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Perform, Verb, arg, document, one_line, told, typed_path
+from finapi.verbs.verb import Perform, Verb, arg, document, interruptibly, one_line, told, typed_path
+
+if TYPE_CHECKING:
+    from finapi.ops.backups import Backup
+    from finapi.store.db import Database
 
 
 def _backup(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
@@ -25,7 +33,7 @@ def _backup(args: argparse.Namespace, config: Config, origins: settings.Origins,
         raise UsageError(f"--keep: {file} is not a directory")
     if config.accounts_url:
         say("err", f"finapi: this copies market data; accounts are in PostgreSQL: {DUMP} copies them")
-    made = backups.make(config, file, SystemClock().now(), secrets=args.with_secrets, tell=_pages(say))
+    made = _made(config, file, args.with_secrets, say)
     say("progress", "")
     gone = backups.keep(file, args.keep) if args.keep is not None else []
     if args.json:
@@ -35,6 +43,28 @@ def _backup(args: argparse.Namespace, config: Config, origins: settings.Origins,
     for path in gone:
         say("out", one_line(f"{path} is removed"))
     return 0
+
+
+def _made(config: Config, file: Path, secrets: bool, say: Say) -> Backup:
+    """The backup that Ctrl-C breaks off, in the middle of its proof too."""
+    from finapi.ops import backups
+
+    tell, stopping = _pages(say), Event()
+    proving: list[Database] = []
+
+    def copied(done: int, pages: int) -> None:
+        if stopping.is_set():
+            raise ApiError("UNAVAILABLE", "cut off")
+        tell(done, pages)
+
+    def stop() -> None:
+        stopping.set()
+        for db in proving:
+            db.close()
+
+    now = SystemClock().now()
+    make = partial(backups.make, config, file, now, secrets=secrets, tell=copied, proving=proving.append)
+    return interruptibly(make, stop)
 
 
 def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
@@ -75,7 +105,7 @@ def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, 
     try:
         if args.file is None:
             find_accounts(config, db)
-        found = proof.of(db, config, SystemClock().now())
+        found = interruptibly(lambda: proof.of(db, config, SystemClock().now()), db.close)
     finally:
         say("progress", "")
         db.close()
@@ -112,6 +142,7 @@ BACKUP = Verb(
         arg("--keep", type=int, metavar="N", help="keep the newest N of the directory, with and without secrets each"),
     ),
     _backup,
+    interrupted="a backup appears when it is whole and proven, not before; give the same command again",
 )
 RESTORE = Verb(
     "put a backup in the place of the database; what was there is kept",
@@ -120,9 +151,12 @@ RESTORE = Verb(
         arg(_SECRETS, action="store_true", help="its master secrets too, behind those there"),
     ),
     _restore,
+    interrupted="in place is the database of before, or all of the backup with the one of before beside it "
+    "(finapi.db.before-...); give the same command again",
 )
 CHECK = Verb(
     "prove that the database, the ledger, the wallets and the feeds add up",
     (arg("--file", metavar="FILE", help="a backup instead of the data directory"),),
     _check,
+    interrupted="nothing is proven, and nothing has changed",
 )

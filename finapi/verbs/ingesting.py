@@ -123,6 +123,7 @@ INGEST = Verb(
 PACK = Verb(
     "embedded data: every stored report in one compact file",
     work=_pack,
+    interrupted="of load, the reports stored so far are kept, and the same command goes on",
     actions={
         "export": ("write every stored report into one compact file", (_FILE, *_INSTEAD)),
         "load": ("store what is in such a file", (_FILE,)),

@@ -131,4 +131,5 @@ LOAD = Verb(
     work=_load,
     settings=("user_agent", "base_url"),
     makes=True,
+    interrupted="what is fetched and stored is kept, and the same command goes on from there",
 )

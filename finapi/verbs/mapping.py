@@ -133,6 +133,7 @@ _MAPPING = "a mapping (metrics.toml of a release), or cells saved by one"
 MAPPING = Verb(
     "show which figures differ between two versions of the mapping, and why",
     work=_mapping,
+    interrupted="nothing is written, and nothing has changed",
     actions={
         "save": (
             "write every cell with the tags and the rule behind it, to compare a later version with",

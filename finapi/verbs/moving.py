@@ -42,4 +42,5 @@ MOVE = Verb(
     "move accounts from the data directory to PostgreSQL or back, whole or not at all, and prove it",
     (arg("--to", required=True, metavar="URL", help="postgresql://... of an empty database, or: file"),),
     _move,
+    interrupted="accounts move whole or not at all: the same command moves them, or says where they are",
 )

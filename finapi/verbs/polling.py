@@ -161,6 +161,7 @@ POLL = Verb(
         arg("--speed", type=float, default=60.0, help="how much faster than it happened (60)"),
     ),
     work=_poll,
+    interrupted="what is stored is kept, and the next poll goes on from there",
     settings=("user_agent", "base_url"),
 )
 FOLLOW = Verb(

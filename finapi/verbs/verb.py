@@ -8,9 +8,10 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from finapi.app import App
 from finapi.core import config as settings
@@ -24,6 +25,8 @@ Perform = Callable[[App, list[str], str, str, Say], int]
 # What ``add_argument`` takes: names and options.
 Argument = tuple[tuple[str, ...], Mapping[str, Any]]
 Arguments = tuple[Argument, ...]
+
+T = TypeVar("T")
 
 
 def arg(*names: str, **options: Any) -> Argument:
@@ -83,6 +86,8 @@ class Verb:
     storeless: bool = False
     # Whether it makes a data directory where there is none (CONTRACT 12).
     makes: bool = False
+    # What a long one says when it is cut off by Ctrl-C or SIGTERM: what is kept, and how to go on.
+    interrupted: str = ""
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -121,6 +126,20 @@ def told(say: Say, args: argparse.Namespace, line: str, **fields: Any) -> int:
         return document(say, fields)
     say("out", one_line(line))
     return 0
+
+
+def interruptibly(work: Callable[[], T], stop: Callable[[], None]) -> T:
+    """What ``work`` returns, done in another thread: a signal waits until a long statement of SQLite has ended.
+
+    After Ctrl-C ``stop`` is called, which must break the work off, and waited for.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(work)
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            stop()
+            raise
 
 
 def listing(say: Say, args: argparse.Namespace, name: str, rows: Sequence[Any], names: str) -> int:
