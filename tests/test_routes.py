@@ -37,6 +37,7 @@ TABLE = [
     route("GET", "/things/{name}/parts/{part}"),
     route("GET", "/things/{name}/parts/all"),
     route("GET", "/things/latest/parts/{part}"),
+    route("GET", "/things/of/{part}"),
     route("GET", "/user/"),
     route("GET", "/files/form-{name}/all"),
     route("GET", "/files/form-x{name}/all"),
@@ -72,6 +73,7 @@ def path_of(found: Match | None) -> str | None:
         ("/things/a+b", "/things/{name}", {"name": "a+b"}),
         ("/things/%C3%91", "/things/{name}", {"name": "Ñ"}),
         ("/things/%2E%2E", "/things/{name}", {"name": ".."}),
+        ("/things/off", "/things/{name}", {"name": "off"}),
         ("/things/%7Bname%7D", "/things/{name}", {"name": "{name}"}),
         ("http://example.com/things/7?x", "/things/{name}", {"name": "7"}),
         ("/files/form-4/all", "/files/form-{name}/all", {"name": "4"}),
@@ -99,6 +101,8 @@ def test_a_path_finds_its_route(target: str, path: str, params: dict[str, str]) 
         "/thing",
         "/Things",
         "//things",
+        "/things/of",
+        "/things/of/",
         "/things/7/parts",
         "/things/7/parts/",
         "/things/7/8/9",
@@ -117,6 +121,11 @@ def test_an_empty_segment_is_an_empty_parameter() -> None:
     found = match("/things//parts/8")
     assert found is not None
     assert found.path_params == {"name": "", "part": "8"}  # which its reader refuses by name
+
+
+@pytest.mark.parametrize("path", ["/api/insiders/filings/by-ticker", "/api/v1/insiders/filings/by-ticker/"])
+def test_forms_of_a_company_without_its_ticker_are_no_filing(path: str) -> None:
+    assert match(path, list(ROUTES)) is None
 
 
 def test_a_path_knows_all_its_methods() -> None:

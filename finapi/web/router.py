@@ -32,7 +32,8 @@ class Match(NamedTuple):
 class Router:
     """Finds the routes of a path: literal segments before parameters, in time bounded by the path's length.
 
-    A parameter is a segment, or the end of one whose beginning is literal (``form-{form_type}``).
+    A parameter is a segment, or the end of one whose beginning is literal (``form-{form_type}``). The beginning of a
+    longer path is no parameter: ``/filings/by-ticker/`` lacks its ticker, and names no filing.
     """
 
     def __init__(self, routes: Iterable[Route], served: Callable[[Route], Route] = lambda route: route) -> None:
@@ -44,12 +45,14 @@ class Router:
         self._literal: dict[tuple[str, ...], dict[str, Route]] = {}
         # By their length and the literal segments that they begin with.
         self._patterns: dict[tuple[int, tuple[str, ...]], list[tuple[tuple[str, ...], dict[str, Route]]]] = {}
+        self._begun = set[tuple[str, ...]]()
         for path, by_method in by_path.items():
             segments = tuple(path.strip("/").split("/"))
+            begins = tuple(takewhile(lambda segment: "{" not in segment, segments))
+            self._begun.update(begins[:length] for length in range(1, len(begins) + 1))
             if "{" not in path:
                 self._literal[segments] = by_method
                 continue
-            begins = tuple(takewhile(lambda segment: "{" not in segment, segments))
             self._patterns.setdefault((len(segments), begins), []).append((segments, by_method))
         self._matched = lru_cache(maxsize=1024)(self._match)
         for patterns in self._patterns.values():
@@ -64,6 +67,8 @@ class Router:
         by_method = self._literal.get(segments)
         if by_method is not None:
             return self._matching(by_method, {})
+        if segments in self._begun:
+            return None
         for known in range(len(segments) - 1, -1, -1):
             for pattern, by_method in self._patterns.get((len(segments), segments[:known]), ()):
                 found = _params(pattern[known:], segments[known:])

@@ -767,6 +767,7 @@ def test_a_table_tells_of_its_page_in_headers(api: Client) -> None:
         ("/transactions/latest?standard_type=theft", 400, "standard_type"),
         ("/transactions/latest?dedup_owners=1", 400, "dedup_owners"),
         ("/transactions/by-ticker/NONESUCH", 404, None),
+        ("/filings/by-ticker//", 400, "ticker"),
         ("/transactions/by-ticker/%20", 400, "ticker"),
         ("/transactions/by-insider/abc", 400, "cik"),
         ("/transactions/by-insider/999", 404, None),
