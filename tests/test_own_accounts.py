@@ -187,7 +187,12 @@ def test_an_own_cost_is_charged_and_told(own: Config, make_app: Callable[..., Ap
         ("[plans.gold]\ntokens = -1", "plans.gold: a plan is a name of a-z"),
         ("[plans.gold]\ntokens = true", "plans.gold: a plan is a name of a-z"),
         ('[plans.gold]\nperiod = "day"', "plans.gold: a plan is a name of a-z"),
-        ("[plans.gold]\ncolour = 1", "plans.gold: a plan is a name of a-z"),
+        ("[plans.gold]\ncolour = 1", "plans.gold: colour is no term of a plan; there are tokens, period, price"),
+        ("[plans.gold]\ntoken = 1", "plans.gold: token is no term of a plan, did you mean tokens?; there are"),
+        (
+            "[plans.gold]\nprices = 1\ntokens = -1",
+            "plans.gold: prices is no term of a plan, did you mean price?; there",
+        ),
         ('[costs]\n"GET /x" = 1.5', "costs: a cost must be a whole number of tokens"),
     ],
 )

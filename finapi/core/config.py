@@ -436,18 +436,21 @@ def _convert(raw: Any, kind: Any, said: str) -> Any:
     return number
 
 
+_TERMS = ("tokens", "period", "price")
+
+
 def _own_plans(raw: Any, said: str) -> tuple[OwnPlan, ...]:
     plans = []
     for name, told in _table(raw, said).items():
         terms = _table(told, f"{said}.{name}")
+        unknown = next((one for one in terms if one not in _TERMS), None)
+        if unknown is not None:
+            meant = _meant(unknown, unknown, _TERMS)
+            raise UsageError(f"{said}.{name}: {unknown} is no term of a plan{meant}; there are {', '.join(_TERMS)}")
         period = terms.get("period", "month")
         numbers = [terms.get("tokens", 0), terms.get("price", 0)]
         well = all(type(one) is int and 0 <= one <= 10**12 for one in numbers) and period in ("week", "month", "year")
-        if (
-            not well
-            or not terms.keys() <= {"tokens", "period", "price"}
-            or not re.fullmatch(r"[a-z][a-z0-9_-]{0,31}", name)
-        ):
+        if not well or not re.fullmatch(r"[a-z][a-z0-9_-]{0,31}", name):
             raise UsageError(
                 f"{said}.{name}: a plan is a name of a-z, 0-9, _ and -, with whole tokens and a price in dollars and a "
                 "period of week, month or year"
