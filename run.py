@@ -3,7 +3,7 @@
 
 import sys
 
-from finapi.cli import main
+from finapi.__main__ import main
 
 if __name__ == "__main__":
     sys.exit(main())

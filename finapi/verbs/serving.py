@@ -20,7 +20,7 @@ from typing import Any
 from finapi import __version__
 from finapi.app import App
 from finapi.core import config as settings
-from finapi.core import logs
+from finapi.core import logs, memory
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
@@ -139,7 +139,8 @@ def _serve(args: argparse.Namespace, config: Config, origins: settings.Origins, 
 
 
 def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
-    from finapi.testing import running
+    with memory.imports():
+        from finapi.testing import running
 
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
     if origins["data_dir"] != "default":
@@ -190,8 +191,9 @@ def _serve_until_stopped(
     perform: Perform,
 ) -> int:
     """Serve, and say so by ``text`` or as JSON, each with what ``prepare`` gives."""
-    from finapi import server
-    from finapi.ops import doctor
+    with memory.imports():
+        from finapi import server
+        from finapi.ops import doctor
 
     doctor.judge(config, SystemClock())
     logs.configure(config.log_format, config.log_level)
