@@ -11,10 +11,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from finapi.accounts import billing
 from finapi.app import App, elsewhere
@@ -75,8 +75,7 @@ DOUBTS_SECONDS = 10.0  # between looks for positions that have not been compared
 STACK = (2 if sys.version_info >= (3, 12) else 1) * memory.MIB
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(NamedTuple):
     """A server that answers at ``url``; ``app`` is its state."""
 
     app: App

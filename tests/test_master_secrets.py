@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import secrets as stdlib_secrets
 import shlex
 import stat
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -85,14 +85,14 @@ def test_two_first_starts_at_once_agree_on_one_secret(tmp_path: Path, monkeypatc
     settings = Config(data_dir=tmp_path)
     others: list[list[bytes]] = []
 
-    def token_hex(size: int) -> str:
+    def fresh(drawn: Callable[[], bytes] = master_secrets.fresh) -> bytes:
         # The other start runs from beginning to end while this one is in the middle.
         if not others:
             others.append([])
             others[0] = master_secrets.read(settings)
-        return stdlib_secrets.token_bytes(size).hex()
+        return drawn()
 
-    monkeypatch.setattr("finapi.core.master_secrets.secrets.token_hex", token_hex)
+    monkeypatch.setattr(master_secrets, "fresh", fresh)
     mine = master_secrets.read(settings)
     assert others[0] == mine
     assert len(mine) == 1

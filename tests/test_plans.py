@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -58,7 +57,7 @@ def refused(call: Callable[[], object]) -> str | None:
 
 
 def buy(app: App, cents: int, user_id: int = 1) -> tuple[int, ...]:
-    return plans.purchase(app, user_id, cents, app.clock.now(), lambda tx, bought: astuple(bought))
+    return plans.purchase(app, user_id, cents, app.clock.now(), lambda tx, bought: tuple(bought))
 
 
 @pytest.fixture

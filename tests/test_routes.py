@@ -256,20 +256,27 @@ def test_an_application_without_default_windows_loads_no_handler_either() -> Non
 
 
 @pytest.mark.slow
-def test_a_server_starts_without_what_no_call_has_asked_for(tmp_path: Path) -> None:
-    """TLS, mail, parsers, figures, feeds, the workers' steps and the watchdog: two thirds of the time of a start."""
+def test_a_server_starts_and_answers_without_what_no_call_has_asked_for(tmp_path: Path) -> None:
+    """TLS, mail, parsers, figures, feeds, pages, the workers' steps and the watchdog: two thirds of a start's time."""
     late = ("ssl", "email", "http.client", "zipfile", "uuid", "finapi.edgar.xbrl", "finapi.market.documents.contents",
             "finapi.market.financials.", "finapi.market.insiders", "finapi.market.demo", "finapi.testing",
             "finapi.market.holdings.doubts", "finapi.market.prices", "finapi.accounts.archive", "finapi.feeds.loop",
             "finapi.delivery.dispatch", "finapi.ops.watchdog", "finapi.ops.proof", "finapi.ops.backups",
-            "finapi.web.service", "finapi.web.pages.front")  # fmt: skip
+            "finapi.web.service", "finapi.web.pages", "finapi.web.html", "finapi.delivery.sniper",
+            "finapi.delivery.webhooks", "finapi.ops.status", "finapi.ops.probes", "finapi.market.reference",
+            "tempfile", "shutil", "random", "secrets", "gzip", "bz2", "csv", "difflib", "html", "wsgiref",
+            "tomllib", "importlib.metadata", "importlib.resources", "encodings.idna", "concurrent")  # fmt: skip
     code = (
-        "import sys; from finapi import server; from finapi.core.config import Config; from pathlib import Path\n"
-        f"with server.running(Config(port=0, data_dir=Path({str(tmp_path / 'data')!r})), lambda *told: 0):\n"
-        f"    print([one for one in sys.modules if one.startswith({late!r})])"
+        "import sys; from pathlib import Path; from socket import create_connection\n"
+        "from finapi import server; from finapi.core.config import Config\n"
+        "server.SETTLE_SECONDS = 1e6\n"
+        f"config = Config(port=0, data_dir=Path({str(tmp_path / 'data')!r}))\n"
+        "with server.running(config, lambda *told: 0) as one, create_connection((b'127.0.0.1', one.port)) as to:\n"
+        "    to.sendall(b'GET /api/v1/policy HTTP/1.0\\r\\n\\r\\n')\n"
+        f"    print(to.recv(12), [name for name in sys.modules if name.startswith({late!r})])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert done.stdout == "b'HTTP/1.0 200' []\n"
 
 
 def test_every_name_of_the_table_is_found() -> None:

@@ -13,10 +13,9 @@ import hmac
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 API_KEY_LENGTH = 32
 _API_KEY = re.compile(rf"[0-9a-f]{{{API_KEY_LENGTH}}}")
@@ -53,8 +52,7 @@ _LINK = re.compile(rf"([a-z])([1-9][0-9]{{0,18}})\.({_MAC})")
 _MAX_ROW_ID = 2**63 - 1  # SQLite's largest rowid
 
 
-@dataclass(frozen=True, slots=True)
-class SessionClaims:
+class SessionClaims(NamedTuple):
     """What a genuine session token says: the user's uuid and the session, which may have ended since."""
 
     sub: str

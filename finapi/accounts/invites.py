@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from finapi.accounts import audit, credentials
 from finapi.app import App
@@ -16,8 +15,7 @@ INVALID = "Invalid or expired invite token"
 USED = "Invite code is used and cannot be used"
 
 
-@dataclass(frozen=True, slots=True)
-class Invite:
+class Invite(NamedTuple):
     """A code just made. ``expires_at`` is ISO or None."""
 
     code: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Hashable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
+from typing import NamedTuple
 
 from finapi.accounts import credentials
 from finapi.app import App
@@ -22,8 +22,7 @@ MOST_KNOWN = 20  # addresses of an account that are remembered
 NETWORK_BITS = 48
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """Whose a login is, for :meth:`Turns.turn`, and whether it may go ``first``."""
 
     keys: tuple[Hashable, ...]

@@ -9,9 +9,8 @@ import calendar
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, TypedDict, TypeVar
+from typing import Literal, NamedTuple, TypedDict, TypeVar
 
 from finapi.accounts import audit, billing
 from finapi.app import App
@@ -36,8 +35,7 @@ REFILLS_AT_ONCE = 500
 REFILL_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Purchase:
+class Purchase(NamedTuple):
     """Tokens bought, and the balance and the cents in the wallet after it."""
 
     tokens: int
@@ -45,8 +43,7 @@ class Purchase:
     cents_left: int
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(NamedTuple):
     """What a plan brings in a period of so many ``months`` (None: a week), for so many dollars (None: not told)."""
 
     tokens: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.accounts import audit, credentials, plans
 from finapi.app import App
@@ -42,8 +42,7 @@ class Caller:
     admin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NewUser:
+class NewUser(NamedTuple):
     """A user just made, with the one key that opens the account."""
 
     id: int

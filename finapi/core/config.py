@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from types import SimpleNamespace
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from finapi.core.errors import UsageError
@@ -25,8 +26,7 @@ def _setting(default: Any, help: str, *, secret: bool = False, least: float | No
     return field(default=default, metadata={"help": help, "secret": secret, "least": least})
 
 
-@dataclass(frozen=True, slots=True)
-class OwnPlan:
+class OwnPlan(NamedTuple):
     """A plan that the operator named, or what is other of one that there is; ``price`` is in dollars a period."""
 
     name: str
@@ -334,18 +334,17 @@ def load(flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | No
     """
     environ = os.environ if environ is None else environ
     flags = {name: value for name, value in (flags or {}).items() if value is not None}
-    kinds = get_type_hints(Config)
     values: dict[str, Any] = {}
     origins: Origins = {setting.name: "default" for setting in fields(Config)}
     path = flags.pop("config", None) or environ.get(PREFIX + "CONFIG")
     if path:
         for name, value in _read_file(Path(path)).items():
-            _accept(name, value, kinds, values, origins, f"file {path}", name)
+            _accept(name, value, values, origins, f"file {path}", name)
     for variable, text in sorted(environ.items()):
         if variable.startswith(PREFIX) and variable != PREFIX + "CONFIG":
-            _accept(variable[len(PREFIX) :].lower(), text, kinds, values, origins, "environment", variable)
+            _accept(variable[len(PREFIX) :].lower(), text, values, origins, "environment", variable)
     for name, value in flags.items():
-        _accept(name, value, kinds, values, origins, "flag", "--" + name.replace("_", "-"))
+        _accept(name, value, values, origins, "flag", "--" + name.replace("_", "-"))
     return Config(**values), origins
 
 
@@ -384,12 +383,10 @@ def described(config: Config, origins: Origins) -> list[dict[str, str]]:
     return rows
 
 
-def _accept(
-    name: str, raw: Any, kinds: dict[str, Any], values: dict[str, Any], origins: Origins, origin: str, said: str
-) -> None:
-    if name not in kinds:
-        raise UsageError(f"unknown setting {said} ({origin}){_meant(name, said, kinds)}; see finapi config")
-    values[name] = _TABLES[name](raw, said) if name in _TABLES else _convert(raw, kinds[name], said)
+def _accept(name: str, raw: Any, values: dict[str, Any], origins: Origins, origin: str, said: str) -> None:
+    if name not in origins:
+        raise UsageError(f"unknown setting {said} ({origin}){_meant(name, said, origins)}; see finapi config")
+    values[name] = _TABLES[name](raw, said) if name in _TABLES else _convert(raw, _kind(name), said)
     origins[name] = origin
 
 
@@ -403,6 +400,12 @@ def _meant(name: str, said: str, known: Iterable[str]) -> str:
     elif meant and said.startswith(PREFIX):
         meant = PREFIX + meant.upper()
     return f", did you mean {meant}?" if meant else ""
+
+
+def _kind(name: str) -> Any:
+    """The type of one setting: to find those of all takes 5 ms, and most starts set three."""
+    alone = SimpleNamespace(__annotations__={name: Config.__annotations__[name]})
+    return get_type_hints(alone, globals())[name]
 
 
 def _convert(raw: Any, kind: Any, said: str) -> Any:

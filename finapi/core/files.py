@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
+LETTERS = 8  # after the name of a file that is being written
+
 
 def write_new(path: Path, data: bytes) -> None:
     """Write a file (mode 0600) to the disk, whole; FileExistsError when there is one of this name already."""
@@ -34,9 +36,12 @@ def sync_directory(path: Path) -> None:
 
 def sweep(path: Path) -> None:
     """Remove what a kill left of writing ``path``; nobody else may be writing it. ``*`` stands for any name."""
-    for left in path.parent.glob(f".{path.name}-????????"):
-        with suppress(OSError):
-            left.unlink()
+    with suppress(FileNotFoundError):
+        start = f".{path.name}-".partition("*")[0]
+        for name in os.listdir(path.parent):
+            if name.startswith(start) and name[-LETTERS - 1 : -LETTERS] == "-":
+                with suppress(OSError):
+                    (path.parent / name).unlink()
 
 
 def packaged(package: str) -> Path:
@@ -49,9 +54,8 @@ def packaged(package: str) -> Path:
 
 
 def _written(path: Path, data: bytes) -> str:
-    import tempfile
-
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    name = str(path.parent.absolute() / f".{path.name}-{os.urandom(LETTERS // 2).hex()}")
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from string import ascii_uppercase
@@ -21,6 +20,8 @@ def nearest(word: str, known: Iterable[str], most: int = 3) -> list[str]:
     """The known words that are most like a word, the likeliest first; none for a word that is too long to be one."""
     if not word or len(word) > MAX_GUESSED:
         return []
+    import difflib
+
     folded = {one.lower(): one for one in known}
     close = difflib.get_close_matches(word.lower(), folded, most, 0.75)
     # Then those that have its words among theirs (assets: total_assets), those with fewest others first.

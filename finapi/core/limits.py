@@ -10,13 +10,11 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(NamedTuple):
     """So many requests a period (seconds), with ``burst`` beyond the even rate."""
 
     requests: int

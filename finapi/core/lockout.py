@@ -14,7 +14,7 @@ import hashlib
 import math
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from finapi.core.errors import busy
 
@@ -31,8 +31,7 @@ MOST_IN_HAND = min(LOCKS)
 FORGOTTEN_AFTER = 24 * 60 * 60.0  # seconds without a failure
 
 
-@dataclass(frozen=True, slots=True)
-class FailureCount:
+class FailureCount(NamedTuple):
     """Consecutive failures of one email, 1 to ``MOST``, and when the last of them was."""
 
     failures: int

@@ -6,7 +6,7 @@ name. New credentials are derived from the first; the rest go on verifying what 
 
 from __future__ import annotations
 
-import secrets
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -67,11 +67,11 @@ def read(config: Config) -> list[bytes]:
     sweep(path)
     if not path.exists():
         with suppress(FileExistsError):  # another start was first
-            write_new(path, f"{secrets.token_hex(BYTES)}\n".encode())
+            write_new(path, f"{fresh().hex()}\n".encode())
     shown = shlex.quote(str(path))
     if path.stat().st_mode & OTHERS:
         raise UsageError(f"{path} can be read by others; close it with: chmod 600 {shown}")
-    held = _parsed(path.read_text("ascii", errors="replace").split(), str(path))
+    held = _parsed(path.read_bytes().decode("ascii", "replace").split(), str(path))
     if not all(map(any, held)):
         command = "sed -i '/^0*$/d'" if any(map(any, held)) else "rm"
         raise UsageError(f"{path}: {ZEROS}; remove it with: {command} {shown}")
@@ -87,7 +87,7 @@ def write(config: Config, held: Sequence[bytes]) -> None:
 
 def fresh() -> bytes:
     """A new secret."""
-    return secrets.token_bytes(BYTES)
+    return os.urandom(BYTES)
 
 
 def _parsed(lines: list[str], place: str) -> list[bytes]:

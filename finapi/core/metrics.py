@@ -13,9 +13,8 @@ import threading
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from finapi.core import logs
 
@@ -25,8 +24,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 300.0)
 
 
-@dataclass(frozen=True, slots=True)
-class MetricFamily:
+class MetricFamily(NamedTuple):
     """A figure, or several that differ in the values of their ``labels``."""
 
     name: str

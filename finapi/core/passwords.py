@@ -9,9 +9,8 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Hashable
-from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from finapi.core import memory
 from finapi.core.errors import invalid_param
@@ -28,8 +27,7 @@ MAX_LENGTH = 1024
 BUSY = "Too many passwords to check at once."
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     """The cost of one argon2id hash: passes over the memory, KiB of it, lanes; bytes of salt and of digest."""
 
     passes: int

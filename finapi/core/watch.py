@@ -10,9 +10,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from finapi.core.cache import TimedCache
 from finapi.core.errors import StoreFailing
@@ -54,8 +53,7 @@ class Trouble(Exception):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """One check of one component; ``reason`` says why it is not healthy."""
 
     outcome: Outcome
@@ -68,8 +66,7 @@ class Check:
         return CLASSES[self.outcome][self.ms >= SLOW_MS]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckRecord:
+class CheckRecord(NamedTuple):
     """A check in its round: the tick (seconds since 1970) that it counts for, and the time (ISO 8601) it was made."""
 
     service: str
@@ -172,8 +169,7 @@ def _asked(probe: Probe) -> tuple[int | None, Trouble | None]:
         return None, Trouble("failing", f"the check failed with {type(error).__name__}")
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentStatus:
+class ComponentStatus(NamedTuple):
     """How a component was at its last check, and the share of healthy checks in the last 30 days in per cent."""
 
     status: Status

@@ -7,9 +7,8 @@ transaction that inserts the row: what is rolled back has not been counted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from finapi.app import App
 from finapi.core import json
@@ -33,8 +32,7 @@ FIRST_EPOCH = 1  # of a journal that was there before epochs were, or that has t
 PRUNE_SECONDS = 60.0  # between two looks at what is too old to be kept
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(NamedTuple):
     """What an event is about, for readers who want some of them only; CIKs have ten digits."""
 
     tickers: tuple[str, ...] = ()
@@ -42,8 +40,7 @@ class About:
     form_type: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """A row of the journal; ``data`` is the text of a JSON object."""
 
     feed: str
@@ -55,8 +52,7 @@ class Event:
     epoch: int = FIRST_EPOCH
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceRange:
+class SequenceRange(NamedTuple):
     """What a feed holds: the numbers ``first`` to ``last``; nothing when ``first`` is greater.
 
     They are numbers of ``epoch``; those up to ``shared`` meant the same in the epoch before.

@@ -13,17 +13,19 @@ import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from finapi.app import App
 from finapi.core import json
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, StoreFailing
-from finapi.delivery import events, sniper, webhooks
+from finapi.delivery import events
 from finapi.delivery.events import About
-from finapi.delivery.sniper import FilingHit
-from finapi.delivery.webhooks import WebhookEvent
 from finapi.store.db import Database, Failed, Row, Transaction
+
+if TYPE_CHECKING:
+    from finapi.delivery.sniper import FilingHit
+    from finapi.delivery.webhooks import WebhookEvent
 
 log = logging.getLogger("finapi.outbox")
 
@@ -60,6 +62,8 @@ def webhook(tx: Transaction, now: datetime, accession: str, event: WebhookEvent)
 
 def hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
     """Have the targets stopped that wait for a filing (:func:`sniper.hit`)."""
+    from finapi.delivery import sniper
+
     about = About((), tuple(map(str, filing.ciks)), filing.form)
     _put(tx, now, filing.accession, sniper.HIT, "", filing.filed_at, about, filing.url)
 
@@ -168,13 +172,16 @@ def _carried(tx: Transaction, row: Row) -> bool:
     """Carry a row over unless it has been; whether it had not."""
     if not tx.run("mark_carried", dict(row)):
         return False
+    # Loaded with the first row: a start looks for what waits, and finds none.
+    from finapi.delivery import sniper, webhooks
+
     type, occurred_at, data, about = row["type"], row["occurred_at"], row["data"], events.about(row)
     now = datetime.fromisoformat(row["noted_at"])
     if type in events.FEED_OF:
         events.record(tx, type, now=now, occurred_at=occurred_at, about=about, data=data)
     elif type == sniper.HIT:
         ciks = tuple(map(int, about.ciks))
-        sniper.hit(tx, now, FilingHit(row["accession"], ciks, about.form_type or "", occurred_at, data))
+        sniper.hit(tx, now, sniper.FilingHit(row["accession"], ciks, about.form_type or "", occurred_at, data))
     else:
-        webhooks.publish(tx, now, WebhookEvent(type, occurred_at, row["subject"], data))
+        webhooks.publish(tx, now, webhooks.WebhookEvent(type, occurred_at, row["subject"], data))
     return True

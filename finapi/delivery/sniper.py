@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.app import App
 from finapi.core import json
@@ -51,16 +50,14 @@ _FORM = re.compile(r"[A-Z0-9][A-Z0-9 /.&-]{0,19}")
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+class Watched(NamedTuple):
     """A company as a target names it."""
 
     cik: int
     ticker: str
 
 
-@dataclass(frozen=True, slots=True)
-class FilingHit:
+class FilingHit(NamedTuple):
     """A filing as a hit tells of it: ``ciks`` of all its parties, the acceptance, its index page at the SEC."""
 
     accession: str

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, TypedDict, TypeVar, cast
+from typing import Annotated, Any, NamedTuple, TypedDict, TypeVar, cast
 
 from finapi.accounts import credentials
 from finapi.app import App
@@ -35,8 +34,7 @@ OVERLAP = timedelta(hours=24)  # that the secret before a rotation goes on signi
 ATTEMPTS_SHOWN = 10  # of a delivery: two rounds and more
 
 
-@dataclass(frozen=True, slots=True)
-class Receiver:
+class Receiver(NamedTuple):
     """Who is told: a user, and where."""
 
     user_id: int
@@ -44,8 +42,7 @@ class Receiver:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookEvent:
+class WebhookEvent(NamedTuple):
     """What is told (SPEC "Outbound webhook"). ``subject`` names the occasion within its type.
 
     The same subject makes the same ``delivery_id`` for a user, so that nothing is told twice. ``payload`` is a JSON

@@ -6,7 +6,6 @@ and the module that the line names (``market/documents/families.py`` says what s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -18,8 +17,7 @@ class Root(NamedTuple):
     marks: tuple[bytes, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FormFamily:
+class FormFamily(NamedTuple):
     """One kind of filing.
 
     ``module`` parses and stores. ``kinds`` are those of its documents, ``roots`` the root elements that show them,

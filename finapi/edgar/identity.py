@@ -7,18 +7,16 @@ stand in what lies beside it (``filing_index``), often in a name.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from finapi.core import json
 from finapi.core.errors import ParseError
 
 _ACCESSION = re.compile(r"([0-9]{10})-?([0-9]{2})-?([0-9]{6})")
-_ACCESSION_IN_NAME = re.compile(r"(?<![0-9])(?:[0-9]{18}|[0-9]{10}-[0-9]{2}-[0-9]{6})(?![0-9])")
+_ACCESSION_IN_NAME = r"(?<![0-9])(?:[0-9]{18}|[0-9]{10}-[0-9]{2}-[0-9]{6})(?![0-9])"
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """What an index document says of the filing beside it; what it does not say is None or empty.
 
     ``accession`` with dashes; ``ciks`` of all its parties, 10 digits, in the document's order; ``period`` and
@@ -44,7 +42,7 @@ def accession_in_name(name: str) -> str | None:
 
     Eighteen digits in a longer run are none; a name with two different ones says nothing.
     """
-    found = {accession(text) for text in _ACCESSION_IN_NAME.findall(name)}
+    found = {accession(text) for text in re.findall(_ACCESSION_IN_NAME, name)}
     return found.pop() if len(found) == 1 else None
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from finapi.core.errors import ParseError
 from finapi.edgar import identity
@@ -13,8 +12,7 @@ _FOLDED = re.compile(r"(?=-*[A-Z0-9])[A-Z0-9-]{1,12}")
 _TO_HYPHEN = str.maketrans("./ ", "---")
 
 
-@dataclass(frozen=True, slots=True)
-class Ticker:
+class Ticker(NamedTuple):
     """One row: ``cik`` 10 digits, ``ticker`` folded, ``exchange`` None where the list gives none.
 
     Several tickers may share a CIK.

@@ -17,9 +17,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
-from wsgiref.types import WSGIApplication
 
 from waitress.adjustments import Adjustments
 from waitress.buffers import TempfileBasedBuffer
@@ -45,6 +44,9 @@ from finapi.httpd.settings import (
 )
 from finapi.httpd.shares import Allowance, ByteBudget, Places
 from finapi.httpd.together import Together
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
 
 log = logging.getLogger("finapi.httpd")
 
@@ -606,7 +608,10 @@ class Listener:
             answer_together, self.loop.call_soon, lambda: self.pool.put(self.together)
         )
         self.adj = Adjustments(  # waitress's own settings, as far as its parser and its task ask for them
-            ident="", max_request_header_size=settings.header_limit, max_request_body_size=settings.body_limit
+            listen="",  # it would look up the address that is its default
+            ident="",
+            max_request_header_size=settings.header_limit,
+            max_request_body_size=settings.body_limit,
         )
         self.host, self.port = sock.getsockname()[:2]
         self.server_name, self.effective_port = settings.host, self.port  # as waitress's task asks

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
-from wsgiref.types import WSGIEnvironment
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIEnvironment
 
 HANDED_BODY = 131_072  # bytes of a body that is handed over with its connection
 
@@ -36,15 +37,14 @@ AtOnce = Callable[[str, dict[str, str], str], Answer | SharedCall | None]
 AnswerTogether = Callable[[Sequence[Any]], Iterator[Answer]]
 
 # The environ of a request whose body is still to come -> how many bytes that may have, or what it is refused with.
-AtHead = Callable[[WSGIEnvironment], int | Answer]
+AtHead = Callable[["WSGIEnvironment"], int | Answer]
 
 # (address of the peer, X-Forwarded-For) -> the address that a request counts for; without the header, that of the
 # connection: None when it is of a proxy that speaks for many. It is called in the loop and must be quick.
 AddressOf = Callable[[str, str | None], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class ListenSettings:
+class ListenSettings(NamedTuple):
     """What the server allows: times in seconds of a monotonic clock, sizes in bytes."""
 
     host: str = "127.0.0.1"  # an address or a name of one; "::" takes IPv4 as well
@@ -77,8 +77,7 @@ class Asked(NamedTuple):
     peer: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HandedOver:
+class HandedOver(NamedTuple):
     """A connection that leaves the server with the request that it leaves for.
 
     The path has no slash at its end; values of a name that the query has twice are joined with commas. Header names are

@@ -11,7 +11,7 @@ from unicodedata import category
 # RFC 5322 3.2.3, with the non-ASCII of RFC 6531 3.3. Quoted local parts and address literals are left out:
 # nobody registers with one, and they are what injections are made of.
 # What is no space, control character or one of the specials of RFC 5322.
-_ATOM = re.compile(r'[^\x00-\x20"(),.:;<>@\[\\\]\x7f]+')
+_ATOM = r'[^\x00-\x20"(),.:;<>@\[\\\]\x7f]+'
 
 
 class MailError(Exception):
@@ -71,7 +71,7 @@ def address(text: str) -> MailAddress:
         and len(text.encode("utf-8")) <= 254  # RFC 5321 4.5.3.1, the path of 256 less its brackets
         and len(local.encode("utf-8")) <= 64
         and "=?" not in local  # an encoded word to lenient readers, which may hide anything
-        and all(_ATOM.fullmatch(atom) for atom in local.split("."))
+        and all(re.fullmatch(_ATOM, atom) for atom in local.split("."))
         and all(_is_label(label) for label in domain.split("."))
     )
     if not whole:

@@ -51,7 +51,7 @@ PRUNE_EVERY = timedelta(hours=1)
 MEMORY_LIMIT = 1000
 
 # The names of the files that we write.
-_WRITTEN = re.compile(r"[0-9]{8}T[0-9]{9}Z-[0-9]{6,}\.eml")
+_WRITTEN = r"[0-9]{8}T[0-9]{9}Z-[0-9]{6,}\.eml"
 
 
 # ---------------------------------------------------------------------------------------------- transports
@@ -161,7 +161,7 @@ class Directory:
             self._pruned_before = before
             sweep(self._path / "*.eml")
             stamp = _stamp(before)
-            old = [one for one in self._path.glob("*.eml") if _WRITTEN.fullmatch(one.name) and one.name < stamp]
+            old = [one for one in self._path.glob("*.eml") if re.fullmatch(_WRITTEN, one.name) and one.name < stamp]
             for one in old:
                 one.unlink(missing_ok=True)
         return len(old)

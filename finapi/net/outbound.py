@@ -10,9 +10,8 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from finapi.net import addresses
@@ -32,11 +31,11 @@ NO_ADDRESS = "the host has no address that may be used"
 # Of the status line and all headers of a reply, the interim ones before it included.
 HEAD_BYTES = 64 * 1024
 
-_HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?")
+_HOST = r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?"
 # What the last label of a host must not be, unless the whole is an address in four decimal parts: the forms
 # that C libraries take for addresses (octal, hexadecimal, one number) begin with a digit or 0x.
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_HEADER = re.compile(r"[\x20-\x7e]*")
+_NUMBER = r"[0-9]+|0x[0-9a-f]*"
+_HEADER = r"[\x20-\x7e]*"
 
 
 class OutboundError(Exception):
@@ -70,8 +69,7 @@ class RequestStopped(OutboundError):
         super().__init__("finapi is stopping")
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """Where a URL leads. ``host`` is lower-case, an IPv6 address without brackets; ``path`` has the query."""
 
     scheme: str
@@ -107,16 +105,15 @@ def target(url: str) -> Target:
     if "[" in parts.netloc:
         if "%" in host or addresses.parsed(host) is None:
             raise TargetRefused("the URL's host must be an IPv6 address without a zone")
-    elif not _HOST.fullmatch(host) or len(host) > 253 or ".." in host:
+    elif not re.fullmatch(_HOST, host) or len(host) > 253 or ".." in host:
         raise TargetRefused("the URL's host is not a host name")
-    elif _NUMBER.fullmatch(host.rpartition(".")[2]) and addresses.parsed(host) is None:
+    elif re.fullmatch(_NUMBER, host.rpartition(".")[2]) and addresses.parsed(host) is None:
         raise TargetRefused("the URL's host is an address in an unusual notation")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(parts.scheme, host, port or _PORTS[parts.scheme], path)
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(NamedTuple):
     """What may be reached. ``allowed`` opens ranges that the table refuses, and them alone to plain http.
 
     ``anything`` is for addresses that the operator configured, not a customer.
@@ -150,8 +147,7 @@ class Reach:
             raise TargetRefused("the URL must be https")
 
 
-@dataclass(frozen=True, slots=True)
-class OutboundRequest:
+class OutboundRequest(NamedTuple):
     """What is sent. ``seconds`` is for all of it; of the reply's body ``body_bytes`` are kept, no more are read.
 
     With ``whole`` a body that is longer, or that breaks off, is an OutboundError. With ``head`` no body is read,
@@ -160,7 +156,7 @@ class OutboundRequest:
 
     url: str
     method: str = "GET"
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
     body: bytes = b""
     seconds: float = 10.0
     body_bytes: int = 2048
@@ -168,8 +164,7 @@ class OutboundRequest:
     head: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """What came back; header names are lower-case, of several headers of a name the last counts.
 
     ``cut`` says that the body went on beyond ``body_bytes``.
@@ -248,7 +243,7 @@ def _head(where: Target, request: OutboundRequest) -> bytes:
     if request.body or request.method not in ("GET", "HEAD"):
         fields["Content-Length"] = str(len(request.body))
     lines = [f"{request.method} {where.path} HTTP/1.1", *(f"{name}: {text}" for name, text in fields.items())]
-    if not all(_HEADER.fullmatch(line) for line in lines):
+    if not all(re.fullmatch(_HEADER, line) for line in lines):
         raise ValueError("a header contains characters that a header may not")
     return "\r\n".join([*lines, "", ""]).encode("ascii")
 

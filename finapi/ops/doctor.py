@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +16,6 @@ from finapi.core.errors import UsageError
 from finapi.net import mail
 from finapi.net.letters import MailError
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach
-from finapi.ops import probes
 from finapi.store import backup, datadir
 from finapi.store.db import SQLITE, full_text, migrations
 
@@ -49,7 +47,10 @@ def judge(config: Config, clock: Clock) -> None:
     mail.Post(mail.Memory() if config.mail_directory else mail.transport(config.smtp_url, clock), config.mail_from)
     if config.secrets:
         master_secrets.read(config)
-    probes.check_targets(config)
+    if config.targets:
+        from finapi.ops import probes
+
+        probes.check_targets(config)
     if config.poll_every:
         from finapi.market.intake import gateway
 
@@ -124,6 +125,8 @@ def _database(config: Config, clock: Clock) -> Found:
 
 
 def _disk(config: Config, clock: Clock) -> Found:
+    import shutil
+
     free, file = shutil.disk_usage(_nearest(config))[2], config.data_dir / datadir.DATABASE
     needed = file.stat().st_size if file.exists() else 0
     well = False if free < LEAST_FREE else True if free > max(needed, GIB) else None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from finapi.app import App
 from finapi.core import json, metrics
@@ -50,8 +49,7 @@ Overall = Literal["operational", "degraded", "partial_outage", "major_outage"]
 Resolution = Literal["hourly", "daily"]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A service went over to another status."""
 
     id: int
@@ -120,7 +118,7 @@ def components(app: App) -> dict[str, ComponentStatus]:
     if watchdog.stuck(app):
         # It cannot say so itself.
         reason = "the round of checks that was due has not been made"
-        found[watchdog.NAME] = replace(found[watchdog.NAME], status="down", reason=reason)
+        found[watchdog.NAME] = found[watchdog.NAME]._replace(status="down", reason=reason)
     return found
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -35,6 +33,9 @@ def copy(source: Path, directory: Path, tell: Callable[[int, int], None] = lambd
 
     ``tell`` hears how many pages of how many are copied. UsageError when there is no room for it.
     """
+    import shutil
+    import tempfile
+
     needed = sum(part.stat().st_size for part in (source, source.with_name(f"{source.name}-wal")) if part.exists())
     free = shutil.disk_usage(directory).free
     if needed + SPARE > free:

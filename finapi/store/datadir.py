@@ -11,10 +11,8 @@ import json
 import logging
 import os
 import shlex
-import shutil
 import socket
 import stat
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -48,6 +46,8 @@ Perform = Callable[[list[str], str, str, Say], int]
 @contextmanager
 def temporary(prefix: str) -> Iterator[Path]:
     """A directory until the block ends. Those of processes that were killed hold no lock any more, and are removed."""
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix=prefix) as made:
         now = os.stat(made).st_mtime
         for place in Path(made).parent.glob(f"{prefix}*"):
@@ -59,6 +59,8 @@ def temporary(prefix: str) -> Iterator[Path]:
 
 
 def _remove_dead(place: Path, now: float) -> None:
+    import shutil
+
     handle = os.open(place / LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         if now - os.fstat(handle).st_mtime > FRESH:
@@ -109,8 +111,11 @@ def locked(directory: Path, patience: float = 0.0) -> Iterator[None]:
 def sweep(directory: Path) -> None:
     """Remove what kills left half-written in a directory that is held."""
     files.sweep(directory / DATABASE)
-    for left in directory.glob(f"{SCRATCH}*"):
-        shutil.rmtree(left, ignore_errors=True)
+    if scratch := [name for name in os.listdir(directory) if name.startswith(SCRATCH)]:
+        import shutil
+
+        for name in scratch:
+            shutil.rmtree(directory / name, ignore_errors=True)
 
 
 def closed(directory: Path) -> None:

@@ -5,9 +5,8 @@ Both are rows, written in the transaction of the work that they tell of: what wa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from finapi.core.clock import iso
 from finapi.store.db import Database, Transaction
@@ -22,8 +21,7 @@ Kind = Literal["filing", "13f_batch", "xbrl_run", "news"]
 KINDS: tuple[Kind, ...] = ("filing", "13f_batch", "xbrl_run", "news")
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(NamedTuple):
     """A component's last step: when it ended (ISO 8601), how long it took, why it failed (None: it did not)."""
 
     name: str

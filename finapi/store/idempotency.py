@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, invalid_param
@@ -18,11 +18,10 @@ from finapi.store.db import Transaction
 HEADER = "Idempotency-Key"
 KEPT = timedelta(hours=24)
 
-KEY = re.compile(r"[\x21-\x7e]{1,255}")
+KEY = r"[\x21-\x7e]{1,255}"
 
 
-@dataclass(frozen=True, slots=True)
-class Once:
+class Once(NamedTuple):
     """A call that carries a key: who calls what, under which key, and what is asked for (its SHA-256)."""
 
     user_id: int
@@ -32,7 +31,7 @@ class Once:
 
     def answered(self, tx: Transaction, now: datetime) -> bytes | None:
         """The answer that was given to this call, or None; CONFLICT when the key was used to ask for something else."""
-        row = tx.one("kept_answer", asdict(self), since=iso(now - KEPT))
+        row = tx.one("kept_answer", self._asdict(), since=iso(now - KEPT))
         if row is None:
             return None
         if row["body"] != self.body:
@@ -43,11 +42,11 @@ class Once:
     def keep(self, tx: Transaction, answer: bytes, now: datetime) -> None:
         """Remember the answer; ``db.Refused`` when the same call was answered meanwhile."""
         tx.run("forget_answers", before=iso(now - KEPT))
-        tx.run("keep_answer", asdict(self), answer=answer, now=iso(now))
+        tx.run("keep_answer", self._asdict(), answer=answer, now=iso(now))
 
 
 def once(user_id: int, route: str, key: str, body: bytes) -> Once:
     """The call of a user with this ``Idempotency-Key`` that asks for this; INVALID_PARAM for a key that is none."""
-    if not KEY.fullmatch(key):
+    if not re.fullmatch(KEY, key):
         raise invalid_param(HEADER, f"{HEADER} must be 1 to 255 visible ASCII characters.", expected="1-255 characters")
     return Once(user_id, route, key, hashlib.sha256(body).digest())

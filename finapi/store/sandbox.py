@@ -15,9 +15,8 @@ import time
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.limits import Expense
@@ -59,31 +58,31 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
 
-_ONLY_SELECT = re.compile(r"\s*(?:SELECT|WITH)\b", re.IGNORECASE)
+# Patterns that ``re`` compiles, and keeps, with the first query: most processes never see one.
+_ONLY_SELECT = r"(?i)\s*(?:SELECT|WITH)\b"
 # Words that open what is not allowed; looked for in the raw text, inside of quotes too, so that no disagreement
 # about where a quote ends can hide one.
 _REFUSED = (
-    (re.compile(r"\bRECURSIVE\b", re.IGNORECASE), "recursion is not supported"),
-    (re.compile(r"--|/\*"), "comments are not supported"),
-    (re.compile(r'["`\[\]]'), "identifiers are written without quotes, strings in single quotes"),
-    (re.compile(r"\0"), "it contains a NUL character"),
+    (r"(?i)\bRECURSIVE\b", "recursion is not supported"),
+    (r"--|/\*", "comments are not supported"),
+    (r'["`\[\]]', "identifiers are written without quotes, strings in single quotes"),
+    (r"\0", "it contains a NUL character"),
 )
-_TOKEN = re.compile(r"\w+|[*'?]")
-_NESTED = re.compile(r"(?:\b(?:FROM|JOIN|AS|MATERIALIZED)|[,(])\s*\(\s*(?:SELECT|VALUES|WITH)\b", re.IGNORECASE)
+_TOKEN = r"\w+|[*'?]"
+_NESTED = r"(?i)(?:\b(?:FROM|JOIN|AS|MATERIALIZED)|[,(])\s*\(\s*(?:SELECT|VALUES|WITH)\b"
 # What a query names with WITH, in any case.
-_NAMED = re.compile(r"\b(\w+)\s*(?:\([^()]*\)\s*)?AS\s*(?:(?:NOT\s+)?MATERIALIZED\s*)?\(", re.IGNORECASE)
-_WORDS = re.compile(r"[a-z_]\w*", re.IGNORECASE)
-_COMPOUND = re.compile(r"\b(?:UNION|INTERSECT|EXCEPT)\b", re.IGNORECASE)
+_NAMED = r"(?i)\b(\w+)\s*(?:\([^()]*\)\s*)?AS\s*(?:(?:NOT\s+)?MATERIALIZED\s*)?\("
+_WORDS = r"(?i)[a-z_]\w*"
+_COMPOUND = r"(?i)\b(?:UNION|INTERSECT|EXCEPT)\b"
 # What a caller may be told of SQLite's own words: about the text that the caller wrote.
-_TELLABLE = re.compile(
+_TELLABLE = (
     r'near "[^"]{0,100}": syntax error|no such column: [\w.]{1,100}|ambiguous column name: [\w.]{1,100}'
     r"|incomplete input|misuse of aggregate: \w{1,20}\(\)|misuse of window function \w{1,20}\(\)"
     r"|wrong number of arguments to function \w{1,20}\(\)"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(NamedTuple):
     """What one query may take: seconds, rows and bytes of its answer."""
 
     seconds: float
@@ -91,8 +90,7 @@ class Budget:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class QueryResult:
+class QueryResult(NamedTuple):
     """An answer: its columns and rows; ``truncated`` when there would have been more."""
 
     columns: list[str]
@@ -275,7 +273,7 @@ class _SandboxConnection:
 
         if self._names_beneath.search(sql):
             raise _refused(self._only_views())
-        self._own = {name for name in map(str.lower, _NAMED.findall(sql)) if name not in self._taken}
+        self._own = {name for name in map(str.lower, re.findall(_NAMED, sql)) if name not in self._taken}
         self._connection.set_progress_handler(over, CHECK_EVERY)
         cursor = self._connection.cursor()
         try:
@@ -315,10 +313,10 @@ class _SandboxConnection:
         if "Incorrect number of bindings" in text:
             return "it has not as many question marks as params has values"
         if text.startswith("no such column"):
-            words = {word.lower() for word in _WORDS.findall(sql)}
+            words = {word.lower() for word in re.findall(_WORDS, sql)}
             told = (f"{view} has {', '.join(columns)}" for view, columns in self.columns.items() if view in words)
             return "; ".join((text, *told))
-        return text if _TELLABLE.fullmatch(text) else "it cannot be run"
+        return text if re.fullmatch(_TELLABLE, text) else "it cannot be run"
 
     def _only_views(self) -> str:
         return f"only these can be read: {', '.join(sorted(self.views))}"
@@ -402,16 +400,16 @@ class _Deviation:
 
 def _check(sql: str) -> None:
     """Refuse what is no SELECT of a shape that compiles in bounded time."""
-    if not _ONLY_SELECT.match(sql):
+    if not re.match(_ONLY_SELECT, sql):
         raise _refused("it begins with neither SELECT nor WITH")
     for pattern, reason in _REFUSED:
-        if pattern.search(sql):
+        if re.search(pattern, sql):
             raise _refused(reason)
     # A column of an inner query stands wherever an outer one names it, and an alias wherever WHERE does: the
     # compiled query is as large as the product of how often each level names the one below.
-    levels = 1 + len(_NESTED.findall(sql))
-    arms = 1 + len(_COMPOUND.findall(sql))
-    tokens = len(_TOKEN.findall(sql))
+    levels = 1 + len(re.findall(_NESTED, sql))
+    arms = 1 + len(re.findall(_COMPOUND, sql))
+    tokens = len(re.findall(_TOKEN, sql))
     if levels > 8 or max(1.0, tokens / (levels + 1)) ** (levels + 1) * arms ** (levels - 1) > MAX_NODES:
         raise _refused("it is too long for its number of nested queries")
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import logging
-import shutil
-import tempfile
 import threading
 import weakref
 from collections import OrderedDict
@@ -157,6 +154,8 @@ class Shelf:
             making.done.set()
 
     def _written(self, path: Path, stamp: str, make: Maker, began: float) -> MadeFile:
+        import gzip
+
         rows, too_long = 0, False
         with path.open("wb") as raw, gzip.GzipFile("", "wb", LEVEL, raw, mtime=0) as packed:
             for piece, number in make():
@@ -189,6 +188,9 @@ class Shelf:
     def _directory_now(self) -> Path:
         if self._place is None:
             if self._directory is None:
+                import shutil
+                import tempfile
+
                 self._place = Path(tempfile.mkdtemp(prefix="finapi-"))
                 weakref.finalize(self, shutil.rmtree, self._place, ignore_errors=True)
             else:

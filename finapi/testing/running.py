@@ -123,7 +123,7 @@ class WorldFeeds:
         try:
             found = self._gate.of(named, api_key(handed) or "", "")
             hub_of = lambda key: self._hub(found if named is not None else self._gate.owners.find(key, "") or found)  # noqa: E731
-            self._shared.take(replace(handed, path=path), found.wsgi, hub_of)
+            self._shared.take(handed._replace(path=path), found.wsgi, hub_of)
         except ApiError as error:
             with suppress(OSError), handed.sock:  # a client that has gone needs no answer
                 told = self._gate.world("").wsgi.error_response(error.status, error.message)

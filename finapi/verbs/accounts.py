@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import html
 import re
-from dataclasses import asdict
 from datetime import timedelta
 
 from finapi.accounts import audit
@@ -31,7 +30,8 @@ def _invite(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
         if not 1 <= args.count <= 10_000:
             raise UsageError("--count: must be from 1 to 10000")
         lifetime = _duration(args.expires) if args.expires is not None else None
-        rows = [asdict(invites.create(app, now, lifetime=lifetime, note=args.note, by=by)) for _ in range(args.count)]
+        made = [invites.create(app, now, lifetime=lifetime, note=args.note, by=by) for _ in range(args.count)]
+        rows = [invite._asdict() for invite in made]
         if args.json:
             return document(say, {"invites": rows})
         for row in rows:

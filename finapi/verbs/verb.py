@@ -8,10 +8,9 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
 from finapi.app import App
 from finapi.core import config as settings
@@ -64,8 +63,7 @@ BAR_SECONDS = 0.25  # between two lines of progress
 _JSON = arg("--json", action="store_true", help="print one JSON document")
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
+class Verb(NamedTuple):
     """A verb: its help, its own arguments or its actions with theirs, and what it does.
 
     ``run`` has the process to itself, and is given what performs handed-over commands; ``work`` needs the
@@ -77,7 +75,7 @@ class Verb:
     arguments: Arguments = ()
     run: Callable[[argparse.Namespace, Config, settings.Origins, Say, Perform], int] | None = None
     work: Callable[[App, argparse.Namespace, str, Say], int] | None = None
-    actions: Mapping[str, tuple[str, Arguments]] = field(default_factory=dict)
+    actions: Mapping[str, tuple[str, Arguments]] = MappingProxyType({})
     # The settings that its --help shows beside --config; it takes every other one too.
     settings: tuple[str, ...] = ()
     # What its --help says below everything.
@@ -133,6 +131,8 @@ def interruptibly(work: Callable[[], T], stop: Callable[[], None]) -> T:
 
     After Ctrl-C ``stop`` is called, which must break the work off, and waited for.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(work)
         try:

@@ -27,7 +27,7 @@ FREE_ANSWER = 65_536
 UNKNOWN: Any = object()  # whether a key is anybody's
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Exchange:
     """What becomes known of a call while it runs, for its headers and its line in the log."""
 
@@ -69,7 +69,7 @@ class HeldBody:
             self._held.pop()()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class KeptCall:
     """A billed call whose answer is kept: it waits for its debit with others, and for nothing else.
 
@@ -94,7 +94,7 @@ class KeptCall:
         return self.ends(self.exchange, status)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Recognised:
     """What is known of a GET of data before anything of them is: the same whenever it comes in the same words.
 

@@ -198,7 +198,7 @@ _IDEMPOTENCY_KEY = {
     "in": "header",
     "required": False,
     "description": "A repeat with the same key within 24 hours gets the same answer and has no further effect.",
-    "schema": {"type": "string", "pattern": idempotency.KEY.pattern, "maxLength": 255},
+    "schema": {"type": "string", "pattern": idempotency.KEY, "maxLength": 255},
     "example": "order-2025-0117",
 }
 

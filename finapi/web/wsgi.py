@@ -18,7 +18,6 @@ from finapi import __version__
 from finapi.accounts import billing, logins, plans, users
 from finapi.accounts.users import Caller
 from finapi.app import App
-from finapi.core import guesses
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, StoreFailing, unwritable
 from finapi.core.json import dumps
@@ -40,7 +39,6 @@ from finapi.web.exchange import (
     unknown,
     vary,
 )
-from finapi.web.html import frame
 from finapi.web.http.call import (
     CALLER_ZONES,
     DOCS,
@@ -54,6 +52,7 @@ from finapi.web.http.call import (
     table_kind,
     unauthorized,
 )
+from finapi.web.http.late import by_name
 from finapi.web.http.messages import (
     GZIP_FROM,
     RENDERS_NOTHING,
@@ -74,10 +73,15 @@ from finapi.web.http.messages import (
 )
 from finapi.web.http.params import read_body
 from finapi.web.http.tables import MAX_ROWS
-from finapi.web.pages import cookie
 from finapi.web.questions import Questions, tag_of, tagged
 from finapi.web.router import Match, Router
 from finapi.web.routes import ROUTES, priced
+
+# Pages and mistakes are not what a start is waited for.
+with by_name():
+    from finapi.core import guesses
+    from finapi.web.html import frame
+    from finapi.web.pages import cookie
 
 if TYPE_CHECKING:
     from finapi.client.exchange import ApiAnswer, ApiRequest

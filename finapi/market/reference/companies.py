@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
 from finapi.core import guesses
@@ -21,8 +20,7 @@ FROM_LIST_TITLE = FROM_FILING_LIST = -1
 _UNNAMED = -2
 
 
-@dataclass(frozen=True, slots=True)
-class Company:
+class Company(NamedTuple):
     """A company as the API names it; ``ticker`` is its first one, None when none is known."""
 
     cik: int

@@ -101,8 +101,7 @@ class TablePage(NamedTuple):
     columns: Sequence[str] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Deprecation:
+class Deprecation(NamedTuple):
     """Since when a route is deprecated, when it stops answering (both UTC), and what to call instead.
 
     ``successor`` is a path of this API; None where nothing takes its place and the changelog says why.
@@ -131,7 +130,7 @@ class Deprecation:
 _NAMED = ("handler", "params", "body", "tabled", "unserved", "shape", "at_once")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Route:
     """One line of the API. ``path`` holds ``{name}`` where a segment is a parameter.
 
@@ -292,7 +291,7 @@ def operation_id(route: Route, path: str | None = None) -> str:
     return re.sub(r"\W+", "_", f"{route.method.lower()}{(path or route.path).removeprefix(API)}").strip("_")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Call:
     """What a handler receives: the parts it may touch, who calls, when, and the parameters as values."""
 

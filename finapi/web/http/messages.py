@@ -41,7 +41,7 @@ _CALLER_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,191}")
 _WEIGHT = re.compile(r"q\s*=\s*([01](?:\.[0-9]{0,3})?)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Request:
     """One HTTP request. ``path`` is the raw, still encoded path; header names are lower-case.
 

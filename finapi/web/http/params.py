@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 from finapi.core import days, guesses, passwords
 from finapi.core.errors import ApiError, invalid_param
 from finapi.edgar import cusip, identity, tickers
-from finapi.market.documents.metadata import UNFILED
 from finapi.market.holdings import quarters
 from finapi.net import letters
 from finapi.net.letters import MailError
@@ -388,6 +387,8 @@ def _accession(text: str) -> str:
 
 
 def _any_accession(text: str) -> str:
+    from finapi.market.documents.metadata import UNFILED
+
     return text if re.fullmatch(UNFILED + "[0-9a-f]{16}", text) else _accession(text)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ MAX_ROWS = 100_000
 
 # What makes a spreadsheet take a text for a formula (OWASP, "CSV Injection"), unless it is a figure.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_FIGURE = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_FIGURE = r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 
 
 def csv_table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
@@ -30,6 +29,8 @@ def csv_table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> byte
     null is an empty cell, true and false stay words, a list or an object is its JSON. A text that a
     spreadsheet would take for a formula has an apostrophe in front; a figure never has.
     """
+    import csv
+
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(columns)
@@ -54,7 +55,7 @@ def json_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
 
 def _cell(value: Any) -> Any:
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) and not _FIGURE.fullmatch(value) else value
+        return f"'{value}" if value.startswith(_FORMULA) and not re.fullmatch(_FIGURE, value) else value
     if value is None:
         return value
     if isinstance(value, bool | list | tuple | dict | Decimal | float):
