@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -32,6 +33,18 @@ def environ(server: FinapiServer, loggers: None, monkeypatch: pytest.MonkeyPatch
 def lines(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     assert cli.main(words) == 0
     return capsys.readouterr().out.splitlines()
+
+
+README, BOOK = ((Path(__file__).parents[1] / name).read_text("utf-8") for name in ("README.md", "docs/COOKBOOK.md"))
+
+
+def test_what_the_readme_and_the_cookbook_ask_is_answered_on_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
+    verbs = r"\bfinapi ((?:statements|timeseries|filings|insiders|fund|screen|get) (?:[^#,;\n]|,\S)*)"
+    asked = [shlex.split(words) for words in re.findall(verbs, README)]
+    assert [words[0] for words in asked] == ["statements", "timeseries", "filings", "insiders", "fund", "screen", "get"]
+    asked += [["get", path] for path in re.findall(r"^    GET (\S+)$", BOOK, flags=re.MULTILINE)]
+    assert len(asked) == 24
+    assert [words for words in asked if not lines(capsys, *words)] == []
 
 
 def test_series_are_a_table_with_units_and_aligned_points(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,20 +31,20 @@ LIST = announced().decode().replace('"cik": "1234567"', '"cik": "320193", "sic":
 TOLD = LIST.replace("0001234567", "0000320193").replace("Brook Lamps", "Apple").replace("2026-01-2", "2025-11-2")
 
 
-JUNE = ("06-30-2025", "2025-08-14")
-SEPTEMBER = ("09-30-2025", "2025-11-14")
+DECEMBER = ("12-31-2025", "2026-02-14")
+MARCH = ("03-31-2026", "2026-05-15")
 
 
 @pytest.fixture
 def api(make_app: Callable[..., App], tmp_path: Path) -> Client:
     app = make_app(**ACCOUNTS, insider_per_minute_paid=1000)
     berkshire = {"cik": "0001067983", "name": "Berkshire", "managers": ["Wick LLC"]}
-    baupost = {"cik": "0001061768", "name": "Baupost"}
+    metlife = {"cik": "0001099219", "name": "MetLife"}
     funds = [
-        submission(1, (*JUNE, [(made.APPLE, 2_500, 10), (made.MICROSOFT, 5_000, 10)]), **berkshire),
-        submission(2, (*SEPTEMBER, [(made.APPLE, 3_750, 15), (made.MICROSOFT, 2_500, 5)]), **berkshire),
-        submission(3, (*JUNE, [(made.ALLY, 400, 10)]), **baupost),
-        submission(4, (*SEPTEMBER, [(made.APPLE, 250, 1)]), **baupost),
+        submission(1, (*DECEMBER, [(made.APPLE, 2_500, 10), (made.MICROSOFT, 5_000, 10)]), **berkshire),
+        submission(2, (*MARCH, [(made.APPLE, 3_750, 15), (made.MICROSOFT, 2_500, 5)]), **berkshire),
+        submission(3, (*DECEMBER, [(made.ALLY, 400, 10)]), **metlife),
+        submission(4, (*MARCH, [(made.APPLE, 250, 1)]), **metlife),
     ]
     take(app, tmp_path, TICKERS, SUBMISSIONS, MAPPING, *funds)
     bought = transaction("P", "1000", "150", date="2025-11-10", after="2000")
@@ -92,13 +92,13 @@ ANSWERS: list[Callable[[Any], bool]] = [
     lambda answer: of(answer, "ticker", "insider_count", "total_value") == [["AAPL", 2, 151_500]],
     lambda answer: of(answer, "cluster_type", "insider_count") == [["buy", 2]],
     lambda answer: of(answer["data"], "group", "buy_value", "sell_value") == [["Manufacturing", 151_500, 1510]],
-    lambda answer: moved(answer) == [["Baupost", "AAPL", 250, 0, 100]],
-    lambda answer: moved(answer) == [["Baupost", None, -400, 400, 0]],
+    lambda answer: moved(answer) == [["MetLife", "AAPL", 250, 0, 100]],
+    lambda answer: moved(answer) == [["MetLife", None, -400, 400, 0]],
     lambda answer: moved(answer) == [["Berkshire", "AAPL", 1250, 2500, 60]],
     lambda answer: moved(answer) == [["Berkshire", "MSFT", -2500, 5000, 40]],
     lambda answer: of(answer["holdings"], "ticker", "pct_of_portfolio") == [["AAPL", 60], ["MSFT", 40]],
     lambda answer: [answer["overlap_pct"], *of(answer["positions"], "ticker")] == [60, ["AAPL"]],
-    lambda answer: of(answer["data"]["holders"], "cik") == [["0001061768"]],
+    lambda answer: of(answer["data"]["holders"], "cik") == [["0001099219"]],
 ]
 
 
