@@ -26,7 +26,7 @@ ROOMS = {
     "core": 3_294,  # a first round that is waited for; a query language; roles; a watchdog that begins anew; files
     "store": 3_147,  # accounts in PostgreSQL; copies that are followed; layers; files when asked for; long reads
     "edgar": 5_745,  # Schedules 13D and 13G, Form 144; rows read by column
-    "httpd": 1_991,  # calls answered together; one that cannot be sent; a job that wakes one thread; known heads
+    "httpd": 2_070,  # calls answered together; a job that wakes one thread; known heads; answers that are held back
     "net": 1_410,  # the head of an answer of our own
     "app": 358,  # two stores, in two places; a copy of one
     "accounts": 2_911,  # the audit log, late refunds (also of a batch that breaks off), debits of processes that died

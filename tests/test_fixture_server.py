@@ -158,3 +158,18 @@ def test_a_verb_of_a_fixture_keeps_nothing() -> None:
         [*process.COMMAND, "fixture", "--data-dir", "x"], cwd=process.ROOT, capture_output=True, text=True, timeout=30
     )
     assert (done.returncode, done.stderr) == (2, "finapi: a fixture stores nothing, so it has no --data-dir\n")
+
+
+def test_calls_that_are_held_back_keep_nobody_waiting(server: FinapiServer) -> None:
+    world, others = server.world("slow"), server.world("quick")
+    world.control.fault(PATH, delay=60.0)
+    held = [http.client.HTTPConnection("127.0.0.1", server.ready["port"], timeout=10) for _ in range(80)]
+    for one in held:
+        one.request("GET", PATH, headers={"X-API-Key": world.api_key})
+    process.eventually(lambda: len(world.control.requests()) == 80)
+    assert others.client().get_account_balance()["plan"] == "pro"
+    assert {tuple(one["faults"]) for one in world.control.requests()} == {("flt_1",)}
+    for one in held:
+        one.close()
+    world.control.drop()
+    others.control.drop()

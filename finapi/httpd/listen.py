@@ -25,6 +25,7 @@ from waitress.buffers import TempfileBasedBuffer
 
 from finapi.httpd.accept import ListeningSocket
 from finapi.httpd.loop import READ, RECEIVE_BYTES, WRITE, Connection, Loop
+from finapi.httpd.pacing import PacedAnswer
 from finapi.httpd.pool import ThreadPool
 from finapi.httpd.request_parser import Refusal, RequestParser
 from finapi.httpd.response import ClientGone, RequestTask, head, last_answer
@@ -92,6 +93,7 @@ class HttpConnection(Connection):
         self._held = 0  # bytes of it taken from the server's budget of memory
         self._spooled = 0  # and of files
         self.cut = ""  # why the server ends an answer before its end
+        self.pace: PacedAnswer | None = None  # of the answer that is made, where the application asked for one
         self._overflow: Any = None  # waitress's buffer in a file: what is to be sent after the queue
         super().__init__(server.loop, sock, server.settings.header_timeout)
 
@@ -140,6 +142,9 @@ class HttpConnection(Connection):
 
     def _call_soon(self, act: Callable[[], None]) -> None:
         self.loop.call_soon(lambda: self.loop.guarded(self, act))
+
+    def _call_later(self, seconds: float, act: Callable[[], None]) -> None:
+        self.loop.call_later(seconds, lambda: self.loop.guarded(self, act))
 
     def _go_on(self) -> None:
         """Read what has waited in memory, and begin to wait for the rest of a body behind an answered request."""
@@ -345,7 +350,7 @@ class HttpConnection(Connection):
             assert self.server.at_head is not None
             self._hear_verdict(self.server.at_head)
             return
-        request = self.requests[0]
+        request, self.pace = self.requests[0], None
         self.task = task = RequestTask(self, request)
         try:
             if self.takes_output:
@@ -358,11 +363,24 @@ class HttpConnection(Connection):
             with self.lock:
                 if not task.wrote_header and self.takes_output:
                     self.refuse(request, Refusal(500, "The server encountered an unexpected error."))
+        if self.pace is None or not self.takes_output:
+            self.call_over()
+        else:
+            self._call_soon(partial(self.pace.begin, self, self._call_later))
+
+    def hold_back(self, *asked: Any) -> None:
+        """Let out the answer that is made as :class:`PacedAnswer` does."""
+        self.pace = PacedAnswer(*asked)
+
+    def call_over(self) -> None:
+        """Close, or go on, now that the answer of the application is given."""
+        self.pace = None
+        closes = self.task is None or self.task.close_on_finish
         with self.lock:
-            if not task.close_on_finish and self.takes_output:
+            if not closes and self.takes_output:
                 self.send(())  # a head without a body
                 self.requests.pop(0).close()
-            self._call_ended(task.close_on_finish)
+            self._call_ended(closes)
         self.loop.attend(self)
 
     def _call_ended(self, closes: bool) -> None:
@@ -398,12 +416,19 @@ class HttpConnection(Connection):
 
     def write_soon(self, data: bytes) -> None:
         """Send a part of the application's answer, its head with what follows; ClientGone when nobody takes it."""
+        if self.pace is not None and self.takes_output:
+            self.pace.hold(data)
+        else:
+            self.put(data)
+
+    def put(self, data: bytes) -> None:
+        """Send it now."""
         with self.lock:
             if not self.takes_output:
                 raise ClientGone
             if self._overflow is not None:
                 self._spool(data)
-            elif self.task is not None and not self.task.wrote_header:
+            elif self.task is not None and not self.task.wrote_header:  # it is sent with what follows
                 self.queue.append(data)
             else:
                 self.send((data,))
@@ -560,7 +585,8 @@ class Listener:
     The application finds ``finapi.deadline``, a time of ``monotonic``, in its environ: from then on the client is
     answered 504 and what the application returns is dropped. It may put a function into it as ``finapi.give_up``, which
     gives the headers and the body of that 504, or of the 503 of a stop; None when its own answer is on its way.
-    ``finapi.cut`` says why the server has ended an answer that was on its way, or nothing.
+    ``finapi.cut`` says why the server has ended an answer that was on its way, or nothing. ``finapi.pace``, called with
+    the parameters of :class:`PacedAnswer`, has the answer held back.
     Connections whose request ``take_over`` wants leave the server with it. A GET without query or body that
     ``at_once`` answers comes before any that wait for a thread; one that ``answer_together`` is to answer gathers with
     its like while those before it are answered, in one thread at a time. A body that does not come with its head is
@@ -669,6 +695,6 @@ class Listener:
     def _open_at_stop(self) -> bool:
         """Whether connections are left when those are closed whose answer is given."""
         for connection in self.connections:
-            if not connection.queue and (connection.finishing or not connection.requests):
+            if not connection.queue and (connection.finishing or connection.pace or not connection.requests):
                 connection.close()
         return bool(self.loop.connections)

@@ -12,7 +12,8 @@ import socket
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from itertools import islice
+from heapq import heappop, heappush
+from itertools import count, islice
 from math import inf
 from threading import RLock, get_ident
 
@@ -220,6 +221,8 @@ class Loop:
         self._watched: dict[int, WatchedSocket] = {}
         self._asked: dict[int, int] = {}  # what the kernel has been asked to report of each
         self._calls: deque[Callable[[], None]] = deque()
+        self._later: list[tuple[float, int, Callable[[], None]]] = []  # a heap: when, in which order, what
+        self._number = count()
         self._epoll = select.epoll()
         self._thread: int | None = None
         self._next_sweep = -inf
@@ -272,11 +275,17 @@ class Loop:
         if self._watched.pop(one.number, None) is not None:
             self._watch(one.number, 0)
 
+    def call_later(self, seconds: float, function: Callable[[], None]) -> None:
+        """Have a function called in so many seconds."""
+        heappush(self._later, (self.now() + seconds, next(self._number), function))
+
     def step(self, seconds: float) -> bool:
         """One round: what sockets report within ``seconds``, and every tick the deadlines; whether it was one."""
         self._thread = get_ident()
         for _ in range(len(self._calls)):  # those that they add come after what sockets report
             self._calls.popleft()()
+        if self._later:
+            seconds = max(0.0, min(seconds, self._later[0][0] - self.now()))
         for number, happened in self._epoll.poll(0 if self._calls else seconds):
             one = self._watched.get(number)
             if one is None:  # closed in this round, or what wakes the loop
@@ -294,6 +303,8 @@ class Loop:
             if happened:
                 self.guarded(one, one.handle, happened)
         now = self.now()
+        while self._later and self._later[0][0] <= now:
+            heappop(self._later)[2]()
         if now < self._next_sweep:
             return False
         self._next_sweep = now + self.tick

@@ -52,6 +52,7 @@ class RequestTask(WSGITask):  # type: ignore[misc]
         # Not by waitress's service(), which swallows an OSError for the client's: here only the application raises any.
         own = {"SERVER_SOFTWARE": "finapi", "finapi.deadline": deadline, "finapi.reset": self.channel.reset}
         own["finapi.cut"] = lambda: self.channel.cut
+        own["finapi.pace"] = self.channel.hold_back
         self.get_environment().update(own)
         self.start()
         self.execute()

@@ -150,7 +150,8 @@ class Gate:
         if asked is not None:
             met.append(Fault("magic", {"status": asked}))
         does = {kind: value for fault in met for kind, value in fault.does.items()}
-        if "delay" in does:
+        pace = environ.get("finapi.pace")
+        if "delay" in does and pace is None:
             self.closing.wait(does["delay"])
         if "status" in does:
             plain = any(not one.headers for one in met if "status" in one.does)
@@ -169,8 +170,11 @@ class Gate:
             entry = {"at": began, "method": method, "path": path, "query": query, "headers": told, "body": text}
             entry |= {"status": int(status[:3]), "request_id": id, "faults": [one.id for one in met]}
             world.journal.append(entry, size_of(environ.get("REQUEST_URI", ""), told, text))
-        if does.get("reset") and "finapi.reset" in environ:
-            environ["finapi.reset"]()
+        reset = environ.get("finapi.reset") if "reset" in does else None
+        if pace is not None and ("delay" in does or "drip" in does):
+            pace(does.get("delay", 0.0), does.pop("drip", inf), reset)
+        elif reset is not None:
+            reset()
         return self._broken(status, [*headers, world.date()], content, does, start_response)
 
     def _elsewhere(self, world: World, environ: Environ, path: str) -> Answered | None:

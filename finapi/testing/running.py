@@ -46,7 +46,7 @@ SETTINGS: dict[str, Any] = {
     "webhook_allow": ("127.0.0.0/8", "::1/128"),
     "default_windows": "all",
     "pages": "public",
-    # Calls that a fault delays hold a thread each.
+    # Calls that let time pass hold a thread while webhooks go to receivers that may call back.
     "threads": 32,
     # Every world would write its archives to the same place.
     "ledger_days": 0,

@@ -1,0 +1,179 @@
+"""Answers that are held back or drip, over real sockets: when each byte comes, and that no thread waits for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from math import inf
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+import pytest
+
+from tests.test_listen import App, Client, Clock, Running, eventually
+from tests.test_listen import clock as clock
+from tests.test_listen import start as start
+
+Start = Callable[..., Running]
+
+
+class Held(App):
+    """Holds the answers to ``/held`` back, with ``asked``; others are given at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: tuple[Any, ...] = (5.0,)
+        self.threads: set[str] = set()
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        self.threads.add(threading.current_thread().name)
+        if environ["PATH_INFO"].startswith("/held"):
+            environ["finapi.pace"](*self.asked)
+        return super().__call__(environ, start_response)
+
+    def came(self, count: int) -> None:
+        """Return when so many calls have come in."""
+        eventually(lambda: len(self.calls) == count)
+
+
+@pytest.fixture
+def app() -> Held:
+    return Held()
+
+
+def get(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+
+
+def come(client: Client) -> bytes:
+    """What has come so far."""
+    client.socket.settimeout(0)
+    try:
+        return client.socket.recv(65_536)
+    except BlockingIOError:
+        return b""
+    finally:
+        client.socket.settimeout(10)
+
+
+def test_an_answer_comes_after_its_time_and_the_connection_stays(start: Start, app: Held, clock: Clock) -> None:
+    running = start(clock)
+    client = running.connect().send(get("/held"))
+    app.came(1)
+    running.later(4.9)
+    assert client.is_silent()
+    running.later(0.2)
+    assert client.answer().body == b"/held 0"
+    assert client.send(get("/next")).answer().body == b"/next 0"
+
+
+def test_no_thread_waits_for_answers_that_are_held_back(start: Start, app: Held, clock: Clock) -> None:
+    running = start(clock, threads=1)
+    held = [running.connect().send(get("/held")) for _ in range(40)]
+    app.came(40)
+    assert running.ask().status == 200
+    running.later(6)
+    assert [one.answer().body for one in held] == [b"/held 0"] * 40
+
+
+def test_bytes_come_as_they_are_let_out_the_head_with_the_first(start: Start, app: Held, clock: Clock) -> None:
+    app.asked = (5.0, 1)
+    running = start(clock)
+    client = running.connect().send(get("/held"))
+    app.came(1)
+    running.later(4.9)
+    assert client.is_silent()
+    told = b""
+    for count in range(1, 8):
+        running.later(1.0)
+        told += come(client)
+        assert told.partition(b"\r\n\r\n")[2] == b"/held 0"[:count]
+    assert client.send(get("/next")).answer().body == b"/next 0"
+
+
+def test_an_answer_without_a_length_drips_in_chunks(start: Start, app: Held, clock: Clock) -> None:
+    app.asked = (0.0, 1)
+    app.adds = {"PATH_INFO": "/stream"}
+    running = start(clock)
+    client = running.connect().send(get("/held"))
+    told = b""
+    for _ in range(30):
+        running.later(1.0)
+        told += come(client)
+    assert told.partition(b"\r\n\r\n")[2] == b"3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n"
+
+
+def test_pipelined_requests_are_answered_in_order_behind_one_that_is_held(
+    start: Start, app: Held, clock: Clock
+) -> None:
+    running = start(clock)
+    client = running.connect().send(get("/held") + get("/next"))
+    app.came(1)
+    running.later(1)
+    assert client.is_silent()
+    running.later(5)
+    assert [client.answer().body for _ in range(2)] == [b"/held 0", b"/next 0"]
+
+
+def test_an_answer_without_a_body_is_held_too(start: Start, app: Held, clock: Clock) -> None:
+    app.adds = {"PATH_INFO": "/unchanged"}
+    running = start(clock)
+    client = running.connect().send(get("/held"))
+    app.came(1)
+    running.later(4.9)
+    assert client.is_silent()
+    running.later(0.2)
+    assert client.answer(head=True).status == 304
+
+
+def test_a_connection_is_reset_in_place_of_the_answer(start: Start, app: Held, clock: Clock) -> None:
+    running = start(clock)
+    app.asked = (5.0, inf, lambda: running.listener.connections[0].reset())
+    client = running.connect().send(get("/held"))
+    app.came(1)
+    running.listener.loop.wake()
+    clock.now += 6
+    running.listener.loop.wake()
+    with pytest.raises(ConnectionResetError):
+        client.socket.recv(1)
+
+
+def test_a_mistake_of_the_application_is_told_at_once(start: Start, app: Held, clock: Clock) -> None:
+    app.adds = {"PATH_INFO": "/raise", "QUERY_STRING": "value"}
+    running = start(clock)
+    assert running.ask(get("/held")).status == 500
+    running.later(6)
+
+
+def test_a_client_that_goes_leaves_nothing(start: Start, app: Held, clock: Clock) -> None:
+    app.asked = (5.0, 1)
+    running = start(clock)
+    client = running.connect().send(get("/held"))
+    app.came(1)
+    client.close()
+    running.later(6)
+    running.later(6)
+    eventually(lambda: running.connections() == 0)
+    assert running.ask().status == 200
+
+
+def test_an_answer_that_drips_beyond_the_time_of_a_call_is_cut(start: Start, app: Held, clock: Clock) -> None:
+    app.asked = (299.0, 1)
+    running = start(clock)
+    client = running.connect().send(get("/held"))
+    app.came(1)
+    for _ in range(3):
+        running.later(299 if client.is_silent() else 1)
+    told = client.socket.recv(65_536).partition(b"\r\n\r\n")[2]
+    assert 0 < len(told) < 7
+    assert client.at_end()
+
+
+def test_a_stop_waits_for_no_answer_that_is_held_back(start: Start, app: Held, clock: Clock) -> None:
+    running = start(clock)
+    client = running.connect().send(get("/held"))
+    app.came(1)
+    running.settle()
+    running.stop(grace=1e9)
+    assert running.connections() == 0
+    client.close()
