@@ -29,13 +29,23 @@ ROW = {
 DOCUMENT: dict[str, Any] = {
     "cik": 320193,
     "entityName": "Apple Inc.",
-    "facts": {"us-gaap": {"EarningsPerShareDiluted": {"label": None, "units": {"USD/shares": [ROW]}}}},
+    "facts": {
+        "us-gaap": {"EarningsPerShareDiluted": {"label": None, "description": None, "units": {"USD/shares": [ROW]}}}
+    },
 }
 
 
 def read(document: Any) -> companyfacts.CompanyFacts:
-    data = document if isinstance(document, bytes) else json.dumps(document).encode()
-    return companyfacts.company(data, "facts.json")
+    """What a document says; one that is no bytes with blanks, which are decoded, and without, as the SEC writes it."""
+    if isinstance(document, bytes):
+        return companyfacts.company(document, "facts.json")
+    made = companyfacts.company(json.dumps(document).encode(), "facts.json")
+    assert companyfacts.company(as_written(document), "facts.json") == made
+    return made
+
+
+def as_written(document: Any) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
 
 
 def with_row(**changes: Any) -> dict[str, Any]:
@@ -46,6 +56,9 @@ def with_row(**changes: Any) -> dict[str, Any]:
 
 
 def refusal(document: Any) -> str:
+    if not isinstance(document, bytes):
+        with pytest.raises(ParseError):
+            companyfacts.company(as_written(document), "facts.json")
     with pytest.raises(ParseError) as caught:
         read(document)
     assert caught.value.file == "facts.json"
@@ -92,17 +105,20 @@ def test_instant_has_no_start() -> None:
         ("0", "0"),
         ("1.5E3", "1.5E3"),
         ("0.00001", "0.00001"),
+        ("-0.50", "-0.50"),
+        ("-0", "0"),
+        ("1" * 60, "1" * 60),
     ],
 )
 def test_value_is_the_text_of_the_document(text: str, value: str) -> None:
-    data = json.dumps(DOCUMENT).replace("11.91", text).encode()
-    assert read(data).series[0].rows[0][3] == value
+    for data in (json.dumps(DOCUMENT).encode(), as_written(DOCUMENT)):
+        assert read(data.replace(b"11.91", text.encode())).series[0].rows[0][3] == value
 
 
 @pytest.mark.parametrize("text", ["1e400", "NaN", "Infinity", "null", "true", "[]", '"a"', '""', "9" * 61])
 def test_value_that_is_no_figure_is_refused_with_its_concept(text: str) -> None:
-    data = json.dumps(DOCUMENT).replace("11.91", text).encode()
-    assert "EarningsPerShareDiluted" in refusal(data)
+    for data in (json.dumps(DOCUMENT).encode(), as_written(DOCUMENT)):
+        assert "EarningsPerShareDiluted" in refusal(data.replace(b"11.91", text.encode()))
 
 
 @pytest.mark.parametrize(("length", "taken"), [(300, True), (301, False)])
@@ -131,6 +147,9 @@ def test_row_that_ends_before_it_starts_is_left_out_and_counted() -> None:
         ({"end": "2018-09-31"}, "is not a date"),
         ({"end": "20180929"}, "is not a date"),
         ({"start": 2017}, "is not a date"),
+        ({"start": 0}, "is not a date"),
+        ({"start": ""}, "is not a date"),
+        ({"start": "2017-10-1x"}, "is not a date"),
         ({"filed": ""}, "is not a date"),
         ({"accn": "1"}, "is not an accession number"),
         ({"accn": ["0000320193-18-000145"]}, "not in the SEC's format"),
@@ -153,6 +172,8 @@ def test_row_with_a_member_missing_is_refused(key: str) -> None:
     ("old", "new"),
     [
         ('"val"', '"val": 1, "val"'),
+        ('"fy"', '"fy":2018,"fy"'),
+        ('"label"', '"label":null,"label"'),
         ('"USD/shares"', '"USD/shares": [], "USD/shares"'),
         ('"EarningsPerShareDiluted"', '"EarningsPerShareDiluted": {"units": {}}, "EarningsPerShareDiluted"'),
         ('"us-gaap"', '"us-gaap": {}, "us-gaap"'),
@@ -160,7 +181,8 @@ def test_row_with_a_member_missing_is_refused(key: str) -> None:
     ],
 )
 def test_key_that_stands_twice_is_refused(old: str, new: str) -> None:
-    assert "twice" in refusal(json.dumps(DOCUMENT).replace(old, new, 1).encode())
+    for document in (json.dumps(DOCUMENT), as_written(DOCUMENT).decode()):
+        assert "twice" in refusal(document.replace(old, new, 1).encode())
 
 
 @pytest.mark.parametrize("label", ["No colon", "Two: colons: here", "\\u003a escaped", 'A \\": mark'])
@@ -220,10 +242,44 @@ def test_depth_without_end_is_refused(opening: str) -> None:
     assert refusal(opening.encode())
 
 
-def test_every_truncation_is_refused() -> None:
-    data = json.dumps(DOCUMENT).encode()
+@pytest.mark.parametrize("data", [json.dumps(DOCUMENT).encode(), as_written(DOCUMENT)])
+def test_every_truncation_is_refused(data: bytes) -> None:
     for length in range(len(data)):
         assert refusal(data[:length])
+
+
+LARGER = copy.deepcopy(DOCUMENT)
+LARGER["facts"]["us-gaap"]["EarningsPerShareDiluted"] |= {
+    "label": 'A "label": with \\u2014 escapes',
+    "units": {"USD/shares": [ROW, {**ROW, "end": "2018-09-30", "frame": "CY2018"}], "EUR": [ROW | {"accn": LATER}]},
+}
+
+
+def test_a_concept_as_the_sec_writes_it_is_read_without_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded = read(json.dumps(LARGER).encode())
+    monkeypatch.setattr(companyfacts._CompanyFactsReader, "_concept_value", None)
+    assert read(as_written(LARGER)) == decoded
+    assert [(one.unit, len(one.rows)) for one in decoded.series] == [("USD/shares", 2), ("EUR", 1)]
+
+
+@pytest.mark.parametrize("byte", [*b'"\\,:[]{}019-. \n\x00\xffe', None])
+def test_a_damaged_byte_is_read_as_a_decoder_reads_it_or_refused(
+    byte: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = as_written(LARGER)
+    changed = [data[:at] + (b"" if byte is None else bytes([byte])) + data[at + 1 :] for at in range(len(data))]
+    outcomes = [[_outcome(one) for one in changed]]
+    monkeypatch.setattr(companyfacts._CompanyFactsReader, "_units_as_written", lambda self: None)
+    outcomes.append([_outcome(one) for one in changed])
+    assert outcomes[0] == outcomes[1]
+    assert None in outcomes[0]
+
+
+def _outcome(data: bytes) -> companyfacts.CompanyFacts | None:
+    try:
+        return companyfacts.company(data, "facts.json")
+    except ParseError:
+        return None
 
 
 def test_too_large_a_document_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:

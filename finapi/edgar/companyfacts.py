@@ -1,14 +1,15 @@
 """companyfacts documents: every figure that a company's filings tagged without dimensions.
 
 ``fy`` and ``fp`` of a row are of the filing that repeats the figure and not of the figure, and ``frame`` marks
-only what was filed last: none of the three is read. The document is decoded a concept at a time, because the
-rows of a large company make a hundred megabytes of objects at once.
+only what was filed last: none of the three is read. The document is read a concept at a time, because the
+rows of a large company make a hundred megabytes of objects at once: by patterns where the concept is written
+exactly as the SEC writes it, which takes half as long, and any other by a JSON decoder.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from json import JSONDecodeError, JSONDecoder
 from operator import itemgetter
@@ -29,6 +30,26 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*", re.ASCII)
 _OF_ROW = itemgetter("accn", "end", "val", "form", "filed")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+# A concept as the SEC writes it: up to its units, a unit up to its rows, and a row. Each key stands once and in its
+# place; a text has no escapes, except for label and description; a number is the text that a decoder would make of it.
+# A date or an accession number is whatever is as long: what is none is refused.
+_PLAIN = r'[^"\\\x00-\x1f]'
+_ESCAPED = rf'(?:null|"{_PLAIN}*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_PLAIN}*)*")'
+_HEAD = re.compile(rf'\{{"label":{_ESCAPED},"description":{_ESCAPED},"units":\{{')
+_UNIT = re.compile(rf'"({_PLAIN}*)":\[')
+_BETWEEN_UNITS = re.compile(r'\],(?=")')
+_VALUE = r"-?[1-9][0-9]{0,29}(?:\.[0-9]{1,28})?|-?0\.[0-9]{1,28}|0"
+_SAID = rf'"fy":(?:[0-9]{{4}}|null),"fp":(?:null|"{_PLAIN}*"),"form":"{_PLAIN}*","filed":".{{10}}"'
+_ROW = re.compile(
+    rf'(\{{(?:"start":"(.{{10}})",)?"end":"(.{{10}})","val":({_VALUE}),"accn":"(.{{20}})",({_SAID})'
+    rf'(?:,"frame":"{_PLAIN}*")?\}})(?:,|\Z)'
+)
+
+# What a row says: itself as written, start ("" for an instant), end, value, accession number, and what it says of its
+# filing: as written, or the year that it calls its own, form and filing date.
+_Said = str | tuple[Any, Any, Any]
+_Told = tuple[str, str, str, str, str, _Said]
 
 
 class FactFiling(NamedTuple):
@@ -99,7 +120,7 @@ class _CompanyFactsReader:
         self._days: dict[str, bool] = {}
         self._years: dict[str, int] = {}
         # What the last row of each filing said of it.
-        self._told: dict[str, tuple[Any, ...]] = {}
+        self._told: dict[str, _Said] = {}
         self._backward = 0
 
     def read(self) -> CompanyFacts:
@@ -131,46 +152,91 @@ class _CompanyFactsReader:
                 self._place = f"$.facts.{taxonomy}[{tag[:80]!r}]"
                 if not _NAME.fullmatch(tag) or len(tag) > MAX_NAME:
                     raise self._refusal("is not a concept name")
-                self._concept(f"{taxonomy}:{tag}", self._concept_value())
+                self._concept(f"{taxonomy}:{tag}")
 
-    def _concept(self, name: str, value: Any) -> None:
+    def _concept(self, name: str) -> None:
+        plain = self._units_as_written()
+        if plain is not None:
+            for unit, told in plain.items():
+                self._unit(name, unit, told)
+            return
+        value = self._concept_value()
         units = value.get("units") if isinstance(value, dict) else None
         if not isinstance(units, dict):
             raise self._refusal("has no units")
         for unit, rows in units.items():
-            if not unit or len(unit) > MAX_NAME or _CONTROL.search(unit):
-                raise self._refusal("has a unit that is not a name")
             if not isinstance(rows, list):
                 raise self._refusal(f"unit {unit[:40]!r} is not a list")
-            self._series.append(ConceptFacts(name, unit, self._rows(rows)))
+            self._unit(name, unit, map(self._decoded, rows))
 
-    def _rows(self, rows: list[Any]) -> list[tuple[str, str | None, str, str]]:
+    def _units_as_written(self) -> dict[str, list[_Told]] | None:
+        """The rows of the next concept by unit; None, and nothing is read, where it is not as the SEC writes it."""
+        self._blank()
+        text, units = self._text, dict[str, list[_Told]]()
+        found = _HEAD.match(text, self._at)
+        while found is not None:
+            found = _UNIT.match(text, found.end())
+            if found is None or found[1] in units:
+                return None
+            first, end = found.end(), text.find("]", found.end())
+            rows = units[found[1]] = _ROW.findall(text, first, end)
+            # Rows and the commas between them are all that there is.
+            if not rows or sum([len(row[0]) for row in rows]) + len(rows) - 1 != end - first:
+                return None
+            if text.startswith("]}}", end):
+                self._at = end + 3
+                return units
+            found = _BETWEEN_UNITS.match(text, end)
+        return None
+
+    def _unit(self, concept: str, unit: str, rows: Iterable[_Told]) -> None:
+        if not unit or len(unit) > MAX_NAME or _CONTROL.search(unit):
+            raise self._refusal("has a unit that is not a name")
+        self._series.append(ConceptFacts(concept, unit, self._rows(rows)))
+
+    def _decoded(self, row: Any) -> _Told:
+        """What a row says that has been decoded."""
+        try:
+            accession, end, value, form, filed = _OF_ROW(row)
+            start, year = row.get("start"), row.get("fy")
+        except (TypeError, KeyError, AttributeError) as error:
+            raise self._refusal(f"a row is not in the SEC's format: {error}") from None
+        if start is not None and (not isinstance(start, str) or not start):
+            raise self._refusal(f"{str(start)[:40]!r} is not a date")
+        if type(value) is int:
+            value = str(value)
+            if len(value) > MAX_NUMBER:
+                raise self._refusal(f"a value is not a number: {value[:40]}...")
+        elif not isinstance(value, str) or len(value) > MAX_NUMBER or not NUMBER.fullmatch(value):
+            raise self._refusal(f"a value is not a decimal number: {str(value)[:40]!r}")
+        return "", "" if start is None else start, end, value, accession, (year, form, filed)
+
+    def _rows(self, rows: Iterable[_Told]) -> list[tuple[str, str | None, str, str]]:
         told, seen, made = self._told, self._days, []
-        for row in rows:
+        for _, start, end, value, accession, said in rows:
             try:
-                accession, end, value, form, filed = _OF_ROW(row)
-                start, year = row.get("start"), row.get("fy")
-                if told.get(accession) != (form, filed, year):
-                    self._label(accession, year)
-                    self._file_row(accession, form, filed)
-                    told[accession] = form, filed, year
+                if told.get(accession) != said:
+                    self._of_filing(accession, said)
+                    told[accession] = said
                 if end not in seen:
                     self._day(end)
-                if start is not None and start not in seen:
+                if start and start not in seen:
                     self._day(start)
-            except (TypeError, KeyError, AttributeError) as error:
+            except TypeError as error:
                 raise self._refusal(f"a row is not in the SEC's format: {error}") from None
-            if type(value) is int:
-                value = str(value)
-                if len(value) > MAX_NUMBER:
-                    raise self._refusal(f"a value is not a number: {value[:40]}...")
-            elif not isinstance(value, str) or len(value) > MAX_NUMBER or not NUMBER.fullmatch(value):
-                raise self._refusal(f"a value is not a decimal number: {str(value)[:40]!r}")
-            if start is not None and start > end:
+            if start > end:
                 self._backward += 1
             else:
-                made.append((accession, start, end, value))
+                made.append((accession, start or None, end, value))
         return made
+
+    def _of_filing(self, accession: str, said: _Said) -> None:
+        if isinstance(said, str):
+            members = self._quick.decode(f"{{{said}}}")
+            said = members["fy"], members["form"], members["filed"]
+        year, form, filed = said
+        self._label(accession, year)
+        self._file_row(accession, form, filed)
 
     def _label(self, accession: str, year: Any) -> None:
         # Rows that disagree about their filing's year: the later one, whatever their order.

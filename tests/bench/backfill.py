@@ -43,8 +43,9 @@ def of_company(text: str, cik: int) -> bytes:
 
 
 def companyfacts(edgar: Path, companies: int) -> Iterator[bytes]:
-    """Documents whose filings are each company's own."""
-    real = [file.read_text() for file in sorted((edgar / "companyfacts").glob("CIK*.json"))]
+    """Documents whose filings are each company's own, as the SEC writes them: two of those at hand were indented."""
+    found = [file.read_text() for file in sorted((edgar / "companyfacts").glob("CIK*.json"))]
+    real = [re.sub(r'\n *|(?<=":) ', "", text) for text in found]
     for cik, text in zip(range(1, companies + 1), cycle(real)):
         yield of_company(text, cik)
 

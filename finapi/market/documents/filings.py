@@ -23,6 +23,7 @@ from finapi.market.documents.metadata import (
     LISTED,
     SUBMISSIONS,
     FilingMetadata,
+    Party,
     from_list,
     is_unfiled,
     listed_values,
@@ -34,6 +35,8 @@ from finapi.store.db import Row, Transaction
 
 # The day of a filing and its number, by which lists are in order.
 Place = tuple[str, int]
+# What is told of a filing, in the order of FIELDS: its form and its day are.
+Values = tuple[Any, ...]
 
 
 class Stored(NamedTuple):
@@ -92,15 +95,11 @@ def put_listed(tx: Transaction, cik: int, told: Sequence[ListedFiling], now: dat
     What :func:`put` does for each, with those that are new stored at once.
     """
     companies.put_unnamed(tx, cik)
-    accessions = json.dumps([one.accession for one in told])
-    held = {row["accession"] for row in tx.all("filings_held", accessions=accessions)}
+    held = _held(tx, [one.accession for one in told])
     # Of one that stands twice the first is stored at once.
     fresh = {one.accession: one for one in reversed(told) if one.accession not in held}
-    _insert_all(tx, cik, [one for one in told if fresh.get(one.accession) is one], iso(now))
-    if fresh:
-        heartbeats.arrived(tx, "filing", now)
-    if any(one.form.startswith("8-K") for one in fresh.values()):
-        heartbeats.arrived(tx, "news", now)
+    new = [(one.accession, listed_values(one)) for one in told if fresh.get(one.accession) is one]
+    _put_new(tx, cik, new, SUBMISSIONS, now)
     changed, since = bool(fresh), announce.recent_since(now)
     for one in told:
         if fresh.get(one.accession) is not one:
@@ -108,6 +107,28 @@ def put_listed(tx: Transaction, cik: int, told: Sequence[ListedFiling], now: dat
         elif (one.accepted or one.filed) >= since[:10] and announce.is_recent(now, one.filed, one.accepted):
             announce.filing(tx, now, accession=one.accession, listed=True)
     return changed
+
+
+def put_dated(tx: Transaction, cik: int, told: Mapping[str, tuple[str, str]], now: datetime) -> int:
+    """Store form and day of a company's filings, by accession number; how many were new or told otherwise.
+
+    What :func:`put` does for each, with those that are new stored at once.
+    """
+    held = _held(tx, [*told])
+    new = [(accession, (*one, *[None] * (len(FIELDS) - 2))) for accession, one in told.items() if accession not in held]
+    _put_new(tx, cik, new, INDEX, now)
+    changed = len(new)
+    for accession, (form, filed) in told.items():
+        if accession in held:
+            one = FilingMetadata(accession, INDEX, (Party(cik, LISTED),), form, filed)
+            changed += put(tx, one, now).changed
+        elif announce.is_recent(now, filed):
+            announce.filing(tx, now, accession=accession, listed=True)
+    return changed
+
+
+def _held(tx: Transaction, accessions: Sequence[str]) -> set[str]:
+    return {row["accession"] for row in tx.all("filings_held", accessions=json.dumps(accessions))}
 
 
 def put_document(
@@ -160,19 +181,21 @@ def _insert(tx: Transaction, told: FilingMetadata, parties: dict[int, int], stam
     return filing_id
 
 
-def _insert_all(tx: Transaction, cik: int, told: Sequence[ListedFiling], stamp: str) -> None:
-    """The rows of new filings of one company, which are listed by day and number."""
-    rows, every, terms = [], [], defaultdict[str, list[Place]](list)
+def _put_new(tx: Transaction, cik: int, new: Sequence[tuple[str, Values]], evidence: int, now: datetime) -> None:
+    """The rows of new filings of one company, by accession number, which are listed by day and number."""
+    if not new:
+        return
+    rows, every, terms, stamp = [], [], defaultdict[str, list[Place]](list), iso(now)
     first = tx.value("next_filing_id")
-    for id, one in enumerate(told, first):
-        values = listed_values(one)
-        rows.append((id, one.accession, cik, _evidence(values, SUBMISSIONS), stamp, stamp, *values))
-        place = one.filed, number(one.accession)
+    for id, (accession, values) in enumerate(new, first):
+        rows.append((id, accession, cik, _evidence(values, evidence), stamp, stamp, *values))
+        form, filed, *_, description, items = values[:7]
+        place = filed, number(accession)
         every.append(place)
-        terms[f"f{one.form}"].append(place)
-        if one.primary_description and one.primary_description != one.form:
-            terms[f"d{one.primary_description}"].append(place)
-        for item in set(one.items):
+        terms[f"f{form}"].append(place)
+        if description and description != form:
+            terms[f"d{description}"].append(place)
+        for item in set(items.split(",")) if items else ():
             terms[f"i{item}"].append(place)
     tx.many("insert_filings", rows)
     tx.run("insert_listed_parties", first=first, rank=LISTED)
@@ -180,6 +203,9 @@ def _insert_all(tx: Transaction, cik: int, told: Sequence[ListedFiling], stamp: 
     forms = sorted((term, len(places)) for term, places in terms.items() if term.startswith("f"))
     tx.many("add_form_entities", [(term[1:], cik, count) for term, count in forms])
     _add_terms(tx, {"": every, f"c{cik}": every, **terms})
+    heartbeats.arrived(tx, "filing", now)
+    if any(values[0].startswith("8-K") for _, values in new):
+        heartbeats.arrived(tx, "news", now)
 
 
 def _add_terms(tx: Transaction, terms: Mapping[str, Sequence[Place]]) -> None:

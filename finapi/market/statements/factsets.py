@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from operator import itemgetter
 
 from finapi.core import days
 from finapi.edgar.companyfacts import CompanyFacts
-from finapi.market.documents import filings, metadata
+from finapi.market.documents import filings
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
 
@@ -55,19 +56,22 @@ def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> 
     units = ids(tx, "unit", {series.unit for series in document.series})
     number = days.number
     rows: list[tuple[int, int, int, int, int, int, str]] = []
-    for series in document.series:
+    # In the order of the table within each filing, so that sorting by filing is all that is left.
+    for series in sorted(document.series, key=lambda one: (concepts[one.concept], units[one.unit])):
         concept, unit = concepts[series.concept], units[series.unit]
         rows += [
             (sets[accession], 0, concept, last, 0 if start is None else last - number(start) + 1, unit, value)
             for accession, start, end, value in series.rows
             for last in (number(end),)
         ]
-    rows.sort()
+    rows.sort(key=itemgetter(0))
     changed = tx.many("put_facts", rows)
     if changed:
         tx.run("facts_changed", cik=cik)
-    for set_id in sets.values():
-        settle(tx, set_id)
+    wanted = json.dumps([*sets.values()])
+    tx.run("count_sets", ids=wanted)
+    for row in tx.all("fact_sets_with_others", ids=wanted):
+        settle(tx, row["id"])
     if changed or new:
         tx.run("bump_data_version")
     return bool(changed or new)
@@ -75,27 +79,19 @@ def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> 
 
 def _sets(tx: Transaction, document: CompanyFacts, now: datetime) -> tuple[dict[str, int], int]:
     """The companyfacts set of every filing of the document, and how many of them are new or told more of."""
-    sets: dict[str, int] = {
-        row["accession"]: row["id"] for row in tx.all("fact_sets_of_company", cik=document.cik, source=COMPANYFACTS)
-    }
-    new = 0
-    for accession, filed in document.filings.items():
-        told = metadata.FilingMetadata(
-            accession,
-            metadata.INDEX,
-            (metadata.Party(document.cik, metadata.LISTED),),
-            form=filed.form,
-            filed_at=filed.filed,
-        )
-        new += filings.put(tx, told, now).changed
-        if accession not in sets:
-            filing_id = tx.value("filing_id", accession=accession)
-            sets[accession] = insert_set(tx, filing_id, document.cik, COMPANYFACTS)
-            new += 1
-        if accession in document.fiscal_years:
-            year = document.fiscal_years[accession]
-            new += tx.run("label_fact_set", id=sets[accession], fiscal_year=year)
+    cik, years = document.cik, document.fiscal_years
+    new = filings.put_dated(tx, cik, document.filings, now)
+    sets = _held(tx, cik)
+    new += tx.many("label_fact_sets", [(year, sets[one], year) for one, year in years.items() if one in sets])
+    missing = [(cik, COMPANYFACTS, years.get(one), one) for one in document.filings if one not in sets]
+    if missing:
+        new += tx.many("insert_fact_sets_of_company", missing)
+        sets = _held(tx, cik)
     return {accession: sets[accession] for accession in document.filings}, new
+
+
+def _held(tx: Transaction, cik: int) -> dict[str, int]:
+    return {row["accession"]: row["id"] for row in tx.all("fact_sets_of_company", cik=cik, source=COMPANYFACTS)}
 
 
 def settle_whole(tx: Transaction, set_id: int) -> None:

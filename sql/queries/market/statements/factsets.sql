@@ -1,6 +1,10 @@
 -- name: insert_fact_set
 INSERT INTO fact_sets (filing_id, cik, source, report_id) VALUES (:filing_id, :cik, :source, :report_id)
 
+-- name: insert_fact_sets_of_company
+INSERT INTO fact_sets (cik, source, fiscal_year, filing_id)
+SELECT ?, ?, ?, id FROM filings WHERE accession = ?
+
 -- name: insert_facts
 INSERT INTO facts (fact_set_id, dimension_id, concept_id, end_day, days, unit_id, value, decimals)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -54,6 +58,22 @@ UPDATE fact_sets SET (facts, shown) = (
 )
 WHERE id = :id
 
+-- name: count_sets
+UPDATE fact_sets SET (facts, shown) = (
+    SELECT count(*), count(*) FILTER (WHERE dimension_id = 0 AND hidden = 0) FROM facts WHERE fact_set_id = fact_sets.id
+)
+WHERE id IN (SELECT value FROM json_each(:ids))
+
+-- name: fact_sets_with_others
+-- Those beside which another source speaks of the same filing and company.
+SELECT this.id
+FROM json_each(:ids) AS wanted
+CROSS JOIN fact_sets AS this ON this.id = wanted.value
+WHERE EXISTS (
+    SELECT 1 FROM fact_sets AS beside
+    WHERE beside.filing_id = this.filing_id AND beside.cik = this.cik AND beside.id <> this.id
+)
+
 -- name: facts_changed
 UPDATE companies SET facts_changed = facts_changed + 1 WHERE cik = :cik
 
@@ -63,10 +83,10 @@ UPDATE fact_sets SET filing_id = :filing_id WHERE filing_id = :unfiled_id
 -- name: fact_sets_in
 SELECT id FROM fact_sets WHERE filing_id = :filing_id ORDER BY id
 
--- name: label_fact_set
+-- name: label_fact_sets
 -- Two copies that differ: the later year, whichever came first.
-UPDATE fact_sets SET fiscal_year = :fiscal_year
-WHERE id = :id AND (fiscal_year IS NULL OR fiscal_year < :fiscal_year)
+UPDATE fact_sets SET fiscal_year = ?
+WHERE id = ? AND (fiscal_year IS NULL OR fiscal_year < ?)
 
 -- name: settle_whole
 -- Where nothing is told without dimensions, the parent, the successor or a column of totals is the whole.
