@@ -204,7 +204,7 @@ def elsewhere(url: str) -> Postgres:
     try:
         from finapi.store.postgres import Postgres
     except ImportError as error:
-        raise UsageError(f"accounts_url needs psycopg ({error}): pip install 'finapi[postgres]'") from None
+        raise UsageError(f"accounts_url needs psycopg ({error}): pip install 'psycopg[binary]'") from None
     try:
         return Postgres(url)
     except Failed as error:

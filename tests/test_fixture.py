@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import httpx
 import pytest
+import requests
 
 from finapi.client import ApiFailure, Client
 from finapi.client.exchange import ApiAnswer, ApiRequest
@@ -559,6 +561,30 @@ def test_an_answer_is_cut_broken_off_or_promises_too_much(world: FixtureWorld) -
         world.control.fault(f"GET {PATH}", times=1, **does)
         assert failure(client(world).get_account_balance).code == "UNREACHABLE"
     assert [one["faults"] for one in world.control.requests()] == [["flt_1"], ["flt_2"], ["flt_3"]]
+
+
+def test_other_transports_without_a_socket_see_a_broken_answer_too(server: FinapiServer, world: FixtureWorld) -> None:
+    headers = {"X-API-Key": world.api_key}
+    with (
+        httpx.Client(transport=httpx.WSGITransport(app=server.wsgi), base_url=world.url, headers=headers) as client,
+        requests.Session() as session,
+    ):
+        session.mount(world.url, world.adapter())
+        session.headers.update(headers)
+        for does in ({"reset": True}, {"truncate": 5}, {"wrong_length": True}):
+            for ask, broken in ((client.get, ConnectionResetError), (session.get, requests.ConnectionError)):
+                world.control.fault("*/account/balance", times=1, **does)
+                with pytest.raises(broken):
+                    ask(f"{world.url}/api/v1/account/balance")
+                world.control.clear_faults()
+                assert ask(f"{world.url}/api/v1/account/balance").json()["plan"] == "pro"
+        world.control.fault("*/account/balance", truncate=5, times=1)
+        assert client.head("/api/v1/account/balance").status_code == 200
+        # What it compresses is read, what is posted arrives.
+        listed = session.get(f"{world.url}/api/v1/sec/filings", params={"limit": 20})
+        assert (listed.headers["content-encoding"], len(listed.json()["data"])) == ("gzip", 20)
+        asked = session.post(f"{world.url}/api/v1/sql-proxy", json={"query": "SELECT 1 AS one"})
+        assert asked.json()["data"] == [{"one": 1}]
 
 
 def test_an_answer_drips_and_is_whole(world: FixtureWorld) -> None:

@@ -1,4 +1,4 @@
-// A client under test, with JUnit 5 on Java 11 or later: pipx install finapi, and run it as any test.
+// A client under test, with JUnit 5 on Java 11 or later: pipx install FINAPI.whl, and run it as any test.
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.io.BufferedReader;

@@ -1,4 +1,4 @@
-// A client under test, with node's own runner: pipx install finapi; node --test node.test.mjs
+// A client under test, with node's own runner: pipx install FINAPI.whl; node --test node.test.mjs
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A client under test, with a shell and curl: pipx install finapi; sh shell.sh
+# A client under test, with a shell and curl: pipx install FINAPI.whl; sh shell.sh
 set -eu
 work=$(mktemp -d)
 mkfifo "$work/stdin"

@@ -1,4 +1,4 @@
-// A client under test, with vitest: pipx install finapi; npx vitest run vitest.test.ts
+// A client under test, with vitest: pipx install FINAPI.whl; npx vitest run vitest.test.ts
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";

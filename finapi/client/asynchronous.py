@@ -132,11 +132,11 @@ class AsyncClient(AsyncCalls[Day, Moment]):
                 await self._wait(wait)
 
     async def to_pandas(self, name: str, **values: Any) -> Any:
-        """Every row of a list as a ``pandas.DataFrame`` (``pip install 'finapi[pandas]'``)."""
+        """Every row of a list as a ``pandas.DataFrame`` (``pip install pandas``)."""
         return frames.to_pandas([row async for row in self._rows(name, **values)])
 
     async def to_polars(self, name: str, **values: Any) -> Any:
-        """Every row of a list as a ``polars.DataFrame`` (``pip install 'finapi[polars]'``)."""
+        """Every row of a list as a ``polars.DataFrame`` (``pip install polars``)."""
         return frames.to_polars([row async for row in self._rows(name, **values)])
 
     async def _told(self, asked: ApiRequest) -> Any:

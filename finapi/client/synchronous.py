@@ -152,11 +152,11 @@ class Client(Calls[Day, Moment]):
         __getattr__, rows = _named, _rows
 
     def to_pandas(self, name: str, **values: Any) -> Any:
-        """Every row of a list as a ``pandas.DataFrame`` (``pip install 'finapi[pandas]'``)."""
+        """Every row of a list as a ``pandas.DataFrame`` (``pip install pandas``)."""
         return frames.to_pandas(self._rows(name, **values))
 
     def to_polars(self, name: str, **values: Any) -> Any:
-        """Every row of a list as a ``polars.DataFrame`` (``pip install 'finapi[polars]'``)."""
+        """Every row of a list as a ``polars.DataFrame`` (``pip install polars``)."""
         return frames.to_polars(self._rows(name, **values))
 
     def feed(

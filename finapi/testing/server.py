@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from wsgiref.types import WSGIApplication
 
+from finapi.client.exchange import ApiRequest
 from finapi.client.synchronous import Client, Send, by_urllib
 from finapi.testing.control_client import Control, by_wsgi
 
@@ -36,6 +38,26 @@ class FixtureWorld:
     def client(self, plan: str = "pro", **options: Any) -> Client:
         """A client with the key of an account."""
         return Client(self.url, self.accounts[plan]["api_key"], send=self.send, **options)
+
+    def adapter(self) -> Any:
+        """An adapter of ``requests`` that asks as ``client`` does: ``session.mount(world.url, world.adapter())``."""
+        import requests
+        from requests.adapters import HTTPAdapter
+        from urllib3 import HTTPResponse
+
+        class WorldAdapter(HTTPAdapter):
+            def send(inner, request: Any, *_: Any, **more: Any) -> Any:
+                body = request.body or b""
+                if not isinstance(body, str | bytes):  # a file, or pieces
+                    body = b"".join(body)
+                data = body.encode() if isinstance(body, str) else body
+                answer = self.send(ApiRequest(request.method, request.url, dict(request.headers), data))
+                if answer is None:
+                    raise requests.ConnectionError("the answer is not whole", request=request)
+                raw = HTTPResponse(io.BytesIO(answer.body), answer.headers, answer.status, preload_content=False)
+                return inner.build_response(request, raw)
+
+        return WorldAdapter()
 
 
 class FinapiServer:
