@@ -11,7 +11,7 @@ import pytest
 from finapi.app import App
 from finapi.market.demo import data
 from finapi.market.documents.identify import Given
-from finapi.market.financials import company_books, kept_books, mapping_diff
+from finapi.market.financials import company_books, kept_books, mapping_diff, metrics, splits
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.faces import Apart
 from finapi.market.intake import ingest
@@ -63,6 +63,7 @@ def test_every_part_of_a_book_comes_back(kept: App) -> None:
     book.exact = {(1, "revenue"): {"a:B"}}
     book.wholes, book.bracketed = {(1, "a:B"): ["a:C"]}, {(1, "x"): {"a:D"}}
     book.split_ratios = [(Decimal("2.50"), key, 1)]
+    book.restated = [(1 / Decimal(7), 0, 1)]
     book.shown, book.placed, book.unplaced = {1: {"x": {"a:B"}}}, {(1, "revenue"): -1}, {("revenue", key): "Sales"}
     book.apart = {(1, "revenue"): [Apart("a:B", "Sales", frozenset({"a:C"}), frozenset({"a:D"}), frozenset({key}))]}
     assert [name for name in book.__slots__ if not getattr(book, name)] == []
@@ -81,6 +82,7 @@ def test_books_of_filings_with_faces_come_back_as_they_were(app: App, tmp_path: 
 def test_a_kept_book_answers_what_the_facts_do(kept: App) -> None:
     with kept.db.read() as tx:
         made, read = company_books.read(tx, CIK), company_books.at_hand(tx, CIK)
+        assert (made.book.restated, splits.filed(made.book, metrics.mapping())) == (None, [])
         assert (type(read.book.vintages).__name__, alike(made, read)) == ("ReadLate", True)
         assert mapping_diff.cells(read) == mapping_diff.cells(made)
         assert "us-gaap:Nothing" not in read.book.vintages

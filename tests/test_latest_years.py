@@ -33,12 +33,12 @@ SEVEN, EIGHT = 77, 88
 def kept(app: App) -> dict[int, str | None]:
     """What is kept, by company; None where it is due."""
     with app.db.read() as tx:
-        return {one.company.cik: one.written for one in years.known(tx)}
+        return {one.cik: one.written for one in years.known(tx)}
 
 
 def anew(app: App) -> dict[int, str]:
     with app.db.read() as tx:
-        return {one.company.cik: screen._made(tx, one.company).written for one in years.known(tx)}
+        return {one.cik: screen._made(tx, one.cik).written for one in years.known(tx)}
 
 
 def due_after(app: App, change: Callable[[], Any]) -> set[int]:
@@ -128,9 +128,22 @@ def test_a_screen_of_kept_years_is_that_of_years_made_for_it(two: App) -> None:
     assert not two.screened._kept
 
 
+def test_a_screen_reads_no_more_companies_than_show_whether_another_page_follows(two: App) -> None:
+    store(two, document(99, "Ninety-Nine plc", year(99, 2023, 10)))
+    caller = Client(two, users.create(two, "ann@example.com", "pro", NOW).api_key)
+    first = caller.get("/api/v1/xbrl/screen?limit=1").json
+    assert [row["cik"] for row in first["data"]] == ["0000000077"]
+    assert first["meta"]["pagination"] == {"limit": 1, "offset": 0, "has_more": True}
+    assert len(two.screened._kept) == 2
+    last = caller.get("/api/v1/xbrl/screen?limit=1&offset=2").json
+    assert [row["cik"] for row in last["data"]] == ["0000000099"]
+    assert last["meta"]["pagination"] == {"limit": 1, "offset": 2, "has_more": False}
+    assert caller.get("/api/v1/xbrl/screen?offset=3").json["data"] == []
+
+
 def test_years_made_by_other_rules_are_made_again(two: App) -> None:
     screen.keep_latest(two)
-    run(two, "UPDATE latest_years SET made_by = 'before', figures = '[\"1999-12-31\", []]'")
+    run(two, "UPDATE latest_years SET made_by = 'before', figures = '1999-12-31'")
     assert kept(two) == {SEVEN: None, EIGHT: None}
     screen.keep_latest(two)
     assert kept(two) == anew(two)
@@ -160,7 +173,7 @@ def test_the_order_in_which_documents_come_changes_nothing_that_is_kept(clock: F
         found.add(tuple(kept(app).items()))
         app.db.close()
     ((one,),) = found
-    assert one[1].startswith('["2023-12-31", ')
+    assert one[1].startswith("2023-12-31\n")
 
 
 def test_a_restored_store_keeps_what_is_true(tmp_path: Path, clock: FixedClock) -> None:

@@ -87,7 +87,7 @@ class FactBook:
 
     __slots__ = (
         *("currency", "facts", "filings", "instants", "nil", "other_units", "ranks", "vintages"),
-        *("apart", "exact", "placed", "shown", "split_ratios", "turned", "unplaced", "wholes", "bracketed"),
+        *("apart", "exact", "placed", "restated", "shown", "split_ratios", "turned", "unplaced", "wholes", "bracketed"),
     )
 
     def __init__(self, filings: Sequence[SourceFiling], currency: str) -> None:
@@ -103,6 +103,9 @@ class FactBook:
         self.instants: list[int] = []
         # Ratios that filings tag as a split's, with their period and the place of the filing.
         self.split_ratios: list[tuple[Decimal, Key, int]] = []
+        # The factors by which figures of shares were restated, with the places of the filings before and after; None
+        # until that is asked (splits.found).
+        self.restated: list[tuple[Decimal, int, int]] | None = None
         # By place and statement the concepts on its face; by place and metric the sign of the line that its label
         # places; by metric and period the line that may mean it where none is clear.
         self.shown: dict[int, dict[str, set[str]]] = {}

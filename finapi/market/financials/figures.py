@@ -118,6 +118,8 @@ class Reports:
         self._own = {concept for concept in book.vintages if concept not in mapping.units_of}
         self._usable: dict[str, list[tuple[Rule, tuple[str, ...]]]] = {}
         self._usual: dict[tuple[str, int], tuple[Sequence[str], Set[str]]] = {}
+        # Without pages nothing is known to stand in a note or in brackets.
+        self._paged = bool(book.shown or book.wholes or book.bracketed)
         # By metric the periods that only another definition of it tells.
         self.left_out: dict[str, set[Key]] = {}
         # By metric and period the line beside which what is told is a part.
@@ -165,7 +167,7 @@ class Reports:
             told = self.book.vintages[concept].get(key)
             # Vintages stand in the order of their filings; an equal place keeps the preferred tag.
             for one in reversed(told) if told else ():
-                if self.book.in_brackets(metric, one):
+                if self._paged and self.book.in_brackets(metric, one):
                     continue
                 of = (not self._noted(metric, concept, key, one), one.place)
                 if of > worth:
@@ -174,15 +176,20 @@ class Reports:
                     break
         if last is None:
             return None
-        return self._stated(rule, preferred, key, last, _method(rule, preferred))._replace(noted=not worth[0])
+        stated = self._stated(rule, preferred, key, last, _method(rule, preferred))
+        return stated if worth[0] else stated._replace(noted=True)
 
     def _stated(self, rule: Rule, concept: str, key: Key, vintage: Vintage, method: Method = "reported") -> Figure:
-        """A figure as a line states it; a payment under a filer's own name is its amount, whatever its sign."""
+        sign, value = self._signed(rule, concept, vintage)
+        return Figure(value, (concept,), rule.priority, vintage.place, method, ((sign, key, vintage),))
+
+    def _signed(self, rule: Rule, concept: str, vintage: Vintage) -> tuple[int, Decimal]:
+        """The sign and the value of a fact; a payment under a filer's own name is its amount, whatever its sign."""
         value = Decimal(vintage.value)
         sign = self.book.placed[vintage.place, concept[len(FACE) :]] if concept.startswith(FACE) else 1
         if rule.unsigned and concept in self._own:
             sign = -1 if value < 0 else 1
-        return Figure(sign * value, (concept,), rule.priority, vintage.place, method, ((sign, key, vintage),))
+        return sign, sign * value
 
     def beside(self, metric: Metric, figure: Figure) -> list[str]:
         """The labels of the lines of the same statement that belong to a figure and are not in it."""
@@ -214,6 +221,8 @@ class Reports:
     def _noted(self, metric: Metric, concept: str, key: Key, vintage: Vintage) -> bool:
         """Whether a fact is not of the metric's statement, or of a part of its line. Of a filing without pages the
         nearest one with pages decides, where the filing tells the period under a tag that stands there."""
+        if not self._paged:
+            return False
         place = vintage.place
         if self._tells(place, self.book.wholes.get((place, vintage.concept), ()), key):
             return True
@@ -251,7 +260,7 @@ class Reports:
             shown: dict[Key, Decimal] = {}
             for concept in () if rule.terms or concepts[0].startswith(FACE) else concepts:
                 for key, vintages in self.book.vintages[concept].items():
-                    value = self._stated(rule, concept, key, vintages[-1]).value
+                    value = self._signed(rule, concept, vintages[-1])[1]
                     values.setdefault(key, value)
                     # What a note says is no measure of what the statement does.
                     if not self._noted(metric, concept, key, vintages[-1]):
@@ -315,12 +324,8 @@ class Reports:
 
     def has_unexpected_sign(self, metric: Metric, key: Key) -> bool:
         """Whether a metric would be computed from a payment or expense that is tagged negative."""
-        return any(
-            self._has_negative_outlay(operands)
-            for rule, _ in self._rules(metric)
-            if rule.terms
-            for _, operands, _ in self._operands(rule, key)
-        )
+        formulas = (rule for rule, _ in self._rules(metric) if rule.terms)
+        return any(self._has_negative_outlay(of) for rule in formulas for _, of, _ in self._operands(rule, key))
 
     def _has_negative_outlay(self, operands: Sequence[Operand]) -> bool:
         """A term that stands alone is no sum, and shown as it is tagged."""
@@ -403,10 +408,7 @@ class Reports:
 
     def unchanged(self, figure: Figure) -> bool:
         """Whether every filing that reports a figure gives it alike."""
-        for _, key, vintage in figure.operands:
-            if any(one.value != vintage.value for one in self._alike(key, vintage)):
-                return False
-        return True
+        return all(one.value == told.value for _, key, told in figure.operands for one in self._alike(key, told))
 
     def history(self, figure: Figure) -> History:
         """When the operands of a figure were reported, and since and until when with these values."""
@@ -521,9 +523,8 @@ class FigureResolver:
 
     def _missing(self, metric: Metric, keys: Sequence[Key]) -> Missing:
         """Why a metric has no reported figure for a period, which is reported as ``keys``."""
-        tags = metric.tags(self.industry)
         for found, reason in ((self.book.nil, reasons.REPORTED_NIL), (self.book.other_units, reasons.OTHER_UNIT)):
-            if found and any((tag, key) in found for tag in tags for key in keys):
+            if found and any((tag, key) in found for tag in metric.tags(self.industry) for key in keys):
                 return Missing(reason)
         if any(self.reports.has_unexpected_sign(metric, key) for key in keys):
             return Missing(reasons.UNEXPECTED_SIGN)

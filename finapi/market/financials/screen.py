@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from typing import NamedTuple, NotRequired, TypedDict
@@ -24,6 +24,8 @@ from finapi.store.db import Transaction
 # read off the headings of the catalogues, which take a hundred times as long to read whole.
 KEYS = (*metrics.keys("metrics.toml", "derived"), *metrics.keys("ratios.toml", "ratio"))
 PRIMITIVES = tuple(metrics.keys("metrics.toml", "metric"))
+
+NO_YEAR = "null"  # what is kept of a company without any
 
 _PLACES = {key: place for place, key in enumerate(KEYS)}
 
@@ -66,35 +68,42 @@ class Valuation(TypedDict):
 
 class Latest(NamedTuple):
     """A company's latest fiscal year as it is kept: of each of the ``KEYS``, in their order, the figure as a text or
-    the members of what is :class:`Missing`."""
+    the members of what is :class:`Missing` as JSON."""
 
     period_end: str
-    cells: Sequence[str | Sequence[str]]
+    cells: Sequence[str]
 
     def value(self, key: str) -> Decimal | Missing:
         """What is known of a key."""
         cell = self.cells[_PLACES[key]]
-        return Decimal(cell) if isinstance(cell, str) else Missing(*cell)
+        return Missing(*json.loads(cell)) if cell.startswith("[") else Decimal(cell)
+
+    def passes(self, bounds: Mapping[str, Bound]) -> bool:
+        """Whether every bound holds; of a missing figure none does."""
+        cells = ((self.cells[_PLACES[key]], bound) for key, bound in bounds.items())
+        return all(not cell.startswith("[") and bound.holds(Decimal(cell)) for cell, bound in cells)
 
 
 class KnownYear(NamedTuple):
-    """A company with the latest year that is kept of it, written by :func:`written`; None where it is to be made."""
+    """A company with the latest year that is kept of it, as :func:`made` writes it; None where it is to be made."""
 
-    company: Company
+    cik: int
     stamp: int
     written: str | None
 
 
-def known(tx: Transaction, ciks: Iterable[int] | None = None) -> list[KnownYear]:
-    """Companies of which facts are held, all or these, by CIK."""
-    rows = tx.all("latest_years", rules=rules(), ciks=None if ciks is None else json.dumps(list(ciks)))
-    return [KnownYear(Company(row["cik"], row["name"], row["ticker"]), row["stamp"], row["figures"]) for row in rows]
+def known(tx: Transaction, ciks: Iterable[int] | None = None) -> Iterator[KnownYear]:
+    """Companies of which facts are held, all or these, by CIK, as they are taken."""
+    if ciks is None:
+        rows = tx.each("latest_years", rules=rules())
+    else:
+        rows = tx.each("latest_years_of", rules=rules(), ciks=json.dumps(list(ciks)))
+    return (KnownYear(*row) for row in rows)
 
 
 def due(tx: Transaction, limit: int) -> list[KnownYear]:
     """Companies whose latest year is to be made."""
-    found = [row["cik"] for row in tx.all("latest_years_due", rules=rules(), limit=limit)]
-    return known(tx, found) if found else []
+    return [KnownYear(*row) for row in tx.all("latest_years_due", rules=rules(), limit=limit)]
 
 
 class MadeYear(NamedTuple):
@@ -109,10 +118,9 @@ def keep(tx: Transaction, made: Iterable[tuple[KnownYear, MadeYear]]) -> bool:
     """Keep what was made of companies that are as they were; whether any's splits are others than before."""
     changed = False
     for one, year in made:
-        cik, stamp = one.company.cik, one.stamp
-        if tx.run("keep_latest_year", rules=rules(), figures=year.written, cik=cik, stamp=stamp):
-            tx.many("keep_book", [(rules(), year.book, cik, stamp)])
-            changed |= share_splits.put_filed(tx, cik, year.splits)
+        if tx.run("keep_latest_year", rules=rules(), figures=year.written, cik=one.cik, stamp=one.stamp):
+            tx.many("keep_book", [(rules(), year.book, one.cik, one.stamp)])
+            changed |= share_splits.put_filed(tx, one.cik, year.splits)
     return changed
 
 
@@ -120,15 +128,18 @@ def made(tx: Transaction, company: Company, price: Price | None) -> MadeYear:
     """What is kept of a company."""
     # Not through the cache of books: a screen of all companies would turn it over.
     held = company_books.read(tx, company.cik)
-    year = json.dumps(None if held.empty else latest(held, price))
+    year = None if held.empty else latest(held, price)
+    # First, so that the book says what was restated.
+    filed = splits.filed(held.book, metrics.mapping())
     book = kept_books.written(held.book, held.calendar, held.industry)
-    return MadeYear(year, book, splits.filed(held.book, metrics.mapping()))
+    return MadeYear(NO_YEAR if year is None else "\n".join((year.period_end, *year.cells)), book, filed)
 
 
 def read(text: str) -> Latest | None:
     """The year that was written; None of a company that has none."""
-    year = json.loads(text)
-    return None if year is None else Latest(*year)
+    # JSON of the whole takes eight times as long to read, of thousands of companies for each screen.
+    period_end, *cells = text.split("\n")
+    return Latest(period_end, cells) if cells else None
 
 
 class AppliedBound(TypedDict):
@@ -144,10 +155,8 @@ class Bound(NamedTuple):
     gt: Decimal | None
     lt: Decimal | None
 
-    def holds(self, value: Decimal | Missing) -> bool:
-        """Whether a value passes; a missing one never does."""
-        if isinstance(value, Missing):
-            return False
+    def holds(self, value: Decimal) -> bool:
+        """Whether a value passes."""
         return (self.gt is None or value > self.gt) and (self.lt is None or value < self.lt)
 
     def shown(self) -> AppliedBound:
@@ -163,7 +172,9 @@ def latest(held: CompanyBook, price: Price | None) -> Latest | None:
     if year is None:
         return None
     cells = map(series.row(year).cell, KEYS)
-    return Latest(days.iso(year.end), [cell if isinstance(cell, Missing) else str(cell.value) for cell in cells])
+    return Latest(
+        days.iso(year.end), [json.dumps(cell) if isinstance(cell, Missing) else str(cell.value) for cell in cells]
+    )
 
 
 def bounds(params: Mapping[str, Decimal | None]) -> dict[str, Bound]:

@@ -121,23 +121,30 @@ def _kept(split: ShareSplit) -> FiledSplit | None:
 
 
 def _restated(book: FactBook, mapping: MetricMapping) -> Iterator[ShareSplit]:
-    evidence = sorted(_evidence(book, mapping))
+    if book.restated is None:
+        book.restated = list(_clusters(sorted(_evidence(book, mapping))))
+    for factor, before, since in book.restated:
+        # Restated figures are of filings whose days are known.
+        filing = book.filings[since]
+        yield ShareSplit(factor, book.filings[before].filed, filing.filed or "", None, filing, ("restated",))
+
+
+def _clusters(evidence: Sequence[tuple[Decimal, int, int]]) -> Iterator[tuple[Decimal, int, int]]:
+    """Each factor by which enough figures were restated, and the places of the filings before and after."""
     for factor in dict.fromkeys(factor for factor, _, _ in evidence):
         cluster: list[int] = []
         for _, before, since in (one for one in evidence if one[0] == factor):
             if cluster and before < cluster[1] and since > cluster[0]:
                 cluster = [max(before, cluster[0]), min(since, cluster[1]), cluster[2] + 1]
             else:
-                yield from _split(book, factor, cluster)
+                yield from _enough(factor, cluster)
                 cluster = [before, since, 1]
-        yield from _split(book, factor, cluster)
+        yield from _enough(factor, cluster)
 
 
-def _split(book: FactBook, factor: Decimal, cluster: list[int]) -> Iterator[ShareSplit]:
+def _enough(factor: Decimal, cluster: Sequence[int]) -> Iterator[tuple[Decimal, int, int]]:
     if cluster and cluster[2] >= ENOUGH:
-        before, since = book.filings[cluster[0]], book.filings[cluster[1]]
-        # Restated figures are of filings whose days are known.
-        yield ShareSplit(factor, before.filed, since.filed or "", None, since, ("restated",))
+        yield factor, cluster[0], cluster[1]
 
 
 def _evidence(book: FactBook, mapping: MetricMapping) -> Iterator[tuple[Decimal, int, int]]:

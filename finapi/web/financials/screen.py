@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any, TypedDict
 
 from finapi.app import App
@@ -11,12 +12,11 @@ from finapi.core.errors import invalid_param
 from finapi.core.records import Date
 from finapi.market.financials import screen
 from finapi.market.financials.rows import FigureSeries, PriceSource
-from finapi.market.financials.screen import AppliedBound, MadeYear, ScreenedCompany, Valuation
+from finapi.market.financials.screen import AppliedBound, Bound, Latest, MadeYear, ScreenedCompany, Valuation
 from finapi.market.financials.series import SeriesQuestion, chosen
 from finapi.market.intake import ingest
 from finapi.market.prices import prices
 from finapi.market.reference import companies
-from finapi.market.reference.companies import Company
 from finapi.store.db import Transaction
 from finapi.web.financials import series
 from finapi.web.http.call import Call
@@ -101,11 +101,9 @@ def companies_by_ratio(call: Call) -> Response:
     keys = list(dict.fromkeys((*bounds, *metrics))) or list(screen.KEYS)
     first, size = params["offset"], params["limit"]
     with call.app.db.read() as tx:
-        years = screen.known(tx, _named(tx, params))
-        found = [(one.company, year) for one in years if (year := _latest(call.app, tx, one)) is not None]
-        passed = [(one, row) for one, row in found if all(bound.holds(row.value(key)) for key, bound in bounds.items())]
-        page = passed[first : first + size]
-        rows = [screen.screened(one, row, keys, series.price_source(tx, one)) for one, row in page]
+        passed = islice(_passing(call.app, tx, _named(tx, params), bounds), first, first + size + 1)
+        page = [(companies.by_cik(tx, cik), year) for cik, year in passed]
+        rows = [screen.screened(one, year, keys, series.price_source(tx, one)) for one, year in page[:size]]
     applied = {
         "grain": "company",
         "latest_period_semantics": "the last fiscal year that the company reported, as known last",
@@ -113,8 +111,18 @@ def companies_by_ratio(call: Call) -> Response:
         "metrics_returned": keys,
         "list_filtered": bool(params["cik"] or params["ticker"]),
     }
-    more = len(passed) > first + len(page)
-    return call.success(rows, {"pagination": {"limit": size, "offset": first, "has_more": more}, "screen": applied})
+    page_told = {"limit": size, "offset": first, "has_more": len(page) > size}
+    return call.success(rows, {"pagination": page_told, "screen": applied})
+
+
+def _passing(
+    app: App, tx: Transaction, ciks: set[int] | None, bounds: Mapping[str, Bound]
+) -> Iterator[tuple[int, Latest]]:
+    """The companies that pass every bound, by CIK, with their years; no more of them are read than are taken."""
+    for one in screen.known(tx, ciks):
+        year = _latest(app, tx, one)
+        if year is not None and year.passes(bounds):
+            yield one.cik, year
 
 
 def _named(tx: Transaction, params: Mapping[str, Any]) -> set[int] | None:
@@ -122,12 +130,13 @@ def _named(tx: Transaction, params: Mapping[str, Any]) -> set[int] | None:
     return {companies.find(tx, text).cik for text in named} if named else None
 
 
-def _latest(app: App, tx: Transaction, one: screen.KnownYear) -> screen.Latest | None:
-    key = (one.company.cik, one.stamp)
-    return screen.read(one.written or app.screened.get(None, key, lambda: _made(tx, one.company).written))
+def _latest(app: App, tx: Transaction, one: screen.KnownYear) -> Latest | None:
+    key = (one.cik, one.stamp)
+    return screen.read(one.written or app.screened.get(None, key, lambda: _made(tx, one.cik).written))
 
 
-def _made(tx: Transaction, company: Company) -> MadeYear:
+def _made(tx: Transaction, cik: int) -> MadeYear:
+    company = companies.by_cik(tx, cik)
     return screen.made(tx, company, series.price_of(tx, company))
 
 
@@ -137,7 +146,7 @@ def keep_latest(app: App) -> None:
     while True:
         with app.db.read() as tx:
             due = screen.due(tx, AT_ONCE)
-            made = [(one, _made(tx, one.company)) for one in due]
+            made = [(one, _made(tx, one.cik)) for one in due]
         if not made:
             break
         # What is kept in memory does not depend on it, but for holdings, which are settled then.
