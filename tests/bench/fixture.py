@@ -1,10 +1,10 @@
-"""The fixture beside other test servers: start, stop, resets, memory; and starts and worlds in process.
+"""The fixture beside other test servers: start, stop, resets, memory; worlds, starts in process, and examples.
 
-python -m tests.bench.fixture [DIRECTORY]
+python -m tests.bench.fixture [DIRECTORY [ROUNDS [NAME ...]]]
 
-Installs moto, localstripe (PyPI) and WireMock (npm, with Java) into DIRECTORY. One round after the other starts each of
-them in turn, so that a machine that is slow for a while is slow for all. CPU is that of the process up to its first
-answer, which other work on the machine changes less than the time.
+Installs moto, localstripe (PyPI) and WireMock (npm, with Java) into DIRECTORY. One round after the other starts each
+of them in turn, or those that are named and finapi, so that a machine that is slow for a while is slow for all. CPU is
+that of the process up to its first answer, which other work on the machine changes less than the time.
 """
 
 from __future__ import annotations
@@ -24,31 +24,34 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 ROUNDS, RESETS, WORLDS = 5, 500, 60
 SECONDS = 60.0  # that a start may take
-TICKS = os.sysconf("SC_CLK_TCK")
 
+# In a process of its own, once for each round.
 IN_PROCESS = """
 import json, statistics, time
 began = time.perf_counter()
 from finapi.testing import FinapiServer
 from finapi.testing import running
-imported = time.perf_counter()
-starts, stops = [], []
+told = [time.perf_counter() - began]
+starts, cpus, stops = [], [], []
 for _ in range(6):
-    before = time.perf_counter()
+    before, used = time.perf_counter(), time.process_time()
     server = FinapiServer()
     server.__enter__()
     middle = time.perf_counter()
+    cpus.append(time.process_time() - used)
     server.__exit__(None, None, None)
     starts.append(middle - before), stops.append(time.perf_counter() - middle)
-told = [imported - began, starts[0], statistics.median(starts[1:]), statistics.median(stops)]
-print(json.dumps([round(1000 * one, 1) for one in told]))
+told += [starts[0], cpus[0], statistics.median(starts[1:]), statistics.median(stops)]
+print(json.dumps([1000 * one for one in told]))
 """
 
-# Each example of docs/TESTING.md, over HTTP: a world of its own is made for each, and is no part of the time.
+# Each example of docs/TESTING.md, over HTTP: a world of its own is made for each, and is no part of the time; nor is
+# the import of the client that it begins with. Of twelve runs the first loads what no call before it needed.
 EXAMPLES = """
 import json, statistics, time
 import pytest
@@ -68,7 +71,7 @@ with FinapiServer() as server:
             space[name](world)
             times.append(1000 * (time.perf_counter() - began))
             world.control.drop()
-        told[name] = f"{statistics.median(times):.0f} (best {min(times):.0f})"
+        told[name] = f"{statistics.median(times):.0f} ({min(times):.0f})"
 print(json.dumps(told))
 """
 
@@ -87,6 +90,13 @@ class Contender:
     stop: list[float] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
     resets: list[float] = field(default_factory=list)
+    worlds: list[float] = field(default_factory=list)
+    world_memory: list[float] = field(default_factory=list)
+
+    def forget(self) -> None:
+        """Begin to measure."""
+        for kept in (self.start, self.cpu, self.stop, self.memory, self.resets, self.worlds, self.world_memory):
+            kept.clear()
 
 
 def installed(directory: Path) -> list[Contender]:
@@ -128,6 +138,17 @@ def answers(port: int, path: str) -> bool:
     return False
 
 
+def resident(process: subprocess.Popen[bytes]) -> float:
+    """The MB of memory that a process has."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if "VmRSS" in line) / 1024
+
+
+def used(process: subprocess.Popen[bytes]) -> float:
+    """The milliseconds of CPU that a process has had."""
+    return 1000 * time.clock_gettime(~process.pid << 3 | 2)  # as clock_getcpuclockid(3) numbers its clock
+
+
 def once(one: Contender) -> None:
     """Start it, use it, stop it."""
     port = free_port()
@@ -136,73 +157,87 @@ def once(one: Contender) -> None:
     with subprocess.Popen(
         [*one.command, str(port)], cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
-        while not answers(port, one.path):
-            assert process.poll() is None, f"{one.name} ended: {shlex.join(one.command)}"
-            assert time.perf_counter() < began + SECONDS, f"{one.name} does not answer"
-            time.sleep(0.002)
-        one.start.append(1000 * (time.perf_counter() - began))
-        used = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-        one.cpu.append(1000 * (int(used[11]) + int(used[12])) / TICKS)
-        status = Path(f"/proc/{process.pid}/status").read_text()
-        one.memory.append(next(int(line.split()[1]) for line in status.splitlines() if "VmRSS" in line) / 1024)
-        headers = {}
-        if one.name.startswith("finapi"):
-            assert process.stdout is not None
-            headers["X-Control-Token"] = json.loads(process.stdout.readline())["control_token"]
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
-
-        def call(method: str, path: str) -> float:
+        try:
+            while not answers(port, one.path):
+                assert process.poll() is None, f"{one.name} ended: {shlex.join(one.command)}"
+                assert time.perf_counter() < began + SECONDS, f"{one.name} does not answer"
+                time.sleep(0.002)
+            one.start.append(1000 * (time.perf_counter() - began))
+            one.cpu.append(used(process))
+            one.memory.append(resident(process))
+            use(one, port, process)
             before = time.perf_counter()
-            connection.request(method, path, headers=headers)
-            answer = connection.getresponse()
-            answer.read()
-            assert answer.status == 200, (one.name, answer.status)
-            return 1000 * (time.perf_counter() - before)
+            process.send_signal(signal.SIGTERM)
+            process.wait(SECONDS)
+            one.stop.append(1000 * (time.perf_counter() - before))
+        finally:
+            process.kill()
 
-        one.resets.append(1000 * RESETS / sum(call(one.method, one.reset) for _ in range(RESETS)))
-        if headers:
-            told = [call("GET", f"/_world/w{number}/_control/clock") for number in range(WORLDS)]
-            print(f"a world by its first call: {statistics.median(told):.1f} ms, best {min(told):.1f}", flush=True)
-        connection.close()
+
+def use(one: Contender, port: int, process: subprocess.Popen[bytes]) -> None:
+    """Reset it many times; of the fixture, make worlds too."""
+    headers = {}
+    if one.name.startswith("finapi"):
+        assert process.stdout is not None
+        headers["X-Control-Token"] = json.loads(process.stdout.readline())["control_token"]
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+
+    def call(method: str, path: str) -> float:
         before = time.perf_counter()
-        process.send_signal(signal.SIGTERM)
-        process.wait(SECONDS)
-        one.stop.append(1000 * (time.perf_counter() - before))
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 200, (one.name, answer.status)
+        return 1000 * (time.perf_counter() - before)
+
+    one.resets.append(1000 * RESETS / sum(call(one.method, one.reset) for _ in range(RESETS)))
+    if headers:
+        before = resident(process)
+        one.worlds += [call("GET", f"/_world/w{number}/_control/clock") for number in range(WORLDS)]
+        one.world_memory.append((resident(process) - before) / WORLDS)
+    connection.close()
+
+
+def told_by(code: str) -> Any:
+    """What a program in a process of its own prints, as JSON."""
+    env = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | {"PYTHONPATH": "."}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+def shown(times: list[float], digits: int = 0) -> str:
+    """The median and the best of some times."""
+    return f"{statistics.median(times):.{digits}f} ({min(times):.{digits}f})"
 
 
 def main() -> None:
     """Measure and print the table."""
     directory = Path(sys.argv[1] if sys.argv[1:] else "/tmp/finapi-bench")
-    contenders = installed(directory)
+    rounds, names = int(sys.argv[2]) if sys.argv[2:] else ROUNDS, {*sys.argv[3:]}
+    finapi, *others = installed(directory)
+    contenders = [finapi, *(one for one in others if not names or one.name in names)]
     for one in contenders:
         once(one)  # bytecode and pages of files are there from now on
-        for kept in (one.start, one.cpu, one.stop, one.memory, one.resets):
-            kept.clear()
-    for _ in range(ROUNDS):
+        one.forget()
+    for _ in range(rounds):
         for one in contenders:
             once(one)
-    print(
-        f"\nPython {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {ROUNDS} rounds"
-    )
-    print("| server | start ms (best) | CPU ms | stop ms | resets a second | RSS MB | start to moto's |")
-    print("|---|---|---|---|---|---|---|")
-    moto = next(one for one in contenders if one.name == "moto_server")
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {rounds} rounds")
+    print("| server | start ms (best) | CPU of a start ms | stop ms, after use | resets a second | RSS MB |", end="")
+    print(" start to moto's | its CPU |\n|---|---|---|---|---|---|---|---|")
     middle: Callable[[list[float]], float] = statistics.median
+    moto = next((one for one in contenders if one.name == "moto_server"), finapi)
     for one in contenders:
         print(
-            f"| {one.name} | {middle(one.start):.0f} ({min(one.start):.0f}) | {middle(one.cpu):.0f} "
-            f"| {middle(one.stop):.0f} | {middle(one.resets):,.0f} | {middle(one.memory):.0f} "
-            f"| {middle(one.start) / middle(moto.start):.2f} |"
+            f"| {one.name} | {shown(one.start)} | {middle(one.cpu):.0f} | {middle(one.stop):.0f} "
+            f"| {middle(one.resets):,.0f} | {middle(one.memory):.0f} "
+            f"| {middle(one.start) / middle(moto.start):.2f} | {middle(one.cpu) / middle(moto.cpu):.2f} |"
         )
-    env = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    done = subprocess.run(
-        [sys.executable, "-c", IN_PROCESS], cwd=ROOT, env={**env, "PYTHONPATH": "."}, capture_output=True, check=True
-    )
-    print("in process: import {} ms, first start {}, each after it {}, stop {}".format(*tuple(json.loads(done.stdout))))
-    done = subprocess.run(
-        [sys.executable, "-c", EXAMPLES], cwd=ROOT, env={**env, "PYTHONPATH": "."}, capture_output=True, check=True
-    )
-    for name, times in json.loads(done.stdout).items():
+    print(f"a world by its first call: {shown(finapi.worlds, 1)} ms, {middle(finapi.world_memory):.2f} MB")
+    told = zip(*(told_by(IN_PROCESS) for _ in range(rounds)), strict=True)
+    texts = (shown(list(times)) for times in told)
+    print("in process: import {} ms, first start {}, its CPU {}, each after it {}, stop {}".format(*texts))
+    for name, times in told_by(EXAMPLES).items():
         print(f"{name}: {times} ms over HTTP")
 
 
