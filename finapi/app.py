@@ -30,7 +30,7 @@ from finapi.net.mail import Post, Transport
 from finapi.net.outbound import Outbound, Reach
 from finapi.store import backup, sandbox
 from finapi.store.datadir import DATABASE
-from finapi.store.db import Database, Failed, Row, migrations
+from finapi.store.db import Database, Failed, Row, newest_version
 from finapi.store.sandbox import Budget, Sandbox
 from finapi.store.shelf import Shelf
 
@@ -219,7 +219,7 @@ def _are_in(store: Database) -> bool:
 def _copy_before_upgrade(config: Config, path: Path) -> None:
     """Keep a copy of a database whose schema is about to change, so that there is a way back; of the last two."""
     version = backup.version_of(path)
-    if not 0 < version < len(migrations()) or config.upgrade_copy == "no":
+    if not 0 < version < newest_version() or config.upgrade_copy == "no":
         return
     try:
         made = backup.copy(path, config.data_dir)
@@ -227,7 +227,7 @@ def _copy_before_upgrade(config: Config, path: Path) -> None:
         raise UsageError(f"{error}; without a copy: --upgrade-copy no") from None
     made.replace(path.with_name(f"{path.name}.schema-{version:04}"))
     log.warning(
-        "the schema goes from %d to %d; %s.schema-%04d is the way back", version, len(migrations()), path, version
+        "the schema goes from %d to %d; %s.schema-%04d is the way back", version, newest_version(), path, version
     )
     for old in sorted(config.data_dir.glob(f"{path.name}.schema-[0-9][0-9][0-9][0-9]"))[:-UPGRADE_COPIES]:
         old.unlink()

@@ -32,6 +32,7 @@ from finapi.market import financials
 from finapi.net import mail
 from finapi.ops.opened import opened
 from finapi.store import datadir
+from finapi.store.db import forget_empty
 from finapi.store.portions import PAUSE_SECONDS
 from finapi.web.http.late import by_name
 from finapi.web.wsgi import WsgiApp
@@ -126,9 +127,12 @@ def running(
         app.metrics.measure(metrics.QUEUE, lambda: {("http",): float(listener.waiting)})
         app.metrics.measure(metrics.FEED_CONNECTIONS, feeds.readers)
         workers, pollers = (_workers(app), _pollers(app)) if works else (_of_a_copy(app), [])
+        # What only the start read: its connection, and the empty database that a new file begins as.
+        app.db.rest()
+        forget_empty()
         # Left in the opposite order: calls are drained while the workers still work.
         with (
-            workers_running([*workers, *pollers], SETTLE_SECONDS if works else 0.0),
+            workers_running([*workers, *pollers], SETTLE_SECONDS if works else 0.0, app.db.rest),
             _webhooks(app) if works else nullcontext() as sender,
             datadir.CommandSocket(config.data_dir, lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say)),
             looping("loop", listener.run, lambda: listener.stop(config.drain_timeout)),
@@ -253,7 +257,7 @@ def _webhooks(app: App) -> Iterator[Worker]:
     worker = Worker("webhooks", lambda: dispatcher().step())
     app.accounts.listen(WEBHOOKS, worker.wake)
     try:
-        with workers_running([worker], SETTLE_SECONDS):
+        with workers_running([worker], SETTLE_SECONDS, app.db.rest):
             yield worker
     finally:
         if dispatcher.cache_info().currsize:
@@ -302,7 +306,7 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
             return
         worker = Worker("watchdog", step, interrupt=interrupt)
         app.watch.wake = worker.wake
-        with workers_running([worker], SETTLE_SECONDS):
+        with workers_running([worker], SETTLE_SECONDS, app.db.rest):
             yield
     finally:
         interrupt()

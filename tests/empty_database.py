@@ -25,4 +25,4 @@ def image() -> bytes:
 
 
 if __name__ == "__main__":
-    FILE.write_bytes(zlib.compress(image(), 9))
+    FILE.write_bytes(zlib.compress(image(), 1))

@@ -11,6 +11,7 @@ import re
 import sqlite3
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -24,6 +25,12 @@ from finapi.store.tables import ACCOUNTS
 READ, INSERT, UPDATE, DELETE = 20, 18, 23, 9
 
 _PACKAGE = Path(__file__).parents[1] / "finapi"
+
+
+def with_migrations(monkeypatch: pytest.MonkeyPatch, scripts: Sequence[str]) -> None:
+    """Have a schema that these scripts make."""
+    monkeypatch.setattr(db, "migrations", lambda: scripts)
+    monkeypatch.setattr(db, "newest_version", lambda: len(scripts))
 
 
 @cache

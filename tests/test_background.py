@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -129,6 +129,40 @@ def test_stopping_lets_a_running_step_finish() -> None:
     go_on.set()
     stopper.join()
     assert finished == [True]
+
+
+def test_a_worker_rests_after_each_step_also_one_that_failed() -> None:
+    happened: list[str] = []
+    steps = Steps(0.0, LONG)
+
+    def step() -> float | None:
+        happened.append("step")
+        return steps()
+
+    def rest() -> None:
+        happened.append("rest")
+
+    with running([Worker("w", step)], rest=rest):
+        steps.wait_for(2)
+    failing = Steps(ValueError())
+    with running([Worker("w", failing)], rest=lambda: happened.append("after a failure")):
+        failing.wait_for(1)
+    assert happened == ["step", "rest", "step", "rest", "after a failure"]
+
+
+def test_first_steps_that_wait_are_made_one_after_the_other() -> None:
+    began: list[tuple[str, float]] = []
+
+    class Noting(Worker):
+        def start(self, after: float = 0.0, rest: Callable[[], object] = lambda: None) -> None:
+            began.append((self.name, after))
+            super().start(after, rest)
+
+    with running([Noting("a", Steps(LONG)), Noting("b", Steps(LONG)), Noting("c", Steps(LONG))], LONG):
+        assert began == [("a", LONG), ("b", LONG + background.APART), ("c", LONG + 2 * background.APART)]
+    began.clear()
+    with running([Noting("a", Steps(LONG)), Noting("b", Steps(LONG))]):
+        assert began == [("a", 0.0), ("b", 0.0)]
 
 
 def test_threads_carry_their_workers_names() -> None:

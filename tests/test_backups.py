@@ -34,6 +34,7 @@ from finapi.store.db import Transaction
 from tests.conftest import NOW
 from tests.feeds import tell
 from tests.process import finapi, serve
+from tests.stores import with_migrations
 
 ANN = "ann@example.com"
 
@@ -366,7 +367,7 @@ def test_every_older_schema_is_brought_up_to_date_with_a_copy_of_what_was(
     path = config.data_dir / "finapi.db"
     scripts = db.migrations()
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        monkeypatch.setattr(db, "migrations", lambda: scripts[:version])
+        with_migrations(monkeypatch, scripts[:version])
         db.migrate(connection)
         monkeypatch.undo()
         stamp = "2026-01-01T00:00:00.000Z"
@@ -400,7 +401,7 @@ def test_copies_of_the_last_two_schemas_stay_and_none_is_made_on_demand(
     config.data_dir.mkdir(mode=0o700)
     scripts = db.migrations()
     with contextlib.closing(sqlite3.connect(config.data_dir / "finapi.db", isolation_level=None)) as connection:
-        monkeypatch.setattr(db, "migrations", lambda: scripts[:3])
+        with_migrations(monkeypatch, scripts[:3])
         db.migrate(connection)
         monkeypatch.undo()
     for version in (1, 2):
@@ -415,7 +416,7 @@ def test_an_upgrade_without_room_for_a_copy_is_refused_and_says_how_to_do_withou
 ) -> None:
     config.data_dir.mkdir(mode=0o700)
     scripts = db.migrations()
-    monkeypatch.setattr(db, "migrations", lambda: scripts[:3])
+    with_migrations(monkeypatch, scripts[:3])
     with contextlib.closing(sqlite3.connect(config.data_dir / "finapi.db", isolation_level=None)) as connection:
         db.migrate(connection)
     monkeypatch.undo()

@@ -18,6 +18,7 @@ from finapi.core.errors import UsageError
 from finapi.store import db, sql_files
 from finapi.store.db import Database, Refused, Transaction, Unwritable
 from finapi.store.portions import work_through
+from tests.stores import with_migrations
 
 NOW = "2026-01-31T12:00:00.000Z"
 
@@ -126,7 +127,7 @@ def test_the_prepared_database_is_what_the_migrations_make() -> None:
 
 def test_a_new_database_has_what_came_after_the_prepared_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scripts = (*db.migrations(), "CREATE TABLE later (x INTEGER) STRICT;")
-    monkeypatch.setattr(db, "migrations", lambda: scripts)
+    with_migrations(monkeypatch, scripts)
     with closing(db.empty.__wrapped__()) as empty:
         monkeypatch.setattr(db, "empty", lambda: empty)
         Database(path).close()
@@ -156,11 +157,11 @@ def test_migrating_twice_changes_nothing(path: Path) -> None:
 def test_an_older_database_gets_what_it_lacks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scripts = db.migrations()
     connection = sqlite3.connect(path, isolation_level=None)
-    monkeypatch.setattr(db, "migrations", lambda: scripts[:1])
+    with_migrations(monkeypatch, scripts[:1])
     assert db.migrate(connection) == 1
     user = f"('u', 'u@example.com', '{NOW}', '{NOW}')"
     connection.execute(f"INSERT INTO users (uuid, email, created_at, updated_at) VALUES {user}")
-    monkeypatch.setattr(db, "migrations", lambda: scripts)
+    with_migrations(monkeypatch, scripts)
     assert db.migrate(connection) == len(scripts)
     assert connection.execute("SELECT count(*) FROM users").fetchone()[0] == 1
     assert connection.execute("SELECT count(*) FROM companies").fetchone()[0] == 0
@@ -175,10 +176,10 @@ def test_a_migration_that_breaks_half_way_leaves_nothing(
 ) -> None:
     scripts = db.migrations()
     Database(path).close()
-    monkeypatch.setattr(db, "migrations", lambda: (*scripts, broken))
+    with_migrations(monkeypatch, (*scripts, broken))
     with pytest.raises(sqlite3.OperationalError):
         Database(path)
-    monkeypatch.setattr(db, "migrations", lambda: scripts)
+    with_migrations(monkeypatch, scripts)
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA user_version").fetchone()[0] == len(scripts)
     assert "half" not in {row[1] for row in schema(connection)}
@@ -188,7 +189,7 @@ def test_a_migration_that_breaks_half_way_leaves_nothing(
 
 def test_a_broken_migration_keeps_those_before_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scripts = db.migrations()
-    monkeypatch.setattr(db, "migrations", lambda: (*scripts, "INSERT INTO nowhere VALUES (1);"))
+    with_migrations(monkeypatch, (*scripts, "INSERT INTO nowhere VALUES (1);"))
     connection = sqlite3.connect(path, isolation_level=None)
     with pytest.raises(sqlite3.OperationalError):
         db.migrate(connection)
@@ -217,7 +218,7 @@ def test_numbers_of_migrations_without_gap_or_repeat(
     files = [tmp_path / name for name in names]
     for file in files:
         file.write_text("SELECT 1;")
-    monkeypatch.setattr(db, "_files", lambda folder: files)
+    monkeypatch.setattr(sql_files, "files", lambda folder: files)
     with pytest.raises(RuntimeError, match="is in the place of number"):
         db.migrations.__wrapped__()
 
@@ -524,6 +525,26 @@ def test_threads_that_come_and_go_leave_no_connection_open(path: Path) -> None:
     assert seen == [0] * 20
     database.close()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_the_connection_of_a_thread_that_rests_is_the_next_readers(path: Path) -> None:
+    with closing(Database(path)) as database:
+        used: list[sqlite3.Connection] = []
+
+        def read(number: int = 0) -> None:
+            with database.read() as tx:
+                used.append(tx._connection)
+
+        database.rest()  # it has none yet
+        read()
+        in_threads(1, read)
+        database.rest()
+        in_threads(1, read)
+        mine, others, left = used
+        assert others is not mine
+        assert left is mine
+        read()
+        assert used[-1] in (mine, others)
 
 
 def test_a_closed_database_opens_no_reader_for_another_thread(path: Path) -> None:

@@ -124,7 +124,7 @@ def test_a_migration_of_accounts_has_its_like_for_postgresql() -> None:
     # What was before accounts could be in PostgreSQL is in its first schema.
     for number, script in list(enumerate(db.migrations(), 1))[FIRST:]:
         if set(ACCOUNTS) & set(re.findall(r"\w+", script)):
-            assert db.own_sql(f"{number:04}_"), f"sql/postgres/{number:04}_... is missing"
+            assert postgres.own_sql(f"{number:04}_"), f"sql/postgres/{number:04}_... is missing"
 
 
 def test_a_schema_of_an_unknown_version_is_refused_and_an_earlier_one_brought_up(url: str) -> None:

@@ -22,6 +22,8 @@ RETRY_SECONDS = 5.0
 # How long a step may run before it counts as one that hangs, where its worker is not given another time.
 PATIENCE = 60.0
 
+APART = 0.05  # seconds between the first steps of two workers
+
 Step = Callable[[], float | None]
 
 
@@ -39,12 +41,14 @@ class Worker:
         self._failure: str | None = None
         self._wake = threading.Event()
         self._stopping = False
-        self._after = 0.0
         self._thread = threading.Thread(target=self._loop, name=f"finapi-{name}", daemon=True)
 
-    def start(self, after: float = 0.0) -> None:
-        """Start the thread, whose first step is made after so many seconds, or when it is woken."""
-        self._after = after
+    def start(self, after: float = 0.0, rest: Callable[[], object] = lambda: None) -> None:
+        """Start the thread, whose first step is made after so many seconds, or when it is woken.
+
+        ``rest`` is called in the thread whenever it begins to wait.
+        """
+        self._after, self._rest = after, rest
         self._thread.start()
 
     def wake(self) -> None:
@@ -84,17 +88,21 @@ class Worker:
                 self._failure = f"its last step failed with {type(error).__name__}"
                 wait = RETRY_SECONDS
             self._began = None
+            self._rest()
             self._wake.wait(wait)
             self._wake.clear()
 
 
 @contextmanager
-def running(workers: Iterable[Worker], after: float = 0.0) -> Iterator[None]:
-    """Start the workers (:meth:`Worker.start`), and stop all of them when the block ends, in reverse order."""
+def running(workers: Iterable[Worker], after: float = 0.0, rest: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Start the workers (:meth:`Worker.start`), and stop all of them when the block ends, in reverse order.
+
+    First steps that are not made at once are made one after the other: together they would stand in the way of calls.
+    """
     started: list[Worker] = []
     try:
         for worker in workers:
-            worker.start(after)
+            worker.start(after and after + APART * len(started), rest)
             started.append(worker)
         yield
     finally:

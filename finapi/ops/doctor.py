@@ -17,7 +17,7 @@ from finapi.net import mail
 from finapi.net.letters import MailError
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach
 from finapi.store import backup, datadir
-from finapi.store.db import SQLITE, full_text, migrations
+from finapi.store.db import SQLITE, full_text, newest_version
 
 SECONDS = 10.0  # for a mail server or EDGAR to answer
 GIB = 1 << 30
@@ -113,7 +113,7 @@ def _nearest(config: Config) -> Path:
 
 
 def _database(config: Config, clock: Clock) -> Found:
-    file, newest = config.data_dir / datadir.DATABASE, len(migrations())
+    file, newest = config.data_dir / datadir.DATABASE, newest_version()
     version = backup.version_of(file)
     text = f"schema {version} of {newest}" if file.exists() else "there is none yet"
     yield version <= newest, text, "a newer finapi wrote it: install that one"

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from finapi.core.errors import ApiError, UsageError
 from finapi.store.connections import connect
-from finapi.store.db import Database, Transaction, migrations, schema_version
+from finapi.store.db import Database, Transaction, newest_version, schema_version
 
 log = logging.getLogger("finapi.store")
 
@@ -190,9 +190,9 @@ class MarketCopy(Database):
         except BaseException:
             place.unlink(missing_ok=True)
             raise
-        if version != len(migrations()):
+        if version != newest_version():
             place.unlink(missing_ok=True)
-            raise UsageError(f"it has schema version {version}, and this finapi reads {len(migrations())}")
+            raise UsageError(f"it has schema version {version}, and this finapi reads {newest_version()}")
         return found
 
     def _uri(self, file: CopyFile) -> str:
@@ -228,7 +228,7 @@ class MarketCopy(Database):
             if before is not None:
                 self._readers.pop(before.connection, None)
                 before.connection.close()
-            for connection in [one for one, thread in self._readers.items() if not thread.is_alive()]:
+            for connection in [one for one, thread in self._readers.items() if thread is None or not thread.is_alive()]:
                 del self._readers[connection]
                 connection.close()
             while not self.closed:

@@ -23,18 +23,8 @@ from psycopg.pq import TransactionStatus
 from psycopg.types.string import StrDumper
 
 from finapi.core.errors import UsageError
-from finapi.store.db import (
-    NO_VALUES,
-    Database,
-    Failed,
-    Refused,
-    Transaction,
-    Unwritable,
-    Values,
-    empty,
-    migrations,
-    own_sql,
-)
+from finapi.store.db import NO_VALUES, Database, Failed, Refused, Transaction, Unwritable, Values, empty, migrations
+from finapi.store.sql_files import files
 from finapi.store.tables import ACCOUNTS, REPLACED
 
 log = logging.getLogger("finapi.store")
@@ -477,6 +467,12 @@ class Postgres(Database):
             self._idle.pop().close()
         if self._hears is not None:
             self._hears.join(2 * HEAR_SECONDS)
+
+
+def own_sql(name: str) -> list[str]:
+    """The statements of the files of ``sql/postgres`` whose name begins so; an empty line stands between two."""
+    texts = [file.read_text(encoding="utf-8") for file in files("postgres") if file.name.startswith(name)]
+    return [statement for text in texts for statement in text.strip().split(";\n\n")]
 
 
 def prepare(connection: Any) -> None:

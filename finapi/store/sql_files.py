@@ -18,6 +18,15 @@ def files(folder: str) -> list[Any]:
     return list(_below(_root().joinpath(folder)))
 
 
+def numbered() -> list[Any]:
+    """The migrations in order; a gap or a repeat in their numbers is a RuntimeError."""
+    found = sorted(files("migrations"), key=lambda file: file.name)
+    for number, file in enumerate(found, 1):
+        if not file.name.startswith(f"{number:04}_"):
+            raise RuntimeError(f"migration {file.name} is in the place of number {number:04}")
+    return found
+
+
 def texts(folder: str) -> Iterator[str]:
     """The texts of these files."""
     root = _root().joinpath(folder)
@@ -33,7 +42,8 @@ def texts(folder: str) -> Iterator[str]:
 
 def prepared() -> bytes:
     """An empty database as the migrations up to its version made it, without full text search."""
-    return zlib.decompress(_root().joinpath(PREPARED).read_bytes())
+    # Room for all of it at once: it is mostly zeros, and to grow the room would be half of the time.
+    return zlib.decompress(_root().joinpath(PREPARED).read_bytes(), bufsize=1 << 21)
 
 
 def _root() -> Path:
