@@ -15,6 +15,7 @@ import requests
 
 from finapi.client import ApiFailure, Client
 from finapi.client.exchange import ApiAnswer, ApiRequest
+from finapi.core.errors import UsageError
 from finapi.core.passwords import Hasher
 from finapi.testing import FinapiServer, base
 from finapi.testing.gate import Gate
@@ -264,6 +265,40 @@ def test_a_reset_token_lives_for_a_day(world: FixtureWorld) -> None:
         ("12:00:00", "verification_link.expired"),
     ]
     assert status(world, "PUT", AUTH + "newpassword", {"token": token, "newpassword": NEW}) == 400
+
+
+def test_many_links_that_expire_are_one_row_and_few_are_one_each(world: FixtureWorld) -> None:
+    def make(number: int) -> None:
+        for _ in range(number):
+            world.control.call("POST", "accounts", {"state": "unverified"})
+
+    world.control.advance(24 * 3600)
+    make(10)
+    rows = world.control.advance(24 * 3600)
+    assert len({row["subject"] for row in rows if row["what"] == "verification_link.expired"}) == 10
+    make(8)
+    login(world, "fixture password")
+    world.control.advance(3600)
+    make(6)
+    rows = [row for row in world.control.advance(24 * 3600) if row["what"] != "watchdog.round"]
+    noon = {"what": "verification_link.expired", "subject": None, "detail": "14 verification links"}
+    assert rows == [{"at": "2026-02-03T13:00:00.000Z", **noon}]
+    # What happened between two of them keeps both apart.
+    make(11)
+    world.control.advance(3600)
+    client(world).post_sniper_targets(ticker="AAPL", duration_minutes=60 * 24)
+    make(11)
+    rows = world.control.advance(48 * 3600)
+    told = [(row["at"][:13], row["detail"]) for row in rows if row["what"] == "verification_link.expired"]
+    assert told == [("2026-02-04T13", "11 verification links"), ("2026-02-04T14", "11 verification links")]
+
+
+@pytest.mark.parametrize("seed", [2**63, -(2**63) - 1, 10**400, True, 1.5])
+def test_a_seed_that_is_no_number_of_64_bits_is_refused(world: FixtureWorld, seed: Any) -> None:
+    refused = failure(lambda: world.control.seed(seed))
+    assert (refused.code, refused.details["param"]) == ("INVALID_PARAM", "seed")
+    with pytest.raises(UsageError, match="seed must be a whole number from -9223372036854775808"):
+        FinapiServer(seed=seed, listens=False).__enter__()
 
 
 def test_a_month_refills_the_plan(world: FixtureWorld) -> None:
@@ -639,6 +674,12 @@ def test_a_webhook_comes_behind_the_next(world: FixtureWorld, monkeypatch: pytes
         ({"drip": 0}, "drip"),
         ({"stale": "never"}, "stale"),
         ({"status": 500, "share": 2}, "share"),
+        ({"status": 500, "share": 0.5, "ordinal": 2}, "share"),
+        ({"status": 500, "route": ""}, "route"),
+        ({"status": 500, "route": "GET "}, "route"),
+        ({"status": 500, "route": " /livez"}, "route"),
+        ({"status": 500, "route": "GET /a b"}, "route"),
+        ({"status": 500, "route": "/livez\n"}, "route"),
         ({"status": 500, "ordinal": 0}, "ordinal"),
         ({"status": 500, "times": 0}, "times"),
         ({"close": 5000}, "close"),

@@ -25,6 +25,9 @@ from finapi.store.layered import LayeredDatabase
 # When the fixture's data and accounts were made, and where a seeded clock stands.
 STARTED = prepared.STORED
 
+SEEDS = range(-(2**63), 2**63)
+NO_SEED = f"seed must be a whole number from {SEEDS[0]} to {SEEDS[-1]}."
+
 PASSWORD = "fixture password"
 # What that is stored as by the fixture's profile, so that argon2 is loaded with the first login.
 HASHED = "$argon2id$v=19$m=8,t=1,p=1$dGVzdGluZyE$0WXN+w"
@@ -83,6 +86,11 @@ def keep(base: Base, config: Config, seed: int, now: datetime) -> None:
             image = base.file.read_bytes()
             _kept.clear()
             _kept[of] = image, replace(base, spare=[])
+
+
+def is_seed(given: object) -> bool:
+    """Whether ids and keys may follow from this: a whole number of 64 bits."""
+    return type(given) is int and given in SEEDS
 
 
 def secret_of(seed: int) -> bytes:

@@ -16,6 +16,7 @@ from finapi.core.json import strict_decoder
 from finapi.delivery import events, webhooks
 from finapi.delivery.events import About
 from finapi.delivery.webhooks import EVENT_TYPES, WebhookEvent
+from finapi.testing import base
 from finapi.testing.base import Draw
 from finapi.testing.faults import KINDS, WHEN, moment
 from finapi.testing.world import World
@@ -147,9 +148,9 @@ def _text(body: Mapping[str, Any], name: str) -> str:
 
 
 def _seed(world: World, body: dict[str, Any]) -> dict[str, Any]:
-    seed = body.get("seed")
-    if type(seed) is not int:
-        raise invalid_param("seed", "seed must be a whole number.", expected="integer")
+    seed: Any = body.get("seed")
+    if not base.is_seed(seed):
+        raise invalid_param("seed", base.NO_SEED, expected="integer")
     world.draw_from(seed)
     return {"seed": seed}
 

@@ -35,6 +35,7 @@ _STATUSES = (400, 401, 402, 403, 404, 408, 409, 410, 413, 429, 500, 503, 504)
 STATUSES = {STATUS_OF[code]: code for code in reversed(STATUS_OF) if STATUS_OF[code] in _STATUSES}
 MOST = 100  # faults of a world at once
 ROUTE_LENGTH = 1_000
+ROUTE = re.compile(r"([A-Za-z*]+ )?\S+")
 LONGEST = 60.0  # seconds that a fault may delay a call
 
 # Keys, tickers and emails that are answered with a status whatever is asked: see docs/TESTING.md.
@@ -161,6 +162,10 @@ def _check(body: Mapping[str, Any]) -> None:
     status = body.get("status")
     if status is not None and status not in STATUSES:
         raise invalid_param("status", "Unsupported status.", allowed=sorted(STATUSES))
+    if "route" in body and not ROUTE.fullmatch(body["route"]):
+        raise invalid_param("route", "route must be a path, or a method, a space and a path.", expected="GET /path")
+    if "ordinal" in body and "share" in body:
+        raise invalid_param("share", "A fault takes ordinal or share, not both.", expected="no member")
     for name, least, most in (
         ("delay", 0.0, LONGEST),
         ("drip", 1.0, 1e9),

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
-from finapi.core.errors import ApiError
+from finapi.core.errors import ApiError, UsageError
 from finapi.feeds.requests import api_key, are_feeds
 from finapi.feeds.starting import FeedsWhenRead
 from finapi.httpd.listen import Listener
@@ -251,6 +251,8 @@ def running(
 
     Calls are answered by ``elsewhere`` first.
     """
+    if seed is not None and not base.is_seed(seed):
+        raise UsageError(base.NO_SEED)
     with datadir.temporary("finapi-fixture-") as directory, ExitStack() as stack:
         stack.enter_context(datadir.locked(directory))
         of = (config, *(_chance() if seed is None else (seed, base.STARTED)))

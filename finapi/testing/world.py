@@ -7,6 +7,7 @@ thing that is due to the next, and answers when all of it is over.
 from __future__ import annotations
 
 import copy
+import itertools
 import threading
 import time
 from collections import Counter
@@ -51,6 +52,7 @@ ENTRY_BYTES = 1_000  # that one takes beside its texts
 MAILS = 1_000
 SNAPSHOTS = 100  # of a world at once
 STOPS = 10_000  # of one advance, at most
+EXPIRED = 10  # things of a kind that an advance lists one by one, between two other happenings
 FURTHEST = timedelta(days=366 * 5)  # of one advance
 LAST = datetime(2100, 1, 1, tzinfo=UTC)  # that the clock may show
 DELIVERY_SECONDS = 60.0  # of real time, that deliveries under way are waited for
@@ -404,6 +406,7 @@ class World:
                 fresh.remove(one)
         # A clock that stands shows the end of one advance at the beginning of the next.
         self._told = [row for row in rows if row["at"] == iso(now)]
+        fresh = _gathered(fresh)
         fresh += self.rounds.between(began, now, fresh)
         return sorted(fresh, key=lambda row: (row["at"], row["what"]))
 
@@ -451,6 +454,21 @@ class World:
             self._dispatcher.stop(0.0)
             self._dispatcher = None
             self.wsgi.app = replace(self.app, outbound=self._outbound())
+
+
+def _gathered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, with one in the place of many by which the same kind of thing expired while nothing else happened."""
+    told: list[dict[str, Any]] = []
+    for expired, run in itertools.groupby(rows, lambda row: row["what"].endswith(".expired")):
+        between = list(run)
+        for what, number in Counter(row["what"] for row in between).items() if expired else ():
+            if number > EXPIRED:
+                last = next(row for row in reversed(between) if row["what"] == what)
+                detail = f"{number} {what.partition('.')[0].replace('_', ' ')}s"
+                between = [row for row in between if row["what"] != what]
+                between.append({**last, "subject": None, "detail": detail})
+        told += between
+    return told
 
 
 def make(
