@@ -57,12 +57,11 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         status = _main(words)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of our output has gone; the interpreter must not fail on it a second time at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except OSError as error:
+        # The interpreter must not fail on it a second time at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # the reader of our output has gone
+            return 1
         return _complain(": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error), 1)
     return status
 
@@ -129,8 +128,9 @@ def _to_stderr(text: str, end: str = "\n") -> None:
 
 def _prepare_streams() -> None:
     """Streams that take every file name, and that exist: a closed one would be replaced by the next file opened."""
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (for the life of the process)
+    for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115  (for good)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -152,6 +152,26 @@ def test_a_file_is_not_written_to_a_terminal(
     assert (said.out, "the answer is a file" in said.err) == ("", True)
 
 
+def test_names_of_east_asia_and_accents_keep_the_columns() -> None:
+    names = ["東京エレクトロン", "Nestle\u0301 SA", "Plain Inc"]
+    told = [*tables.table([{"name": name, "value": 5} for name in names], coloured=False)]
+    assert told == [
+        "name              value",
+        "東京エレクトロン      5",
+        "Nestle\u0301 SA             5",
+        "Plain Inc             5",
+    ]
+    assert tables.cut("東京エレクトロン", 11) == "東京エレ..."
+    bars = [*tables.chart("t", [("東京", 1), ("UPXI", 1)])]
+    assert [tables.width_of(line.partition("#")[0]) for line in bars[2:]] == [6, 6]
+
+
+@pytest.mark.parametrize(("verb", "name"), [("statements", "ticker"), ("insiders", "ticker"), ("fund", "cik")])
+def test_an_empty_name_is_a_wrong_argument(verb: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main((verb, "", "--url", "http://127.0.0.1:9")) == 2
+    assert capsys.readouterr().err == f"finapi: argument {name}: must not be empty\n"
+
+
 def test_on_a_narrow_terminal_names_are_cut_and_figures_are_not() -> None:
     row = {"accession": "0001140361-26-006577", "name": "A company with quite a long name", "value": Decimal(-1234567)}
     whole = [*tables.table([row], coloured=False)]

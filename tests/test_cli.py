@@ -344,6 +344,13 @@ def test_a_reader_that_goes_away_costs_no_traceback(words: tuple[str, ...]) -> N
     assert done.returncode in (0, 1)
 
 
+@pytest.mark.parametrize("closing", [">&-", ">&- <&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_are_done_without(closing: str) -> None:
+    line = f"{sys.executable} run.py config {closing}"
+    done = subprocess.run(["sh", "-c", line], cwd=ROOT, env=environment(), capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 def test_a_full_disk_is_one_line() -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run([*COMMAND, "config"], cwd=ROOT, env=environment(), stdout=full, stderr=subprocess.PIPE)

@@ -115,6 +115,27 @@ def test_a_burst_between_two_looks_is_forwarded_whole_and_in_order(
     assert [json.loads(line)["delivery_id"] for line in told] == sent
 
 
+def test_an_event_of_an_account_without_a_receiver_is_there_to_be_forwarded(
+    server: FinapiServer, capsys: pytest.CaptureFixture[str], ready: str
+) -> None:
+    delivery = lines(capsys, "trigger", "finapi.test", "--ready-line", ready)[0].split()[-1]
+    (told,) = lines(capsys, "listen", "--forward-to", "http://127.0.0.1:9/x", "--all", "-n", "1", "--json")
+    assert json.loads(told)["delivery_id"] == delivery
+    assert [one["signature"] for one in server.control.inbox("trigger")] == ["valid"]
+    # A mistake in what is told stays one.
+    assert cli.main(("trigger", "finapi.test", "--ready-line", ready, "--to", "ftp://x")) == 2
+
+
+def test_a_watch_says_that_nobody_answers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    event = SimpleNamespace(wait=waited.append)
+    monkeypatch.setattr(watching, "threading", SimpleNamespace(Event=lambda: event))
+    assert cli.main(("watch", "main-api", "--url", "http://127.0.0.1:9")) == 1
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == len(waited) + 1 == 10
+    assert all(line.startswith("finapi: no answer from http://127.0.0.1:9") for line in told)
+
+
 def test_an_address_that_does_not_answer_is_told(
     server: FinapiServer, capsys: pytest.CaptureFixture[str], ready: str
 ) -> None:

@@ -102,6 +102,9 @@ def _asked(path: str, columns: str, names: Iterable[str]) -> Callable[..., int]:
         target = quote(getattr(args, "path", "/"), safe="/?&=%,:.~-")
         if not target.startswith("/"):
             raise UsageError("PATH must begin with a slash: /api/v1/policy")
+        empty = [name for name, value in given.items() if value == "" and f"{{{name}}}" in path]
+        if empty:
+            raise UsageError(f"argument {empty[0]}: must not be empty")
         try:
             with connected(config) as (url, send):
                 client = Client(url, key_of(args, config), send=send, wait=_told_wait(say))

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
+from unicodedata import combining, east_asian_width
 
 from finapi.verbs.verb import one_line
 
@@ -36,7 +37,7 @@ def table(rows: Rows, *, coloured: bool, width: int | None = None) -> Iterator[s
         return
     told = {name: [row[name] for row in rows] for name in rows[0]}
     columns = [_column(name, values, coloured=coloured) for name, values in told.items()]
-    wide = [max(map(len, _column(name, values, coloured=False))) for name, values in told.items()]
+    wide = [max(map(width_of, _column(name, values, coloured=False))) for name, values in told.items()]
     over = sum(wide) + 2 * len(wide) - 2 - width if width else 0
     if over > 0:
         texts = [n for n, values in enumerate(told.values()) if any(" " in cell(one).strip() for one in values)]
@@ -63,8 +64,8 @@ def _column(name: str, values: Sequence[Any], *, coloured: bool, most: int = WID
     behind = {n: len(cells[n]) - len(cells[n].partition(".")[0]) for n, value in enumerate(values) if is_figure(value)}
     for place, length in behind.items():
         cells[place] += " " * (max(behind.values()) - length)
-    width = max(map(len, [name, *cells]))
-    head, *cells = [one.rjust(width) if behind else one.ljust(width) for one in [name, *cells]]
+    width = max(map(width_of, [name, *cells]))
+    head, *cells = [_padded(one, width, right=bool(behind)) for one in [name, *cells]]
     if coloured:
         head = f"\x1b[1m{head}\x1b[0m"
         for place in (place for place in behind if values[place] < 0):
@@ -79,13 +80,13 @@ def chart(title: str, rows: Iterable[tuple[str, Any]], *, width: int | None = No
         yield "no rows"
         return
     most = max((abs(value) for _, value in rows if is_figure(value)), default=0) or 1
-    wide = max(len(name) for name, _ in rows)
+    wide = max(width_of(name) for name, _ in rows)
     figures = max(len(cell(value)) for _, value in rows)
     room = BAR if width is None else max(MIN_BAR, min(BAR, width - wide - figures - 4))
     yield from ("", one_line(title))
     for name, value in rows:
         bar = ("-" if value < 0 else "#") * round(abs(value) / most * room) if is_figure(value) else ""
-        yield f"{name.ljust(wide)}  {bar.ljust(room)}  {cell(value)}"
+        yield f"{_padded(name, wide)}  {bar.ljust(room)}  {cell(value)}"
 
 
 def is_figure(value: Any) -> bool:
@@ -95,7 +96,24 @@ def is_figure(value: Any) -> bool:
 
 def cut(text: str, most: int) -> str:
     """``text``, or its beginning with a mark that it is one."""
-    return text if len(text) <= most else text[: most - len(CUT)] + CUT
+    if width_of(text) <= most:
+        return text
+    kept = text[: most - len(CUT)]
+    while width_of(kept) > most - len(CUT):
+        kept = kept[:-1]
+    return kept + CUT
+
+
+def width_of(text: str) -> int:
+    """The columns of a terminal that a text takes: two for a character of East Asia, none for a combining one."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1 for one in text)
+
+
+def _padded(text: str, width: int, *, right: bool = False) -> str:
+    space = " " * (width - width_of(text))
+    return space + text if right else text + space
 
 
 def cell(value: Any, most: int = WIDTH) -> str:
