@@ -141,6 +141,23 @@ def test_a_screen_reads_no_more_companies_than_show_whether_another_page_follows
     assert caller.get("/api/v1/xbrl/screen?offset=3").json["data"] == []
 
 
+def test_a_screen_makes_no_more_years_than_its_bound_and_says_how_many_are_due(
+    two: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screen, "MOST_MADE", 1)
+    caller = Client(two, users.create(two, "ann@example.com", "pro", NOW).api_key)
+    refused = caller.get("/api/v1/xbrl/screen")
+    assert (refused.status, refused.headers["retry-after"]) == (503, "10")
+    assert (refused.json["code"], refused.json["details"]) == ("UNAVAILABLE", {"due": 2})
+    assert refused.headers["x-tokens-charged"] == "0"
+    # What one call made the next one finds.
+    assert len(caller.get("/api/v1/xbrl/screen").json["data"]) == 2
+    two.screened._kept.clear()
+    assert caller.get("/api/v1/xbrl/screen?cik=88").status == 200
+    screen.keep_latest(two)
+    assert len(caller.get("/api/v1/xbrl/screen?limit=9").json["data"]) == 2
+
+
 def test_years_made_by_other_rules_are_made_again(two: App) -> None:
     screen.keep_latest(two)
     run(two, "UPDATE latest_years SET made_by = 'before', figures = '1999-12-31'")

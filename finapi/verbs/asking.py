@@ -33,7 +33,7 @@ STATUSES = (
 )
 
 _API = "/api/v1"
-_STATEMENTS, _SERIES = "/xbrl/companies/{ticker}/statements", "/xbrl/timeseries"
+_STATEMENTS, _SERIES, _SCREEN = "/xbrl/companies/{ticker}/statements", "/xbrl/timeseries", "/xbrl/screen"
 _TICKER = arg("ticker", help="ticker or CIK")
 _PERIOD = arg("-p", "--period", choices=["A", "Q"], help="years or quarters")
 _AS_OF = arg("--as-of", metavar="DAY", help="what was known on this day: 2024-12-31")
@@ -77,7 +77,7 @@ _VERBS: dict[str, tuple[str, str, str, tuple[Argument, ...]]] = {
     ),
     "screen": (
         "companies by their figures",
-        "/xbrl/screen",
+        _SCREEN,
         "ticker period_end",
         (arg("where", nargs="+", help="conditions: 'gross_margin>0.4' 'debt_to_equity<1'"), _LIMIT),
     ),
@@ -106,7 +106,7 @@ def _asked(path: str, columns: str, names: Iterable[str]) -> Callable[..., int]:
         if empty:
             raise UsageError(f"argument {empty[0]}: must not be empty")
         try:
-            with connected(config) as (url, send):
+            with connected(config, screens=_SCREEN in (path, target)) as (url, send):
                 client = Client(url, key_of(args, config), send=send, wait=_told_wait(say))
                 if args.csv:
                     client.headers["Accept"] = "text/csv"
@@ -208,19 +208,25 @@ def _meant(target: str, failure: ApiFailure) -> str:
 
 
 @contextmanager
-def connected(config: Config) -> Iterator[tuple[str, Send]]:
-    """The address and the sender to the server that is named, or to the data directory in this process."""
+def connected(config: Config, *, screens: bool = False) -> Iterator[tuple[str, Send]]:
+    """The address and the sender to the server that is named, or to the data directory in this process.
+
+    What a server's worker does for screens is done first where ``screens`` are to be answered in this process.
+    """
     if config.url:
         yield config.url.rstrip("/"), by_urllib(says_why=True)
         return
     from finapi.ops.opened import opened
     from finapi.testing.control_client import by_wsgi
+    from finapi.web.financials import screen
     from finapi.web.wsgi import WsgiApp
 
     if not (config.data_dir / datadir.DATABASE).exists():
         raise UsageError(f"there is no database in {config.data_dir}: name a --data-dir, or a server with --url")
     try:
         with opened(config) as app:
+            if screens:
+                screen.keep_latest(app)
             yield "", by_wsgi(WsgiApp(app))
     except datadir.Busy:
         raise UsageError(f"{config.data_dir} is in use by a server; name its address with --url") from None

@@ -9,6 +9,9 @@ WHERE cik IN (SELECT value FROM json_each(:ciks)) ORDER BY cik
 -- name: latest_years_due
 SELECT cik, stamp, NULL FROM latest_years WHERE made_of IS NOT stamp OR made_by IS NOT :rules ORDER BY cik LIMIT :limit
 
+-- name: count_latest_years_due
+SELECT count(*) FROM latest_years WHERE made_of IS NOT stamp OR made_by IS NOT :rules
+
 -- name: keep_latest_year
 -- Unless something changed while it was made.
 UPDATE latest_years SET made_of = stamp, made_by = :rules, figures = :figures WHERE cik = :cik AND stamp = :stamp
