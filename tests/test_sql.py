@@ -45,6 +45,7 @@ READS_ALL = {
     "book_companies",
     "latest_years",
     "latest_years_due",
+    "count_latest_years_due",
     "data_version",
     "any_user_or_invite",
     "invites",
@@ -234,6 +235,12 @@ def test_a_list_is_walked_and_not_sorted(connection: sqlite3.Connection, name: s
     plan = [str(row[3]) for row in explained(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
     assert f" {index} (" in plan[0]
     assert [step for step in plan if "TEMP B-TREE" in step] == []
+
+
+@pytest.mark.parametrize("name", ["days_of_concept", "rows_of_concept"])
+def test_the_facts_of_a_concept_are_found_without_looking_each_up(connection: sqlite3.Connection, name: str) -> None:
+    plan = [str(row[3]) for row in explained(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
+    assert "SEARCH facts USING COVERING INDEX facts_by_concept (concept_id=?)" in plan
 
 
 def test_every_query_is_called() -> None:

@@ -65,12 +65,16 @@ GROUP BY end_day
 ORDER BY end_day DESC
 
 -- name: rows_of_concept
+-- The facts of these days are found in the index alone, and looked up then.
 SELECT fact_sets.cik, filings.accession, filings.form, filings.filed_at, companies.sic, facts.end_day, facts.days,
     facts.unit_id, facts.value
-FROM facts
+FROM (
+    SELECT fact_set_id, dimension_id, concept_id, end_day, days, unit_id
+    FROM facts
+    WHERE concept_id = :concept AND dimension_id = 0 AND hidden = 0
+        AND end_day BETWEEN :first AND :last AND days BETWEEN :shortest AND :longest
+) AS one
+CROSS JOIN facts USING (fact_set_id, dimension_id, concept_id, end_day, days, unit_id)
 JOIN fact_sets ON fact_sets.id = facts.fact_set_id
 JOIN filings ON filings.id = fact_sets.filing_id
 JOIN companies ON companies.cik = fact_sets.cik
-WHERE facts.concept_id = :concept AND facts.dimension_id = 0 AND facts.hidden = 0
-    AND facts.end_day BETWEEN :first AND :last
-    AND facts.days BETWEEN :shortest AND :longest
