@@ -101,13 +101,19 @@ def _exact(written: str) -> str:
     return _EXACT_NUMBER.sub(r"\1", written) if _EXACT in written else written
 
 
-def _number(value: Any) -> Any:
-    if not isinstance(value, Decimal) or not value.is_finite():
-        raise TypeError(f"{type(value).__name__} {value!r} is not JSON")
+def number(value: Decimal) -> int | float | str:
+    """What is written of a finite Decimal: a whole number, the float that means it, else its own text."""
     if value == value.to_integral_value() and value.adjusted() < MAX_DIGITS:
         return int(value)
     nearest = float(value)
-    return nearest if Decimal(repr(nearest)) == value else f"{_EXACT}{value}"
+    return nearest if Decimal(repr(nearest)) == value else str(value)
+
+
+def _number(value: Any) -> Any:
+    if not isinstance(value, Decimal) or not value.is_finite():
+        raise TypeError(f"{type(value).__name__} {value!r} is not JSON")
+    written = number(value)
+    return f"{_EXACT}{written}" if isinstance(written, str) else written
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from finapi.core.json import dumps
+from finapi.core.json import dumps, number
 
 CSV = "text/csv"
 NDJSON = "application/x-ndjson"
@@ -54,10 +54,10 @@ def json_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) and not re.fullmatch(_FIGURE, value) else value
-    if value is None:
+    kind = type(value)
+    if kind is int or value is None:
         return value
-    if isinstance(value, bool | list | tuple | dict | Decimal | float):
-        return dumps(value).decode()
-    return value
+    if kind is str:
+        return f"'{value}" if value.startswith(_FORMULA) and not re.fullmatch(_FIGURE, value) else value
+    # The writer writes numbers as JSON does.
+    return number(value) if kind is Decimal and value.is_finite() else dumps(value).decode()
