@@ -79,6 +79,12 @@ def pages(route: Route) -> tuple[str, str] | None:
     return next((two for two in _PAGED if names.issuperset(two) and "layout" not in names), None)
 
 
+def _most(route: Route, named: tuple[str, str] | None) -> int:
+    """Rows of one table: of a free call no more than its JSON has, as nobody pays for what they take to make."""
+    limits = [one.most for one in (*route.params, *(route.body or ())) if named is not None and one.name == named[0]]
+    return MAX_ROWS if route.cost or not limits else int(limits[0] or MAX_ROWS)
+
+
 def answer(call: Call) -> Response:
     """The rows of a list as the table that the call wants: at once when they are few, else while they are made."""
     made = _made(call)
@@ -128,10 +134,12 @@ class _ListReader:
         self.given = {**call.params, **call.body}
         asked = named and (call.request.query.get(named[0], [None])[0] or call.body.get(named[0]))
         self.wanted = None if asked is None else max(int(asked), 1)
-        if self.wanted is not None and self.wanted > MAX_ROWS:
+        self.most = _most(call.route, named)
+        if self.wanted is not None and self.wanted > self.most:
             assert named is not None
-            raise invalid_param(named[0], f"A table has at most {MAX_ROWS:,} rows.", expected=f"at most {MAX_ROWS:,}")
-        self.left = MAX_ROWS if self.wanted is None else self.wanted
+            what = "A table" if call.route.cost else "A table of a free call"
+            raise invalid_param(named[0], f"{what} has at most {self.most:,} rows.", expected=f"at most {self.most:,}")
+        self.left = self.most if self.wanted is None else self.wanted
         self.place: dict[str, Any] = {} if named is None else {named[1]: self.given.get(named[1], 0)}
         self.goes_on = False
         self.next_cursor: Any = None
@@ -154,6 +162,8 @@ class _ListReader:
             self.goes_on = bool(page.rows) and (len(page.rows) >= size if known is None else known)
             if known is None and total is not None and "cursor" not in self.place:
                 self.goes_on = self.place[self.named[1]] < total
+            if self.goes_on and not self.left and self.wanted is None:
+                raise self._too_many(*self.named)
         return page
 
     def goes_beyond(self) -> bool:
@@ -164,15 +174,12 @@ class _ListReader:
         last = _ListReader(self.call, self.named)
         last.place, last.left = place, 1
         last.page(1)
-        if self.wanted is None and last.goes_on:
-            raise invalid_param(
-                self.named[0],
-                f"The list has more than {MAX_ROWS:,} rows. Narrow it, or page through it with "
-                f"{self.named[0]} and {self.named[1]}.",
-                expected=f"at most {MAX_ROWS:,}",
-            )
         self.next_cursor = last.next_cursor
         return last.goes_on
+
+    def _too_many(self, limit: str, offset: str) -> ApiError:
+        message = f"The list has more than {self.most:,} rows. Narrow it, or page through it with {limit} and {offset}."
+        return invalid_param(limit, message, expected=f"at most {self.most:,}")
 
     def response(self, first: TablePage, body: bytes, *, more: bool) -> Response:
         """The head of the answer, which says what follows the rows that were asked for."""

@@ -10,6 +10,7 @@ import re
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.client import IncompleteRead
 from typing import Any
 from wsgiref.validate import validator
@@ -53,6 +54,7 @@ def numbers(call: Call) -> Response:
 
 
 ROUTE = Route("GET", "/api/v1/x", numbers, "key", 5, None, "Numbers", (limit(3, 5), OFFSET), lists=True, shape=SHAPE)
+FREE = replace(ROUTE, path="/api/v1/free", cost=0, params=(limit(3, 24), OFFSET))
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +74,7 @@ def app(make_app: Callable[..., App]) -> App:
 
 @pytest.fixture
 def wsgi(app: App) -> WsgiApp:
-    return WsgiApp(app, [ROUTE])
+    return WsgiApp(app, [ROUTE, FREE])
 
 
 @pytest.fixture
@@ -134,6 +136,19 @@ def test_a_table_with_too_many_rows_is_refused_by_the_bound(
     assert api.get(ROUTE.path + "?format=csv&limit=25").status == 400
     monkeypatch.setattr(exports, "MAX_ROWS", 25)
     assert len(rows(api.get(ROUTE.path + "?format=csv"))) == 25
+
+
+@pytest.mark.parametrize("page", [4, 24, 1000])
+def test_a_table_of_a_free_call_has_no_more_rows_than_its_json(
+    api: Client, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    monkeypatch.setattr(exports, "PAGE_ROWS", page)
+    for refused in ("", "&limit=25"):
+        answer = api.get(FREE.path + "?format=csv" + refused)
+        assert (answer.status, answer.json["details"]) == (400, {"param": "limit", "expected": "at most 24"})
+    assert rows(api.get(FREE.path + "?format=csv&offset=1")) == list(range(1, COUNT))
+    first = api.get(FREE.path + "?format=csv&limit=24")
+    assert (rows(first), first.headers["x-has-more"]) == (list(range(24)), "true")
 
 
 def test_ndjson_and_gzip(api: Client) -> None:

@@ -237,7 +237,7 @@ def test_a_page_says_whether_there_is_more(api: Client) -> None:
         "has_more": True,
     }
     assert shown(api, "/form-13f/fund/1234567", offset=9)["meta"]["pagination"]["total"] == 2
-    assert shown(api, "/form-13f/fund/1234567", limit=99_999)["meta"]["pagination"]["limit"] == 1_000
+    assert shown(api, "/form-13f/fund/1234567", limit=99_999)["meta"]["pagination"]["limit"] == 500
 
 
 def test_a_change_that_is_not_known_is_refused_and_never_empty(api: Client) -> None:
@@ -316,6 +316,15 @@ def test_a_basket_of_funds_with_more_holdings_than_are_added_up_is_refused(
     refused = api.get(path + "1234567,7654321")
     assert (refused.status, refused.json["code"], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "ciks")
     assert api.get(path + "1234567").status == 200
+
+
+def test_a_page_of_a_basket_is_bounded_and_says_that_more_follows(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = API + "/form-13f/aggregation/basket-holdings?period=2025-09-30&ciks=1234567,7654321"
+    whole = api.get(path).json["positions"]
+    monkeypatch.setattr(flows, "MAX_POSITIONS", 1)
+    pages = [api.get(f"{path}&size=all&offset={place}").json for place in range(len(whole))]
+    assert [page["positions"] for page in pages] == [[row] for row in whole]
+    assert [page["meta"]["has_more"] for page in pages] == [True] * (len(whole) - 1) + [False]
 
 
 def test_pages_by_value_do_not_slip_where_positions_are_worth_the_same(

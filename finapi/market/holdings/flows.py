@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from operator import itemgetter
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from finapi.core.errors import ApiError, invalid_param
@@ -23,8 +24,8 @@ from finapi.market.reference import companies, issuers, sectors, share_splits
 from finapi.market.reference.share_splits import LikelySplit, Worth
 from finapi.store.db import Row, Transaction
 
-# Positions of several funds that one call adds up, and as many of the quarter before.
-MOST_ADDED = 15_000
+# Positions of several funds that one call adds up, and as many of the quarter before: the call is free.
+MOST_ADDED = 6_000
 SORTS = ("fund_flow", "total_value", "fund_count", "fund_change", "share_change", "ticker", "name")
 
 # Members of a security's row that 13F reports do not have: always null, with the reason in the answer's meta.
@@ -337,8 +338,8 @@ def totals(tx: Transaction, wanted: NamedSecurities, period: str | None) -> tupl
 
 BASKET_SORTS = {"value": "value_usd", "funds": "funds_holding", "shares": "shares", "change": "share_change"}
 
-# Positions of an answer; the largest holders have some 10,000 together.
-MAX_POSITIONS = 20_000
+# Positions of an answer.
+MAX_POSITIONS = 500
 # Funds named with a position; ``funds_holding`` counts them all.
 MAX_NAMED = 50
 
@@ -378,12 +379,19 @@ class BasketPosition(TypedDict):
 class Basket:
     """Funds that have reported the quarter and those that have not; what the former hold together, the most valuable
     first, as the sums of each security. ``comparable``: some funds' tables of both quarters are complete.
+
+    ``asked`` are the values of its queries; ``now`` and ``before`` are what is doubted of both quarters, ``splits``
+    lie between them, by the ids of securities.
     """
 
     filed: list[BasketFund]
     pending: list[BasketFund]
     comparable: bool
-    sums: list[dict[str, Any]]
+    sums: list[Row]
+    asked: Mapping[str, str]
+    now: Mapping[int, doubts.DoubtSum]
+    before: Mapping[int, doubts.DoubtSum]
+    splits: Mapping[int, Sequence[LikelySplit]]
 
     @property
     def value(self) -> int:
@@ -393,21 +401,58 @@ class Basket:
     @property
     def doubted(self) -> dict[str, int]:
         """How many positions are doubted, and their dollars."""
-        return {name: sum(row[name] for row in self.sums) for name in ("doubted_count", "doubted_value_usd")}
+        doubted = [self.now[row["security_id"]] for row in self.sums if row["security_id"] in self.now]
+        return {
+            "doubted_count": sum(one.count for one in doubted),
+            "doubted_value_usd": sum(one.value for one in doubted),
+        }
 
     @property
     def held(self) -> int:
         """How many securities are held, not only were."""
         return sum(row["funds_holding"] > 0 for row in self.sums)
 
-    def page(self, sort: str, first: int, size: int, *, descending: bool) -> list[BasketPosition]:
-        """``size`` positions from the ``first`` on by one of :data:`BASKET_SORTS`."""
-        member, sums = BASKET_SORTS[sort], self.sums
-        # A change that is not known is that of all of them.
-        if self.comparable or member != "share_change":
-            sums = sorted(sums, key=lambda row: row[member], reverse=descending)
-        value, funds = self.value, {int(fund["cik"]): fund for fund in self.filed}
-        return [_basket_position(row, value, funds, comparable=self.comparable) for row in sums[first : first + size]]
+    def page(self, tx: Transaction, sort: str, first: int, size: int, *, descending: bool) -> list[BasketPosition]:
+        """``size`` positions from the ``first`` on by one of :data:`BASKET_SORTS`: only these are put together."""
+        sums = self.sums
+        if sort != "change":
+            sums = sorted(sums, key=itemgetter(BASKET_SORTS[sort]), reverse=descending)
+        elif self.comparable:
+            # A change that is not known is that of all of them.
+            sums = sorted(sums, key=lambda row: self.changed(row)[0], reverse=descending)
+        sums, funds = sums[first : first + size], {int(fund["cik"]): fund for fund in self.filed}
+        securities = json.dumps([row["security_id"] for row in sums])
+        names = {row["security_id"]: row for row in tx.all("names_of_basket", self.asked, securities=securities)}
+        value = self.value
+        return [self._position(row, names[row["security_id"]], funds, value) for row in sums]
+
+    def changed(self, row: Row) -> tuple[int, Decimal | None]:
+        """How a security's shares changed apart from the splits between the quarters, and the factor of these."""
+        likely = self.splits.get(row["security_id"], ())
+        return _since_split(row, likely, back=self.asked["period"] < self.asked["earlier"])
+
+    def _position(self, row: Row, name: Row, funds: Mapping[int, BasketFund], value: int) -> BasketPosition:
+        holders, previous = sorted(json.loads(name["ciks"])), row["previous"]
+        doubted, doubted_before = (one.get(row["security_id"], doubts.DoubtSum()) for one in (self.now, self.before))
+        change, factor = self.changed(row)
+        is_common, was_common = bool(row["is_common"]), bool(row["was_common"])
+        known: dict[str, Any] = {
+            "change_type": _change(is_common, was_common, change),
+            "prev_value_usd": previous,
+            "value_change_pct": percent(row["common_value"] - previous, previous),
+            "share_change": change,
+            "split_factor": factor,
+            "doubted_prev_value_usd": doubted_before.value,
+        }
+        unknown: dict[str, Any] = {**dict.fromkeys(known), "doubted_prev_value_usd": 0}
+        return made(
+            BasketPosition,
+            {**dict(row), **dict(name)},
+            funds=[funds[cik] for cik in holders[:MAX_NAMED]],
+            pct_of_basket=percent(row["value_usd"], value),
+            **doubted.members("doubted_value_usd"),
+            **(known if self.comparable else unknown),
+        )
 
 
 def basket(tx: Transaction, ciks: Sequence[int], period: str, compared_with: str) -> Basket:
@@ -418,24 +463,22 @@ def basket(tx: Transaction, ciks: Sequence[int], period: str, compared_with: str
         return {row["cik"]: row for row in tx.all("quarters_of_funds", ciks=json.dumps(ciks), period=when)}
 
     filed, earlier = reported(period), reported(compared_with)
-    bounded([row["positions"] for row in filed.values()], MOST_ADDED)
+    both = ((row, earlier.get(cik, row)) for cik, row in filed.items())
+    bounded([max(row["positions"] for row in two) for two in both], MOST_ADDED)
     common = [cik for cik in filed if filed[cik]["complete"] and cik in earlier and earlier[cik]["complete"]]
     funds: dict[int, BasketFund] = {cik: {"cik": f"{cik:010}", "company_name": names.get(cik)} for cik in ciks}
-    ends = {"period": period, "earlier": compared_with}
-    rows = tx.all("sums_of_basket", ends, funds=json.dumps([(cik, cik in common) for cik in filed]))
-    since, until = sorted((compared_with, period))
-    splits = share_splits.of_quarter(tx, since, until)
-    now, before = _doubted(tx, filed, period), _doubted(tx, common, compared_with)
-    sums = [
-        {
-            **_since_split(row, splits.get(row["security_id"], ()), back=period < compared_with),
-            **now.get(row["security_id"], doubts.DoubtSum()).members("doubted_value_usd"),
-            "doubted_prev_value_usd": before.get(row["security_id"], doubts.DoubtSum()).value,
-        }
-        for row in rows
-    ]
-    pending = [fund for cik, fund in funds.items() if cik not in filed]
-    return Basket([fund for cik, fund in funds.items() if cik in filed], pending, bool(common), sums)
+    pairs = json.dumps([(cik, cik in common) for cik in filed])
+    asked = {"period": period, "earlier": compared_with, "funds": pairs}
+    return Basket(
+        [fund for cik, fund in funds.items() if cik in filed],
+        [fund for cik, fund in funds.items() if cik not in filed],
+        bool(common),
+        tx.all("sums_of_basket", asked),
+        asked,
+        _doubted(tx, filed, period),
+        _doubted(tx, common, compared_with),
+        share_splits.of_quarter(tx, *sorted((compared_with, period))),
+    )
 
 
 def _doubted(tx: Transaction, ciks: Iterable[int], period: str) -> Mapping[int, doubts.DoubtSum]:
@@ -444,10 +487,9 @@ def _doubted(tx: Transaction, ciks: Iterable[int], period: str) -> Mapping[int, 
     return doubts.sums(found, lambda one: one.security_id)
 
 
-def _since_split(row: Row, likely: Sequence[LikelySplit], *, back: bool) -> dict[str, Any]:
-    """The sums of a security, with how its shares changed apart from the splits between the quarters."""
+def _since_split(row: Row, likely: Sequence[LikelySplit], *, back: bool) -> tuple[int, Decimal | None]:
     if not likely:
-        return {**dict(row), "share_change": row["common_shares"] - row["previous_shares"], "split_factor": None}
+        return row["common_shares"] - row["previous_shares"], None
     now, held = Worth(row["common_value"], row["common_shares"]), Worth(row["previous"], row["previous_shares"])
     first, last = (now, held) if back else (held, now)
     found = [one.factor for one in likely if one.lies_between(first, last)]
@@ -456,25 +498,7 @@ def _since_split(row: Row, likely: Sequence[LikelySplit], *, back: bool) -> dict
     change = now.shares - int((held.shares * factor).to_integral_value())
     # The fraction that a split leaves each fund is paid out.
     change = 0 if found and row["is_common"] and row["was_common"] and abs(change) <= row["funds_holding"] else change
-    return {**dict(row), "share_change": change, "split_factor": factor.normalize() if found else None}
-
-
-def _basket_position(
-    row: Mapping[str, Any], value: int, funds: Mapping[int, BasketFund], *, comparable: bool
-) -> BasketPosition:
-    holders, change, previous = sorted(json.loads(row["ciks"])), row["share_change"], row["previous"]
-    return made(
-        BasketPosition,
-        row,
-        funds=[funds[cik] for cik in holders[:MAX_NAMED]],
-        pct_of_basket=percent(row["value_usd"], value),
-        change_type=_change(bool(row["is_common"]), bool(row["was_common"]), change) if comparable else None,
-        prev_value_usd=previous if comparable else None,
-        value_change_pct=percent(row["common_value"] - previous, previous) if comparable else None,
-        share_change=change if comparable else None,
-        doubted_prev_value_usd=row["doubted_prev_value_usd"] if comparable else 0,
-        split_factor=row["split_factor"] if comparable else None,
-    )
+    return change, factor.normalize() if found else None
 
 
 def _change(held: bool, was_held: bool, change: int) -> str | None:

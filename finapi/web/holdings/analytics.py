@@ -18,7 +18,7 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import MANAGER, OFFSET, Param, limit, whole
 from finapi.web.http.schema import answer, part
 
-MAX_HOLDINGS = 5_000
+MAX_HOLDINGS = 1_000
 
 # ---- what a fund's shares cost
 

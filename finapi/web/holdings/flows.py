@@ -70,7 +70,7 @@ BY_TICKER_PARAMS = (
         "sort_by", default="fund_flow", allowed=flows.SORTS, also=_COLUMNS, help="Sort column.", example="total_value"
     ),
     SORT_ORDER,
-    limit(100, 1_000),
+    limit(100, 500),
     OFFSET,
     Param("security_group", allowed=issuers.GROUPS, help="Only this group.", example="Stocks"),
     Param("is_etf", "boolean", help="Only ETFs, or only others.", example="false"),
@@ -409,7 +409,7 @@ def basket(call: Call) -> Response:
     earlier = params["compare_period"] or quarters.before(period)
     with call.app.db.read() as tx:
         found = flows.basket(tx, ciks, period, earlier)
-    rows = found.page(params["sort_by"], first, size, descending=params["sort_order"] == "desc")
+        rows = found.page(tx, params["sort_by"], first, size, descending=params["sort_order"] == "desc")
     total = len(found.sums)
     meta = {"has_more": total > first + size}
     filed = {

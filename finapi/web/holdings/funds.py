@@ -20,6 +20,7 @@ from finapi.web.http.params import CUSIP, MANAGER, OFFSET, Field, Param, limit
 from finapi.web.http.schema import answer, part, windowed
 
 MAX_HOLDINGS = 1_000
+MAX_FREE_HOLDINGS = 500
 MAX_BULK_CIKS = 50
 MAX_BULK_HOLDINGS = 200
 # Of all funds together: so many take some 50 ms.
@@ -63,7 +64,7 @@ SORT_ORDER = Param("sort_order", default="desc", allowed=("asc", "desc"), help="
 FUND_PARAMS = (
     MANAGER,
     PERIOD,
-    limit(50, MAX_HOLDINGS),
+    limit(50, MAX_FREE_HOLDINGS),
     OFFSET,
     Param("include_options", "boolean", default=False, help="Include puts and calls.", example="false"),
     Param("options_only", "boolean", default=False, help="Only puts and calls.", example="false"),

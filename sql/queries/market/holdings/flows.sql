@@ -121,10 +121,9 @@ SELECT cik, complete, positions FROM fund_quarters WHERE cik IN (SELECT value FR
 -- Of each security, the most valuable first: what all funds hold, and how those that can be compared changed it; funds
 -- are pairs of a CIK and whether it can be.
 WITH fund (cik, is_common) AS MATERIALIZED (SELECT value ->> 0, value ->> 1 FROM json_each(:funds))
-SELECT summed.*, securities.cusip, securities.ticker, securities.issuer AS name_of_issuer, securities.title AS class_title
+SELECT summed.*
 FROM (
     SELECT security_id, sum(period = :period) AS funds_holding,
-        json_group_array(fund.cik) FILTER (WHERE period = :period) AS ciks,
         sum(value * (period = :period)) AS value_usd, sum(shares * (period = :period)) AS shares,
         max(period = :period AND is_common) AS is_common, max(period = :earlier AND is_common) AS was_common,
         sum(shares * (period = :period AND is_common)) AS common_shares,
@@ -138,3 +137,17 @@ FROM (
 ) AS summed
 JOIN securities ON securities.id = security_id
 ORDER BY value_usd DESC, securities.cusip
+
+-- name: names_of_basket
+-- Of some securities: their names, and which of the funds (pairs as above) hold them at the end of the quarter.
+SELECT securities.id AS security_id, securities.cusip, securities.ticker, securities.issuer AS name_of_issuer,
+    securities.title AS class_title, ifnull(ciks, '[]') AS ciks
+FROM json_each(:securities) AS wanted
+JOIN securities ON securities.id = wanted.value
+LEFT JOIN (
+    SELECT security_id, json_group_array(positions.cik) AS ciks
+    FROM json_each(:funds) AS fund
+    CROSS JOIN positions ON positions.cik = fund.value ->> 0 AND period = :period AND kind = 0
+    WHERE status <> 5 AND security_id IN (SELECT value FROM json_each(:securities))
+    GROUP BY security_id
+) ON security_id = securities.id
