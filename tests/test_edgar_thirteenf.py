@@ -166,6 +166,44 @@ def test_an_entity_is_refused_before_it_is_expanded() -> None:
     assert refusal(data) == "a document type declaration, which no SEC format allows"
 
 
+PLAIN = made.table(
+    made.row(made.APPLE, 1000, 10, nameOfIssuer="AT&amp;T &amp;amp; CO"),
+    made.row(made.APPLE, 7, 1, putCall="Call", otherManager="1,2"),
+).replace(b"</cusip>", b"</cusip><figi>BBG000B9XRY4</figi>", 1)
+
+
+def test_a_plain_table_is_read_without_the_xml_reader_seeing_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thirteenf._InformationTableReader, "_open_in_row", None)
+    one, other = thirteenf.table(PLAIN, "table.xml")
+    assert (one.issuer, one.figi, one.value, one.put_call) == ("AT&T &amp; CO", "BBG000B9XRY4", 1000, None)
+    assert (other.put_call, other.managers, other.amount) == ("Call", "1,2", 1)
+
+
+@pytest.mark.parametrize("byte", [*b'<>/&;]" \n\x00\xc3x0.', None])
+def test_a_changed_byte_is_read_or_refused_as_by_the_xml_reader(
+    byte: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = [PLAIN[:at] + (b"" if byte is None else bytes([byte])) + PLAIN[at + 1 :] for at in range(len(PLAIN))]
+    outcomes = [[_outcome(one) for one in changed]]
+    monkeypatch.setattr(thirteenf, "_plain_rows", lambda data: None)
+    outcomes.append([_outcome(one) for one in changed])
+    assert outcomes[0] == outcomes[1]
+
+
+def _outcome(data: bytes) -> list[thirteenf.Holding] | str:
+    try:
+        return thirteenf.table(data, "table.xml")
+    except ParseError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("blank", [b" ", b"\n"])
+@pytest.mark.parametrize("place", [b"<nameOfIssuer>", b"<value>", b"<infoTable>", b"</infoTable>"])
+def test_a_megabyte_of_blanks_takes_no_more_than_its_reading(blank: bytes, place: bytes) -> None:
+    for end in (b"", b"x"):
+        thirteenf._plain_rows(PLAIN.replace(place, place + blank * 1_000_000 + end))
+
+
 def test_a_table_that_is_cut_off_is_refused() -> None:
     assert refusal(made.table(made.row(made.APPLE, 1, 1))[:-30]) == "unclosed token"
 

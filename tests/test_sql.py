@@ -243,6 +243,16 @@ def test_the_facts_of_a_concept_are_found_without_looking_each_up(connection: sq
     assert "SEARCH facts USING COVERING INDEX facts_by_concept (concept_id=?)" in plan
 
 
+def test_every_index_of_market_data_is_taken_by_a_query_or_a_trigger(connection: sqlite3.Connection) -> None:
+    triggers = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND sql NOT LIKE '%RAISE%'")
+    bodies = [sql[re.search(r"\bBEGIN\b", sql).end() : sql.rindex("END")] for (sql,) in triggers]
+    inside = [re.sub(r"\b(?:NEW|OLD)\.", ":", one.strip()) for body in bodies for one in body.split(";\n")]
+    plans = [explained(connection, query, "EXPLAIN QUERY PLAN") for query in (*QUERIES.values(), *filter(None, inside))]
+    taken = {name for plan in plans for row in plan for name in re.findall(r"INDEX (\w+)", str(row[3]))}
+    made = connection.execute("SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
+    assert {name for name, table in made if table not in ACCOUNTS} <= taken
+
+
 def test_every_query_is_called() -> None:
     plain = {re.sub(r"\\(.)", r"\1", text) for text, _ in texts()}
     composed = [

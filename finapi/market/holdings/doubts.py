@@ -62,11 +62,11 @@ def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:
         told = value_units.agreed([value / shares for value, shares in largest])
         if told != price:
             changed.append((told, period, security_id))
-            # All that hold it: small managers seldom move the price, and then only their own positions are compared.
-            place = {"period": period, "security_id": security_id}
-            tx.run("forget_far_off_of_security", place)
-            tx.run("note_far_off_of_security", place, price=told, far=FAR)
     tx.many("set_agreed_price", changed)
+    # All that hold them: small managers seldom move a price, and then only their own positions are compared.
+    places = [place for _, *place in changed]
+    tx.many("forget_far_off_of_security", places)
+    tx.run("note_far_off_of_securities", places=json.dumps(places), far=FAR)
     period, security_id = max((row["period"], row["security_id"]) for row in rows)
     tx.run("securities_priced", period=period, security_id=security_id)
     if changed:

@@ -12,14 +12,14 @@ from datetime import datetime
 from heapq import nlargest
 from itertools import repeat
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from finapi.edgar.forms import THIRTEEN_F
 from finapi.market.documents import announce, filings, identify
 from finapi.market.documents.metadata import CLAIMED, DOCUMENT, FilingMetadata, Party, is_unfiled
 from finapi.market.holdings import funds, positions, quarters, value_units
 from finapi.market.holdings.positions import FundPosition, StandingReport
-from finapi.market.holdings.report import CALLS, PUTS, HoldingsReport, kind_of
+from finapi.market.holdings.report import CALLS, PUTS, SHARES, HoldingsReport, kind_of
 from finapi.market.reference import companies, issuers, securities, share_splits
 from finapi.store.db import Row, Transaction
 
@@ -42,10 +42,10 @@ def put(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: dat
     # The row of the fund comes before those that refer to it.
     _put_fund(tx, report.cik, report.cover.name, f"{filed.filed_at or ''} {filed.accession}")
     report_id = _insert_report(tx, report, _put_filing(tx, report, filed, now))
-    _insert_rows(tx, report, report_id)
-    _refile(tx, report_id)
+    rows = _insert_rows(tx, report, report_id)
+    _refile(tx, report_id, rows)
     settle(tx, report.cik, report.cover.period)
-    _judge_others(tx, report_id, report.cik, report.cover.period)
+    _judge_others(tx, report_id, report.cik, report.cover.period, rows)
     tx.run("bump_data_version")
     _announce(tx, filed.accession, now)
     return True
@@ -156,19 +156,40 @@ def _announce(tx: Transaction, accession: str, now: datetime) -> None:
     announce.inside(tx, now, THIRTEEN_F, accession, [announce.News(shown, payload, accession)])
 
 
-def _refile(tx: Transaction, report_id: int) -> None:
-    """Repeat the filing's number and day in the report, and decide its unit by them."""
+class _Priced(NamedTuple):
+    """A row in shares as it stands in its table."""
+
+    value: int
+    amount: int
+    security_id: int
+
+
+class _Rows(NamedTuple):
+    """What the rows of a report tell: those in shares, and the name of each CUSIP, of several the least."""
+
+    priced: list[_Priced]
+    names: list[tuple[str, str, str]]
+
+
+def _rows(tx: Transaction, report_id: int) -> _Rows:
+    priced = [_Priced._make(row) for row in tx.all("priced_holdings", report_id=report_id)]
+    named = tx.all("names_in_holdings", report_id=report_id)
+    return _Rows(priced, [(one["cusip"], one["issuer"], one["title"]) for one in named])
+
+
+def _refile(tx: Transaction, report_id: int, rows: _Rows | None = None) -> None:
+    """Repeat the filing's number and day in the report, and decide its unit by them and its ``rows``."""
     tx.run("refile_holdings_report", id=report_id)
     row = tx.one("holdings_report", id=report_id)
     assert row is not None
-    rows = tx.all("priced_holdings", report_id=report_id)
-    told = _prices_told(tx, row["cik"], row["period"], rows)
+    rows = rows or _rows(tx, report_id)
+    told = _prices_told(tx, row["cik"], row["period"], rows.priced)
     unit = value_units.decide(
         filed_at=row["filed_at"] or None,
         signed=row["signed"],
         period=row["period"],
         value_total=row["value_total"],
-        rows=[(value, amount) for value, amount, _ in rows],
+        rows=[(value, amount) for value, amount, _ in rows.priced],
         row_value=row["row_value"],
         others=[(own, list(prices.values())) for own, prices in told],
     )
@@ -176,31 +197,32 @@ def _refile(tx: Transaction, report_id: int) -> None:
     tx.run("set_value_unit", values, id=report_id)
     seen = f"{row['filed_at']} {row['accession']}"
     _put_fund(tx, row["cik"], row["name"], seen)
-    named = tx.all("names_in_holdings", report_id=report_id)
-    securities.report(tx, [(one["cusip"], one["issuer"], one["title"]) for one in named], seen)
+    securities.report(tx, rows.names, seen)
 
 
-def _prices_told(tx: Transaction, cik: int, period: str, rows: Sequence[Row]) -> list[tuple[float, dict[int, float]]]:
+def _prices_told(
+    tx: Transaction, cik: int, period: str, rows: Sequence[_Priced]
+) -> list[tuple[float, dict[int, float]]]:
     """Of a table's largest share positions the price as it stands there, and the dollars that others imply, by fund."""
-    largest = nlargest(MOST_COMPARED, (one for one in rows if one["value"] and one["amount"]), itemgetter("value"))
+    largest = nlargest(MOST_COMPARED, (one for one in rows if one.value and one.amount), itemgetter(0))
     return [
         (
-            one["value"] / one["amount"],
+            one.value / one.amount,
             {
                 other["cik"]: other["value"] / other["shares"]
-                for other in tx.all("worth_to_others", security_id=one["security_id"], period=period, cik=cik)
+                for other in tx.all("worth_to_others", security_id=one.security_id, period=period, cik=cik)
             },
         )
         for one in largest
     ]
 
 
-def _judge_others(tx: Transaction, report_id: int, cik: int, period: str) -> None:
+def _judge_others(tx: Transaction, report_id: int, cik: int, period: str, rows: _Rows) -> None:
     """Decide anew the units of funds of this quarter whose prices are a thousand times off since this report came."""
     row = tx.one("holdings_report", id=report_id)
     assert row is not None
     doubted: set[int] = set()
-    for own, prices in _prices_told(tx, cik, period, tx.all("priced_holdings", report_id=report_id)):
+    for own, prices in _prices_told(tx, cik, period, rows.priced):
         told = value_units.agreed([own * row["value_unit"], *prices.values()])
         doubted |= {other for other, price in prices.items() if told is not None and value_units.off(price, told)}
     for other in sorted(doubted)[:MOST_DOUBTED]:
@@ -246,7 +268,7 @@ def _insert_report(tx: Transaction, report: HoldingsReport, filing_id: int) -> i
     return report_id
 
 
-def _insert_rows(tx: Transaction, report: HoldingsReport, report_id: int) -> None:
+def _insert_rows(tx: Transaction, report: HoldingsReport, report_id: int) -> _Rows:
     names = sorted({(row.issuer, row.title) for row in report.rows})
     name_ids = _name_ids(tx, names)
     if len(name_ids) < len(names):
@@ -263,6 +285,8 @@ def _insert_rows(tx: Transaction, report: HoldingsReport, report_id: int) -> Non
         told = ids[row.cusip], name_ids[row.issuer, row.title], kind_of(row), int(row.amount_type == "PRN")
         rows.append((report_id, seq, *told, *_OF_ROW(row)))
     tx.many("insert_holdings", rows)
+    priced = [_Priced(row[6], row[7], row[2]) for row in rows if row[4] == SHARES]
+    return _Rows(priced, [(number, *name) for number, name in first.items()])
 
 
 def _name_ids(tx: Transaction, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
@@ -363,7 +387,7 @@ def _add_up(tx: Transaction, period: str, old: list[FundPosition], made: list[Fu
                     sums[at] = tuple(a + sign * b for a, b in pairs)
     changed = {security_id: share for security_id, share in sums.items() if any(share)}
     tx.many("add_to_security_quarters", [(period, at, *changed[at]) for at in sorted(changed)])
-    tx.many("mark_security_unpriced", [(period, at) for at in sorted(changed)])
+    tx.run("mark_securities_unpriced", period=period, securities=json.dumps(sorted(changed)))
     if changed:
         tx.run("mark_groups_unsummed", period=period)
     if old:

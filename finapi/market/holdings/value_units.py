@@ -6,7 +6,7 @@ after that day, and a few in dollars before it. What a share would cost tells th
 
 from __future__ import annotations
 
-import statistics
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -100,8 +100,9 @@ def agreed(prices: Sequence[float]) -> float | None:
     """The price that most of at least two managers imply; None where they do not agree."""
     if len(prices) < LEAST_MANAGERS:
         return None
-    middle = statistics.median_low(prices)
-    alike = sum(middle / ALIKE <= price <= middle * ALIKE for price in prices)
+    ordered = sorted(prices)
+    middle = ordered[(len(ordered) - 1) // 2]
+    alike = bisect_right(ordered, middle * ALIKE) - bisect_left(ordered, middle / ALIKE)
     return middle if alike >= LEAST_MANAGERS and 2 * alike > len(prices) else None
 
 

@@ -54,7 +54,13 @@ def report(tx: Transaction, named: Iterable[tuple[str, str, str]], seen: str) ->
         for number, names in told.items()
         if (seen, *names) > (held[number]["seen"], held[number]["issuer"], held[number]["title"])
     }
-    tx.many("report_security", [(*_fresh(number, *names)[1:], seen, number) for number, names in newer.items()])
+    # What is made of a name is there where the name is.
+    same = [one for one, names in newer.items() if names == (held[one]["issuer"], held[one]["title"])]
+    tx.run("see_securities", cusips=json.dumps(same), seen=seen)
+    other = {
+        number: names for number, names in newer.items() if names != (held[number]["issuer"], held[number]["title"])
+    }
+    tx.many("report_security", [(*_fresh(number, *names)[1:], seen, number) for number, names in other.items()])
     # What follows from names that are told again is there.
     renamed = {number: one for number, one in newer.items() if one[0] != held[number]["issuer"]}
     _put_words(tx, {held[number]["id"]: issuer for number, (issuer, _) in renamed.items()})

@@ -22,17 +22,23 @@ UPDATE security_quarters SET price = ? WHERE period = ? AND security_id = ?
 -- Those up to one, which are the first that were due.
 DELETE FROM securities_unpriced WHERE (period, security_id) <= (:period, :security_id)
 
--- name: mark_security_unpriced
-INSERT OR IGNORE INTO securities_unpriced (period, security_id) VALUES (?, ?)
+-- name: mark_securities_unpriced
+INSERT OR IGNORE INTO securities_unpriced (period, security_id)
+SELECT :period, value FROM json_each(:securities)
 
 -- name: forget_far_off_of_security
-DELETE FROM positions_far_off WHERE period = :period AND security_id = :security_id
+DELETE FROM positions_far_off WHERE period = ? AND security_id = ?
 
--- name: note_far_off_of_security
+-- name: note_far_off_of_securities
 INSERT INTO positions_far_off (period, security_id, cik)
-SELECT period, security_id, cik FROM positions
-WHERE security_id = :security_id AND period = :period AND kind = 0 AND status <> 5 AND shares > 0 AND value > 0
-    AND value NOT BETWEEN :price * shares / :far AND :price * shares * :far
+SELECT quarter.period, quarter.security_id, positions.cik
+FROM json_each(:places) AS place
+CROSS JOIN security_quarters AS quarter ON quarter.period = place.value ->> 0
+    AND quarter.security_id = place.value ->> 1
+CROSS JOIN positions ON positions.security_id = quarter.security_id AND positions.period = quarter.period
+    AND positions.kind = 0
+WHERE status <> 5 AND positions.shares > 0 AND positions.value > 0
+    AND positions.value NOT BETWEEN price * positions.shares / :far AND price * positions.shares * :far
 
 -- name: fund_quarters_uncompared
 SELECT cik, period FROM fund_quarters_uncompared LIMIT :limit

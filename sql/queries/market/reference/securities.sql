@@ -23,6 +23,9 @@ SET issuer = ?1, title = ?2, issuer_key = ?3, class_letter = ?4,
     seen = ?6
 WHERE cusip = ?7
 
+-- name: see_securities
+UPDATE securities SET seen = :seen WHERE cusip IN (SELECT value FROM json_each(:cusips))
+
 -- name: settle_securities
 -- From a loaded mapping first, then fails-to-deliver. Else the one company of the issuer's name, the best of these: the
 -- name with its legal form, then with another where one has none, names that it has before those that it had, a name
