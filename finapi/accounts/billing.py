@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -134,28 +134,54 @@ def asked(user_id: int, endpoint: str, cost: int, request_id: str) -> dict[str, 
 
 def debits(app: App, calls: Sequence[Mapping[str, Any]]) -> list[Debit]:
     """Take what calls cost, each if its balance has it, and write the debits, open, in one transaction."""
+    if not calls:
+        return []
     now = iso(app.clock.now())
+    try:
+        taken = app.accounts.share(lambda tx: _take(app, tx, calls, now))
+    except Exception as error:
+        if len(calls) > 1 and not isinstance(error, ApiError | StoreFailing):
+            return [debit for call in calls for debit in debits(app, [call])]  # what fails alone fails alone
+        return [partial(_refuse, error)] * len(calls)
+    return [partial(_id_of, app, call, one) for call, one in zip(calls, taken, strict=True)]
 
-    def take(call: Mapping[str, Any], tx: Transaction) -> tuple[int, Row | None]:
-        _close_kept(app, tx)
-        if tx.run("take_tokens", call, now=now):
+
+def _take(app: App, tx: Transaction, calls: Sequence[Mapping[str, Any]], now: str) -> list[int | Row | None]:
+    """The id of each debit, or the plan whose balance is below the cost."""
+    _close_kept(app, tx)
+    taken: list[int | Row | None] = []
+    paid = _paid_at_once(tx, calls, now)
+    for call in calls:
+        if call["user_id"] in paid or tx.run("take_tokens", call, now=now):
             debit = {"delta": -call["cost"], "reason": "debit", "status": None, "open": 1, "now": now}
-            return tx.insert_last("insert_ledger_row", call, **debit), None
-        return 0, tx.one("userplan", call)
+            taken.append(tx.insert_last("insert_ledger_row", call, **debit))
+        else:
+            taken.append(tx.one("userplan", call))
+    return taken
 
-    taken = app.accounts.share_all([partial(take, call) for call in calls]) if calls else []
-    return [partial(_id_of, app, call["cost"], one) for call, one in zip(calls, taken, strict=True)]
+
+def _paid_at_once(tx: Transaction, calls: Sequence[Mapping[str, Any]], now: str) -> set[int]:
+    """Whose calls are paid for by one step of their balance: several, all of which it has."""
+    if len(calls) == 1:
+        return set()
+    costs: Counter[int] = Counter()
+    for call in calls:
+        costs[call["user_id"]] += call["cost"]
+    return {user_id for user_id, cost in costs.items() if tx.run("take_tokens", user_id=user_id, cost=cost, now=now)}
 
 
-def _id_of(app: App, cost: int, taken: Callable[[], tuple[int, Row | None]]) -> int:
-    debit, plan = taken()
-    if debit:
-        return debit
+def _refuse(error: Exception) -> int:
+    raise error
+
+
+def _id_of(app: App, call: Mapping[str, Any], taken: int | Row | None) -> int:
+    if isinstance(taken, int):
+        return taken
     beside = {
-        "current_balance": plan["current_balance"] if plan else 0,
-        "required_cost": cost,
-        "next_refill_at": plan["current_period_end"] if plan else None,
-        "plan": plan["plan"] if plan else None,
+        "current_balance": taken["current_balance"] if taken else 0,
+        "required_cost": call["cost"],
+        "next_refill_at": taken["current_period_end"] if taken else None,
+        "plan": taken["plan"] if taken else None,
         "upgrade_url": app.config.upgrade_page,
     }
     raise ApiError("insufficient_tokens", "The token balance is below the cost of this call.", beside=beside)

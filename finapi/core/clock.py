@@ -26,7 +26,8 @@ class SystemClock:
 
     def now(self) -> datetime:
         """The machine's wall clock."""
-        return _to_milliseconds(datetime.now(UTC))
+        # By way of datetime.replace it takes three times as long. A double tells milliseconds apart until 10889.
+        return datetime.fromtimestamp(time.time_ns() // 1_000_000 / 1000, UTC)
 
     def monotonic(self) -> float:
         """The machine's monotonic clock."""
@@ -116,7 +117,10 @@ class MovableClock:
 @lru_cache(maxsize=256)
 def iso(moment: datetime) -> str:
     """``moment`` as every document and row of finapi spells it: ``YYYY-MM-DDTHH:MM:SS.mmmZ`` (CONTRACT 2)."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    at = moment.astimezone(UTC)
+    # isoformat, and a text with formats in braces, take twice as long.
+    day, time_of_day = (at.year, at.month, at.day), (at.hour, at.minute, at.second, at.microsecond // 1000)
+    return "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ" % (*day, *time_of_day)  # noqa: UP031
 
 
 def _to_milliseconds(moment: datetime) -> datetime:

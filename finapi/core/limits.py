@@ -99,8 +99,11 @@ class Limiter:
         """Decide on a request of ``key`` at ``now`` (monotonic seconds); a refusal by one limit uses nothing of any."""
         with self._lock:
             verdicts = self._verdicts(key, now)
-            # Refusals first, the longest of them first; then what leaves least.
-            decision = min((one for one, _ in verdicts), key=lambda one: (one.allowed, one.remaining, -one.retry_after))
+            decision = verdicts[0][0]
+            if len(verdicts) > 1:
+                # Refusals first, the longest of them first; then what leaves least.
+                found = (one for one, _ in verdicts)
+                decision = min(found, key=lambda one: (one.allowed, one.remaining, -one.retry_after))
             if not decision.allowed:
                 return decision
             self._states[key] = [state for _, state in verdicts]

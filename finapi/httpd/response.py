@@ -25,11 +25,11 @@ def http_date(second: int) -> str:
 
 def head(status: str, headers: Headers, version: str = "1.1") -> bytes:
     """The head of an answer, dated unless it has a Date; ValueError for a header that would be two."""
-    lines = [f"HTTP/{version} {status}", *[f"{name}: {value}" for name, value in headers]]
-    dated = "Date" in [name for name, _ in headers]
-    lines.append("\r\n" if dated else f"Date: {http_date(int(time.time()))}\r\n\r\n")
-    written = "\r\n".join(lines).encode("latin-1")
-    if not written.count(b"\r") == written.count(b"\n") == len(lines) + (not dated):
+    fields = "".join([f"{name}: {value}\r\n" for name, value in headers])
+    dated = fields.startswith("Date: ") or "\nDate: " in fields
+    date = "" if dated else f"Date: {http_date(int(time.time()))}\r\n"
+    written = f"HTTP/{version} {status}\r\n{fields}{date}\r\n".encode("latin-1")
+    if not written.count(b"\r") == written.count(b"\n") == len(headers) + 3 - dated:
         raise ValueError("a response header contains a line break")
     return written
 

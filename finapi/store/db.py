@@ -138,6 +138,56 @@ class Transaction:
         return self._connection.executemany(self._queries[query], rows).rowcount
 
 
+class _Writing:
+    """A write transaction as a block: a class, since a generator would take a fifth of a small one's time."""
+
+    __slots__ = ("_changes", "_database", "_shared", "_tx")
+
+    def __init__(self, database: Database, shared: bool) -> None:
+        self._database, self._shared = database, shared
+
+    def __enter__(self) -> Transaction:
+        database, writer = self._database, self._database._writer
+        database._lock.acquire()
+        try:
+            if database._is_open(writer):
+                raise RuntimeError("a write transaction inside another")
+            database._begin()
+        except BaseException:
+            database._lock.release()
+            raise
+        database._local.writes = True
+        self._changes = writer.total_changes
+        self._tx = Transaction(writer, database._queries)
+        return self._tx
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        database = self._database
+        try:
+            if error is not None:
+                self._roll_back(error)
+                return
+            try:
+                database._commit(database._writer)
+            except BaseException as failed:
+                self._roll_back(failed)
+                raise
+            database._was_written(self._changes, shared=self._shared)
+        finally:
+            database._local.writes = False
+            database._lock.release()
+        database._tell(self._tx)
+
+    def _roll_back(self, error: BaseException) -> None:
+        """Undo everything; raises Unwritable where the machine is to blame for the error."""
+        # A full disk ends the transaction by itself.
+        if self._database._is_open(self._database._writer):
+            self._database._undo()
+        for put_back in reversed(self._tx.undo):
+            put_back()
+        self._database._judge(error)
+
+
 class _Piece:
     """Work that waits for a shared transaction, and what came of it."""
 
@@ -151,12 +201,6 @@ class _Piece:
         self.turn = threading.Lock()
         self.turn.acquire()
         self.leads = False
-
-    def outcome(self) -> Any:
-        """What the work gave; raises what it raised."""
-        if self.error is not None:
-            raise self.error
-        return self.result
 
 
 class Database:
@@ -208,6 +252,7 @@ class Database:
 
     def _prepare(self, path: Path | None) -> None:
         self.path = path
+        self._place = "" if path is None else str(path)
         # Where accounts are: here, beside the market data, unless another is put in its place.
         self.accounts = self
         self._queries = named_queries()
@@ -255,33 +300,14 @@ class Database:
         """
         return self._transaction(shared=False)
 
-    @contextmanager
-    def _transaction(self, *, shared: bool) -> Iterator[Transaction]:
-        with self._lock:
-            if self._is_open(self._writer):
-                raise RuntimeError("a write transaction inside another")
-            self._begin()
-            changes = self._writer.total_changes
-            tx = Transaction(self._writer, self._queries)
-            self._local.writes = True
-            try:
-                yield tx
-                self._commit(self._writer)
-                self.written += not shared
-                if self.trouble is not None and not self._damaged and self._writer.total_changes > changes:
-                    log.info("the database can be written again")
-                    self.trouble = None
-            except BaseException as error:
-                # A full disk ends the transaction by itself.
-                if self._is_open(self._writer):
-                    self._undo()
-                for put_back in reversed(tx.undo):
-                    put_back()
-                self._judge(error)
-                raise
-            finally:
-                self._local.writes = False
-        self._tell(tx)
+    def _transaction(self, *, shared: bool) -> AbstractContextManager[Transaction]:
+        return _Writing(self, shared)
+
+    def _was_written(self, changes: int, *, shared: bool) -> None:
+        self.written += not shared
+        if self.trouble is not None and not self._damaged and self._writer.total_changes > changes:
+            log.info("the database can be written again")
+            self.trouble = None
 
     def storing_much(self) -> AbstractContextManager[None]:
         """While it lasts the writer keeps more pages in memory: good for an ingest of many documents."""
@@ -296,23 +322,20 @@ class Database:
         :attr:`written` does not count it: what is kept in memory must not depend on what it changes. ``alone``: of what
         reads before it writes. Here one writes at a time; of a store that several processes share, none beside it.
         """
-        return self.share_all([work])[0]()
-
-    def share_all(self, works: Sequence[Callable[[Transaction], Result]]) -> list[Callable[[], Result]]:
-        """What :meth:`share` gives of each, in one transaction: each of them gives it, or raises what it raised."""
         if getattr(self._local, "writes", False):
             raise RuntimeError("a write transaction inside another")
-        pieces = [_Piece(work) for work in works]
-        first = pieces[0]
+        mine = _Piece(work)
         with self._gate:
-            self._waiting.extend(pieces)
-            first.leads, self._led = not self._led, True
-        # Who leads does all that wait: the others of these pieces in the same transaction.
-        if not first.leads:
-            first.turn.acquire()
-        if first.leads:
+            self._waiting.append(mine)
+            mine.leads, self._led = not self._led, True
+        if not mine.leads:
+            mine.turn.acquire()
+        if mine.leads:
             self._lead()
-        return [piece.outcome for piece in pieces]
+        if mine.error is not None:
+            raise mine.error
+        result: Result = mine.result
+        return result
 
     def _lead(self) -> None:
         """Do the work of all that wait, then let the first that came meanwhile do the same."""
@@ -429,10 +452,10 @@ class Database:
 
     def _check_place(self) -> None:
         # What is written to a file that has been deleted is lost with the process.
-        if self.path is None:
+        if not self._place:
             return
         try:
-            there = os.stat(self.path)
+            there = os.stat(self._place)
         except OSError:
             there = None
         if there is None or (there.st_ino, there.st_dev) != self._file:

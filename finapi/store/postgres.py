@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import cache
 from typing import Any, ClassVar, TypeVar
 from uuid import uuid4
 
@@ -302,10 +302,6 @@ class Postgres(Database):
             if alone:
                 tx._waiting[1] = ALONE  # type: ignore[attr-defined]
             return work(tx)
-
-    def share_all(self, works: Sequence[Callable[[Transaction], Result]]) -> list[Callable[[], Result]]:
-        """What gives what :meth:`share` gives of each, done when it is asked for."""
-        return [partial(self.share, work) for work in works]
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:

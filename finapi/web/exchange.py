@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import inf
@@ -17,12 +17,15 @@ from finapi.core.errors import ApiError
 from finapi.core.limits import Decision
 from finapi.web import exports
 from finapi.web.http.call import LARGE_ANSWER, Route, table_kind
-from finapi.web.http.messages import GZIP_FROM, Request, Response, held_etag, key_of
+from finapi.web.http.messages import GZIP_FROM, Request, Response, held_etag, key_of, plain_get
 from finapi.web.questions import Questions, tag_of, tagged
 from finapi.web.router import Router
 
 # Bytes of a free answer that is given in the loop: so many may wait there for a reader who does not read.
 FREE_ANSWER = 65_536
+
+# Requests that are remembered as they were read, and the characters of the longest.
+KNOWN_QUESTIONS, KNOWN_WORDS = 512, 2_048
 
 UNKNOWN: Any = object()  # whether a key is anybody's
 
@@ -119,18 +122,39 @@ class InMemory(NamedTuple):
     kept: Response | None = None
 
 
-def recognised(router: Router, questions: Questions, request: Request) -> Recognised | None:
-    """What ``request`` asks of data; None when it asks for something else."""
-    match = None if request.wrong else router.match(request.segments)
-    route = match.by_method.get("GET") if match else None
-    if match is None or route is None or route.auth != "key" or "text/html" in request.headers.get("accept", ""):
-        return None
-    key, text = key_of(request, bearer=route.key_as_bearer), None
-    if route.cacheable and "content-encoding" not in request.headers:
-        question, wrong = questions.read(route, match.path_params, request)
-        text = None if wrong else tagged(route, question, request)
-    table = route.tables and table_kind(request) is not None
-    return Recognised(request, route, fingerprint(key) if key else None, text, table)
+class Recogniser:
+    """What GETs ask of data, remembered by their words; for one thread."""
+
+    def __init__(self, router: Router, questions: Questions) -> None:
+        self._router, self._questions = router, questions
+        self.known: dict[tuple[Any, ...], Recognised | None] = {}
+
+    def recognised(
+        self, target: str, headers: Mapping[str, str], peer: str, trusted_proxies: tuple[str, ...]
+    ) -> Recognised | None:
+        """What a GET asks of data; None when it asks for something else. ``headers`` are named ``USER_AGENT``."""
+        words = target, peer, *headers.items()
+        asked = self.known.get(words, UNKNOWN)
+        if asked is not UNKNOWN:
+            return asked  # type: ignore[no-any-return]
+        asked = self._recognise(plain_get(target, headers, peer, trusted_proxies))
+        if sum(len(name) + len(value) for name, value in headers.items()) + len(target) <= KNOWN_WORDS:
+            if len(self.known) >= KNOWN_QUESTIONS:
+                self.known.clear()
+            self.known[words] = asked
+        return asked
+
+    def _recognise(self, request: Request) -> Recognised | None:
+        match = None if request.wrong else self._router.match(request.segments)
+        route = match.by_method.get("GET") if match else None
+        if match is None or route is None or route.auth != "key" or "text/html" in request.headers.get("accept", ""):
+            return None
+        key, text = key_of(request, bearer=route.key_as_bearer), None
+        if route.cacheable and "content-encoding" not in request.headers:
+            question, wrong = self._questions.read(route, match.path_params, request)
+            text = None if wrong else tagged(route, question, request)
+        table = route.tables and table_kind(request) is not None
+        return Recognised(request, route, fingerprint(key) if key else None, text, table)
 
 
 def find(app: App, asked: Recognised, now: datetime) -> InMemory | None:
@@ -164,9 +188,9 @@ def vary(route: Route | None) -> str:
 
 def _kept_caller(app: App, mark: bytes) -> Any:
     """Who calls with a key of this fingerprint, None for nobody, as it was looked up before; else UNKNOWN."""
-    if app.nobody.kept(app.written, mark, False):
-        return None
-    return app.callers.kept(app.written, mark, UNKNOWN)
+    written = app.written
+    caller = app.callers.kept(written, mark, UNKNOWN)
+    return None if caller is UNKNOWN and app.nobody.kept(written, mark, False) else caller
 
 
 def _kept_answer(app: App, route: Route, stamp: str, tag: str, *, packed: bool) -> Response | None:

@@ -30,12 +30,11 @@ from finapi.web.exchange import (
     Exchange,
     HeldBody,
     KeptCall,
-    Recognised,
+    Recogniser,
     ended,
     find,
     not_modified,
     overrun,
-    recognised,
     unknown,
     vary,
 )
@@ -99,9 +98,6 @@ ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempot
 # What a browser asks for: it is told of an error by a page, wherever it looked.
 PAGES = ("text/html",)
 
-# Requests that are remembered as they were read, and the characters of the longest.
-KNOWN_QUESTIONS, KNOWN_WORDS = 512, 2_048
-
 # Status line, headers, body.
 Answered = tuple[str, list[tuple[str, str]], bytes]
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
@@ -133,7 +129,7 @@ class WsgiApp:
         table = _standard(*settings) if routes is ROUTES else _Table(routes, *settings)
         self._routes, self._router, self._at_once = table.served, table.router, table.at_once
         self._questions = Questions()
-        self._recognised = lru_cache(KNOWN_QUESTIONS)(self._recognise)
+        self._recogniser = Recogniser(self._router, self._questions)
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic())
@@ -176,9 +172,8 @@ class WsgiApp:
         """
         if target[:1] != "/":
             return None
-        app, words = self.app, (target, peer, tuple(headers.items()))
-        known = sum(map(len, (*headers, *headers.values())), len(target)) <= KNOWN_WORDS
-        asked = self._recognised(*words) if known else self._recognised.__wrapped__(*words)
+        app = self.app
+        asked = self._recogniser.recognised(target, headers, peer, app.config.trusted_proxies)
         now = app.clock.now()
         found = None if asked is None else find(app, asked, now)
         if found is None or asked is None:
@@ -198,10 +193,6 @@ class WsgiApp:
             debit = billing.asked(caller.id, route.name, route.cost, exchange.request_id)
             return KeptCall(exchange, request, kept, now, debit, self._give_up)
         return self._respond(exchange, lambda: request, lambda *_: ended(kept, own_end(exchange.request_id, now)))
-
-    def _recognise(self, target: str, peer: str, headers: Iterable[tuple[str, str]]) -> Recognised | None:
-        request = plain_get(target, dict(headers), peer, self.app.config.trusted_proxies)
-        return recognised(self._router, self._questions, request)
 
     def answer_together(self, calls: Sequence[KeptCall]) -> Iterator[Answered]:
         """The answers of calls that :meth:`at_once` found to be kept, their debits in one transaction.

@@ -166,7 +166,7 @@ def test_what_a_request_asks_is_remembered_by_its_words_not_by_who_may_ask(
     client.get(STATS, headers={"X-API-Key": user.api_key})
     for _ in range(3):
         assert at_once(application, STATS, X_API_KEY=user.api_key)[0] == "200 OK"
-    assert application._recognised.cache_info()[:2] == (2, 1)
+    assert len(application._recogniser.known) == 1
     with application.app.db.write() as tx:
         tx.run("new_data_stamp")
     assert at_once(application, STATS, X_API_KEY=user.api_key) is None
@@ -184,7 +184,7 @@ def test_another_key_another_language_and_another_address_are_other_words(
         answer = at_once(application, STATS, X_API_KEY=key, ACCEPT=accept)
         assert (answer and answer[0][:3]) == status
     application.at_once(STATS, {"X_API_KEY": user.api_key}, "192.0.2.7")
-    assert application._recognised.cache_info().currsize == 4
+    assert len(application._recogniser.known) == 4
 
 
 def test_of_long_requests_nothing_is_remembered(application: WsgiApp, client: Client, user: users.NewUser) -> None:
@@ -193,4 +193,16 @@ def test_of_long_requests_nothing_is_remembered(application: WsgiApp, client: Cl
     for more in ({"X_SAID": long}, {"X_" + long: "x"}):
         assert at_once(application, STATS, X_API_KEY=user.api_key, **more)[0] == "200 OK"
     assert at_once(application, f"{STATS}?said={long}", X_API_KEY=user.api_key)[0] == "200 OK"
-    assert application._recognised.cache_info().currsize == 0
+    assert len(application._recogniser.known) == 0
+
+
+def test_so_many_requests_are_remembered_and_no_more(
+    application: WsgiApp, client: Client, user: users.NewUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("finapi.web.exchange.KNOWN_QUESTIONS", 3)
+    client.get(STATS, headers={"X-API-Key": user.api_key})
+    sizes = []
+    for number in range(5):
+        assert at_once(application, STATS, X_API_KEY=user.api_key, X_SAID=str(number))[0] == "200 OK"
+        sizes.append(len(application._recogniser.known))
+    assert sizes == [1, 2, 3, 1, 2]
