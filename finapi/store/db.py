@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from finapi.core.errors import ApiError, StoreFailing, UsageError
 from finapi.store.checkpoints import leave_checkpoints, more_pages
 from finapi.store.connections import BREAK_SECONDS, PUT_BACK, broken_off, code_of, connect, is_damage, unusable
+from finapi.store.shared_writes import Piece, Writing
 from finapi.store.sql_files import files as _files
 from finapi.store.sql_files import numbered, prepared, texts
 
@@ -138,71 +139,6 @@ class Transaction:
         return self._connection.executemany(self._queries[query], rows).rowcount
 
 
-class _Writing:
-    """A write transaction as a block: a class, since a generator would take a fifth of a small one's time."""
-
-    __slots__ = ("_changes", "_database", "_shared", "_tx")
-
-    def __init__(self, database: Database, shared: bool) -> None:
-        self._database, self._shared = database, shared
-
-    def __enter__(self) -> Transaction:
-        database, writer = self._database, self._database._writer
-        database._lock.acquire()
-        try:
-            if database._is_open(writer):
-                raise RuntimeError("a write transaction inside another")
-            database._begin()
-        except BaseException:
-            database._lock.release()
-            raise
-        database._local.writes = True
-        self._changes = writer.total_changes
-        self._tx = Transaction(writer, database._queries)
-        return self._tx
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        database = self._database
-        try:
-            if error is not None:
-                self._roll_back(error)
-                return
-            try:
-                database._commit(database._writer)
-            except BaseException as failed:
-                self._roll_back(failed)
-                raise
-            database._was_written(self._changes, shared=self._shared)
-        finally:
-            database._local.writes = False
-            database._lock.release()
-        database._tell(self._tx)
-
-    def _roll_back(self, error: BaseException) -> None:
-        """Undo everything; raises Unwritable where the machine is to blame for the error."""
-        # A full disk ends the transaction by itself.
-        if self._database._is_open(self._database._writer):
-            self._database._undo()
-        for put_back in reversed(self._tx.undo):
-            put_back()
-        self._database._judge(error)
-
-
-class _Piece:
-    """Work that waits for a shared transaction, and what came of it."""
-
-    __slots__ = ("error", "leads", "result", "turn", "work")
-
-    def __init__(self, work: Callable[[Transaction], Any]) -> None:
-        self.work = work
-        self.result: Any = None
-        self.error: BaseException | None = None
-        # Held until the work is done or, with ``leads``, until its thread is to do that of all that wait.
-        self.turn = threading.Lock()
-        self.turn.acquire()
-        self.leads = False
-
-
 class Database:
     """An open database. ``write`` and ``read`` are the only two ways in.
 
@@ -273,7 +209,7 @@ class Database:
         self._listeners: dict[str, list[Callable[[], None]]] = {}
         self._random_bytes: Callable[[int], bytes] | None = None
         # What waits for a commit, and whether a thread is there that will do it.
-        self._waiting: deque[_Piece] = deque()
+        self._waiting: deque[Piece] = deque()
         self._led = False
         self._gate = threading.Lock()
 
@@ -301,13 +237,7 @@ class Database:
         return self._transaction(shared=False)
 
     def _transaction(self, *, shared: bool) -> AbstractContextManager[Transaction]:
-        return _Writing(self, shared)
-
-    def _was_written(self, changes: int, *, shared: bool) -> None:
-        self.written += not shared
-        if self.trouble is not None and not self._damaged and self._writer.total_changes > changes:
-            log.info("the database can be written again")
-            self.trouble = None
+        return Writing(self, Transaction(self._writer, self._queries), shared)
 
     def storing_much(self) -> AbstractContextManager[None]:
         """While it lasts the writer keeps more pages in memory: good for an ingest of many documents."""
@@ -324,7 +254,7 @@ class Database:
         """
         if getattr(self._local, "writes", False):
             raise RuntimeError("a write transaction inside another")
-        mine = _Piece(work)
+        mine = Piece(work)
         with self._gate:
             self._waiting.append(mine)
             mine.leads, self._led = not self._led, True
@@ -353,7 +283,7 @@ class Database:
             if not piece.leads:
                 piece.turn.release()
 
-    def _do(self, pieces: list[_Piece]) -> None:
+    def _do(self, pieces: list[Piece]) -> None:
         began = 0
         try:
             with self._transaction(shared=True) as tx:
