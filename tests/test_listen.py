@@ -937,7 +937,7 @@ def test_a_stuck_thread_is_replaced_once(start: Callable[..., Running], clock: C
     running.later(301)
     assert client.answer().status == 504
     running.later(10)  # the client has not closed, and is closed
-    assert len(task_threads()) == 3
+    assert len(task_threads()) == 2
     app.release.release()
 
 

@@ -39,8 +39,6 @@ def start(served: Served) -> Iterator[Callable[[int], Pool]]:
 
     def started(size: int) -> Pool:
         pools.append(ThreadPool(size, served, lambda job: None))
-        pools[-1].start()
-        eventually(lambda: len(pools[-1]._idle) == size)
         return pools[-1]
 
     yield started
@@ -48,11 +46,54 @@ def start(served: Served) -> Iterator[Callable[[int], Pool]]:
     assert [pool.stop(timeout=10) for pool in pools] == [0] * len(pools)
 
 
+def fill(pool: Pool, served: Served) -> None:
+    """Have all threads started, and idle."""
+    for number in range(pool.size):
+        pool.put(f"wait{number}")
+    eventually(lambda: len(served.jobs) == pool.size)
+    served.go.release(pool.size)
+    eventually(lambda: len(pool._idle) == pool.size)
+
+
+def test_no_more_threads_are_started_than_jobs_are_under_way_at_once_or_may_be(
+    start: Callable[[int], Pool], served: Served
+) -> None:
+    pool = start(2)
+    assert len(pool._workers) == 0
+    for number, threads in enumerate((1, 2, 2)):
+        pool.put(f"wait{number}")
+        assert len(pool._workers) == threads
+    eventually(lambda: len(served.jobs) == 2)
+    served.go.release(3)
+    eventually(lambda: len(pool._idle) == 2)
+    assert served.jobs == ["wait0", "wait1", "wait2"]
+
+
+def test_a_job_waits_for_a_thread_that_the_machine_allows(
+    start: Callable[[int], Pool], served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refused(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    pool = start(2)
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refused)
+        pool.put("a")
+        pool.put("b")
+    assert (len(pool), len(pool._workers), served.jobs) == (2, 0, [])
+    assert [one.getMessage() for one in caplog.records] == [
+        "a thread for calls cannot be started: can't start new thread"
+    ] * 2
+    pool.put("c")
+    eventually(lambda: served.jobs == ["a", "b", "c"])
+    assert len(pool._workers) == 1
+
+
 def test_one_thread_serves_jobs_that_come_one_after_the_other(start: Callable[[int], Pool], served: Served) -> None:
     pool = start(4)
     for number in range(20):
         pool.put(str(number))
-        eventually(lambda: len(pool._idle) == 4)
+        eventually(lambda: len(pool._idle) == 1)
     assert served.jobs == [str(number) for number in range(20)]
     assert len(set(served.threads)) == 1
 
@@ -69,11 +110,12 @@ def test_no_thread_is_woken_but_the_one_that_serves(
 
     monkeypatch.setattr(ThreadPool, "_next", counted)
     pool = start(4)
+    fill(pool, served)
     for number in range(20):
         pool.put(str(number))
         eventually(lambda: len(pool._idle) == 4)
-    # Each of four threads asks at its start, and one after each job.
-    assert len(asked) == 4 + 20
+    # Each of four threads asks at its start and after what it waited for, and one after each job.
+    assert len(asked) == 4 + 4 + 20
 
 
 def test_jobs_that_find_no_thread_idle_are_served_in_their_order(start: Callable[[int], Pool], served: Served) -> None:
@@ -114,5 +156,6 @@ def test_a_thread_that_comes_back_late_ends_when_another_has_taken_its_place(
 
 def test_a_job_that_nobody_serves_cannot_be_given_up(start: Callable[[int], Pool], served: Served) -> None:
     pool = start(1)
+    fill(pool, served)
     pool.give_up("nobody's")
     assert len(pool._workers) == 1

@@ -659,7 +659,6 @@ class Listener:
         if self.settings.core is not None:
             # Of this thread, and of those that it starts: the interpreter lock is then not passed between cores.
             os.sched_setaffinity(0, {self.settings.core})
-        self.pool.start()
         try:
             while not self.stopping:
                 self.loop.attend(self._socket)  # whether there is room for another connection

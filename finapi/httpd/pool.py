@@ -27,8 +27,9 @@ class _Worker(Generic[Job]):
 class ThreadPool(Generic[Job]):
     """Threads that serve what is put in. One that does not come back is replaced, since Python cannot end it.
 
-    There are at most twice ``size``; when all are stuck, jobs wait and the loop answers 504 and 503. A job is given to
-    one idle thread, the last that became so, and no other is woken: each of ``queue.SimpleQueue`` wakes a second.
+    A thread is started when a job finds none idle, up to ``size`` beside those that are stuck and twice that in all;
+    then jobs wait and the loop answers 504 and 503. A job is given to one idle thread, the last that became so, and no
+    other is woken: each of ``queue.SimpleQueue`` wakes a second.
     """
 
     def __init__(self, size: int, serve: Callable[[Job], None], failed: Callable[[Job], None]) -> None:
@@ -49,15 +50,12 @@ class ThreadPool(Generic[Job]):
         with self._lock:
             if not self._idle:
                 self._waiting.append(job)
+                if job is not None:
+                    self._grow()
                 return
             worker = self._idle.pop()
             worker.job = job
         worker.called.release()
-
-    def start(self) -> None:
-        """Start the threads."""
-        for _ in range(self.size):
-            self._add_thread()
 
     def give_up(self, job: Job) -> None:
         """Replace the thread that serves the job, if one does."""
@@ -65,8 +63,7 @@ class ThreadPool(Generic[Job]):
             if job not in self._stuck and any(worker.job is job for worker in self._workers):
                 self._stuck.add(job)
                 log.warning("a call has overrun its time; %d of them are still running", len(self._stuck))
-                if len(self._workers) < 2 * self.size:
-                    self._add_thread()
+                self._grow()
 
     def stop(self, timeout: float) -> int:
         """End and join the threads; returns how many are still in a call after ``timeout`` seconds."""
@@ -79,10 +76,17 @@ class ThreadPool(Generic[Job]):
             thread.join(max(until - time.monotonic(), 0.0))
         return sum(thread.is_alive() for thread in threads)
 
-    def _add_thread(self) -> None:
+    def _grow(self) -> None:
+        """Start a thread if there may be another; called with the lock."""
+        if len(self._workers) >= min(self.size + len(self._stuck), 2 * self.size):
+            return
         worker = _Worker(self._work)
-        self._workers.add(worker)
-        worker.thread.start()
+        try:
+            worker.thread.start()
+        except RuntimeError as error:  # the machine allows no more: the job waits for one that there is
+            log.error("a thread for calls cannot be started: %s", error)
+        else:
+            self._workers.add(worker)
 
     def _work(self, this: _Worker[Job]) -> None:
         while (job := self._next(this)) is not None:
