@@ -199,7 +199,8 @@ class Feeds:
                 self.keys.ask(partial(hub.callers, asked), partial(hub.recheck, asked), self._cannot_recheck)
             if hub.news:
                 hub.news = False
-                hub.news = hub.publish() or hub.news
+                if hub.publish():
+                    hub.news = True  # and never False: a writer may have set it since
         if overdue:
             for session in list(self._sessions.values()):
                 if not session.closed and self.loop.now() >= session.due:
