@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 import socketio
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from finapi.accounts import users
 from finapi.accounts.users import Caller
+from finapi.client import ApiFailure
 from finapi.delivery import events
 from finapi.feeds import plain
 from finapi.feeds.hub import Hub
@@ -316,3 +318,49 @@ def test_a_world_that_is_read_is_not_taken_for_another(
         tell(mine, "AAPL")
         assert said(feed)["data"] == {"ticker": "AAPL"}
     late.control.drop()
+
+
+def test_a_request_for_a_feed_meets_the_faults_of_its_route(server: FinapiServer, mine: FixtureWorld) -> None:
+    url = f"ws://127.0.0.1:{server.ready['port']}{MAIN}?token={mine.api_key}"
+    mine.control.fault("GET /ws/*", status=503, times=1)
+    mine.control.fault("/ws/main-api", status=402, ordinal=2)
+    mine.control.fault("/ws/main-api", reset=True, ordinal=3)
+    mine.control.fault("/ws/insider-api", status=500)
+    mine.control.fault(status=500)  # of any call, which no reader is
+    with pytest.raises(InvalidStatus) as refused:
+        connect(url, proxy=None)
+    answer = refused.value.response
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert json.loads(answer.body)["code"] == "UNAVAILABLE"
+    with pytest.raises(InvalidStatus) as refused:
+        connect(url, proxy=None)
+    assert json.loads(refused.value.response.body)["current_balance"] == 0
+    with socket.create_connection(("127.0.0.1", server.ready["port"]), 10) as client:
+        client.sendall(SHAKE.replace(MAIN.encode(), f"{MAIN}?token={mine.api_key}".encode()))
+        with pytest.raises(ConnectionResetError):
+            client.recv(1)
+    with connect(url, proxy=None) as feed:
+        assert said(feed)["type"] == "new_filing"
+    assert [one["met"] for one in mine.control.faults()] == [1, 1, 1, 0, 0]
+
+
+def test_a_fault_that_a_request_for_a_feed_cannot_meet_is_refused(mine: FixtureWorld) -> None:
+    for route in ("/ws/main-api", "GET /ws/*", "/socket.io/", "POST /socket.io*"):
+        with pytest.raises(ApiFailure, match="delay"):
+            mine.control.fault(route, delay=1)
+    mine.control.fault("/wss", delay=1)
+
+
+def test_polls_and_event_streams_meet_faults_too(server: FinapiServer, mine: FixtureWorld) -> None:
+    mine.control.fault("/socket.io/", status=429, ordinal=1)
+    mine.control.fault("GET /api/v1/events", status=503, ordinal=1)
+    for path, accept, wanted in (
+        ("/socket.io/?EIO=4&transport=polling", "*/*", (429, 200)),
+        ("/api/v1/events?feed=main-api", "text/event-stream", (503, 200)),
+    ):
+        for status in wanted:
+            connection = http.client.HTTPConnection("127.0.0.1", server.ready["port"], timeout=10)
+            connection.request("GET", path, headers={"X-API-Key": mine.api_key, "Accept": accept})
+            with connection.getresponse() as answer:
+                assert answer.status == status
+            connection.close()

@@ -25,7 +25,7 @@ from waitress.adjustments import Adjustments
 from finapi.httpd import request_parser
 from finapi.httpd.listen import PIPELINE_LIMIT, HttpConnection, Listener
 from finapi.httpd.request_parser import KNOWN_HEADS, RequestParser
-from finapi.httpd.settings import AddressOf, AnswerTogether, Asked, AtHead, AtOnce, ListenSettings, TakeOver
+from finapi.httpd.settings import AddressOf, AnswerTogether, Asked, AtHead, AtOnce, HandedOver, ListenSettings, TakeOver
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
@@ -1400,3 +1400,20 @@ def test_a_connection_that_fails_at_its_beginning_does_not_end_the_service(start
     running = start(address_of=address_of, header_timeout=0.1)  # a tick is a quarter of that
     assert running.connect().at_end()
     assert running.connect().send(GET).answer().status == 200
+
+
+class Failing:
+    """Takes connections over and fails."""
+
+    def wants(self, method: str, path: str, accept: str) -> bool:
+        return path == "/elsewhere"
+
+    def take(self, handed: HandedOver) -> None:
+        raise RuntimeError("a mistake of who takes over")
+
+
+def test_a_mistake_of_who_takes_over_costs_only_its_connection(start: Callable[..., Running]) -> None:
+    running = start(take_over=Failing())
+    client = running.connect().send(b"GET /elsewhere HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert client.at_end()
+    assert running.ask().status == 200

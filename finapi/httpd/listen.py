@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import struct
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -18,16 +17,15 @@ from contextlib import suppress
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
 
 from waitress.adjustments import Adjustments
 from waitress.buffers import TempfileBasedBuffer
 
 from finapi.httpd.accept import ListeningSocket
-from finapi.httpd.loop import READ, RECEIVE_BYTES, WRITE, Connection, Loop
+from finapi.httpd.loop import READ, RECEIVE_BYTES, WRITE, Connection, Loop, break_off
 from finapi.httpd.pacing import PacedAnswer
 from finapi.httpd.pool import ThreadPool
-from finapi.httpd.request_parser import Refusal, RequestParser
+from finapi.httpd.request_parser import Refusal, RequestParser, query_of
 from finapi.httpd.response import ClientGone, RequestTask, head, last_answer
 from finapi.httpd.settings import (
     HANDED_BODY,
@@ -323,14 +321,14 @@ class HttpConnection(Connection):
         body = request.get_body_stream().read(HANDED_BODY)
         sock = self.detach()
         self.drop_requests()
-        query: dict[str, str] = {}
-        with suppress(ValueError):
-            for name, value in parse_qsl(request.query, True, max_num_fields=100, errors="strict"):
-                query[name] = f"{query[name]},{value}" if name in query else value
-        path = request.path.rstrip("/")
+        path, query = request.path.rstrip("/"), query_of(request.query)
         headers = {name.replace("_", "-").lower(): value for name, value in request.headers.items()}
         handed = HandedOver(sock, self.addr[0], request.command, path, query, headers, body, self._rest)
-        self.server.take_over.take(handed)
+        try:
+            self.server.take_over.take(handed)
+        except Exception:  # or it would end the loop
+            log.exception("%s could not be handed over", path)
+            sock.close()
 
     def _continue(self) -> None:
         """Tell a client that waits to be told that it may send the body (RFC 9110 section 10.1.1)."""
@@ -407,7 +405,7 @@ class HttpConnection(Connection):
 
     def reset(self) -> None:
         """Break the connection off, so that its other end is told of an error."""
-        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        break_off(self.sock)
         self.abandon()
 
     def check_client_disconnected(self) -> bool:

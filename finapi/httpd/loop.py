@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import select
 import socket
+import struct
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -26,6 +27,11 @@ RECEIVE_BYTES = 65_536  # of one read
 WRITE_AT_ONCE = 64  # queued chunks of one system call
 SENDS_AT_ONCE = 16  # such calls for one connection, before others have their turn
 LINGER_SECONDS = 5.0  # for the client to read the last bytes and close; as nginx's lingering_timeout
+
+
+def break_off(sock: socket.socket) -> None:
+    """Have the other end told of an error when the socket is closed, and of nothing that is still to be sent."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 class WatchedSocket:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import parse_qsl, unquote_to_bytes
 
 from waitress.buffers import OverflowableBuffer
 from waitress.parser import HTTPRequestParser
@@ -280,3 +281,12 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
             self.content_length = int(lengths[0])
             if self.content_length:
                 self.body_rcv = FixedStreamReceiver(self.content_length, buffer)
+
+
+def query_of(text: str) -> dict[str, str]:
+    """A query's values by name, those of one name joined with commas; none of a query that is not well formed."""
+    query: dict[str, str] = {}
+    with suppress(ValueError):
+        for name, value in parse_qsl(text, True, max_num_fields=100, errors="strict"):
+            query[name] = f"{query[name]},{value}" if name in query else value
+    return query

@@ -28,6 +28,8 @@ KINDS: dict[str, type] = {
     "close": int,
 }
 OF_WEBHOOKS, OF_FEEDS = ("duplicate", "reorder"), ("close",)
+OPENING = ("status", "reset")  # of a call that a request for a feed may meet too
+FEED_ROUTE = re.compile(r"/(ws|socket\.io)\b.*")
 WHEN: dict[str, type] = {"route": str, "ordinal": int, "share": float, "times": int, "headers": bool}
 
 # The first code of a status is the one that says no more than it.
@@ -140,6 +142,12 @@ class FaultPlan:
             found = [one for one in self._faults if not set(one.does) & {*OF_WEBHOOKS, *OF_FEEDS}]
             return [one for one in found if one.meets(f"{method} {path}")]
 
+    def of_feed(self, method: str, path: str) -> list[Fault]:
+        """The faults that a request for a feed meets: of those whose route is a path, not of those for any call."""
+        with self._lock:
+            named = [one for one in self._faults if _path(one.route).startswith("/") and set(one.does) & {*OPENING}]
+            return [one for one in named if one.meets(f"{method} {path}")]
+
     def of_webhook(self, event_type: str, delivery_id: str) -> set[str]:
         """What is to become of an attempt to send a webhook."""
         with self._lock:
@@ -155,6 +163,10 @@ class FaultPlan:
             doubled = delivery_id in self._doubled
             self._doubled.discard(delivery_id)
             return doubled
+
+
+def _path(route: str) -> str:
+    return route.rpartition(" ")[2]
 
 
 def _check(body: Mapping[str, Any]) -> None:
@@ -181,6 +193,10 @@ def _check(body: Mapping[str, Any]) -> None:
         raise invalid_param("route", f"route must have at most {ROUTE_LENGTH} characters.", expected="a path")
     if "stale" in body:
         moment(body["stale"], "stale")
+    if FEED_ROUTE.fullmatch(_path(body.get("route", "*"))):
+        for name in KINDS:
+            if name in body and name not in OPENING:
+                raise invalid_param(name, f"A request for a feed cannot meet {name}.", allowed=list(OPENING))
     for name in WHEN if "close" in body else ():
         if body.get(name, "*") != "*":
             raise invalid_param(name, f"close acts at once on every reader; it takes no {name}.", expected="no member")

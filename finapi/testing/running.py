@@ -18,16 +18,17 @@ from urllib.parse import urlsplit
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
-from finapi.feeds.requests import api_key, are_feeds
+from finapi.feeds.requests import SOCKET_IO, api_key, are_feeds
 from finapi.feeds.starting import FeedsWhenRead
 from finapi.httpd.listen import Listener
-from finapi.httpd.response import last_answer
+from finapi.httpd.loop import break_off
+from finapi.httpd.response import head
 from finapi.httpd.settings import HandedOver
 from finapi.listening import listen_settings, looping, not_listening, url_of
 from finapi.net import mail
 from finapi.store import datadir
 from finapi.store.layered import LayeredDatabase
-from finapi.testing import base, world
+from finapi.testing import base, faults, world
 from finapi.testing.base import Base, Draw
 from finapi.testing.control import ControlCalls
 from finapi.testing.gate import CONTROL, PREFIX, Elsewhere, Gate, Stepper, parted
@@ -118,16 +119,20 @@ class WorldFeeds:
         """Take a connection over for the world that it names or whose key it has."""
         name, path = parted(handed.path)
         named = name or handed.headers.get(NAMED)
+        found = self._gate.world("")
         if self._shared is None:
-            self._shared = FeedsWhenRead(self._gate.world("").wsgi)
+            self._shared = FeedsWhenRead(found.wsgi)
         try:
             found = self._gate.of(named, api_key(handed) or "", "")
+            if _is_broken_off(found, handed, path):
+                return
             hub_of = lambda key: self._hub(found if named is not None else self._gate.owners.find(key, "") or found)  # noqa: E731
             self._shared.take(handed._replace(path=path), found.wsgi, hub_of)
         except ApiError as error:
+            environ = {"REQUEST_METHOD": handed.method, "REQUEST_URI": path, "REMOTE_ADDR": handed.peer}
+            status, headers, body = found.wsgi.refusal(environ, error)
             with suppress(OSError), handed.sock:  # a client that has gone needs no answer
-                told = self._gate.world("").wsgi.error_response(error.status, error.message)
-                handed.sock.send(b"".join(last_answer(error.status, *told)))
+                handed.sock.send(head(status, [*headers, ("Connection", "close")]) + body)
 
     def _hub(self, world: World) -> Hub | None:
         """The hub of a world, made when it is first asked for; None once the world is no more."""
@@ -165,6 +170,17 @@ class WorldFeeds:
         """Tell the readers that the service is stopping, and end the loop."""
         if self._shared is not None:
             self._shared.close(LAST_GRACE)
+
+
+def _is_broken_off(world: World, handed: HandedOver, path: str) -> bool:
+    """Whether a fault of the world resets the connection of a request for a feed; an ApiError when one refuses it."""
+    met = world.faults.of_feed(handed.method, path + "/" if path == SOCKET_IO else path)
+    for one in met:
+        if "status" in one.does:
+            raise faults.error(one.does["status"], headers=one.headers, now=world.clock.now().timestamp())
+        with handed.sock:
+            break_off(handed.sock)
+    return bool(met)
 
 
 @cache
