@@ -58,7 +58,7 @@ ROOMS = {
     "feeds": 2_259,  # what begins with the first reader; hubs of several stores in one loop
     "listening": 115,
     "server": 357,  # roles; what is made when it is first called
-    "testing": 3_560,  # grades servers and clients, records services; worlds by their keys; what they keep and send
+    "testing": 3_640,  # grades servers and clients, records services; worlds by their keys; faults of readers
     # A live feed, webhooks forwarded; mappings compared; tables and charts, on narrow terminals too; completion of
     # actions and values in three shells; what can be done about a failure.
     "verbs": 2_904,  # a demo whose data is copied; webhooks of a burst forwarded whole; waits that are told
