@@ -77,6 +77,16 @@ def clock() -> FixedClock:
 @pytest.fixture
 def make_app(clock: FixedClock) -> Iterator[Callable[..., App]]:
     """Makes Apps in memory with the settings given; their uuids count up from 1."""
+    yield from _making(clock)
+
+
+@pytest.fixture(scope="module")
+def make_stored() -> Iterator[Callable[..., App]]:
+    """Makes Apps that last as long as the tests of a module: each test has a copy of what it stores in them once."""
+    yield from _making(FixedClock(NOW))
+
+
+def _making(clock: FixedClock) -> Iterator[Callable[..., App]]:
     made: list[App] = []
 
     def make(**settings: object) -> App:

@@ -35,9 +35,10 @@ DECEMBER = ("12-31-2025", "2026-02-14")
 MARCH = ("03-31-2026", "2026-05-15")
 
 
-@pytest.fixture
-def api(make_app: Callable[..., App], tmp_path: Path) -> Client:
-    app = make_app(**ACCOUNTS, insider_per_minute_paid=1000)
+@pytest.fixture(scope="module")
+def api(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactory) -> Client:
+    """A caller of a market that every call reads, and none changes."""
+    app = make_stored(**ACCOUNTS, insider_per_minute_paid=1000)
     berkshire = {"cik": "0001067983", "name": "Berkshire", "managers": ["Wick LLC"]}
     metlife = {"cik": "0001099219", "name": "MetLife"}
     funds = [
@@ -46,7 +47,7 @@ def api(make_app: Callable[..., App], tmp_path: Path) -> Client:
         submission(3, (*DECEMBER, [(made.ALLY, 400, 10)]), **metlife),
         submission(4, (*MARCH, [(made.APPLE, 250, 1)]), **metlife),
     ]
-    take(app, tmp_path, TICKERS, SUBMISSIONS, MAPPING, *funds)
+    take(app, tmp_path_factory.mktemp("forms"), TICKERS, SUBMISSIONS, MAPPING, *funds)
     bought = transaction("P", "1000", "150", date="2025-11-10", after="2000")
     sold = transaction("S", "10", "151", date="2025-11-11", after="990")
     with app.db.write() as tx:

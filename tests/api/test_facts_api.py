@@ -80,17 +80,36 @@ def take(app: App, *paths: Path, given: Given | None = None) -> None:
 Ask = Callable[..., Answer]
 
 
-@pytest.fixture
-def ask(app: App, client: Client, user: NewUser, tmp_path: Path) -> Ask:
-    """Asks for a path under /api/v1; what it answers is held against the shape that is published."""
-    for place, one in enumerate(DOCUMENTS):
-        (tmp_path / f"{place}.json").write_text(json.dumps(one))
-    take(app, *(tmp_path / f"{place}.json" for place in range(len(DOCUMENTS))))
-    take(app, zipped(tmp_path / "q.zip", tables()))
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The documents as files."""
+    place = tmp_path_factory.mktemp("documents")
+    for number, one in enumerate(DOCUMENTS):
+        (place / f"{number}.json").write_text(json.dumps(one))
+    zipped(place / "q.zip", tables())
+    return place
+
+
+@pytest.fixture(scope="module")
+def stored(make_stored: Callable[..., App], folder: Path) -> App:
+    app = make_stored()
+    take(app, *(folder / f"{place}.json" for place in range(len(DOCUMENTS))))
+    take(app, folder / "q.zip")
     take(app, FILING, given=Given(NFLX, "2010-10-27"))
     with app.db.write() as tx:
         companies.put_tickers(tx, APPLE, [("AAPL", None)], companies.FROM_LIST)
         companies.put_attributes(tx, APPLE, companies.Attributes(3571), 1, "")
+    return app
+
+
+@pytest.fixture
+def app(copied: Callable[..., App], stored: App) -> App:
+    return copied(stored)
+
+
+@pytest.fixture
+def ask(client: Client, user: NewUser) -> Ask:
+    """Asks for a path under /api/v1; what it answers is held against the shape that is published."""
     client.key = user.api_key
 
     def asked(path: str, method: str = "GET", **options: Any) -> Answer:
@@ -507,8 +526,8 @@ def test_the_status_of_the_data_counts_what_is_held_without_a_key(app: App, ask:
     assert "x-tokens-charged" not in answer.headers
 
 
-def test_the_status_of_an_empty_store_says_so(app: App) -> None:
-    data = Client(app).get("/api/v1/financials/status").json["data"]
+def test_the_status_of_an_empty_store_says_so(make_app: Callable[..., App]) -> None:
+    data = Client(make_app()).get("/api/v1/financials/status").json["data"]
     assert set(data["counts"].values()) == {0}
     assert (data["last_filing_at"], data["last_xbrl_run_at"]) == (None, None)
 
@@ -583,10 +602,10 @@ def test_answers_are_the_same_in_any_order_of_ingest(make_app: Callable[..., App
     assert found[0] == found[1] == found[2]
 
 
-def test_an_answer_stands_until_something_is_ingested(app: App, ask: Ask, tmp_path: Path) -> None:
+def test_an_answer_stands_until_something_is_ingested(app: App, ask: Ask, folder: Path) -> None:
     first = ask("/xbrl/coverage", query={"ticker": "AAPL"})
     take_again: list[Outcome] = []
-    ingest.run(app, [tmp_path / "0.json", tmp_path / "q.zip"], Given(), take_again.append)
+    ingest.run(app, [folder / "0.json", folder / "q.zip"], Given(), take_again.append)
     assert {one.outcome for one in take_again} == {"unchanged"}
     again = ask("/xbrl/coverage", query={"ticker": "AAPL"}, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status, again.headers["x-tokens-charged"]) == (304, "0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +38,16 @@ def filed(accession: str, day: str | None) -> FilingMetadata:
     return FilingMetadata(accession, DOCUMENT, filed_at=day)
 
 
-@pytest.fixture
-def client(app: App, tmp_path: Path) -> Client:
+@pytest.fixture(scope="module")
+def stored(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactory) -> App:
     """Apple, of 10,000 shares: two managers, one of whom files a 13G too, a group of two, an insider and a notice."""
+    app = make_stored()
     with app.db.write() as tx:
         companies.put_name(tx, 320193, "Apple Inc.", companies.FROM_LIST, "")
         companies.put_tickers(tx, 320193, [("AAPL", None)], companies.FROM_LIST)
         companies.put_attributes(tx, 320193, companies.Attributes(sic=3571), 1, "2025-01-01")
     mapping = b"cusip,ticker\n" + thirteenf.APPLE.encode() + b",AAPL\n"
-    take(app, tmp_path, mapping, june(), september(), others())
+    take(app, tmp_path_factory.mktemp("forms"), mapping, june(), september(), others())
     figures.store(
         app, figures.document(320193, "Apple Inc.", [("dei:EntityCommonStockSharesOutstanding", "shares", COVER)])
     )
@@ -70,6 +72,16 @@ def client(app: App, tmp_path: Path) -> Client:
         insiders.put(tx, ownership.parse(trade, "f"), filed("0000000101-25-000001", "2025-03-05"), NOW)
         notice = sale_notices.parse(made.notice(issuer=APPLE), "f")
         notices.put(tx, notice, filed("0000000101-25-000002", "2025-04-14"), NOW)
+    return app
+
+
+@pytest.fixture
+def app(copied: Callable[..., App], stored: App) -> App:
+    return copied(stored)
+
+
+@pytest.fixture
+def client(app: App) -> Client:
     return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 

@@ -23,14 +23,21 @@ API = "/api/v1/form-13f"
 SHAPES = {route.path: route.schema for route in ROUTES if route.shape is not None}
 
 
-@pytest.fixture
-def api(make_app: Callable[..., App], tmp_path: Path) -> Client:
-    app = make_app(**ACCOUNTS)
+@pytest.fixture(scope="module")
+def stored(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactory) -> App:
+    app = make_stored(**ACCOUNTS)
     numbered = made.row(made.ALLY, 80, 2, otherManager="1,7")
     september = submission(2, ours.SEPTEMBER, extra=numbered, managers=["Wick LLC"])
     shade = {"cik": made.OTHER_FUND, "name": "Shade Partners"}
     june = submission(4, ("06-30-2025", "2025-08-12", [(made.MICROSOFT, 1_000, 2)]), **shade)
-    take(app, tmp_path, TICKERS, SUBMISSIONS, MAPPING, ours.june(), september, june, ours.others())
+    forms = tmp_path_factory.mktemp("forms")
+    take(app, forms, TICKERS, SUBMISSIONS, MAPPING, ours.june(), september, june, ours.others())
+    return app
+
+
+@pytest.fixture
+def api(copied: Callable[..., App], stored: App) -> Client:
+    app = copied(stored, **ACCOUNTS)
     return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 

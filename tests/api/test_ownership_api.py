@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -25,9 +26,10 @@ NOTICES = "/api/v1/insiders/form-144"
 OTHER = ("0000000777", "Shade Works Corp", "594918104")
 
 
-@pytest.fixture
-def client(app: App) -> Client:
+@pytest.fixture(scope="module")
+def stored(make_stored: Callable[..., App]) -> App:
     """Brook Lamps and Shade Works with a group, a conversion, an exit, and a filing of before December 2024."""
+    app = make_stored()
     group = (
         made.person(made.BEN, "900000", "6.9", member="a", types="IN"),
         made.person(made.FUND, "300000", "2.3", member="a"),
@@ -53,6 +55,16 @@ def client(app: App) -> Client:
             notice = sale_notices.parse(made.notice(made.sale(units)), "f")
             filed = FilingMetadata(f"0000000101-25-{number:06}", DOCUMENT, filed_at=f"2025-04-{13 + number}")
             notices.put(tx, notice, filed, NOW)
+    return app
+
+
+@pytest.fixture
+def app(copied: Callable[..., App], stored: App) -> App:
+    return copied(stored)
+
+
+@pytest.fixture
+def client(app: App) -> Client:
     return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 

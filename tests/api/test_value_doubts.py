@@ -176,16 +176,22 @@ LAMPS = [RIGHT, [(made.APPLE, 5_000_000, 20), (made.MICROSOFT, 5_000, 10)], [(ma
 SEPTEMBER, DECEMBER = "2025-09-30", "2025-12-31"
 
 
-@pytest.fixture
-def thrice(app: App, tmp_path: Path) -> Client:
+@pytest.fixture(scope="module")
+def stored_thrice(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactory) -> App:
     """Three managers in three quarters; one of them doubts nothing but Lamp's Apple of September."""
     reports = [
         submission(10 * quarter + fund, (*ends, LAMPS[quarter] if fund == 0 else RIGHT), cik=cik, name=name)
         for quarter, ends in enumerate(QUARTERS)
         for fund, (cik, name) in enumerate(MANAGERS)
     ]
-    take(app, tmp_path, TICKERS, SUBMISSIONS, MAPPING, *reports)
-    return client(app)
+    app = make_stored(**ACCOUNTS)
+    take(app, tmp_path_factory.mktemp("forms"), TICKERS, SUBMISSIONS, MAPPING, *reports)
+    return app
+
+
+@pytest.fixture
+def thrice(copied: Callable[..., App], stored_thrice: App) -> Client:
+    return client(copied(stored_thrice, **ACCOUNTS))
 
 
 def asked(api: Client, path: str) -> Any:

@@ -33,10 +33,10 @@ TRADES = "/transactions/by-ticker/BRK-B"
 UNUSED = {"filed_at_days": None, "transaction_days": None, "undated_left_out": 0, "clamped": {}}
 
 
-@pytest.fixture
-def market(make_app: Callable[..., App]) -> App:
+@pytest.fixture(scope="module")
+def stored(make_stored: Callable[..., App]) -> App:
     """The market made by hand, and of Brook Lamps a form without a filing day and a purchase without a date."""
-    app = make_app(insider_per_minute_paid=100_000)
+    app = make_stored()
     put_market(app)
     forms = [
         (form(transaction("P", "7", "10", date="2026-01-29"), period="2026-01-29"), "0001234567-26-000006", None),
@@ -52,6 +52,11 @@ def market(make_app: Callable[..., App]) -> App:
         tx._connection.execute("UPDATE insider_transactions SET date = NULL WHERE shares = '9'")
         tx.run("bump_data_version")
     return app
+
+
+@pytest.fixture
+def market(copied: Callable[..., App], stored: App) -> App:
+    return copied(stored, insider_per_minute_paid=100_000)
 
 
 @pytest.fixture
