@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,15 +16,18 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
+import trustme
 
 from finapi.client import ApiFailure, AsyncClient, Client, by_httpx, exchange, verify_webhook
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.client.operations import operations
+from finapi.client.synchronous import by_urllib
 from finapi.delivery import webhooks
 from finapi.testing import FinapiServer
 from finapi.testing.server import FixtureWorld
 from finapi.web.routes import ROUTES
 from tests import from_routes
+from tests.receiver import receiver
 from tests.test_architecture import FILES, MODULES, imports, name_of
 
 
@@ -413,3 +417,28 @@ def test_webhooks_are_judged_by_the_published_vectors() -> None:
     assert verify_webhook([good["secret"]], {"webhook-id": "a"}, body, now) == "no signature"
     with pytest.raises(ValueError, match="base64"):
         verify_webhook("whsec_***", headers, body, now)
+
+
+def test_certificates_are_loaded_with_the_first_encrypted_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    authority, server = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(server)
+    loaded: list[ssl.SSLContext] = []
+
+    def load(context: ssl.SSLContext, purpose: object = None) -> None:
+        loaded.append(context)
+        authority.configure_trust(context)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_default_certs", load)
+    send = by_urllib(10.0, says_why=True)
+
+    def status(url: str) -> int:
+        answer = send(ApiRequest("GET", url, {}, b""))
+        assert answer is not None
+        return answer.status
+
+    with receiver() as plain, receiver(context=server) as encrypted:
+        assert (status(f"http://127.0.0.1:{plain.port}/"), loaded) == (200, [])
+        assert [status(f"https://localhost:{encrypted.port}/") for _ in range(2)] == [200, 200]
+        assert len(loaded) >= 1
+        # The name is looked at: this certificate is not of the address.
+        assert status(f"https://127.0.0.1:{encrypted.port}/") == 0
