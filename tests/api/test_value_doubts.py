@@ -345,7 +345,8 @@ def kept(app: App) -> dict[str, bool]:
     return {row[0]: bool(row[1]) for row in rows}
 
 
-def test_sums_of_groups_are_kept_with_the_ingest_and_the_same_without(app: App, thrice: Client) -> None:
+def test_sums_of_groups_are_kept_with_the_ingest_and_the_same_without(thrice: Client) -> None:
+    app = thrice.app
     assert kept(app) == dict.fromkeys(("2025-06-30", SEPTEMBER, DECEMBER), True)
     paths = [f"/form-13f/aggregation/{one}?quarter={SEPTEMBER}&compare=prev" for one in ("by-sector", "by-industry")]
     before = [asked(thrice, path)["data"] for path in paths]
@@ -383,7 +384,8 @@ def test_check_names_sums_and_doubts_that_are_not_those_of_the_positions(app: Ap
     assert problems() == []
 
 
-def test_a_company_of_another_industry_changes_the_sums_that_are_kept(app: App, thrice: Client, tmp_path: Path) -> None:
+def test_a_company_of_another_industry_changes_the_sums_that_are_kept(thrice: Client, tmp_path: Path) -> None:
+    app = thrice.app
     path = f"/form-13f/aggregation/by-industry?quarter={SEPTEMBER}"
     assert [row["industry"] for row in asked(thrice, path)["data"]["industries"]] == [
         "Machinery and Computer Equipment"
@@ -393,7 +395,8 @@ def test_a_company_of_another_industry_changes_the_sums_that_are_kept(app: App, 
     assert kept(app) == dict.fromkeys(("2025-06-30", SEPTEMBER, DECEMBER), True)
 
 
-def test_a_report_that_comes_later_changes_the_sums_that_are_kept(app: App, thrice: Client, tmp_path: Path) -> None:
+def test_a_report_that_comes_later_changes_the_sums_that_are_kept(thrice: Client, tmp_path: Path) -> None:
+    app = thrice.app
     path = f"/form-13f/aggregation/by-industry?quarter={SEPTEMBER}"
     take(app, tmp_path, report(40, [(made.APPLE, 1_000, 4)], "0007654329", name="Ash"))
     (row,) = asked(thrice, path)["data"]["industries"]
