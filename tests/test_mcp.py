@@ -467,6 +467,36 @@ def test_a_server_that_does_not_answer_is_told() -> None:
     assert "FINAPI_URL" in result["content"][0]["text"]
 
 
+OTHERS = [
+    (ApiAnswer(200, {"content-type": "text/html"}, b"<p>Log in"), "a page, not one of this API."),
+    (ApiAnswer(302, {"location": "https://sso.example/"}, b""), "The service redirects to https://sso.example/."),
+    (ApiAnswer(200, {"content-type": "application/json"}, b"{}"), "The answer is not one of this API."),
+    (ApiAnswer(200, {"content-type": "application/json"}, b"[" * 90_000), "The answer is not one of this API."),
+    (ApiAnswer(200, {"content-type": "application/json"}, b"\xff"), "The answer is not one of this API."),
+]
+
+
+@pytest.mark.parametrize(("answer", "told"), OTHERS)
+def test_another_server_than_finapi_is_told_and_ends_nothing(
+    answer: ApiAnswer, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("finapi.verbs.asking.by_urllib", lambda **_: lambda request: answer)
+    monkeypatch.setenv("FINAPI_URL", "http://other.test")
+    calls = [message("tools/list"), message("tools/call", name="list_filings", arguments={"ticker": "AAPL"})]
+    data = b"\n".join(json.dumps(one).encode() for one in calls)
+    monkeypatch.setattr(sys, "stdin", type("Stdin", (), {"buffer": io.BytesIO(data)}))
+    assert cli.main(["mcp"]) == 0
+    listed, called = (json.loads(line)["result"] for line in capsys.readouterr().out.splitlines())
+    assert len(listed["tools"]) == len(tools())
+    assert called["isError"] is True
+    assert told in called["content"][0]["text"]
+
+
+def test_a_resource_by_a_wrong_name_is_a_wrong_parameter(world: FixtureWorld) -> None:
+    refused = asked(world, "resources/read", uri="finapi://filing/AAPL")
+    assert (refused["code"], "accession_number" in refused["message"]) == (-32602, True)
+
+
 def test_the_verb_reads_lines_and_writes_lines(
     world: FixtureWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -144,7 +144,7 @@ def conversation(first: ApiRequest, tries: int) -> Conversation:
     for number in range(1, max(tries, 1) + 1):
         answer = yield first
         if answer is not None and 200 <= answer.status < 400:
-            _judged(urlsplit(first.url).path, answer)
+            judged(urlsplit(first.url).path, answer)
             return answer
         failure = failed(answer)
         told = failure.retry_after
@@ -169,7 +169,7 @@ def failed(answer: ApiAnswer | None) -> ApiFailure:
     if answer is None or answer.status == 0:
         why = answer.body.decode("utf-8", "replace") if answer is not None else ""
         return ApiFailure(
-            0, "UNREACHABLE", f"There was no answer: {why}" if why else "There was no answer.", document={}
+            0, "UNREACHABLE", f"There was no answer: {why.rstrip('.')}." if why else "There was no answer.", document={}
         )
     document: Mapping[str, Any] = {}
     try:
@@ -181,8 +181,10 @@ def failed(answer: ApiAnswer | None) -> ApiFailure:
     return ApiFailure(answer.status, code, message, document=document, headers=answer.headers)
 
 
-def _judged(path: str, answer: ApiAnswer) -> None:
+def judged(path: str, answer: ApiAnswer) -> None:
     """ApiFailure for an answer that is no error and yet not this API's."""
+    if answer.status >= 400:
+        return
     if answer.status >= 300 and answer.status != 304 and not path.endswith(REDIRECTS):
         raise another(answer, f"The service redirects to {answer.headers.get('location', 'elsewhere')}.")
     page = answer.headers.get("content-type", "").lower().startswith("text/html")

@@ -13,11 +13,11 @@ import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from finapi import __version__
 from finapi.client import exchange
-from finapi.client.exchange import ApiAnswer, ApiRequest
+from finapi.client.exchange import ApiAnswer, ApiFailure, ApiRequest
 from finapi.client.operations import operations
 from finapi.core.errors import ParseError
 from finapi.core.files import packaged
@@ -34,6 +34,8 @@ KEPT, KEPT_BYTES = 64, 500_000  # answers that may be asked for again, and the l
 
 PARSE_ERROR, INVALID, NO_METHOD, BAD_PARAMS, FAILED = -32700, -32600, -32601, -32602, -32603
 NOT_FOUND, MISMATCH, NO_VERSION = -32002, -32020, -32022
+
+NOT_OURS = "The answer is not one of this API."
 
 _META = "io.modelcontextprotocol/"
 INFO = {"name": "finapi", "title": "finapi", "version": __version__}
@@ -203,7 +205,10 @@ class ContextServer:
             return {"content": [{"type": "text", "text": text(told)}], "structuredContent": told, "isError": False}
         if answer is None or answer.status != 200:
             return answers.failure(answer)
-        return answers.result(tool, values, target, answer)
+        try:
+            return answers.result(tool, values, target, answer)
+        except (ValueError, RecursionError):
+            return answers.failure(exchange.unanswered(exchange.another(answer, NOT_OURS)))
 
     def _asked(self, request: ApiRequest, held: Any = None) -> ApiAnswer | None:
         """The answer of a call; what is kept of one that has not changed is told again, and costs nothing."""
@@ -214,6 +219,10 @@ class ContextServer:
         answer = self._send(request)
         if answer is None:
             return None
+        try:
+            exchange.judged(urlsplit(request.url).path, answer)
+        except ApiFailure as failure:
+            return exchange.unanswered(failure)
         self.charged += answers.charged(answer)
         if kept is not None and answer.status == 304:
             return ApiAnswer(
@@ -240,10 +249,13 @@ class ContextServer:
         answer = self._asked(request)
         if answer is None or answer.status != 200:
             failed = answers.failure(answer)
-            code = NOT_FOUND if answer is not None and answer.status == 404 else FAILED
+            code = {400: BAD_PARAMS, 404: NOT_FOUND}.get(0 if answer is None else answer.status, FAILED)
             raise ContextError(code, failed["content"][0]["text"], {"uri": uri, **failed["_meta"]})
         kind = answer.headers.get("content-type", "text/plain").partition(";")[0]
-        document, _ = answers.fitted(answers.decoded(answer), answers.MOST)
+        try:
+            document, _ = answers.fitted(answers.decoded(answer), answers.MOST)
+        except (ValueError, RecursionError):
+            raise ContextError(FAILED, NOT_OURS, {"uri": uri}) from None
         told = document if isinstance(document, str) else text(document)
         return {"contents": [{"uri": uri, "mimeType": kind, "text": told}]}
 

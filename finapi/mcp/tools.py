@@ -144,7 +144,7 @@ def conditions(value: Any) -> Iterator[tuple[str, str]]:
         metric, sign, number = found.groups()
         name = f"{metric}_{'gt' if sign == '>' else 'lt'}"
         if name not in known:
-            near = nearest(metric, {key[:-3] for key in known if key.endswith(("_gt", "_lt"))})
+            near = nearest(metric, sorted({key[:-3] for key in known if key.endswith(("_gt", "_lt"))}))
             meant = f" Did you mean {', '.join(near)}?" if near else ""
             raise ToolMistake(f"{metric} is not a metric that can be screened.{meant} list_metrics names them.")
         yield name, number

@@ -26,7 +26,7 @@ def _run(args: argparse.Namespace, config: Config, origins: settings.Origins, sa
 
     with connected(config) as (url, send):
         headers = exchange.credentials(key_of(args, config), None, None)
-        prices = _prices(url, send)
+        prices = _prices(url, send, say)
         server = ContextServer(send, base_url=url, headers=headers, cost=lambda route: prices()[route], keeps=True)
         for line in _lines(sys.stdin.buffer, MOST_BYTES):
             document = server.answer(line).document
@@ -46,15 +46,18 @@ def _lines(stream: BinaryIO, most: int) -> Iterator[bytes]:
             yield line
 
 
-def _prices(url: str, send: Send) -> Callable[[], dict[str, int]]:
+def _prices(url: str, send: Send, say: Say) -> Callable[[], dict[str, int]]:
     @cache
     def prices() -> dict[str, int]:
         """What calls cost: by the server's own document, else without the prices that an operator has set."""
         known = {one.route: one.cost for one in operations().values()}
         answer = send(exchange.request(url, "GET", "/openapi.json"))
         if answer is not None and answer.status == 200:
-            for path, item in json.loads(answer.body)["paths"].items():
-                known |= {f"{method.upper()} {path}": told["x-token-cost"] for method, told in item.items()}
+            try:
+                for path, item in json.loads(answer.body)["paths"].items():
+                    known |= {f"{method.upper()} {path}": int(told["x-token-cost"]) for method, told in item.items()}
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                say("err", f"finapi: {url}/openapi.json is no document of this API; is another server there?")
         return known
 
     return prices
