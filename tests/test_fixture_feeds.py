@@ -147,7 +147,9 @@ def test_the_plan_of_the_key_limits_in_its_own_world(
         assert closing(second) == (4429, "The plan's connection limit is 1.")
 
 
-def test_a_reset_says_why_and_a_reader_resumes_by_number_and_epoch(server: FinapiServer, mine: FixtureWorld) -> None:
+def test_a_reset_says_why_and_begins_another_epoch_of_the_same_numbers(
+    server: FinapiServer, mine: FixtureWorld
+) -> None:
     with opened(server) as feed:
         feed.send(json.dumps({"token": mine.api_key, **END}))
         said(feed)
@@ -155,15 +157,34 @@ def test_a_reset_says_why_and_a_reader_resumes_by_number_and_epoch(server: Finap
         epoch = said(feed)["epoch"]
         mine.control.reset()
         assert closing(feed) == (1001, "This world was reset.")
-    # The same numbers come again, as the journal of a reset world is that of its beginning.
     assert tell(mine, "MSFT") == seq
-    with opened(server) as feed:
-        feed.send(json.dumps({"token": mine.api_key, "since_seq": seq - 1, "epoch": epoch}))
-        again = said(feed)
-        assert (again["seq"], again["data"]) == (seq, {"ticker": "MSFT"})
-    with opened(server, max_queue=None) as feed:
-        feed.send(json.dumps({"token": mine.api_key, "since_seq": seq - 1, "epoch": epoch - 1}))
-        assert said(feed)["data"] == {"since_seq": seq - 1, "epoch": epoch - 1, "reason": "another epoch"}
+    with opened(server) as feed:  # whoever comes back with a number of before passes nothing over
+        feed.send(json.dumps({"token": mine.api_key, "since_seq": seq, "epoch": epoch}))
+        gap, again = said(feed), said(feed)
+        assert gap["data"] == {"since_seq": seq, "epoch": epoch, "reason": "another epoch"}
+        assert (again["seq"], again["epoch"], again["data"]) == (seq, epoch + 1, {"ticker": "MSFT"})
+
+
+def test_a_world_that_goes_back_begins_another_epoch_only_if_it_takes_events_back(mine: FixtureWorld) -> None:
+    def epoch() -> int:
+        return int(mine.client().get_events(feed="main-api")["meta"]["epoch"])
+
+    first = epoch()
+    mine.control.reset()
+    assert epoch() == first
+    tell(mine, "AAPL")
+    kept = mine.control.snapshot()
+    mine.control.restore(kept)
+    assert epoch() == first
+    tell(mine, "MSFT")
+    for _ in range(2):
+        mine.control.restore(kept)
+        assert epoch() == first + 1
+    mine.control.reset()  # AAPL was told in it
+    assert epoch() == first + 2
+    tell(mine, "MSFT")
+    mine.control.reset()
+    assert epoch() == first + 3
 
 
 def test_the_end_of_a_world_says_why_and_its_key_is_nobodys_from_then_on(server: FinapiServer) -> None:

@@ -113,6 +113,7 @@ READS_ALL = {
     "count_hours_passed",
     "sum_days_passed",
     "credentials_of_world",
+    "journal_of_world",
     "signers_of_world",
     "users_of_world",
 }

@@ -25,7 +25,7 @@ from finapi.core.clock import MovableClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.lockout import Lockouts
-from finapi.delivery import webhooks
+from finapi.delivery import events, webhooks
 from finapi.httpd.response import http_date
 from finapi.net import letters, mail
 from finapi.net.letters import MailError
@@ -116,6 +116,7 @@ class Snapshot:
     """What a world held at a moment beside its database."""
 
     mark: int
+    told: tuple[int, int]  # events, and the epoch
     clock: tuple[bool, datetime]
     seed: int
     drawn: int
@@ -244,6 +245,7 @@ class World:
         assert isinstance(draw, Draw)
         return Snapshot(
             self.database.mark(),
+            self._journal(),
             self.clock.state(),
             self.seed,
             draw.number,
@@ -261,8 +263,13 @@ class World:
             # The debits of calls that were answered would be closed in rows that are no more.
             self.app.kept_debits.clear()
             self.app.late_refunds.clear()
+            told, epoch = self._journal()
             self.database.back_to(kept.mark)
             self.clock.put(kept.clock)
+            if (told, epoch) != kept.told:
+                # Numbers will be given out again: a reader who comes back with one of before is told so.
+                with self.app.accounts.write() as tx:
+                    events.begin_epoch(tx, epoch + (kept.told[0] < told), self.clock.now())
             self.draw_from(kept.seed, kept.drawn)
             self.mailbox.put(kept.mails)
             self.journal.put(kept.journal)
@@ -277,6 +284,11 @@ class World:
             logins.recall(self.app)
             self.app.watch.forget()
             self._told, self.rounds.told = [], 0
+
+    def _journal(self) -> tuple[int, int]:
+        """How many events it ever told, and in which epoch it is."""
+        with self.app.accounts.read() as tx:
+            return next((row["told"], row["epoch"]) for row in tx.all("journal_of_world"))
 
     def draw_from(self, seed: int, number: int = 0) -> None:
         """Draw ids, keys, secrets and what meets a fault that follow from a seed from here on."""
