@@ -63,12 +63,19 @@ class ListeningSocket(WatchedSocket):
         self.server = server
         self._begin = begin
         self.accept_from = -inf
+        self._rests = False  # and waits for nothing
         super().__init__(server.loop, sock)
+
+    def look(self) -> None:
+        """Wait for connections, or no longer, where that may have changed without anything that happened to it."""
+        if self._rests or self._is_full():
+            self.loop.attend(self)
 
     def wants(self) -> int:
         """Input while there is room for another connection."""
         full = self._is_full() and not any(one.may_go for one in self.server.connections)
-        return 0 if full or self.loop.now() < self.accept_from else select.EPOLLIN
+        self._rests = full or self.loop.now() < self.accept_from
+        return 0 if self._rests else select.EPOLLIN
 
     def handle(self, happened: int) -> None:
         """Accept a connection."""

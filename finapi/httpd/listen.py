@@ -659,7 +659,7 @@ class Listener:
             os.sched_setaffinity(0, {self.settings.core})
         try:
             while not self.stopping:
-                self.loop.attend(self._socket)  # whether there is room for another connection
+                self._socket.look()  # whether there is room for another connection
                 self.loop.step(self.loop.tick)
             self._socket.close()
             self._drain(self._stop_by)

@@ -17,7 +17,7 @@ from finapi.core.errors import ApiError
 from finapi.core.limits import Decision
 from finapi.web import exports
 from finapi.web.http.call import LARGE_ANSWER, Route, table_kind
-from finapi.web.http.messages import GZIP_FROM, Request, Response, held_etag, key_of, plain_get
+from finapi.web.http.messages import GZIP_FROM, Request, Response, caller_request_id, held_etag, key_of, plain_get
 from finapi.web.questions import Questions, tag_of, tagged
 from finapi.web.router import Router
 
@@ -26,6 +26,11 @@ FREE_ANSWER = 65_536
 
 # Requests that are remembered as they were read, and the characters of the longest.
 KNOWN_QUESTIONS, KNOWN_WORDS = 512, 2_048
+
+# Headers of an answer that another call with the same words does not have.
+OWN_HEADERS = frozenset(
+    {"X-Request-ID", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Content-Length"}
+)
 
 UNKNOWN: Any = object()  # whether a key is anybody's
 
@@ -45,6 +50,8 @@ class Exchange:
     tag: str | None = None
     charged: int = 0
     code: str | None = None
+    # Of a call that is answered from memory.
+    asked: Recognised | None = None
     # Who answers: the application, or the server in its place when the call has overrun its time.
     answering: dict[str, str] = field(default_factory=dict)
 
@@ -102,7 +109,8 @@ class Recognised:
     """What is known of a GET of data before anything of them is: the same whenever it comes in the same words.
 
     ``mark`` is the fingerprint of its key, if it has one; ``text`` what its tag is made of beside the data, None where
-    a thread has to answer. ``tag`` is the last of its tags, behind the stamp of the data that it is of.
+    a thread has to answer. ``tag`` is the last of its tags, behind the stamp of the data that it is of. ``told`` is the
+    kept answer that it had last, with those headers that were not that call's own.
     """
 
     request: Request
@@ -111,6 +119,17 @@ class Recognised:
     text: str | None
     table: bool
     tag: tuple[str, str] = ("", "")
+    told: tuple[Response | None, list[tuple[str, str]]] = (None, [])
+
+    def remember(self, kept: Response, headers: list[tuple[str, str]]) -> None:
+        """Note what a call was answered."""
+        self.told = kept, [one for one in headers if one[0] not in OWN_HEADERS]
+
+    def headers_of(self, exchange: Exchange, length: int, now: datetime) -> list[tuple[str, str]]:
+        """The headers of another answer like the one that was told last, whose body has so many bytes."""
+        said = caller_request_id(self.request) or exchange.request_id
+        limits = () if exchange.decision is None else exchange.decision.headers(now).items()
+        return [("X-Request-ID", said), *self.told[1], ("Content-Length", str(length)), *limits]
 
 
 class InMemory(NamedTuple):
@@ -207,7 +226,7 @@ def _kept_answer(app: App, route: Route, stamp: str, tag: str, *, packed: bool) 
 
 def ended(kept: Response, end: bytes) -> Response:
     """A kept answer with the end of a call, if it has such an end."""
-    return Response(kept.status, kept.body, kept.content_type, dict(kept.headers), end if kept.end else b"", kept=True)
+    return Response(kept.status, kept.body, kept.content_type, dict(kept.headers), end if kept.end else b"", kept=kept)
 
 
 def unknown() -> ApiError:
@@ -218,3 +237,8 @@ def unknown() -> ApiError:
 def overrun() -> ApiError:
     """The 504 of a call that took too long."""
     return ApiError("TIMEOUT", "The call exceeded the server's time limit.")
+
+
+def without_length(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Headers for a server that adds the length."""
+    return [(name, value) for name, value in headers if name != "Content-Length"]

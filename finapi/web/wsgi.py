@@ -37,6 +37,7 @@ from finapi.web.exchange import (
     overrun,
     unknown,
     vary,
+    without_length,
 )
 from finapi.web.http.call import (
     CALLER_ZONES,
@@ -179,7 +180,7 @@ class WsgiApp:
         if found is None or asked is None:
             return None
         request, route, caller, kept = asked.request, found.route, found.caller, found.kept
-        exchange = Exchange(app.new_uuid(), app.clock.monotonic(), caller=caller)
+        exchange = Exchange(app.new_uuid(), app.clock.monotonic(), caller=caller, asked=asked)
         if caller is None or kept is None:
             return self._respond(exchange, lambda: request)
         exchange.request, exchange.route = request, route
@@ -320,7 +321,7 @@ class WsgiApp:
         response = self._error(exchange, ApiError(code, reason))
         _, headers, body = self._finish(response, exchange)
         self._log(exchange, status, len(body))
-        return _without_length(headers), body
+        return without_length(headers), body
 
     def refusal(self, environ: Mapping[str, Any], error: ApiError) -> Answered:
         """What a call is answered that is refused before it is looked at."""
@@ -344,7 +345,7 @@ class WsgiApp:
         error = overrun() if status == 504 else ApiError("UNAVAILABLE", "The server is stopping.")
         _, headers, body = self._finish(self._error(told, error), told)
         self._log(told, status, len(body))
-        return _without_length(headers), body
+        return without_length(headers), body
 
     def _answer(self, request: Request, exchange: Exchange) -> Response:
         match = self._router.match(request.segments)
@@ -553,8 +554,20 @@ class WsgiApp:
         body["timestamp"] = iso(self.app.clock.now())
         return Response(error.status, dumps(body), headers=dict(error.headers))
 
-    def _finish(self, response: Response, exchange: Exchange) -> tuple[str, list[tuple[str, str]], bytes]:
-        """Status line, every header, and the bytes to send."""
+    def _finish(self, response: Response, exchange: Exchange) -> Answered:
+        """Status line, every header, and the bytes to send: of a kept answer most as they were the last time."""
+        asked, kept = exchange.asked, response.kept if response.status == 200 else None
+        if asked is None or kept is None or asked.told[0] is not kept:
+            answered = self._finished(response, exchange)
+            if asked is not None and kept is not None:
+                asked.remember(kept, answered[1])
+            return answered
+        body = response.body + response.end
+        if asked.request.wants_gzip and len(body) > GZIP_FROM:
+            body = self._packed(response, exchange)
+        return _status_line(response.status), asked.headers_of(exchange, len(body), self.app.clock.now()), body
+
+    def _finished(self, response: Response, exchange: Exchange) -> Answered:
         request, route = exchange.request, exchange.route
         headers = {
             "X-API-Version": __version__,
@@ -600,7 +613,7 @@ class WsgiApp:
     def _packed(self, response: Response, exchange: Exchange) -> bytes:
         """The body compressed: of an answer that is kept all but its end once, for every call."""
         route, caller = exchange.route, exchange.caller
-        if response.kept and caller is not None:
+        if response.kept is not None and caller is not None:
             key, make = ("gzip", exchange.tag), partial(deflated, response.body)
             return self.app.answers.get(caller.data_stamp, key, make).ended(response.end)
         # Without a limit an unauthenticated caller asks for megabytes as often as it likes.
@@ -661,10 +674,6 @@ def _instead(param: str, request: Request) -> str:
     names = {**request.query, **(request.kept[0] if request.kept else {})}
     name = None if param in names else guesses.given_for(param, list(names)[:20])
     return "" if name is None else f" {name} is no parameter here; did you mean {param}?"
-
-
-def _without_length(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [(name, value) for name, value in headers if name != "Content-Length"]
 
 
 def _key_in(request: Request) -> str:

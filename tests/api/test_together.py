@@ -200,6 +200,38 @@ def test_a_debit_that_fails_alone_fails_alone(
     assert balance(app) == before - 2 * COST
 
 
+def test_the_headers_of_a_like_call_are_the_same_but_for_its_own(
+    application: WsgiApp, asked: Client, user: users.NewUser
+) -> None:
+    told = []
+    for said in ({}, {}, {"X_REQUEST_ID": "mine"}, {"X_REQUEST_ID": "mine"}):
+        ((status, headers, body),) = application.answer_together([found(application, user.api_key, **said)])
+        assert (status, len(headers)) == ("200 OK", len(dict(headers)))
+        told.append(dict(headers))
+        assert told[-1]["Content-Length"] == str(len(body))
+        if not said:
+            assert json.loads(body)["request_id"] == told[-1]["X-Request-ID"]
+    assert told[0]["X-Request-ID"] != told[1]["X-Request-ID"]
+    assert [one["X-Request-ID"] for one in told[2:]] == ["mine", "mine"]
+    left = [int(one["X-RateLimit-Remaining"]) for one in told]
+    assert left == [left[0], left[0] - 1, left[0] - 2, left[0] - 3]
+    own = {"X-Request-ID", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+    shared = [{name: text for name, text in one.items() if name not in own} for one in told]
+    assert shared[1:] == shared[:1] * 3
+
+
+def test_new_data_have_headers_of_their_own(application: WsgiApp, asked: Client, user: users.NewUser, app: App) -> None:
+    tags = []
+    for _ in range(2):
+        for _ in range(2):
+            ((_, headers, _),) = application.answer_together([found(application, user.api_key)])
+            tags.append(dict(headers)["ETag"])
+        with app.db.write() as tx:
+            tx.run("new_data_stamp")
+        tags.append(asked.get(SEARCH).headers["etag"])
+    assert tags[0] == tags[1] != tags[2] == tags[3] == tags[4] != tags[5]
+
+
 def test_a_compressed_answer_is_the_same_text(application: WsgiApp, app: App, user: users.NewUser) -> None:
     client, target = Client(app, user.api_key), "/api/v1/xbrl/dictionary"
     packed = {"Accept-Encoding": "gzip"}

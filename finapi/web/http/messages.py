@@ -126,8 +126,8 @@ class Response:
     stream: Any = None
     # Whether it is compressed as it stands, a file that is sent as it lies there.
     packed: bool = False
-    # Whether ``body`` is kept for whoever asks the same of the same data.
-    kept: bool = False
+    # The answer that is kept for whoever asks the same of the same data: this is one with the end of a call.
+    kept: Response | None = None
     # What is charged for it, open until it is made or, of a stream, sent.
     charge: ExitStack | None = None
 
