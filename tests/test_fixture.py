@@ -246,6 +246,15 @@ def test_the_hour_of_a_lockout_passes(world: FixtureWorld) -> None:
     assert login(world, "fixture password").status == 200
 
 
+def test_so_many_seconds_later_all_of_them_have_passed() -> None:
+    with FinapiServer(listens=False) as running:
+        world = running.wsgi.worlds[""]
+        for _ in range(100):
+            before = world.clock.monotonic()
+            world.advance(1.0)
+            assert world.clock.monotonic() - before >= 1.0
+
+
 def test_a_reset_token_lives_for_a_day(world: FixtureWorld) -> None:
     email = world.accounts["pro"]["email"]
     assert status(world, "POST", AUTH + "forgetpassword", {"email": email}) == 200
