@@ -27,6 +27,16 @@ def files() -> dict[Path, str]:
     return {TABLE: made, client_types.TYPES: types, client_types.TIMES: times, REFERENCE: reference()}
 
 
+# Where the rows of answers stand that have pages and are no tables.
+PAGED = {
+    "/account/transactions": "transactions",
+    "/webhooks/deliveries": "deliveries",
+    "/xbrl/coverage": "data.companies",
+    "/xbrl/screen": "data",
+    "/facts/by-concept": "facts",
+}
+
+
 def table(document: dict[str, Any]) -> str:
     """The table, a call a line."""
     routes = {(route.method, route.path): route for route in ROUTES}
@@ -47,7 +57,7 @@ def table(document: dict[str, Any]) -> str:
             )
             schema = told.get("requestBody", {"content": {"application/json": {"schema": {}}}})
             body = schema["content"]["application/json"]["schema"].get("properties", {})
-            rows_in = None
+            rows_in = PAGED.get(path.removeprefix("/api/v1"))
             if route.lists:
                 rows_in = "" if route.schema["type"] == "array" else route.rows_in
             row = [route.method, path, {**path_takes, **query}, body, rows_in, route.idempotent, route.cost]

@@ -199,6 +199,28 @@ def test_a_page_without_rows_is_the_last_though_it_has_a_cursor() -> None:
     assert list(client.rows("get_sec_filings")) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "most"),
+    [
+        ("get_account_transactions", {}, 3),
+        ("get_webhooks_deliveries", {}, 3),
+        ("get_xbrl_coverage", {}, 5),
+        ("get_xbrl_screen", {"gross_margin_gt": 0.1}, 3),
+        ("get_facts_by_concept", {"concept": "Revenues"}, 8),
+    ],
+)
+def test_whatever_has_pages_has_rows(world: FixtureWorld, name: str, given: dict[str, Any], most: int) -> None:
+    client = world.client()
+    for number in (1, 2, 3):
+        if name == "get_account_transactions" and number < most:
+            client.get_sec_filings(limit=number)
+        if name == "get_webhooks_deliveries":
+            world.control.webhook("finapi.test", url=world.control.inbox_url())
+    found = list(client._rows(name, **given, limit=1))
+    assert len(found) == len({json.dumps(one, default=str) for one in found}) == most
+    assert found == list(client._rows(name, **given))
+
+
 def test_a_decimal_and_a_set_in_a_body_are_a_number_and_a_list() -> None:
     sent: list[ApiRequest] = []
     client = answering(told(200), told(200), told(200), waits=[], sent=sent)
