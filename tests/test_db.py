@@ -215,10 +215,10 @@ def test_a_database_of_a_later_finapi_is_refused_and_left_alone(path: Path) -> N
 def test_numbers_of_migrations_without_gap_or_repeat(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str]
 ) -> None:
-    files = [tmp_path / name for name in names]
-    for file in files:
-        file.write_text("SELECT 1;")
-    monkeypatch.setattr(sql_files, "files", lambda folder: files)
+    (tmp_path / "migrations").mkdir()
+    for name in names:
+        (tmp_path / "migrations" / name).write_text("SELECT 1;")
+    monkeypatch.setattr(sql_files, "_root", lambda: tmp_path)
     with pytest.raises(RuntimeError, match="is in the place of number"):
         db.migrations.__wrapped__()
 

@@ -23,7 +23,7 @@ from finapi.store.checkpoints import leave_checkpoints, more_pages
 from finapi.store.connections import BREAK_SECONDS, PUT_BACK, broken_off, code_of, connect, is_damage, unusable
 from finapi.store.shared_writes import Piece, Writing
 from finapi.store.sql_files import files as _files
-from finapi.store.sql_files import numbered, prepared, texts
+from finapi.store.sql_files import migration, numbered, prepared, texts
 
 log = logging.getLogger("finapi.store")
 
@@ -628,7 +628,7 @@ def newest_version() -> int:
 @cache
 def migrations() -> tuple[str, ...]:
     """The migration scripts in order."""
-    return tuple(file.read_bytes().decode() for file in numbered())
+    return tuple(map(migration, numbered()))
 
 
 @cache

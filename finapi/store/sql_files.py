@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,20 @@ def files(folder: str) -> list[Any]:
     return list(_below(_root().joinpath(folder)))
 
 
-def numbered() -> list[Any]:
-    """The migrations in order; a gap or a repeat in their numbers is a RuntimeError."""
-    found = sorted(files("migrations"), key=lambda file: file.name)
-    for number, file in enumerate(found, 1):
-        if not file.name.startswith(f"{number:04}_"):
-            raise RuntimeError(f"migration {file.name} is in the place of number {number:04}")
+def numbered() -> list[str]:
+    """The names of the migrations in order; a gap or a repeat in their numbers is a RuntimeError."""
+    folder = _root() / "migrations"
+    names = os.listdir(folder) if isinstance(folder, Path) else [one.name for one in folder.iterdir()]
+    found = sorted(name for name in names if name.endswith(".sql"))
+    for number, name in enumerate(found, 1):
+        if not name.startswith(f"{number:04}_"):
+            raise RuntimeError(f"migration {name} is in the place of number {number:04}")
     return found
+
+
+def migration(name: str) -> str:
+    """The script of one."""
+    return (_root() / "migrations" / name).read_bytes().decode()
 
 
 def texts(folder: str) -> Iterator[str]:
@@ -46,6 +54,7 @@ def prepared() -> bytes:
     return zlib.decompress(_root().joinpath(PREPARED).read_bytes(), bufsize=1 << 21)
 
 
+@cache
 def _root() -> Path:
     inside = packaged("finapi") / "sql"
     return inside if inside.is_dir() else packaged("finapi").parent / "sql"

@@ -48,14 +48,17 @@ class Router:
         self._begun = set[tuple[str, ...]]()
         for path, by_method in by_path.items():
             segments = tuple(path.strip("/").split("/"))
-            begins = tuple(takewhile(lambda segment: "{" not in segment, segments))
-            self._begun.update(begins[:length] for length in range(1, len(begins) + 1))
-            if "{" not in path:
+            begins = tuple(takewhile(lambda segment: "{" not in segment, segments)) if "{" in path else segments
+            begun = begins
+            while begun and begun not in self._begun:  # with one its own beginnings are there already
+                self._begun.add(begun)
+                begun = begun[:-1]
+            if begins == segments:
                 self._literal[segments] = by_method
                 continue
             self._patterns.setdefault((len(segments), begins), []).append((segments, by_method))
         self._matched = lru_cache(maxsize=1024)(self._match)
-        for patterns in self._patterns.values():
+        for patterns in (several for several in self._patterns.values() if len(several) > 1):
             # A literal is tried before a parameter in the same place, and one with more of its segment given before.
             patterns.sort(key=lambda pattern: [-len(segment.partition("{")[0]) for segment in pattern[0]])
 
