@@ -19,18 +19,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import Field, fields
 from functools import cache
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from finapi import __version__
-from finapi.app import App
 from finapi.core import config as settings
 from finapi.core import logs
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, ParseError, UsageError
 from finapi.store import datadir
 from finapi.store.datadir import Say
-from finapi.store.db import Failing
 from finapi.verbs.table import VERBS, Verb, one_line
+
+if TYPE_CHECKING:
+    from finapi.app import App
 
 
 class _Parser(argparse.ArgumentParser):
@@ -85,7 +86,7 @@ def _main(words: list[str]) -> int:
         return _complain(str(error), 2)
     except (ApiError, ParseError, datadir.Interrupted) as error:
         return _complain(str(error), 1)
-    except Failing as error:
+    except _failing() as error:
         return _complain(f"the database failed: {error}", 1)
     except KeyboardInterrupt as cut_off:
         return 128 + int(cut_off.args[0] if cut_off.args else signal.SIGINT)
@@ -104,6 +105,13 @@ def _told_when_interrupted(verb: Verb) -> Iterator[None]:
         if verb.interrupted:
             _to_stderr(f"finapi: cut off; {verb.interrupted}")
         raise
+
+
+def _failing() -> type[Exception]:
+    """What a database that fails raises, asked for when something was: a client's verbs load no database."""
+    from finapi.store.db import Failing
+
+    return Failing
 
 
 def _cut_off(number: int, frame: object) -> None:
@@ -162,7 +170,7 @@ def perform(app: App, words: list[str], directory: str, stdin: str, say: Say) ->
     except (ApiError, ParseError) as error:
         say("err", one_line(f"finapi: {error}"))
         return 1
-    except Failing as error:
+    except _failing() as error:
         say("err", one_line(f"finapi: the database failed: {error}"))
         return 1
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import uuid
+import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from finapi.client import exchange
@@ -54,6 +53,8 @@ class NamedCall:
         body = told if self.method in ("POST", "PUT") and self.body else None
         query = {name: value for name, value in values.items() if name not in self.body}
         if self.idempotent:
+            import uuid  # most calls have no key, and it asks about the machine
+
             headers = {**headers, "Idempotency-Key": key or str(uuid.uuid4())}
         return exchange.request(base_url, self.method, path, query=query, body=body, headers=headers)
 
@@ -64,7 +65,7 @@ PAGING = ("limit", "offset", "cursor", "page")
 @cache
 def operations() -> Mapping[str, NamedCall]:
     """Every call by its name."""
-    table = json.loads((resources.files("finapi.client") / "operations.json").read_text("utf-8"))
+    table = json.loads(pkgutil.get_data("finapi.client", "operations.json") or b"{}")
     return {name: NamedCall(name, *row) for name, row in table.items()}
 
 

@@ -6,15 +6,21 @@ import argparse
 import html
 import re
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from finapi.accounts import audit
-from finapi.app import App
-from finapi.core import lockout
 from finapi.core.errors import ApiError, UsageError
-from finapi.net import letters, mail
 from finapi.net.letters import MailError
 from finapi.store.datadir import Say
 from finapi.verbs.verb import Verb, arg, document, listing, told
+from finapi.web.http.late import by_name
+
+with by_name():
+    from finapi.accounts import audit
+    from finapi.core import lockout
+    from finapi.net import letters, mail
+
+if TYPE_CHECKING:
+    from finapi.app import App
 
 
 def _invite(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import partial
 from itertools import islice
 from typing import Any, cast
@@ -203,6 +202,8 @@ def _meant(target: str, failure: ApiFailure) -> str:
     paths = [re.sub(r"\{.*?\}", "[^/]+", one.path) for one in operations().values()]
     if failure.code != "NOT_FOUND" or any(re.fullmatch(one, asked) for one in paths):
         return ""
+    from difflib import get_close_matches
+
     close = get_close_matches(asked, (one.path for one in operations().values()), 1, 0.7)
     return f" Did you mean {close[0]}?" if close else ""
 

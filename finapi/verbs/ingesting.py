@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from finapi.app import App
 from finapi.core import days
 from finapi.core.errors import UsageError
 from finapi.edgar.forms import FORMS, XBRL
 from finapi.store.datadir import Say
 from finapi.verbs.verb import Bar, Verb, arg, document, listed_names, one_line, told, typed_path
+
+if TYPE_CHECKING:
+    from finapi.app import App
 
 
 def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:

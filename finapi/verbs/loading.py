@@ -6,13 +6,15 @@ import argparse
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from finapi.app import App
 from finapi.core.errors import ApiError, UsageError
 from finapi.store.datadir import Say
 from finapi.verbs.polling import pause
 from finapi.verbs.verb import Bar, Verb, arg, document, lasting, listed_names, one_line, typed_path
+
+if TYPE_CHECKING:
+    from finapi.app import App
 
 MOST_YEARS = 40
 DRY_WAIT = 15  # seconds

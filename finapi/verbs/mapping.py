@@ -8,16 +8,18 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from finapi.app import App
 from finapi.core.errors import UsageError
 from finapi.store.datadir import Say
-from finapi.store.db import Transaction
 from finapi.verbs.verb import Verb, arg, document, listed_names, one_line, told, typed_path
 
+if TYPE_CHECKING:
+    from finapi.app import App
+    from finapi.store.db import Transaction
+
 # The cells of a company by one version.
-CellsOf = Callable[[Transaction, int], dict[str, Any]]
+CellsOf = Callable[["Transaction", int], dict[str, Any]]
 
 
 def _mapping(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:

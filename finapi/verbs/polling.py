@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from finapi.accounts import audit
-from finapi.app import App
 from finapi.core.errors import UsageError
 from finapi.store.datadir import Say
 from finapi.verbs.verb import Verb, arg, document, listed_names, listing, one_line, told, typed_path
+from finapi.web.http.late import by_name
+
+with by_name():
+    from finapi.accounts import audit
+
+if TYPE_CHECKING:
+    from finapi.app import App
 
 # The longest time without a word to whoever waits: a handed-over command learns by it that nobody does.
 _WORD_SECONDS = 1.0

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from finapi.app import App
 from finapi.store.datadir import Say
 from finapi.verbs.verb import Verb, arg, listing, told
+
+if TYPE_CHECKING:
+    from finapi.app import App
 
 
 def _secret(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:

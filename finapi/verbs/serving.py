@@ -15,10 +15,9 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from finapi import __version__
-from finapi.app import App
 from finapi.core import config as settings
 from finapi.core import logs, memory
 from finapi.core.clock import SystemClock
@@ -29,6 +28,9 @@ from finapi.store import datadir
 from finapi.store.datadir import Say
 from finapi.verbs import recording
 from finapi.verbs.verb import Perform, Verb, arg, document
+
+if TYPE_CHECKING:
+    from finapi.app import App
 
 log = logging.getLogger("finapi.server")
 

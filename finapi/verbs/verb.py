@@ -10,16 +10,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from finapi.app import App
 from finapi.core import config as settings
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.store.datadir import Say
 
+if TYPE_CHECKING:
+    from finapi.app import App
+
 # Performs a handed-over command: (app, words, directory, standard input, say) -> exit status.
-Perform = Callable[[App, list[str], str, str, Say], int]
+Perform = Callable[["App", list[str], str, str, Say], int]
 
 # What ``add_argument`` takes: names and options.
 Argument = tuple[tuple[str, ...], Mapping[str, Any]]
@@ -134,9 +136,8 @@ def interruptibly(work: Callable[[], T], stop: Callable[[], None]) -> T:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(work)
         try:
-            return done.result()
+            return pool.submit(work).result()  # both: it may come before the first has returned
         except KeyboardInterrupt:
             stop()
             raise
