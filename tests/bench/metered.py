@@ -60,13 +60,14 @@ PATHS = {
 HEADERS = {"finapi gzip": ["Accept-Encoding: gzip"], "finapi page": ["Accept: text/html"]}
 STANDINS = (
     *("static", "simple-NORMAL", "simple-FULL", "grouped-NORMAL", "grouped-FULL", "promised-NORMAL", "promised-FULL"),
-    *("flask", "fastapi"),
+    *("flask-FULL", "flask-NORMAL", "fastapi-FULL", "fastapi-NORMAL"),
 )
 # A kind, another, and what the first is to do of the second's calls a second.
 GOALS = (
     ("finapi-FULL", "promised-FULL", 1.0),
     ("finapi-FULL", "simple-NORMAL", 1.0),
-    ("finapi-FULL", "flask", 1.4),
+    ("finapi-FULL", "flask-FULL", 1.4),
+    ("finapi-NORMAL", "flask-NORMAL", 1.4),
     ("finapi 0 tokens", "static", 0.6),
 )
 OF_GOALS = {name for one, other, _ in GOALS for name in (one, other)}
@@ -205,9 +206,10 @@ def cpu_of(pid: int) -> float:
 
 def installed(kind: str) -> bool:
     """Whether what a stand-in needs is here."""
-    if kind not in ("flask", "fastapi"):
+    package = kind.partition("-")[0]
+    if package not in ("flask", "fastapi"):
         return True
-    return subprocess.run([sys.executable, "-c", f"import {kind}"], capture_output=True).returncode == 0
+    return subprocess.run([sys.executable, "-c", f"import {package}"], capture_output=True).returncode == 0
 
 
 def ticks() -> tuple[int, int]:
