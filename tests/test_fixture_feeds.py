@@ -19,7 +19,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from finapi.accounts import users
 from finapi.accounts.users import Caller
-from finapi.client import ApiFailure
+from finapi.client import ApiFailure, Client
 from finapi.delivery import events
 from finapi.feeds import plain
 from finapi.feeds.hub import Hub
@@ -385,3 +385,9 @@ def test_polls_and_event_streams_meet_faults_too(server: FinapiServer, mine: Fix
             with connection.getresponse() as answer:
                 assert answer.status == status
             connection.close()
+
+
+def test_a_key_that_asks_for_a_status_is_refused_with_it(server: FinapiServer) -> None:
+    reader = Client(server.url, "0" * 29 + "403").feed("main-api")
+    with pytest.raises(ApiFailure, match="403"):
+        next(reader)

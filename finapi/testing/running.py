@@ -175,6 +175,9 @@ class WorldFeeds:
 def _is_broken_off(world: World, handed: HandedOver, path: str) -> bool:
     """Whether a fault of the world resets the connection of a request for a feed; an ApiError when one refuses it."""
     met = world.faults.of_feed(handed.method, path + "/" if path == SOCKET_IO else path)
+    asked = faults.magic(api_key(handed) or "", [])
+    if asked is not None:
+        met.append(faults.Fault("magic", {"status": asked}))
     for one in met:
         if "status" in one.does:
             raise faults.error(one.does["status"], headers=one.headers, now=world.clock.now().timestamp())
