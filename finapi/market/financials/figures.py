@@ -241,7 +241,7 @@ class Reports:
         found = self._usable.get(metric.key)
         if found is None:
             found = [(rule, listed) for rule in metric.rules[self.industry] if (listed := self._listed(rule))]
-            if metric.steady:
+            if metric.steady and len(found) > 1:
                 found = self._agreeing(metric, found)
             if self.industry in metric.definitions:
                 found = self._of_one_definition(metric, found)
