@@ -106,6 +106,12 @@ def due(tx: Transaction, limit: int) -> list[KnownYear]:
     return [KnownYear(*row) for row in tx.all("latest_years_due", rules=rules(), limit=limit)]
 
 
+def count_due(tx: Transaction, ciks: Iterable[int] | None = None) -> int:
+    """How many companies' latest years are to be made, of all or these."""
+    named = None if ciks is None else json.dumps(list(ciks))
+    return tx.value("count_latest_years_due", rules=rules(), ciks=named)  # type: ignore[no-any-return]
+
+
 class MadeYear(NamedTuple):
     """The latest year of a company as a text for :func:`read`, its book and its splits to be kept."""
 

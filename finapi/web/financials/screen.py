@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import count, islice
+from itertools import islice
 from typing import Any, TypedDict
 
 from finapi.app import App
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date
-from finapi.market.financials import rules, screen
+from finapi.market.financials import screen
 from finapi.market.financials.rows import FigureSeries, PriceSource
 from finapi.market.financials.screen import AppliedBound, Bound, Latest, MadeYear, ScreenedCompany, Valuation
 from finapi.market.financials.series import SeriesQuestion, chosen
@@ -26,7 +26,7 @@ from finapi.web.http.params import OFFSET, Param, in_path, limit
 from finapi.web.http.schema import Envelope
 
 AT_ONCE = 20  # companies whose latest years are made before they are kept
-# By one screen, which takes some seconds: after an upgrade those of all companies are made anew, by a worker.
+# By one screen, which takes a second or two: after an upgrade a worker makes those of all companies anew.
 MOST_MADE = 100
 
 PARAMS = (
@@ -122,10 +122,12 @@ def _passing(
     app: App, tx: Transaction, ciks: set[int] | None, bounds: Mapping[str, Bound]
 ) -> Iterator[tuple[int, Latest]]:
     """The companies that pass every bound, by CIK, with their years; no more of them are read than are taken."""
-    made = count(1)
+    few = False
     for one in screen.known(tx, ciks):
-        written = one.written or app.screened.get(None, (one.cik, one.stamp), partial(_due, tx, one.cik, made))
-        year = screen.read(written)
+        if one.written is None and not few:
+            _refuse_many(screen.count_due(tx, ciks))
+            few = True
+        year = screen.read(one.written or app.screened.get(None, (one.cik, one.stamp), partial(_written, tx, one.cik)))
         if year is not None and year.passes(bounds):
             yield one.cik, year
 
@@ -135,12 +137,14 @@ def _named(tx: Transaction, params: Mapping[str, Any]) -> set[int] | None:
     return {companies.find(tx, text).cik for text in named} if named else None
 
 
-def _due(tx: Transaction, cik: int, made: Iterator[int]) -> str:
-    """The year of a company that is not kept; UNAVAILABLE where a screen would have to make too many of them."""
-    if next(made) > MOST_MADE:
-        due = tx.value("count_latest_years_due", rules=rules())
+def _refuse_many(due: int) -> None:
+    """UNAVAILABLE where a screen might have to make too many years: at once, as its work would hold up the worker's."""
+    if due > MOST_MADE:
         message = f"Figures of {due:,} companies changed, by an upgrade or an import, and are being made anew."
         raise ApiError("UNAVAILABLE", message, details={"due": due}, headers={"Retry-After": "10"})
+
+
+def _written(tx: Transaction, cik: int) -> str:
     return _made(tx, cik).written
 
 

@@ -10,7 +10,9 @@ WHERE cik IN (SELECT value FROM json_each(:ciks)) ORDER BY cik
 SELECT cik, stamp, NULL FROM latest_years WHERE made_of IS NOT stamp OR made_by IS NOT :rules ORDER BY cik LIMIT :limit
 
 -- name: count_latest_years_due
-SELECT count(*) FROM latest_years WHERE made_of IS NOT stamp OR made_by IS NOT :rules
+SELECT count(*) FROM latest_years
+WHERE (made_of IS NOT stamp OR made_by IS NOT :rules)
+    AND (:ciks IS NULL OR cik IN (SELECT value FROM json_each(:ciks)))
 
 -- name: keep_latest_year
 -- Unless something changed while it was made.
