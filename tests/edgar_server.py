@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
+from tests import submissions
 from tests.receiver import Received, Receiver, receiver
 
 STORAGE = b'<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code><Message>x</Message></Error>'
@@ -122,76 +123,20 @@ def feed(*entries: str) -> bytes:
 
 def full_submission(accession: str, *, form: str = "8-K", cik: int = 320193, name: str = "APPLE INC") -> bytes:
     """A full submission with one document, as the archive holds it."""
-    return f"""<SEC-DOCUMENT>{accession}.txt : 20260131
-<SEC-HEADER>{accession}.hdr.sgml : 20260131
-<ACCEPTANCE-DATETIME>20260131063000
-ACCESSION NUMBER:		{accession}
-CONFORMED SUBMISSION TYPE:	{form}
-PUBLIC DOCUMENT COUNT:		1
-CONFORMED PERIOD OF REPORT:	20260130
-FILED AS OF DATE:		20260131
-DATE AS OF CHANGE:		20260131
-
-FILER:
-
-	COMPANY DATA:
-		COMPANY CONFORMED NAME:			{name}
-		CENTRAL INDEX KEY:			{cik:010}
-		STANDARD INDUSTRIAL CLASSIFICATION:	ELECTRONIC COMPUTERS [3571]
-		STATE OF INCORPORATION:			CA
-		FISCAL YEAR END:			0928
-
-	FILING VALUES:
-		FORM TYPE:		{form}
-</SEC-HEADER>
-<DOCUMENT>
-<TYPE>{form}
-<SEQUENCE>1
-<FILENAME>main.htm
-<DESCRIPTION>{form}
-<TEXT>
-<html><body>Something happened.</body></html>
-</TEXT>
-</DOCUMENT>
-</SEC-DOCUMENT>
-""".encode()
+    data = (
+        "STANDARD INDUSTRIAL CLASSIFICATION:\tELECTRONIC COMPUTERS [3571]",
+        "STATE OF INCORPORATION:\t\t\tCA",
+        "FISCAL YEAR END:\t\t\t0928",
+    )
+    filer = submissions.party("FILER", name, f"{cik:010}", *data) + submissions.values(form)
+    page = "<html><body>Something happened.</body></html>"
+    main = submissions.text(form, "main.htm", page, more=f"<DESCRIPTION>{form}\n")
+    return submissions.full(accession, form, filer, main, period="20260130")
 
 
 def ownership_submission(accession: str, document: bytes, *, issuer: int, owner: int, form: str = "4") -> bytes:
     """A full submission with an ownership form in it; the header names both parties, as EDGAR's does."""
-    return f"""<SEC-DOCUMENT>{accession}.txt : 20260131
-<SEC-HEADER>{accession}.hdr.sgml : 20260131
-<ACCEPTANCE-DATETIME>20260131063000
-ACCESSION NUMBER:		{accession}
-CONFORMED SUBMISSION TYPE:	{form}
-PUBLIC DOCUMENT COUNT:		1
-CONFORMED PERIOD OF REPORT:	20260129
-FILED AS OF DATE:		20260131
-
-REPORTING-OWNER:
-
-	OWNER DATA:
-		COMPANY CONFORMED NAME:			LAMP ANN
-		CENTRAL INDEX KEY:			{owner:010}
-
-	FILING VALUES:
-		FORM TYPE:		{form}
-
-ISSUER:
-
-	COMPANY DATA:
-		COMPANY CONFORMED NAME:			BROOK LAMPS INC
-		CENTRAL INDEX KEY:			{issuer:010}
-</SEC-HEADER>
-<DOCUMENT>
-<TYPE>{form}
-<SEQUENCE>1
-<FILENAME>form4.xml
-<TEXT>
-<XML>
-{document.decode()}
-</XML>
-</TEXT>
-</DOCUMENT>
-</SEC-DOCUMENT>
-""".encode()
+    reporting = submissions.party("REPORTING-OWNER", "LAMP ANN", f"{owner:010}", data="OWNER DATA")
+    company = submissions.party("ISSUER", "BROOK LAMPS INC", f"{issuer:010}")
+    parties = f"{reporting}{submissions.values(form)}\n{company}"
+    return submissions.full(accession, form, parties, submissions.xml(form, "form4.xml", document), period="20260129")

@@ -9,6 +9,7 @@ from finapi.app import App
 from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
+from tests import submissions
 from tests import thirteenf as made
 
 FUND, OTHER = int(made.LAMP_FUND), int(made.OTHER_FUND)
@@ -35,37 +36,11 @@ def submission(
     count = len(rows) + extra.count("<infoTable>") if entries is None else entries
     first = made.cover(cik=cik, period=period, entries=count, total=sum(row[1] for row in rows), **cover)
     iso = f"{period[6:]}{period[:2]}{period[3:5]}"
-    second = "" if form.startswith("13F-NT") else (
-        f"<DOCUMENT>\n<TYPE>INFORMATION TABLE\n<SEQUENCE>2\n<FILENAME>table.xml\n<TEXT>\n<XML>\n"
-        f"{made.table(rows_xml).decode()}\n</XML>\n</TEXT>\n</DOCUMENT>\n"
-    )  # fmt: skip
-    return f"""<SEC-DOCUMENT>{accession(number)}.txt : {filed.replace("-", "")}
-<SEC-HEADER>{accession(number)}.hdr.sgml : {filed.replace("-", "")}
-<ACCEPTANCE-DATETIME>{filed.replace("-", "")}100000
-ACCESSION NUMBER:		{accession(number)}
-CONFORMED SUBMISSION TYPE:	{form}
-PUBLIC DOCUMENT COUNT:		2
-CONFORMED PERIOD OF REPORT:	{iso}
-FILED AS OF DATE:		{filed.replace("-", "")}
-
-FILER:
-
-	COMPANY DATA:
-		COMPANY CONFORMED NAME:			LAMP CAPITAL
-		CENTRAL INDEX KEY:			{cik}
-</SEC-HEADER>
-<DOCUMENT>
-<TYPE>{form}
-<SEQUENCE>1
-<FILENAME>primary_doc.xml
-<TEXT>
-<XML>
-{first.decode()}
-</XML>
-</TEXT>
-</DOCUMENT>
-{second}</SEC-DOCUMENT>
-""".encode()
+    documents = [submissions.xml(form, "primary_doc.xml", first)]
+    if not form.startswith("13F-NT"):
+        documents.append(submissions.xml("INFORMATION TABLE", "table.xml", made.table(rows_xml), 2))
+    filer, moment = submissions.party("FILER", "LAMP CAPITAL", cik), filed.replace("-", "") + "100000"
+    return submissions.full(accession(number), form, filer, *documents, filed=moment, period=iso)
 
 
 def accession(number: int) -> str:

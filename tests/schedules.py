@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests import submissions
+
 LAMPS = ("0001234567", "Brook Lamps Inc.", "037833100")
 # An adviser, its owner, and a fund of theirs.
 WICK, BEN, FUND = ("0000000103", "Wick Capital LP"), ("0000000102", "Shade Ben"), ("0000000104", "Wick Master Fund")
@@ -197,38 +199,9 @@ def notice(
 
 def submission(accession: str, document: bytes, form: str, *, subject: int, filer: int) -> bytes:
     """A full submission with such a document in it."""
-    return f"""<SEC-DOCUMENT>{accession}.txt : 20260131
-<SEC-HEADER>{accession}.hdr.sgml : 20260131
-<ACCEPTANCE-DATETIME>20260131063000
-ACCESSION NUMBER:		{accession}
-CONFORMED SUBMISSION TYPE:	{form}
-PUBLIC DOCUMENT COUNT:		1
-FILED AS OF DATE:		20260131
-
-SUBJECT COMPANY:
-
-	COMPANY DATA:
-		COMPANY CONFORMED NAME:			BROOK LAMPS INC
-		CENTRAL INDEX KEY:			{subject:010}
-
-FILED BY:
-
-	COMPANY DATA:
-		COMPANY CONFORMED NAME:			WICK CAPITAL LP
-		CENTRAL INDEX KEY:			{filer:010}
-</SEC-HEADER>
-<DOCUMENT>
-<TYPE>{form}
-<SEQUENCE>1
-<FILENAME>primary_doc.xml
-<TEXT>
-<XML>
-{document.decode()}
-</XML>
-</TEXT>
-</DOCUMENT>
-</SEC-DOCUMENT>
-""".encode()
+    company = submissions.party("SUBJECT COMPANY", "BROOK LAMPS INC", f"{subject:010}")
+    by = submissions.party("FILED BY", "WICK CAPITAL LP", f"{filer:010}")
+    return submissions.full(accession, form, f"{company}\n{by}", submissions.xml(form, "primary_doc.xml", document))
 
 
 def examples() -> list[tuple[str, str, bytes]]:
