@@ -6,7 +6,7 @@ import http.client
 import json
 import queue
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +19,7 @@ from websockets.sync.client import connect
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.delivery.events import About
+from finapi.feeds.websocket import PING_SECONDS
 from tests.feeds import SECONDS, Service, key, message, running, tell
 from tests.process import eventually
 
@@ -26,6 +27,7 @@ APPLE = About(("AAPL",), ("0000320193",), "10-K")
 TRANSPORTS = {"default": None, "websocket": ["websocket"], "polling": ["polling"]}
 transports = pytest.mark.parametrize("transports", TRANSPORTS.values(), ids=TRANSPORTS)
 MAIN, INSIDER = "/ws/main-api", "/ws/insider-api"
+SOON = 0.2  # seconds
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +87,12 @@ def client(service: Service, *namespaces: str, **options: Any) -> Iterator[Clien
     try:
         yield opened
     finally:
-        opened.socket.disconnect()
+        # The client's writer may end before it has said goodbye; then its open poll would last for 25 seconds.
+        with ThreadPoolExecutor(1) as pool:
+            ended = pool.submit(opened.socket.disconnect)
+            if wait([ended], SOON).not_done:
+                service.advance(PING_SECONDS)
+            ended.result(timeout=SECONDS)
 
 
 @transports
