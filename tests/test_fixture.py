@@ -692,6 +692,12 @@ def test_a_webhook_comes_behind_the_next(world: FixtureWorld, monkeypatch: pytes
         ({"status": 500, "ordinal": 0}, "ordinal"),
         ({"status": 500, "times": 0}, "times"),
         ({"close": 5000}, "close"),
+        ({"close": 999}, "close"),
+        # Codes that no frame may have.
+        ({"close": 1005}, "close"),
+        ({"close": 1006}, "close"),
+        ({"close": 1015}, "close"),
+        ({"close": 2999}, "close"),
         ({"explode": True}, "explode"),
     ],
 )

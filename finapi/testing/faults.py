@@ -27,6 +27,8 @@ KINDS: dict[str, type] = {
     "reorder": bool,
     "close": int,
 }
+# What may stand in a close frame: RFC 6455 7.4.1, and those registered since.
+CLOSES = (range(1000, 1004), range(1007, 1015), range(3000, 5000))
 OF_WEBHOOKS, OF_FEEDS = ("duplicate", "reorder"), ("close",)
 OPENING = ("status", "reset")  # of a call that a request for a feed may meet too
 FEED_ROUTE = re.compile(r"/(ws|socket\.io)\b.*")
@@ -185,10 +187,12 @@ def _check(body: Mapping[str, Any]) -> None:
         ("ordinal", 1, 1e9),
         ("times", 1, 1e9),
         ("truncate", 0, 1e9),
-        ("close", 1000, 4999),
     ):
         if name in body and not least <= body[name] <= most:
             raise invalid_param(name, f"{name} must be {least:g} to {most:g}.", expected=f"{least:g} to {most:g}")
+    if "close" in body and not any(body["close"] in codes for codes in CLOSES):
+        told = "close must be 1000 to 1003, 1007 to 1014 or 3000 to 4999; no other code can be sent."
+        raise invalid_param("close", told, expected="a close code")
     if len(body.get("route", "")) > ROUTE_LENGTH:
         raise invalid_param("route", f"route must have at most {ROUTE_LENGTH} characters.", expected="a path")
     if "stale" in body:
