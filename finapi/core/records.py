@@ -18,7 +18,6 @@ whole way from a row to its record.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from types import NoneType, UnionType
@@ -50,21 +49,18 @@ class OneOf(NamedTuple):
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True)
 class AsSchema:
     """The JSON Schema of a member that no type can say."""
 
-    schema: Mapping[str, Any]
-
-    def __hash__(self) -> int:
-        return id(self)
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.schema = schema
 
 
-@dataclass(frozen=True, eq=False)
 class Members:
     """An object that no class declares: its members by name, each with its type or with the members inside of it."""
 
-    types: Mapping[str, Any]
+    def __init__(self, types: Mapping[str, Any]) -> None:
+        self.types = types
 
 
 Date = Annotated[str, Format("date")]  # YYYY-MM-DD

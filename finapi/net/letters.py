@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import NamedTuple
 from unicodedata import category
 
@@ -33,17 +32,19 @@ class MailStopped(MailError):
         super().__init__("finapi is stopping")
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
+class Letter(NamedTuple):
     """What is said to whom: an address, and the same in plain text and in HTML.
 
     Its repr shows the subject alone, because texts hold links.
     """
 
-    to: str = field(repr=False)
+    to: str
     subject: str
-    text: str = field(repr=False)
-    html: str = field(repr=False)
+    text: str
+    html: str
+
+    def __repr__(self) -> str:
+        return f"Letter(subject={self.subject!r})"
 
 
 class MailAddress(NamedTuple):

@@ -53,7 +53,7 @@ class BeingMade(ApiError):
         self.began = began
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Making:
     """A file that is being made, since when, and what came of it."""
 
