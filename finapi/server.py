@@ -236,11 +236,12 @@ def _pollers(app: App) -> list[Worker]:
     if not app.config.poll_every:
         return []
     fetches = gateway.Gateway(app)
-    polls = poller.Poller(app, fetches, every=app.config.poll_every)
+    every = app.config.poll_every
+    # Made with the first step: it loads every parser.
+    polls = cache(lambda: poller.Poller(app, fetches, every=every))
     # Also when EDGAR is not to be asked for an hour: by its steps one sees that it lives. How long one may take is
     # told by its beats.
-    every = app.config.poll_every
-    return [Worker("poll", lambda: min(polls.step(), every), interrupt=fetches.close, patience=math.inf)]
+    return [Worker("poll", lambda: min(polls().step(), every), interrupt=fetches.close, patience=math.inf)]
 
 
 @contextmanager

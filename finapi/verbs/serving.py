@@ -66,7 +66,7 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
 
     def prepare(app: App) -> dict[str, Any]:
         from finapi.accounts import invites, users
-        from finapi.web.pages import front
+        from finapi.web.pages import TRY_KEY
 
         if polls:
             (config.data_dir / DEMO_ARCHIVE).mkdir(exist_ok=True)
@@ -76,7 +76,7 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
         mark, password = app.new_uuid()[:8], app.new_uuid()
         user = users.create(app, f"demo-{mark}@example.com", "pro", now, password=password)
         # Shown on the front page while the pages are public: whoever sees it may use it.
-        app.ready[front.TRY_KEY] = user.api_key.encode()
+        app.ready[TRY_KEY] = user.api_key.encode()
         return {
             "api_key": user.api_key,
             "free_api_key": users.create(app, f"demo-free-{mark}@example.com", "free", now).api_key,

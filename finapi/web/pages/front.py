@@ -14,13 +14,11 @@ from finapi.web.html.frame import page, search_form
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import API, Call
 from finapi.web.http.messages import Response
-from finapi.web.pages import access
+from finapi.web.pages import TRY_KEY, access
 
 # How many of the newest filings are shown.
 NEWEST = 12
 
-# The member of App.ready under which a demo keeps the key that its front page shows: strangers may use it.
-TRY_KEY = "key to try"
 NO_KEY = "YOUR_KEY"
 
 _COUNTED = (
