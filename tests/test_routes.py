@@ -244,6 +244,15 @@ def test_the_table_loads_no_handler_before_its_first_call() -> None:
     assert done.stdout.splitlines() == ["[]", "['finapi.web.pages.documents']"]
 
 
+def test_statements_as_filed_load_no_series() -> None:
+    code = (
+        "import sys; from finapi.web.financials import statements; late = 'finapi.market.financials.'; "
+        "print([one for one in sys.modules if one.startswith(late)])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_an_application_without_default_windows_loads_no_handler_either() -> None:
     code = (
         "import sys; from finapi.app import in_memory; from finapi.core.clock import SystemClock; "

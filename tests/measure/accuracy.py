@@ -15,7 +15,7 @@ from typing import Any
 
 from finapi.core import days
 from finapi.core.errors import ParseError
-from finapi.market.financials import doubts, metrics, series, templates
+from finapi.market.financials import BASES, doubts, metrics, series, templates
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.figures import Cell, Figure, Missing
 from finapi.market.financials.periods import SAME, Period
@@ -105,7 +105,7 @@ def compared(rows: Iterable[Mapping[str, str]], books: Books) -> Report:
     report = Report()
     for row in rows:
         held = books(int(row["cik"]))
-        for basis in series.BASES if row["basis"] == "both" else (row["basis"],):
+        for basis in BASES if row["basis"] == "both" else (row["basis"],):
             cell, name = _cell(row, held, basis)
             _count(report, row, basis, cell, name)
     return report

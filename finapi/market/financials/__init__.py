@@ -8,6 +8,8 @@ from functools import cache
 from finapi import __version__
 from finapi.core.files import packaged
 
+BASES = ("latest", "original")  # of a figure reported several times
+
 
 @cache
 def rules() -> str:

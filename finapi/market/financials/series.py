@@ -28,7 +28,6 @@ from finapi.market.financials.templates import Check, FailedCheck, FilledTemplat
 from finapi.market.statements.facts import Decimals, decimals_of
 
 PROVENANCE = ("none", "summary", "full")
-BASES = ("latest", "original")
 LAST_QUARTERS = ("reported", "estimated")
 
 # About how many days a quarter has.

@@ -13,7 +13,7 @@ from finapi.market.financials.rows import FigureSeries
 from finapi.market.financials.screen import KEYS, PRIMITIVES
 from finapi.market.financials.series import CellProof, ProofPeriod, proof
 from finapi.web.financials import series
-from finapi.web.financials.series import CompanyNames
+from finapi.web.financials.company import AS_OF, BASIS, CompanyNames, names
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
@@ -37,8 +37,8 @@ PROOF_PARAMS = (
     Param("fiscal_year", "integer", least=1900, most=2200, help="The row's fiscal year.", example="2024"),
     Param("fiscal_period", help="The row's fiscal period: FY, Q1 to Q4; needed for quarters.", example="FY"),
     Param("period_end", "date", help="The row's last day, instead.", example="2024-09-28"),
-    series.BASIS,
-    series.AS_OF,
+    BASIS,
+    AS_OF,
     series.CURRENCY,
     series.Q4,
 )
@@ -110,7 +110,7 @@ def proof_of_cell(call: Call) -> Response:
             raise ApiError("NOT_FOUND", f"{company.name} has no such period in finapi.")
         row = rows.row(period)
         data: ProofData = {
-            **series.names(company),
+            **names(company),
             "industry": held.industry,
             "period": rows.kind,
             **row.named(),

@@ -20,6 +20,7 @@ from finapi.market.prices import prices
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
 from finapi.web.financials import series
+from finapi.web.financials.company import AS_OF, BASIS
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, in_path, limit
@@ -45,8 +46,8 @@ VALUATION_PARAMS = (
     in_path("id", "ticker", help="Ticker (any spelling) or CIK.", example="AAPL"),
     series.PERIOD,
     replace(series.YEARS, default="5"),
-    series.AS_OF,
-    series.BASIS,
+    AS_OF,
+    BASIS,
 )
 
 

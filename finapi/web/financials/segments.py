@@ -12,7 +12,7 @@ from finapi.market.financials.screen import PRIMITIVES
 from finapi.market.financials.segments import SegmentMember, ShareClass
 from finapi.market.financials.series import SeriesQuestion, years_shown
 from finapi.web.financials import series
-from finapi.web.financials.series import CompanyNames
+from finapi.web.financials.company import AS_OF, BASIS, CompanyNames, names
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
@@ -25,10 +25,10 @@ PARAMS = (
     Param("metric", help="A metric instead of a concept; revenue without either.", example="revenue"),
     Param("period", default="A", allowed=("A", "Q"), help="A: fiscal years. Q: quarters.", example="A"),
     series.YEARS,
-    series.AS_OF,
-    series.BASIS,
+    AS_OF,
+    BASIS,
 )
-CLASSES_PARAMS = (*series.COMPANY, series.AS_OF, series.BASIS)
+CLASSES_PARAMS = (*series.COMPANY, AS_OF, BASIS)
 
 
 class CoveredCompany(CompanyNames):
@@ -100,7 +100,7 @@ def by_axis(call: Call) -> Response:
             raise invalid_param("metric", message, expected="a primitive key", nearest=near)
         found = segments.by_axis(tx, company.cik, held, concepts, question, params["axis"])
     data: SegmentData = {
-        **series.names(company),
+        **names(company),
         "covered": bool(found.members),
         "phase": "ready",
         "axis": found.axis,
@@ -129,7 +129,7 @@ def share_classes(call: Call) -> Response:
     if filing is None:
         raise ApiError("NOT_COVERED", f"finapi has no cover page of {company.name} with a share count.")
     data: ShareClassData = {
-        **series.names(company),
+        **names(company),
         "covered": True,
         "phase": "ready",
         "filing": {

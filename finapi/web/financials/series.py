@@ -11,15 +11,16 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from finapi.core import days
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import OneOf
-from finapi.market.financials import company_books, reasons, series
+from finapi.market.financials import BASES, company_books, reasons, series
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.rows import KINDS, Price
-from finapi.market.financials.series import BASES, LAST_QUARTERS, PROVENANCE, SeriesMeta, SeriesQuestion, SeriesRow
+from finapi.market.financials.series import LAST_QUARTERS, PROVENANCE, SeriesMeta, SeriesQuestion, SeriesRow
 from finapi.market.financials.splits import SplitShown
 from finapi.market.prices import prices
 from finapi.market.reference import companies, share_splits
 from finapi.market.reference.companies import Company
 from finapi.store.db import Transaction
+from finapi.web.financials.company import AS_OF, BASIS, CompanyNames, names
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Field, Param, cursor
@@ -28,14 +29,6 @@ from finapi.web.http.schema import Envelope
 COMPANY = (
     Param("ticker", "ticker", help="Ticker (any spelling) or CIK.", example="AAPL"),
     Param("cik", "cik", help="CIK, bare or padded; instead of a ticker.", example="320193"),
-)
-AS_OF = Param("as_of", "date", help="Use only what was filed up to this date.", example="2025-12-31")
-BASIS = Param(
-    "basis",
-    default="latest",
-    allowed=BASES,
-    help="Of a figure reported several times: as last reported, or first.",
-    example="latest",
 )
 YEARS = Param("years", joined=True, help="Fiscal years: 5 (the last five), 2018-2023, 2018,2020 or all.", example="5")
 PERIOD = Param(
@@ -109,14 +102,6 @@ PARAMS = (
 )
 
 
-class CompanyNames(TypedDict):
-    """How data names their company."""
-
-    ticker: str | None
-    cik: str
-    company_name: str
-
-
 class SeriesData(CompanyNames):
     """The series of a company."""
 
@@ -181,11 +166,6 @@ def selected(tx: Transaction, params: Mapping[str, Any]) -> Company:
     if len({company.cik for company in found}) > 1:
         raise invalid_param("cik", "ticker and cik name different companies.", expected="one of them")
     return found[0]
-
-
-def names(company: Company) -> CompanyNames:
-    """How data name their company."""
-    return {"ticker": company.ticker, "cik": company.padded_cik, "company_name": company.name}
 
 
 def question_of(params: Mapping[str, Any]) -> SeriesQuestion:

@@ -12,7 +12,8 @@ from finapi.market.reference import companies
 from finapi.market.statements import as_filed, kinds
 from finapi.market.statements.as_filed import AbsentStatement, FiledReport, FiledStatement
 from finapi.store.db import Transaction
-from finapi.web.financials import series
+from finapi.web.financials.company import AS_OF, BASIS
+from finapi.web.financials.company import names as company_names
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import ACCESSION, TICKER, Param
@@ -40,8 +41,8 @@ COMPANY_PARAMS = (
     ),
     Param("form_type", help="Only this form.", example="10-Q"),
     Param("year", "integer", least=1900, most=2200, help="Fiscal year as the company names it.", example="2025"),
-    series.AS_OF,
-    replace(series.BASIS, help="If several filings report a period: the last one filed or the first."),
+    AS_OF,
+    replace(BASIS, help="If several filings report a period: the last one filed or the first."),
     *_SHOWN,
 )
 FILING_PARAMS = (ACCESSION, *_SHOWN)
@@ -113,7 +114,7 @@ def _answer(call: Call, company: companies.Company, report: FiledReport, tx: Tra
     if not held:
         details = {"cik": company.padded_cik, "accession": report.accession, "absent": absent}
         raise ApiError("NOT_COVERED", f"{report.accession} has no such statement.", details=details)
-    names = series.names(company)
+    names = company_names(company)
     meta = made(
         StatementsMeta,
         report._asdict(),

@@ -13,7 +13,7 @@ from finapi.market.filings import search
 from finapi.market.holdings import funds
 from finapi.market.reference import companies, sectors
 from finapi.market.reference.companies import Company, CompanyAttributes
-from finapi.web.financials import series
+from finapi.web.financials.company import AS_OF, BASIS
 from finapi.web.html import figures, frame
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
@@ -23,7 +23,7 @@ from finapi.web.pages import access, asked
 from finapi.web.pages.asked import FORMAT, Ask
 
 # An empty field of a form is one that was not filled in.
-PARAMS = (TICKER, replace(series.AS_OF, empty=True), series.BASIS, FORMAT)
+PARAMS = (TICKER, replace(AS_OF, empty=True), BASIS, FORMAT)
 
 TABS = (
     ("", "At a glance"), ("statements", "Statements"), ("financials", "Standardised"), ("charts", "Charts"),
