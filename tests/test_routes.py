@@ -244,9 +244,10 @@ def test_the_table_loads_no_handler_before_its_first_call() -> None:
     assert done.stdout.splitlines() == ["[]", "['finapi.web.pages.documents']"]
 
 
-def test_statements_as_filed_load_no_series() -> None:
+def test_statements_as_filed_load_no_series_and_no_parser() -> None:
     code = (
-        "import sys; from finapi.web.financials import statements; late = 'finapi.market.financials.'; "
+        "import sys; from finapi.web.financials import statements; "
+        "late = ('finapi.market.financials.', 'finapi.market.documents.filings', 'finapi.edgar.companyfacts'); "
         "print([one for one in sys.modules if one.startswith(late)])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

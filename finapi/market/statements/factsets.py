@@ -13,12 +13,14 @@ import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from finapi.core import days
-from finapi.edgar.companyfacts import CompanyFacts
-from finapi.market.documents import filings
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
+
+if TYPE_CHECKING:
+    from finapi.edgar.companyfacts import CompanyFacts
 
 XBRL, COMPANYFACTS, FSDS = 0, 1, 2
 # As answers name them.
@@ -79,6 +81,9 @@ def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> 
 
 def _sets(tx: Transaction, document: CompanyFacts, now: datetime) -> tuple[dict[str, int], int]:
     """The companyfacts set of every filing of the document, and how many of them are new or told more of."""
+    # Not loaded where statements are only read: with it come the parsers.
+    from finapi.market.documents import filings
+
     cik, years = document.cik, document.fiscal_years
     new = filings.put_dated(tx, cik, document.filings, now)
     sets = _held(tx, cik)

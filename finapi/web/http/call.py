@@ -216,7 +216,7 @@ class Route:
     @property
     def tables(self) -> bool:
         """Whether it answers as CSV and NDJSON too."""
-        return self.lists or self.tabled is not None
+        return self.lists or "tabled" in self.named or self.tabled is not None
 
     @property
     def cross_origin(self) -> bool:
@@ -345,8 +345,10 @@ class Call:
 
     def success(self, data: Any, meta: Mapping[str, Any]) -> Response:
         """The envelope as a response; of a route that makes tables of its answers, as the caller wants it."""
-        if self.route.tabled is not None and (kind := self.table_kind) is not None:
-            columns, rows = self.route.tabled({"data": data, "meta": meta})
+        # What makes tables is looked up for who wants one.
+        kind = self.table_kind if self.route.tables else None
+        if kind is not None and (tabled := self.route.tabled) is not None:
+            columns, rows = tabled({"data": data, "meta": meta})
             return self.as_table(kind, columns, rows, meta)
         begun = dumps({"status": "success", "data": data, "meta": meta})
         return Response(200, begun[:-1], end=self.own_end)
