@@ -68,7 +68,7 @@ ROOMS = {
 }
 # 56,000 were meant to do; holders across all forms are 1,900, client and test server 4,000 of them. What a start leaves
 # out until it is asked for (certificates, hashes, threads, samples) takes a few lines at each place.
-ALL_LINES = 79_760
+ALL_LINES = 79_800
 FOLDER_MODULES = 20
 
 # Rooms that import nothing of finapi but these: pure, or for others to copy.
