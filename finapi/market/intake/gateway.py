@@ -17,7 +17,6 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
@@ -301,6 +300,8 @@ def _retry_after(text: str | None, now: datetime) -> float | None:
     if re.fullmatch(r"[0-9]{1,9}", text.strip()):
         seconds = float(text)
     else:
+        from email.utils import parsedate_to_datetime
+
         try:
             seconds = (parsedate_to_datetime(text) - now).total_seconds()
         except (TypeError, ValueError):
