@@ -86,6 +86,7 @@ CUT_OFF = {
 }
 
 
+@pytest.mark.usefixtures("loggers")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("case", CUT_OFF)
 def test_a_verb_that_is_cut_off_says_what_is_kept_and_how_to_go_on(
