@@ -21,7 +21,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # The rooms in the order of their imports: a room imports from rooms further up this list only. A room is a package,
 # of market and web each package inside, or a module at the top. The number is its budget in lines, SQL included.
 ROOMS = {
-    "client": 1_110,  # constructors that tell type checkers of dates; feeds that go on; answers of other servers
+    # Constructors that tell type checkers of dates; feeds that go on; answers of other servers, and without an end.
+    "client": 1_130,
     "mcp": 775,
     "core": 3_294,  # a first round that is waited for; a query language; roles; a watchdog that begins anew; files
     "store": 3_147,  # accounts in PostgreSQL; copies that are followed; layers; files when asked for; long reads

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import itertools
 import json
+import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import format_datetime
@@ -18,7 +22,7 @@ from typing import Any
 import pytest
 import trustme
 
-from finapi.client import ApiFailure, AsyncClient, Client, by_httpx, exchange, verify_webhook
+from finapi.client import ApiFailure, AsyncClient, Client, asynchronous, by_httpx, exchange, synchronous, verify_webhook
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.client.operations import operations
 from finapi.client.synchronous import by_urllib
@@ -220,6 +224,79 @@ def test_whatever_has_pages_has_rows(world: FixtureWorld, name: str, given: dict
     found = list(client._rows(name, **given, limit=1))
     assert len(found) == len({json.dumps(one, default=str) for one in found}) == most
     assert found == list(client._rows(name, **given))
+
+
+@contextmanager
+def wire(pieces: Iterable[bytes]) -> Iterator[str]:
+    """The address of a server that says this to whoever asks once."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            with listening.accept()[0] as one, suppress(OSError):
+                one.recv(65_536)
+                for piece in pieces:
+                    one.sendall(piece)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        thread.join()
+
+
+HEAD_OF = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize("status", [b"200 OK", b"404 Not Found"])
+@pytest.mark.parametrize("how", ["urllib", "async"])
+def test_an_answer_that_never_ends_is_given_up(status: bytes, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (synchronous, asynchronous):
+        monkeypatch.setattr(module, "WHOLE", 0.2)
+    endless = itertools.chain([HEAD_OF % status + b"Content-Length: 1000000000000\r\n\r\n"], itertools.repeat(b" "))
+
+    async def asked(url: str) -> Any:
+        async with AsyncClient(url, tries=1) as client:
+            return await client.get_account_balance()
+
+    def answer(url: str) -> Any:
+        return asyncio.run(asked(url)) if how == "async" else Client(url, tries=1).get_account_balance()
+
+    with wire(endless) as url, pytest.raises(ApiFailure, match="There was no answer"):
+        answer(url)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"Content-Length: 9\r\n\r\n{}",
+        b"Content-Length: 9\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n9\r\n{}",
+    ],
+)
+@pytest.mark.parametrize("status", [b"200 OK", b"404 Not Found"])
+def test_an_answer_that_is_cut_off_on_the_wire_is_none(status: bytes, rest: bytes) -> None:
+    with wire([HEAD_OF % status + rest]) as url, pytest.raises(ApiFailure, match="There was no answer: IncompleteRead"):
+        Client(url, tries=1).get_account_balance()
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b'Content-Length: 8\r\n\r\n{"a": 1}',
+        b'\r\n{"a": 1}',
+        b'Transfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n4\r\n: 1}\r\n0\r\n\r\n',
+    ],
+)
+def test_a_whole_answer_is_read_however_its_end_is_told(rest: bytes) -> None:
+    with wire([HEAD_OF % b"200 OK" + rest]) as url:
+        assert Client(url, tries=1).get_account_balance() == {"a": 1}
+
+
+def test_a_head_has_a_length_and_no_body() -> None:
+    with wire([HEAD_OF % b"200 OK" + b"Content-Length: 8\r\n\r\n"]) as url:
+        answer = by_urllib()(ApiRequest("HEAD", f"{url}/x"))
+    assert answer is not None
+    assert (answer.status, answer.headers["content-length"], answer.body) == (200, "8", b"")
 
 
 def test_a_decimal_and_a_set_in_a_body_are_a_number_and_a_list() -> None:

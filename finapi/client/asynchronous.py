@@ -14,7 +14,7 @@ from finapi.client import exchange, feeds, frames
 from finapi.client.exchange import ApiAnswer, ApiRequest, Conversation
 from finapi.client.feeds import FeedPlace
 from finapi.client.operations import listing, operation
-from finapi.client.synchronous import SECONDS, TRIES, by_urllib
+from finapi.client.synchronous import SECONDS, TRIES, WHOLE, by_urllib
 from finapi.client.types import AsyncCalls, Day, Moment
 
 AsyncSend = Callable[[ApiRequest], Awaitable[ApiAnswer | None]]
@@ -178,8 +178,9 @@ def _by_httpx(transport: Any) -> tuple[AsyncSend, Close] | None:
 
     async def send(asked: ApiRequest) -> ApiAnswer | None:
         try:
-            got = await http.request(asked.method, asked.url, headers=dict(asked.headers), content=asked.body)
-        except httpx.HTTPError as error:
+            async with asyncio.timeout(WHOLE):
+                got = await http.request(asked.method, asked.url, headers=dict(asked.headers), content=asked.body)
+        except (httpx.HTTPError, TimeoutError) as error:
             return exchange.unanswered(error)
         return ApiAnswer(got.status_code, {name.lower(): text for name, text in got.headers.items()}, got.content)
 

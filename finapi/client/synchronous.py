@@ -17,7 +17,8 @@ from finapi.client.operations import listing, operation
 from finapi.client.types import Calls, Day, Moment
 
 TRIES = 4
-SECONDS = 30.0  # for an answer
+SECONDS = 30.0  # until an answer begins, and between two pieces of it
+WHOLE = 330.0  # seconds for all of one: a server ends its own after 300
 
 # Sends a request and gives what came, or None when no answer did.
 Send = Callable[[ApiRequest], ApiAnswer | None]
@@ -55,16 +56,29 @@ def by_urllib(seconds: float = SECONDS, *, says_why: bool = False) -> Send:
         made = urllib.request.Request(request.url, request.body or None, dict(request.headers), method=request.method)
         try:
             with opener.open(made, timeout=seconds) as response:
-                return _answer(response.status, response.headers, response.read())
+                return _answer(response.status, response.headers, _read(response))
         except urllib.error.HTTPError as error:
             try:
-                return _answer(error.code, error.headers, error.read())
+                return _answer(error.code, error.headers, _read(error))
             except (OSError, http.client.HTTPException) as cut_off:
                 return exchange.unanswered(cut_off) if says_why else None
         except (OSError, http.client.HTTPException) as error:
             return exchange.unanswered(error) if says_why else None
 
     return send
+
+
+def _read(response: Any) -> bytes:
+    """The whole body; TimeoutError for one that drips for ever, IncompleteRead for one that is cut off."""
+    # No length of a HEAD or of chunks is left to be read.
+    until, length, body = time.monotonic() + WHOLE, response.length, bytearray()
+    while piece := response.read1(1 << 16):
+        body += piece
+        if time.monotonic() > until:
+            raise TimeoutError(f"the answer is not whole after {WHOLE:g} s")
+    if length is not None and len(body) < length:
+        raise http.client.IncompleteRead(bytes(body), length - len(body))
+    return bytes(body)
 
 
 def by_httpx(http: Any) -> Send:
