@@ -318,4 +318,5 @@ def test_a_refusal_fits_the_error(app: App, user: users.NewUser, path: str, stat
 def test_a_document_is_no_larger_than_a_reader_can_take() -> None:
     document_bytes = dumps(DOCUMENT)
     assert len(document_bytes) < 1_290_000
-    assert len(deflated(document_bytes).ended()) < 127_000
+    # Builds of zlib differ by a few hundred bytes.
+    assert len(deflated(document_bytes).ended()) < 128_000
