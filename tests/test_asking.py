@@ -13,8 +13,15 @@ from pathlib import Path
 import pytest
 
 from finapi import cli
+from finapi.accounts import users
+from finapi.core.config import Config
+from finapi.ops.opened import opened
 from finapi.testing import FinapiServer
 from finapi.verbs import tables
+from finapi.web.financials import screen
+from tests.api.test_figures_api import year
+from tests.conftest import NOW
+from tests.figures import document, store
 
 
 @pytest.fixture(scope="module")
@@ -266,3 +273,19 @@ def test_a_data_directory_is_asked_in_process(
     key = json.loads(capsys.readouterr().out.splitlines()[-1])["api_key"]
     assert cli.main(["get", "/api/v1/account/balance", "--key", key, *place]) == 0
     assert json.loads(capsys.readouterr().out)["plan"] == "pro"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("screen", "net_margin>0", "--json"), ("get", "/api/v1/xbrl/screen"), ("get", "/api/v1/xbrl/screen?limit=5")],
+)
+def test_a_screen_of_a_data_directory_makes_first_what_a_server_would_have_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.delenv("FINAPI_URL")
+    monkeypatch.setattr(screen, "MOST_MADE", 0)
+    with opened(Config(data_dir=tmp_path)) as app:
+        store(app, document(77, "Seventy-Seven plc", year(77, 2023, 10)))
+        key = users.create(app, "ann@example.com", "pro", NOW).api_key
+    assert cli.main([*words, "--key", key, "--data-dir", str(tmp_path)]) == 0
+    assert [row["cik"] for row in json.loads(capsys.readouterr().out)["data"]] == ["0000000077"]

@@ -105,7 +105,8 @@ def _asked(path: str, columns: str, names: Iterable[str]) -> Callable[..., int]:
         if empty:
             raise UsageError(f"argument {empty[0]}: must not be empty")
         try:
-            with connected(config, screens=_SCREEN in (path, target)) as (url, send):
+            screens = path == _SCREEN or target.partition("?")[0] == _API + _SCREEN
+            with connected(config, screens=screens) as (url, send):
                 client = Client(url, key_of(args, config), send=send, wait=_told_wait(say))
                 if args.csv:
                     client.headers["Accept"] = "text/csv"
