@@ -172,9 +172,11 @@ PLAIN = made.table(
 ).replace(b"</cusip>", b"</cusip><figi>BBG000B9XRY4</figi>", 1)
 
 
-def test_a_plain_table_is_read_without_the_xml_reader_seeing_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thirteenf._InformationTableReader, "_open_in_row", None)
+def test_of_a_plain_table_the_xml_reader_sees_the_first_row_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, end = [], thirteenf._InformationTableReader._end_of_row
+    monkeypatch.setattr(thirteenf._InformationTableReader, "_end_of_row", lambda self: (seen.append(1), end(self)))
     one, other = thirteenf.table(PLAIN, "table.xml")
+    assert seen == [1]
     assert (one.issuer, one.figi, one.value, one.put_call) == ("AT&T &amp; CO", "BBG000B9XRY4", 1000, None)
     assert (other.put_call, other.managers, other.amount) == ("Call", "1,2", 1)
 
@@ -202,6 +204,32 @@ def _outcome(data: bytes) -> list[thirteenf.Holding] | str:
 def test_a_megabyte_of_blanks_takes_no_more_than_its_reading(blank: bytes, place: bytes) -> None:
     for end in (b"", b"x"):
         thirteenf._plain_rows(PLAIN.replace(place, place + blank * 1_000_000 + end))
+
+
+def test_rows_that_a_comment_or_an_instruction_holds_are_none_of_the_table() -> None:
+    start, end = PLAIN.index(b"<infoTable>"), PLAIN.rindex(b"</")
+    rows, root = PLAIN[start:end], b'<informationTable xmlns="' + thirteenf.TABLE.encode() + b'"/>'
+    assert thirteenf.table(b"<!--" + rows + b"</x-->" + root, "table.xml") == []
+    assert thirteenf.table(b"<?x " + rows + b"</?>" + root, "table.xml") == []
+    assert len(thirteenf.table(PLAIN, "table.xml")) == 2
+
+
+def test_rows_with_a_prefix_that_nothing_declares_are_refused() -> None:
+    data = PLAIN.replace(b"</", b"\0").replace(b"<", b"<n:").replace(b"\0", b"</n:").replace(b"<n:?", b"<?")
+    assert refusal(data.replace(b"n:informationTable", b"informationTable")) == "unbound prefix"
+
+
+def test_a_prefix_of_30_000_characters_takes_no_more_than_its_reading() -> None:
+    prefix = "a" * 30_000
+    data = made.table(made.row(made.APPLE, 1000, 10), prefix=prefix)
+    tracemalloc.start()
+    try:
+        (one,) = thirteenf.table(data, "table.xml")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert one.value == 1000
+    assert peak < 10 * len(data)  # a pattern with this prefix took 90 MB
 
 
 def test_a_table_that_is_cut_off_is_refused() -> None:

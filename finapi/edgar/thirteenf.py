@@ -294,7 +294,8 @@ _KEYS = {
 # order of the schema, as almost all are: its rows are read by a pattern in a quarter of the time. Anything else in a
 # row, whether it is allowed or not, is left to the XML reader.
 _PLAIN = bytes([*b"\t\n\r", *range(32, 127)])
-_FIRST_ROW = re.compile(r"<(\w+:)?infoTable>")
+# The prefix stands in the pattern of a row many times.
+_FIRST_ROW = re.compile(r"<(\w{1,20}:)?infoTable>")
 
 
 @lru_cache(maxsize=32)
@@ -338,13 +339,15 @@ def _plain_rows(data: bytes) -> list[Holding] | None:
         return None
     start, end = first.start(), text.rfind("</")
     found = _plain_row(first[1] or "").findall(text, start, end)
-    # Rows are all that there is between the first and the end of the table, and the table is one without them.
-    if len(found) > MAX_ROWS or sum([len(row[0]) for row in found]) != end - start:
+    # Rows are all that there is between the first and the end of the table, and the table is one with only the first:
+    # rows in a comment or with a prefix that nothing declares are none.
+    if not found or len(found) > MAX_ROWS or sum([len(row[0]) for row in found]) != end - start:
         return None
     try:
         frame = _InformationTableReader("")
-        frame.read(data[:start] + data[end:])
-        return None if frame.rows else _holdings(found)
+        frame.read(data[: start + len(found[0][0])] + data[end:])
+        rows = _holdings(found)
+        return rows if rows is not None and frame.rows == rows[:1] else None
     except (ValueError, KeyError, ParseError):
         return None
 
