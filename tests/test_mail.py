@@ -374,6 +374,7 @@ def test_files_of_mails_are_removed_after_their_time_and_no_others(tmp_path: Pat
     (tmp_path / "20200101T000000000Z-notes.eml").write_text("the operator's own")
     (tmp_path / "old.eml").write_text("the operator's own")
     (tmp_path / ".20260131T120000000Z-000002.eml-abcd_123").write_text("half of a mail")
+    (tmp_path / ".cache-manifest").write_text("the operator's own")
     clock.advance(7 * 86_400)
     directory.send(message, 1.0)
     assert directory.prune(clock.now() - timedelta(days=7)) == 0
@@ -382,6 +383,7 @@ def test_files_of_mails_are_removed_after_their_time_and_no_others(tmp_path: Pat
     clock.advance(1)
     assert directory.prune(clock.now() - timedelta(days=7)) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".cache-manifest",
         "20200101T000000000Z-notes.eml",
         "20260207T120000000Z-000002.eml",
         "old.eml",

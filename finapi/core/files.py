@@ -36,10 +36,11 @@ def sync_directory(path: Path) -> None:
 
 def sweep(path: Path) -> None:
     """Remove what a kill left of writing ``path``; nobody else may be writing it. ``*`` stands for any name."""
+    start, any_name, end = f".{path.name}-".partition("*")
     with suppress(FileNotFoundError):
-        start = f".{path.name}-".partition("*")[0]
         for name in os.listdir(path.parent):
-            if name.startswith(start) and name[-LETTERS - 1 : -LETTERS] == "-":
+            begun = name[:-LETTERS]
+            if begun == start or (any_name and begun.startswith(start) and begun.endswith(end)):
                 with suppress(OSError):
                     (path.parent / name).unlink()
 
