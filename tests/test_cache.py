@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from finapi import app as apps
 from finapi.core.cache import Cache
 from finapi.core.config import Config
+
+
+class Value:
+    """Something that is kept."""
 
 
 def made(cache: Cache, version: int, key: str, value: bytes) -> bool:
@@ -92,3 +99,13 @@ def test_what_is_kept_is_told_without_being_made() -> None:
     cache = Cache(800, len)
     made(cache, 1, "a", b"x")
     assert [cache.kept(1, "a", None), cache.kept(1, "b", None), cache.kept(2, "a", None)] == [b"x", None, None]
+
+
+def test_of_a_version_that_has_passed_nothing_is_held_where_no_value_may_serve_again() -> None:
+    cache, values = Cache(8, lambda value: 1), [Value(), Value()]
+    for version, value in enumerate(values):
+        cache.get(version, "a", lambda value=value: value)  # type: ignore[misc]
+    first = weakref.ref(values[0])
+    del values, value
+    gc.collect()
+    assert first() is None

@@ -27,7 +27,8 @@ class Cache:
         self._version: Hashable = None
         self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._weight = 0
-        self._spare, self._before = spare, self._kept
+        self._spare = spare
+        self._before: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
 
     def get(self, version: Hashable, key: Hashable, make: Callable[[], Value]) -> Value:
         """The value of a key under a version of the data, made when it is not kept.
