@@ -32,6 +32,8 @@ OWN_HEADERS = frozenset(
     {"X-Request-ID", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Content-Length"}
 )
 
+Headers = list[tuple[str, str]]
+
 UNKNOWN: Any = object()  # whether a key is anybody's
 
 
@@ -110,7 +112,7 @@ class Recognised:
 
     ``mark`` is the fingerprint of its key, if it has one; ``text`` what its tag is made of beside the data, None where
     a thread has to answer. ``tag`` is the last of its tags, behind the stamp of the data that it is of. ``told`` is the
-    kept answer that it had last, with those headers that were not that call's own.
+    tag of the kept answer that it had last, with those headers that were not that call's own.
     """
 
     request: Request
@@ -119,17 +121,18 @@ class Recognised:
     text: str | None
     table: bool
     tag: tuple[str, str] = ("", "")
-    told: tuple[Response | None, list[tuple[str, str]]] = (None, [])
+    told: tuple[str | None, Headers] = (None, [])
 
-    def remember(self, kept: Response, headers: list[tuple[str, str]]) -> None:
-        """Note what a call was answered."""
-        self.told = kept, [one for one in headers if one[0] not in OWN_HEADERS]
+    def remembering(self, tag: str | None, answered: tuple[str, Headers, bytes]) -> tuple[str, Headers, bytes]:
+        """What a call was answered, noted."""
+        self.told = tag, [one for one in answered[1] if one[0] not in OWN_HEADERS]
+        return answered
 
-    def headers_of(self, exchange: Exchange, length: int, now: datetime) -> list[tuple[str, str]]:
-        """The headers of another answer like the one that was told last, whose body has so many bytes."""
+    def headers_like(self, told: Headers, exchange: Exchange, length: int, now: datetime) -> Headers:
+        """The headers of another answer like one that was ``told``, whose body has so many bytes."""
         said = caller_request_id(self.request) or exchange.request_id
         limits = () if exchange.decision is None else exchange.decision.headers(now).items()
-        return [("X-Request-ID", said), *self.told[1], ("Content-Length", str(length)), *limits]
+        return [("X-Request-ID", said), *told, ("Content-Length", str(length)), *limits]
 
 
 class InMemory(NamedTuple):

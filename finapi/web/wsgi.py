@@ -556,16 +556,16 @@ class WsgiApp:
 
     def _finish(self, response: Response, exchange: Exchange) -> Answered:
         """Status line, every header, and the bytes to send: of a kept answer most as they were the last time."""
-        asked, kept = exchange.asked, response.kept if response.status == 200 else None
-        if asked is None or kept is None or asked.told[0] is not kept:
-            answered = self._finished(response, exchange)
-            if asked is not None and kept is not None:
-                asked.remember(kept, answered[1])
-            return answered
+        asked = exchange.asked
+        if asked is None or response.kept is None or response.status != 200:
+            return self._finished(response, exchange)
+        tag, told = asked.told  # at once: another thread may note what it tells of newer data
+        if tag != exchange.tag:
+            return asked.remembering(exchange.tag, self._finished(response, exchange))
         body = response.body + response.end
         if asked.request.wants_gzip and len(body) > GZIP_FROM:
             body = self._packed(response, exchange)
-        return _status_line(response.status), asked.headers_of(exchange, len(body), self.app.clock.now()), body
+        return _status_line(200), asked.headers_like(told, exchange, len(body), self.app.clock.now()), body
 
     def _finished(self, response: Response, exchange: Exchange) -> Answered:
         request, route = exchange.request, exchange.route

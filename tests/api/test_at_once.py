@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from typing import Any
 
@@ -12,7 +13,9 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.ops import watchdog
 from finapi.ops.probes import of_process
+from finapi.web import wsgi
 from finapi.web.exchange import KeptCall
+from finapi.web.http.messages import Response
 from finapi.web.wsgi import WsgiApp
 from tests.client import Client
 from tests.conftest import NOW
@@ -206,3 +209,37 @@ def test_so_many_requests_are_remembered_and_no_more(
         assert at_once(application, STATS, X_API_KEY=user.api_key, X_SAID=str(number))[0] == "200 OK"
         sizes.append(len(application._recogniser.known))
     assert sizes == [1, 2, 3, 1, 2]
+
+
+def test_an_answer_has_its_own_tag_whatever_another_thread_tells_meanwhile(
+    application: WsgiApp, client: Client, user: users.NewUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tag = client.get(STATS, headers={"X-API-Key": user.api_key}).headers["etag"]
+    at_once(application, STATS, X_API_KEY=user.api_key)
+    (asked,) = application._recogniser.known.values()
+    assert asked is not None
+    status_line = wsgi._status_line
+
+    def after_another(status: int) -> str:
+        asked.told = "newer", [("ETag", '"newer"')]
+        return status_line(status)
+
+    monkeypatch.setattr(wsgi, "_status_line", after_another)
+    assert dict(at_once(application, STATS, X_API_KEY=user.api_key)[1])["ETag"] == tag
+
+
+def test_answers_that_are_kept_no_longer_are_in_memory_no_longer(
+    application: WsgiApp, client: Client, user: users.NewUser
+) -> None:
+    client.get(STATS, headers={"X-API-Key": user.api_key})
+    begun = at_once(application, STATS, X_API_KEY=user.api_key)[2].partition(b',"request_id"')[0]
+
+    def held() -> int:
+        gc.collect()
+        return sum(type(one) is Response and one.body.startswith(begun) for one in gc.get_objects())
+
+    assert held() == 1
+    with application.app.db.write() as tx:
+        tx.run("new_data_stamp")
+    client.get(TAXED, headers={"X-API-Key": user.api_key})
+    assert held() == 0
