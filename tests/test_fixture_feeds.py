@@ -187,6 +187,27 @@ def test_a_world_that_goes_back_begins_another_epoch_only_if_it_takes_events_bac
     assert epoch() == first + 3
 
 
+def test_a_world_that_is_made_again_after_it_told_events_begins_another_epoch(server: FinapiServer) -> None:
+    def epoch() -> int:
+        return int(server.world("again").client().get_events(feed="main-api")["meta"]["epoch"])
+
+    first = epoch()
+    server.world("again").control.drop()
+    assert epoch() == first
+    seq = tell(server.world("again"), "AAPL")
+    server.world("again").control.drop()
+    assert epoch() == first + 1
+    server.world("again").control.snapshot()
+    server.world("again").control.drop()  # it told none, and another epoch than the first one's all the same
+    assert tell(server.world("again"), "MSFT") == seq
+    with opened(server) as feed:  # whoever comes back with a number of before passes nothing over
+        feed.send(json.dumps({"token": server.world("again").api_key, "since_seq": seq, "epoch": first}))
+        assert said(feed)["data"] == {"since_seq": seq, "epoch": first, "reason": "another epoch"}
+        again = said(feed)
+        assert (again["epoch"], again["data"]) == (first + 1, {"ticker": "MSFT"})
+    server.world("again").control.drop()
+
+
 def test_the_end_of_a_world_says_why_and_its_key_is_nobodys_from_then_on(server: FinapiServer) -> None:
     world = server.world("short")
     with opened(server) as feed:
@@ -282,6 +303,7 @@ def test_a_world_whose_key_is_being_looked_up_ends_when_that_is_over(
 ) -> None:
     """Else the look-up would read what is another world's by then."""
     world, look_up = server.world("looked-at"), users.by_api_key
+    ending = server.wsgi.worlds["looked-at"]
     looking, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
     def slow(tx: Transaction, key: str) -> Caller | None:
@@ -296,7 +318,7 @@ def test_a_world_whose_key_is_being_looked_up_ends_when_that_is_over(
         assert looking.wait(10)
         dropping = threading.Thread(target=lambda: (world.control.drop(), ended.set()))
         dropping.start()
-        eventually(lambda: "looked-at" not in server.wsgi.worlds)
+        eventually(lambda: ending.closed)
         assert not ended.is_set()
         go_on.set()
         dropping.join(10)

@@ -252,9 +252,10 @@ class Hub:
                 subscription.reader.end(TRY_AGAIN_LATER, f"The reader is {behind} messages behind.")
 
     def end_all(self, code: int = GOING_AWAY, reason: str = "The service is stopping.") -> None:
-        """Close everybody."""
+        """Close everybody, for whom nothing more is read: one that waits for its end would be told of another world."""
         for subscription in self._all():
             subscription.reader.end(code, reason)
+            self.close(subscription)
 
     def _all(self) -> list[FeedSubscription]:
         return [one for feed in self._feeds.values() for one in feed.readers]

@@ -32,7 +32,7 @@ from finapi.testing import base, faults, world
 from finapi.testing.base import Base, Draw
 from finapi.testing.control import ControlCalls
 from finapi.testing.gate import CONTROL, PREFIX, Elsewhere, Gate, Stepper, parted
-from finapi.testing.world import World
+from finapi.testing.world import World, WorldHistory
 
 # Loaded with the first reader.
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ SETTINGS: dict[str, Any] = {
     "cores": "all",
 }
 SPARE = 16  # databases of worlds that are no more, kept for others
-NAMES = 10_000  # of worlds that are no more, whose snapshots are counted on
+NAMES = 10_000  # of worlds that are no more, whose snapshots and epochs are counted on
 AHEAD = 4  # databases that are opened before a world asks for one
 LAST_GRACE = 0.05  # seconds for readers to close too, when the fixture ends
 NAMED = "x-finapi-world"
@@ -203,7 +203,7 @@ class WorldMaker:
         self._mails = mails
         # Opening one takes milliseconds, which SQLite spends on reading the schema.
         self._spare = on.spare
-        self._snapshots_taken: OrderedDict[str, int] = OrderedDict()  # of worlds that are no more, by name
+        self._histories: OrderedDict[str, WorldHistory] = OrderedDict()  # of worlds that are no more, by name
         self.url = NOWHERE
         calls = ControlCalls(
             self.drop, lambda one, why: self.feeds.leave(one, why), lambda one, code: self.feeds.end(one, code)
@@ -222,8 +222,7 @@ class WorldMaker:
         also = None if name else mail.Directory(self._mails, SystemClock())
         made = world.make(name, url, self._config, self._seed, self._frozen, self._base, database, template, also)
         made.wake, made.deliver = self.stepper.wake, lambda of, request: self.gate.deliver(of, self.url, request)
-        made.snapshots_taken = self._snapshots_taken.get(name, 0)
-        made.begin()
+        made.begin(self._histories.get(name))
         return made
 
     def _opened(self) -> LayeredDatabase:
@@ -237,10 +236,10 @@ class WorldMaker:
         """End a world and let another have its database, once no call is under way in it."""
         if not gone.close():
             return
-        if gone.snapshots_taken:
-            self._snapshots_taken[gone.name] = gone.snapshots_taken
-            if len(self._snapshots_taken) > NAMES:
-                self._snapshots_taken.popitem(last=False)
+        if any(history := gone.history()):
+            self._histories[gone.name] = history
+            if len(self._histories) > NAMES:
+                self._histories.popitem(last=False)
         self.gate.forget(gone)
         self.stepper.forget(gone)
         self.feeds.leave(gone, "This world was deleted.")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from finapi import app as apps
 from finapi.accounts import billing, logins, plans, recovery, users
@@ -128,6 +128,13 @@ class Snapshot:
     accounts: dict[str, FixtureAccount]
 
 
+class WorldHistory(NamedTuple):
+    """What a world that is no more leaves to one that is made again under its name."""
+
+    snapshots_taken: int = 0
+    epoch: int = 0  # to begin with; 0 where no world of the name told an event
+
+
 @dataclass(eq=False)
 class World:
     """A finapi of its own; ``wsgi`` answers its calls at ``url``."""
@@ -158,6 +165,7 @@ class World:
         self._dispatcher: WorldDispatcher | None = None
         self.closed, self.used = False, time.monotonic()  # last, of real time
         self._begun: Snapshot | None = None
+        self._epoch = 0  # that it was to begin with
         self._told: list[dict[str, Any]] = []
 
     @property
@@ -171,8 +179,13 @@ class World:
         assert isinstance(self.app.db, LayeredDatabase)
         return self.app.db
 
-    def begin(self) -> None:
-        """Take what it holds now for what :meth:`reset` goes back to."""
+    def begin(self, history: WorldHistory | None = None) -> None:
+        """Take what it holds now, and what the last world of its name left, for what :meth:`reset` goes back to."""
+        if history is not None:
+            self.snapshots_taken, self._epoch = history
+            if history.epoch:
+                with self.app.accounts.write() as tx:
+                    events.begin_epoch(tx, history.epoch, self.clock.now())
         self.app.accounts.listen(webhooks.TOPIC, lambda: self.wake(self))
         self.wsgi.app = replace(self.app, outbound=self._outbound())
         with self._held():
@@ -188,6 +201,12 @@ class World:
                 self.closed = True
             self.app.outbound.close()
             return True
+
+    def history(self) -> WorldHistory:
+        """What it leaves, once it is closed."""
+        told, epoch = self._journal()
+        assert self._begun is not None
+        return WorldHistory(self.snapshots_taken, self._epoch if (told, epoch) == self._begun.told else epoch + 1)
 
     @contextmanager
     def called(self) -> Iterator[None]:

@@ -447,3 +447,17 @@ def test_a_stop_ends_everybody(app: App, hub: Hub, pro: str) -> None:
     open_(hub, pro, reader)
     hub.end_all()
     assert reader.ended == [(hubs.GOING_AWAY, "The service is stopping.")]
+
+
+def test_nothing_more_is_read_for_those_who_were_told_to_go(app: App, hub: Hub, pro: str) -> None:
+    """As for a session that changes over to a WebSocket: it stays until then, while the store is another world's."""
+    reader = Reader(room=0)
+    tell(app, 250)
+    subscription = open_(hub, pro, reader, since=0)
+    hub.fill(subscription)
+    waiting = reader.waiting()
+    assert 100 <= waiting < 250
+    hub.end_all()
+    reader.take(1_000)
+    hub.fill(subscription)
+    assert len(reader.got) == waiting
