@@ -59,7 +59,7 @@ ROOMS = {
     "feeds": 2_259,  # what begins with the first reader; hubs of several stores in one loop
     "listening": 115,
     "server": 357,  # roles; what is made when it is first called
-    # Grades servers and clients, records services, without keys in any form; worlds by their keys, and what those of a name told.
+    # Grades servers and clients, records services, without keys in any form; worlds by their keys, and by their names.
     "testing": 3_690,
     # A live feed, webhooks forwarded; mappings compared; tables and charts, on narrow terminals too; completion of
     # actions and values in three shells; what can be done about a failure.

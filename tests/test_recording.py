@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import socket
@@ -178,6 +179,24 @@ def test_a_key_in_a_form_that_is_not_known_leaves_the_call_out(service: Service,
     assert len(file.read_text().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "".join(f"\\u{ord(one):04x}" for one in KEY),
+        KEY.encode().hex().upper(),
+        *(base64.b64encode(f"{'k' * before}{KEY}:".encode()).decode() for before in range(3)),
+        base64.urlsafe_b64encode(f"??>{KEY}".encode()).decode(),
+    ],
+)
+def test_an_answer_that_holds_the_key_in_another_form_passes_and_is_not_kept(
+    service: Service, file: Path, form: str
+) -> None:
+    service.answer = lambda request: said(f'{{"echo": "{form}"}}'.encode())
+    with recorded(service, file) as (client, _):
+        assert "echo" in client.call("GET", FILINGS)
+    assert len(file.read_text().splitlines()) == 1
+
+
 # ---- bounds
 
 
@@ -336,6 +355,9 @@ CALL |= {"status": 200, "headers": {}, "text": ""}
         ('{"finapi_recording": 2, "of": "x"}', "line 1 is not a line of a recording"),
         (HEAD + "[]", "line 2 is not a line of a recording"),
         (HEAD + json.dumps({**CALL, "headers": {"a": "b\r\nSet-Cookie: c"}}), "line 2 is not a line of a recording"),
+        (HEAD + json.dumps({**CALL, "headers": {"b\r\nset-cookie": "c"}}), "line 2 is not a line of a recording"),
+        (HEAD + json.dumps({**CALL, "headers": {"content-length": "3"}}), "line 2 is not a line of a recording"),
+        (HEAD + json.dumps({**CALL, "headers": {"transfer-encoding": "x"}}), "line 2 is not a line of a recording"),
         (HEAD + json.dumps({**CALL, "status": 99}), "line 2 is not a line of a recording"),
         (HEAD + "[" * 100_000, "line 2 is not a line of a recording"),
     ],

@@ -13,7 +13,7 @@ import os
 import re
 import threading
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -58,6 +58,7 @@ SECRET_MEMBER = re.compile(
 SECRET_LENGTH = 6  # of a member of a request that is looked for in the answer; a shorter one may be any text
 SECRET_TEXT = re.compile(r"whsec_[A-Za-z0-9+/=]+|eyJ[\w-]+\.[\w-]+\.[\w-]+")
 REMOVED = "removed"
+URL_SAFE = bytes.maketrans(b"+/", b"-_")
 CREDENTIALS = ("apikey", "api_key", "token")  # names in a query
 
 Environ = Mapping[str, Any]
@@ -152,6 +153,28 @@ def _secrets_in(body: bytes) -> list[str]:
     return [found[1] for found in SECRET_MEMBER.findall(body.decode("utf-8", "replace"))]
 
 
+def _forms(secret: str) -> Iterator[str]:
+    """What a text holds in lower case that holds a secret: as it is, in hexadecimal, in Base64 wherever that began."""
+    data = secret.encode("utf-8", "replace")
+    yield secret.lower()
+    yield data.hex()
+    if len(data) >= SECRET_LENGTH:
+        for before in range(3):  # the ends depend on what stands beside
+            text = base64.b64encode(bytes(before) + data)[-(-before * 4 // 3) : (before + len(data)) * 4 // 3]
+            yield from {text.decode().lower(), text.translate(URL_SAFE).decode().lower()}
+
+
+def _unescaped(body: bytes) -> str:
+    text = body.decode("utf-8", "replace")
+    return re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), text).lower()
+
+
+def _is_kept(name: str, text: str, method: str) -> bool:
+    """Whether a header may stand in a recording; another could say where its answer ends."""
+    length = name == "content-length" and method == "HEAD" and re.fullmatch("[0-9]{1,18}", text) is not None
+    return length or (KEPT.fullmatch(name) is not None and PLAIN.fullmatch(text) is not None)
+
+
 # ---- to record
 
 
@@ -236,8 +259,8 @@ class Recorder:
             "headers": headers,
             **content,
         }
-        written = json.dumps(line).lower()
-        if any(one.lower() in written for one in known):
+        written, plain = json.dumps(line).lower(), _unescaped(body)
+        if any(form in written or form in plain for one in known for form in _forms(one)):
             log.warning("%s is not recorded: a key stands in it in some other form", call.path)
             return False
         with self._lock:
@@ -316,7 +339,7 @@ class ServiceRecording:
         call = RecordedCall(str(line["method"]), str(line["path"]), query, *texts)
         body = line["text"].encode() if "text" in line else base64.b64decode(line["base64"], validate=True)
         headers = {str(name): str(text) for name, text in line["headers"].items()}
-        if not 200 <= int(line["status"]) <= 599 or not all(map(PLAIN.fullmatch, headers.values())):
+        if not 200 <= int(line["status"]) <= 599 or not all(_is_kept(*one, call.method) for one in headers.items()):
             raise ValueError
         self.answers.setdefault(call, []).append(RecordedAnswer(int(line["status"]), headers, body))
 
