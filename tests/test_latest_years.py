@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import itertools
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ from typing import Any
 import pytest
 
 from finapi import app as apps
+from finapi import cli
 from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
@@ -19,6 +23,7 @@ from finapi.market.financials import screen as years
 from finapi.market.intake import ingest
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
+from finapi.ops.opened import opened
 from finapi.store import backup
 from finapi.web.financials import screen
 from tests.api.test_figures_api import year
@@ -155,6 +160,24 @@ def test_a_screen_makes_no_more_years_than_its_bound_and_says_how_many_are_due(
     assert [row["cik"] for row in caller.get("/api/v1/xbrl/screen?cik=88").json["data"]] == ["0000000088"]
     screen.keep_latest(two)
     assert len(caller.get("/api/v1/xbrl/screen?limit=9").json["data"]) == 2
+
+
+def test_a_model_that_screens_a_data_directory_waits_for_the_years_that_are_due(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], loggers: None
+) -> None:
+    with opened(Config(data_dir=tmp_path)) as app:
+        for cik in (SEVEN, EIGHT):
+            store(app, document(cik, f"Company {cik}", year(cik, 2023, 1000)))
+        key = users.create(app, "ann@example.com", "pro", app.clock.now()).api_key
+    monkeypatch.setattr(screen, "MOST_MADE", 0)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    call = {"name": "screen_companies", "arguments": {"where": ["net_margin > 0"]}}
+    asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(asked.encode() + b"\n")))
+    assert cli.main(["mcp", "--data-dir", str(tmp_path), "--key", key]) == 0
+    result = json.loads(capsys.readouterr().out)["result"]
+    assert not result["isError"]
+    assert [f"{cik:010}" in result["content"][0]["text"] for cik in (SEVEN, EIGHT)] == [True, True]
 
 
 def test_years_made_by_other_rules_are_made_again(two: App) -> None:

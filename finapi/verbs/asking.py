@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, cast
 from urllib.parse import quote
 
-from finapi.client.exchange import ApiFailure, another, rows_of
+from finapi.client.exchange import ApiAnswer, ApiFailure, ApiRequest, another, rows_of
 from finapi.client.operations import NamedCall, operations
 from finapi.client.synchronous import Client, Send, by_urllib
 from finapi.core import config as settings
@@ -101,12 +101,10 @@ def _asked(path: str, columns: str, names: Iterable[str]) -> Callable[..., int]:
         target = quote(getattr(args, "path", "/"), safe="/?&=%,:.~-")
         if not target.startswith("/"):
             raise UsageError("PATH must begin with a slash: /api/v1/policy")
-        empty = [name for name, value in given.items() if value == "" and f"{{{name}}}" in path]
-        if empty:
+        if empty := [name for name, value in given.items() if value == "" and f"{{{name}}}" in path]:
             raise UsageError(f"argument {empty[0]}: must not be empty")
         try:
-            screens = path == _SCREEN or target.partition("?")[0] == _API + _SCREEN
-            with connected(config, screens=screens) as (url, send):
+            with connected(config) as (url, send):
                 client = Client(url, key_of(args, config), send=send, wait=_told_wait(say))
                 if args.csv:
                     client.headers["Accept"] = "text/csv"
@@ -210,10 +208,10 @@ def _meant(target: str, failure: ApiFailure) -> str:
 
 
 @contextmanager
-def connected(config: Config, *, screens: bool = False) -> Iterator[tuple[str, Send]]:
+def connected(config: Config) -> Iterator[tuple[str, Send]]:
     """The address and the sender to the server that is named, or to the data directory in this process.
 
-    What a server's worker does for screens is done first where ``screens`` are to be answered in this process.
+    A screen in this process first makes the latest years that are due: no worker of a server does it meanwhile.
     """
     if config.url:
         yield config.url.rstrip("/"), by_urllib(says_why=True)
@@ -227,9 +225,14 @@ def connected(config: Config, *, screens: bool = False) -> Iterator[tuple[str, S
         raise UsageError(f"there is no database in {config.data_dir}: name a --data-dir, or a server with --url")
     try:
         with opened(config) as app:
-            if screens:
-                screen.keep_latest(app)
-            yield "", by_wsgi(WsgiApp(app))
+            answered = by_wsgi(WsgiApp(app))
+
+            def send(asked: ApiRequest) -> ApiAnswer | None:
+                if _SCREEN in asked.url:
+                    screen.keep_latest(app)
+                return answered(asked)
+
+            yield "", send
     except datadir.Busy:
         raise UsageError(f"{config.data_dir} is in use by a server; name its address with --url") from None
 
