@@ -355,6 +355,21 @@ def test_what_no_request_can_carry_is_refused_before_one_is_made() -> None:
     assert sent[0].url == "http://x/api/v1/tickers/%C3%BC/overview?a=%2F"
 
 
+def test_no_key_follows_a_redirect_to_another_host_by_a_client_of_httpx_that_follows_them() -> None:
+    httpx = pytest.importorskip("httpx")
+    asked: list[str] = []
+
+    def answer(request: Any) -> Any:
+        asked.append(request.url.host)
+        return httpx.Response(302, headers={"Location": "https://other.example/"})
+
+    with httpx.Client(transport=httpx.MockTransport(answer), follow_redirects=True) as http:
+        client = Client("https://finapi.example", "key", send=by_httpx(http))
+        with pytest.raises(ApiFailure, match="redirects to https://other"):
+            client.get_policy()
+    assert asked == ["finapi.example"]
+
+
 def test_why_there_was_no_answer_is_said() -> None:
     with (
         Client("http://127.0.0.1:9", tries=1) as client,

@@ -87,7 +87,13 @@ def by_httpx(http: Any) -> Send:
 
     def send(request: ApiRequest) -> ApiAnswer | None:
         try:
-            got = http.request(request.method, request.url, headers=dict(request.headers), content=request.body)
+            got = http.request(
+                request.method,
+                request.url,
+                headers=dict(request.headers),
+                content=request.body,
+                follow_redirects=False,  # whatever the client does else: the key would go along
+            )
         except httpx.HTTPError as error:
             return exchange.unanswered(error)
         return _answer(got.status_code, got.headers, got.content)
