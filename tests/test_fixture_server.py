@@ -41,7 +41,7 @@ def drain(feed: ClientConnection) -> None:
         feed.recv(10)
 
 
-def test_answers_break_on_the_wire_as_they_are_told_to(server: FinapiServer) -> None:
+def test_answers_break_on_the_wire_as_they_are_told_to(server: FinapiServer, caplog: pytest.LogCaptureFixture) -> None:
     whole = get(server)[1]
     server.control.fault(PATH, truncate=10, times=1)
     with pytest.raises(http.client.IncompleteRead) as cut:
@@ -57,6 +57,7 @@ def test_answers_break_on_the_wire_as_they_are_told_to(server: FinapiServer) -> 
     server.control.fault(PATH, drip=len(whole) * 20, times=1)
     assert len(get(server)[1]) == len(whole)
     server.control.reset()
+    assert [record.getMessage() for record in caplog.records] == []
 
 
 def test_a_feed_of_a_world_tells_its_events_and_is_closed_by_a_code(server: FinapiServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from functools import lru_cache
@@ -11,6 +12,8 @@ from waitress.task import WSGITask
 from waitress.utilities import build_http_date
 
 Headers = Sequence[tuple[str, str]]
+
+SILENT = logging.Logger("silent", logging.CRITICAL)
 
 
 class ClientGone(Exception):
@@ -53,10 +56,15 @@ class RequestTask(WSGITask):  # type: ignore[misc]
         own = {"SERVER_SOFTWARE": "finapi", "finapi.deadline": deadline, "finapi.reset": self.channel.reset}
         own["finapi.cut"] = lambda: self.channel.cut
         own["finapi.pace"] = self.channel.hold_back
+        own["finapi.short"] = self.be_short
         self.get_environment().update(own)
         self.start()
         self.execute()
         self.finish()
+
+    def be_short(self) -> None:
+        """Warn of no answer that ends before its length: the application means it."""
+        self.logger = SILENT
 
     def build_response_header(self) -> bytes:
         """The head; a 304 does not end the connection, and a stop or any "close" of the client's does."""
