@@ -63,7 +63,7 @@ ROOMS = {
     "testing": 3_690,
     # A live feed, webhooks forwarded; mappings compared; tables and charts, on narrow terminals too; completion of
     # actions and values in three shells; what can be done about a failure.
-    "verbs": 2_904,  # a demo whose data is copied; webhooks of a burst forwarded whole; waits that are told
+    "verbs": 2_910,  # a demo whose data is copied; webhooks of a burst forwarded whole; waits that are told
     # A client's verbs load no server.
     "cli": 325,  # typos where an argument is missing; secrets and a server's own settings as options
     "__main__": 23,

@@ -18,6 +18,7 @@ import pytest
 from finapi import cli
 from finapi.client import verify_webhook
 from finapi.testing import FinapiServer
+from finapi.testing.conformance import CHECKS
 from finapi.verbs import watching
 from finapi.verbs.table import VERBS
 
@@ -285,6 +286,7 @@ def test_shells_are_offered_every_verb(capsys: pytest.CaptureFixture[str]) -> No
     bash = "\n".join(lines(capsys, "completion", "bash"))
     assert f'":"*) words="{" ".join(VERBS)}" ;;' in bash
     assert json.loads("\n".join(lines(capsys, "completion", "bash", "--json"))) == {"shell": "bash", "script": bash}
+    assert f'"conformance:"*) words="{" ".join(CHECKS)} --against' in bash
     fish = lines(capsys, "completion", "fish")
     first = "complete -c finapi -n __fish_use_subcommand -a "
     assert [line.removeprefix(first).split()[0] for line in fish if line.startswith(first)] == [*VERBS]

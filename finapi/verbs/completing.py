@@ -70,6 +70,10 @@ def _places(verbs: Mapping[str, Verb]) -> Iterator[_Place]:
                 given = tuple(one for one in names if one[0] == "-")
                 path = told.get("metavar") in _PATHS or names == ("file",)
                 words, valued = tuple(told.get("choices", ())), "action" not in told
+                if told.get("metavar") == "CHECK":  # which are not loaded with the verbs
+                    from finapi.testing.conformance import CHECKS
+
+                    words = tuple(CHECKS)
                 own.append(_Taken(given, str(told.get("help", "")), words, valued=valued, path=path))
             yield _Place(name, action, (*own, *shown, _Taken(("-h", "--help"), "show what it takes", valued=False)))
 
