@@ -358,6 +358,7 @@ CALL |= {"status": 200, "headers": {}, "text": ""}
         (HEAD + json.dumps({**CALL, "headers": {"b\r\nset-cookie": "c"}}), "line 2 is not a line of a recording"),
         (HEAD + json.dumps({**CALL, "headers": {"content-length": "3"}}), "line 2 is not a line of a recording"),
         (HEAD + json.dumps({**CALL, "headers": {"transfer-encoding": "x"}}), "line 2 is not a line of a recording"),
+        (HEAD + json.dumps({**CALL, "path": ".other.example/"}), "line 2 is not a line of a recording"),
         (HEAD + json.dumps({**CALL, "status": 99}), "line 2 is not a line of a recording"),
         (HEAD + "[" * 100_000, "line 2 is not a line of a recording"),
     ],

@@ -339,6 +339,8 @@ class ServiceRecording:
         call = RecordedCall(str(line["method"]), str(line["path"]), query, *texts)
         body = line["text"].encode() if "text" in line else base64.b64decode(line["base64"], validate=True)
         headers = {str(name): str(text) for name, text in line["headers"].items()}
+        if not call.path.startswith("/"):  # else it could go on with the name of a host
+            raise ValueError
         if not 200 <= int(line["status"]) <= 599 or not all(_is_kept(*one, call.method) for one in headers.items()):
             raise ValueError
         self.answers.setdefault(call, []).append(RecordedAnswer(int(line["status"]), headers, body))
