@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -280,6 +281,19 @@ def _outcome(data: bytes) -> companyfacts.CompanyFacts | None:
         return companyfacts.company(data, "facts.json")
     except ParseError:
         return None
+
+
+def test_a_label_of_many_escapes_takes_no_more_memory_than_a_few_documents() -> None:
+    data = as_written(LARGER).replace(b'A \\"label', b"\\n" * 500_000 + b'\\"label')
+    tracemalloc.start()
+    try:
+        made = companyfacts.company(data, "facts.json")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert made == read(LARGER)
+    assert len(data) > 1_000_000
+    assert peak < 20 * len(data)  # each escape held 90 bytes while a pattern matched
 
 
 def test_too_large_a_document_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:

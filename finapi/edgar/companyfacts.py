@@ -32,10 +32,11 @@ _OF_ROW = itemgetter("accn", "end", "val", "form", "filed")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 # A concept as the SEC writes it: up to its units, a unit up to its rows, and a row. Each key stands once and in its
-# place; a text has no escapes, except for label and description; a number is the text that a decoder would make of it.
+# place; a text has no escapes, except for label and description, which have a thousand at most, as the matcher keeps 90
+# bytes for each of them; a number is the text that a decoder would make of it.
 # A date or an accession number is whatever is as long: what is none is refused.
 _PLAIN = r'[^"\\\x00-\x1f]'
-_ESCAPED = rf'(?:null|"{_PLAIN}*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_PLAIN}*)*")'
+_ESCAPED = rf'(?:null|"{_PLAIN}*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_PLAIN}*){{0,1000}}")'
 _HEAD = re.compile(rf'\{{"label":{_ESCAPED},"description":{_ESCAPED},"units":\{{')
 _UNIT = re.compile(rf'"({_PLAIN}*)":\[')
 _BETWEEN_UNITS = re.compile(r'\],(?=")')
