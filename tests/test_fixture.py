@@ -745,8 +745,9 @@ def test_serve_and_demo_have_no_control() -> None:
         for file in root.rglob("*.py")
         if "finapi.testing" in file.read_text("utf-8") and not file.is_relative_to(root / "testing")
     ]
-    # The verb itself with what it records, what grades, what triggers, and a caller of WSGI applications.
-    verbs = ("asking", "grading", "recording", "serving", "watching")
+    # The verb itself with what it records, what grades and names the checks, what triggers, and a caller of WSGI
+    # applications.
+    verbs = ("asking", "completing", "grading", "recording", "serving", "watching")
     assert sorted(importers) == [f"verbs/{name}.py" for name in verbs]
 
 

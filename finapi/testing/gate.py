@@ -179,7 +179,7 @@ class Gate:
             pace(does.get("delay", 0.0), does.pop("drip", inf), reset)
         elif reset is not None:
             reset()
-        if ours and ("truncate" in does or "wrong_length" in does):
+        if "finapi.short" in environ and ("truncate" in does or "wrong_length" in does):
             environ["finapi.short"]()
         does["told"] = not ours and method != "HEAD"
         return self._broken(status, [*headers, world.date()], content, does, start_response)
