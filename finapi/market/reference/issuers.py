@@ -2,6 +2,9 @@
 
 Managers copy names from the SEC's list of 13F securities, in capitals, shortened and cut ("AMERICAN ELEC PWR CO
 INC"): only a name that is one company's alone, with its words written out, is taken for the company.
+
+What these rules tell is stored with a security when its name is first told: a change of them needs a migration that
+tells it anew.
 """
 
 from __future__ import annotations
