@@ -6,6 +6,8 @@ import contextlib
 import logging
 import os
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -788,3 +790,37 @@ def test_who_waits_for_the_writer_has_it_between_portions(on_file: Database) -> 
     waiting.join()
     assert left == []
     assert len(set(between)) > 20
+
+
+CLOSED_WHILE_READ = """
+import itertools, sqlite3, sys, threading
+from pathlib import Path
+from finapi.store.db import Database
+database = Database(Path(sys.argv[1]))
+begun, ended = threading.Barrier(9), []
+def read():
+    try:
+        for number in itertools.count():
+            if number == 50:
+                begun.wait()
+            with database.read() as tx:
+                tx.all("companies_by_place", limit=5)
+            with database.glance() as tx:
+                tx.one("body_unindexed", after=0)
+    except sqlite3.ProgrammingError as error:
+        ended.append(error)
+threads = [threading.Thread(target=read) for _ in range(8)]
+for one in threads:
+    one.start()
+begun.wait()
+database.close()
+for one in threads:
+    one.join()
+print(len(ended))
+"""
+
+
+def test_a_database_that_is_closed_while_threads_read_ends_their_reads_and_not_the_process(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", CLOSED_WHILE_READ, str(tmp_path / "finapi.db")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "8\n", "")

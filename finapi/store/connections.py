@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from finapi.core.errors import UsageError
 
@@ -19,7 +20,15 @@ PUT_BACK = "stop finapi, keep a copy of the data directory, and put a backup bac
 BREAK_SECONDS = 5.0  # that all reads which are broken off have to end
 
 
-def connect(target: str, *, uri: bool = False, cached_statements: int = 512) -> sqlite3.Connection:
+class HeldConnection(sqlite3.Connection):
+    """A connection with a lock that its thread has while it reads, so that nobody closes it under it."""
+
+    def __init__(self, *given: Any, **settings: Any) -> None:
+        super().__init__(*given, **settings)
+        self.held = threading.RLock()
+
+
+def connect(target: str, *, uri: bool = False, cached_statements: int = 512) -> HeldConnection:
     """A connection that any thread may use, one at a time, and that begins no transaction by itself."""
     # check_same_thread: the writer is used by many threads, one at a time behind the lock, and readers are
     # closed by the thread that closes the database.
@@ -30,6 +39,7 @@ def connect(target: str, *, uri: bool = False, cached_statements: int = 512) -> 
         timeout=BUSY_SECONDS,
         check_same_thread=False,
         cached_statements=cached_statements,
+        factory=HeldConnection,
     )
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA trusted_schema=OFF")
@@ -37,7 +47,10 @@ def connect(target: str, *, uri: bool = False, cached_statements: int = 512) -> 
     return connection
 
 
-def broken_off(connection: sqlite3.Connection, until: float, rests: Callable[[sqlite3.Connection], bool]) -> bool:
+AnyConnection = TypeVar("AnyConnection", bound=sqlite3.Connection)
+
+
+def broken_off(connection: AnyConnection, until: float, rests: Callable[[AnyConnection], bool]) -> bool:
     """Interrupt what a connection reads until it ``rests``; whether it does before ``until`` (``time.monotonic``).
 
     Closed before, it would free its callbacks, which a statement that still runs calls: the process would crash.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from finapi.core.errors import ApiError, UsageError
-from finapi.store.connections import connect
+from finapi.store.connections import HeldConnection, connect
 from finapi.store.db import Database, Transaction, newest_version, schema_version
 
 log = logging.getLogger("finapi.store")
@@ -64,7 +64,7 @@ class CopyFile:
 class _Held:
     """A thread's connection; ``stamp`` of the pages that it has read, None where they may have changed since."""
 
-    connection: sqlite3.Connection
+    connection: HeldConnection
     file: CopyFile
     stamp: PagesStamp | None
     fresh: bool = True

@@ -20,7 +20,16 @@ from typing import Any, TypeVar
 
 from finapi.core.errors import ApiError, StoreFailing, UsageError
 from finapi.store.checkpoints import leave_checkpoints, more_pages
-from finapi.store.connections import BREAK_SECONDS, PUT_BACK, broken_off, code_of, connect, is_damage, unusable
+from finapi.store.connections import (
+    BREAK_SECONDS,
+    PUT_BACK,
+    HeldConnection,
+    broken_off,
+    code_of,
+    connect,
+    is_damage,
+    unusable,
+)
 from finapi.store.shared_writes import Piece, Writing
 from finapi.store.sql_files import files as _files
 from finapi.store.sql_files import migration, numbered, prepared, texts
@@ -44,6 +53,7 @@ Failing = sqlite3.OperationalError
 # Primary result codes of the machine's trouble: READONLY, IOERR, FULL, CANTOPEN (sqlite.org/rescode.html).
 _MACHINE = {8, 10, 13, 14}
 
+CLOSED = "the database is closed"
 TROUBLE_SECONDS = 60.0  # between two lines of the log that say so
 
 
@@ -195,7 +205,7 @@ class Database:
         self._lock = threading.RLock()
         self._local = threading.local()
         # None: of a thread that rests.
-        self._readers: dict[sqlite3.Connection, threading.Thread | None] = {}
+        self._readers: dict[HeldConnection, threading.Thread | None] = {}
         # With what its owner holds while it reads.
         self._separate_readers: dict[sqlite3.Connection, threading.Lock] = {}
         self._opening = threading.Lock()
@@ -339,7 +349,7 @@ class Database:
                     self._writer.execute("PRAGMA query_only=OFF")
         else:
             connection = self._reader()
-            with self._reading(connection):
+            with connection.held, self._reading(connection):
                 yield Transaction(connection, self._queries)
 
     @contextmanager
@@ -349,8 +359,10 @@ class Database:
             with self.read() as tx:
                 yield tx
         else:
+            connection = self._reader()
             try:
-                yield Transaction(self._reader(), self._queries)
+                with connection.held:
+                    yield Transaction(connection, self._queries)
             except sqlite3.DatabaseError as error:
                 self._judge_read(error)
                 raise
@@ -513,33 +525,37 @@ class Database:
             self.closed = True
             until = time.monotonic() + BREAK_SECONDS
             for connection, thread in list(self._readers.items()):
-                here = thread is threading.current_thread()
-                if here or broken_off(connection, until, lambda one: not one.in_transaction):
+                if thread is threading.current_thread():
                     connection.close()
-            for connection, held in list(self._separate_readers.items()):
-                if broken_off(connection, until, partial(_taken, held)):
+                elif broken_off(connection, until, _at_rest):
                     connection.close()
+                    connection.held.release()
+            for separate, held in list(self._separate_readers.items()):
+                if broken_off(separate, until, partial(_taken, held)):
+                    separate.close()
             self._readers.clear()
             self._separate_readers.clear()
             self._writer.close()
         if self.accounts is not self:
             self.accounts.close()
 
-    def _reader(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+    def _reader(self) -> HeldConnection:
+        if self.closed:
+            raise sqlite3.ProgrammingError(CLOSED)
+        connection: HeldConnection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = self._new_reader()
         return connection
 
     def rest(self) -> None:
         """Leave this thread's connection, 600 KB, to whoever reads next: for threads that then wait for seconds."""
-        connection: sqlite3.Connection | None = self._local.__dict__.pop("connection", None)
+        connection: HeldConnection | None = self._local.__dict__.pop("connection", None)
         if connection is not None:
             with self._opening:
                 if connection in self._readers:
                     self._readers[connection] = None
 
-    def _new_reader(self) -> sqlite3.Connection:
+    def _new_reader(self) -> HeldConnection:
         """A connection for this thread: one whose thread rests or has ended, or a new one.
 
         Checks have a new thread each time, and a connection that nobody closes is two open files.
@@ -548,11 +564,16 @@ class Database:
         # Not behind the writer's lock: a reader never waits for a write.
         with self._opening:
             if self.closed:
-                raise sqlite3.ProgrammingError("the database is closed")
+                raise sqlite3.ProgrammingError(CLOSED)
             left = (one for one, thread in self._readers.items() if thread is None or not thread.is_alive())
             connection = next(left, None) or connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
             self._readers[connection] = threading.current_thread()
         return connection
+
+
+def _at_rest(connection: HeldConnection) -> bool:
+    """Whether nobody reads by a connection, which is then held."""
+    return not connection.in_transaction and connection.held.acquire(blocking=False)
 
 
 def _taken(held: threading.Lock, connection: sqlite3.Connection) -> bool:
