@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sqlite3
 import threading
@@ -117,7 +118,7 @@ def test_a_verb_that_is_cut_off_says_what_is_kept_and_how_to_go_on(
 
 def test_a_long_statement_is_broken_off_at_once() -> None:
     begun, failed, here = threading.Event(), list[str](), threading.get_ident()
-    with sqlite3.connect(":memory:", check_same_thread=False) as connection:
+    with contextlib.closing(sqlite3.connect(":memory:", check_same_thread=False)) as connection:
 
         def work() -> None:
             begun.set()
