@@ -27,6 +27,7 @@ from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from finapi.ops import watchdog
+from finapi.web.financials import screen
 from finapi.web.router import Router
 from finapi.web.routes import ROUTES
 from tests import schedules
@@ -204,6 +205,7 @@ def edgar() -> Iterator[tuple[World, list[dict[str, Any]]]]:
                 file = Path(folder) / "primary_doc.xml"
                 file.write_bytes(document)
                 world.ingest(file, accession=accession, filed=filed)
+        screen.keep_latest(world.app)  # as a worker does: of so many companies a screen makes none itself
         world.watch()
         yield world, outcomes
 
