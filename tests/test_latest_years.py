@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -18,13 +19,17 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
+from finapi.core.errors import ApiError, StoreFailing
 from finapi.market.documents.identify import Given
 from finapi.market.financials import screen as years
+from finapi.market.financials.rows import Price
 from finapi.market.intake import ingest
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
+from finapi.market.reference.companies import Company
 from finapi.ops.opened import opened
 from finapi.store import backup
+from finapi.store.db import Failed, Transaction
 from finapi.web.financials import screen
 from tests.api.test_figures_api import year
 from tests.client import Client
@@ -160,6 +165,46 @@ def test_a_screen_makes_no_more_years_than_its_bound_and_says_how_many_are_due(
     assert [row["cik"] for row in caller.get("/api/v1/xbrl/screen?cik=88").json["data"]] == ["0000000088"]
     screen.keep_latest(two)
     assert len(caller.get("/api/v1/xbrl/screen?limit=9").json["data"]) == 2
+
+
+def test_a_company_whose_year_cannot_be_made_keeps_no_other_from_its_screen(
+    two: App, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = years.made
+    asked = []
+
+    def failing(tx: Transaction, company: Company, price: Price | None) -> years.MadeYear:
+        asked.append(company.cik)
+        if company.cik == SEVEN:
+            raise KeyError("no\nperiod")
+        return made(tx, company, price)
+
+    monkeypatch.setattr(years, "made", failing)
+    caller = Client(two, users.create(two, "ann@example.com", "pro", NOW).api_key)
+    assert [row["cik"] for row in caller.get("/api/v1/xbrl/screen").json["data"]] == ["0000000088"]
+    caplog.clear()
+    screen.keep_latest(two)
+    screen.keep_latest(two)
+    assert asked == [SEVEN, EIGHT] * 2
+    assert [record.args for record in caplog.records] == [(SEVEN,)]
+    assert kept(two)[SEVEN] == "failed: KeyError('no\\nperiod')"
+    # As its data change it is tried again.
+    monkeypatch.setattr(years, "made", made)
+    run(two, "UPDATE companies SET sic = 6021 WHERE cik = 77")
+    screen.keep_latest(two)
+    assert kept(two) == anew(two)
+    two.answers._kept.clear()
+    assert len(caller.get("/api/v1/xbrl/screen").json["data"]) == 2
+
+
+def test_what_the_store_or_the_machine_fails_at_is_no_mark_of_a_company(
+    two: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for error in (StoreFailing(), Failed("interrupted"), MemoryError(), ApiError("UNAVAILABLE", "Locked.")):
+        monkeypatch.setattr(years, "made", Mock(side_effect=error))
+        with pytest.raises(type(error)):
+            screen.keep_latest(two)
+        assert kept(two) == {SEVEN: None, EIGHT: None}
 
 
 def test_a_model_that_screens_a_data_directory_waits_for_the_years_that_are_due(

@@ -113,10 +113,13 @@ def count_due(tx: Transaction, ciks: Iterable[int] | None = None) -> int:
 
 
 class MadeYear(NamedTuple):
-    """The latest year of a company as a text for :func:`read`, its book and its splits to be kept."""
+    """The latest year of a company as a text for :func:`read`, its book and its splits to be kept.
+
+    The book is None where none can be made.
+    """
 
     written: str
-    book: bytes
+    book: bytes | None
     splits: list[FiledSplit]
 
 
@@ -124,7 +127,8 @@ def keep(tx: Transaction, made: Iterable[tuple[KnownYear, MadeYear]]) -> bool:
     """Keep what was made of companies that are as they were; whether any's splits are others than before."""
     changed = False
     for one, year in made:
-        if tx.run("keep_latest_year", rules=rules(), figures=year.written, cik=one.cik, stamp=one.stamp):
+        kept = tx.run("keep_latest_year", rules=rules(), figures=year.written, cik=one.cik, stamp=one.stamp)
+        if kept and year.book is not None:
             tx.many("keep_book", [(rules(), year.book, one.cik, one.stamp)])
             changed |= share_splits.put_filed(tx, one.cik, year.splits)
     return changed
@@ -139,6 +143,11 @@ def made(tx: Transaction, company: Company, price: Price | None) -> MadeYear:
     filed = splits.filed(held.book, metrics.mapping())
     book = kept_books.written(held.book, held.calendar, held.industry)
     return MadeYear(NO_YEAR if year is None else "\n".join((year.period_end, *year.cells)), book, filed)
+
+
+def unmade(error: Exception) -> MadeYear:
+    """What is kept of a company whose facts make ``error``: no year, as long as they are what they are."""
+    return MadeYear(f"failed: {error!r:.200}".replace("\n", " "), None, [])
 
 
 def read(text: str) -> Latest | None:

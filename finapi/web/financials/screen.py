@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -9,7 +10,7 @@ from itertools import islice
 from typing import Any, TypedDict
 
 from finapi.app import App
-from finapi.core.errors import ApiError, invalid_param
+from finapi.core.errors import ApiError, StoreFailing, invalid_param
 from finapi.core.records import Date
 from finapi.market.financials import screen
 from finapi.market.financials.rows import FigureSeries, PriceSource
@@ -18,13 +19,15 @@ from finapi.market.financials.series import SeriesQuestion, chosen
 from finapi.market.intake import ingest
 from finapi.market.prices import prices
 from finapi.market.reference import companies
-from finapi.store.db import Transaction
+from finapi.store.db import Failed, Transaction
 from finapi.web.financials import series
 from finapi.web.financials.company import AS_OF, BASIS
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, in_path, limit
 from finapi.web.http.schema import Envelope
+
+log = logging.getLogger("finapi.screen")
 
 AT_ONCE = 20  # companies whose latest years are made before they are kept
 # By one screen, which takes a second or two: after an upgrade a worker makes those of all companies anew.
@@ -150,8 +153,15 @@ def _written(tx: Transaction, cik: int) -> str:
 
 
 def _made(tx: Transaction, cik: int) -> MadeYear:
+    """What is kept of a company: that it has no year, and why, where none can be made of its facts."""
     company = companies.by_cik(tx, cik)
-    return screen.made(tx, company, series.price_of(tx, company))
+    try:
+        return screen.made(tx, company, series.price_of(tx, company))
+    except (ApiError, StoreFailing, Failed, MemoryError):
+        raise  # what is wrong is not the company
+    except Exception as error:
+        log.exception("CIK %d is on no screen until its data change: its latest year cannot be made", cik)
+        return screen.unmade(error)
 
 
 def keep_latest(app: App) -> None:
