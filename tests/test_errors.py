@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finapi.core.errors import STATUS_OF, ApiError, ParseError, invalid_param
+from finapi.core.errors import CODE_OF, STATUS_OF, ApiError, ParseError, invalid_param
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,12 @@ from finapi.core.errors import STATUS_OF, ApiError, ParseError, invalid_param
 )
 def test_a_code_has_the_status_of_the_contract(code: str, status: int) -> None:
     assert ApiError(code, "message").status == status
+
+
+def test_of_the_codes_of_a_status_one_says_no_more_than_it() -> None:
+    assert CODE_OF.keys() == set(STATUS_OF.values())
+    several = {400: "BAD_REQUEST", 401: "UNAUTHORIZED", 404: "NOT_FOUND", 429: "RATE_LIMIT_EXCEEDED", 500: "INTERNAL"}
+    assert {status: CODE_OF[status] for status in several} == several
 
 
 def test_every_code_is_an_error_status() -> None:

@@ -39,6 +39,8 @@ STATUS_OF: dict[str, int] = {
     "TIMEOUT": 504,
     "HTTP_VERSION_NOT_SUPPORTED": 505,
 }
+# The code that says no more than the status: the first of each.
+CODE_OF = {status: code for code, status in reversed(STATUS_OF.items())}
 
 
 # RFC 9110 15.5.2: a 401 says how one is let in. Of a password that is wrong only this can be said.

@@ -19,7 +19,7 @@ from finapi.accounts import billing, logins, plans, users
 from finapi.accounts.users import Caller
 from finapi.app import App
 from finapi.core.clock import iso
-from finapi.core.errors import ApiError, StoreFailing, unwritable
+from finapi.core.errors import CODE_OF, ApiError, StoreFailing, unwritable
 from finapi.core.json import dumps
 from finapi.core.limits import Decision
 from finapi.core.watch import MARK
@@ -317,7 +317,7 @@ class WsgiApp:
         with suppress(ApiError):
             match = self._router.match(segments(path)) if path else None
             exchange.route = None if match is None else match.one_of(method)
-        code = _CODE_OF_STATUS.get(status, "BAD_REQUEST" if status < 500 else "INTERNAL")
+        code = CODE_OF.get(status, "BAD_REQUEST" if status < 500 else "INTERNAL")
         response = self._error(exchange, ApiError(code, reason))
         _, headers, body = self._finish(response, exchange)
         self._log(exchange, status, len(body))
@@ -652,21 +652,6 @@ class WsgiApp:
 
 
 _MARK = MARK.lower()
-
-_CODE_OF_STATUS = {
-    401: "UNAUTHORIZED",
-    403: "FORBIDDEN",
-    429: "RATE_LIMIT_EXCEEDED",
-    408: "REQUEST_TIMEOUT",
-    413: "PAYLOAD_TOO_LARGE",
-    414: "URI_TOO_LONG",
-    417: "EXPECTATION_FAILED",
-    431: "HEADERS_TOO_LARGE",
-    501: "NOT_IMPLEMENTED",
-    503: "UNAVAILABLE",
-    504: "TIMEOUT",
-    505: "HTTP_VERSION_NOT_SUPPORTED",
-}
 
 
 def _instead(param: str, request: Request) -> str:
