@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import inf
 from typing import Any, NamedTuple
@@ -17,7 +17,16 @@ from finapi.core.errors import ApiError
 from finapi.core.limits import Decision
 from finapi.web import exports
 from finapi.web.http.call import LARGE_ANSWER, Route, table_kind
-from finapi.web.http.messages import GZIP_FROM, Request, Response, caller_request_id, held_etag, key_of, plain_get
+from finapi.web.http.messages import (
+    GZIP_FROM,
+    Request,
+    Response,
+    caller_request_id,
+    coded_etag,
+    held_etag,
+    key_of,
+    plain_get,
+)
 from finapi.web.questions import Questions, tag_of, tagged
 from finapi.web.router import Router
 
@@ -195,12 +204,32 @@ def find(app: App, asked: Recognised, now: datetime) -> InMemory | None:
     if held is not None:
         return InMemory(route, caller, tag, not_modified(route, held))
     kept = None if asked.table else _kept_answer(app, route, stamp, tag, packed=request.wants_gzip)
+    if kept is not None and wants_none(request):
+        return InMemory(route, caller, tag, none_given(kept, request, tag))
     return None if kept is None else InMemory(route, caller, tag, kept)
 
 
 def not_modified(route: Route, held: str) -> Response:
     """The 304 for a caller that holds the answer with this ``ETag``."""
     return Response(304, b"", headers={"ETag": held, "Vary": vary(route)})
+
+
+def wants_none(request: Request) -> bool:
+    """Whether the caller wants an answer only where there is none (RFC 9110 13.1.2)."""
+    return request.headers.get("if-none-match", "").strip() == "*"
+
+
+def none_given(response: Response, request: Request, tag: str | None) -> Response:
+    """The 304 in place of an answer that has an ``ETag``, its own or of its question's ``tag``; else the answer."""
+    headers = {name: told for name, told in response.headers.items() if name in ("ETag", "Cache-Control")}
+    if tag is not None:
+        gzipped = request.wants_gzip and (response.stream is not None or len(response.body) > GZIP_FROM)
+        headers["ETag"] = coded_etag(tag, gzipped=gzipped)
+    if response.status != 200 or "ETag" not in headers:
+        return response
+    if response.stream is not None:
+        response.stream.close()
+    return replace(response, status=304, body=b"", headers=headers, end=b"", stream=None, kept=None)
 
 
 def vary(route: Route | None) -> str:

@@ -33,10 +33,12 @@ from finapi.web.exchange import (
     Recogniser,
     ended,
     find,
+    none_given,
     not_modified,
     overrun,
     unknown,
     vary,
+    wants_none,
     without_length,
 )
 from finapi.web.http.call import (
@@ -443,6 +445,8 @@ class WsgiApp:
                 if wrong is not None:
                     raise wrong
                 response = self._answered(call, exchange.tag)
+                if wants_none(request):
+                    response = none_given(response, request, exchange.tag)
                 if response.charge is not None:  # a page's
                     charge.push(response.charge)
                 if request.deadline is not None and app.clock.monotonic() > request.deadline:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from finapi import __version__
 from finapi import app as apps
-from finapi.accounts import users
+from finapi.accounts import billing, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
@@ -601,11 +601,36 @@ def test_a_wrong_parameter_is_400_whatever_tag_is_held(client: Client) -> None:
     assert client.get(COMPANY + "?period=X", headers={"If-None-Match": "*"}).status == 400
 
 
-@pytest.mark.parametrize(("ticker", "status"), [("BRK-B", 200), ("NONE", 404)])
-def test_any_tag_at_all_is_no_condition(client: Client, ticker: str, status: int) -> None:
-    """Whether there is an answer is not known before the work, so that it cannot be told without it."""
-    path = f"/api/v1/xbrl/companies/{ticker}/statements"
-    assert client.get(path, headers={"If-None-Match": "*"}).status == status
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize(("given", "coding"), [({}, "identity"), (ZIP, "gzip")])
+def test_whoever_wants_an_answer_only_where_there_is_none_is_told_of_any_by_a_free_304(
+    app: App, client: Client, method: str, given: dict[str, str], coding: str
+) -> None:
+    before = balance(app, 1)
+    for _ in range(2):  # the second time the answer is kept
+        answer = client.call(method, COMPANY, headers={"If-None-Match": "*", **given})
+        assert (answer.status, answer.body, answer.headers["x-tokens-charged"]) == (304, b"", "0")
+    billing.close_kept(app)
+    assert balance(app, 1) == before
+    full = client.get(COMPANY, headers=given)
+    assert {name: answer.headers[name] for name in ("etag", "vary", "cache-control")} == {
+        name: full.headers[name] for name in ("etag", "vary", "cache-control")
+    }
+    table = client.call(method, COMPANY + "?format=csv", headers={"If-None-Match": "*", **given})
+    assert (table.status, table.body) == (304, b"")
+
+
+def test_any_answer_is_told_of_after_the_credential_the_limit_and_the_balance(make_app: Callable[..., App]) -> None:
+    app = make_app(xbrl_burst=2, free_tokens=10)
+    put(app, report())
+    client, anything = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key), {"If-None-Match": "*"}
+    assert Client(app).get(COMPANY, headers=anything).status == 401
+    assert client.get("/api/v1/xbrl/companies/NONE/statements", headers=anything).status == 402
+    assert [client.get(COMPANY, headers=anything).status for _ in range(3)] == [402, 402, 429]
+
+
+def test_where_there_is_no_answer_any_is_no_condition(client: Client) -> None:
+    assert client.get("/api/v1/xbrl/companies/NONE/statements", headers={"If-None-Match": "*"}).status == 404
 
 
 # ---- anything at all

@@ -63,6 +63,18 @@ DEBIT = (-COST, "debit", "GET /api/v1/xbrl/search", None, 1)
 KEPT = (-COST, "debit", "GET /api/v1/xbrl/search", 200, 0)
 
 
+def test_a_kept_answer_is_not_charged_to_who_wants_it_only_where_there_is_none(
+    application: WsgiApp, asked: Client, user: users.NewUser
+) -> None:
+    before = balance(asked.app)
+    status, headers, body = found(application, user.api_key, IF_NONE_MATCH="*")
+    told = {name.lower(): value for name, value in headers}
+    assert (status, body, told["x-tokens-charged"]) == ("304 Not Modified", b"", "0")
+    assert told["etag"] == asked.get(SEARCH, headers={"If-None-Match": "*"}).headers["etag"]
+    billing.close_kept(asked.app)
+    assert balance(asked.app) == before
+
+
 def test_a_kept_answer_is_found_and_charged_when_it_is_given(
     application: WsgiApp, asked: Client, user: users.NewUser
 ) -> None:

@@ -307,7 +307,7 @@ def held_etag(header: str, tag: str) -> str | None:
     """The ``ETag`` among those of an ``If-None-Match`` that is ``tag`` in some content coding, or None.
 
     Comparison is weak, as RFC 9110 13.1.2 asks. ``*`` is none of them: whether there is an answer at all is
-    not known before the work.
+    not known before the work, and told after it.
     """
     offered = re.findall(r'"([^"]*)"', header) if header else ()
     return next((f'"{held}"' for held in offered if held in (tag, f"{tag}-gzip")), None)
