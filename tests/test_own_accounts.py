@@ -206,6 +206,8 @@ def test_a_plan_that_makes_no_sense_is_refused(tmp_path: Path, text: str, compla
 def test_a_cost_of_no_call_is_refused(make_app: Callable[..., App]) -> None:
     with pytest.raises(UsageError, match="'GET /api/v1/user/' is not a call made with a key"):
         WsgiApp(make_app(costs=(("GET /api/v1/user/", 1),)))
+    with pytest.raises(UsageError, match=r"key \(GET /api/v1/\.\.\.\), did you mean GET /api/v1/prices/\{ticker\}\?$"):
+        WsgiApp(make_app(costs=(("GET /api/v1/price/{ticker}", 1),)))
 
 
 # ---- the verbs

@@ -78,14 +78,12 @@ def test_an_empty_text_is_refused(text: str) -> None:
     assert refusal(TEXT, text) == {"param": "name", "expected": "text"}
 
 
-@pytest.mark.parametrize(
-    "text", ["", "x", "1.0", "1e3", "0x1", " 1", "1 ", "+1", "--1", "1_0", "١", "１", "1\n", "9" * 10, "9" * 999]
-)
+@pytest.mark.parametrize("text", ["", "x", "1.0", "1e3", "0x1", " 1", "1 ", "+1", "--1", "1_0", "١", "１", "1\n"])
 def test_what_is_no_whole_number_is_refused(text: str) -> None:
     assert refusal(COUNT, text) == {"param": "count", "expected": "integer"}
 
 
-@pytest.mark.parametrize("text", ["0", "91", "-1", "999999999", "-999999999"])
+@pytest.mark.parametrize("text", ["0", "91", "-1", "999999999", "-" + "9" * 12, "9" * 999])
 def test_a_number_beyond_its_bounds_is_refused(text: str) -> None:
     assert refusal(COUNT, text) == {"param": "count", "expected": "integer from 1 to 90"}
 
@@ -95,6 +93,9 @@ def test_a_number_beyond_its_bounds_is_refused(text: str) -> None:
     [
         (Param("days", "integer", least=1), "0", "integer from 1"),
         (Param("days", "integer", most=9), "10", "integer to 9"),
+        (Param("days", "integer", least=0), "123456789012", "at most 999999999"),
+        (Param("days", "integer"), "-123456789012", "at most 999999999"),
+        (Param("days", "integer", most=10**12), "9" * 13, "integer to 1000000000000"),
     ],
 )
 def test_a_number_with_one_bound_says_only_that(param: Param, text: str, expected: str) -> None:

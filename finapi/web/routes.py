@@ -51,9 +51,12 @@ with by_name():
 def priced(routes: Sequence[Route], own_costs: Iterable[tuple[str, int]]) -> Sequence[Route]:
     """The routes with the costs that the operator set; UsageError for one of a call that is none for a key."""
     costs = dict(own_costs)
-    unknown = costs.keys() - {route.name for route in routes if route.auth == "key"}
-    if unknown:
-        raise UsageError(f"setting costs: {min(unknown)!r} is not a call made with a key (GET /api/v1/...)")
+    billed = {route.name for route in routes if route.auth == "key"}
+    if unknown := sorted(costs.keys() - billed):
+        from difflib import get_close_matches
+
+        meant = "".join(f", did you mean {one}?" for one in get_close_matches(unknown[0], billed, 1, 0.7))
+        raise UsageError(f"setting costs: {unknown[0]!r} is not a call made with a key (GET /api/v1/...){meant}")
     return [replace(route, cost=costs[route.name]) if route.name in costs else route for route in routes]
 
 

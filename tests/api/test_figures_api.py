@@ -356,6 +356,8 @@ def test_a_screen_works_out_again_only_what_has_changed(app: App, caller: Client
 
 def test_a_screen_refuses_what_is_no_number_or_key(caller: Client) -> None:
     assert caller.get(XBRL + "screen", query={"roe_gt": "high"}).json["details"]["param"] == "roe_gt"
+    for name in ("cik", "ticker"):
+        assert caller.get(XBRL + "screen", query={name: "a b/c!"}).json["details"]["param"] == name
     assert caller.get(XBRL + "screen", query={"metrics": "nonsense"}).json["details"]["param"] == "metrics"
     # Companies are not screened by a metric alone, which is one all the same.
     refused = caller.get(XBRL + "screen", query={"metrics": "revenue"})

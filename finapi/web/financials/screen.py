@@ -137,8 +137,8 @@ def _passing(
 
 
 def _named(tx: Transaction, params: Mapping[str, Any]) -> set[int] | None:
-    named = (*(params["cik"] or ()), *(params["ticker"] or ()))
-    return {companies.find(tx, text).cik for text in named} if named else None
+    named = [(text, name) for name in ("cik", "ticker") for text in params[name] or ()]
+    return {companies.find(tx, text, name).cik for text, name in named} if named else None
 
 
 def _refuse_many(due: int) -> None:

@@ -248,10 +248,7 @@ def whole(bound: Decimal | None, *, up: bool) -> int | None:
 
 
 def _text_integer(param: Param, text: str) -> int:
-    # More digits than a number of ours has are only of use to be clamped.
-    most = max(GREATEST_INTEGER, param.most or 0)
-    digits = r"-?[0-9]+" if param.clamp else rf"-?[0-9]{{1,{len(str(most))}}}"
-    if not re.fullmatch(digits, text):
+    if not re.fullmatch(r"-?[0-9]+", text):
         raise param.wrong("must be a whole number", expected="integer")
     return int(text)
 
@@ -456,6 +453,8 @@ def _bounded(param: Param, number: Any) -> Any:
         return least
     if (least is not None and number < least) or (most is not None and number > most):
         raise param.wrong(f"must be{param.bounds}", expected=f"{param.kind}{param.bounds}")
-    if abs(number) > GREATEST:
-        raise param.wrong("is too large", expected=f"at most {GREATEST}")
+    short = param.kind == "integer" and param.place != "body"
+    greatest = max(GREATEST_INTEGER, most or 0) if short else GREATEST
+    if abs(number) > greatest:
+        raise param.wrong("is too large", expected=f"at most {greatest}")
     return number
