@@ -150,6 +150,20 @@ def test_an_answer_is_sized_for_a_model(world: FixtureWorld) -> None:
     assert content["next"] == {"offset": kept}
 
 
+def test_a_list_that_is_cut_and_has_no_pages_says_what_to_ask_it_by(world: FixtureWorld) -> None:
+    whole = called(world, "list_metrics")["structuredContent"]
+    assert (len(whole["data"]) + whole["left_out"]["data"], "next" in whole) == (whole["meta"]["total"], False)
+    kinds, statements = whole["ask_by"]["kind"], whole["ask_by"]["statement"]
+    slots = called(world, "list_metrics", kind="template_slot")["structuredContent"]
+    assert slots["ask_by"] == {"statement": statements}
+    # By these everything is told.
+    asked = [{"kind": one} for one in kinds if one != "template_slot"]
+    asked += [{"kind": "template_slot", "statement": one} for one in statements]
+    parts = [called(world, "list_metrics", **one)["structuredContent"] for one in asked]
+    assert [part for part in parts if "left_out" in part or "ask_by" in part] == []
+    assert len({row["key"] for part in parts for row in part["data"]}) == whole["meta"]["total"]
+
+
 def test_whatever_is_large_is_cut_and_told() -> None:
     for value in ("x" * 100_000, ["x" * 90_000], {str(n): "y" * 500 for n in range(1_000)}, [[1] * 50_000] * 3):
         small, left_out = answers.fitted(value, 10_000)

@@ -22,6 +22,7 @@ OUTPUT = {
         "tokens_charged": {"type": "integer"},
         "next": {"type": "object"},
         "left_out": {"type": "object"},
+        "ask_by": {"type": "object"},
     },
     "required": ["data", "source", "tokens_charged"],
 }
@@ -64,6 +65,10 @@ def result(tool: ContextTool, values: Mapping[str, Any], target: str, answer: Ap
         told["next"] = {"offset": start + int(values["length"])}
     if left_out:
         told["left_out"] = left_out
+        choices = {} if "next" in told else {name: one.get("enum") for name, one in tool.schema["properties"].items()}
+        open_to = {name: one for name, one in choices.items() if one and tool.named.get(name, name) not in values}
+        if open_to:
+            told["ask_by"] = open_to
     meta = {"finapi/request_id": answer.headers.get("x-request-id"), "finapi/etag": answer.headers.get("etag")}
     return {
         "content": [{"type": "text", "text": text(told)}],
