@@ -30,6 +30,7 @@ def files() -> dict[Path, str]:
 # Where the rows of answers stand that have pages and are no tables.
 PAGED = {
     "/account/transactions": "transactions",
+    "/sniper/targets": "targets",
     "/webhooks/deliveries": "deliveries",
     "/xbrl/coverage": "data.companies",
     "/xbrl/screen": "data",
@@ -57,7 +58,7 @@ def table(document: dict[str, Any]) -> str:
             )
             schema = told.get("requestBody", {"content": {"application/json": {"schema": {}}}})
             body = schema["content"]["application/json"]["schema"].get("properties", {})
-            rows_in = PAGED.get(path.removeprefix("/api/v1"))
+            rows_in = PAGED.get(path.removeprefix("/api/v1")) if route.method == "GET" else None
             if route.lists:
                 rows_in = "" if route.schema["type"] == "array" else route.rows_in
             row = [route.method, path, {**path_takes, **query}, body, rows_in, route.idempotent, route.cost]

@@ -207,6 +207,7 @@ def test_a_page_without_rows_is_the_last_though_it_has_a_cursor() -> None:
     ("name", "given", "most"),
     [
         ("get_account_transactions", {}, 3),
+        ("get_sniper_targets", {}, 3),
         ("get_webhooks_deliveries", {}, 3),
         ("get_xbrl_coverage", {}, 5),
         ("get_xbrl_screen", {"gross_margin_gt": 0.1}, 3),
@@ -218,6 +219,8 @@ def test_whatever_has_pages_has_rows(world: FixtureWorld, name: str, given: dict
     for number in (1, 2, 3):
         if name == "get_account_transactions" and number < most:
             client.get_sec_filings(limit=number)
+        if name == "get_sniper_targets":
+            client.post_sniper_targets(ticker="AAPL")
         if name == "get_webhooks_deliveries":
             world.control.webhook("finapi.test", url=world.control.inbox_url())
     world.control.until_idle()  # a delivery that is under way is another row later

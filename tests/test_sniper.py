@@ -195,7 +195,7 @@ def test_slots_are_taken_until_a_target_ends(app: App, user: users.NewUser, cloc
         create(app, user)
     assert caught.value.code == "CONFLICT"
     assert targets(app, user)["meta"] == {
-        "total": 3, "limit": 50, "offset": 0, "active_count": 3, "slots_available": 0,
+        "total": 3, "limit": 50, "offset": 0, "has_more": False, "active_count": 3, "slots_available": 0,
     }  # fmt: skip
     # Another account has slots of its own; an expiry frees one before anybody has written it down.
     create(app, users.create(app, "bob@example.com", "pro", NOW))
@@ -405,5 +405,5 @@ def test_targets_are_listed_by_state_and_ticker(app: App, user: users.NewUser, c
     page = targets(app, user, ticker="AAPL", limit=2, offset=1)
     assert [one["status"] for one in page["targets"]] == ["CREATED", "STOPPED"]
     assert json.dumps(page["meta"]) == json.dumps(
-        {"total": 3, "limit": 2, "offset": 1, "active_count": 2, "slots_available": 1}
+        {"total": 3, "limit": 2, "offset": 1, "has_more": False, "active_count": 2, "slots_available": 1}
     )

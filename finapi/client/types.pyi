@@ -304,6 +304,7 @@ class SniperTargetsMeta(TypedDict):
     total: int
     limit: int
     offset: int
+    has_more: bool
     active_count: int
     slots_available: int
 
@@ -6111,6 +6112,8 @@ class Calls(Generic[Day, Moment]):
     def post_sql_proxy(self, **given: Unpack[PostSqlProxyGiven]) -> PostSqlProxy[Day, Moment]:
         """Run one SELECT over views of the market data."""
     @overload
+    def rows(self, name: Literal["get_sniper_targets"], **given: Unpack[GetSniperTargetsGiven]) -> Iterator[UserExportSniperTargets[Day, Moment]]: ...
+    @overload
     def rows(self, name: Literal["get_webhooks_deliveries"], **given: Unpack[GetWebhooksDeliveriesGiven]) -> Iterator[UserExportDeliveries[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_account_transactions"], **given: Unpack[GetAccountTransactionsGiven]) -> Iterator[UserExportTransactions[Day, Moment]]: ...
@@ -6579,6 +6582,8 @@ class AsyncCalls(Generic[Day, Moment]):
         """Market-wide insider activity."""
     async def post_sql_proxy(self, **given: Unpack[PostSqlProxyGiven]) -> PostSqlProxy[Day, Moment]:
         """Run one SELECT over views of the market data."""
+    @overload
+    def rows(self, name: Literal["get_sniper_targets"], **given: Unpack[GetSniperTargetsGiven]) -> AsyncIterator[UserExportSniperTargets[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_webhooks_deliveries"], **given: Unpack[GetWebhooksDeliveriesGiven]) -> AsyncIterator[UserExportDeliveries[Day, Moment]]: ...
     @overload

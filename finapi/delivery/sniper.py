@@ -115,6 +115,7 @@ class TargetPaging(TypedDict):
     total: int
     limit: int
     offset: int
+    has_more: bool
     active_count: int
     slots_available: int
 
@@ -196,13 +197,15 @@ def listed(
 ) -> TargetPage:
     """The user's targets, newest first."""
     wanted = {"user_id": user_id, "status": status, "ticker": ticker, "now": iso(now)}
-    used = _used(tx, user_id, now)
+    used, total = _used(tx, user_id, now), tx.value("count_targets", wanted)
+    found = [_listed(row, now) for row in tx.all("targets_of_user", wanted, limit=limit, offset=offset)]
     return {
-        "targets": [_listed(row, now) for row in tx.all("targets_of_user", wanted, limit=limit, offset=offset)],
+        "targets": found,
         "meta": {
-            "total": tx.value("count_targets", wanted),
+            "total": total,
             "limit": limit,
             "offset": offset,
+            "has_more": offset + len(found) < total,
             "active_count": used,
             "slots_available": max(app.config.sniper_slots - used, 0),
         },
