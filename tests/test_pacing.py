@@ -115,6 +115,38 @@ def test_pipelined_requests_are_answered_in_order_behind_one_that_is_held(
     assert [client.answer().body for _ in range(2)] == [b"/held 0", b"/next 0"]
 
 
+@pytest.mark.parametrize("seconds", [0.0, 5.0])
+def test_a_client_that_goes_away_while_its_answer_is_held_keeps_no_connection(
+    start: Start, app: Held, clock: Clock, seconds: float
+) -> None:
+    broken: list[int] = []
+    app.asked = (seconds, 1, lambda: broken.append(1))
+    running = start(clock)
+    client = running.connect().send(get("/held"))
+    app.came(1)
+    if not seconds:
+        eventually(lambda: broken == [1])
+    client.stream.close()
+    client.socket.close()
+    eventually(lambda: not running.listener.connections)
+    assert running.ask().status == 200
+    running.later(6)
+    assert running.ask().status == 200
+
+
+def test_what_comes_while_an_answer_is_held_is_answered_behind_it(start: Start, app: Held, clock: Clock) -> None:
+    running = start(clock)
+    client = running.connect().send(get("/held"))
+    app.came(1)
+    client.send(get("/next") + b"GET /third HTTP")
+    running.later(1)
+    client.send(b"/1.1\r\nHost: a\r\n\r\n")
+    running.later(1)
+    assert client.is_silent()
+    running.later(4)
+    assert [client.answer().body for _ in range(3)] == [b"/held 0", b"/next 0", b"/third 0"]
+
+
 def test_an_answer_without_a_body_is_held_too(start: Start, app: Held, clock: Clock) -> None:
     app.adds = {"PATH_INFO": "/unchanged"}
     running = start(clock)

@@ -100,8 +100,9 @@ class HttpConnection(Connection):
     def wants(self) -> int:
         """Input when nothing is being answered, and room for output while some is queued."""
         busy = self.requests or self.queue or self.finishing or self._unread or self._judging is not None
-        reads = self.lingering or not busy
-        return (READ if reads else 0) | (WRITE if self.queue else 0)
+        # While its answer is held back a client may go away; what else it sends is read once.
+        held = self.pace is not None and not (self.requests[1:] or self.request or self.queue)
+        return (READ if self.lingering or held or not busy else 0) | (WRITE if self.queue else 0)
 
     def received(self, data: bytes) -> None:
         """Take the requests out of ``data`` and start the first."""
@@ -405,7 +406,9 @@ class HttpConnection(Connection):
 
     def reset(self) -> None:
         """Break the connection off, so that its other end is told of an error."""
-        break_off(self.sock)
+        with self.lock:
+            if not self.closed:
+                break_off(self.sock)
         self.abandon()
 
     def check_client_disconnected(self) -> bool:
