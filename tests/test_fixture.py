@@ -699,6 +699,9 @@ def test_a_webhook_comes_behind_the_next(world: FixtureWorld, monkeypatch: pytes
         ({"close": 1015}, "close"),
         ({"close": 2999}, "close"),
         ({"explode": True}, "explode"),
+        # Of which there are none to leave out.
+        ({"status": 503, "headers": False}, "headers"),
+        ({"delay": 1, "headers": False}, "headers"),
     ],
 )
 def test_a_fault_that_cannot_be_is_refused(world: FixtureWorld, body: dict[str, Any], param: str) -> None:

@@ -176,6 +176,8 @@ def _check(body: Mapping[str, Any]) -> None:
     status = body.get("status")
     if status is not None and status not in STATUSES:
         raise invalid_param("status", "Unsupported status.", allowed=sorted(STATUSES))
+    if body.get("headers") is False and status != 429:
+        raise invalid_param("headers", "headers leaves out those of a limit, which a 429 has.", expected="status 429")
     if "route" in body and not ROUTE.fullmatch(body["route"]):
         raise invalid_param("route", "route must be a path, or a method, a space and a path.", expected="GET /path")
     if "ordinal" in body and "share" in body:

@@ -169,7 +169,7 @@ class Gate:
             told, text, id = headers_of(environ), body.decode("utf-8", "replace"), dict(headers).get("X-Request-ID")
             entry = {"at": began, "method": method, "path": path, "query": query, "headers": told, "body": text}
             entry |= {"status": int(status[:3]), "request_id": id, "faults": [one.id for one in met]}
-            world.journal.append(entry, size_of(environ.get("REQUEST_URI", ""), told, text))
+            world.journal.append(entry, size_of(environ.get("REQUEST_URI", ""), query, told, text))
         reset = environ.get("finapi.reset") if "reset" in does else None
         # Another transport of WSGI, httpx's for one, has no connection to break, and does not count what came.
         ours = "finapi.reset" in environ

@@ -49,6 +49,7 @@ KEPT = 1_000  # calls of the journal
 MESSAGES = 10_000  # of all inboxes
 KEPT_BYTES = 16 << 20  # of all of them
 ENTRY_BYTES = 1_000  # that one takes beside its texts
+NAME_BYTES, VALUE_BYTES = 150, 60  # and each name and value of a query
 MAILS = 1_000
 SNAPSHOTS = 100  # of a world at once
 STOPS = 10_000  # of one advance, at most
@@ -89,9 +90,10 @@ class Mailbox(mail.Memory):
             super().send(message, 0.0)
 
 
-def size_of(name: str, headers: Mapping[str, str], body: str) -> int:
+def size_of(name: str, query: Mapping[str, list[str]], headers: Mapping[str, str], body: str) -> int:
     """About what a call or a message takes that is kept."""
-    return ENTRY_BYTES + len(name) + sum(len(one) + len(text) for one, text in headers.items()) + len(body)
+    size = ENTRY_BYTES + len(name) + sum(len(one) + len(text) for one, text in headers.items()) + len(body)
+    return size + sum(NAME_BYTES + sum(VALUE_BYTES + len(text) for text in texts) for texts in query.values())
 
 
 class FaultyOutbound(Outbound):
@@ -466,7 +468,7 @@ class World:
         wrong = verify_webhook(secrets, headers, body, now.timestamp())
         text = body.decode("utf-8", "replace")
         told = {"at": iso(now), "headers": headers, "body": text, "signature": wrong or "valid"}
-        self.inbox.append((name, told), size_of(name, headers, text))
+        self.inbox.append((name, told), size_of(name, {}, headers, text))
 
     def _sending(self) -> WorldDispatcher:
         if self._dispatcher is None:
