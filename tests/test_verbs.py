@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from finapi import cli
+from finapi.client import Client
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.market.intake.loading import Loader
@@ -19,6 +20,7 @@ from finapi.market.intake.poller import Poller
 from finapi.ops import moving, proof
 from finapi.ops.opened import opened
 from finapi.store import backup
+from finapi.testing import conformance
 from finapi.verbs.verb import Bar, interruptibly, lasting, listed_names
 
 
@@ -82,6 +84,14 @@ CUT_OFF = {
         proof,
         "of",
         "in place is the database of before, or all of the backup",
+    ),
+    "watch": (["watch", "main-api"], Client, "events", "goes on behind it"),
+    "listen": (["listen", "--forward-to", "http://127.0.0.1:9"], Client, "call", "what is shown is forwarded"),
+    "conformance": (
+        ["conformance", "--against", "http://127.0.0.1:9", "--key", "k"],
+        conformance,
+        "grade",
+        "what is shown is graded",
     ),
     "move": (["move", "--to", "postgresql://h/d"], moving, "to_postgres", "accounts move whole or not at all"),
 }

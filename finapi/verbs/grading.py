@@ -91,4 +91,5 @@ CONFORMANCE = Verb(
     ),
     _conformance,
     storeless=True,
+    interrupted="what is shown is graded, and no more",
 )

@@ -161,6 +161,7 @@ VERBS = {
             arg("--ticker", help="only of this company"), _COUNT, _EVERY, KEY,
         ),
         _watch, settings=("url",), storeless=True, note=STATUSES,
+        interrupted="--since with the number of the last event that is shown goes on behind it",
     ),
     "listen": Verb(
         "forward the account's webhooks to a local address",
@@ -169,6 +170,7 @@ VERBS = {
             arg("--all", action="store_true", help="the last hundred too, not only new ones"), _COUNT, _EVERY, KEY,
         ),
         _listen, settings=("url",), storeless=True, note=STATUSES,
+        interrupted="what is shown is forwarded; with --all the same command begins with the last hundred",
     ),
     "trigger": Verb(
         "make an event of a fixture: a webhook, or one of a feed",
