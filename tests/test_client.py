@@ -250,7 +250,7 @@ HEAD_OF = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\n"
 
 
 @pytest.mark.parametrize("status", [b"200 OK", b"404 Not Found"])
-@pytest.mark.parametrize("how", ["urllib", "async"])
+@pytest.mark.parametrize("how", ["urllib", "httpx", "async"])
 def test_an_answer_that_never_ends_is_given_up(status: bytes, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (synchronous, asynchronous):
         monkeypatch.setattr(module, "WHOLE", 0.2)
@@ -261,7 +261,12 @@ def test_an_answer_that_never_ends_is_given_up(status: bytes, how: str, monkeypa
             return await client.get_account_balance()
 
     def answer(url: str) -> Any:
-        return asyncio.run(asked(url)) if how == "async" else Client(url, tries=1).get_account_balance()
+        if how == "async":
+            return asyncio.run(asked(url))
+        if how == "urllib":
+            return Client(url, tries=1).get_account_balance()
+        with pytest.importorskip("httpx").Client() as http:
+            return Client(url, tries=1, send=by_httpx(http)).get_account_balance()
 
     with wire(endless) as url, pytest.raises(ApiFailure, match="There was no answer"):
         answer(url)
@@ -302,14 +307,24 @@ def test_a_head_has_a_length_and_no_body() -> None:
     assert (answer.status, answer.headers["content-length"], answer.body) == (200, "8", b"")
 
 
-def test_a_decimal_and_a_set_in_a_body_are_a_number_and_a_list() -> None:
+def test_a_decimal_in_a_body_is_a_number_with_every_digit_and_a_set_a_list() -> None:
     sent: list[ApiRequest] = []
-    client = answering(told(200), told(200), told(200), waits=[], sent=sent)
-    client.call("POST", "/x", body={"amount_dollars": Decimal("12.50"), "days": {date(2026, 1, 31)}})
-    client.call("POST", "/x", body={"amount_dollars": Decimal("1E+2")})
-    assert [one.body for one in sent] == [
-        b'{"amount_dollars": 12.5, "days": ["2026-01-31"]}',
-        b'{"amount_dollars": 100}',
+    bodies = [
+        {"amount_dollars": Decimal("12.50"), "days": {date(2026, 1, 31)}},
+        {"amount_dollars": Decimal("1E+2")},
+        [{'a"é': (Decimal("9007199254740993.000000000000000001"), Decimal("-0.10"), 1.5, None, True, "x")}, {}, []],
+        {1: {"b": Decimal("1E-7")}, None: 1},
+        "x",
+    ]
+    client = answering(*[told(200)] * len(bodies), waits=[], sent=sent)
+    for body in bodies:
+        client.call("POST", "/x", body=body)
+    assert [one.body.decode() for one in sent] == [
+        '{"amount_dollars": 12.50, "days": ["2026-01-31"]}',
+        '{"amount_dollars": 100}',
+        '[{"a\\"\\u00e9": [9007199254740993.000000000000000001, -0.10, 1.5, null, true, "x"]}, {}, []]',
+        '{"1": {"b": 0.0000001}, "null": 1}',
+        '"x"',
     ]
 
 

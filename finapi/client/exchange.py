@@ -97,9 +97,7 @@ def request(
     sent = {"Accept": "application/json", "User-Agent": USER_AGENT, **(headers or {})}
     if body is None:
         return ApiRequest(method, url, sent)
-    return ApiRequest(
-        method, url, {"Content-Type": "application/json", **sent}, json.dumps(body, default=_plain).encode()
-    )
+    return ApiRequest(method, url, {"Content-Type": "application/json", **sent}, _written(body).encode())
 
 
 def credentials(api_key: str | None, token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
@@ -132,11 +130,13 @@ def _text(value: Any) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def _plain(value: Any) -> Any:
-    """A value in a body, as JSON has it."""
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    return list(value) if isinstance(value, set | frozenset) else _text(value)
+def _written(value: Any) -> str:
+    """A body as JSON with every digit of its figures, which ``json`` would write as floats."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(json.dumps({name: 0})[1:-2] + _written(one) for name, one in value.items()) + "}"
+    if isinstance(value, list | tuple | set | frozenset):
+        return "[" + ", ".join(map(_written, value)) + "]"
+    return f"{value:f}" if isinstance(value, Decimal) else json.dumps(value, default=_text)
 
 
 def conversation(first: ApiRequest, tries: int) -> Conversation:

@@ -6,7 +6,7 @@ import http.client
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, overload
 
@@ -70,14 +70,20 @@ def by_urllib(seconds: float = SECONDS, *, says_why: bool = False) -> Send:
 
 def _read(response: Any) -> bytes:
     """The whole body; TimeoutError for one that drips for ever, IncompleteRead for one that is cut off."""
-    # No length of a HEAD or of chunks is left to be read.
-    until, length, body = time.monotonic() + WHOLE, response.length, bytearray()
-    while piece := response.read1(1 << 16):
+    length = response.length  # no length of a HEAD or of chunks is left to be read
+    body = _joined(iter(lambda: response.read1(1 << 16), b""))
+    if length is not None and len(body) < length:
+        raise http.client.IncompleteRead(body, length - len(body))
+    return body
+
+
+def _joined(pieces: Iterable[bytes]) -> bytes:
+    """What comes in pieces; TimeoutError when it is not whole in time."""
+    until, body = time.monotonic() + WHOLE, bytearray()
+    for piece in pieces:
         body += piece
         if time.monotonic() > until:
             raise TimeoutError(f"the answer is not whole after {WHOLE:g} s")
-    if length is not None and len(body) < length:
-        raise http.client.IncompleteRead(bytes(body), length - len(body))
     return bytes(body)
 
 
@@ -87,16 +93,16 @@ def by_httpx(http: Any) -> Send:
 
     def send(request: ApiRequest) -> ApiAnswer | None:
         try:
-            got = http.request(
+            with http.stream(
                 request.method,
                 request.url,
                 headers=dict(request.headers),
                 content=request.body,
                 follow_redirects=False,  # whatever the client does else: the key would go along
-            )
-        except httpx.HTTPError as error:
+            ) as got:
+                return _answer(got.status_code, got.headers, _joined(got.iter_bytes()))
+        except (httpx.HTTPError, TimeoutError) as error:
             return exchange.unanswered(error)
-        return _answer(got.status_code, got.headers, got.content)
 
     return send
 
