@@ -5,19 +5,49 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from finapi.store.connections import HeldConnection
 
 log = logging.getLogger("finapi.store")
 
-Tx = TypeVar("Tx")
+
+Tx = TypeVar("Tx", bound="Undoable")
+
+# For type checkers alone: a protocol takes a while to make.
+if TYPE_CHECKING:
+    Told = TypeVar("Told", contravariant=True)
+
+    class Undoable(Protocol):
+        """A transaction."""
+
+        undo: list[Callable[[], None]]
+
+    class OneWriter(Protocol[Told]):
+        """What a transaction is begun and ended by: a ``db.Database``."""
+
+        _writer: HeldConnection
+        _lock: threading.RLock
+        _local: threading.local
+        written: int
+        trouble: str | None
+        _damaged: bool
+
+        def _begin(self) -> None: ...
+        def _is_open(self, connection: HeldConnection) -> bool: ...
+        def _commit(self, connection: HeldConnection) -> None: ...
+        def _undo(self) -> None: ...
+        def _judge(self, error: BaseException) -> None: ...
+        def _tell(self, tx: Told) -> None: ...
 
 
 class Writing(Generic[Tx]):
-    """A write transaction of a ``db.Database`` as a block: by a generator a small one would take a sixth longer."""
+    """A write transaction as a block: by a generator a small one would take a sixth longer."""
 
     __slots__ = ("_changes", "_database", "_shared", "_tx")
 
-    def __init__(self, database: Any, tx: Tx, shared: bool) -> None:
+    def __init__(self, database: OneWriter[Tx], tx: Tx, shared: bool) -> None:
         self._database, self._tx, self._shared = database, tx, shared
 
     def __enter__(self) -> Tx:
@@ -59,7 +89,7 @@ class Writing(Generic[Tx]):
         # A full disk ends the transaction by itself.
         if self._database._is_open(self._database._writer):
             self._database._undo()
-        for put_back in reversed(self._tx.undo):  # type: ignore[attr-defined]
+        for put_back in reversed(self._tx.undo):
             put_back()
         self._database._judge(error)
 
