@@ -21,7 +21,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # The rooms in the order of their imports: a room imports from rooms further up this list only. A room is a package,
 # of market and web each package inside, or a module at the top. The number is its budget in lines, SQL included.
 ROOMS = {
-    # Constructors that tell type checkers of dates; feeds that go on; answers of other servers, and without an end; every digit.
+    # Constructors that tell type checkers of dates; feeds that go on; answers of others, and without end; every digit.
     "client": 1_135,
     "mcp": 775,
     "core": 3_294,  # a first round that is waited for; a query language; roles; a watchdog that begins anew; files
