@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import signal
 import sqlite3
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -144,7 +146,10 @@ def test_a_long_statement_is_broken_off_at_once() -> None:
 
         def cut_off() -> None:
             begun.wait()
-            signal.pthread_kill(here, signal.SIGUSR1)
+            while sys._current_frames()[here].f_code is not threading.Condition.wait.__code__:
+                pass
+            # A signal that ends no wait of the main thread, as one that comes just before the wait does not.
+            _thread.interrupt_main(signal.SIGUSR1)
 
         def ctrl_c(number: int, frame: object) -> None:
             raise KeyboardInterrupt

@@ -133,11 +133,15 @@ def interruptibly(work: Callable[[], T], stop: Callable[[], None]) -> T:
 
     After Ctrl-C ``stop`` is called, which must break the work off, and waited for.
     """
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor, wait
 
     with ThreadPoolExecutor(1) as pool:
         try:
-            return pool.submit(work).result()  # both: it may come before the first has returned
+            working = pool.submit(work)  # within: a signal may come before it has returned
+            # One that comes just before a wait does not end it, and is only looked at after it.
+            while wait([working], timeout=0.2).not_done:
+                pass
+            return working.result()
         except KeyboardInterrupt:
             stop()
             raise
