@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, StoreFailing
 from finapi.ops.opened import opened
+from finapi.store import db
 from finapi.store.db import Transaction
 from tests.client import ledger_sum
 from tests.conftest import NOW
@@ -386,6 +387,64 @@ def test_calls_that_a_crash_cut_off_are_refunded_once_at_the_next_start(killed: 
     assert ledger(app) == after
     assert app.db.integrity() == []
     app.db.close()
+
+
+def closed_to(app: App) -> int:
+    with app.db.read() as tx:
+        return int(tx._connection.execute("SELECT closed_to FROM ledger_summed").fetchone()[0])
+
+
+def test_a_call_that_runs_is_found_by_a_crash_however_many_came_after(
+    app: App, user: users.NewUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(billing, "LOOKED_AT_ONCE", 3)
+    for number in range(5):
+        spend(app, request_id=f"before {number}")
+    running = billing.asked(user.id, "GET /x", 25, "runs")
+    debit_id = billing.debits(app, [running])[0]()
+    assert debit_id == 7
+    seen = []
+    for number in range(5):
+        spend(app, request_id=f"after {number}")
+        billing.close_kept(app)
+        seen.append(closed_to(app))
+    assert seen == [3, 6, 6, 6, 6]
+    assert billing.wrong(app, NOW + timedelta(days=1)) == ["ledger row 7: 25 tokens for GET /x are still open"]
+    assert billing.refund_open(app, NOW, every=True) == 1
+    assert balance(app) == 500_000 - 10 * 25
+    assert billing.refund_open(app, NOW, every=True) == 0
+    for _ in range(3):
+        spend(app)
+        billing.close_kept(app)
+    assert closed_to(app) == 15
+
+
+def test_a_refund_that_waits_keeps_its_debit_to_be_found(app: App, user: users.NewUser) -> None:
+    debit = billing.debits(app, [billing.asked(user.id, "GET /x", 25, "r1")])[0]
+    billing.close_kept(app)
+    assert closed_to(app) == 1
+    billing.give_back_later(app, billing.asked(user.id, "GET /x", 25, "r1"), debit)
+    billing.close_kept(app)
+    assert (closed_to(app), balance(app), billing.refund_open(app, NOW, every=True)) == (3, 500_000, 0)
+
+
+@pytest.mark.parametrize(("is_open", "mark"), [(1, 4), (0, 6)])
+def test_a_ledger_of_before_is_looked_at_from_its_first_open_debit(is_open: int, mark: int) -> None:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    number = next(place for place, script in enumerate(db.migrations()) if "closed_to" in script)
+    for script in db.migrations()[:number]:
+        connection.executescript(script)
+    connection.executescript(f"""
+        INSERT INTO users (id, uuid, email, usertype, verify_email, created_at, updated_at)
+        VALUES (7, 'u', 'ann@example.com', 'user', 1, '2026', '2026');
+        INSERT INTO ledger (id, user_id, delta, reason, endpoint, open, created_at) VALUES
+            (-7, 7, 500, 'carried_over', NULL, 0, '2026'), (4, 7, -25, 'debit', 'GET /x', 0, '2026'),
+            (5, 7, -25, 'debit', 'GET /x', {is_open}, '2026'), (6, 7, -25, 'debit', 'GET /x', {is_open}, '2026');
+        PRAGMA user_version={number};
+    """)
+    db.migrate(connection)
+    assert connection.execute("SELECT closed_to FROM ledger_summed").fetchall() == [(mark,)]
+    connection.close()
 
 
 def test_accounts_that_processes_share_are_refunded_only_what_no_call_can_be_behind(

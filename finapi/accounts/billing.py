@@ -29,6 +29,7 @@ CLOSE_SECONDS = 0.5
 REFUND_SECONDS = 60.0  # between looks for debits that died with their process
 
 SUMMED_AT_ONCE = 2_000  # rows of the ledger in one transaction, a few milliseconds
+LOOKED_AT_ONCE = 20_000  # rows that are looked at for an open debit, a few milliseconds too
 
 # What a call that costs tokens may leave in the ledger.
 SPENDING = ("debit", "4xx_refund", "5xx_refund", "crash_refund")
@@ -95,9 +96,10 @@ def close_kept(app: App) -> float:
         if to > row["summed"] == tx.value("unsummed"):
             tx.run("sum_ledger_rows", summed=row["summed"], to=to)
             tx.run("put_summed", to=to)
+        tx.run("put_closed", most=LOOKED_AT_ONCE)
 
     if app.kept_debits or app.late_refunds or to > row["summed"]:
-        app.accounts.share(write, alone=to > row["summed"])
+        app.accounts.share(write, alone=True)
     return CLOSE_SECONDS if to == (row["last_id"] or 0) else 0.0
 
 
@@ -109,7 +111,7 @@ def refund_open(app: App, now: datetime, *, every: bool = False) -> int:
     """
     shared = app.accounts is not app.db and not every
     with app.accounts.write() as tx:
-        rows = tx.all("open_debits", before=_no_call_since(app, now) if shared else "~")
+        rows = tx.all("open_debits", after=None, before=_no_call_since(app, now) if shared else "~")
         for row in rows:
             _give_back(tx, dict(row), "crash_refund", 500, now)
     if rows:
@@ -302,7 +304,7 @@ def wrong(app: App, now: datetime) -> list[str]:
             ),
             *(
                 f"ledger row {row['id']}: {row['cost']} tokens for {row['endpoint']} are still open"
-                for row in tx.all("open_debits", before=_no_call_since(app, now))
+                for row in tx.all("open_debits", after=0, before=_no_call_since(app, now))
             ),
         ]
 

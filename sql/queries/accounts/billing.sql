@@ -23,7 +23,9 @@ UPDATE ledger SET open = 0, status = :status WHERE id = :id AND open = 1
 UPDATE ledger SET open = 0, status = 200 WHERE id = ? AND open = 1
 
 -- name: open_debits
-SELECT id, user_id, -delta AS cost, endpoint, request_id FROM ledger WHERE open = 1 AND created_at < :before
+-- Behind the row ``after``; without one, behind those that are known to be closed.
+SELECT id, user_id, -delta AS cost, endpoint, request_id FROM ledger
+WHERE id > coalesce(:after, (SELECT closed_to FROM ledger_summed)) AND open = 1 AND created_at < :before
 
 -- name: ledger_rows
 -- Purchases, grants and refills are no calls: an endpoint tells which row is one.
@@ -49,6 +51,13 @@ SET tokens = ledger_days.tokens + excluded.tokens, calls = ledger_days.calls + e
 
 -- name: put_summed
 UPDATE ledger_summed SET last_id = :to
+
+-- name: put_closed
+-- Of those behind it, the last before which no debit is open; so many rows are looked at at once.
+UPDATE ledger_summed SET closed_to = max(closed_to, coalesce(
+    (SELECT min(id) - 1 FROM ledger WHERE id > closed_to AND id <= closed_to + :most AND open = 1),
+    min(closed_to + :most, (SELECT max(id) FROM ledger)),
+    closed_to))
 
 -- name: spent_by_day
 -- The sums, and the rows that were written since.
