@@ -181,15 +181,38 @@ def test_of_a_plain_table_the_xml_reader_sees_the_first_row_only(monkeypatch: py
     assert (other.put_call, other.managers, other.amount) == ("Call", "1,2", 1)
 
 
+@pytest.mark.parametrize("portion", [1_000_000, 500])
 @pytest.mark.parametrize("byte", [*b'<>/&;]" \n\x00\xc3x0.', None])
 def test_a_changed_byte_is_read_or_refused_as_by_the_xml_reader(
-    byte: int | None, monkeypatch: pytest.MonkeyPatch
+    byte: int | None, portion: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(thirteenf, "_PORTION", portion)
     changed = [PLAIN[:at] + (b"" if byte is None else bytes([byte])) + PLAIN[at + 1 :] for at in range(len(PLAIN))]
     outcomes = [[_outcome(one) for one in changed]]
     monkeypatch.setattr(thirteenf, "_plain_rows", lambda data: None)
     outcomes.append([_outcome(one) for one in changed])
     assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("portion", [400, 700, 1_500])
+@pytest.mark.parametrize("between", ["\n  ", "", " " * 1_600])
+def test_a_plain_table_is_read_in_portions(portion: int, between: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = made.table(*[made.row(made.APPLE, number, 1) + between for number in range(50)])
+    read, holdings = [], thirteenf._holdings
+    monkeypatch.setattr(thirteenf, "_PORTION", portion)
+    monkeypatch.setattr(thirteenf, "_holdings", lambda found: (read.append(len(found)), holdings(found))[1])
+    assert [row.value for row in thirteenf.table(data, "table.xml")] == [*range(50)]
+    assert (sum(read), max(read) <= portion // 340) == (50, True)
+
+
+def test_texts_that_are_kept_for_the_next_table_are_short() -> None:
+    for one in (thirteenf._plain_text, thirteenf._cusip):
+        one.cache_clear()
+    kept, long = thirteenf._plain_text, {"nameOfIssuer": "A" * 201, "cusip": " " * 300 + made.APPLE}
+    assert thirteenf.table(made.table(made.row(made.APPLE, 1, 1, **long)), "table.xml")[0].issuer == "A" * 201
+    assert kept.cache_info().currsize == 0
+    assert thirteenf.table(made.table(made.row(made.APPLE, 1, 1)), "table.xml")[0].issuer == "APPLE INC"
+    assert kept.cache_info().currsize > 0
 
 
 def _outcome(data: bytes) -> list[thirteenf.Holding] | str:

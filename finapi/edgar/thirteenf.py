@@ -294,8 +294,11 @@ _KEYS = {
 # order of the schema, as almost all are: its rows are read by a pattern in a quarter of the time. Anything else in a
 # row, whether it is allowed or not, is left to the XML reader.
 _PLAIN = bytes([*b"\t\n\r", *range(32, 127)])
+_PLAIN_SHORT = 200  # characters of a text, as the SEC's schema has them: longer ones would fill the caches
+_PORTION = 1_000_000  # characters of rows that are read at once: as tuples of texts they take four times as much
 # The prefix stands in the pattern of a row many times.
 _FIRST_ROW = re.compile(r"<(\w{1,20}:)?infoTable>")
+_BLANKS = re.compile(r"\s*")
 
 
 @lru_cache(maxsize=32)
@@ -303,7 +306,7 @@ def _plain_row(prefix: str) -> re.Pattern[str]:
     """The pattern of a row: all of it, then its texts in the order of :class:`Holding`."""
 
     # No text that may be blank stands beside blanks: there would be too many ways to part them.
-    def leaf(name: str, text: str = f"([^<]{{0,{_MAX_SHORT}}})") -> str:
+    def leaf(name: str, text: str = f"([^<]{{0,{_PLAIN_SHORT}}})") -> str:
         return rf"<{prefix}{name}>{text}</{prefix}{name}>\s*"
 
     def inside(name: str, *leaves: str) -> str:
@@ -338,22 +341,38 @@ def _plain_rows(data: bytes) -> list[Holding] | None:
     if first is None:
         return None
     start, end = first.start(), text.rfind("</")
-    found = _plain_row(first[1] or "").findall(text, start, end)
-    # Rows are all that there is between the first and the end of the table, and the table is one with only the first:
-    # rows in a comment or with a prefix that nothing declares are none.
-    if not found or len(found) > MAX_ROWS or sum([len(row[0]) for row in found]) != end - start:
-        return None
+    # The table is one with only the first row: rows in a comment or with a prefix that nothing declares are none.
+    frame = _InformationTableReader("")
     try:
-        frame = _InformationTableReader("")
-        frame.read(data[: start + len(found[0][0])] + data[end:])
-        rows = _holdings(found)
-        return rows if rows is not None and frame.rows == rows[:1] else None
+        rows, second = _rows_between(text, start, end, _plain_row(first[1] or ""))
+        frame.read(data[:second] + data[end:])
     except (ValueError, KeyError, ParseError):
         return None
+    totals = sum([row.value for row in rows]), sum([row.amount for row in rows])
+    fits = 0 < len(rows) <= MAX_ROWS and max(totals) <= MAX_TOTAL
+    return rows if fits and frame.rows == rows[:1] else None
 
 
-def _holdings(found: Sequence[tuple[str, ...]]) -> list[Holding] | None:
-    """The rows of a table, made column by column; ValueError or KeyError of a text that is none of its column's."""
+def _rows_between(text: str, start: int, end: int, row: re.Pattern[str]) -> tuple[list[Holding], int]:
+    """The rows that are all that there is between two places, and where the second begins; ValueError or KeyError
+    where there is more, or a text that is none of its column's."""
+    rows: list[Holding] = []
+    place = second = start
+    while place < end and len(rows) <= MAX_ROWS:
+        found = row.findall(text, place, min(place + _PORTION, end))
+        read = "".join([one[0] for one in found])
+        if not found or not text.startswith(read, place):
+            raise ValueError("no row")
+        if not rows:
+            second = start + len(found[0][0])
+        rows += _holdings(found)
+        blanks = _BLANKS.match(text, place + len(read), end)
+        place = blanks.end() if blanks else end
+    return rows, second
+
+
+def _holdings(found: Sequence[tuple[str, ...]]) -> list[Holding]:
+    """Rows, made column by column; ValueError or KeyError of a text that is none of its column's."""
     _, issuers, titles, cusips, figis, values, amounts, kinds, options, how, managers, *votes = zip(*found, strict=True)
     columns: list[list[Any]] = [[*map(_plain_text, texts)] for texts in (issuers, titles)]
     columns += [[*map(_cusip, cusips)], [_plain_text(one) or None for one in figis]]
@@ -364,8 +383,9 @@ def _holdings(found: Sequence[tuple[str, ...]]) -> list[Holding] | None:
     ]
     columns += [[_plain_text(one).upper() or None for one in how], [_plain_text(one) or None for one in managers]]
     columns += [[*map(int, texts)] for texts in votes]
-    fits = all(columns[0]) and sum(columns[4]) <= MAX_TOTAL and sum(columns[5]) <= MAX_TOTAL
-    return [*map(Holding._make, zip(*columns, strict=True))] if fits else None
+    if not all(columns[0]):
+        raise ValueError("no name")
+    return [*map(Holding._make, zip(*columns, strict=True))]
 
 
 class _InformationTableReader(xml.XmlReader):
