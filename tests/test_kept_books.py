@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from finapi.app import App
+from finapi.core import days
 from finapi.market.demo import data
 from finapi.market.documents.identify import Given
-from finapi.market.financials import company_books, kept_books, mapping_diff, metrics, splits
+from finapi.market.financials import company_books, fact_book, kept_books, mapping_diff, metrics, splits
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.faces import Apart
+from finapi.market.financials.fact_book import SourceFiling, Vintage
+from finapi.market.financials.periods import Calendar
 from finapi.market.intake import ingest
 from finapi.web.financials import screen
 from tests.api.test_figures_api import year
@@ -21,6 +24,8 @@ from tests.data_sets import folder, tables
 from tests.figures import document, store
 
 CIK = 77
+KEY = (days.number("2023-12-31"), 365)
+NEVER = Calendar((), {}, {})
 
 
 def document_of(revenue: int) -> bytes:
@@ -38,7 +43,7 @@ def kept(app: App) -> App:
 
 def alike(one: CompanyBook, other: CompanyBook) -> bool:
     """Whether two books say the same in every part."""
-    parts = set(one.book.__slots__) - {"vintages"}
+    parts = {name for name in one.book.__slots__ if not name.startswith("_")} - {"vintages"}
     return (
         all(getattr(one.book, name) == getattr(other.book, name) for name in parts)
         and all_of(one) == all_of(other)
@@ -66,7 +71,7 @@ def test_every_part_of_a_book_comes_back(kept: App) -> None:
     book.restated = [(1 / Decimal(7), 0, 1)]
     book.shown, book.placed, book.unplaced = {1: {"x": {"a:B"}}}, {(1, "revenue"): -1}, {("revenue", key): "Sales"}
     book.apart = {(1, "revenue"): [Apart("a:B", "Sales", frozenset({"a:C"}), frozenset({"a:D"}), frozenset({key}))]}
-    assert [name for name in book.__slots__ if not getattr(book, name)] == []
+    assert [name for name in book.__slots__ if not name.startswith("_") and not getattr(book, name)] == []
     assert alike(held, from_row(held))
 
 
@@ -83,23 +88,38 @@ def test_a_kept_book_answers_what_the_facts_do(kept: App) -> None:
     with kept.db.read() as tx:
         made, read = company_books.read(tx, CIK), company_books.at_hand(tx, CIK)
         assert (made.book.restated, splits.filed(made.book, metrics.mapping())) == (None, [])
-        assert (type(read.book.vintages).__name__, alike(made, read)) == ("ReadLate", True)
+        assert (type(read.book).__name__, alike(made, read)) == ("KeptBook", True)
         assert mapping_diff.cells(read) == mapping_diff.cells(made)
         assert "us-gaap:Nothing" not in read.book.vintages
 
 
-def test_only_the_concepts_that_are_asked_for_are_read(kept: App) -> None:
+def test_only_the_periods_that_are_asked_for_are_read(kept: App) -> None:
     with kept.db.read() as tx:
-        vintages = company_books.at_hand(tx, CIK).book.vintages
-    assert isinstance(vintages, kept_books.ReadLate)
-    assert (len(vintages) > 1, "us-gaap:Revenues" in vintages, len(vintages._read)) == (True, True, 0)
-    assert vintages["us-gaap:Revenues"] is vintages["us-gaap:Revenues"]
-    assert list(vintages._read) == ["us-gaap:Revenues"]
+        book = company_books.at_hand(tx, CIK).book
+    assert isinstance(book, kept_books.KeptBook)
+    told = book.vintages["us-gaap:Revenues"]
+    assert (len(told) > 1, KEY in told, len(told._read)) == (True, True, 0)
+    assert told[KEY] is told[KEY]
+    assert list(told._read) == [KEY]
+    with pytest.raises(KeyError):
+        told[0, 0]
+
+
+def test_the_newest_vintage_is_the_last_of_all_whatever_stands_before_it() -> None:
+    filings = [SourceFiling(f"0000000001-24-00000{one}", "10-K", f"2024-0{one}-01", "fsds") for one in range(1, 6)]
+    values = ["1", "1", "2", "2", "-3.5"]
+    for count in range(1, 6):
+        rows = [("us-gaap:Assets", "USD", *KEY, value, "-3", place) for place, value in enumerate(values[:count])]
+        read, *_ = kept_books.read(kept_books.written(fact_book.write(filings, rows, metrics.mapping()), NEVER, "bank"))
+        newest = read.newest("us-gaap:Assets", KEY)
+        assert newest == Vintage(count - 1, "us-gaap:Assets", "USD", values[count - 1], "-3")
+        assert newest == read.vintages["us-gaap:Assets"][KEY][-1] == read.newest("us-gaap:Assets", KEY)
+        assert read.newest("us-gaap:Assets", (0, 0)) is None
 
 
 def is_kept(app: App, *asked: str | None) -> bool:
     with app.db.read() as tx:
-        return isinstance(company_books.at_hand(tx, CIK, *asked).book.vintages, kept_books.ReadLate)
+        return isinstance(company_books.at_hand(tx, CIK, *asked).book, kept_books.KeptBook)
 
 
 def test_a_book_is_kept_until_its_facts_or_the_rules_change_and_is_of_all_that_is_known(kept: App) -> None:

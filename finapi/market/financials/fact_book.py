@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
+from itertools import islice
 from typing import Any, NamedTuple
 
 from finapi.core import days
@@ -88,6 +89,7 @@ class FactBook:
     __slots__ = (
         *("currency", "facts", "filings", "instants", "nil", "other_units", "ranks", "vintages"),
         *("apart", "exact", "placed", "restated", "shown", "split_ratios", "turned", "unplaced", "wholes", "bracketed"),
+        *("_nearest", "_usual"),
     )
 
     def __init__(self, filings: Sequence[SourceFiling], currency: str) -> None:
@@ -121,6 +123,25 @@ class FactBook:
         self.wholes: dict[tuple[int, str], list[str]] = {}
         # A filer's own payments and expenses that are told negative throughout a filing, where they are summed.
         self.turned: set[tuple[int, str]] = set()
+        # What was found of filings without pages and with them: see noted.
+        self._nearest: dict[tuple[int, str], int | None] = {}
+        self._usual: dict[tuple[str, str, int], tuple[Sequence[str], Set[str]]] = {}
+
+    def newest(self, concept: str, key: Key) -> Vintage | None:
+        """The best and latest vintage of a figure; None where no filing reports it."""
+        told = self.vintages[concept].get(key)
+        return told[-1] if told else None
+
+    def before(self, concept: str, key: Key) -> Iterator[Vintage]:
+        """The vintages of a figure before its newest, the latest first; they are read when the first is asked for."""
+        yield from islice(reversed(self.vintages[concept][key]), 1, None)
+
+    def newest_of(self, concept: str) -> Iterator[tuple[Key, Vintage]]:
+        """The newest vintage of each figure of a concept."""
+        for key in self.vintages[concept]:
+            newest = self.newest(concept, key)
+            assert newest is not None
+            yield key, newest
 
     def beside(self, place: int, metric: str, facts: Iterable[tuple[Key, str]]) -> list[str]:
         """The labels of the lines of a filing's statement that belong to a metric made of ``facts`` and are not in
@@ -155,16 +176,38 @@ class FactBook:
             return False
         return vintage.concept in self.bracketed.get((vintage.place, metric.statement), ())
 
-    def noted(self, metric: Metric, concept: str, vintage: Vintage) -> bool:
-        """Whether a fact is not from the statement of a metric but from a note or another page, as far as is known."""
-        if vintage.place not in self.shown:
+    def noted(self, metric: Metric, industry: str, concept: str, key: Key, vintage: Vintage) -> bool:
+        """Whether a fact is not from the statement of a metric but from a note or another page, or a part of its line,
+        as far as is known. Of a filing without pages the nearest one with pages decides, where the filing tells the
+        period under a tag that stands there."""
+        place = vintage.place
+        wholes = self.wholes.get((place, vintage.concept))
+        if wholes and self._tells(place, wholes, key):
+            return True
+        if industry in metric.anywhere:
             return False
-        shown = self.shown[vintage.place].get(metric.statement)
-        if not shown:
+        if place in self.shown:
+            shown = self.shown[place].get(metric.statement, set())
+            if shown and (place, metric.key) in self.placed:
+                return not concept.startswith(FACE)
+            return bool(shown) and vintage.concept not in shown
+        near = self._near(place, metric.statement)
+        if near is None:
             return False
-        if (vintage.place, metric.key) in self.placed:
-            return not concept.startswith(FACE)
-        return vintage.concept not in shown
+        at = metric.key, industry, near
+        if at not in self._usual:
+            self._usual[at] = self.usual(metric, metric.tags(industry), near)
+        usual, face = self._usual[at]
+        return concept not in usual and concept not in face and self._tells(place, usual, key)
+
+    def _tells(self, place: int, tags: Iterable[str], key: Key) -> bool:
+        return any(one.place == place for tag in tags for one in self.vintages.get(tag, {}).get(key, ()))
+
+    def _near(self, place: int, statement: str) -> int | None:
+        at = place, statement
+        if at not in self._nearest:
+            self._nearest[at] = self.nearest(place, statement)
+        return self._nearest[at]
 
     def nearest(self, place: int, statement: str) -> int | None:
         """Of the filings whose pages are held and have a statement, the one filed nearest to another, which is near
@@ -177,14 +220,11 @@ class FactBook:
         return min(near)[1] if near else None
 
     def usual(self, metric: Metric, tags: Iterable[str], place: int) -> tuple[Sequence[str], Set[str]]:
-        """Of a filing whose pages are not held, under which of the tags of a metric the statement of the nearest one
-        tells it, and every concept of that statement."""
-        near = self.nearest(place, metric.statement) if self.shown else None
-        if near is None:
-            return (), frozenset()
-        if (near, metric.key) in self.placed:
+        """Under which of its tags a filing whose pages are held tells a metric on its statement, and every concept of
+        that."""
+        if (place, metric.key) in self.placed:
             return (FACE + metric.key,), frozenset()
-        face = self.shown[near][metric.statement]
+        face = self.shown[place][metric.statement]
         return [tag for tag in dict.fromkeys(tags) if tag in face], face
 
     def latest(self, places: Iterable[int]) -> int:

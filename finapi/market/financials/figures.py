@@ -6,8 +6,9 @@ Pure. :class:`Reports` finds what filings themselves say, chosen among rules, fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import chain
 from re import Pattern
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
@@ -117,7 +118,6 @@ class Reports:
         self._reported: dict[tuple[str, Key], Figure | None] = {}
         self._own = {concept for concept in book.vintages if concept not in mapping.units_of}
         self._usable: dict[str, list[tuple[Rule, tuple[str, ...]]]] = {}
-        self._usual: dict[tuple[str, int], tuple[Sequence[str], Set[str]]] = {}
         # Without pages nothing is known to stand in a note or in brackets.
         self._paged = bool(book.shown or book.wholes or book.bracketed)
         # By metric the periods that only another definition of it tells.
@@ -130,15 +130,20 @@ class Reports:
         place = (metric.key, key)
         if place not in self._reported:
             found = self._original(metric, key) if self.original else self._latest(metric, key)
-            facts = [(at, one.concept) for _, at, one in found.operands] if found else []
-            if found and (line := self.book.sibling(found.place, metric, facts)):
-                found, self.parts[place] = None, line
+            if found and self.book.exact:
+                facts = [(at, one.concept) for _, at, one in found.operands]
+                if line := self.book.sibling(found.place, metric, facts):
+                    found, self.parts[place] = None, line
             self._reported[place] = found
         return self._reported[place]
 
     def first_of(self, metric: Metric, keys: Iterable[Key]) -> Figure | None:
         """What is reported for the first of several periods for which anything is."""
-        return next((found for key in keys if (found := self.reported(metric, key)) is not None), None)
+        for key in keys:
+            found = self.reported(metric, key)
+            if found is not None:
+                return found
+        return None
 
     def _latest(self, metric: Metric, key: Key) -> Figure | None:
         """By the best rule that a filing of the best rank satisfies, on its statement before in its notes; within it
@@ -164,10 +169,15 @@ class Reports:
             return max(found, key=lambda one: (not one.noted, one.place), default=None)
         preferred, last, worth = "", None, (False, -1)
         for concept in concepts:
-            told = self.book.vintages[concept].get(key)
+            newest = self.book.newest(concept, key)
+            if newest is None or (newest.place <= worth[1] and worth[0]):
+                continue
+            if not self._paged:
+                preferred, last, worth = concept, newest, (True, newest.place)
+                continue
             # Vintages stand in the order of their filings; an equal place keeps the preferred tag.
-            for one in reversed(told) if told else ():
-                if self._paged and self.book.in_brackets(metric, one):
+            for one in chain((newest,), self.book.before(concept, key)):
+                if self.book.in_brackets(metric, one):
                     continue
                 of = (not self._noted(metric, concept, key, one), one.place)
                 if of > worth:
@@ -189,7 +199,7 @@ class Reports:
         sign = self.book.placed[vintage.place, concept[len(FACE) :]] if concept.startswith(FACE) else 1
         if rule.unsigned and concept in self._own:
             sign = -1 if value < 0 else 1
-        return sign, sign * value
+        return sign, value if sign == 1 else sign * value
 
     def beside(self, metric: Metric, figure: Figure) -> list[str]:
         """The labels of the lines of the same statement that belong to a figure and are not in it."""
@@ -219,22 +229,7 @@ class Reports:
         yield from found.values()
 
     def _noted(self, metric: Metric, concept: str, key: Key, vintage: Vintage) -> bool:
-        """Whether a fact is not of the metric's statement, or of a part of its line. Of a filing without pages the
-        nearest one with pages decides, where the filing tells the period under a tag that stands there."""
-        if not self._paged:
-            return False
-        place = vintage.place
-        if self._tells(place, self.book.wholes.get((place, vintage.concept), ()), key):
-            return True
-        if self.industry in metric.anywhere or place in self.book.shown:
-            return self.industry not in metric.anywhere and self.book.noted(metric, concept, vintage)
-        if (metric.key, place) not in self._usual:
-            self._usual[metric.key, place] = self.book.usual(metric, metric.tags(self.industry), place)
-        usual, face = self._usual[metric.key, place]
-        return concept not in usual and concept not in face and self._tells(place, usual, key)
-
-    def _tells(self, place: int, tags: Iterable[str], key: Key) -> bool:
-        return any(one.place == place for tag in tags for one in self.book.vintages.get(tag, {}).get(key, ()))
+        return self._paged and self.book.noted(metric, self.industry, concept, key, vintage)
 
     def _rules(self, metric: Metric) -> list[tuple[Rule, tuple[str, ...]]]:
         """The rules of a metric that this book can satisfy, each with its concepts that are there, in order."""
@@ -259,11 +254,11 @@ class Reports:
             values: dict[Key, Decimal] = {}
             shown: dict[Key, Decimal] = {}
             for concept in () if rule.terms or concepts[0].startswith(FACE) else concepts:
-                for key, vintages in self.book.vintages[concept].items():
-                    value = self._signed(rule, concept, vintages[-1])[1]
+                for key, newest in self.book.newest_of(concept):
+                    value = self._signed(rule, concept, newest)[1]
                     values.setdefault(key, value)
                     # What a note says is no measure of what the statement does.
-                    if not self._noted(metric, concept, key, vintages[-1]):
+                    if not self._noted(metric, concept, key, newest):
                         shown.setdefault(key, value)
             common = values.keys() & known.keys()
             differing = sum(values[key] != known[key] for key in common)
@@ -277,7 +272,7 @@ class Reports:
     ) -> list[tuple[Rule, tuple[str, ...]]]:
         """The tag of the newest balance, with those that say the same in every period that both tell, and in some."""
         told = {
-            concept: {key: Decimal(one[-1].value) for key, one in self.book.vintages[concept].items()}
+            concept: {key: Decimal(newest.value) for key, newest in self.book.newest_of(concept)}
             for _, concepts in rules
             for concept in concepts
         }
@@ -322,10 +317,11 @@ class Reports:
             line = tuple(f"{'+-'[sign < 0]}{vintage.concept}" for sign, _, vintage in operands)
             yield Figure(value, line, rule.priority, place, "mapped", operands, rule.text, noted)
 
-    def has_unexpected_sign(self, metric: Metric, key: Key) -> bool:
+    def has_unexpected_sign(self, metric: Metric, keys: Iterable[Key]) -> bool:
         """Whether a metric would be computed from a payment or expense that is tagged negative."""
-        formulas = (rule for rule, _ in self._rules(metric) if rule.terms)
-        return any(self._has_negative_outlay(of) for rule in formulas for _, of, _ in self._operands(rule, key))
+        formulas = [rule for rule, _ in self._rules(metric) if rule.terms]
+        found = (of for rule in formulas for key in keys for _, of, _ in self._operands(rule, key))
+        return any(map(self._has_negative_outlay, found))
 
     def _has_negative_outlay(self, operands: Sequence[Operand]) -> bool:
         """A term that stands alone is no sum, and shown as it is tagged."""
@@ -500,8 +496,10 @@ class FigureResolver:
         return self._duration(metric, period, kind)
 
     def _instant(self, metric: Metric, end: int) -> Cell:
-        days = (end, *self.book.instants_near(end, SAME))
-        return self.reports.first_of(metric, ((day, 0) for day in days)) or self._missing(metric, ((end, 0),))
+        found = self.reports.reported(metric, (end, 0))
+        if found is None:
+            found = self.reports.first_of(metric, ((day, 0) for day in self.book.instants_near(end, SAME)))
+        return found or self._missing(metric, ((end, 0),))
 
     def _duration(self, metric: Metric, period: Period, kind: str) -> Cell:
         for key in period.keys:
@@ -526,14 +524,16 @@ class FigureResolver:
         for found, reason in ((self.book.nil, reasons.REPORTED_NIL), (self.book.other_units, reasons.OTHER_UNIT)):
             if found and any((tag, key) in found for tag in metric.tags(self.industry) for key in keys):
                 return Missing(reason)
-        if any(self.reports.has_unexpected_sign(metric, key) for key in keys):
+        if self.reports.has_unexpected_sign(metric, keys):
             return Missing(reasons.UNEXPECTED_SIGN)
-        if any(key in self.reports.left_out.get(metric.key, ()) for key in keys):
+        left_out = self.reports.left_out.get(metric.key)
+        if left_out and not left_out.isdisjoint(keys):
             return Missing(reasons.OTHER_DEFINITION)
-        places = [(metric.key, key) for key in keys]
-        named = (of[at] for of in (self.reports.parts, self.book.unplaced) for at in places if at in of)
-        line = next(named, "")
-        return Missing(reasons.NOT_MAPPED, line) if line else Missing(reasons.NOT_REPORTED)
+        for named in (self.reports.parts, self.book.unplaced):
+            for key in keys if named else ():
+                if line := named.get((metric.key, key)):
+                    return Missing(reasons.NOT_MAPPED, line)
+        return Missing(reasons.NOT_REPORTED)
 
     # ---- quarters out of longer durations
 

@@ -6,8 +6,8 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import partial
-from typing import Any, TypeVar
+from functools import cached_property, partial
+from typing import Any
 
 from finapi.market.financials.faces import Apart
 from finapi.market.financials.fact_book import FactBook, Key, SourceFiling, Vintage
@@ -16,49 +16,101 @@ from finapi.market.financials.periods import Calendar, FiscalSpan, Period
 LEVEL = 3  # the next ones cost twice the time for a tenth of the bytes
 
 
-K = TypeVar("K")
-V = TypeVar("V")
+# The concept of a vintage ("" where it is that of its line), unit and decimals.
+Kind = tuple[str, str, str | None]
 
 
-class ReadLate(Mapping[K, V]):
-    """Values by key, each read from what is kept of it when it is first asked for."""
+# A vintage of its members, in half the time that the class takes: there are thousands.
+_vintage: Callable[[tuple[int, str, str, str, str | None]], Vintage] = partial(tuple.__new__, Vintage)
 
-    def __init__(self, kept: Mapping[K, Any], read: Callable[[K, Any], V]) -> None:
-        self._kept = kept
-        self._reader = read
-        self._read: dict[K, V] = {}
 
-    def __getitem__(self, key: K) -> V:
-        found = self._read.get(key)
-        if found is None:
-            found = self._read[key] = self._reader(key, self._kept[key])
+class KeptVintages(Mapping[Key, list[Vintage]]):
+    """What is told of a concept, out of its line: its periods when it is first asked, a vintage when its period is."""
+
+    def __init__(self, concept: str, line: str, numbers: Mapping[Key, str], kinds: Sequence[Kind]) -> None:
+        self._concept = concept
+        self._line = line
+        self._numbers = numbers  # of every period of the book, in their order
+        self._kinds = kinds
+        self._read: dict[Key, list[Vintage]] = {}
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        """What is told, by the number of its period."""
+        numbers, _, told = self._line.partition("\t")
+        # A concept of which nothing is told has no periods.
+        return dict(zip(numbers.split(), told.split(";") if told else (), strict=True))
+
+    def _vintages(self, told: str) -> list[Vintage]:
+        found: list[Vintage] = []
+        for text in told.split("|"):
+            place, _, like = text.partition(",")
+            if like:
+                kind, _, value = like.partition(",")
+                reported, unit, decimals = self._kinds[int(kind)]
+            found.append(_vintage((int(place), reported or self._concept, unit, value, decimals)))
         return found
 
-    def get(self, key: K, default: Any = None) -> Any:
-        """The value of a key or, without one, the default."""
+    def __getitem__(self, key: Key) -> list[Vintage]:
+        found: list[Vintage] | None = self.get(key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def get(self, key: Key, default: Any = None) -> Any:
+        """The vintages of a period or, without any, the default."""
         found = self._read.get(key)
-        if found is not None:
-            return found
-        return self[key] if key in self._kept else default
+        if found is None:
+            told = self._texts.get(self._numbers.get(key, ""))
+            if told is None:
+                return default
+            found = self._read[key] = self._vintages(told)
+        return found
+
+    def newest(self, key: Key) -> Vintage | None:
+        """The last vintage of a period, without those before it."""
+        told = self._texts.get(self._numbers.get(key, ""))
+        if told is None:
+            return None
+        # The last one that is not like the one before it, and the places of those that are like it.
+        before, kind, like = told.rsplit(",", 2)
+        value, *places = like.split("|")
+        reported, unit, decimals = self._kinds[int(kind)]
+        place = int(places[-1] if places else before.rpartition("|")[2])
+        return _vintage((place, reported or self._concept, unit, value, decimals))
 
     def __contains__(self, key: object) -> bool:
-        return key in self._kept
+        return key in self._numbers and self._numbers[key] in self._texts  # type: ignore[index]
 
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._kept)
+    def __iter__(self) -> Iterator[Key]:
+        keys = tuple(self._numbers)
+        return (keys[int(number)] for number in self._texts)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._texts)
+
+
+class KeptBook(FactBook):
+    """A book that was kept, whose figures are read when they are asked for."""
+
+    __slots__ = ()
+    vintages: Mapping[str, KeptVintages]
+
+    def newest(self, concept: str, key: Key) -> Vintage | None:
+        """The best and latest vintage of a figure; None where no filing reports it."""
+        return self.vintages[concept].newest(key)
 
 
 def written(book: FactBook, calendar: Calendar, industry: str) -> bytes:
     """A book with its calendar and industry for :func:`read`."""
-    kinds: dict[tuple[str, str, str | None], int] = {}
-    lines = [_line(concept, by_key, kinds) for concept, by_key in book.vintages.items()]
+    keys: dict[Key, int] = {}
+    kinds: dict[Kind, int] = {}
+    lines = [_line(concept, by_key, keys, kinds) for concept, by_key in book.vintages.items()]
     head = {
         "filings": book.filings,
         "currency": book.currency,
         "facts": book.facts,
+        "keys": [*keys],
         "kinds": [*kinds],
         "concepts": [*book.vintages],
         "nil": sorted(book.nil),
@@ -85,14 +137,15 @@ def written(book: FactBook, calendar: Calendar, industry: str) -> bytes:
     return zlib.compress("\n".join((json.dumps(head, separators=(",", ":")), *lines)).encode(), LEVEL)
 
 
-def _line(concept: str, by_key: Mapping[Key, Sequence[Vintage]], kinds: dict[tuple[str, str, str | None], int]) -> str:
-    """The periods of a concept and, behind a tab, what is told of each. Filings repeat each other: of a vintage that is
-    like the one before it only the place stands there. JSON of the same takes twice the time to read."""
-    keys = " ".join(f"{end} {length}" for end, length in by_key)
-    return keys + "\t" + ";".join("|".join(_told(concept, found, kinds)) for found in by_key.values())
+def _line(concept: str, by_key: Mapping[Key, Sequence[Vintage]], keys: dict[Key, int], kinds: dict[Kind, int]) -> str:
+    """The numbers of a concept's periods and, behind a tab, what is told of each. Filings repeat each other: of a
+    vintage that is like the one before it only the place stands there. JSON of the same takes twice the time to
+    read."""
+    numbers = " ".join(str(keys.setdefault(key, len(keys))) for key in by_key)
+    return numbers + "\t" + ";".join("|".join(_told(concept, found, kinds)) for found in by_key.values())
 
 
-def _told(concept: str, found: Iterable[Vintage], kinds: dict[tuple[str, str, str | None], int]) -> Iterator[str]:
+def _told(concept: str, found: Iterable[Vintage], kinds: dict[Kind, int]) -> Iterator[str]:
     before = None
     for one in found:
         kind = (one.concept if one.concept != concept else "", one.unit, one.decimals)
@@ -105,9 +158,11 @@ def read(data: bytes) -> tuple[FactBook, Calendar, str]:
     """The book, the calendar and the industry that were written."""
     first, *texts = zlib.decompress(data).decode().split("\n")
     head = json.loads(first)
-    book = FactBook([SourceFiling(*one) for one in head["filings"]], head["currency"])
+    book = KeptBook([SourceFiling(*one) for one in head["filings"]], head["currency"])
     book.facts, book.instants = head["facts"], head["instants"]
-    book.vintages = ReadLate(dict(zip(head["concepts"], texts, strict=True)), partial(_figures, head["kinds"]))
+    numbers, kinds = {_key(key): str(number) for number, key in enumerate(head["keys"])}, head["kinds"]
+    lines = zip(head["concepts"], texts, strict=True)
+    book.vintages = {concept: KeptVintages(concept, line, numbers, kinds) for concept, line in lines}
     book.nil = {(concept, _key(key)) for concept, key in head["nil"]}
     book.other_units = {(concept, _key(key)) for concept, key in head["other_units"]}
     if head["restated"] is not None:
@@ -128,24 +183,6 @@ def read(data: bytes) -> tuple[FactBook, Calendar, str]:
     }
     to_date = {_key(at): _keys(keys) for at, keys in head["to_date"]}
     return book, Calendar(spans, quarters, to_date), head["industry"]
-
-
-def _figures(kinds: list[tuple[str, str, str | None]], concept: str, line: str) -> ReadLate[Key, list[Vintage]]:
-    def vintages(key: Key, told: str) -> list[Vintage]:
-        found: list[Vintage] = []
-        for text in told.split("|"):
-            place, _, like = text.partition(",")
-            if like:
-                kind, _, value = like.partition(",")
-                reported, unit, decimals = kinds[int(kind)]
-            found.append(Vintage(int(place), reported or concept, unit, value, decimals))
-        return found
-
-    keys, _, all_told = line.partition("\t")
-    numbers = map(int, keys.split())
-    # A concept of which nothing is told has no periods.
-    texts = all_told.split(";") if all_told else ()
-    return ReadLate(dict(zip(zip(numbers, numbers, strict=True), texts, strict=True)), vintages)
 
 
 def _apart(concept: str, text: str, inside: list[str], but: list[str], keys: list[list[int]]) -> Apart:
