@@ -392,11 +392,10 @@ class Faces:
         return {MEZZANINE: Placed(tuple(concept for concept, _ in parts), 1)}
 
     def _order(self, metric: Metric, concept: str) -> tuple[int, str]:
-        return metric.priority(self._mapping.concept(concept) or concept), concept
+        return _priorities(self._mapping, concept)[metric.key], concept
 
     def _is_mapped(self, metric: Metric, concept: str) -> bool:
-        counted = self._mapping.concept(concept)
-        return counted is not None and metric.priority(counted) < NO_PRIORITY
+        return metric.key in _priorities(self._mapping, concept)
 
 
 def _is_within(metric: Metric, line: FaceLine, page: Iterable[FaceLine]) -> bool:
@@ -458,3 +457,13 @@ def _means_other(metric: Metric, line: FaceLine, mapping: MetricMapping) -> bool
 def _meanings(mapping: MetricMapping, label: str) -> tuple[str, ...]:
     """The metrics that a label may mean."""
     return tuple(key for key, one in mapping.metrics.items() if one.means(label) or one.may_mean(label))
+
+
+@lru_cache(maxsize=20_000)
+def _priorities(mapping: MetricMapping, concept: str) -> dict[str, int]:
+    """How a line under a concept is preferred as each of the metrics that it is mapped to, 0 the best."""
+    counted = mapping.concept(concept)
+    if counted is None:
+        return {}
+    every = ((key, one.priority(counted)) for key, one in mapping.metrics.items())
+    return {key: priority for key, priority in every if priority < NO_PRIORITY}

@@ -91,6 +91,9 @@ class Metric:
     siblings: re.Pattern[str] | None
     whole: bool
     rules: dict[str, tuple[Rule, ...]]
+    # The tags of all rules in their order, and the patterns.
+    places: dict[str, int]
+    own: tuple[re.Pattern[str], ...]
 
     def applies_to(self, industry: str) -> bool:
         """Whether statements of an industry have this line at all."""
@@ -111,14 +114,10 @@ class Metric:
     def priority(self, concept: str) -> int:
         """How a line under a counted concept is preferred as this metric by itself, 0 the best; NO_PRIORITY when it is
         not."""
+        if concept in self.places:
+            return self.places[concept]
         local = concept.partition(":")[2]
-        of = self.rules[INDUSTRIES[0]]
-        every = (*of, *(rule for rules in self.rules.values() for rule in rules))
-        tags = [tag for rule in every for tag in rule.tags]
-        if concept in tags:
-            return tags.index(concept)
-        own = any(pattern.fullmatch(local) for rule in every for pattern in rule.own)
-        return len(tags) if own else NO_PRIORITY
+        return len(self.places) if any(pattern.fullmatch(local) for pattern in self.own) else NO_PRIORITY
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +240,9 @@ def _metric(key: str, entry: dict[str, Any], words: dict[str, str]) -> Metric:
     not_for, only_for = (frozenset(entry.get(name, ())) for name in ("not_for", "only_for"))
     if not (not_for | only_for) <= set(INDUSTRIES):
         raise ValueError(f"{key} names an unknown industry")
+    rules = {industry: _rules(key, entry, industry) for industry in INDUSTRIES}
+    every = [rule for of_industry in rules.values() for rule in of_industry]
+    tags = dict.fromkeys(tag for rule in every for tag in rule.tags)
     return Metric(
         key=key,
         label=entry["label"],
@@ -265,7 +267,9 @@ def _metric(key: str, entry: dict[str, Any], words: dict[str, str]) -> Metric:
         apart=_label(entry.get("apart"), words),
         siblings=_label(entry.get("siblings"), words),
         whole=entry.get("whole", False),
-        rules={industry: _rules(key, entry, industry) for industry in INDUSTRIES},
+        rules=rules,
+        places={tag: place for place, tag in enumerate(tags)},
+        own=tuple({pattern.pattern: pattern for rule in every for pattern in rule.own}.values()),
     )
 
 
