@@ -634,3 +634,58 @@ def test_a_pack_with_a_line_that_is_no_report_is_refused(app: App) -> None:
 
     with pytest.raises(ValueError, match=r"a\.pack: line 1: is not a pack line: ValueError"):
         packed.load(app, MAGIC + zlib.compress(b"{}\n"), "a.pack")
+
+
+def lists_of_filings(folder: Path) -> list[Path]:
+    """Three companies' lists, each of one filing."""
+    found = []
+    for number in (1, 2, 3):
+        recent = {**SUBMISSIONS["filings"]["recent"], "accessionNumber": [f"{number:010}-10-000001"]}  # type: ignore[index]
+        told = {**SUBMISSIONS, "cik": f"{number:010}", "filings": {"recent": recent, "files": []}}
+        found.append(folder / f"CIK{number:010}.json")
+        found[-1].write_text(json.dumps(told))
+    return found
+
+
+def written(app: App, *files: Path) -> list[int]:
+    """How many transactions there have been when each file's outcome is told."""
+    before, found = app.db.written, list[int]()
+    ingest.run(app, files, Given(), lambda outcome: found.append(app.db.written - before))
+    return found
+
+
+def test_lists_of_filings_share_a_transaction(app: App, tmp_path: Path) -> None:
+    assert written(app, *lists_of_filings(tmp_path)) == [1, 1, 1]
+
+
+def test_lists_of_filings_make_way_for_those_who_wait_to_write(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(app.db), "awaited", True)
+    assert written(app, *lists_of_filings(tmp_path)) == [1, 2, 3]
+
+
+def test_of_lists_of_filings_the_broken_one_alone_is_refused(app: App, tmp_path: Path) -> None:
+    first, second, third = lists_of_filings(tmp_path)
+    second.write_text(second.read_text().replace("2010-10-27", "2010-13-27"))
+    found = run(app, first, second, third)
+    assert [one.outcome for one in found.values()] == ["ingested", "refused", "ingested"]
+    assert "$.filings.recent.filingDate[0]" in (found[second.name].reason or "")
+
+
+def test_of_lists_of_filings_the_one_that_cannot_be_stored_alone_is_refused(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = companies.put_attributes
+
+    def failing(tx: Any, cik: int, *told: Any) -> bool:
+        if cik == 2:
+            raise RuntimeError("a mistake of ours")
+        return put(tx, cik, *told)
+
+    monkeypatch.setattr(companies, "put_attributes", failing)
+    found = run(app, *lists_of_filings(tmp_path))
+    assert [one.outcome for one in found.values()] == ["ingested", "refused", "ingested"]
+    with app.db.read() as tx:
+        assert tx.value("filing_id", accession="0000000002-10-000001") is None
+        assert tx.value("filing_id", accession="0000000003-10-000001") is not None

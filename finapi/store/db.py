@@ -277,6 +277,11 @@ class Database:
         result: Result = mine.result
         return result
 
+    @property
+    def awaited(self) -> bool:
+        """Whether work waits to share a transaction: a long one does well to end."""
+        return bool(self._waiting)
+
     def _lead(self) -> None:
         """Do the work of all that wait, then let the first that came meanwhile do the same."""
         with self._lock:

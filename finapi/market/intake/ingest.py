@@ -34,6 +34,7 @@ from finapi.store.db import Failing, Transaction
 log = logging.getLogger("finapi.ingest")
 
 REFUSED_KEPT = 1000  # refused files that are remembered
+LISTS_BYTES = 4_000_000  # of lists of filings that are stored together: about 25, and half a second
 
 # Stores what has been parsed, in the caller's transaction.
 Put = Callable[[Transaction, datetime], Sequence[Outcome]]
@@ -126,11 +127,19 @@ def _ingest_group(app: App, group: Group, given: Given, also: Also | None) -> It
     of_families: dict[str, list[Document]] = {}
     beside: Identity | None = None
     pages: list[Document] = []
+    alike: list[Document] = []
     for entry in group.entries:
         try:
             one = Document(entry, recognise.kind(entry.read(recognise.ENOUGH), entry.name))
         except ParseError as error:
             yield Outcome(entry.path, "unknown", "refused", error.reason)
+            continue
+        is_list = one.kind in single_documents.LISTS and also is None
+        if not is_list or sum(each.entry.size for each in alike) + entry.size > LISTS_BYTES:
+            yield from _together(app, alike)
+            alike.clear()
+        if is_list:
+            alike.append(one)
             continue
         if one.kind in _FAMILY_OF:
             of_families.setdefault(_FAMILY_OF[one.kind].name, []).append(one)
@@ -139,16 +148,9 @@ def _ingest_group(app: App, group: Group, given: Given, also: Also | None) -> It
             beside = beside or _identity(one)
         if one.kind == "inline-html":
             pages.append(one)
-        elif one.kind == "full-submission":
-            yield from _stored(app, [one], partial(_full_submission, app, one, given), also)
-        elif one.kind == "prices":
-            yield from _stored(app, [one], partial(single_documents.prices_of, one, given.ticker), also)
-        elif one.kind in single_documents.PARSERS:
-            yield from _stored(app, [one], partial(single_documents.PARSERS[one.kind], one), also)
-        elif one.kind == "form-index":
-            yield from _guarded([one], partial(single_documents.form_index, app, one))
         else:
-            yield single_documents.unread(one)
+            yield from _single(app, one, given, also)
+    yield from _together(app, alike)
     accessions: set[str] = set()
     for form in FORMS:
         documents = of_families.get(form.name, [])
@@ -167,6 +169,19 @@ def _ingest_group(app: App, group: Group, given: Given, also: Also | None) -> It
             yield from _stored(app, [page], partial(_page, app, page, *accessions), None)
         else:
             yield single_documents.unread(page)
+
+
+def _single(app: App, one: Document, given: Given, also: Also | None) -> Sequence[Outcome]:
+    """A document that is read and stored by itself."""
+    if one.kind == "form-index":
+        return _guarded([one], partial(single_documents.form_index, app, one))
+    if one.kind == "full-submission":
+        return _stored(app, [one], partial(_full_submission, app, one, given), also)
+    if one.kind == "prices":
+        return _stored(app, [one], partial(single_documents.prices_of, one, given.ticker), also)
+    if one.kind in single_documents.PARSERS:
+        return _stored(app, [one], partial(single_documents.PARSERS[one.kind], one), also)
+    return [single_documents.unread(one)]
 
 
 _FAMILY_OF = {kind: form for form in FORMS for kind in (*form.kinds, *form.data_sets)}
@@ -212,6 +227,30 @@ def _stored(app: App, documents: Sequence[Document], parse: Callable[[], Put], a
         return found
 
     return _guarded(documents, work)
+
+
+def _together(app: App, documents: Sequence[Document]) -> Iterator[Outcome]:
+    """Store single documents in the same rows as one by one, in a transaction that ends when others wait for it.
+
+    The filings of each are spread over all pages of the lists by day and by form: together they write a page once.
+    """
+    done = 0
+    try:
+        puts = [single_documents.PARSERS[one.kind](one) for one in documents]
+        while done < len(puts):
+            found: list[Outcome] = []
+            with app.db.write() as tx:
+                for put in puts[done:]:
+                    found += put(tx, app.clock.now())
+                    if app.db.awaited:
+                        break
+            done += len(found)
+            yield from found
+    except Exception as error:
+        # The one that fails is refused below, and the others are not.
+        log.debug("lists of filings are stored one by one: %s", error)
+    for one in documents[done:]:
+        yield from _stored(app, [one], partial(single_documents.PARSERS[one.kind], one), None)
 
 
 def _filing(family: Family, documents: Sequence[Document], clues: Clues) -> Put:

@@ -161,3 +161,6 @@ PARSERS: dict[str, Callable[[Document], Put]] = {
     "fails-to-deliver": partial(_cusips, parse=cusip.failed, put=cusip_map.put_failed),
     "13f-list": partial(_cusips, parse=cusip.listed, put=cusip_map.put_listed),
 }
+
+# Those that are lists of a company's filings.
+LISTS = ("submissions", "submissions-page")
