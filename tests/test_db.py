@@ -795,8 +795,12 @@ def test_who_waits_for_the_writer_has_it_between_portions(on_file: Database) -> 
 CLOSED_WHILE_READ = """
 import itertools, sqlite3, sys, threading
 from pathlib import Path
+from finapi.store.copies import MarketCopy
 from finapi.store.db import Database
-database = Database(Path(sys.argv[1]))
+database = Database(Path(sys.argv[2]))
+if sys.argv[1] == "copy":
+    database.close()
+    database = MarketCopy(Path(sys.argv[2]))
 begun, ended = threading.Barrier(9), []
 def read():
     try:
@@ -807,7 +811,7 @@ def read():
                 tx.all("companies_by_place", limit=5)
             with database.glance() as tx:
                 tx.one("body_unindexed", after=0)
-    except sqlite3.ProgrammingError as error:
+    except sqlite3.Error as error:  # closed, or broken off
         ended.append(error)
 threads = [threading.Thread(target=read) for _ in range(8)]
 for one in threads:
@@ -820,7 +824,10 @@ print(len(ended))
 """
 
 
-def test_a_database_that_is_closed_while_threads_read_ends_their_reads_and_not_the_process(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", CLOSED_WHILE_READ, str(tmp_path / "finapi.db")]
+@pytest.mark.parametrize("what", ["original", "copy"])
+def test_a_database_that_is_closed_while_threads_read_ends_their_reads_and_not_the_process(
+    what: str, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", CLOSED_WHILE_READ, what, str(tmp_path / "finapi.db")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "8\n", "")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from finapi.core.errors import ApiError, UsageError
 from finapi.store.connections import HeldConnection, connect
-from finapi.store.db import Database, Transaction, newest_version, schema_version
+from finapi.store.db import CLOSED, Database, Transaction, newest_version, schema_version
 
 log = logging.getLogger("finapi.store")
 
@@ -113,6 +113,7 @@ class MarketCopy(Database):
         finally:
             with suppress(sqlite3.Error):
                 connection.execute("COMMIT")
+            connection.held.release()
 
     @contextmanager
     def glance(self) -> Iterator[Transaction]:
@@ -198,29 +199,44 @@ class MarketCopy(Database):
     def _uri(self, file: CopyFile) -> str:
         return f"{file.place.resolve().as_uri()}?mode=ro"
 
-    def _steady(self) -> sqlite3.Connection:
-        """This thread's connection in a transaction, with nothing in it of an earlier state of the file."""
+    def _steady(self) -> HeldConnection:
+        """This thread's connection, held and in a transaction, with nothing in it of an earlier state of the file."""
         while True:
             held: _Held | None = getattr(self._local, "held", None)
             if held is None or held.file is not self._copy or (held.stamp is None and not held.fresh):
                 held = self._local.held = self._opened(held)
+            steady = False
+            held.connection.held.acquire()
             try:
-                held.connection.execute("BEGIN")
-                held.connection.execute(READS).fetchone()
-                # Under the lock of a reader nobody writes.
-                stamp = held.file.stamp()
-            except FileNotFoundError:  # it was left meanwhile
-                stamp = None
-            except sqlite3.Error as error:
-                with suppress(sqlite3.Error):
-                    held.connection.execute("ROLLBACK")
-                self._judge_read(error)
-                raise
-            if stamp is not None and (held.fresh or stamp == held.stamp):
-                held.fresh, held.stamp = False, stamp if _is_settled(stamp) else None
+                steady = self._is_steady(held)
+            finally:
+                if not steady:
+                    held.connection.held.release()
+            if steady:
                 return held.connection
-            held.connection.execute("ROLLBACK")
-            held.fresh, held.stamp = False, None
+
+    def _is_steady(self, held: _Held) -> bool:
+        """Begin a transaction; whether the file is as it was when this connection read before."""
+        if self.closed:
+            raise sqlite3.ProgrammingError(CLOSED)
+        try:
+            held.connection.execute("BEGIN")
+            held.connection.execute(READS).fetchone()
+            # Under the lock of a reader nobody writes.
+            stamp = held.file.stamp()
+        except FileNotFoundError:  # it was left meanwhile
+            stamp = None
+        except sqlite3.Error as error:
+            with suppress(sqlite3.Error):
+                held.connection.execute("ROLLBACK")
+            self._judge_read(error)
+            raise
+        if stamp is not None and (held.fresh or stamp == held.stamp):
+            held.fresh, held.stamp = False, stamp if _is_settled(stamp) else None
+            return True
+        held.connection.execute("ROLLBACK")
+        held.fresh, held.stamp = False, None
+        return False
 
     def _opened(self, before: _Held | None) -> _Held:
         """A connection to the copy of today, in the place of one that is of yesterday's."""
@@ -242,7 +258,7 @@ class MarketCopy(Database):
                 connection.execute(f"PRAGMA busy_timeout={1000 * PATIENCE_SECONDS:.0f}")
                 self._readers[connection] = threading.current_thread()
                 return _Held(connection, file, None)
-            raise sqlite3.ProgrammingError("the database is closed")
+            raise sqlite3.ProgrammingError(CLOSED)
 
 
 def _is_settled(stamp: PagesStamp) -> bool:
