@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.edgar import companyfacts
 from finapi.edgar.companyfacts import ConceptFacts, FactFiling
@@ -71,7 +72,9 @@ def test_rows_are_figures_of_the_filing_that_tags_them() -> None:
     assert (made.cik, made.name, made.backward) == (320193, "Apple Inc.", 0)
     assert made.filings == {ANNUAL: FactFiling("10-K", "2018-11-05")}
     assert made.series == [
-        ConceptFacts("us-gaap:EarningsPerShareDiluted", "USD/shares", [(ANNUAL, "2017-10-01", "2018-09-29", "11.91")])
+        ConceptFacts(
+            "us-gaap:EarningsPerShareDiluted", "USD/shares", [(ANNUAL, days.number("2018-09-29"), 364, "11.91")]
+        )
     ]
 
 
@@ -94,7 +97,7 @@ def test_a_fiscal_year_that_is_none_is_left_out(year: Any) -> None:
 def test_instant_has_no_start() -> None:
     document = with_row()
     del document["facts"]["us-gaap"]["EarningsPerShareDiluted"]["units"]["USD/shares"][0]["start"]
-    assert read(document).series[0].rows == [(ANNUAL, None, "2018-09-29", "11.91")]
+    assert read(document).series[0].rows == [(ANNUAL, days.number("2018-09-29"), 0, "11.91")]
 
 
 @pytest.mark.parametrize(

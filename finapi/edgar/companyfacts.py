@@ -29,6 +29,7 @@ MAX_NUMBER = 60  # characters of a value
 _BLANK = re.compile(r"[ \t\r\n]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*", re.ASCII)
 _OF_ROW = itemgetter("accn", "end", "val", "form", "filed")
+_KEY = re.compile(rf'"({_NAME.pattern})":', re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 # A concept as the SEC writes it: up to its units, a unit up to its rows, and a row. Each key stands once and in its
@@ -63,12 +64,12 @@ class FactFiling(NamedTuple):
 class ConceptFacts(NamedTuple):
     """The rows of a concept (``us-gaap:Assets``) in one unit, as they stand in the document.
 
-    A row is an accession number, a start (None for an instant), an end and a value; dates are ISO and both included.
+    A row is an accession number, the number of its last day, how many days it is of (0 for an instant) and a value.
     """
 
     concept: str
     unit: str
-    rows: list[tuple[str, str | None, str, str]]
+    rows: list[tuple[str, int, int, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class _CompanyFactsReader:
         self._place = "$"
         self._filings: dict[str, FactFiling] = {}
         self._series: list[ConceptFacts] = []
-        self._days: dict[str, bool] = {}
+        self._days: dict[str, int] = {}
         self._years: dict[str, int] = {}
         # What the last row of each filing said of it.
         self._told: dict[str, _Said] = {}
@@ -212,7 +213,7 @@ class _CompanyFactsReader:
             raise self._refusal(f"a value is not a decimal number: {str(value)[:40]!r}")
         return "", "" if start is None else start, end, value, accession, (year, form, filed)
 
-    def _rows(self, rows: Iterable[_Told]) -> list[tuple[str, str | None, str, str]]:
+    def _rows(self, rows: Iterable[_Told]) -> list[tuple[str, int, int, str]]:
         told, seen, made = self._told, self._days, []
         for _, start, end, value, accession, said in rows:
             try:
@@ -225,10 +226,12 @@ class _CompanyFactsReader:
                     self._day(start)
             except TypeError as error:
                 raise self._refusal(f"a row is not in the SEC's format: {error}") from None
-            if start > end:
+            last = seen[end]
+            length = last - seen[start] + 1 if start else 0
+            if start and length < 1:
                 self._backward += 1
             else:
-                made.append((accession, start or None, end, value))
+                made.append((accession, last, length, value))
         return made
 
     def _of_filing(self, accession: str, said: _Said) -> None:
@@ -258,7 +261,7 @@ class _CompanyFactsReader:
     def _day(self, text: Any) -> None:
         if not isinstance(text, str) or not days.is_day(text):
             raise self._refusal(f"{str(text)[:40]!r} is not a date")
-        self._days[text] = True
+        self._days[text] = days.number(text)
 
     def _cik(self, value: Any) -> int:
         try:
@@ -282,19 +285,27 @@ class _CompanyFactsReader:
             self._at += 1
             return
         while True:
-            self._blank()
-            if self._next() != '"':
-                raise JSONDecodeError("Expecting property name enclosed in double quotes", self._text, self._at)
-            key = self._value()
+            key = self._key()
             if key in seen:
                 raise self._refusal(f"the key {key[:40]!r} occurs twice in one object")
             seen.add(key)
-            self._expect(":")
             yield key
             if self._next() == "}":
                 self._at += 1
                 return
             self._expect(",")
+
+    def _key(self) -> str:
+        """The name of the next member, up to its colon."""
+        plain = _KEY.match(self._text, self._at)
+        if plain is not None:
+            self._at = plain.end()
+            return plain[1]
+        if self._next() != '"':
+            raise JSONDecodeError("Expecting property name enclosed in double quotes", self._text, self._at)
+        key: str = self._value()
+        self._expect(":")
+        return key
 
     def _concept_value(self) -> Any:
         # Each key is followed by a colon: with as many members as colons, none in texts, no key occurs twice.

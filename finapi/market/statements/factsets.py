@@ -15,7 +15,6 @@ from datetime import datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from finapi.core import days
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
 
@@ -56,16 +55,11 @@ def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> 
     sets, new = _sets(tx, document, now)
     concepts = ids(tx, "concept", {series.concept for series in document.series})
     units = ids(tx, "unit", {series.unit for series in document.series})
-    number = days.number
-    rows: list[tuple[int, int, int, int, int, int, str]] = []
+    rows: list[tuple[int, int, int, int, int, str]] = []
     # In the order of the table within each filing, so that sorting by filing is all that is left.
     for series in sorted(document.series, key=lambda one: (concepts[one.concept], units[one.unit])):
         concept, unit = concepts[series.concept], units[series.unit]
-        rows += [
-            (sets[accession], 0, concept, last, 0 if start is None else last - number(start) + 1, unit, value)
-            for accession, start, end, value in series.rows
-            for last in (number(end),)
-        ]
+        rows += [(sets[one], concept, last, length, unit, value) for one, last, length, value in series.rows]
     rows.sort(key=itemgetter(0))
     changed = tx.many("put_facts", rows)
     if changed:

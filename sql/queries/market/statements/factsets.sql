@@ -12,7 +12,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 -- name: put_facts
 -- Two copies that differ: the longer text is the less rounded one, and any rule will do that knows no order.
 INSERT INTO facts (fact_set_id, dimension_id, concept_id, end_day, days, unit_id, value)
-VALUES (?, ?, ?, ?, ?, ?, ?)
+VALUES (?, 0, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET value = excluded.value
 WHERE (length(excluded.value), excluded.value) > (length(facts.value), facts.value)
 
