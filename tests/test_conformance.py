@@ -124,6 +124,26 @@ def test_a_float_and_a_silent_zero_fail_the_decimals(
     assert (verdict.outcome, told in verdict.told) == ("failed", True), verdict.told
 
 
+@pytest.mark.parametrize(
+    ("limit", "seconds", "outcome"),
+    [("60", 2, "failed"), ("60", 3_600, "failed"), ("1000", 4, "ok"), ("1000", 5, "failed")],
+)
+def test_a_retry_after_that_is_longer_than_its_limit_needs_fails(
+    server: FinapiServer, limit: str, seconds: int, outcome: str
+) -> None:
+    def change(request: ApiRequest, answer: ApiAnswer) -> ApiAnswer:
+        if answer.status != 429:
+            return answer
+        told = {"retry_after": str(seconds), "x_ratelimit_limit": limit} if "retry-after" in answer.headers else {}
+        return headers(answer, **told)
+
+    (verdict,) = conformance.grade(served(server, "limits", change), ["limits"])
+    assert verdict.outcome == outcome, verdict.told
+    if outcome == "failed":
+        needed = {"60": 1, "1000": 4}[limit]
+        assert verdict.told == f"Retry-After is {seconds} s, where {limit} calls allow another after {needed} s"
+
+
 def test_every_check_has_a_server_that_fails_it() -> None:
     assert {*BROKEN, *SOCKETS} == {*conformance.CHECKS}
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from math import ceil
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -265,8 +266,19 @@ def limits(served: Served) -> str:
         expect(f"the code of a 429 of {zone}", read(path, refusal).get("code"), "RATE_LIMIT_EXCEEDED")
         names = [name for name in ("retry-after", *COUNTS) if name in refusal.headers]
         expect(f"the headers of a 429 of {zone}", names, ["retry-after", *COUNTS] if has_headers else [])
+        if has_headers:
+            _expect_soon(policy, refusal)
         told.append(f"{zone} {most}")
     return ", ".join(told)
+
+
+def _expect_soon(policy: Mapping[str, Any], refusal: ApiAnswer) -> None:
+    """Differs where Retry-After is longer than until a call of the app-wide limit comes back: evenly, one at a time."""
+    seconds, limit = retry_after(refusal.headers) or 0.0, refusal.headers["x-ratelimit-limit"]
+    periods = ((policy["global_default_per_minute"], 60), (policy["global_default_per_hour"], 3600))
+    longest = max((ceil(period / int(calls)) for calls, period in periods if calls == limit), default=seconds)
+    if seconds > longest:
+        raise Differs(f"Retry-After is {seconds:g} s, where {limit} calls allow another after {longest:g} s")
 
 
 def _until_refused(served: Served, path: str) -> tuple[int, int, ApiAnswer]:
