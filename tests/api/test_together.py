@@ -5,17 +5,26 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import select
 import sqlite3
+import threading
 from collections.abc import Callable
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from finapi import app as apps
 from finapi.accounts import billing, plans, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
-from finapi.httpd.settings import Answer
+from finapi.core.config import Config
+from finapi.httpd.listen import Listener
+from finapi.httpd.settings import Answer, ListenSettings
 from finapi.httpd.together import Together
+from finapi.ops import watchdog
 from finapi.store.db import Database
 from finapi.web.exchange import Exchange, KeptCall
 from finapi.web.http.messages import Response
@@ -462,3 +471,55 @@ def test_an_idempotency_key_makes_two_questions_of_a_batch_no_less_than_two(
     answers = list(application.answer_together(calls))
     assert all("Idempotent-Replayed" not in dict(headers) for _, headers, _ in answers)
     assert balance(asked.app) == before - 2 * COST
+
+
+def test_while_a_commit_waits_for_the_disk_what_is_free_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = apps.on_disk(Config(data_dir=tmp_path), FixedClock(NOW), new_secrets=True)
+    key = users.create(app, "ann@example.com", "pro", NOW).api_key
+    tag = Client(app, key).get(SEARCH).headers["etag"]
+    application, written, waits = WsgiApp(app), threading.Event(), threading.Event()
+    watchdog.check(app, NOW)
+
+    def commit(connection: sqlite3.Connection) -> None:
+        if connection is app.db._writer:
+            waits.set()
+            assert written.wait(10)
+        connection.execute("COMMIT")
+
+    monkeypatch.setattr(app.db, "_commit", commit)
+    listener = Listener(
+        application,
+        ListenSettings(port=0),
+        application.error_response,
+        at_once=application.at_once,
+        answer_together=application.answer_together,
+    )
+    thread = threading.Thread(target=listener.run)
+    thread.start()
+
+    def asking(target: str, **headers: str) -> HTTPConnection:
+        client = HTTPConnection("127.0.0.1", listener.port, timeout=10)
+        client.request("GET", target, headers={"X-API-Key": key, **headers})
+        return client
+
+    paying = [asking(SEARCH) for _ in range(3)]
+    try:
+        assert waits.wait(10)
+        free = ["/api/v1/status", "/api/v1/policy", "/api/v1/stats", "/openapi.json"]
+        with ExitStack() as stack:
+            found = [stack.enter_context(closing(asking(target))).getresponse().status for target in free]
+            held = stack.enter_context(closing(asking(SEARCH, **{"If-None-Match": tag}))).getresponse().status
+        assert (found, held, written.is_set()) == ([200] * len(free), 304, False)
+        assert select.select([client.sock for client in paying], [], [], 0)[0] == []
+        written.set()
+        assert [client.getresponse().status for client in paying] == [200] * 3
+        assert balance(app) == 500_000 - 4 * COST
+    finally:
+        written.set()
+        for client in paying:
+            client.close()
+        listener.stop(0.1)
+        thread.join()
+        app.db.close()
