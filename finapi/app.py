@@ -67,7 +67,7 @@ def random_uuid() -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class App:
     """The parts of a running finapi. ``kept_debits`` waits to be written by ``billing.close_kept``."""
 

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import Field, fields
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from finapi import __version__
@@ -38,6 +38,14 @@ class _Parser(argparse.ArgumentParser):
     """An ArgumentParser whose complaints are one line."""
 
     words: Sequence[str] = ()
+
+    def __init__(self, **named: Any) -> None:
+        # To know how wide the terminal is loads shutil, with every compressor there is, for each option: also unasked.
+        super().__init__(formatter_class=partial(argparse.HelpFormatter, width=80), **named)
+
+    def format_help(self) -> str:
+        self.formatter_class = argparse.HelpFormatter
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         # What is left over is complained of by the first parser, which does not know the verb.

@@ -11,7 +11,6 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from finapi.core.errors import busy
 
@@ -20,14 +19,15 @@ FORGOTTEN_BY = 100  # arrivals of anybody, after which one counts half: arrivals
 OFTEN = 4.0  # arrivals lately, from which on nobody goes first
 
 
-@dataclass(slots=True, eq=False)
 class _Waiter:
     """Who waits: whose work it is by each of ``keys``, and whether it may go before the others."""
 
-    keys: tuple[Hashable, ...]
-    first: bool
-    # Whether it holds one of the seats that several Turns share.
-    seated: bool = False
+    __slots__ = ("first", "keys", "seated")
+
+    def __init__(self, keys: tuple[Hashable, ...], first: bool) -> None:
+        self.keys, self.first = keys, first
+        # Whether it holds one of the seats that several Turns share.
+        self.seated = False
 
 
 class Turns:

@@ -197,7 +197,7 @@ def _close(path: Path) -> None:
 # ------------------------------------------------------------------------------------------------ sending
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Post:
     """How mail leaves: by which transport, from which mailbox, within how many seconds each."""
 

@@ -46,7 +46,7 @@ Headers = list[tuple[str, str]]
 UNKNOWN: Any = object()  # whether a key is anybody's
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Exchange:
     """What becomes known of a call while it runs, for its headers and its line in the log."""
 
@@ -90,7 +90,7 @@ class HeldBody:
             self._held.pop()()
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class KeptCall:
     """A billed call whose answer is kept: it waits for its debit with others, and for nothing else.
 
@@ -115,7 +115,7 @@ class KeptCall:
         return self.ends(self.exchange, status)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Recognised:
     """What is known of a GET of data before anything of them is: the same whenever it comes in the same words.
 

@@ -101,7 +101,7 @@ def _made(call: Call) -> Iterator[Response | bytes]:
     """The response, whole or without a body; then its body."""
     named, kind = pages(call.route), call.table_kind or CSV
     with call.app.db.read() as tx:
-        reader = _ListReader(replace(call, app=replace(call.app, db=cast(Database, OneMoment(tx)))), named)
+        reader = _ListReader(call._replace(app=replace(call.app, db=cast(Database, OneMoment(tx)))), named)
         if isinstance(first := reader.page(reader.wanted or PAGE_ROWS), Response):
             yield first
             return
@@ -202,7 +202,7 @@ class _ListReader:
         body, params = (
             ({**self.call.body, **values}, self.call.params) if in_body else ({}, {**self.call.params, **values})
         )
-        asked = replace(self.call, params=params, body=body or self.call.body, taken=taken)
+        asked = self.call._replace(params=params, body=body or self.call.body, taken=taken)
         response = self.call.route.handler(asked)
         return taken[0] if taken else response
 

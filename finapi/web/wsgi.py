@@ -258,12 +258,12 @@ class WsgiApp:
             try:
                 known = route.auth == "none" or self._authenticate(request, shown, self.app.clock.now()) is not None
             except StoreFailing as error:
-                known, request = False, replace(request, wrong=unwritable(error))
+                known, request = False, request._replace(wrong=unwritable(error))
             limit = min(route.body_limit if known else PUBLIC_BODY, self.app.config.body_limit)
             if known or route.key_in_body:  # where the key may still come
                 if request.length <= limit:
                     return limit
-                request = replace(request, wrong=too_large(limit))
+                request = request._replace(wrong=too_large(limit))
         exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic(), route=route)
         return self._respond(exchange, lambda: request)
 
@@ -315,7 +315,7 @@ class WsgiApp:
         exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic())
         method, target, request_id, peer = asked
         path = target.partition("?")[0]
-        exchange.request = Request(method, path, (), {}, {"x-request-id": request_id}, peer, None, None)
+        exchange.request = Request(method, path, (), {}, {"x-request-id": request_id}, peer, None, None, [])
         with suppress(ApiError):
             match = self._router.match(segments(path)) if path else None
             exchange.route = None if match is None else match.one_of(method)
@@ -331,7 +331,7 @@ class WsgiApp:
         match = self._router.match(request.segments)
         route = None if match is None else match.one_of(request.method)
         exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic(), route=route)
-        return self._respond(exchange, lambda: replace(request, wrong=error))
+        return self._respond(exchange, lambda: request._replace(wrong=error))
 
     def takes(self, environ: Mapping[str, Any], param: str) -> bool:
         """Whether the route of a call has a parameter of this name."""
@@ -399,9 +399,9 @@ class WsgiApp:
             if held is not None:
                 return not_modified(route, held)
         body, wrong = self._read_body(request, route, wrong) if route.body is not None else ({}, wrong)
-        given = (question.params, body, self._routes)
+        given = (question.params, body, exchange.held, self._routes)
         ask = partial(self._asked_within, request)
-        call = Call(app, route, request, exchange.request_id, now, caller, *given, held=exchange.held, ask=ask)
+        call = Call(app, route, request, exchange.request_id, now, caller, *given, ask=ask)
         if route.idempotent and idempotency.HEADER.lower() in request.headers:
             if wrong is not None:
                 raise wrong
@@ -423,8 +423,7 @@ class WsgiApp:
                 "finapi.deadline": outer.deadline,
             }
         )
-        request = replace(
-            told,
+        request = told._replace(
             headers={**headers, "x-api-key": key_of(outer, bearer=True), "content-length": str(len(asked.body))},
             address=outer.address,
             peer=outer.peer,
@@ -485,7 +484,7 @@ class WsgiApp:
             with self.app.accounts.read() as tx:
                 kept = once.answered(tx, call.now)
             if kept is None:
-                return call.route.handler(replace(call, once=once))
+                return call.route.handler(call._replace(once=once))
         except Refused:
             # Another call with this key was first; what this one did is rolled back.
             with self.app.accounts.read() as tx:

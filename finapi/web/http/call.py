@@ -130,7 +130,7 @@ class Deprecation(NamedTuple):
 _NAMED = ("handler", "params", "body", "tabled", "unserved", "shape", "at_once")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Route:
     """One line of the API. ``path`` holds ``{name}`` where a segment is a parameter.
 
@@ -181,7 +181,7 @@ class Route:
     # Whether the answer is in memory now: it is then given in the server's loop, without a thread for it.
     at_once: Callable[[App], bool] | None = None
     # Columns whose values are names still.
-    named: dict[str, LateName] = field(default_factory=dict, init=False, repr=False, compare=False)
+    named: dict[str, LateName] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         for column in _NAMED:
@@ -291,8 +291,7 @@ def operation_id(route: Route, path: str | None = None) -> str:
     return re.sub(r"\W+", "_", f"{route.method.lower()}{(path or route.path).removeprefix(API)}").strip("_")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class Call(NamedTuple):
     """What a handler receives: the parts it may touch, who calls, when, and the parameters as values."""
 
     app: App
@@ -303,11 +302,11 @@ class Call:
     caller: Caller | None
     params: Mapping[str, Any]
     body: Mapping[str, Any]
+    # What is to be given back when the answer has been handed to its connection.
+    held: list[Callable[[], None]]
     # Gives the route table, for answers about the API itself.
     route_table: Callable[[], Sequence[Route]] = tuple
     once: Once | None = None
-    # What is to be given back when the answer has been handed to its connection.
-    held: list[Callable[[], None]] = field(default_factory=list)
     # Makes another call of the API as this caller: through its key, limits, ledger and ETag.
     ask: Callable[[ApiRequest], ApiAnswer] | None = None
     # Where an export takes the rows from, instead of an answer.

@@ -41,8 +41,7 @@ _CALLER_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,191}")
 _WEIGHT = re.compile(r"q\s*=\s*([01](?:\.[0-9]{0,3})?)")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class Request(NamedTuple):
     """One HTTP request. ``path`` is the raw, still encoded path; header names are lower-case.
 
     ``wrong`` is the BAD_REQUEST that its path or query calls for; ``segments`` and ``query`` are empty then.
@@ -56,13 +55,13 @@ class Request:
     address: str
     deadline: float | None
     wrong: ApiError | None
+    # The body as it was read: a stream gives it once.
+    kept: list[dict[str, Any]]
     stream: Any = None
     # The other end of the connection, whatever a proxy says of the caller.
     peer: str = ""
     # Path and query as they came: what is read of them is the same each time.
     target: str = ""
-    # The body as it was read: a stream gives it once.
-    kept: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def length(self) -> int:
@@ -112,7 +111,7 @@ class Request:
         return _takes_gzip(self.headers.get("accept-encoding", ""))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Response:
     """Status, body and headers; ``headers`` are added to those that every response carries."""
 
@@ -195,7 +194,7 @@ def _request(
         wrong = error
     address = client_address(peer, headers.get("x-forwarded-for", ""), trusted_proxies)
     target = f"{path}?{queried}"
-    return Request(method, path, segments, query, headers, address, deadline, wrong, stream, peer, target)
+    return Request(method, path, segments, query, headers, address, deadline, wrong, [], stream, peer, target)
 
 
 def is_trusted(peer: str, trusted_proxies: tuple[str, ...]) -> bool:

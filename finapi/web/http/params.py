@@ -44,7 +44,7 @@ Kind = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Param:
     """A path or query parameter. ``least`` and ``most`` bound a number, or how many words a list has.
 
@@ -128,7 +128,7 @@ class Param:
         return invalid_param(self.name, f"{self.name} {what}.", **details)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Field(Param):
     """A member of a JSON body. A "boolean" may be ``allowed`` one of its values only; "words" are read as a list."""
 

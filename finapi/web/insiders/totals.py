@@ -172,7 +172,7 @@ def summary(call: Call) -> Response:
     """The sums of one company."""
     given = call.params
     days = given["transaction_days"] if given["transaction_days"] is not None else given["days"]
-    narrow = filters.of(replace(call, params={**given, "transaction_days": days}))
+    narrow = filters.of(call._replace(params={**given, "transaction_days": days}))
     with call.app.db.read() as tx:
         company = companies.find(tx, given["ticker"])
         sums = totals.of_issuer(tx, company.cik, narrow)
@@ -240,7 +240,7 @@ def _bounded(call: Call, filed_days: str = "filed_at_days", *, of_all: bool = Tr
     given = call.params
     windows = (*(one.name for one in filters.ABSOLUTE), "transaction_days", filed_days)
     if of_all and given["transaction_days"] is not None and given[filed_days] is None:
-        call = replace(call, params={**given, filed_days: min(given["transaction_days"], MAX_SUMMED)})
+        call = call._replace(params={**given, filed_days: min(given["transaction_days"], MAX_SUMMED)})
     narrow = filters.of(call)
     narrow = narrow._replace(since=max(narrow.since, filters.since(call.now, call.params[filed_days])))
     asked = next((name for name in windows if given[name] is not None), None)

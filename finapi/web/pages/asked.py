@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -59,8 +58,8 @@ class Ask(NamedTuple):
         route = self.route(call)
         given = dict(self.given)
         params = read_all(route.params, given, {name: [value] for name, value in given.items()})
-        request = replace(call.request, headers={"accept": accept}, query={})
-        return route.handler(replace(call, route=route, request=request, params=params, body={}, once=None))
+        request = call.request._replace(headers={"accept": accept}, query={})
+        return route.handler(call._replace(route=route, request=request, params=params, body={}, once=None))
 
     def answer(self, call: Call) -> Any:
         """The same as values; figures are exact."""

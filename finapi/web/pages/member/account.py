@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from decimal import Decimal
 from functools import wraps
 from typing import Any
@@ -66,7 +65,7 @@ def act(call: Call) -> Response:
     params = {one.name: one.read(fields.get(one.name, "")) for one in route.params}
     try:
         body = read_body(route.body or (), _body(name, fields))
-        answer = route.handler(replace(call, route=route, params=params, body=body))
+        answer = route.handler(call._replace(route=route, params=params, body=body))
     except ApiError as error:
         if error.status >= 500:
             raise
