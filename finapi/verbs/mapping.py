@@ -100,7 +100,7 @@ def _version(directory: str, path: str | None) -> CellsOf:
     try:
         if file.suffix != ".toml":
             return _saved(file)
-        return _by_mapping(metrics.parse(file.read_text(encoding="utf-8")))
+        return _by_mapping(metrics.checked(file.read_text(encoding="utf-8")))
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, re.error) as error:

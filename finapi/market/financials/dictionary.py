@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any, TypedDict
 
-from finapi.core.records import OneOf, members
+from finapi.core.records import OneOf
 from finapi.market.financials import metrics, ratios, reasons, rule_words, templates
 
 KINDS = ("primitive", "derived", "ratio", "template_slot", "reason")
@@ -65,7 +65,7 @@ def every() -> tuple[DictionaryEntry, ...]:
 
 
 def _entry(key: str, label: str, kind: str, statement: str, definition: str, **more: str) -> DictionaryEntry:
-    made: Any = dict.fromkeys(members(DictionaryEntry), "")
+    made: Any = dict.fromkeys(DictionaryEntry.__annotations__, "")
     made |= {"key": key, "label": label, "kind": kind, "statement": statement, "definition": definition}
     made |= {"parameters": [], "coverage": "all industries", "rules": []} | more
     return made  # type: ignore[no-any-return]

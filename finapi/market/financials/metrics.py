@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from decimal import Decimal
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from finapi.core.files import packaged
@@ -55,6 +56,18 @@ class Rule(NamedTuple):
     unsigned: bool
 
 
+@dataclass(frozen=True)
+class LabelPattern:
+    """A pattern of labels, compiled when the first is compared with it: of companies without pages none is."""
+
+    text: str
+
+    @cached_property
+    def fullmatch(self) -> Callable[[str], re.Match[str] | None]:
+        """The match of a whole label, or None."""
+        return re.compile(self.text).fullmatch
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A metric of the mapping. ``rules`` holds its rules by industry, the best first; with ``steady`` a fallback serves
@@ -82,13 +95,13 @@ class Metric:
     definitions: frozenset[str]
     within: str
     entire: str
-    face: re.Pattern[str] | None
-    surely: re.Pattern[str] | None
-    parts: re.Pattern[str] | None
-    joined: re.Pattern[str] | None
-    akin: re.Pattern[str] | None
-    apart: re.Pattern[str] | None
-    siblings: re.Pattern[str] | None
+    face: LabelPattern | None
+    surely: LabelPattern | None
+    parts: LabelPattern | None
+    joined: LabelPattern | None
+    akin: LabelPattern | None
+    apart: LabelPattern | None
+    siblings: LabelPattern | None
     whole: bool
     rules: dict[str, tuple[Rule, ...]]
     # The tags of all rules in their order, and the patterns.
@@ -217,6 +230,17 @@ def parse(text: str) -> MetricMapping:
     )
 
 
+def checked(text: str) -> MetricMapping:
+    """The mapping of a text that others wrote: as :func:`parse`, and re.error for a pattern of labels that is none."""
+    made = parse(text)
+    for metric in made.metrics.values():
+        for field in fields(metric):
+            one = getattr(metric, field.name)
+            if isinstance(one, LabelPattern):
+                re.compile(one.text)
+    return made
+
+
 def terms(formula: str, *, tags: bool = False) -> tuple[Term, ...]:
     """The terms of a formula: ``a + b|c - [d]``. With ``tags`` its names are concepts."""
     found: list[Term] = []
@@ -273,13 +297,13 @@ def _metric(key: str, entry: dict[str, Any], words: dict[str, str]) -> Metric:
     )
 
 
-def _label(text: str | None, words: dict[str, str]) -> re.Pattern[str] | None:
+def _label(text: str | None, words: dict[str, str]) -> LabelPattern | None:
     """The pattern of a label; <word> stands for that of the table of labels."""
 
     def spelt(text: str) -> str:
         return re.sub(r"<([a-z]+)>", lambda found: spelt(words[found[1]]), text)
 
-    return None if text is None else re.compile(spelt(text))
+    return None if text is None else LabelPattern(spelt(text))
 
 
 def _rules(key: str, entry: dict[str, Any], industry: str) -> tuple[Rule, ...]:
