@@ -167,8 +167,6 @@ def on_disk(
 
 
 def _original(config: Config, path: Path) -> Database:
-    # Made here so that it is the owner's alone; SQLite gives its WAL the same mode.
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     _copy_before_upgrade(config, path)
     return Database(path, synchronous=config.synchronous, checkpoints=config.litestream == "no")
 

@@ -32,7 +32,6 @@ from finapi.market import financials
 from finapi.net import mail
 from finapi.ops.opened import opened
 from finapi.store import datadir
-from finapi.store.db import forget_empty
 from finapi.store.portions import PAUSE_SECONDS
 from finapi.web.http.late import by_name
 from finapi.web.wsgi import WsgiApp
@@ -127,9 +126,8 @@ def running(
         app.metrics.measure(metrics.QUEUE, lambda: {("http",): float(listener.waiting)})
         app.metrics.measure(metrics.FEED_CONNECTIONS, feeds.readers)
         workers, pollers = (_workers(app), _pollers(app)) if works else (_of_a_copy(app), [])
-        # What only the start read: its connection, and the empty database that a new file begins as.
+        # What only the start read.
         app.db.rest()
-        forget_empty()
         # Left in the opposite order: calls are drained while the workers still work.
         with (
             workers_running([*workers, *pollers], SETTLE_SECONDS if works else 0.0, app.db.rest),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
@@ -116,8 +118,7 @@ def test_the_prepared_database_is_what_the_migrations_make() -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as kept:
         kept.deserialize(sql_files.prepared())
         version = db.schema_version(kept)
-        # Those behind it are made at each first start: so few that it stays quick.
-        assert len(db.migrations()) - 10 <= version <= len(db.migrations()), "python -m tests.empty_database"
+        assert version == len(db.migrations()), "python -m tests.empty_database"
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
             for script in db.migrations()[:version]:
                 made.executescript(script)
@@ -125,6 +126,33 @@ def test_the_prepared_database_is_what_the_migrations_make() -> None:
             for table in [name for kind, name, _ in schema(made) if kind == "table" and name != "data_version"]:
                 asked = f"SELECT * FROM {table}"
                 assert kept.execute(asked).fetchall() == made.execute(asked).fetchall(), table
+
+
+def test_a_new_database_is_its_owners_and_has_a_stamp_of_its_own(tmp_path: Path) -> None:
+    stamps = set()
+    empty_file = tmp_path / "empty.db"
+    empty_file.touch()
+    for path in (tmp_path / "one.db", tmp_path / "another.db", empty_file):
+        with closing(Database(path)) as made:
+            assert made.written == 0
+        with closing(Database(path)) as again, again.glance() as tx:
+            stamps.add(tx.value("data_stamp"))
+            assert tx._connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    assert stat.S_IMODE((tmp_path / "one.db").stat().st_mode) == 0o600
+    assert sorted(map(len, stamps)) == [16, 16, 16]
+    assert {one.name for one in tmp_path.iterdir()} == {"one.db", "another.db", "empty.db"}
+
+
+def test_a_database_that_cannot_be_made_is_named_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(number: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UsageError, match=r"/finapi\.db cannot be made: No space left on device$"):
+        Database(tmp_path / "finapi.db")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_new_database_has_what_came_after_the_prepared_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from finapi.core.errors import ApiError, StoreFailing, UsageError
+from finapi.core.files import write_new
 from finapi.store.checkpoints import leave_checkpoints, more_pages
 from finapi.store.connections import (
     BREAK_SECONDS,
@@ -32,7 +33,7 @@ from finapi.store.connections import (
 )
 from finapi.store.shared_writes import Piece, Writing
 from finapi.store.sql_files import files as _files
-from finapi.store.sql_files import migration, numbered, prepared, texts
+from finapi.store.sql_files import migration, numbered, prepared, prepared_file, texts
 
 log = logging.getLogger("finapi.store")
 
@@ -172,6 +173,13 @@ class Database:
             self._writer = connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
             self._as_it_stands(path)
             return
+        if path is not None and not path.exists():
+            try:
+                write_new(path, prepared_file())
+            except FileExistsError:
+                pass  # another was first
+            except OSError as error:
+                raise UsageError(f"{path} cannot be made: {error.strerror}") from None
         self._writer = connect(":memory:" if path is None else str(path))
         try:
             if path is not None:
@@ -189,6 +197,7 @@ class Database:
                 empty().backup(self._writer)
             else:
                 migrate(self._writer)
+                _stamp(self._writer)
             if path is not None:
                 there = os.stat(path)
                 self._file = there.st_ino, there.st_dev
@@ -632,17 +641,15 @@ def empty() -> sqlite3.Connection:
     connection = connect(":memory:")
     connection.deserialize(prepared())
     migrate(connection)
-    # What is kept of data by their stamp must not be taken for what others hold.
-    connection.execute(named_queries()["new_data_stamp"])
+    _stamp(connection)
     return connection
 
 
-def forget_empty() -> None:
-    """Free what :func:`empty` keeps, 4 MB, in a process that makes no more databases."""
-    if empty.cache_info().currsize:
-        kept = empty()
-        empty.cache_clear()
-        kept.close()
+def _stamp(connection: sqlite3.Connection) -> None:
+    """Give new data a stamp: what is kept of data by their stamp must not be taken for what others hold."""
+    queries = named_queries()
+    if not connection.execute(queries["data_stamp"]).fetchone()[0]:
+        connection.execute(queries["new_data_stamp"])
 
 
 @cache
