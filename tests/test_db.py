@@ -695,6 +695,27 @@ def test_work_that_fails_is_undone_alone(database: Database) -> None:
     assert len(emails) == 2
 
 
+@pytest.mark.parametrize("how", ["write", "share"])
+def test_a_transaction_knows_that_others_wait_to_write(path: Path, how: str) -> None:
+    with closing(Database(path)) as database:
+
+        def other() -> None:
+            if how == "share":
+                database.share(lambda tx: None)
+            else:
+                with database.write():
+                    pass
+
+        waiting = threading.Thread(target=other)
+        with database.write():
+            assert not database.awaited
+            waiting.start()
+            while not database.awaited:
+                pass
+        waiting.join()
+        assert not database.awaited
+
+
 def test_a_commit_that_fails_fails_all_that_share_it(database: Database) -> None:
     def poison(tx: Transaction) -> None:
         tx._connection.execute("PRAGMA defer_foreign_keys=ON")

@@ -212,6 +212,7 @@ class Database:
         self.accounts = self
         self._queries = named_queries()
         self._lock = threading.RLock()
+        self._wanting: set[int] = set()  # threads that wait for it to write
         self._local = threading.local()
         # None: of a thread that rests.
         self._readers: dict[HeldConnection, threading.Thread | None] = {}
@@ -288,8 +289,8 @@ class Database:
 
     @property
     def awaited(self) -> bool:
-        """Whether work waits to share a transaction: a long one does well to end."""
-        return bool(self._waiting)
+        """Whether others wait to write: a long transaction does well to end."""
+        return bool(self._waiting or self._wanting)
 
     def _lead(self) -> None:
         """Do the work of all that wait, then let the first that came meanwhile do the same."""

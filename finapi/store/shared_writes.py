@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
         _writer: HeldConnection
         _lock: threading.RLock
+        _wanting: set[int]
         _local: threading.local
         written: int
         trouble: str | None
@@ -52,7 +53,11 @@ class Writing(Generic[Tx]):
 
     def __enter__(self) -> Tx:
         database, writer = self._database, self._database._writer
-        database._lock.acquire()
+        if not database._lock.acquire(blocking=False):
+            me = threading.get_ident()
+            database._wanting.add(me)
+            database._lock.acquire()
+            database._wanting.discard(me)
         try:
             if database._is_open(writer):
                 raise RuntimeError("a write transaction inside another")
