@@ -221,9 +221,10 @@ def wants_none(request: Request) -> bool:
 
 def none_given(response: Response, request: Request, tag: str | None) -> Response:
     """The 304 in place of an answer that has an ``ETag``, its own or of its question's ``tag``; else the answer."""
-    headers = {name: told for name, told in response.headers.items() if name in ("ETag", "Cache-Control")}
+    headers = {name: told for name, told in response.headers.items() if name in ("ETag", "Cache-Control", "Vary")}
     if tag is not None:
-        gzipped = request.wants_gzip and (response.stream is not None or len(response.body) > GZIP_FROM)
+        long = response.stream is not None or len(response.body) + len(response.end) > GZIP_FROM
+        gzipped = request.wants_gzip and long
         headers["ETag"] = coded_etag(tag, gzipped=gzipped)
     if response.status != 200 or "ETag" not in headers:
         return response

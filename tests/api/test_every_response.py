@@ -21,6 +21,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import STATUS_OF, ApiError
+from finapi.web import exchange, wsgi
 from finapi.web.http.call import Call, Route
 from finapi.web.http.messages import Response
 from finapi.web.wsgi import WsgiApp
@@ -618,6 +619,28 @@ def test_whoever_wants_an_answer_only_where_there_is_none_is_told_of_any_by_a_fr
     }
     table = client.call(method, COMPANY + "?format=csv", headers={"If-None-Match": "*", **given})
     assert (table.status, table.body) == (304, b"")
+
+
+def test_the_304_for_any_answer_has_the_tag_of_its_coding_where_its_own_end_makes_it_long_enough(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    length = len(client.get(COMPANY).body)
+    for module in (exchange, wsgi):
+        monkeypatch.setattr(module, "GZIP_FROM", length - 1)
+    told = [client.get(COMPANY, headers={**ZIP, **given}) for given in ({}, {"If-None-Match": "*"})]
+    assert [answer.status for answer in told] == [200, 304]
+    assert told[0].headers["etag"].endswith('-gzip"')
+    assert told[1].headers["etag"] == told[0].headers["etag"]
+
+
+@pytest.mark.parametrize("path", ["/docs", "/static/style.css"])
+def test_the_304_of_a_page_names_what_its_200_depends_on(client: Client, path: str) -> None:
+    full = client.get(path)
+    for held in (full.headers["etag"], "*"):
+        known = client.get(path, headers={"If-None-Match": held})
+        assert known.status == 304
+        for name in ("etag", "cache-control", "vary"):
+            assert known.headers[name] == full.headers[name]
 
 
 def test_any_answer_is_told_of_after_the_credential_the_limit_and_the_balance(make_app: Callable[..., App]) -> None:

@@ -51,7 +51,8 @@ def show(call: Call) -> Response:
     if found is None:
         raise ApiError("NOT_FOUND", "File not found.")
     named = call.request.query.get("v") == [found.tag]
-    headers = {"Cache-Control": FOR_EVER if named else FOR_AN_HOUR, "ETag": f'W/"{found.tag}"'}
+    kept = FOR_EVER if named else FOR_AN_HOUR
+    headers = {"Cache-Control": kept, "ETag": f'W/"{found.tag}"', "Vary": "Accept-Encoding"}
     if held_etag(call.request.headers.get("if-none-match", ""), found.tag) is not None:
         return Response(304, b"", headers=headers)
     return Response(200, found.data, found.kind, headers)

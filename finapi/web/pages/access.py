@@ -43,7 +43,7 @@ def open_to_all(call: Call, make: Callable[[], Response], *, kept: bool = True) 
     with call.app.db.glance() as tx:
         version = tx.value("data_version")
     tag = _tag(call, version, own=not kept)
-    headers = {"ETag": f'W/"{tag}"', "Cache-Control": "private, no-cache"}
+    headers = {"ETag": f'W/"{tag}"', "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
     if held_etag(call.request.headers.get("if-none-match", ""), tag) is not None:
         return Response(304, b"", headers=headers)
     made: Response = call.app.pages.get(version, tag, make) if kept else make()
