@@ -106,3 +106,11 @@ def test_lines_beside_a_metric_are_those_that_do_not_hold_it(one: Apart, shown: 
     assert made.beside(0, "net_income", [((END, 366), "a")]) == ([one.text] if shown else [])
     assert made.beside(0, "net_income", [((END - 1, 366), "a")]) == []
     assert made.beside(1, "net_income", [((END, 366), "a")]) == []
+
+
+def test_a_count_of_shares_without_a_period_leaves_other_filings_alone_whose_facts_are_of_before_1970() -> None:
+    shares = fact_book.COVER_SHARES, "shares", END + 30, 0, "7", None, 0
+    made = book([shares, fact(END, 366, 0), fact(-1, 365, 1)], EXACT, EXACT._replace(accession="0000000001-21-000003"))
+    assert {key: [one.value for one in told] for key, told in made.vintages[fact_book.COVER_SHARES].items()} == {
+        (END, 0): ["7"]
+    }

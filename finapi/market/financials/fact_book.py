@@ -412,7 +412,7 @@ def _at_period_end(book: FactBook, told: dict[Key, list[Vintage]]) -> dict[Key, 
     for by_key in book.vintages.values() if unknown else ():
         for (end, length), vintages in by_key.items():
             for vintage in vintages if length else ():
-                if end <= unknown.get(vintage.place, -1):
+                if vintage.place in unknown and end <= unknown[vintage.place]:
                     ends[vintage.place] = max(ends[vintage.place] or end, end)
     made: dict[Key, list[Vintage]] = {}
     for place in sorted(covers):
