@@ -409,3 +409,21 @@ def test_valuation_is_of_the_close_and_the_shares_of_the_cover_and_names_the_kin
     assert asked(caller, "timeseries", query)["meta"]["price_source"] == source
     screened = asked(caller, "screen", {"market_cap_gt": "2499"})["data"]
     assert [(one["ticker"], one["price_source"]) for one in screened] == [("SSC", source)]
+
+
+# ---- days that no filing means
+
+
+@pytest.mark.parametrize("year_told", ["0001", "9999"])
+@pytest.mark.parametrize("days_told", ["01-01 03-31", "10-01 12-31", "01-01 12-31"])
+def test_a_period_of_another_century_is_in_no_series(
+    days_told: str, year_told: str, app: App, user: users.NewUser
+) -> None:
+    caller, good = Client(app, user.api_key), year(77, 2023, 1000)
+    start, end = (f"{year_told}-{one}" for one in days_told.split())
+    slip = {**good[0][2], "start": start, "end": end, "val": 7}
+    store(app, document(77, "Seventy-Seven Corp", [("us-gaap:Revenues", "USD", slip)]))
+    for period in ("A", "Q", "TTM", "YTD"):
+        assert caller.get(XBRL + "timeseries", query={"cik": "77", "period": period}).status == 404
+    store(app, document(77, "Seventy-Seven Corp", good))
+    assert [row["fiscal_year"] for row in asked(caller, "timeseries", {"cik": "77"})["data"]["rows"]] == [2023]

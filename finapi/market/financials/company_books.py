@@ -15,6 +15,9 @@ from finapi.market.financials.periods import Calendar
 from finapi.market.statements.factsets import COMPANYFACTS, SOURCES
 from finapi.store.db import Row, Transaction
 
+# Between these days whatever a series is made of begins and ends.
+FIRST, LAST = days.number("1900-01-01"), days.number("2200-12-31")
+
 BROKERS = 6211
 RETAIL = range(5200, 6000)
 # Standard Industrial Classification codes, by their ranges (SEC: "SIC code list").
@@ -78,7 +81,7 @@ def read(
     sums = map(tuple, tx.all("book_sums", pages))
     faces = Faces(map(tuple, tx.all("book_faces", pages)), mapping, sums)
     concepts = _concepts(tx, filings, sets, mapping, faces.meant())
-    rows = tx.all("book_facts", sets=json.dumps(sets), concepts=json.dumps(concepts))
+    rows = tx.all("book_facts", sets=json.dumps(sets), concepts=json.dumps(concepts), first=FIRST, last=LAST)
     company = tx.one("book_company", cik=cik)
     sic, year_end = (company["sic"], company["fiscal_year_end"]) if company else (None, None)
     return made(fact_book.write(filings, rows, mapping, currency, faces), sic, year_end, mapping)
