@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from os import SEEK_END
 from typing import IO, Any, Literal, TypedDict
 
 from finapi.app import App
@@ -161,17 +162,13 @@ def file(call: Call) -> Response:
     made, opened = made_file(call, name, "filename")
     tag = f'"{made.sha256}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
-    known = held_etag(call.request.headers.get("if-none-match", ""), made.sha256) is not None
-    if known or call.request.method == "HEAD":
+    if held_etag(call.request.headers.get("if-none-match", ""), made.sha256) is not None:
         opened.close()
-    if known:
         return Response(304, b"", headers=headers)
-    headers |= {"Content-Disposition": f'attachment; filename="{name}"'}
-    response = Response(200, b"", FILE, headers, packed=True)
-    if call.request.method != "HEAD":
-        headers["Content-Length"] = str(made.size)
-        response.stream = TableExport(_FileChunks(opened), gzipped=False)
-    return response
+    if call.request.method == "HEAD":
+        opened.seek(0, SEEK_END)
+    headers |= {"Content-Disposition": f'attachment; filename="{name}"', "Content-Length": str(made.size)}
+    return Response(200, b"", FILE, headers, stream=TableExport(_FileChunks(opened), gzipped=False), packed=True)
 
 
 def made_file(call: Call, name: str, param: str) -> tuple[MadeFile, IO[bytes]]:

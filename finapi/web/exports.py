@@ -89,11 +89,11 @@ def answer(call: Call) -> Response:
     """The rows of a list as the table that the call wants: at once when they are few, else while they are made."""
     made = _made(call)
     response = cast(Response, next(made))
-    if response.stream is None or call.request.method == "HEAD":
+    head = call.request.method == "HEAD"
+    if response.stream is None or head:
         cast(Any, made).close()
-        response.stream = None
-        return response
-    response.stream = TableExport(cast(Iterator[bytes], made), gzipped=call.request.wants_gzip)
+    if response.stream is not None:
+        response.stream = TableExport(cast(Iterator[bytes], made), gzipped=call.request.wants_gzip and not head)
     return response
 
 
@@ -189,7 +189,7 @@ class _ListReader:
         else:
             following = {"has_more": more, "next_cursor": self.next_cursor if more else None}
             headers = self.call.beside({**first.meta, "pagination": {**paging, **following}})
-        if more and self.call.request.method == "GET" and self.named is not None and self.wanted is not None:
+        if more and self.call.request.method in ("GET", "HEAD") and self.named is not None and self.wanted is not None:
             query = {name: given for name, given in self.call.request.query.items() if name != "apiKey"}
             query[self.named[1]] = [str(self.given.get(self.named[1], 0) + self.wanted)]
             headers["Link"] = f'<{quote(self.call.request.path, safe="/%")}?{urlencode(query, doseq=True)}>; rel="next"'

@@ -10,8 +10,9 @@ import re
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
-from http.client import IncompleteRead
+from http.client import HTTPConnection, IncompleteRead
 from typing import Any
 from wsgiref.validate import validator
 
@@ -171,6 +172,37 @@ def test_a_head_has_no_body_and_reads_one_page(app: App, api: Client) -> None:
     FAILS_AT.append(24)
     answer = api.call("HEAD", ROUTE.path + "?format=csv&limit=6")
     assert (answer.status, answer.body, answer.headers["x-has-more"]) == (200, b"", "true")
+    assert [row[:2] for row in ledger(app)] == [(-5, "debit")]
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+def test_a_head_has_the_headers_of_the_table_that_is_sent_while_it_is_made(app: App, api: Client, coding: str) -> None:
+    api._wsgi = validator(WsgiApp(app, [replace(ROUTE, cacheable=True)]))
+    asked: dict[str, Any] = {"path": ROUTE.path + "?format=csv&limit=6", "headers": {"Accept-Encoding": coding}}
+    full, head = (api.call(method, **asked).headers for method in ("GET", "HEAD"))
+    assert "link" in full
+    assert {**head, "x-request-id": ""} == {**full, "x-request-id": ""}
+    asked["headers"] |= {"If-None-Match": "*"}
+    for method in ("GET", "HEAD"):
+        answer = api.call(method, **asked)
+        assert (answer.status, answer.headers["etag"]) == (304, full["etag"])
+
+
+def test_over_the_wire_a_head_of_a_table_leaves_its_connection_to_the_next_call(api: Client, wsgi: WsgiApp) -> None:
+    listener = Listener(wsgi, ListenSettings(port=0), wsgi.error_response)
+    thread = threading.Thread(target=listener.run)
+    thread.start()
+    try:
+        with closing(HTTPConnection("127.0.0.1", listener.port, timeout=10)) as client:
+            found = []
+            for method in ("HEAD", "GET", "HEAD", "GET"):
+                client.request(method, f"{ROUTE.path}?format=csv", headers={"X-API-Key": str(api.key)})
+                answer = client.getresponse()
+                found.append((answer.status, len(answer.read().splitlines())))
+            assert found == [(200, 0), (200, COUNT + 1)] * 2
+    finally:
+        listener.stop(0.1)
+        thread.join()
 
 
 def test_what_fails_half_way_is_refunded(app: App, api: Client, wsgi: WsgiApp) -> None:
