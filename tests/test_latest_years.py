@@ -181,20 +181,25 @@ def test_a_company_whose_year_cannot_be_made_keeps_no_other_from_its_screen(
 
     monkeypatch.setattr(years, "made", failing)
     caller = Client(two, users.create(two, "ann@example.com", "pro", NOW).api_key)
-    assert [row["cik"] for row in caller.get("/api/v1/xbrl/screen").json["data"]] == ["0000000088"]
+    told = caller.get("/api/v1/xbrl/screen").json
+    assert ([row["cik"] for row in told["data"]], told["meta"]["screen"]["left_out"]) == (["0000000088"], 1)
     caplog.clear()
     screen.keep_latest(two)
     screen.keep_latest(two)
     assert asked == [SEVEN, EIGHT] * 2
     assert [record.args for record in caplog.records] == [(SEVEN,)]
     assert kept(two)[SEVEN] == "failed: KeyError('no\\nperiod')"
+    two.answers._kept.clear()
+    for question, left_out in {"limit=1": 1, "cik=77": 1, "cik=88": 0, "roe_gt=0&roe_lt=0": 1}.items():
+        assert caller.get(f"/api/v1/xbrl/screen?{question}").json["meta"]["screen"]["left_out"] == left_out
     # As its data change it is tried again.
     monkeypatch.setattr(years, "made", made)
     run(two, "UPDATE companies SET sic = 6021 WHERE cik = 77")
     screen.keep_latest(two)
     assert kept(two) == anew(two)
     two.answers._kept.clear()
-    assert len(caller.get("/api/v1/xbrl/screen").json["data"]) == 2
+    told = caller.get("/api/v1/xbrl/screen").json
+    assert (len(told["data"]), told["meta"]["screen"]["left_out"]) == (2, 0)
 
 
 def test_what_the_store_or_the_machine_fails_at_is_no_mark_of_a_company(

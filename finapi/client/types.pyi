@@ -3476,6 +3476,7 @@ class XbrlScreenMetaScreen(TypedDict):
     filters_applied: dict[str, XbrlScreenMetaScreenFiltersAppliedValue]
     metrics_returned: list[str]
     list_filtered: bool
+    left_out: int
 
 class XbrlScreenMeta(TypedDict):
     pagination: OwnershipCrossReferenceHolderUuidMeta

@@ -26,6 +26,7 @@ KEYS = (*metrics.keys("metrics.toml", "derived"), *metrics.keys("ratios.toml", "
 PRIMITIVES = tuple(metrics.keys("metrics.toml", "metric"))
 
 NO_YEAR = "null"  # what is kept of a company without any
+FAILED = "failed: "  # and what begins so of one whose facts make an error
 
 _PLACES = {key: place for place, key in enumerate(KEYS)}
 
@@ -147,7 +148,7 @@ def made(tx: Transaction, company: Company, price: Price | None) -> MadeYear:
 
 def unmade(error: Exception) -> MadeYear:
     """What is kept of a company whose facts make ``error``: no year, as long as they are what they are."""
-    return MadeYear(f"failed: {error!r:.200}".replace("\n", " "), None, [])
+    return MadeYear(f"{FAILED}{error!r:.200}".replace("\n", " "), None, [])
 
 
 def read(text: str) -> Latest | None:

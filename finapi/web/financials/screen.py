@@ -63,13 +63,15 @@ class ScreenPage(TypedDict):
 
 
 class AppliedScreen(TypedDict):
-    """What a screen compared. ``list_filtered``: whether only companies that were named."""
+    """What a screen compared. ``list_filtered``: whether only companies that were named. ``left_out``: how many up to
+    the last row have facts of which no year can be made; they are on no screen until their facts change."""
 
     grain: str
     latest_period_semantics: str
     filters_applied: dict[str, AppliedBound]
     metrics_returned: list[str]
     list_filtered: bool
+    left_out: int
 
 
 class ScreenMeta(TypedDict):
@@ -108,7 +110,8 @@ def companies_by_ratio(call: Call) -> Response:
     keys = list(dict.fromkeys((*bounds, *metrics))) or list(screen.KEYS)
     first, size = params["offset"], params["limit"]
     with call.app.db.read() as tx:
-        passed = islice(_passing(call.app, tx, _named(tx, params), bounds), first, first + size + 1)
+        left_out: list[int] = []
+        passed = islice(_passing(call.app, tx, _named(tx, params), bounds, left_out), first, first + size + 1)
         page = [(companies.by_cik(tx, cik), year) for cik, year in passed]
         rows = [screen.screened(one, year, keys, series.price_source(tx, one)) for one, year in page[:size]]
     applied = {
@@ -117,23 +120,30 @@ def companies_by_ratio(call: Call) -> Response:
         "filters_applied": {key: bound.shown() for key, bound in bounds.items()},
         "metrics_returned": keys,
         "list_filtered": bool(params["cik"] or params["ticker"]),
+        "left_out": len(left_out),
     }
     page_told = {"limit": size, "offset": first, "has_more": len(page) > size}
     return call.success(rows, {"pagination": page_told, "screen": applied})
 
 
 def _passing(
-    app: App, tx: Transaction, ciks: set[int] | None, bounds: Mapping[str, Bound]
+    app: App, tx: Transaction, ciks: set[int] | None, bounds: Mapping[str, Bound], left_out: list[int]
 ) -> Iterator[tuple[int, Latest]]:
-    """The companies that pass every bound, by CIK, with their years; no more of them are read than are taken."""
+    """The companies that pass every bound, by CIK, with their years; no more of them are read than are taken.
+
+    Those among them of which no year can be made are added to ``left_out``.
+    """
     few = False
     for one in screen.known(tx, ciks):
         if one.written is None and not few:
             _refuse_many(screen.count_due(tx, ciks))
             few = True
-        year = screen.read(one.written or app.screened.get(None, (one.cik, one.stamp), partial(_written, tx, one.cik)))
+        written = one.written or app.screened.get(None, (one.cik, one.stamp), partial(_written, tx, one.cik))
+        year = screen.read(written)
         if year is not None and year.passes(bounds):
             yield one.cik, year
+        elif year is None and written.startswith(screen.FAILED):
+            left_out.append(one.cik)
 
 
 def _named(tx: Transaction, params: Mapping[str, Any]) -> set[int] | None:
