@@ -187,6 +187,11 @@ def test_the_journal_keeps_16_mb(server: FinapiServer, world: FixtureWorld) -> N
     for _ in range(200):
         ask(world, "GET", "/livez?" + "&".join(f"a{number}=b{number}" for number in range(600)))
     assert 50 < len(inside(server, world).journal.state()) < 150
+    # And so does a head of short lines.
+    head = {f"a{number}": "" for number in range(5_000)}
+    for _ in range(40):
+        assert ask(world, "GET", "/livez", **head).status == 200
+    assert 10 < len(inside(server, world).journal.state()) < 30
 
 
 @pytest.mark.parametrize(

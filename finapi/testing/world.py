@@ -49,7 +49,7 @@ KEPT = 1_000  # calls of the journal
 MESSAGES = 10_000  # of all inboxes
 KEPT_BYTES = 16 << 20  # of all of them
 ENTRY_BYTES = 1_000  # that one takes beside its texts
-NAME_BYTES, VALUE_BYTES = 150, 60  # and each name and value of a query
+NAME_BYTES, VALUE_BYTES = 150, 60  # and each header or name of a query, and each value of one
 MAILS = 1_000
 SNAPSHOTS = 100  # of a world at once
 STOPS = 10_000  # of one advance, at most
@@ -92,7 +92,8 @@ class Mailbox(mail.Memory):
 
 def size_of(name: str, query: Mapping[str, list[str]], headers: Mapping[str, str], body: str) -> int:
     """About what a call or a message takes that is kept."""
-    size = ENTRY_BYTES + len(name) + sum(len(one) + len(text) for one, text in headers.items()) + len(body)
+    size = ENTRY_BYTES + len(name) + len(body)
+    size += sum(NAME_BYTES + len(one) + len(text) for one, text in headers.items())
     return size + sum(NAME_BYTES + sum(VALUE_BYTES + len(text) for text in texts) for texts in query.values())
 
 
