@@ -164,6 +164,13 @@ def test_a_list_that_is_cut_and_has_no_pages_says_what_to_ask_it_by(world: Fixtu
     assert len({row["key"] for part in parts for row in part["data"]}) == whole["meta"]["total"]
 
 
+def test_what_an_argument_says_in_other_words_without_being_less_is_not_asked_by() -> None:
+    long = json.dumps({"data": ["x" * 100] * 1_000}).encode()
+    answer = ApiAnswer(200, {"content-type": "application/json"}, long)
+    told = answers.result(tools()["financial_statements"], {"ticker": "AAPL"}, "/", answer)["structuredContent"]
+    assert ("left_out" in told, "ask_by" in told) == (True, False)
+
+
 def test_whatever_is_large_is_cut_and_told() -> None:
     for value in ("x" * 100_000, ["x" * 90_000], {str(n): "y" * 500 for n in range(1_000)}, [[1] * 50_000] * 3):
         small, left_out = answers.fitted(value, 10_000)

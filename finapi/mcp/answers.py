@@ -65,8 +65,7 @@ def result(tool: ContextTool, values: Mapping[str, Any], target: str, answer: Ap
         told["next"] = {"offset": start + int(values["length"])}
     if left_out:
         told["left_out"] = left_out
-        choices = {} if "next" in told else {name: one.get("enum") for name, one in tool.schema["properties"].items()}
-        open_to = {name: one for name, one in choices.items() if one and tool.named.get(name, name) not in values}
+        open_to = {} if "next" in told else _open_to(tool, values)
         if open_to:
             told["ask_by"] = open_to
     meta = {"finapi/request_id": answer.headers.get("x-request-id"), "finapi/etag": answer.headers.get("etag")}
@@ -75,6 +74,15 @@ def result(tool: ContextTool, values: Mapping[str, Any], target: str, answer: Ap
         "structuredContent": told,
         "isError": False,
         "_meta": {name: value for name, value in meta.items() if value},
+    }
+
+
+def _open_to(tool: ContextTool, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The words by which it may be asked for less: an argument with a default is one or the other, and no less."""
+    return {
+        name: one["enum"]
+        for name, one in tool.schema["properties"].items()
+        if "enum" in one and "default" not in one and tool.named.get(name, name) not in values
     }
 
 
