@@ -314,6 +314,7 @@ def test_a_decimal_in_a_body_is_a_number_with_every_digit_and_a_set_a_list() -> 
         {"amount_dollars": Decimal("1E+2")},
         [{'a"é': (Decimal("9007199254740993.000000000000000001"), Decimal("-0.10"), 1.5, None, True, "x")}, {}, []],
         {1: {"b": Decimal("1E-7")}, None: 1},
+        [Decimal("1E+999999999"), Decimal("-1.50E-999999999"), Decimal("0E-999999999"), Decimal("1E+999")],
         "x",
     ]
     client = answering(*[told(200)] * len(bodies), waits=[], sent=sent)
@@ -324,6 +325,7 @@ def test_a_decimal_in_a_body_is_a_number_with_every_digit_and_a_set_a_list() -> 
         '{"amount_dollars": 100}',
         '[{"a\\"\\u00e9": [9007199254740993.000000000000000001, -0.10, 1.5, null, true, "x"]}, {}, []]',
         '{"1": {"b": 0.0000001}, "null": 1}',
+        "[1E+999999999, -1.50E-999999999, 0E-999999999, 1" + "0" * 999 + "]",
         '"x"',
     ]
 

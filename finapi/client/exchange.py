@@ -136,7 +136,9 @@ def _written(value: Any) -> str:
         return "{" + ", ".join(json.dumps({name: 0})[1:-2] + _written(one) for name, one in value.items()) + "}"
     if isinstance(value, list | tuple | set | frozenset):
         return "[" + ", ".join(map(_written, value)) + "]"
-    return f"{value:f}" if isinstance(value, Decimal) else json.dumps(value, default=_text)
+    if isinstance(value, Decimal):  # with its exponent where it would be a gigabyte, as 1E-999999999 is
+        return f"{value:f}" if abs(value.adjusted()) < 1_000 else str(value)
+    return json.dumps(value, default=_text)
 
 
 def conversation(first: ApiRequest, tries: int) -> Conversation:
