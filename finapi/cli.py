@@ -43,9 +43,9 @@ class _Parser(argparse.ArgumentParser):
         # To know how wide the terminal is loads shutil, with every compressor there is, for each option: also unasked.
         super().__init__(formatter_class=partial(argparse.HelpFormatter, width=80), **named)
 
-    def format_help(self) -> str:
+    def print_help(self, *to: Any) -> None:
         self.formatter_class = argparse.HelpFormatter
-        return super().format_help()
+        super().print_help(*to)
 
     def error(self, message: str) -> NoReturn:
         # What is left over is complained of by the first parser, which does not know the verb.

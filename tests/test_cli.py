@@ -108,6 +108,12 @@ def test_every_verb_has_help(words: tuple[str, ...]) -> None:
     assert done.out.startswith(" ".join(["usage: finapi", *words, "[-h]"]))
 
 
+@pytest.mark.parametrize("columns", [80, 160])
+def test_help_is_as_wide_as_the_terminal(columns: int) -> None:
+    shown = finapi("serve", "--help", env=environment(COLUMNS=str(columns))).out
+    assert columns - 12 < max(map(len, shown.splitlines())) < columns
+
+
 def test_help_names_every_verb() -> None:
     listed = re.findall(r"^    (\w+)(?: |$)", finapi("--help").out, flags=re.MULTILINE)
     assert tuple(listed) == VERBS
