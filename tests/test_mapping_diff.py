@@ -142,11 +142,16 @@ def test_only_companies_that_a_file_lists_are_compared(app: App, place: Path) ->
             NOW.replace('statement = "balance_sheet"', 'statement = "nothing"'),
             "stands on nothing, which is not a statement",
         ),
-        (NOW.replace('face = "', 'face = "('), ""),
+        (NOW.replace("face = '", "face = '(", 1), "is neither a mapping nor saved cells: missing )"),
+        (NOW.replace("face = '", "face = 'a{99999999999}", 1), "is neither a mapping nor saved cells: "),
+        (
+            NOW.replace("[labels]", "[labels]\nown = '<own>'").replace("face = '", "face = '<own>", 1),
+            "maximum recursion",
+        ),
     ],
 )
 def test_a_file_that_is_no_mapping_is_refused(app: App, place: Path, text: str, why: str) -> None:
-    (place / "bad.toml").write_text(text if why else text.replace("face = '", "face = '(", 1), encoding="utf-8")
+    (place / "bad.toml").write_text(text, encoding="utf-8")
     status, out, err = run(app, place, "diff", "bad.toml")
     assert (status, out) == (2, [])
     assert why in err[0]

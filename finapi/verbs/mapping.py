@@ -103,7 +103,7 @@ def _version(directory: str, path: str | None) -> CellsOf:
         return _by_mapping(metrics.checked(file.read_text(encoding="utf-8")))
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, re.error) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, re.error) as error:
         raise UsageError(f"{file}: is neither a mapping nor saved cells: {error}") from None
 
 
