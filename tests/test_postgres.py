@@ -20,7 +20,7 @@ from finapi.accounts import billing, logins, users
 from finapi.app import App
 from finapi.cli import main
 from finapi.core import lockout
-from finapi.core.clock import FixedClock
+from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, StoreFailing, UsageError
 from finapi.market.intake import ingest
@@ -28,6 +28,7 @@ from finapi.market.intake.ingest import Given
 from finapi.ops import moving, proof
 from finapi.ops.opened import opened
 from finapi.store import backup, db
+from finapi.store.db import Transaction
 from finapi.store.tables import ACCOUNTS
 from tests import postgres_cluster
 from tests.client import Client
@@ -216,6 +217,38 @@ def test_what_a_dead_node_left_open_is_refunded_when_no_call_can_be_behind_it(
     clock.advance(seconds=306)
     assert billing.refund_open(alive, clock.now()) == 1
     assert left(alive) == 500_000
+
+
+def test_a_debit_that_others_overtake_before_its_commit_is_not_taken_for_closed(
+    node: Callable[..., App], url: str, clock: FixedClock
+) -> None:
+    slow, other = node(), node()
+    user, bob = (users.create(slow, f"{name}@example.com", "pro", NOW) for name in ("ann", "bob"))
+    numbered, ends = threading.Event(), threading.Event()
+
+    def debit(tx: Transaction) -> None:
+        row = {**billing.asked(user.id, "GET /x", 25, "r1"), "delta": -25, "reason": "debit", "status": None, "open": 1}
+        tx.run("take_tokens", row, now=iso(NOW))
+        tx.insert("insert_ledger_row", row, now=iso(NOW))
+        numbered.set()
+        assert ends.wait(10)
+
+    paying = threading.Thread(target=slow.accounts.share, args=(debit,))
+    paying.start()
+    assert numbered.wait(10)
+    with billing.charged(other, bob.id, "GET /x", 25, "r2"):
+        pass
+    closing = threading.Thread(target=billing.close_kept, args=(other,))
+    closing.start()
+    waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    while closing.is_alive() and asked(url, waits) == [(0,)]:
+        pass
+    ends.set()
+    paying.join()
+    closing.join()
+    clock.advance(seconds=306)
+    assert billing.refund_open(other, clock.now()) == 1
+    assert left(other) == 500_000
 
 
 def test_one_process_works_and_the_next_when_it_has_died(node: Callable[..., App]) -> None:

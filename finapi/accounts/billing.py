@@ -96,6 +96,7 @@ def close_kept(app: App) -> float:
         if to > row["summed"] == tx.value("unsummed"):
             tx.run("sum_ledger_rows", summed=row["summed"], to=to)
             tx.run("put_summed", to=to)
+        # Alone: no debit with a smaller number is under way, not seen yet.
         tx.run("put_closed", most=LOOKED_AT_ONCE)
 
     if app.kept_debits or app.late_refunds or to > row["summed"]:
