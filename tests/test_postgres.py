@@ -16,7 +16,7 @@ import pytest
 
 from finapi import app as apps
 from finapi import server
-from finapi.accounts import billing, logins, users
+from finapi.accounts import archive, billing, logins, users
 from finapi.app import App
 from finapi.cli import main
 from finapi.core import lockout
@@ -249,6 +249,33 @@ def test_a_debit_that_others_overtake_before_its_commit_is_not_taken_for_closed(
     clock.advance(seconds=306)
     assert billing.refund_open(other, clock.now()) == 1
     assert left(other) == 500_000
+
+
+def test_postgresql_knows_that_few_rows_are_looked_at_for_open_debits(
+    node: Callable[..., App], url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = node()
+    user = users.create(app, "ann@example.com", "pro", NOW)
+    # As rows lie in the places of those that were archived.
+    asked(
+        url,
+        "INSERT INTO ledger (id, user_id, delta, reason, open, created_at)"
+        f" SELECT one, {user.id}, 0, 'grant', 0, '2026' FROM generate_series(1001, 100000) AS one ORDER BY one % 16",
+    )
+    asked(url, "UPDATE ledger_summed SET closed_to = 100000, last_id = 100000")
+    asked(url, "SELECT setval(pg_get_serial_sequence('ledger', 'id'), 100000)")
+    asked(url, "VACUUM ANALYZE ledger, ledger_summed")
+    sent: list[str] = []
+    send = postgres.PostgresTransaction._send
+    monkeypatch.setattr(postgres.PostgresTransaction, "_send", lambda tx, text: (sent.append(text), send(tx, text))[1])
+    app.kept_debits.append(billing.debits(app, [billing.asked(user.id, "GET /x", 25, "r1")])[0]())
+    billing.close_kept(app)
+    billing.refund_open(app, NOW)
+    archive.step(app)
+    asked_for = [text for text in sent if "open = 1 AND" in text or "min(id)" in text]
+    costs = [float(re.findall(r"\.\.([0-9.]+) ", asked(url, f"EXPLAIN {text}")[0][0])[0]) for text in asked_for]
+    assert len(costs) == 3
+    assert max(costs) < 500  # of pages, in PostgreSQL's measure; the ledger has 1,000
 
 
 def test_one_process_works_and_the_next_when_it_has_died(node: Callable[..., App]) -> None:

@@ -37,7 +37,7 @@ def step(app: App) -> float:
     before = iso(now - timedelta(days=days))[:10] if days else ""
     oldest = iso(now - timedelta(days=app.config.usage_days))[:10]
     with app.accounts.read() as tx:
-        state = tx.one("archive_state", today=iso(now)[:10], before=before)
+        state = tx.one("archive_state", today=iso(now)[:10], before=before, closed_to=tx.value("closed_to"))
         assert state is not None
         chunk = tx.value("last_of_chunk", to=state["archived"], limit=ROWS_AT_ONCE)
     if not state["marked"] or (state["oldest"] is not None and state["oldest"] < oldest):

@@ -97,7 +97,7 @@ def close_kept(app: App) -> float:
             tx.run("sum_ledger_rows", summed=row["summed"], to=to)
             tx.run("put_summed", to=to)
         # Alone: no debit with a smaller number is under way, not seen yet.
-        tx.run("put_closed", most=LOOKED_AT_ONCE)
+        tx.run("put_closed", after=row["closed_to"], to=row["closed_to"] + LOOKED_AT_ONCE)
 
     if app.kept_debits or app.late_refunds or to > row["summed"]:
         app.accounts.share(write, alone=True)
@@ -112,7 +112,7 @@ def refund_open(app: App, now: datetime, *, every: bool = False) -> int:
     """
     shared = app.accounts is not app.db and not every
     with app.accounts.write() as tx:
-        rows = tx.all("open_debits", after=None, before=_no_call_since(app, now) if shared else "~")
+        rows = tx.all("open_debits", after=tx.value("closed_to"), before=_no_call_since(app, now) if shared else "~")
         for row in rows:
             _give_back(tx, dict(row), "crash_refund", 500, now)
     if rows:

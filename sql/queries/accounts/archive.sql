@@ -4,8 +4,7 @@
 SELECT EXISTS (SELECT 1 FROM ledger_marks WHERE day = :today) AS marked,
     coalesce((SELECT max(last_id) FROM ledger_archives), 0) AS archived,
     coalesce(min((SELECT max(last_id) FROM ledger_marks WHERE day < :before),
-        coalesce((SELECT min(id) - 1 FROM ledger WHERE id > (SELECT closed_to FROM ledger_summed) AND open = 1),
-            4611686018427387904)), 0) AS due,
+        coalesce((SELECT min(id) - 1 FROM ledger WHERE id > :closed_to AND open = 1), 4611686018427387904)), 0) AS due,
     (SELECT min(day) FROM ledger_days) AS oldest
 
 -- name: put_ledger_mark

@@ -23,9 +23,9 @@ UPDATE ledger SET open = 0, status = :status WHERE id = :id AND open = 1
 UPDATE ledger SET open = 0, status = 200 WHERE id = ? AND open = 1
 
 -- name: open_debits
--- Behind the row ``after``; without one, behind those that are known to be closed.
+-- Behind the row ``after``: a number, by which PostgreSQL knows that few rows are.
 SELECT id, user_id, -delta AS cost, endpoint, request_id FROM ledger
-WHERE id > coalesce(:after, (SELECT closed_to FROM ledger_summed)) AND open = 1 AND created_at < :before
+WHERE id > :after AND open = 1 AND created_at < :before
 
 -- name: ledger_rows
 -- Purchases, grants and refills are no calls: an endpoint tells which row is one.
@@ -37,8 +37,8 @@ ORDER BY id DESC
 LIMIT :limit OFFSET :offset
 
 -- name: unsummed
--- The last row that is summed, and the last there is.
-SELECT last_id AS summed, (SELECT max(id) FROM ledger) AS last_id FROM ledger_summed
+-- The last row that is summed, the last before which all are closed, and the last there is.
+SELECT last_id AS summed, closed_to, (SELECT max(id) FROM ledger) AS last_id FROM ledger_summed
 
 -- name: sum_ledger_rows
 INSERT INTO ledger_days (user_id, day, endpoint, tokens, calls)
@@ -53,11 +53,14 @@ SET tokens = ledger_days.tokens + excluded.tokens, calls = ledger_days.calls + e
 UPDATE ledger_summed SET last_id = :to
 
 -- name: put_closed
--- Of those behind it, the last before which no debit is open; so many rows are looked at at once.
+-- The last row before which no debit is open, where all up to ``after`` are closed and those up to ``to`` are looked at.
 UPDATE ledger_summed SET closed_to = max(closed_to, coalesce(
-    (SELECT min(id) - 1 FROM ledger WHERE id > closed_to AND id <= closed_to + :most AND open = 1),
-    min(closed_to + :most, (SELECT max(id) FROM ledger)),
+    (SELECT min(id) - 1 FROM ledger WHERE id > :after AND id <= :to AND open = 1),
+    min(:to, (SELECT max(id) FROM ledger)),
     closed_to))
+
+-- name: closed_to
+SELECT closed_to FROM ledger_summed
 
 -- name: spent_by_day
 -- The sums, and the rows that were written since.
