@@ -8,8 +8,8 @@ the CPU time of a file for every tenth of them, which shows whether the last tak
 ``json.loads`` of the same bytes (of a data set: splitting its lines) beside it; then what SQLite alone takes to insert
 the rows that they became, all of it, and the database's size.
 
-On 2026-11-26, 40 companies and four quarters on a busy machine: companyfacts 3.3 to 4.2 times, of which inserts 2.2;
-submissions 24 to 30 times, of which inserts 11; data sets 22 to 26 times, of which inserts 4.
+On 2026-11-26, 40 companies and four quarters on a quiet machine: companyfacts 2.6 to 3.8 times, of which inserts 1.8;
+submissions 26 to 43 times, of which inserts 12; data sets 20 to 21 times, of which inserts 4; latest years 12 s.
 """
 
 from __future__ import annotations
