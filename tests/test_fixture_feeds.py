@@ -326,6 +326,33 @@ def test_a_world_whose_key_is_being_looked_up_ends_when_that_is_over(
         assert closing(feed) == (1001, "This world was deleted.")
 
 
+def test_readers_have_been_closed_when_the_fault_is_there(
+    server: FinapiServer, mine: FixtureWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else an event that comes after it is still read by a connection that it closes then."""
+    looking, go_on, closed = threading.Event(), threading.Event(), threading.Event()
+    look_up = users.by_api_key
+
+    def slow(tx: Transaction, key: str) -> Caller | None:
+        if key == mine.api_key:
+            looking.set()
+            assert go_on.wait(10)
+        return look_up(tx, key)
+
+    with opened(server) as feed, monkeypatch.context() as patched:
+        patched.setattr(users, "by_api_key", slow)
+        feed.send(json.dumps({"token": mine.api_key}))
+        assert looking.wait(10)
+        fault = threading.Thread(target=lambda: (mine.control.fault(close=4408), closed.set()))
+        fault.start()
+        eventually(lambda: mine.control.faults() != [])
+        assert not closed.is_set()
+        go_on.set()
+        fault.join(10)
+        assert closed.is_set()
+        assert closing(feed) == (4408, "The fixture was told to close.")
+
+
 def test_months_that_pass_at_once_are_no_silence_of_a_reader(server: FinapiServer, mine: FixtureWorld) -> None:
     with socket.create_connection(("127.0.0.1", server.ready["port"]), 10) as client:
         client.sendall(SHAKE + framed(json.dumps({"token": mine.api_key, **END})))

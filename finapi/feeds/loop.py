@@ -91,25 +91,33 @@ class Feeds:
         self.loop.wake()
 
     def end_readers(self, hub: Hub, code: int, reason: str) -> None:
-        """Close everybody who reads there, who may come back."""
-        self.loop.call_soon(lambda: hub.end_all(code, reason))
+        """Close everybody who reads there, who may come back; nobody who came before the call reads on after it."""
+        self._do_behind_questions(lambda: hub.end_all(code, reason))
 
     def leave(self, hub: Hub | None, why: str) -> None:
         """Tell the readers of a hub why they go; from the return on nothing of its store is read.
 
         Whoever calls sees to it that the hub is given out no more. Without one: what is being looked up is over.
         """
-        left = threading.Event()
 
-        def answered(_: None) -> None:
+        def leave() -> None:
             if hub is not None:
                 hub.unlisten()
                 hub.end_all(GOING_AWAY, why)
                 self._hubs.remove(hub)
-            left.set()
 
-        self.keys.ask(lambda: None, answered, left.set)  # behind every question that knows the hub
-        while not self._told.is_set() and not left.wait(LOOK_SECONDS):
+        self._do_behind_questions(leave)
+
+    def _do_behind_questions(self, act: Callable[[], None]) -> None:
+        """Have the loop do something once every key that is being looked up was, and wait for it."""
+        done = threading.Event()
+
+        def answered(_: None) -> None:
+            act()
+            done.set()
+
+        self.keys.ask(lambda: None, answered, done.set)
+        while not self._told.is_set() and not done.wait(LOOK_SECONDS):
             pass
 
     def stop(self, grace: float | None = None) -> None:

@@ -32,9 +32,8 @@ LOGIN_BODY = (ANY_EMAIL, Field("password", "text", required=True, example="corre
 EMAIL_BODY = (ANY_EMAIL,)
 NEW_PASSWORD_BODY = (
     Field("token", "text", required=True, example="r1.x"),
-    Field("newpassword", "text", required=True, help="8 to 1,024 characters, as at registration.",
-          example="correct horse battery"),
-)  # fmt: skip
+    Field("newpassword", "new_password", required=True, example="correct horse battery"),
+)
 TOKEN_PARAMS = (Param("token", required=True, help="The token of the link.", example="v1.x"),)
 
 
