@@ -132,15 +132,17 @@ def test_a_new_database_is_its_owners_and_has_a_stamp_of_its_own(tmp_path: Path)
     stamps = set()
     empty_file = tmp_path / "empty.db"
     empty_file.touch()
-    for path in (tmp_path / "one.db", tmp_path / "another.db", empty_file):
+    linked = tmp_path / "linked.db"
+    linked.symlink_to(tmp_path / "elsewhere.db")
+    for path in (tmp_path / "one.db", tmp_path / "another.db", empty_file, linked):
         with closing(Database(path)) as made:
             assert made.written == 0
         with closing(Database(path)) as again, again.glance() as tx:
             stamps.add(tx.value("data_stamp"))
             assert tx._connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
-    assert stat.S_IMODE((tmp_path / "one.db").stat().st_mode) == 0o600
-    assert sorted(map(len, stamps)) == [16, 16, 16]
-    assert {one.name for one in tmp_path.iterdir()} == {"one.db", "another.db", "empty.db"}
+    assert {stat.S_IMODE(one.stat().st_mode) for one in (tmp_path / "one.db", linked)} == {0o600}
+    assert sorted(map(len, stamps)) == [16, 16, 16, 16]
+    assert {one.stem for one in tmp_path.iterdir()} == {"one", "another", "empty", "linked", "elsewhere"}
 
 
 def test_a_database_that_cannot_be_made_is_named_with_the_reason(

@@ -175,7 +175,8 @@ class Database:
             return
         if path is not None and not path.exists():
             try:
-                write_new(path, prepared_file())
+                # Where a link leads, too: what SQLite made there others could read.
+                write_new(path.resolve(), prepared_file())
             except FileExistsError:
                 pass  # another was first
             except OSError as error:
